@@ -1,0 +1,20 @@
+// The backends in this build.
+#include "backends/cpu/cpu_backend.hpp"
+#include "librepdl/dispatch/backend.hpp"
+#if defined(REPDL_WITH_CUDA)
+#include "backends/cuda/cuda_backend.hpp"
+#endif
+
+namespace repdl::dispatch {
+
+std::span<const backend> backends() noexcept {
+  static const backend all[] = {
+    cpu::cpu_backend(),
+#if defined(REPDL_WITH_CUDA)
+    cuda::cuda_backend(),
+#endif
+  };
+  return all;
+}
+
+}  // namespace repdl::dispatch

@@ -1,0 +1,137 @@
+// The driver of the blocked matrix product: what is packed when, and who computes which block.
+//
+// The packed form of b is made once and shared: for as many batches as fit the budget, or, where not even one does, for
+// as many of its columns (at least one panel). The budget is `packed_budget`, or, where only one block of rows will read
+// each packed column, what stays in the caches (`cached_budget` per worker). Then blocks of row_block rows by some panels are handed out one by one;
+// each worker packs its own rows. Blocks are narrowed until every worker has a few.
+#include "backends/cpu/gemm.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "backends/cpu/parallel.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+constexpr std::int64_t packed_budget = std::int64_t{64} << 20;  // bytes
+constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
+constexpr std::int64_t widest_block = 2048;                     // columns
+constexpr std::int64_t work_per_thread = std::int64_t{1} << 17; // multiply-adds that are worth waking a worker
+constexpr std::int64_t blocks_per_thread = 4;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+struct blocking {
+  int threads;
+  std::int64_t columns;  // packed at a time, of each batch in a group; a multiple of a panel
+  std::int64_t group;    // batches whose b is packed at a time
+  std::int64_t packs;    // copies of b in a group: 1 where it is shared
+  std::int64_t block_rows;
+  std::int64_t block_columns;
+  std::size_t panel_bytes;    // all packed panels
+  std::size_t summary_bytes;  // norms; as many again for the least significant bits
+  std::size_t scratch_bytes;  // of one worker
+
+  blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) {
+    const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
+                        static_cast<double>(g.k + 8);
+    threads = static_cast<int>(std::clamp(work / static_cast<double>(work_per_thread), 1.0,
+                                          static_cast<double>(std::max(1, most_threads))));
+    const std::int64_t width = kernels.columns;
+    const std::int64_t column_bytes = std::max<std::int64_t>(1, g.k) * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);
+    const bool read_once = row_blocks == 1 && !(g.shared_b && g.batches > 1);
+    const std::int64_t budget = read_once ? std::min(packed_budget, cached_budget * threads) : packed_budget;
+    const std::int64_t fitting = std::max<std::int64_t>(width, budget / column_bytes / width * width);
+    columns = std::min(round_up(g.n, width), fitting);
+    group = g.shared_b ? g.batches : columns < g.n ? 1 : std::clamp<std::int64_t>(fitting / columns, 1, g.batches);
+    packs = g.shared_b ? 1 : group;
+
+    block_rows = round_up(ceil_div(g.m, row_blocks), kernels.rows);
+    const std::int64_t wanted = threads == 1 ? 1 : ceil_div(blocks_per_thread * threads, group * row_blocks);
+    const std::int64_t pieces = std::max(wanted, ceil_div(columns, widest_block));
+    block_columns = std::min(columns, std::max(round_up(ceil_div(columns, pieces), width), 2 * width));
+
+    panel_bytes = bytes(packs * columns * g.k * static_cast<std::int64_t>(sizeof(float)));
+    summary_bytes = bytes(packs * columns * static_cast<std::int64_t>(sizeof(double)));
+    scratch_bytes = bytes(static_cast<std::int64_t>(kernels.scratch_bytes(block_columns, g.k)));
+  }
+  std::size_t total() const {
+    return panel_bytes + 2 * summary_bytes + static_cast<std::size_t>(threads) * scratch_bytes;
+  }
+
+ private:
+  static std::size_t bytes(std::int64_t n) { return static_cast<std::size_t>(round_up(n, 256)); }
+};
+
+// Calls task(i) for every i in [0, count), each once; workers take the next one as they finish.
+template <class Task>
+void for_each_task(int threads, std::int64_t count, const Task& task) {
+  std::atomic<std::int64_t> next{0};
+  parallel(static_cast<int>(std::min<std::int64_t>(threads, count)), [&](int thread, int) {
+    for (;;) {
+      const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= count) return;
+      task(i, thread);
+    }
+  });
+}
+
+}  // namespace
+
+std::size_t gemm_workspace(const gemm_problem& g, const gemm_kernels& kernels, int threads) noexcept {
+  return blocking(g, kernels, threads).total();
+}
+
+void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, void* workspace,
+              counters& counted) noexcept {
+  const blocking cut(g, kernels, threads);
+  char* const base = static_cast<char*>(workspace);
+  const packed_columns packed = {reinterpret_cast<float*>(base), reinterpret_cast<double*>(base + cut.panel_bytes),
+                                 reinterpret_cast<double*>(base + cut.panel_bytes + cut.summary_bytes)};
+  char* const scratch = base + cut.panel_bytes + 2 * cut.summary_bytes;
+  // The packed columns from `column` of one pack of the group on.
+  const auto packed_at = [&](std::int64_t pack, std::int64_t column) {
+    const std::int64_t at = pack * cut.columns + column;
+    return packed_columns{packed.panels + at * g.k, packed.norm + at, packed.lowest_bit + at};
+  };
+
+  std::atomic<std::int64_t> elements[4] = {};
+  for (std::int64_t first = 0; first < g.batches; first += cut.group) {
+    const std::int64_t batches = std::min(cut.group, g.batches - first);
+    const std::int64_t packs = g.shared_b ? 1 : batches;
+    for (std::int64_t column0 = 0; column0 < g.n; column0 += cut.columns) {
+      const std::int64_t columns = std::min(cut.columns, g.n - column0);
+
+      const std::int64_t panels = ceil_div(columns, kernels.columns);
+      for_each_task(cut.threads, packs * panels, [&](std::int64_t i, int) {
+        const std::int64_t column = i % panels * kernels.columns;
+        kernels.pack_panel(g, first + i / panels, column0 + column, packed_at(i / panels, column));
+      });
+
+      const std::int64_t down = ceil_div(g.m, cut.block_rows);
+      const std::int64_t across = ceil_div(columns, cut.block_columns);
+      for_each_task(cut.threads, batches * down * across, [&](std::int64_t i, int thread) {
+        const std::int64_t batch = i / (down * across);
+        const std::int64_t row = i / across % down * cut.block_rows;
+        const std::int64_t column = i % across * cut.block_columns;
+        const gemm_block block = {first + batch,
+                                  row,
+                                  std::min(cut.block_rows, g.m - row),
+                                  column0 + column,
+                                  std::min(cut.block_columns, columns - column),
+                                  packed_at(g.shared_b ? 0 : batch, column),
+                                  scratch + static_cast<std::size_t>(thread) * cut.scratch_bytes};
+        const tier_counts c = kernels.multiply(g, block);
+        for (int t = 0; t < 4; ++t)
+          if (c.elements[t] != 0) elements[t].fetch_add(c.elements[t], std::memory_order_relaxed);
+      });
+    }
+  }
+  for (int t = 0; t < 4; ++t)
+    if (elements[t] != 0) counted.add(static_cast<tier>(t), elements[t]);
+}
+
+}  // namespace repdl::cpu

@@ -1,0 +1,58 @@
+// The blocked matrix product that matmul runs on, and convolution after it: what its driver (gemm.cpp, compiled once) and
+// its kernels (kernels/gemm.hpp, compiled per instruction set) say to each other. Neither knows how operands are stored:
+// a kernel family names a Problem type (kernels/gemm.hpp), and `operands` is what that type is made from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/isa.hpp"
+
+namespace repdl::cpu {
+
+// out[batch] (m x n) = a[batch] (m x k) * b[batch] (k x n), with what the Problem adds to it.
+struct gemm_problem {
+  std::int64_t batches, m, n, k;
+  bool shared_b;         // b is the same for every batch
+  const void* operands;
+  tier first_tier;
+};
+
+// The columns of b are packed in panels of gemm_kernels::columns: panel[k][column], binary32, zeros behind the last
+// column. Beside each column: its norm and the value of its least significant bit (kernels/gemm.hpp).
+struct packed_columns {
+  float* panels;
+  double* norm;
+  double* lowest_bit;
+};
+
+// One block of the output, computed by one worker.
+struct gemm_block {
+  std::int64_t batch;
+  std::int64_t row, rows;        // rows <= gemm_kernels::row_block
+  std::int64_t column, columns;  // column is a multiple of gemm_kernels::columns, counted from the problem's column 0
+  packed_columns b;              // from `column` on
+  void* scratch;                 // of this worker: gemm_kernels::scratch_bytes(columns, k), 256-byte aligned
+};
+
+struct tier_counts {
+  std::int64_t elements[4] = {};
+};
+
+struct gemm_kernels {
+  int rows;       // of a register tile
+  int columns;    // of a register tile, and of a panel of b
+  int vector;     // the columns that a tile is narrowed by
+  int row_block;  // the most rows of a block: its packed rows stay in the second-level cache
+  std::size_t (*scratch_bytes)(std::int64_t columns, std::int64_t k) noexcept;
+  // Packs the panel of columns [column, column + columns) of one batch.
+  void (*pack_panel)(const gemm_problem&, std::int64_t batch, std::int64_t column, const packed_columns& to) noexcept;
+  // Not noexcept, though nothing throws: the landing pads of clang's noexcept functions call a helper that has no
+  // instruction set in its name.
+  tier_counts (*multiply)(const gemm_problem&, const gemm_block&);
+};
+
+std::size_t gemm_workspace(const gemm_problem&, const gemm_kernels&, int threads) noexcept;
+void run_gemm(const gemm_problem&, const gemm_kernels&, int threads, void* workspace, counters&) noexcept;
+
+}  // namespace repdl::cpu

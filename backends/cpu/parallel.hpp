@@ -1,0 +1,44 @@
+// OpenMP, in one place. The only file that knows it is OpenMP.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "librepdl/num/fp_environment.hpp"
+
+namespace repdl::cpu {
+
+inline int max_threads() noexcept { return omp_get_max_threads(); }
+
+// Calls body(thread, threads) on `threads` workers, each under the library's floating-point environment (OpenMP workers
+// have their own; setting the caller's would not do). body must not throw.
+template <class Body>
+void parallel(int threads, Body&& body) {
+  if (threads <= 1) {
+    const num::fp_environment_guard guard;
+    body(0, 1);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    const num::fp_environment_guard guard;
+    body(omp_get_thread_num(), omp_get_num_threads());
+  }
+}
+
+struct range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+// The part of [0, n) that belongs to one of `parts` workers, in multiples of `grain`.
+inline range share(std::int64_t n, int part, int parts, std::int64_t grain = 1) noexcept {
+  const std::int64_t grains = (n + grain - 1) / grain;
+  const std::int64_t begin = grains * part / parts * grain;
+  const std::int64_t end = grains * (part + 1) / parts * grain;
+  return {std::min(begin, n), std::min(end, n)};
+}
+
+}  // namespace repdl::cpu

@@ -1,0 +1,195 @@
+// Many outputs side by side: where the kept axis is contiguous in memory, or where the reductions are so short that one
+// call per output would cost more than the terms. Used by reduce.cpp.
+#pragma once
+
+#include "backends/cpu/reduce_rows.hpp"
+
+namespace repdl::cpu {
+
+inline constexpr float zero_row[column_tile] = {};
+
+// How the outputs are cut into tiles of columns. In a direct tile the columns are contiguous in every input; otherwise
+// each group of rows is gathered first.
+struct column_layout {
+  bool use = false;
+  bool direct = false;
+  std::int64_t axis = 0;   // outputs that a tile must not cross: the last kept axis, or all
+  std::int64_t width = 0;  // columns per tile
+  std::int64_t tiles = 0;  // per axis
+  std::int64_t tasks = 0;
+  std::int64_t parts = 1;  // threads that share the rows of one task; then tasks * parts <= threads
+
+  range columns(std::int64_t task) const noexcept {
+    const std::int64_t start = task / tiles * axis;
+    const std::int64_t first = task % tiles * width;
+    return {start + first, start + std::min(first + width, axis)};
+  }
+};
+
+inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexcept {
+  column_layout c;
+  // Indices of rows are 32-bit in the column kernels; longer reductions go row by row.
+  if (p.length < 1 || p.length > 0x7fffffff) return c;
+  constexpr std::int64_t least_columns = 8;
+  constexpr std::int64_t short_length = 32;
+  if (p.kept_rank > 0) {
+    const auto k = static_cast<std::size_t>(p.kept_rank - 1);
+    c.direct = p.kept_shape[k] >= least_columns;
+    for (int i = 0; i < p.inputs; ++i) c.direct = c.direct && p.in[i].kept_stride[k] == 1;
+    c.axis = p.kept_shape[k];
+  }
+  if (!c.direct) c.axis = p.outputs;
+  c.use = c.direct || (p.length <= short_length && p.outputs >= 64);
+  if (!c.use) return c;
+  const std::int64_t rows = p.outputs / c.axis;
+  const std::int64_t wanted = (threads + rows - 1) / rows;  // tiles per axis that keep all threads busy
+  constexpr std::int64_t grain = 64;
+  c.width = std::min(column_tile, std::max(grain, (c.axis / wanted + grain - 1) / grain * grain));
+  c.tiles = (c.axis + c.width - 1) / c.width;
+  c.tasks = rows * c.tiles;
+  if (c.tasks < threads && p.length >= 4 * column_block) c.parts = threads / c.tasks;
+  return c;
+}
+
+// One tile: some columns, all or a part of their rows.
+class column_task {
+ public:
+  column_task(const reduce_call& c, const column_layout& layout, std::int64_t task, worker& w) noexcept
+      : call_(c), direct_(layout.direct), w_(w), n_(0) {
+    const range r = layout.columns(task);
+    n_ = r.end - r.begin;
+    walk<3> kept = kept_walk(c.plan, r.begin);
+    for (std::int64_t j = 0; j < n_; ++j) {
+      w.base[0][j] = kept.offset(0);
+      w.base[1][j] = kept.offset(1);
+      w.out_at[j] = kept.offset(2);
+      kept.advance(1);
+    }
+  }
+
+  bool sums() const noexcept {
+    using ops::op_id;
+    return call_.plan.op == op_id::sum || call_.plan.op == op_id::mean || call_.plan.op == op_id::dot;
+  }
+  bool indexed() const noexcept { return call_.plan.op == ops::op_id::argmax || call_.plan.op == ops::op_id::argmin; }
+  std::uint32_t flip() const noexcept {
+    return call_.plan.op == ops::op_id::min || call_.plan.op == ops::op_id::argmin ? num::order_min : num::order_max;
+  }
+
+  void run(std::int64_t begin, std::int64_t end) noexcept { sums() ? add_rows(begin, end) : order_rows(begin, end); }
+
+  // Adds what another worker found in later rows of the same columns.
+  void merge(const worker& o) noexcept {
+    w_.blocks += o.blocks + 1;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (sums()) {
+        const num::dd s = num::two_sum(w_.hi[j], o.hi[j]);
+        w_.hi[j] = s.hi;
+        w_.lo[j] += o.lo[j] + (s.lo == s.lo ? s.lo : 0.0);
+        w_.magnitude[j] += o.magnitude[j];
+      } else if (o.key[j] > w_.key[j]) {
+        w_.key[j] = o.key[j];
+        w_.index[j] = o.index[j];
+      }
+    }
+  }
+
+  void finish(std::int64_t (&decided)[4]) noexcept {
+    if (!sums()) {
+      for (std::int64_t j = 0; j < n_; ++j) {
+        if (indexed()) {
+          static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
+        } else {
+          static_cast<float*>(call_.plan.out)[w_.out_at[j]] = num::order_value(w_.key[j], flip());
+        }
+      }
+      decided[static_cast<int>(tier::proved)] += n_;
+      return;
+    }
+    const bool forced = call_.forced(tier::binary64);
+    const double factor = forced ? num::infinity : num::sum_bound(sum_height(column_height, w_.blocks), 1.0);
+    const std::int64_t open =
+        call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
+    decided[static_cast<int>(tier::binary64)] += n_ - open;
+    if (open != 0) decide_rest(decided);
+    for (std::int64_t j = 0; j < n_; ++j) static_cast<float*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
+  }
+
+ private:
+  // The row at `at` of input k as contiguous columns; gathered into row `slot` of the pack buffer unless direct.
+  const float* row(const walk<2>& at, int k, int slot) noexcept {
+    const float* data = call_.plan.in[k].data + at.offset(k);
+    if (direct_) return data + w_.base[k][0];
+    float* to = w_.pack[k] + slot * column_tile;
+    for (std::int64_t j = 0; j < n_; ++j) to[j] = data[w_.base[k][j]];
+    return to;
+  }
+
+  void add_rows(std::int64_t begin, std::int64_t end) noexcept {
+    for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude}) std::fill_n(a, n_, 0.0);
+    std::fill_n(w_.largest, n_, 0.0f);
+    w_.blocks = 0;
+    const int inputs = call_.plan.inputs;
+    walk<2> at = reduced_walk(call_.plan, begin);
+    while (begin < end) {
+      const std::int64_t rows = std::min(end - begin, column_block);
+      for (std::int64_t r = 0; r < rows; r += row_group) {
+        const float* group[2][row_group];
+        for (int i = 0; i < row_group; ++i) {
+          const bool inside = r + i < rows;  // rows beyond the last add +0
+          for (int k = 0; k < inputs; ++k) group[k][i] = inside ? row(at, k, i) : zero_row;
+          if (inside) at.advance(1);
+        }
+        if (inputs == 2) {
+          call_.kernels.dot_columns(group[0], group[1], n_, w_.sum, w_.magnitude);
+        } else {
+          call_.kernels.sum_columns(group[0], n_, w_.sum, w_.largest);
+        }
+      }
+      call_.kernels.close_columns(n_, rows, w_.sum, w_.largest, w_.hi, w_.lo, w_.magnitude);
+      ++w_.blocks;
+      begin += rows;
+    }
+  }
+
+  void order_rows(std::int64_t begin, std::int64_t end) noexcept {
+    std::fill_n(w_.key, n_, num::no_key);
+    w_.blocks = 0;
+    walk<2> at = reduced_walk(call_.plan, begin);
+    for (; begin < end; ++begin) {
+      call_.kernels.key_columns(row(at, 0, 0), n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
+      at.advance(1);
+    }
+  }
+
+  // Columns that the binary64 test left open: the lattice rule, then one by one.
+  void decide_rest(std::int64_t (&decided)[4]) noexcept {
+    const int inputs = call_.plan.inputs;
+    for (int k = 0; k < inputs; ++k) std::fill_n(w_.lsb[k], n_, num::no_lsb);
+    walk<2> at = reduced_walk(call_.plan, 0);
+    for (std::int64_t r = 0; r < call_.plan.length; ++r) {
+      for (int k = 0; k < inputs; ++k) call_.kernels.lsb_columns(row(at, k, 0), n_, w_.lsb[k]);
+      at.advance(1);
+    }
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (w_.decided[j] != 0) continue;
+      const int lsb = inputs == 2 ? w_.lsb[0][j] + w_.lsb[1][j] : w_.lsb[0][j];
+      decision d;
+      if (!call_.forced(tier::binary64) && num::lattice_holds(w_.magnitude[j], lsb)) {
+        d = {round_result(w_.hi[j] + w_.lo[j], 0, call_.divisor()).value, tier::binary64};
+      } else {
+        const std::int64_t base[2] = {w_.base[0][j], w_.base[1][j]};
+        d = escalate(call_, base, {&w_, 1}, lsb);
+      }
+      w_.value[j] = d.value;
+      ++decided[static_cast<int>(d.by)];
+    }
+  }
+
+  const reduce_call& call_;
+  bool direct_;
+  worker& w_;
+  std::int64_t n_;
+};
+
+}  // namespace repdl::cpu

@@ -1,0 +1,132 @@
+// Vectors of the instruction set that a kernel file is compiled for: GCC's vector extensions, and the one instruction
+// that they cannot express, the fused multiply-add. Included by backends/cpu/kernels/*.cpp only.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#else
+#include <emmintrin.h>
+#endif
+
+#include "librepdl/num/platform.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+
+// An alias template cannot carry vector_size; a member can.
+template <class T, int Lanes>
+struct vector_of {
+  typedef T type __attribute__((vector_size(sizeof(T) * Lanes)));
+};
+template <class T, int Lanes>
+using vec = typename vector_of<T, Lanes>::type;
+
+#if defined(__AVX512F__)
+inline constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+
+// A register of binary64, a register of binary32, and the half register of binary32 that converts to one of binary64;
+// with them the integers of the same lanes.
+inline constexpr int lanes64 = vector_bytes / 8;
+inline constexpr int lanes32 = vector_bytes / 4;
+using f64v = vec<double, lanes64>;
+using i64v = vec<std::int64_t, lanes64>;
+using u64v = vec<std::uint64_t, lanes64>;
+using f32v = vec<float, lanes32>;
+using f32h = vec<float, lanes64>;
+using u32h = vec<std::uint32_t, lanes64>;
+using i32h = vec<std::int32_t, lanes64>;
+
+template <class V>
+[[gnu::always_inline]] inline V load(const void* from) {
+  V v;
+  __builtin_memcpy(&v, from, sizeof(V));
+  return v;
+}
+template <class V>
+[[gnu::always_inline]] inline void store(void* to, const V& v) {
+  __builtin_memcpy(to, &v, sizeof(V));
+}
+template <class V, class T>
+[[gnu::always_inline]] inline V broadcast(T x) {
+  return x - V{};  // x - 0 is x for every x, -0 included
+}
+template <class To, class From>
+[[gnu::always_inline]] inline To as(const From& v) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, v);
+}
+
+// What the extensions do not express, or GCC 12 compiles to something else:
+// widen, narrow: conversion between f32h and f64v, narrow rounding to nearest.
+// fma_exact_product: a * b + c where a * b is a binary64 number (for instance a product of two binary32 numbers): one rounding either way.
+// fma: RN32(a * b + c) in every lane.
+// (The maskz forms are plain conversions; the unmasked ones draw a false warning from GCC 12, PR 105593.)
+#if defined(__AVX512F__)
+[[gnu::always_inline]] inline f64v widen(f32h v) { return _mm512_maskz_cvtps_pd(0xff, v); }
+[[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm512_maskz_cvtpd_ps(0xff, v); }
+[[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return _mm512_fmadd_pd(a, b, c); }
+[[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) { return _mm512_fmadd_ps(a, b, c); }
+#elif defined(__FMA__)
+[[gnu::always_inline]] inline f64v widen(f32h v) { return _mm256_cvtps_pd(v); }
+[[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm256_cvtpd_ps(v); }
+[[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return _mm256_fmadd_pd(a, b, c); }
+[[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) { return _mm256_fmadd_ps(a, b, c); }
+#else
+[[gnu::always_inline]] inline f64v widen(f32h v) {
+  return _mm_cvtps_pd(_mm_castsi128_ps(_mm_cvtsi64_si128(__builtin_bit_cast(long long, v))));
+}
+[[gnu::always_inline]] inline f32h narrow(f64v v) {
+  return __builtin_bit_cast(f32h, _mm_cvtsi128_si64(_mm_castps_si128(_mm_cvtpd_ps(v))));
+}
+[[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return a * b + c; }
+
+// num::round_to_odd (eft.hpp) on the sum p + c of two binary64 numbers, with what SSE2 has: 64-bit integers are added,
+// shifted and masked, never compared. |p| < 2^256, |c| < 2^128: the sum does not overflow. Where p or c is infinite or
+// NaN the tail is NaN, which both ordered comparisons reject, so that the sum stays.
+[[gnu::always_inline]] inline f64v add_to_odd(f64v p, f64v c) {
+  const f64v s = p + c;
+  const f64v cc = s - p;
+  const f64v tail = (p - (s - cc)) + (c - cc);
+  const i64v inexact = (tail < 0.0) | (tail > 0.0);
+  const u64v bits = as<u64v>(s);
+  const u64v even = (bits & 1) - 1;
+  const u64v opposite = (as<u64v>(tail) ^ bits) >> 63;
+  const u64v away = 1 - (opposite << 1);
+  return as<f64v>(bits + (away & even & as<u64v>(inexact)));
+}
+
+// The product is exact in binary64; the sum is rounded to odd there, which has 53 >= 24 + 2 bits, so that the conversion
+// rounds the exact value (Boldo and Melquiond, theorem 3).
+[[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) {
+  f32h half[2];
+  for (int h = 0; h < 2; ++h) {
+    const auto part = [h](const f32v& v) {
+      return widen(load<f32h>(reinterpret_cast<const char*>(&v) + h * static_cast<int>(sizeof(f32h))));
+    };
+    half[h] = narrow(add_to_odd(part(a) * part(b), part(c)));
+  }
+  return load<f32v>(half);
+}
+#endif
+
+// The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything for
+// infinities and NaN.
+//   u & (u - 1) clears the lowest set bit of the significand field, and the difference of the two values is that bit,
+//   exactly (it has one bit). With an empty field the number is a power of two, itself the answer.
+[[gnu::always_inline]] inline f32h lowest_bit(f32h x) {
+  const u32h u = as<u32h>(x) & 0x7fffffffu;
+  const f32h magnitude = as<f32h>(u);
+  const f32h lowest = magnitude - as<f32h>(u & (u - 1));
+  const f32h bit = (u & 0x7fffffu) != 0u ? lowest : magnitude;
+  return u != 0u ? bit : broadcast<f32h>(__builtin_inff());
+}
+
+[[gnu::always_inline]] inline f32h smaller(f32h a, f32h b) { return a < b ? a : b; }
+
+}  // namespace repdl::cpu::REPDL_ISA

@@ -1,0 +1,82 @@
+// What the CUDA executor and the kernel files share: the device, one run's surroundings, and the drivers, one per family.
+//
+// A driver only launches: it allocates nothing, waits for nothing and asks the device nothing, so that every operation
+// can be captured in a CUDA graph. Every launch is checked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "librepdl/context.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cuda {
+
+// Throws device_failure (out_of_memory for cudaErrorMemoryAllocation) unless the call succeeded. The message carries
+// CUDA's name of the error and its text.
+void check(cudaError_t status, std::string_view op, std::string_view what);
+// To be called after every launch.
+inline void check_launch(std::string_view op) { check(cudaGetLastError(), op, "kernel launch"); }
+
+struct properties {
+  int index;
+  int multiprocessors;
+  int capability;  // 90 for 9.0
+  std::string name;
+};
+
+// Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
+using counter = unsigned long long;
+
+struct job {
+  cudaStream_t stream;
+  const properties& device;
+  counter* counters;  // [4], indexed by tier
+  tier first_tier;
+  std::byte* workspace;
+};
+
+// Hands out 256-byte aligned parts of the workspace; with a null base it only counts.
+class carver {
+ public:
+  explicit carver(std::byte* base) : base_(base) {}
+  template <class T>
+  T* take(std::int64_t count) {
+    const std::size_t at = used_;
+    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 255) / 256 * 256;
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + at);
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t used_ = 0;
+};
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+// The number of blocks of a grid-stride loop over `items` block-sized pieces.
+inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per_multiprocessor) {
+  return static_cast<unsigned>(
+      std::clamp<std::int64_t>(items, 1, std::int64_t{d.multiprocessors} * blocks_per_multiprocessor));
+}
+
+void run_map(const plan::map_plan&, const job&);
+std::size_t reduce_workspace(const plan::reduce_plan&, const properties&);
+void run_reduce(const plan::reduce_plan&, const job&);
+std::size_t matmul_workspace(const plan::matmul_plan&, const properties&);
+void run_matmul(const plan::matmul_plan&, const job&);
+std::size_t random_workspace(const plan::random_plan&, const properties&);
+void run_random(const plan::random_plan&, const job&);
+
+// Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of the
+// fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.
+std::string self_test(cudaStream_t stream);
+
+}  // namespace repdl::cuda

@@ -1,0 +1,260 @@
+#include <cuda_runtime_api.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/cuda_backend.hpp"
+#include "backends/cuda/drivers.hpp"
+#include "librepdl/error.hpp"
+
+namespace repdl::cuda {
+
+void check(cudaError_t status, std::string_view op, std::string_view what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // an error that is not sticky must not be reported again by somebody else's call
+  const std::string got = std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
+  fail(status == cudaErrorMemoryAllocation ? error_site::out_of_memory : error_site::device_failure, op, what,
+       "cudaSuccess", got);
+}
+
+namespace {
+
+constexpr int oldest_capability = 80;
+
+// The caller's current device is the caller's: set ours for the time of one call, then put theirs back.
+class device_guard {
+ public:
+  explicit device_guard(int index) {
+    check(cudaGetDevice(&saved_), "context", "cudaGetDevice");
+    if (saved_ != index) check(cudaSetDevice(index), "context", "cudaSetDevice");
+    restore_ = saved_ != index;
+  }
+  ~device_guard() {
+    if (restore_) cudaSetDevice(saved_);
+  }
+  device_guard(const device_guard&) = delete;
+  device_guard& operator=(const device_guard&) = delete;
+
+ private:
+  int saved_ = 0;
+  bool restore_ = false;
+};
+
+std::string why_no_gpu(cudaError_t status, int count) {
+  if (status == cudaSuccess && count > 0) return {};
+  cudaGetLastError();
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return "the CUDA driver finds no GPU";
+  if (status == cudaErrorInsufficientDriver) {
+    int driver = 0;
+    int runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    cudaGetLastError();
+    if (driver == 0) return "no CUDA driver is installed";
+    return "the CUDA driver supports CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
+           ", this build needs " + std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
+  }
+  return std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
+}
+
+properties properties_of(int index) {
+  cudaDeviceProp p{};
+  check(cudaGetDeviceProperties(&p, index), "context", "cudaGetDeviceProperties");
+  return {index, p.multiProcessorCount, p.major * 10 + p.minor, p.name};
+}
+
+std::vector<device_info> list_devices(std::string* why_none) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  std::vector<device_info> list;
+  std::string why = why_no_gpu(status, count);
+  if (why.empty()) {
+    for (int i = 0; i < count; ++i) {
+      const properties p = properties_of(i);
+      if (p.capability >= oldest_capability) {
+        list.push_back({{device_kind::cuda, i}, p.name});
+      } else {
+        why += p.name + " has compute capability " + std::to_string(p.capability / 10) + "." +
+               std::to_string(p.capability % 10) + ", older than 8.0; ";
+      }
+    }
+  }
+  if (list.empty() && why_none != nullptr) *why_none = why;
+  return list;
+}
+
+// Workspaces come from a stream-ordered pool of our own: releasing to the driver is at the pool's discretion, and the
+// application's default pool keeps its settings.
+class pool_allocator final : public allocator {
+ public:
+  void* allocate(std::size_t bytes, const device& where, void* stream) override {
+    const auto s = static_cast<cudaStream_t>(stream);
+    const device_guard guard(where.index);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(s, &capture), "context", "cudaStreamIsCapturing");
+    if (capture != cudaStreamCaptureStatusNone) {
+      fail(error_site::allocation_in_capture, "context", "workspace", "use_workspace() before the capture",
+           "a need of " + std::to_string(bytes) + " bytes while the stream is being captured");
+    }
+    void* data = nullptr;
+    const cudaError_t status = cudaMallocFromPoolAsync(&data, bytes, pool(where.index), s);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      fail(error_site::out_of_memory, "context", "workspace", std::to_string(bytes) + " bytes on " + name_of(where),
+           "cudaErrorMemoryAllocation");
+    }
+    check(status, "context", "cudaMallocFromPoolAsync");
+    return data;
+  }
+
+  void deallocate(void* data, std::size_t, const device&, void* stream) noexcept override {
+    if (cudaFreeAsync(data, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
+  }
+
+ private:
+  cudaMemPool_t pool(int index) {
+    const std::lock_guard lock(mutex_);
+    cudaMemPool_t& p = pools_[index];
+    if (p == nullptr) {
+      cudaMemPoolProps props{};
+      props.allocType = cudaMemAllocationTypePinned;
+      props.location.type = cudaMemLocationTypeDevice;
+      props.location.id = index;
+      check(cudaMemPoolCreate(&p, &props), "context", "cudaMemPoolCreate");
+      std::uint64_t keep = std::uint64_t{1} << 30;  // bytes that stay reserved when the stream is synchronised
+      check(cudaMemPoolSetAttribute(p, cudaMemPoolAttrReleaseThreshold, &keep), "context", "cudaMemPoolSetAttribute");
+    }
+    return p;
+  }
+
+  std::mutex mutex_;
+  std::map<int, cudaMemPool_t> pools_;
+};
+
+allocator& default_allocator() {
+  // Never destroyed: contexts in static storage may still hold memory, and CUDA may be gone by then.
+  static pool_allocator* const instance = new pool_allocator;
+  return *instance;
+}
+
+class cuda_executor final : public dispatch::executor {
+ public:
+  explicit cuda_executor(const context_options& o)
+      : stream_(static_cast<cudaStream_t>(o.stream)), device_(properties_of(o.where.index)) {
+    const device_guard guard(device_.index);
+    run_self_test_once();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, sizeof(counter) * 4), "context", "cudaMalloc");
+    counters_.reset(static_cast<counter*>(memory));
+    cuda_executor::reset_statistics();
+  }
+
+  const std::string& isa() const noexcept override { return isa_; }
+
+  std::size_t workspace(const plan::reduce_plan& p, const dispatch::launch&) const override {
+    return reduce_workspace(p, device_);
+  }
+  std::size_t workspace(const plan::matmul_plan& p, const dispatch::launch&) const override {
+    return matmul_workspace(p, device_);
+  }
+  std::size_t workspace(const plan::random_plan& p, const dispatch::launch&) const override {
+    return random_workspace(p, device_);
+  }
+
+  void run(const plan::map_plan& p, const dispatch::launch& l) override { start(run_map, p, l); }
+  void run(const plan::reduce_plan& p, const dispatch::launch& l) override { start(run_reduce, p, l); }
+  void run(const plan::matmul_plan& p, const dispatch::launch& l) override { start(run_matmul, p, l); }
+  void run(const plan::random_plan& p, const dispatch::launch& l) override { start(run_random, p, l); }
+
+  void synchronize() override {
+    const device_guard guard(device_.index);
+    check(cudaStreamSynchronize(stream_), "context", "cudaStreamSynchronize");
+  }
+
+  statistics read_statistics() override {
+    const device_guard guard(device_.index);
+    counter host[4] = {};
+    check(cudaMemcpyAsync(host, counters_.get(), sizeof(host), cudaMemcpyDeviceToHost, stream_), "context",
+          "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_), "context", "cudaStreamSynchronize");
+    statistics s;
+    for (int i = 0; i < 4; ++i) s.elements[i] = static_cast<std::int64_t>(host[i]);
+    return s;
+  }
+
+  void reset_statistics() override {
+    const device_guard guard(device_.index);
+    check(cudaMemsetAsync(counters_.get(), 0, sizeof(counter) * 4, stream_), "context", "cudaMemsetAsync");
+  }
+
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    const device_guard guard(device_.index);
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy", "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_), "copy", "cudaStreamSynchronize");
+  }
+
+ private:
+  struct device_free {
+    void operator()(counter* p) const noexcept {
+      if (cudaFree(p) != cudaSuccess) cudaGetLastError();
+    }
+  };
+
+  template <class Plan>
+  void start(void (*driver)(const Plan&, const job&), const Plan& p, const dispatch::launch& l) {
+    const device_guard guard(device_.index);
+    driver(p, job{stream_, device_, counters_.get(), l.first_tier, static_cast<std::byte*>(l.workspace)});
+  }
+
+  // Once per device and process: kernels that were built or are run with other floating-point rules than the proofs
+  // assume must not return a single bit.
+  void run_self_test_once() {
+    static std::mutex mutex;
+    static std::map<int, std::string> results;
+    const std::lock_guard lock(mutex);
+    auto it = results.find(device_.index);
+    if (it == results.end()) it = results.emplace(device_.index, self_test(stream_)).first;
+    if (!it->second.empty()) {
+      fail(error_site::self_test, "context", name_of(repdl::device{device_kind::cuda, device_.index}), "known answers",
+           it->second);
+    }
+  }
+
+  std::string isa_ = "cuda";
+  cudaStream_t stream_;
+  properties device_;
+  std::unique_ptr<counter, device_free> counters_;
+};
+
+std::unique_ptr<dispatch::executor> open_device(const context_options& o) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (const std::string why = why_no_gpu(status, count); !why.empty()) {
+    fail(error_site::no_device, "context", "where", "an NVIDIA GPU and its driver", why);
+  }
+  if (o.where.index < 0 || o.where.index >= count) {
+    fail(error_site::device_index, "context", "where", "an index in [0, " + std::to_string(count) + ")",
+         std::to_string(o.where.index));
+  }
+  if (!o.isa.empty() && o.isa != "cuda") {
+    fail(error_site::isa_name, "context", "isa", "\"\" or \"cuda\" for a GPU", "\"" + o.isa + "\"");
+  }
+  const properties p = properties_of(o.where.index);
+  if (p.capability < oldest_capability) {
+    fail(error_site::no_device, "context", "where", "compute capability 8.0 or newer",
+         p.name + " with " + std::to_string(p.capability / 10) + "." + std::to_string(p.capability % 10));
+  }
+  return std::make_unique<cuda_executor>(o);
+}
+
+}  // namespace
+
+const dispatch::backend& cuda_backend() {
+  static const dispatch::backend b{device_kind::cuda, list_devices, open_device, default_allocator};
+  return b;
+}
+
+}  // namespace repdl::cuda

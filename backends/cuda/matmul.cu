@@ -1,0 +1,462 @@
+// The exact matrix product: out = RN(a b + bias), decided in binary64 by the fp64 tensor cores wherever their bound allows.
+//
+// Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and a
+// rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu), the
+// product, and a repair kernel that works off the bitmap of undecided outputs: double-double, then exact integers.
+//
+// Error of the engine, under the assumptions (D1), (D2) of mma.cuh, u_D = 2u: k is cut into blocks; the block sums,
+// chains of at most L additions each, are added one after the other. A product passes at most H = L + blocks additions:
+//     |s - S| <= ((1 + 2u)^H - 1) sum|a_k b_k| <= 2H u (1 + 2^-31) |a||b|                         for H <= 2^20,
+//     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B).
+// (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
+// (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
+// A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
+// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term.
+#include <type_traits>
+
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/matmul.hpp"
+#include "backends/cuda/mma.cuh"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/fixed_point.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int stages = 3;
+constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
+constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
+
+struct product {
+  operand_panels a;
+  operand_panels b;
+  std::int64_t m, n, k, batches;
+  const float* bias;  // null: none
+  std::int64_t bias_row, bias_col;
+  float* out;
+  std::int64_t out_row, out_col;
+  int batch_rank;
+  std::int64_t batch_shape[max_rank];
+  std::int64_t bias_batch[max_rank];
+  std::int64_t out_batch[max_rank];
+  std::int64_t block_panels;  // panels of k per block
+  std::int64_t height;        // H above
+  tier first_tier;
+  std::uint32_t* undecided;  // [batch][row][words_per_row], a bit per output
+  std::int64_t words_per_row;
+};
+
+struct batch_pointers {
+  const float* bias;
+  float* out;
+
+  __device__ batch_pointers(const product& p, std::int64_t batch) : bias(p.bias), out(p.out) {
+    for (int d = p.batch_rank - 1; d >= 0; --d) {
+      const std::int64_t at = batch % p.batch_shape[d];
+      batch /= p.batch_shape[d];
+      out += at * p.out_batch[d];
+      if (bias != nullptr) bias += at * p.bias_batch[d];
+    }
+  }
+};
+
+__device__ inline void copy_async(void* shared, const void* global) {
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending>
+__device__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+// A block of warps_m x warps_n warps computes a tile of (warps_m 16 m_tiles) x (warps_n 8 n_tiles) outputs.
+template <int WarpsM, int WarpsN, int MTiles, int NTiles>
+struct tile_shape {
+  static constexpr int warps_n = WarpsN;
+  static constexpr int m_tiles = MTiles;
+  static constexpr int n_tiles = NTiles;
+  static constexpr int threads = WarpsM * WarpsN * 32;
+  static constexpr int rows = WarpsM * MTiles * 16;
+  static constexpr int cols = WarpsN * NTiles * 8;
+  static constexpr int stage_size = (rows + cols) * panel_k;           // numbers
+  static constexpr int sums = MTiles * NTiles * 4;                     // per thread
+  static constexpr std::size_t shared_bytes = (stages * stage_size + sums * threads) * sizeof(double);
+  static_assert(rows % panel_rows == 0 && cols % panel_rows == 0);
+};
+using large_tile = tile_shape<2, 4, 4, 4>;  // 128 x 128: 224 KiB, compute capability 9.0
+using small_tile = tile_shape<2, 2, 2, 4>;  // 64 x 64: 80 KiB
+
+// Tiles in an order in which blocks that run at the same time share panels: eight tile rows at a time.
+template <class T>
+__device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row, std::int64_t& col,
+                        std::int64_t& batch) {
+  const std::int64_t rows = (p.m + T::rows - 1) / T::rows;
+  const std::int64_t cols = (p.n + T::cols - 1) / T::cols;
+  batch = index / (rows * cols);
+  index -= batch * rows * cols;
+  const std::int64_t group = index / (8 * cols);
+  const std::int64_t first = group * 8;
+  const std::int64_t height = min(rows - first, std::int64_t{8});
+  index -= first * cols;
+  row = first + index % height;
+  col = index / height;
+}
+
+// Four k's of one row of a panel for lane t: see mma.cuh.
+__device__ inline void load_row(const double* row, int t, int parity, double (&v)[4]) {
+  const double2 low = *reinterpret_cast<const double2*>(row + place_in_row(4 * t, parity));
+  const double2 high = *reinterpret_cast<const double2*>(row + place_in_row(4 * t + 2, parity));
+  v[0] = low.x;
+  v[1] = low.y;
+  v[2] = high.x;
+  v[3] = high.y;
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p, counter* counters) {
+  extern __shared__ __align__(128) double shared[];
+  double2* const blocks_sum = reinterpret_cast<double2*>(shared + stages * T::stage_size);
+  std::int64_t tile_row;
+  std::int64_t tile_col;
+  std::int64_t batch;
+  tile_of<T>(p, blockIdx.x, tile_row, tile_col, batch);
+  const int tid = static_cast<int>(threadIdx.x);
+  const int g = lane_of_thread() / 4;
+  const int t = lane_of_thread() % 4;
+  const int warp_row = tid / 32 / T::warps_n * T::m_tiles * 16;
+  const int warp_col = tid / 32 % T::warps_n * T::n_tiles * 8;
+  const std::int64_t panels = p.a.k_panels;
+  const double* const from_a =
+      p.a.data + (p.a.batch(batch) * p.a.row_panels + tile_row * (T::rows / panel_rows)) * panels * panel_size;
+  const double* const from_b =
+      p.b.data + (p.b.batch(batch) * p.b.row_panels + tile_col * (T::cols / panel_rows)) * panels * panel_size;
+
+  const auto fetch = [&](std::int64_t panel) {
+    double* const to = shared + panel % stages * T::stage_size;
+    constexpr int units = T::stage_size / 2;  // 16 bytes each
+    static_assert(units % T::threads == 0);
+#pragma unroll
+    for (int i = 0; i < units / T::threads; ++i) {
+      const int unit = i * T::threads + tid;
+      const int part = unit / (panel_size / 2);  // panels of a, then of b
+      const int at = unit % (panel_size / 2) * 2;
+      constexpr int a_parts = T::rows / panel_rows;
+      const double* const source =
+          part < a_parts ? from_a + (part * panels + panel) * panel_size : from_b + ((part - a_parts) * panels + panel) * panel_size;
+      copy_async(to + 2 * unit, source + at);
+    }
+  };
+
+  double sum[T::m_tiles][T::n_tiles][4] = {};
+  for (int s = 0; s < stages - 1; ++s) {
+    if (s < panels) fetch(s);
+    commit_copies();
+  }
+  std::int64_t in_block = 0;
+  bool has_blocks = false;
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    wait_for_copies<stages - 2>();
+    __syncthreads();  // this panel is there, and everybody is done with the one whose place is filled next
+    if (panel + stages - 1 < panels) fetch(panel + stages - 1);
+    commit_copies();
+    const double* const a = shared + panel % stages * T::stage_size + (warp_row + g) * panel_k;
+    const double* const b = shared + panel % stages * T::stage_size + (T::rows + warp_col + g) * panel_k;
+    double b_part[T::n_tiles][4];
+#pragma unroll
+    for (int j = 0; j < T::n_tiles; ++j) load_row(b + j * 8 * panel_k, t, g & 1, b_part[j]);
+#pragma unroll
+    for (int i = 0; i < T::m_tiles; ++i) {
+      double low[4];
+      double high[4];
+      load_row(a + i * 16 * panel_k, t, g & 1, low);
+      load_row(a + (i * 16 + 8) * panel_k, t, g & 1, high);
+      const double a_part[8] = {low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]};
+#pragma unroll
+      for (int j = 0; j < T::n_tiles; ++j) multiply_add(sum[i][j], a_part, b_part[j]);
+    }
+    if (++in_block == p.block_panels && panel + 1 < panels) {
+      in_block = 0;
+#pragma unroll
+      for (int i = 0; i < T::sums / 2; ++i) {
+        double* const s = &sum[i / 2 / T::n_tiles][i / 2 % T::n_tiles][i % 2 * 2];
+        double2& total = blocks_sum[i * T::threads + tid];
+        double2 v = make_double2(s[0], s[1]);
+        if (has_blocks) v = make_double2(total.x + v.x, total.y + v.y);
+        total = v;
+        s[0] = 0;
+        s[1] = 0;
+      }
+      has_blocks = true;
+    }
+  }
+  wait_for_copies<0>();
+
+  const batch_pointers at(p, batch);
+  const bool forced = p.first_tier > tier::binary64;
+  const std::int64_t bound_height = 2 * p.height + 4;
+  int decided = 0;
+#pragma unroll
+  for (int i = 0; i < T::m_tiles * 2; ++i) {
+    const std::int64_t row = tile_row * T::rows + warp_row + i * 8 + g;
+    if (row >= p.m) continue;
+    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
+    const double norm_a = p.a.norm[a_row];
+    const int lsb_a = p.a.lsb[a_row];
+#pragma unroll
+    for (int j = 0; j < T::n_tiles * 2; ++j) {
+      const std::int64_t col = tile_col * T::cols + warp_col + j / 2 * 8 + t * 2 + j % 2;
+      if (col >= p.n) continue;
+      const std::int64_t b_row = p.b.batch(batch) * p.b.padded_rows() + col;
+      double s = sum[i / 2][j / 2][i % 2 * 2 + j % 2];
+      if (has_blocks) {
+        const double2 total = blocks_sum[((i / 2 * T::n_tiles + j / 2) * 2 + i % 2) * T::threads + tid];
+        s = (j % 2 == 0 ? total.x : total.y) + s;
+      }
+      double magnitude = norm_a * p.b.norm[b_row];
+      int lsb = lsb_a + p.b.lsb[b_row];
+      double e = num::dot_bound(bound_height, norm_a, p.b.norm[b_row]);
+      if (at.bias != nullptr) {
+        const float c = at.bias[row * p.bias_row + col * p.bias_col];
+        const double size = fabs(static_cast<double>(c));
+        magnitude += size;
+        lsb = min(lsb, num::lsb_exponent(c));
+        e += 0x1p-51 * (fabs(s) + size);
+        s += static_cast<double>(c);
+      }
+      const num::certified result = num::certify(s, num::lattice_holds(magnitude, lsb) ? 0.0 : e);
+      if (result.decided && !forced) {
+        at.out[row * p.out_row + col * p.out_col] = result.value;
+        ++decided;
+      } else {
+        atomicOr(p.undecided + (batch * p.m + row) * p.words_per_row + (col >> 5), 1u << (col & 31));
+      }
+    }
+  }
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
+}
+
+// The two rows of an output, as a warp walks through them: lane l takes place l % 16 of every second panel.
+struct dot_rows {
+  const double* a;
+  const double* b;
+  std::int64_t panels;
+
+  __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col) : panels(p.a.k_panels) {
+    const int place = lane_of_thread() % 16;
+    const int odd = static_cast<int>((row ^ col) & 1);
+    a = p.a.data + (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * panels * panel_size +
+        row % panel_rows * panel_k + place;
+    b = p.b.data + (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * panels * panel_size +
+        col % panel_rows * panel_k + place_in_row(place, odd);
+  }
+  template <class F>
+  __device__ void for_each(F&& f) const {
+#pragma unroll 4
+    for (std::int64_t panel = lane_of_thread() / 16; panel < panels; panel += 2) {
+      f(a[panel * panel_size], b[panel * panel_size]);
+    }
+  }
+};
+
+__device__ num::certified dot_double_double(const product& p, const dot_rows& rows, const float* bias,
+                                            double magnitude, int lsb) {
+  num::dd sum = {0, 0};
+  double plain = 0;  // shows infinities and NaN
+  rows.for_each([&](double x, double y) {
+    sum = num::add(sum, x * y);
+    plain += x * y;
+  });
+#pragma unroll
+  for (int distance = 16; distance >= 1; distance /= 2) {
+    const num::dd other = {__shfl_xor_sync(full_warp, sum.hi, distance), __shfl_xor_sync(full_warp, sum.lo, distance)};
+    sum = num::add(sum, other);
+    plain += __shfl_xor_sync(full_warp, plain, distance);
+  }
+  if (bias != nullptr) {
+    const double c = static_cast<double>(*bias);
+    sum = num::add(sum, c);
+    plain += c;
+    magnitude += fabs(c);
+    lsb = min(lsb, num::lsb_exponent(*bias));
+  }
+  if (!num::is_finite(plain)) return {num::non_finite_result(plain), true};
+  // Terms of a lane, merges, the bias. The norms make `magnitude` good enough up to K = 2^26.
+  const std::int64_t height = (rows.panels + 1) / 2 + 6;
+  if (p.k > greatest_k) return {0.0f, false};
+  return num::certify(sum, num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(height, magnitude));
+}
+
+__device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
+  num::dot_accumulator sum;
+  num::special_terms special;
+  for (std::int64_t panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
+    const float x = static_cast<float>(rows.a[panel * panel_size]);  // they were floats
+    const float y = static_cast<float>(rows.b[panel * panel_size]);
+    const double xy = static_cast<double>(x) * static_cast<double>(y);
+    if (num::is_finite(xy)) {
+      sum.add_product(x, y);
+    } else {
+      special.add(xy);
+    }
+  }
+  if (bias != nullptr && lane_of_thread() == 0) {
+    const double c = static_cast<double>(*bias);
+    if (num::is_finite(c)) {
+      sum.add(c);
+    } else {
+      special.add(c);
+    }
+  }
+  static_assert(std::is_trivially_copyable_v<num::dot_accumulator>);
+  constexpr int words = sizeof(num::dot_accumulator) / 8;
+  for (int distance = 16; distance >= 1; distance /= 2) {
+    std::uint64_t w[words];
+    memcpy(w, &sum, sizeof(sum));
+    for (std::uint64_t& x : w) x = __shfl_xor_sync(full_warp, x, distance);
+    num::dot_accumulator other;
+    memcpy(&other, w, sizeof(other));
+    sum.merge(other);
+  }
+  special.nan = __any_sync(full_warp, special.nan);
+  special.positive = __any_sync(full_warp, special.positive);
+  special.negative = __any_sync(full_warp, special.negative);
+  return special.any() ? special.value() : sum.round_to_float();
+}
+
+// Works off the bitmap, a warp per output: `span` bytes of it (8 outputs each) at a time.
+__global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
+  const std::int64_t bytes_per_row = p.words_per_row * 4;
+  const std::int64_t total = p.batches * p.m * bytes_per_row;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
+  const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  const int lane = lane_of_thread();
+  std::int64_t count_dd = 0;
+  std::int64_t count_exact = 0;
+  for (std::int64_t first = warp * span; first < total; first += warps * span) {
+    const unsigned mine = lane < span && first + lane < total ? bytes[first + lane] : 0u;
+    for (unsigned owners = __ballot_sync(full_warp, mine != 0); owners != 0; owners &= owners - 1) {
+      const int owner = __ffs(static_cast<int>(owners)) - 1;
+      const std::int64_t byte = first + owner;
+      const std::int64_t batch_row = byte / bytes_per_row;
+      const std::int64_t batch = batch_row / p.m;
+      const std::int64_t row = batch_row - batch * p.m;
+      const batch_pointers at(p, batch);
+      for (unsigned bits = __shfl_sync(full_warp, mine, owner); bits != 0; bits &= bits - 1) {
+        const std::int64_t col = (byte - batch_row * bytes_per_row) * 8 + (__ffs(static_cast<int>(bits)) - 1);
+        const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
+        const std::int64_t b_row = p.b.batch(batch) * p.b.padded_rows() + col;
+        const float* const bias = at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
+        const dot_rows rows(p, batch, row, col);
+        num::certified result = {0.0f, false};
+        if (p.first_tier <= tier::double_double) {
+          result = dot_double_double(p, rows, bias, p.a.norm[a_row] * p.b.norm[b_row], p.a.lsb[a_row] + p.b.lsb[b_row]);
+        }
+        if (result.decided) {
+          ++count_dd;
+        } else {
+          result.value = dot_exact(rows, bias);
+          ++count_exact;
+        }
+        if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+      }
+    }
+  }
+  if (lane == 0) {
+    count_elements(counters, tier::double_double, count_dd);
+    count_elements(counters, tier::exact, count_exact);
+  }
+}
+
+struct layout {
+  operand_source source[2];
+  int splits[2];
+  pack_scratch scratch[2];
+  product p;
+};
+
+layout describe(const plan::matmul_plan& p, const properties& device, carver& c) {
+  layout l{};
+  operand_panels* const panels[2] = {&l.p.a, &l.p.b};
+  for (int i = 0; i < 2; ++i) {
+    l.source[i] = source_of(p, i == 1);
+    l.splits[i] = pack_splits(l.source[i], device);
+    *panels[i] = panels_of(l.source[i], c);
+    l.scratch[i] = scratch_of(l.source[i], l.splits[i], c);
+  }
+  l.p.m = p.m;
+  l.p.n = p.n;
+  l.p.k = p.k;
+  l.p.batches = p.batches;
+  l.p.bias = p.bias.data;
+  l.p.bias_row = p.bias.row;
+  l.p.bias_col = p.bias.col;
+  l.p.out = p.out;
+  l.p.out_row = p.out_row;
+  l.p.out_col = p.out_col;
+  l.p.batch_rank = p.batch_rank;
+  for (int d = 0; d < max_rank; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    l.p.batch_shape[d] = p.batch_shape[i];
+    l.p.bias_batch[d] = p.bias.batch_stride[i];
+    l.p.out_batch[d] = p.out_batch_stride[i];
+  }
+  // Blocks of k of about 512: the height grows by the number of blocks, the sums of the blocks cost shared memory traffic.
+  const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, 32));
+  l.p.block_panels = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, blocks));
+  l.p.height = l.p.block_panels * panel_k + blocks;
+  l.p.words_per_row = ceil_div(p.n, 32);
+  l.p.undecided = c.take<std::uint32_t>(p.batches * p.m * l.p.words_per_row);
+  return l;
+}
+
+template <class T>
+void launch_product(const product& p, const job& j) {
+  check(cudaFuncSetAttribute(product_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(T::shared_bytes)),
+        "matmul", "cudaFuncSetAttribute");
+  const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
+  product_kernel<T><<<static_cast<unsigned>(tiles), T::threads, T::shared_bytes, j.stream>>>(p, j.counters);
+  check_launch("matmul");
+}
+
+}  // namespace
+
+std::size_t matmul_workspace(const plan::matmul_plan& p, const properties& device) {
+  if (p.accumulate == accumulate::fma_chain) return 0;
+  carver c(nullptr);
+  describe(p, device, c);
+  return c.used();
+}
+
+void run_matmul(const plan::matmul_plan& p, const job& j) {
+  if (p.accumulate == accumulate::fma_chain) {
+    run_fma_chain(p, j);
+    return;
+  }
+  carver c(j.workspace);
+  layout l = describe(p, j.device, c);
+  l.p.first_tier = j.first_tier;
+  // Beyond these sizes the bound of the first tier is not proved; the others' still are.
+  if (p.k > greatest_k || l.p.height > greatest_height) l.p.first_tier = std::max(l.p.first_tier, tier::double_double);
+  const std::int64_t words = p.batches * p.m * l.p.words_per_row;
+  check(cudaMemsetAsync(l.p.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
+  pack(l.source[0], l.p.a, l.scratch[0], l.splits[0], j);
+  pack(l.source[1], l.p.b, l.scratch[1], l.splits[1], j);
+  const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
+  if (j.device.capability >= 90 && large_tiles >= j.device.multiprocessors) {
+    launch_product<large_tile>(l.p, j);
+  } else {
+    launch_product<small_tile>(l.p, j);
+  }
+  constexpr int warps = 8;
+  const unsigned grid = grid_for(j.device, ceil_div(words * 4, warps), 8);
+  const int span = static_cast<int>(std::clamp<std::int64_t>(words * 4 / (std::int64_t{grid} * warps), 1, 32));
+  repair_kernel<<<grid, warps * 32, 0, j.stream>>>(l.p, span, j.counters);
+  check_launch("matmul");
+}
+
+}  // namespace repdl::cuda

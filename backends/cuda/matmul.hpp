@@ -1,0 +1,53 @@
+// Private to matmul*.cu: the operands of the exact product after packing.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/drivers.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cuda {
+
+// One operand of a product, seen as rows of length k: A as it is, B transposed.
+struct operand_source {
+  const float* data;
+  std::int64_t rows;
+  std::int64_t k;
+  std::int64_t row_stride;
+  std::int64_t k_stride;
+  std::int64_t batches;  // 1 when every batch uses the same matrix
+  int batch_rank;
+  std::int64_t batch_shape[max_rank];
+  std::int64_t batch_stride[max_rank];
+};
+
+// The same as binary64 panels (mma.cuh): panel (r, c) of a batch is number r * k_panels + c. Zero padding.
+struct operand_panels {
+  double* data;
+  std::int64_t row_panels;
+  std::int64_t k_panels;
+  std::int64_t batches;
+  double* norm;  // per batch and row (row_panels * 64 of them): fl(sqrt(fl(sum a^2)))
+  int* lsb;      // the minimum of lsb_exponent
+
+  __host__ __device__ std::int64_t padded_rows() const { return row_panels * 64; }
+  __host__ __device__ std::int64_t batch(std::int64_t b) const { return batches == 1 ? 0 : b; }
+};
+
+// What pack() needs while it runs.
+struct pack_scratch {
+  double* squares;  // per k-split, batch and row
+  int* lsb;
+};
+
+operand_source source_of(const plan::matmul_plan& p, bool second);
+operand_panels panels_of(const operand_source& s, carver& c);
+int pack_splits(const operand_source& s, const properties& device);
+pack_scratch scratch_of(const operand_source& s, int splits, carver& c);
+// Launches: panels, norms and lsb from the source.
+void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
+
+// fma_chain.cu: out = the f32 fma chain over ascending k.
+void run_fma_chain(const plan::matmul_plan& p, const job& j);
+
+}  // namespace repdl::cuda

@@ -1,0 +1,163 @@
+// Packing of matmul's operands: any strides in, binary64 panels out, with the norm and the lattice of every row.
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/matmul.hpp"
+#include "backends/cuda/mma.cuh"
+#include "librepdl/num/certify.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr int chunk_k = 64;  // of a block's step
+constexpr int chunk_panels = chunk_k / panel_k;
+
+__device__ const float* batch_of(const operand_source& s, std::int64_t batch) {
+  const float* data = s.data;
+  for (int d = s.batch_rank - 1; d >= 0; --d) {
+    const std::int64_t at = batch % s.batch_shape[d];
+    batch /= s.batch_shape[d];
+    data += at * s.batch_stride[d];
+  }
+  return data;
+}
+
+// A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
+__global__ void __launch_bounds__(threads, 4)
+    pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast) {
+  __shared__ float tile[panel_rows][chunk_k + 1];
+  const std::int64_t total = to.row_panels * splits * to.batches;
+  const int tid = static_cast<int>(threadIdx.x);
+  for (std::int64_t item = blockIdx.x; item < total; item += gridDim.x) {
+    const std::int64_t row_panel = item % to.row_panels;
+    const std::int64_t split = item / to.row_panels % splits;
+    const std::int64_t batch = item / to.row_panels / splits;
+    const float* const from = batch_of(s, batch);
+    const std::int64_t row0 = row_panel * panel_rows;
+    const std::int64_t chunks = (to.k_panels + chunk_panels - 1) / chunk_panels;
+    const std::int64_t begin = chunks * split / splits;
+    const std::int64_t end = chunks * (split + 1) / splits;
+    double squares = 0;  // of row tid / 4, every fourth group of 16 k's
+    int lsb = num::no_lsb;
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const std::int64_t k0 = chunk * chunk_k;
+#pragma unroll
+      for (int i = 0; i < panel_rows * chunk_k / threads; ++i) {
+        const int n = i * threads + tid;
+        const int r = k_fast ? n / chunk_k : n % panel_rows;
+        const int k = k_fast ? n % chunk_k : n / panel_rows;
+        const bool inside = row0 + r < s.rows && k0 + k < s.k;
+        tile[r][k] = inside ? from[(row0 + r) * s.row_stride + (k0 + k) * s.k_stride] : 0.0f;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < panel_k; ++i) {
+        const float x = tile[tid / 4][(tid % 4) * panel_k + i];
+        const double d = static_cast<double>(x);
+        squares += d * d;
+        lsb = min(lsb, num::lsb_exponent(x));
+      }
+      // 8 units of two numbers per row, 32 rows at a time: a warp writes 512 bytes side by side.
+#pragma unroll
+      for (int i = 0; i < chunk_panels * 2; ++i) {
+        const std::int64_t panel = chunk * chunk_panels + i / 2;
+        const int r = i % 2 * 32 + tid / 8;
+        const int place = tid % 8 * 2;
+        const int k = place_in_row(place, r & 1) + i / 2 * panel_k;
+        if (panel < to.k_panels) {
+          double* const out =
+              to.data + ((batch * to.row_panels + row_panel) * to.k_panels + panel) * panel_size + r * panel_k + place;
+          *reinterpret_cast<double2*>(out) =
+              make_double2(static_cast<double>(tile[r][k]), static_cast<double>(tile[r][k + 1]));
+        }
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int distance = 1; distance <= 2; distance *= 2) {
+      squares += __shfl_xor_sync(full_warp, squares, distance);
+      lsb = min(lsb, __shfl_xor_sync(full_warp, lsb, distance));
+    }
+    if (tid % 4 == 0) {
+      const std::int64_t at = (split * to.batches + batch) * to.padded_rows() + row0 + tid / 4;
+      scratch.squares[at] = squares;
+      scratch.lsb[at] = lsb;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(threads)
+    finish_norms(const operand_panels to, const pack_scratch scratch, int splits) {
+  const std::int64_t rows = to.padded_rows() * to.batches;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < rows; i += step) {
+    double squares = 0;
+    int lsb = num::no_lsb;
+    for (int split = 0; split < splits; ++split) {
+      squares += scratch.squares[split * rows + i];
+      lsb = min(lsb, scratch.lsb[split * rows + i]);
+    }
+    to.norm[i] = num::sqrt(squares);
+    to.lsb[i] = lsb;
+  }
+}
+
+}  // namespace
+
+operand_source source_of(const plan::matmul_plan& p, bool second) {
+  const plan::matmul_plan::matrix& m = second ? p.b : p.a;
+  operand_source s{};
+  s.data = m.data;
+  s.k = p.k;
+  s.rows = second ? p.n : p.m;
+  s.row_stride = second ? m.col : m.row;
+  s.k_stride = second ? m.row : m.col;
+  s.batch_rank = p.batch_rank;
+  bool same = true;
+  for (int d = 0; d < p.batch_rank; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    s.batch_shape[d] = p.batch_shape[i];
+    s.batch_stride[d] = m.batch_stride[i];
+    same = same && m.batch_stride[i] == 0;
+  }
+  s.batches = same ? 1 : p.batches;
+  return s;
+}
+
+operand_panels panels_of(const operand_source& s, carver& c) {
+  operand_panels p{};
+  // An even number of row panels: the large tiles take two.
+  p.row_panels = round_up(ceil_div(s.rows, panel_rows), 2);
+  p.k_panels = ceil_div(s.k, panel_k);
+  p.batches = s.batches;
+  p.data = c.take<double>(p.row_panels * p.k_panels * p.batches * panel_size);
+  p.norm = c.take<double>(p.padded_rows() * p.batches);
+  p.lsb = c.take<int>(p.padded_rows() * p.batches);
+  return p;
+}
+
+int pack_splits(const operand_source& s, const properties& device) {
+  const std::int64_t blocks = round_up(ceil_div(s.rows, panel_rows), 2) * s.batches;
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 8;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(s.k, chunk_k), 1, 64)));
+}
+
+pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
+  const std::int64_t rows = round_up(ceil_div(s.rows, panel_rows), 2) * panel_rows * s.batches * splits;
+  pack_scratch p{};
+  p.squares = c.take<double>(rows);
+  p.lsb = c.take<int>(rows);
+  return p;
+}
+
+void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
+  const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
+  const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
+  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride));
+  check_launch("matmul");
+  const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
+  finish_norms<<<rows, threads, 0, j.stream>>>(to, scratch, splits);
+  check_launch("matmul");
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,50 @@
+// The fp64 matrix instruction and the layout of its operands in shared memory.
+//
+// Documented: operands and result are binary64, rounding is .rn. Not documented: the order of the additions and the width
+// between them. What matmul.cu assumes, for any evaluation order:
+//   (D1) each output is an evaluation tree over c and the exact products; every addition has a relative error of at most
+//        u_D = 2^-52 (twice that of round to nearest: truncation would do) and is exact when its result is representable;
+//   (D2) no operand or intermediate result is flushed.
+// Observed on compute capability 9.0, on 9.7e8 outputs of six classes of inputs per shape: the result is the chain
+// c, then fma(a_k, b_k, .) for k ascending, bit for bit, while descending and pairwise orders differ on 20 to 45 %. The
+// start-up self-test (self_test.cu) repeats a small part of that comparison on the device at hand.
+#pragma once
+
+#include <cstdint>
+
+namespace repdl::cuda {
+
+// d (16 x 8) += a (16 x 16) b (16 x 8), one warp. With g = lane / 4, t = lane % 4:
+//   a[2 j + h] = A(g + 8 h, 4 j + t)     b[j] = B(4 j + t, g)     d[2 h + i] = D(g + 8 h, 2 t + i)
+__device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const double (&b)[4]) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
+        "d"(b[2]), "d"(b[3]));
+#else
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn {%0, %1}, {%2}, {%3}, {%0, %1};"
+                   : "+d"(d[2 * h]), "+d"(d[2 * h + 1])
+                   : "d"(a[2 * j + h]), "d"(b[j]));
+    }
+  }
+#endif
+}
+
+// Operands are packed in panels of 64 rows x 16 k of binary64 numbers, 8 KiB each, as they will lie in shared memory.
+// A lane reads the four k's that it feeds to one instruction as two 16-byte units, so it takes k = 4 t + j where the
+// instruction has 4 j + t: both operands are permuted alike, and every order of k has the same bound. In odd rows the
+// two units of a lane change places: the eight lanes of a quarter warp then hit all 32 banks.
+inline constexpr int panel_rows = 64;
+inline constexpr int panel_k = 16;
+inline constexpr int panel_size = panel_rows * panel_k;
+// The place in its row of the panel at which k (0 .. 15) of an even (parity 0) or odd row lies.
+__host__ __device__ constexpr int place_in_row(int k, int parity) { return k ^ (parity << 1); }
+
+}  // namespace repdl::cuda

@@ -1,0 +1,420 @@
+// Reductions: sum, mean, dot, max, min, argmax, argmin.
+//
+// An output's terms are cut into `chunks`; a work item is one chunk of one output.
+//   rows      a team (a warp or a block) per item, for terms that lie side by side in memory
+//   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
+//             threads read neighbouring addresses even with few outputs
+// With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second kernel
+// joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that the double-double
+// launches work off, and after them the exact ones. The launches do not depend on the data: no host round trip.
+#include <type_traits>
+
+#include "backends/cuda/drivers.hpp"
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/reduce_policies.cuh"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr int warps = threads / 32;
+
+struct geometry {
+  const float* in[2];
+  void* out;
+  int kept_rank;
+  int reduced_rank;
+  std::int64_t outputs;
+  std::int64_t length;
+  std::int64_t chunks;
+  std::int64_t chunk_length;  // rows
+  int team;                   // rows: 32 or 256 threads
+  bool columns;
+  bool small;   // outputs and length below 2^31
+  bool packed;  // rows: four terms per load
+  std::int64_t kept_shape[max_rank];
+  std::int64_t reduced_shape[max_rank];
+  std::int64_t kept_stride[2][max_rank];
+  std::int64_t reduced_stride[2][max_rank];
+  std::int64_t out_stride[max_rank];
+};
+
+// The sum of index * stride over a row-major index, for N lists of strides.
+template <class Index, int N>
+__device__ void locate_as(Index index, int rank, const std::int64_t* shape, const std::int64_t* const (&stride)[N],
+                          std::int64_t (&offset)[N]) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) offset[k] = 0;
+  for (int d = rank - 1; d >= 0; --d) {
+    Index at = index;
+    if (d > 0) {
+      const Index size = static_cast<Index>(shape[d]);
+      index /= size;
+      at -= index * size;
+    }
+#pragma unroll
+    for (int k = 0; k < N; ++k) offset[k] += static_cast<std::int64_t>(at) * stride[k][d];
+  }
+}
+template <int N>
+__device__ void locate(bool small, std::int64_t index, int rank, const std::int64_t* shape,
+                       const std::int64_t* const (&stride)[N], std::int64_t (&offset)[N]) {
+  if (small) {
+    locate_as<std::uint32_t>(static_cast<std::uint32_t>(index), rank, shape, stride, offset);
+  } else {
+    locate_as<std::uint64_t>(static_cast<std::uint64_t>(index), rank, shape, stride, offset);
+  }
+}
+
+template <int Inputs>
+struct row_pointers {
+  const float* at[Inputs];
+
+  __device__ row_pointers(const geometry& g, std::int64_t output) {
+    const std::int64_t* const strides[2] = {g.kept_stride[0], g.kept_stride[1]};
+    std::int64_t offset[2];
+    locate(g.small, output, g.kept_rank, g.kept_shape, strides, offset);
+#pragma unroll
+    for (int k = 0; k < Inputs; ++k) at[k] = g.in[k] + offset[k];
+  }
+  __device__ const float* term(const geometry& g, int k, std::int64_t r) const {
+    if (g.reduced_rank <= 1) return at[k] + r * g.reduced_stride[k][0];
+    const std::int64_t* const strides[1] = {g.reduced_stride[k]};
+    std::int64_t offset[1];
+    locate(g.small, r, g.reduced_rank, g.reduced_shape, strides, offset);
+    return at[k] + offset[0];
+  }
+};
+
+// A batch of terms of input K: single ones, `step` apart from r on ...
+template <int K, int Inputs>
+__device__ void load_single(const geometry& g, const row_pointers<Inputs>& row, std::int64_t r, std::int64_t step,
+                            float (&x)[batch_terms]) {
+  if (g.reduced_rank <= 1) {
+    const float* const from = row.at[K] + r * g.reduced_stride[K][0];
+    const std::int64_t apart = step * g.reduced_stride[K][0];
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) x[i] = from[i * apart];
+  } else {
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) x[i] = *row.term(g, K, r + i * step);
+  }
+}
+
+// ... or four at a time, lane after lane.
+template <int K, int Inputs>
+__device__ void load_packed(const geometry& g, const row_pointers<Inputs>& row, std::int64_t r, std::int64_t step,
+                            int lane, float (&x)[batch_terms]) {
+  float4 v[batch_terms / 4];
+  if (g.reduced_rank <= 1) {
+    const float4* const from = reinterpret_cast<const float4*>(row.at[K] + r) + lane;
+#pragma unroll
+    for (int q = 0; q < batch_terms / 4; ++q) v[q] = from[q * step];
+  } else {
+#pragma unroll
+    for (int q = 0; q < batch_terms / 4; ++q) {
+      v[q] = *reinterpret_cast<const float4*>(row.term(g, K, r + (q * step + lane) * 4));
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < batch_terms / 4; ++q) {
+    x[4 * q] = v[q].x;
+    x[4 * q + 1] = v[q].y;
+    x[4 * q + 2] = v[q].z;
+    x[4 * q + 3] = v[q].w;
+  }
+}
+
+// Adds the terms begin + lane, begin + lane + step, ... below end; full batches first.
+template <class P>
+__device__ void take_terms(P& acc, const geometry& g, const reduce_parameters& p, const row_pointers<P::inputs>& row,
+                           std::int64_t begin, std::int64_t end, std::int64_t step, int lane) {
+  std::int64_t r = begin;
+  if constexpr (P::batched) {
+    float x[batch_terms];
+    float y[batch_terms];
+    const std::int64_t span = step * (batch_terms - 1) + g.team;  // from r to the end of a batch
+    for (; end - r >= span; r += step * batch_terms) {
+      if (g.packed) {
+        load_packed<0>(g, row, r, step, lane, x);
+        if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, lane, y);
+        acc.take_batch(p, x, y, [&](int i) { return r + ((i / 4) * step + lane) * 4 + i % 4; });
+      } else {
+        load_single<0>(g, row, r + lane, step, x);
+        if constexpr (P::inputs == 2) load_single<1>(g, row, r + lane, step, y);
+        acc.take_batch(p, x, y, [&](int i) { return r + lane + i * step; });
+      }
+    }
+  }
+#pragma unroll 4
+  for (r += lane; r < end; r += step) {
+    const float x = *row.term(g, 0, r);
+    float y = 0;
+    if constexpr (P::inputs == 2) y = *row.term(g, 1, r);
+    acc.take(p, x, y, r);
+  }
+}
+
+// Decides one output, or marks it. `marked`: the bitmap held the outputs to work off, decided ones are cleared.
+template <class P>
+__device__ bool finish(const P& acc, const geometry& g, const reduce_parameters& p, std::int64_t output,
+                       std::uint32_t* undecided, bool marked) {
+  typename P::output value;
+  const bool decided = acc.finish(p, &value);
+  if (decided) {
+    const std::int64_t* const strides[1] = {g.out_stride};
+    std::int64_t offset[1];
+    locate(g.small, output, g.kept_rank, g.kept_shape, strides, offset);
+    static_cast<typename P::output*>(g.out)[offset[0]] = value;
+  }
+  const std::uint32_t bit = 1u << (output & 31);
+  if (decided && marked) atomicAnd(undecided + (output >> 5), ~bit);
+  if (!decided && !marked) atomicOr(undecided + (output >> 5), bit);
+  return decided;
+}
+
+template <class P>
+__device__ P shuffle(const P& from, int distance) {
+  static_assert(std::is_trivially_copyable_v<P> && sizeof(P) % 4 == 0);
+  constexpr int words = sizeof(P) / 4;
+  std::uint32_t w[words];
+  memcpy(w, &from, sizeof(P));
+#pragma unroll
+  for (int i = 0; i < words; ++i) w[i] = __shfl_xor_sync(full_warp, w[i], distance);
+  P to;
+  memcpy(&to, w, sizeof(P));
+  return to;
+}
+
+template <class P>
+__device__ void merge_warp(P& acc) {
+#pragma unroll
+  for (int distance = 16; distance >= 1; distance /= 2) acc.merge(shuffle(acc, distance));
+}
+
+template <class P>
+__global__ void __launch_bounds__(threads, 3)
+    reduce_rows(const geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided, bool marked,
+                counter* counters) {
+  alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
+  P* const of_warp = reinterpret_cast<P*>(shared);
+  const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
+  const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
+  const std::int64_t team = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team;
+  const std::int64_t groups = (marked ? (g.outputs + 31) / 32 : g.outputs) * g.chunks;
+  std::int64_t decided = 0;
+  for (std::int64_t group = team; group < groups; group += teams) {
+    const std::int64_t row = group / g.chunks;
+    const std::int64_t chunk = group - row * g.chunks;
+    std::uint32_t bits = marked ? undecided[row] : 1u;
+    for (; bits != 0; bits &= bits - 1) {
+      const std::int64_t output = marked ? row * 32 + (__ffs(static_cast<int>(bits)) - 1) : row;
+      const std::int64_t begin = chunk * g.chunk_length;
+      const std::int64_t end = min(begin + g.chunk_length, g.length);
+      P acc;
+      take_terms(acc, g, p, row_pointers<P::inputs>(g, output), begin, end, g.team, lane);
+      merge_warp(acc);
+      if (g.team > 32) {
+        __syncthreads();
+        if ((threadIdx.x & 31) == 0) of_warp[threadIdx.x / 32] = acc;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+          for (int i = 1; i < warps; ++i) acc.merge(of_warp[i]);
+        }
+      }
+      if (lane == 0) {
+        if (g.chunks > 1) {
+          partials[output * g.chunks + chunk] = acc;
+        } else {
+          decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
+        }
+      }
+    }
+  }
+  if (lane == 0) count_elements(counters, P::decides, decided);
+}
+
+template <class P>
+__global__ void __launch_bounds__(threads, 3)
+    reduce_columns(const geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided, bool marked,
+                   counter* counters) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  const std::int64_t items = g.outputs * g.chunks;
+  int decided = 0;
+  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; item < items; item += step) {
+    const std::int64_t chunk = item / g.outputs;
+    const std::int64_t output = item - chunk * g.outputs;
+    if (marked && ((undecided[output >> 5] >> (output & 31)) & 1) == 0) continue;
+    P acc;
+    take_terms(acc, g, p, row_pointers<P::inputs>(g, output), chunk, g.length, g.chunks, 0);
+    if (g.chunks > 1) {
+      partials[item] = acc;
+    } else {
+      decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
+    }
+  }
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
+}
+
+// Joins the chunks of each output: a warp per output.
+template <class P>
+__global__ void __launch_bounds__(threads)
+    join_chunks(const geometry g, const reduce_parameters p, const P* partials, std::uint32_t* undecided, bool marked,
+                counter* counters) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
+  std::int64_t decided = 0;
+  for (std::int64_t output = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; output < g.outputs;
+       output += step) {
+    if (marked && ((undecided[output >> 5] >> (output & 31)) & 1) == 0) continue;
+    P acc;
+    for (std::int64_t c = lane_of_thread(); c < g.chunks; c += 32) {
+      acc.merge(partials[g.columns ? c * g.outputs + output : output * g.chunks + c]);
+    }
+    merge_warp(acc);
+    if (lane_of_thread() == 0) decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
+  }
+  if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
+}
+
+template <class P>
+void launch(const geometry& g, const reduce_parameters& p, void* partials, std::uint32_t* undecided, bool marked,
+            const job& j) {
+  P* const parts = static_cast<P*>(partials);
+  if (g.columns) {
+    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks, threads), 16);
+    reduce_columns<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
+  } else {
+    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks * g.team, threads), 16);
+    reduce_rows<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
+  }
+  check_launch("reduce");
+  if (g.chunks > 1) {
+    const unsigned grid = grid_for(j.device, ceil_div(g.outputs, warps), 16);
+    join_chunks<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
+    check_launch("reduce");
+  }
+}
+
+geometry describe(const plan::reduce_plan& p, const properties& device) {
+  geometry g{};
+  g.kept_rank = p.kept_rank;
+  g.reduced_rank = p.reduced_rank;
+  g.outputs = p.outputs;
+  g.length = p.length;
+  g.out = p.out;
+  for (int d = 0; d < max_rank; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    g.kept_shape[d] = p.kept_shape[i];
+    g.reduced_shape[d] = p.reduced_shape[i];
+    g.out_stride[d] = p.out_stride[i];
+    for (int k = 0; k < p.inputs; ++k) {
+      g.kept_stride[k][d] = p.in[k].kept_stride[i];
+      g.reduced_stride[k][d] = p.in[k].reduced_stride[i];
+    }
+  }
+  for (int k = 0; k < p.inputs; ++k) g.in[k] = p.in[k].data;
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  g.small = p.outputs < limit && p.length < limit;
+
+  const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
+  const int last = p.reduced_rank - 1;
+  const std::int64_t along = last < 0 ? 0 : size(g.reduced_stride[0][last]);
+  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept_stride[0][p.kept_rank - 1]);
+  g.columns = p.length < 32 || across < along;
+
+  // Enough items to fill the device, each with at least one batch per thread.
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 2048;
+  if (g.columns) {
+    g.team = 1;
+    g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * batch_terms)));
+    g.chunk_length = ceil_div(p.length, g.chunks);
+  } else {
+    g.team = p.length >= 32768 || (p.length >= 2048 && p.outputs < wanted / 32) ? threads : 32;
+    const std::int64_t portion = std::int64_t{g.team} * batch_terms;
+    const std::int64_t most = std::max<std::int64_t>(1, p.length / portion);
+    // outputs * team may overflow for absurd sizes only in theory: outputs < 2^62 / sizeof(float).
+    const std::int64_t have = std::min(p.outputs, wanted) * g.team;
+    const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, most);
+    g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
+    g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
+    g.packed = last >= 0;
+    for (int k = 0; k < p.inputs; ++k) {
+      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced_stride[k][last] == 1 &&
+                 (last == 0 || g.reduced_shape[last] % 4 == 0);
+      for (int d = 0; d < last; ++d) g.packed = g.packed && g.reduced_stride[k][d] % 4 == 0;
+      for (int d = 0; d < p.kept_rank; ++d) g.packed = g.packed && g.kept_stride[k][d] % 4 == 0;
+    }
+  }
+  return g;
+}
+
+bool is_sum(ops::op_id op) { return op == ops::op_id::sum || op == ops::op_id::mean || op == ops::op_id::dot; }
+
+std::size_t partial_size(ops::op_id op) {
+  if (op == ops::op_id::dot) return std::max({sizeof(fast_sum<2>), sizeof(dd_sum<2>), sizeof(exact_sum<2>)});
+  if (is_sum(op)) return std::max({sizeof(fast_sum<1>), sizeof(dd_sum<1>), sizeof(exact_sum<1>)});
+  return std::max(sizeof(extremum), sizeof(arg_extremum));
+}
+
+struct workspace_parts {
+  std::uint32_t* undecided;
+  std::byte* partials;
+};
+workspace_parts carve(const plan::reduce_plan& p, const geometry& g, carver& c) {
+  workspace_parts parts{};
+  if (is_sum(p.op)) parts.undecided = c.take<std::uint32_t>(ceil_div(g.outputs, 32));
+  if (g.chunks > 1) {
+    parts.partials = c.take<std::byte>(g.outputs * g.chunks * static_cast<std::int64_t>(partial_size(p.op)));
+  }
+  return parts;
+}
+
+template <int Inputs>
+void run_sum(const geometry& g, reduce_parameters p, const workspace_parts& w, const job& j) {
+  check(cudaMemsetAsync(w.undecided, 0, static_cast<std::size_t>(ceil_div(g.outputs, 32)) * 4, j.stream), "reduce",
+        "cudaMemsetAsync");
+  p.forced = j.first_tier > tier::binary64;
+  launch<fast_sum<Inputs>>(g, p, w.partials, w.undecided, false, j);
+  p.forced = j.first_tier > tier::double_double;
+  launch<dd_sum<Inputs>>(g, p, w.partials, w.undecided, true, j);
+  launch<exact_sum<Inputs>>(g, p, w.partials, w.undecided, true, j);
+}
+
+}  // namespace
+
+std::size_t reduce_workspace(const plan::reduce_plan& p, const properties& device) {
+  carver c(nullptr);
+  carve(p, describe(p, device), c);
+  return c.used();
+}
+
+void run_reduce(const plan::reduce_plan& p, const job& j) {
+  const geometry g = describe(p, j.device);
+  carver c(j.workspace);
+  const workspace_parts w = carve(p, g, c);
+  reduce_parameters r{};
+  r.length = p.length;
+  // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp.
+  r.height = (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
+             ceil_div(g.chunks, 32) + 8;
+  r.is_mean = p.op == ops::op_id::mean;
+  r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? 0xffffffffu : 0u;
+  switch (p.op) {
+    case ops::op_id::dot:
+      run_sum<2>(g, r, w, j);
+      break;
+    case ops::op_id::sum:
+    case ops::op_id::mean:
+      run_sum<1>(g, r, w, j);
+      break;
+    case ops::op_id::argmax:
+    case ops::op_id::argmin:
+      launch<arg_extremum>(g, r, w.partials, w.undecided, false, j);
+      break;
+    default:
+      launch<extremum>(g, r, w.partials, w.undecided, false, j);
+  }
+}
+
+}  // namespace repdl::cuda

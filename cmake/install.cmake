@@ -1,0 +1,37 @@
+# Install rules: `find_package(librepdl)` gives the target repdl::repdl, `pkg-config librepdl` the flags.
+include(CMakePackageConfigHelpers)
+
+set(repdl_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/librepdl)
+
+install(TARGETS repdl EXPORT librepdl-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY librepdl/include/librepdl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+if(TARGET repdl_cli)
+  install(TARGETS repdl_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(EXPORT librepdl-targets NAMESPACE repdl:: DESTINATION ${repdl_package_dir})
+configure_package_config_file(cmake/librepdl-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config.cmake
+  INSTALL_DESTINATION ${repdl_package_dir} NO_SET_AND_CHECK_MACRO)
+# 0.x: a minor version may break the interface.
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/librepdl-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config-version.cmake DESTINATION ${repdl_package_dir})
+
+# A static library leaves its own needs to whoever links it.
+set(repdl_pc_static "${OpenMP_CXX_FLAGS} -lstdc++ -lm")
+if(REPDL_WITH_CUDA)
+  string(APPEND repdl_pc_static " ${CUDAToolkit_LIBRARY_DIR}/libcudart_static.a -lpthread -ldl -lrt")
+endif()
+if(BUILD_SHARED_LIBS)
+  set(repdl_pc_libs "")
+else()
+  set(repdl_pc_libs " ${repdl_pc_static}")
+endif()
+configure_file(cmake/librepdl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/librepdl.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/librepdl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

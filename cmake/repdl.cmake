@@ -1,0 +1,27 @@
+# Flags that the bits depend on, in one place. They are set per target with PRIVATE, after the user's CMAKE_CXX_FLAGS, so
+# that a parent project's -Ofast or -march=native does not reach the arithmetic.
+
+add_library(repdl_common INTERFACE)
+target_compile_features(repdl_common INTERFACE cxx_std_20)
+target_include_directories(repdl_common INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/librepdl/include)
+# -Ofast also links a start-up file that sets FTZ and DAZ, and turns on value-changing transformations: all are undone.
+target_compile_options(repdl_common INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:$<$<NOT:$<CONFIG:Debug>>:-O3>;-fno-fast-math;-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-fopenmp-simd;-fno-lto>)
+if(REPDL_WERROR)
+  set(repdl_werror -Werror)
+endif()
+# -Wrestrict of g++ 12 fires on std::string's operator+ (GCC bug 105651).
+target_compile_options(repdl_common INTERFACE
+  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
+target_compile_options(repdl_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;${repdl_werror}>)
+
+# Objects of the arithmetic for one x86-64 instruction set: repdl_isa_objects(target isa march-flags... SOURCES files...)
+function(repdl_isa_objects target isa)
+  cmake_parse_arguments(arg "" "" "FLAGS;SOURCES" ${ARGN})
+  add_library(${target} OBJECT ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE repdl_common)
+  target_compile_definitions(${target} PRIVATE REPDL_ISA=${isa})
+  target_compile_options(${target} PRIVATE ${arg_FLAGS})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON INTERPROCEDURAL_OPTIMIZATION OFF)
+endfunction()

@@ -1,0 +1,112 @@
+#include "librepdl/api/attributes.hpp"
+
+#include <charconv>
+
+namespace repdl::api {
+namespace {
+
+constexpr std::string_view kind_names[] = {"a boolean", "an integer", "a number", "a text", "a list of integers"};
+
+[[noreturn]] void syntax(std::string_view op, std::string_view name, attribute_kind kind, std::string_view text) {
+  fail(error_site::attribute_syntax, op, name, kind_names[static_cast<int>(kind)], "'" + std::string(text) + "'");
+}
+
+template <class T>
+bool parse_number(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool parse_list(std::string_view text, std::vector<std::int64_t>& list) {
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, comma);
+    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
+    std::int64_t value = 0;
+    if (!parse_number(item, value)) return false;
+    list.push_back(value);
+    if (comma == text.size()) return true;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string attribute_type<double>::text(double v) {
+  char buffer[40];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, v);
+  return {buffer, end};
+}
+
+repdl::accumulate attribute_type<repdl::accumulate>::read(std::string_view op, std::string_view name,
+                                                          const attribute_value& v) {
+  const std::string& text = std::get<std::string>(v);
+  if (text == "exact") return accumulate::exact;
+  if (text == "fma_chain") return accumulate::fma_chain;
+  fail(error_site::attribute_value, op, name, "exact or fma_chain", "'" + text + "'");
+}
+
+dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, const attribute_value& v) {
+  const std::string& text = std::get<std::string>(v);
+  for (int i = 0; i < 6; ++i) {
+    if (name_of(static_cast<dtype>(i)) == text) return static_cast<dtype>(i);
+  }
+  fail(error_site::attribute_value, op, name, "f16, bf16, f32, f64, i64 or bool", "'" + text + "'");
+}
+
+sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, const attribute_value& v) {
+  const auto& list = std::get<std::vector<std::int64_t>>(v);
+  if (list.size() > static_cast<std::size_t>(max_rank)) {
+    fail(error_site::attribute_value, op, name, "at most " + std::to_string(max_rank) + " integers",
+         std::to_string(list.size()));
+  }
+  return sizes(std::span<const std::int64_t>(list));
+}
+
+void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected) {
+  fail(error_site::attribute_kind, op, a.name, kind_names[static_cast<int>(expected)], kind_names[a.value.index()]);
+}
+void no_such_attribute(std::string_view op, std::string_view name, std::string_view known) {
+  fail(error_site::unknown_attribute, op, name, "an attribute of " + std::string(op) + " (" + std::string(known) + ")",
+       "'" + std::string(name) + "'");
+}
+void given_twice(std::string_view op, std::string_view name) {
+  fail(error_site::duplicate_attribute, op, name, "each attribute once", "it twice");
+}
+void required(std::string_view op, std::string_view name) {
+  fail(error_site::missing_attribute, op, name, "a value", "none");
+}
+
+attribute_value parse_value(std::string_view op, std::string_view name, attribute_kind kind, std::string_view text) {
+  switch (kind) {
+    case attribute_kind::boolean:
+      if (text == "true" || text == "1") return true;
+      if (text == "false" || text == "0") return false;
+      break;
+    case attribute_kind::integer: {
+      std::int64_t value = 0;
+      std::uint64_t bits = 0;  // seeds are 64-bit patterns: both spellings of the upper half are good
+      if (parse_number(text, value)) return value;
+      if (parse_number(text, bits)) return static_cast<std::int64_t>(bits);
+      break;
+    }
+    case attribute_kind::real: {
+      double value = 0;
+      if (parse_number(text, value)) return value;
+      break;
+    }
+    case attribute_kind::text:
+      return std::string(text);
+    case attribute_kind::integers: {
+      std::vector<std::int64_t> list;
+      if (parse_list(text, list)) return list;
+      break;
+    }
+  }
+  syntax(op, name, kind, text);
+}
+
+}  // namespace repdl::api

@@ -1,0 +1,124 @@
+// Attribute lists <-> the attrs structures of the registry.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "librepdl/dynamic.hpp"
+#include "librepdl/ops/structured.hpp"
+
+namespace repdl::api {
+
+// One conversion per C++ type of an attribute: its kind, its default as text, and reading a value.
+template <class T>
+struct attribute_type;
+
+template <>
+struct attribute_type<bool> {
+  static constexpr attribute_kind kind = attribute_kind::boolean;
+  static std::string text(bool v) { return v ? "true" : "false"; }
+  static bool read(std::string_view, std::string_view, const attribute_value& v) { return std::get<bool>(v); }
+};
+template <>
+struct attribute_type<std::int64_t> {
+  static constexpr attribute_kind kind = attribute_kind::integer;
+  static std::string text(std::int64_t v) { return std::to_string(v); }
+  static std::int64_t read(std::string_view, std::string_view, const attribute_value& v) {
+    return std::get<std::int64_t>(v);
+  }
+};
+template <>
+struct attribute_type<double> {
+  static constexpr attribute_kind kind = attribute_kind::real;
+  static std::string text(double v);
+  static double read(std::string_view, std::string_view, const attribute_value& v) { return std::get<double>(v); }
+};
+template <>
+struct attribute_type<repdl::accumulate> {
+  static constexpr attribute_kind kind = attribute_kind::text;
+  static std::string text(repdl::accumulate v) { return v == accumulate::exact ? "exact" : "fma_chain"; }
+  static repdl::accumulate read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <>
+struct attribute_type<dtype> {
+  static constexpr attribute_kind kind = attribute_kind::text;
+  static std::string text(dtype v) { return std::string(name_of(v)); }
+  static dtype read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <>
+struct attribute_type<sizes> {
+  static constexpr attribute_kind kind = attribute_kind::integers;
+  static std::string text(const sizes& v) { return to_string(v); }
+  static sizes read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <class T>
+struct attribute_type<std::optional<T>> {
+  static constexpr attribute_kind kind = attribute_type<T>::kind;
+  static std::string text(const std::optional<T>& v) { return v ? attribute_type<T>::text(*v) : ""; }
+  static std::optional<T> read(std::string_view op, std::string_view name, const attribute_value& v) {
+    return attribute_type<T>::read(op, name, v);
+  }
+};
+
+attribute_value parse_value(std::string_view op, std::string_view name, attribute_kind kind, std::string_view text);
+[[noreturn]] void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected);
+[[noreturn]] void no_such_attribute(std::string_view op, std::string_view name, std::string_view known);
+[[noreturn]] void given_twice(std::string_view op, std::string_view name);
+[[noreturn]] void required(std::string_view op, std::string_view name);
+
+template <class Attrs>
+std::string attribute_names() {
+  std::string names;
+  std::apply([&](const auto&... f) { ((names += (names.empty() ? "" : ", ") + std::string(f.name)), ...); },
+             Attrs::fields);
+  return names.empty() ? "none" : names;
+}
+
+template <class Attrs>
+Attrs read_attributes(std::string_view op, const attributes& list) {
+  Attrs attrs;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const attribute& a = list[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      if (list[j].name == a.name) given_twice(op, a.name);
+    }
+    bool known = false;
+    const auto try_field = [&]<class T>(const ops::field<Attrs, T>& f) {
+      if (f.name != a.name) return;
+      known = true;
+      using type = attribute_type<T>;
+      if (a.value.index() != static_cast<std::size_t>(type::kind)) wrong_kind(op, a, type::kind);
+      attrs.*f.member = type::read(op, a.name, a.value);
+    };
+    std::apply([&](const auto&... f) { (try_field(f), ...); }, Attrs::fields);
+    if (!known) no_such_attribute(op, a.name, attribute_names<Attrs>());
+  }
+  return attrs;
+}
+
+// What infer needs and call takes from the outputs.
+template <class Attrs>
+void check_required(std::string_view op, const Attrs& attrs) {
+  const auto check = [&]<class T>(const ops::field<Attrs, T>& f) {
+    if constexpr (requires { (attrs.*f.member).has_value(); }) {
+      if (f.required && !(attrs.*f.member).has_value()) required(op, f.name);
+    }
+  };
+  std::apply([&](const auto&... f) { (check(f), ...); }, Attrs::fields);
+}
+
+template <class Attrs>
+std::vector<attribute_info> describe_attributes() {
+  std::vector<attribute_info> all;
+  const Attrs defaults;
+  const auto describe = [&]<class T>(const ops::field<Attrs, T>& f) {
+    all.push_back({std::string(f.name), attribute_type<T>::kind, attribute_type<T>::text(defaults.*f.member),
+                   std::string(f.doc), f.required});
+  };
+  std::apply([&](const auto&... f) { (describe(f), ...); }, Attrs::fields);
+  return all;
+}
+
+}  // namespace repdl::api

@@ -1,0 +1,293 @@
+// The C ABI: translation only.
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "librepdl/api/context_impl.hpp"
+#include "librepdl/dynamic.hpp"
+#include "librepdl/librepdl.h"
+#include "librepdl/version.hpp"
+
+struct repdl_context {
+  repdl::context context;
+};
+
+namespace repdl {
+namespace {
+
+struct last_error {
+  std::string message;
+  std::string site;
+};
+last_error& last() {
+  thread_local last_error e;
+  return e;
+}
+
+// Runs body and turns exceptions into a status.
+template <class Body>
+repdl_status guarded(Body&& body) noexcept {
+  try {
+    body();
+    return REPDL_OK;
+  } catch (const error& e) {
+    last() = {e.what(), std::string(info_of(e.site()).name)};
+    return static_cast<repdl_status>(e.code());
+  } catch (const std::bad_alloc&) {
+    last() = {"out of host memory", std::string(info_of(error_site::out_of_memory).name)};
+    return REPDL_OUT_OF_MEMORY;
+  } catch (const std::exception& e) {
+    last() = {e.what(), "internal"};
+    return REPDL_INTERNAL;
+  }
+}
+
+void need(const void* p, std::string_view function, std::string_view argument) {
+  if (p == nullptr) fail(error_site::null_argument, function, argument, "an address", "a null pointer");
+}
+
+const op_info& info(const repdl_op* op) { return *reinterpret_cast<const op_info*>(op); }
+const repdl_op* handle(const op_info* op) { return reinterpret_cast<const repdl_op*>(op); }
+
+struct foreign_type {
+  dtype type;
+  std::uint8_t code;
+  std::uint8_t bits;
+};
+// DLPack: kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLBool 6.
+constexpr foreign_type types[] = {{dtype::f16, 2, 16}, {dtype::bf16, 4, 16}, {dtype::f32, 2, 32},
+                                  {dtype::f64, 2, 64}, {dtype::i64, 0, 64},  {dtype::boolean, 6, 8}};
+
+dtype type_from(const repdl_data_type& t, std::string_view name) {
+  if (t.lanes != 1) {
+    fail(error_site::foreign_lanes, "DLPack tensor", name, "lanes = 1", std::to_string(t.lanes));
+  }
+  for (const foreign_type& f : types) {
+    if (f.code == t.code && f.bits == t.bits) return f.type;
+  }
+  fail(error_site::foreign_dtype, "DLPack tensor", name, "float 16, 32, 64, bfloat 16, int 64 or bool 8",
+       "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
+}
+
+device device_from(const repdl_device& d, std::string_view name) {
+  if (d.device_type != 1 && d.device_type != 2) {
+    fail(error_site::foreign_device, "DLPack tensor", name, "device type 1 (CPU) or 2 (CUDA)",
+         std::to_string(d.device_type));
+  }
+  return {static_cast<device_kind>(d.device_type), d.device_id};
+}
+
+tensor_view view_of(const repdl_tensor* t, std::string_view name) {
+  if (t == nullptr) return {};
+  const dtype type = type_from(t->dtype, name);
+  const device where = device_from(t->device, name);
+  if (t->ndim < 0) fail(error_site::rank_too_large, "DLPack tensor", name, "ndim >= 0", std::to_string(t->ndim));
+  const auto rank = static_cast<std::size_t>(t->ndim);
+  if (rank > 0) need(t->shape, "DLPack tensor", std::string(name) + ".shape");
+  const sizes shape(std::span<const std::int64_t>(t->shape, rank));
+  void* data = t->data == nullptr ? nullptr : static_cast<std::byte*>(t->data) + t->byte_offset;
+  if (t->strides == nullptr) return tensor_view(data, type, shape, where);
+  return tensor_view(data, type, shape, sizes(std::span<const std::int64_t>(t->strides, rank)), where);
+}
+
+template <class View>
+std::vector<View> views_of(const repdl_tensor* const* t, std::int32_t n, error_site count_site, std::string_view what) {
+  if (n < 0) fail(count_site, "repdl", what, "a count >= 0", std::to_string(n));
+  if (n > 0) need(t, "repdl", what);
+  std::vector<View> v;
+  for (std::int32_t i = 0; i < n; ++i) v.push_back(view_of(t[i], std::string(what) + "[" + std::to_string(i) + "]"));
+  return v;
+}
+
+attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
+  attributes list;
+  if (n > 0) need(a, "repdl", "attributes");
+  for (std::int32_t i = 0; i < n; ++i) {
+    need(a[i].name, "repdl", "attributes[" + std::to_string(i) + "].name");
+    attribute_value value;
+    switch (a[i].kind) {
+      case REPDL_BOOLEAN:
+        value = a[i].value.i64 != 0;
+        break;
+      case REPDL_INTEGER:
+        value = a[i].value.i64;
+        break;
+      case REPDL_REAL:
+        value = a[i].value.f64;
+        break;
+      case REPDL_TEXT:
+        need(a[i].value.text, "repdl", a[i].name);
+        value = std::string(a[i].value.text);
+        break;
+      case REPDL_INTEGERS:
+        if (a[i].count > 0) need(a[i].value.integers, "repdl", a[i].name);
+        value =
+            std::vector<std::int64_t>(a[i].value.integers, a[i].value.integers + std::max<std::int64_t>(a[i].count, 0));
+        break;
+      default:
+        fail(error_site::attribute_kind, "repdl", a[i].name, "a kind from 0 to 4", std::to_string(a[i].kind));
+    }
+    list.push_back({a[i].name, std::move(value)});
+  }
+  return list;
+}
+
+}  // namespace
+}  // namespace repdl
+
+using namespace repdl;
+
+repdl_status repdl_context_create(const repdl_context_options* o, repdl_context** context) {
+  return guarded([&] {
+    need(context, "repdl_context_create", "context");
+    *context = nullptr;
+    context_options options;
+    if (o != nullptr) {
+      if (o->device.device_type != 0) options.where = device_from(o->device, "options.device");
+      options.stream = o->stream;
+      options.threads = o->threads;
+      if (o->first_tier < 0 || o->first_tier > 3) {
+        fail(error_site::attribute_value, "repdl_context_create", "first_tier", "0 to 3",
+             std::to_string(o->first_tier));
+      }
+      options.first_tier = static_cast<tier>(o->first_tier);
+      if (o->isa != nullptr) options.isa = o->isa;
+    }
+    *context = new repdl_context{repdl::context(std::move(options))};
+  });
+}
+
+void repdl_context_destroy(repdl_context* context) { delete context; }
+
+repdl_status repdl_context_synchronize(repdl_context* context) {
+  return guarded([&] {
+    need(context, "repdl_context_synchronize", "context");
+    context->context.synchronize();
+  });
+}
+
+repdl_status repdl_context_workspace(repdl_context* context, void* data, size_t bytes) {
+  return guarded([&] {
+    need(context, "repdl_context_workspace", "context");
+    context->context.use_workspace(data, bytes);
+  });
+}
+
+repdl_status repdl_context_statistics(repdl_context* context, int64_t elements[4]) {
+  return guarded([&] {
+    need(context, "repdl_context_statistics", "context");
+    need(elements, "repdl_context_statistics", "elements");
+    const statistics s = context->context.read_statistics();
+    std::memcpy(elements, s.elements, sizeof s.elements);
+  });
+}
+
+int32_t repdl_op_count(void) { return static_cast<int32_t>(operations().size()); }
+
+repdl_status repdl_op_at(int32_t index, const repdl_op** op) {
+  return guarded([&] {
+    need(op, "repdl_op_at", "op");
+    if (index < 0 || index >= repdl_op_count()) {
+      fail(error_site::unknown_operation, "repdl_op_at", "index", "0 to " + std::to_string(repdl_op_count() - 1),
+           std::to_string(index));
+    }
+    *op = handle(&operations()[static_cast<std::size_t>(index)]);
+  });
+}
+
+repdl_status repdl_op_find(const char* name, const repdl_op** op) {
+  return guarded([&] {
+    need(name, "repdl_op_find", "name");
+    need(op, "repdl_op_find", "op");
+    const op_info* o = find(name);
+    if (o == nullptr) {
+      fail(error_site::unknown_operation, "repdl_op_find", "name", "the name of an operation",
+           "'" + std::string(name) + "'");
+    }
+    *op = handle(o);
+  });
+}
+
+const char* repdl_op_describe(const repdl_op* op) {
+  if (op == nullptr) return nullptr;
+  static const std::vector<std::string> lines = [] {
+    std::vector<std::string> all;
+    for (const op_info& o : operations()) {
+      std::string line = o.name + "(";
+      for (std::size_t i = 0; i < o.in.size(); ++i) line += (i == 0 ? "" : ", ") + o.in[i].name;
+      for (std::size_t i = 0; i < o.attrs.size(); ++i) line += (i == 0 ? "; " : ", ") + o.attrs[i].name;
+      all.push_back(line + ") = " + o.formula);
+    }
+    return all;
+  }();
+  return lines[static_cast<std::size_t>(info(op).id)].c_str();
+}
+
+repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,
+                         const repdl_attribute* attrs, int32_t attribute_count, int32_t index, repdl_data_type* dtype,
+                         int32_t* ndim, int64_t shape[8]) {
+  return guarded([&] {
+    need(op, "repdl_infer", "op");
+    need(dtype, "repdl_infer", "dtype");
+    need(ndim, "repdl_infer", "ndim");
+    need(shape, "repdl_infer", "shape");
+    const auto specs = infer(info(op), views_of<const_tensor_view>(in, in_count, error_site::input_count, "in"),
+                             attributes_of(attrs, attribute_count));
+    if (index < 0 || static_cast<std::size_t>(index) >= specs.size()) {
+      fail(error_site::output_count, "repdl_infer", "index", "0 to " + std::to_string(specs.size() - 1),
+           std::to_string(index));
+    }
+    const tensor_spec& s = specs[static_cast<std::size_t>(index)];
+    const foreign_type& t = types[static_cast<std::size_t>(s.type)];
+    *dtype = {t.code, t.bits, 1};
+    *ndim = s.shape.size();
+    std::copy(s.shape.begin(), s.shape.end(), shape);
+  });
+}
+
+namespace {
+
+void run(std::string_view function, repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
+         int32_t in_count, const repdl_tensor* const* out, int32_t out_count, const repdl_attribute* attrs,
+         int32_t attribute_count) {
+  need(context, function, "context");
+  need(op, function, "op");
+  call(context->context, info(op), views_of<const_tensor_view>(in, in_count, error_site::input_count, "in"),
+       views_of<tensor_view>(out, out_count, error_site::output_count, "out"), attributes_of(attrs, attribute_count));
+}
+
+}  // namespace
+
+repdl_status repdl_workspace(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
+                             int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
+                             const repdl_attribute* attrs, int32_t attribute_count, size_t* bytes) {
+  return guarded([&] {
+    need(context, "repdl_workspace", "context");
+    need(bytes, "repdl_workspace", "bytes");
+    *bytes = context->context.workspace_for(
+        [&] { run("repdl_workspace", context, op, in, in_count, out, out_count, attrs, attribute_count); });
+  });
+}
+
+repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,
+                       const repdl_tensor* const* out, int32_t out_count, const repdl_attribute* attrs,
+                       int32_t attribute_count) {
+  return guarded([&] { run("repdl_run", context, op, in, in_count, out, out_count, attrs, attribute_count); });
+}
+
+repdl_status repdl_fingerprint(repdl_context* context, const repdl_tensor* const* tensors, int32_t count,
+                               char hex[65]) {
+  return guarded([&] {
+    need(context, "repdl_fingerprint", "context");
+    need(hex, "repdl_fingerprint", "hex");
+    const std::string text =
+        fingerprint(context->context, views_of<const_tensor_view>(tensors, count, error_site::input_count, "tensors"));
+    std::memcpy(hex, text.c_str(), 65);
+  });
+}
+
+const char* repdl_last_error(void) { return last().message.c_str(); }
+const char* repdl_last_error_site(void) { return last().site.c_str(); }
+const char* repdl_version(void) { return REPDL_VERSION; }
+int32_t repdl_bits_version(void) { return REPDL_BITS_VERSION; }

@@ -1,0 +1,126 @@
+#include "librepdl/context.hpp"
+
+#include <cstdlib>
+
+#include "librepdl/api/context_impl.hpp"
+#include "librepdl/dispatch/self_test.hpp"
+
+namespace repdl {
+namespace {
+
+constexpr std::size_t workspace_alignment = 256;
+
+const dispatch::backend& backend_for(const device& where) {
+  for (const dispatch::backend& b : dispatch::backends()) {
+    if (b.kind == where.kind) return b;
+  }
+  fail(error_site::no_backend, "context", "where", "a device of this build (built without CUDA)", name_of(where));
+}
+
+}  // namespace
+
+context::context(context_options options) : impl_(std::make_unique<impl>()) {
+  if (options.threads < 0) {
+    fail(error_site::thread_count, "context", "threads", ">= 0", std::to_string(options.threads));
+  }
+  impl& c = *impl_;
+  c.backend = &backend_for(options.where);
+  c.executor = c.backend->open(options);
+  c.options = std::move(options);
+  c.options.isa = c.executor->isa();
+  c.options.threads = c.executor->threads();
+  c.memory = c.options.memory != nullptr ? c.options.memory : &c.backend->default_allocator();
+  dispatch::self_test(c);
+}
+
+context::~context() = default;
+context::context(context&&) noexcept = default;
+context& context::operator=(context&&) noexcept = default;
+
+const device& context::where() const noexcept { return impl_->options.where; }
+const std::string& context::isa() const noexcept { return impl_->options.isa; }
+int context::threads() const noexcept { return impl_->options.threads; }
+void* context::stream() const noexcept { return impl_->options.stream; }
+
+void context::use_workspace(void* data, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(data) % workspace_alignment != 0) {
+    fail(error_site::workspace_misaligned, "use_workspace", "data", "a 256-byte aligned address",
+         "remainder " + std::to_string(reinterpret_cast<std::uintptr_t>(data) % workspace_alignment));
+  }
+  impl_->given = data;
+  impl_->given_bytes = bytes;
+  impl_->uses_given = data != nullptr;
+}
+
+void context::begin_dry_run() {
+  impl_->dry_run = true;
+  impl_->dry_run_bytes = 0;
+}
+void context::end_dry_run() noexcept { impl_->dry_run = false; }
+std::size_t context::dry_run_bytes() const noexcept { return impl_->dry_run_bytes; }
+
+void* context::allocate(std::size_t bytes) { return impl_->allocate("allocate", bytes); }
+void context::deallocate(void* data, std::size_t bytes) noexcept {
+  if (data != nullptr) impl_->memory->deallocate(data, bytes, impl_->options.where, impl_->options.stream);
+}
+void context::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) impl_->executor->copy(to, from, bytes);
+}
+
+statistics context::read_statistics() { return impl_->executor->read_statistics(); }
+void context::reset_statistics() { impl_->executor->reset_statistics(); }
+void context::synchronize() { impl_->executor->synchronize(); }
+
+void context::impl::release() noexcept {
+  if (own != nullptr) memory->deallocate(own, own_bytes, options.where, options.stream);
+  own = nullptr;
+  own_bytes = 0;
+}
+
+void* context::impl::allocate(std::string_view op, std::size_t bytes) {
+  void* data = memory->allocate(bytes, options.where, options.stream);
+  if (data == nullptr) {
+    fail(error_site::out_of_memory, op, "memory", std::to_string(bytes) + " bytes on " + name_of(options.where),
+         "none from the allocator");
+  }
+  return data;
+}
+
+void* context::impl::workspace(std::string_view op, std::size_t bytes) {
+  if (uses_given) {
+    if (bytes > given_bytes) {
+      fail(error_site::workspace_too_small, op, "workspace", std::to_string(bytes) + " bytes",
+           std::to_string(given_bytes));
+    }
+    return given;
+  }
+  if (bytes > own_bytes) {
+    // Allocate before releasing, so that a failure leaves the context as it was.
+    void* fresh = allocate(op, bytes);
+    release();
+    own = fresh;
+    own_bytes = bytes;
+  }
+  return own;
+}
+
+dispatch::launch context::impl::launch() const noexcept {
+  return {.workspace = nullptr,
+          .bytes = 0,
+          .threads = options.threads,
+          .stream = options.stream,
+          .first_tier = options.first_tier};
+}
+
+std::vector<device_info> devices(std::string* why_no_gpu) {
+  std::vector<device_info> all;
+  if (why_no_gpu != nullptr) *why_no_gpu = "this build has no CUDA backend";
+  for (const dispatch::backend& b : dispatch::backends()) {
+    std::string why;
+    for (device_info& d : b.devices(&why)) all.push_back(std::move(d));
+    if (b.kind == device_kind::cuda && why_no_gpu != nullptr) *why_no_gpu = why;
+  }
+  return all;
+}
+
+}  // namespace repdl

@@ -1,0 +1,48 @@
+// What a context holds. Private.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "librepdl/context.hpp"
+#include "librepdl/dispatch/backend.hpp"
+
+namespace repdl {
+
+struct context::impl {
+  context_options options;
+  const dispatch::backend* backend = nullptr;
+  std::unique_ptr<dispatch::executor> executor;
+  allocator* memory = nullptr;
+
+  void* own = nullptr;  // grows, never shrinks; freed with the context
+  std::size_t own_bytes = 0;
+  void* given = nullptr;  // use_workspace
+  std::size_t given_bytes = 0;
+  bool uses_given = false;
+
+  bool dry_run = false;
+  std::size_t dry_run_bytes = 0;
+
+  ~impl() { release(); }
+  void release() noexcept;
+  void* allocate(std::string_view op, std::size_t bytes);
+  void* workspace(std::string_view op, std::size_t bytes);
+  dispatch::launch launch() const noexcept;
+
+  // The one way from a plan to a backend.
+  template <class Plan>
+  void run(std::string_view op, const Plan& plan) {
+    dispatch::launch l = launch();
+    l.bytes = executor->workspace(plan, l);
+    if (dry_run) {
+      dry_run_bytes = std::max(dry_run_bytes, l.bytes);
+      return;
+    }
+    l.workspace = workspace(op, l.bytes);
+    executor->run(plan, l);
+  }
+};
+
+}  // namespace repdl

@@ -1,0 +1,84 @@
+#include <bit>
+#include <vector>
+
+#include "librepdl/api/context_impl.hpp"
+#include "librepdl/api/sha256.hpp"
+#include "librepdl/dynamic.hpp"
+#include "librepdl/version.hpp"
+
+namespace repdl {
+namespace {
+
+void put_integer(sha256& h, std::uint64_t v, int bytes) {
+  std::uint8_t b[8];
+  for (int i = 0; i < bytes; ++i) b[i] = static_cast<std::uint8_t>(v >> 8 * i);
+  h.update(b, static_cast<std::size_t>(bytes));
+}
+
+// The elements of a view on the host, row-major.
+void put_elements(sha256& h, const std::byte* data, const const_tensor_view& v) {
+  static_assert(std::endian::native == std::endian::little, "fingerprints are of little-endian bytes");
+  const std::size_t size = size_of(v.type());
+  if (v.is_contiguous()) {
+    h.update(data, static_cast<std::size_t>(v.count()) * size);
+    return;
+  }
+  std::vector<std::byte> buffer;
+  buffer.reserve(std::size_t{1} << 16);
+  sizes index = v.shape();
+  for (std::int64_t& i : index) i = 0;
+  for (std::int64_t n = 0; n < v.count(); ++n) {
+    std::int64_t offset = 0;
+    for (int a = 0; a < v.rank(); ++a) offset += index[a] * v.strides()[a];
+    const std::byte* e = data + offset * static_cast<std::int64_t>(size);
+    buffer.insert(buffer.end(), e, e + size);
+    if (buffer.size() + size > buffer.capacity() || n + 1 == v.count()) {
+      h.update(buffer.data(), buffer.size());
+      buffer.clear();
+    }
+    for (int a = v.rank() - 1; a >= 0 && ++index[a] == v.shape()[a]; --a) index[a] = 0;
+  }
+}
+
+}  // namespace
+
+std::string fingerprint(context& ctx, std::span<const const_tensor_view> tensors) {
+  sha256 h;
+  h.update("librepdl fingerprint 1\n");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const const_tensor_view& v = tensors[i];
+    const std::string name = "tensors[" + std::to_string(i) + "]";
+    if (!v) fail(error_site::absent_operand, "fingerprint", name, "a tensor", "an absent operand");
+    const bool on_host = v.where().kind == device_kind::cpu;
+    if (!on_host && !(v.where() == ctx.where())) {
+      fail(error_site::device_mismatch, "fingerprint", name, "a tensor on cpu or " + name_of(ctx.where()),
+           "one on " + name_of(v.where()));
+    }
+    put_integer(h, static_cast<std::uint64_t>(v.type()), 1);
+    put_integer(h, static_cast<std::uint64_t>(v.rank()), 1);
+    for (const std::int64_t n : v.shape()) put_integer(h, static_cast<std::uint64_t>(n), 8);
+    if (v.count() == 0) continue;
+    const auto* data = static_cast<const std::byte*>(v.data());
+    if (on_host) {
+      put_elements(h, data, v);
+      continue;
+    }
+    // Everything between the view's first and last byte comes over in one copy.
+    std::int64_t lo = 0;
+    std::int64_t hi = 0;
+    for (int a = 0; a < v.rank(); ++a) {
+      const std::int64_t reach = v.strides()[a] * (v.shape()[a] - 1);
+      (reach < 0 ? lo : hi) += reach;
+    }
+    const auto size = static_cast<std::int64_t>(size_of(v.type()));
+    std::vector<std::byte> host(static_cast<std::size_t>((hi - lo + 1) * size));
+    ctx.self().executor->copy(host.data(), data + lo * size, host.size());
+    put_elements(h, host.data() - lo * size, v);
+  }
+  return sha256::hex(h.finish());
+}
+
+std::string_view version() noexcept { return REPDL_VERSION; }
+int bits_version() noexcept { return REPDL_BITS_VERSION; }
+
+}  // namespace repdl

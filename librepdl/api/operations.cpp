@@ -1,0 +1,141 @@
+// The dynamic layer: one erased table made from the registry.
+#include <array>
+#include <vector>
+
+#include "librepdl/api/attributes.hpp"
+#include "librepdl/api/submit.hpp"
+#include "librepdl/dynamic.hpp"
+
+namespace repdl {
+namespace {
+
+using plan::inputs;
+using plan::outputs;
+
+struct operation {
+  std::vector<tensor_spec> (*infer)(int id, inputs in, const attributes& attrs);
+  void (*run)(context::impl& c, int id, inputs in, outputs out, const attributes& attrs);
+};
+
+std::vector<operand_info> describe(std::span<const ops::operand> rows) {
+  std::vector<operand_info> all;
+  for (const ops::operand& r : rows) {
+    operand_info o{std::string(r.name), {}, r.optional};
+    for (int t = 0; t < 6; ++t) {
+      if ((r.types >> t & 1u) != 0) o.types.push_back(static_cast<dtype>(t));
+    }
+    all.push_back(std::move(o));
+  }
+  return all;
+}
+
+std::string proof_text(ops::proof_kind p) {
+  switch (p) {
+    case ops::proof_kind::ieee:
+      return "IEEE 754 operation";
+    case ops::proof_kind::select:
+      return "no rounding happens";
+    case ops::proof_kind::enumerate:
+      return "every input enumerated, per build";
+    case ops::proof_kind::formula:
+      return "proof in the body's header";
+  }
+  return "";
+}
+
+template <class Op>
+std::string family_of() {
+  if constexpr (std::is_same_v<typename Op::attrs, ops::reduce_attrs> || Op::id == ops::op_id::dot) return "reduce";
+  if constexpr (Op::id == ops::op_id::convert) return "convert";
+  if constexpr (Op::id == ops::op_id::matmul) return "matmul";
+  return "random";
+}
+
+template <class Op>
+std::string structured_proof() {
+  const std::string family = family_of<Op>();
+  if (family == "convert") return "IEEE 754 operation";
+  if (family == "random") return "integers; one exact rounding";
+  if (Op::id == ops::op_id::max || Op::id == ops::op_id::min || Op::out[0].types == ops::I64)
+    return "no rounding happens";
+  return "run-time certificate; exact integers decide the rest";
+}
+
+struct table {
+  std::vector<op_info> infos;
+  std::vector<operation> operations;
+
+  table() {
+    for (int i = 0; i < ops::elementwise_count; ++i) {
+      const ops::elementwise_row& r = ops::elementwise_rows[i];
+      const api::elementwise_operands& in = api::operands_of(static_cast<ops::op_id>(i));
+      infos.push_back({std::string(r.name),
+                       i,
+                       r.bits,
+                       "elementwise",
+                       std::string(r.formula),
+                       proof_text(r.proof),
+                       describe({in.in, static_cast<std::size_t>(in.count)}),
+                       describe(api::elementwise_out),
+                       {}});
+      operations.push_back({[](int id, inputs x, const attributes& a) {
+                              api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
+                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x)};
+                            },
+                            [](context::impl& c, int id, inputs x, outputs y, const attributes& a) {
+                              api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
+                              api::submit_elementwise(c, static_cast<ops::op_id>(id), x, y);
+                            }});
+    }
+    ops::for_each_structured([&]<class Op>() {
+      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::bits, family_of<Op>(),
+                       std::string(Op::formula), structured_proof<Op>(), describe(Op::in), describe(Op::out),
+                       api::describe_attributes<typename Op::attrs>()});
+      operations.push_back({[](int, inputs x, const attributes& a) {
+                              const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
+                              plan::check_inputs(Op::name, Op::in, x);
+                              api::check_required(Op::name, attrs);
+                              return std::vector{plan::planner<Op>::infer(x, attrs)};
+                            },
+                            [](context::impl& c, int, inputs x, outputs y, const attributes& a) {
+                              api::submit<Op>(c, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));
+                            }});
+    });
+  }
+};
+
+const table& all() {
+  static const table t;
+  return t;
+}
+
+}  // namespace
+
+std::span<const op_info> operations() { return all().infos; }
+
+const op_info* find(std::string_view name) noexcept {
+  for (const op_info& o : all().infos) {
+    if (o.name == name) return &o;
+  }
+  return nullptr;
+}
+
+attribute parse_attribute(const op_info& op, std::string_view name, std::string_view text) {
+  std::string known;
+  for (const attribute_info& a : op.attrs) {
+    if (a.name == name) return {a.name, api::parse_value(op.name, name, a.kind, text)};
+    known += (known.empty() ? "" : ", ") + a.name;
+  }
+  api::no_such_attribute(op.name, name, known.empty() ? "none" : known);
+}
+
+std::vector<tensor_spec> infer(const op_info& op, std::span<const const_tensor_view> in, const attributes& attrs) {
+  return all().operations[static_cast<std::size_t>(op.id)].infer(op.id, in, attrs);
+}
+
+void call(context& ctx, const op_info& op, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
+          const attributes& attrs) {
+  all().operations[static_cast<std::size_t>(op.id)].run(ctx.self(), op.id, in, out, attrs);
+}
+
+}  // namespace repdl

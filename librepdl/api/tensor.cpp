@@ -1,0 +1,205 @@
+#include "librepdl/tensor.hpp"
+
+#include <cstdlib>
+
+namespace repdl {
+namespace {
+
+__extension__ using wide = __int128;  // products and sums of 64-bit sizes
+constexpr std::int64_t count_limit = std::int64_t{1} << 62;
+constexpr std::string_view dtype_names[] = {"f16", "bf16", "f32", "f64", "i64", "bool"};
+
+int checked_axis(std::string_view what, int axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    fail(error_site::axis_range, what, "axis", "an axis of a tensor of rank " + std::to_string(rank),
+         std::to_string(axis));
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+// The elements that the view spans, checked so that no offset computed from it can overflow.
+void check_span(const sizes& shape, const sizes& strides) {
+  wide span = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 0) return;
+  }
+  for (int i = 0; i < shape.size(); ++i) {
+    const wide stride = strides[i] < 0 ? -static_cast<wide>(strides[i]) : strides[i];
+    span += stride * (shape[i] - 1);
+    if (span > count_limit) {
+      fail(error_site::stride_overflow, "tensor view", "strides", "a span of at most 2^62 elements",
+           to_string(strides));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(dtype t) noexcept { return dtype_names[static_cast<int>(t)]; }
+
+dtype dtype_named(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(std::size(dtype_names)); ++i) {
+    if (dtype_names[i] == name) return static_cast<dtype>(i);
+  }
+  fail(error_site::dtype_name, "dtype", "name", "f16, bf16, f32, f64, i64 or bool", "'" + std::string(name) + "'");
+}
+
+std::string name_of(const device& d) { return d.kind == device_kind::cpu ? "cpu" : "cuda:" + std::to_string(d.index); }
+
+sizes::sizes(std::span<const std::int64_t> v) {
+  if (v.size() > static_cast<std::size_t>(max_rank)) {
+    fail(error_site::rank_too_large, "sizes", "length", "at most " + std::to_string(max_rank),
+         std::to_string(v.size()));
+  }
+  std::copy(v.begin(), v.end(), v_.begin());
+  size_ = static_cast<int>(v.size());
+}
+
+void sizes::push_back(std::int64_t x) {
+  if (size_ == max_rank) {
+    fail(error_site::rank_too_large, "sizes", "length", "at most " + std::to_string(max_rank),
+         std::to_string(max_rank + 1));
+  }
+  v_[static_cast<std::size_t>(size_++)] = x;
+}
+
+std::string to_string(const sizes& s) {
+  std::string text = "[";
+  for (int i = 0; i < s.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(s[i]);
+  return text + "]";
+}
+
+std::int64_t element_count(const sizes& shape) {
+  bool empty = false;
+  for (const std::int64_t n : shape) {
+    if (n < 0) fail(error_site::negative_size, "tensor view", "shape", "sizes >= 0", to_string(shape));
+    empty = empty || n == 0;
+  }
+  if (empty) return 0;
+  wide count = 1;
+  for (const std::int64_t n : shape) {
+    count *= n;
+    if (count > count_limit) {
+      fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 elements", to_string(shape));
+    }
+  }
+  return static_cast<std::int64_t>(count);
+}
+
+sizes row_major(const sizes& shape) {
+  sizes strides = shape;
+  std::int64_t stride = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
+const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, device where)
+    // The strides are made after element_count has ruled out overflow.
+    : const_tensor_view(data, type, shape, (element_count(shape), row_major(shape)), where) {}
+
+const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, sizes strides, device where)
+    : data_(data),
+      shape_(shape),
+      strides_(strides),
+      count_(element_count(shape)),
+      where_(where),
+      type_(type),
+      present_(true) {
+  if (strides.size() != shape.size()) {
+    fail(error_site::strides_rank, "tensor view", "strides", std::to_string(shape.size()) + " strides",
+         std::to_string(strides.size()));
+  }
+  check_span(shape_, strides_);
+  if (data == nullptr && count_ > 0) {
+    fail(error_site::null_data, "tensor view", "data", "memory for shape " + to_string(shape_), "a null pointer");
+  }
+  if (reinterpret_cast<std::uintptr_t>(data) % size_of(type) != 0) {
+    fail(error_site::misaligned_data, "tensor view", "data",
+         "a multiple of " + std::to_string(size_of(type)) + " bytes",
+         "an address with remainder " + std::to_string(reinterpret_cast<std::uintptr_t>(data) % size_of(type)));
+  }
+}
+
+bool const_tensor_view::is_contiguous() const noexcept {
+  std::int64_t expected = 1;
+  for (int i = rank() - 1; i >= 0; --i) {
+    if (shape_[i] != 1 && strides_[i] != expected && count_ > 0) return false;
+    expected *= shape_[i];
+  }
+  return true;
+}
+
+const_tensor_view const_tensor_view::transpose(int axis0, int axis1) const {
+  const int i = checked_axis("transpose", axis0, rank());
+  const int j = checked_axis("transpose", axis1, rank());
+  const_tensor_view v = *this;
+  std::swap(v.shape_[i], v.shape_[j]);
+  std::swap(v.strides_[i], v.strides_[j]);
+  return v;
+}
+
+const_tensor_view const_tensor_view::slice(int axis, std::int64_t begin, std::int64_t end, std::int64_t step) const {
+  const int i = checked_axis("slice", axis, rank());
+  if (begin < 0 || begin > end || end > shape_[i] || step < 1) {
+    fail(error_site::slice_range, "slice", "begin, end, step",
+         "0 <= begin <= end <= " + std::to_string(shape_[i]) + " and step >= 1",
+         std::to_string(begin) + ", " + std::to_string(end) + ", " + std::to_string(step));
+  }
+  const_tensor_view v = *this;
+  v.shape_[i] = (end - begin) / step + ((end - begin) % step != 0 ? 1 : 0);
+  v.count_ = element_count(v.shape_);
+  if (v.count_ > 0) {
+    v.data_ = static_cast<const std::byte*>(data_) + begin * strides_[i] * static_cast<std::int64_t>(size_of(type_));
+  }
+  if (v.shape_[i] > 1) v.strides_[i] *= step;
+  return v;
+}
+
+const_tensor_view const_tensor_view::reshape(const sizes& shape) const {
+  if (element_count(shape) != count_) {
+    fail(error_site::reshape_count, "reshape", "shape", std::to_string(count_) + " elements", to_string(shape));
+  }
+  // Walk both shapes from the back; a group of old axes that is dense among itself may be cut in any way.
+  const_tensor_view v = *this;
+  v.shape_ = shape;
+  v.strides_ = row_major(shape);
+  if (is_contiguous()) return v;
+  sizes old_shape;
+  sizes old_strides;
+  for (int i = 0; i < rank(); ++i) {
+    if (shape_[i] == 1) continue;
+    old_shape.push_back(shape_[i]);
+    old_strides.push_back(strides_[i]);
+  }
+  int o = old_shape.size() - 1;
+  int n = shape.size() - 1;
+  while (n >= 0) {
+    if (shape[n] == 1) {
+      --n;
+      continue;
+    }
+    std::int64_t have = old_shape[o];
+    std::int64_t want = 1;
+    std::int64_t stride = old_strides[o];
+    while (true) {
+      if (want == have) break;
+      if (want < have && n >= 0) {
+        v.strides_[n] = stride * want;
+        want *= shape[n--];
+      } else {
+        if (o == 0 || old_strides[o - 1] != old_strides[o] * old_shape[o]) {
+          fail(error_site::reshape_copy, "reshape", "shape",
+               "a shape that this view's strides " + to_string(strides_) + " allow", to_string(shape));
+        }
+        have *= old_shape[--o];
+      }
+    }
+    --o;
+  }
+  return v;
+}
+
+}  // namespace repdl

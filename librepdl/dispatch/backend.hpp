@@ -1,0 +1,62 @@
+// What a backend is. This interface belongs to the library (so that nothing in librepdl/ includes backends/); the list
+// of backends in the build is defined in backends/backends.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "librepdl/context.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::dispatch {
+
+/// What one run is given besides its plan.
+struct launch {
+  void* workspace;  // 256-byte aligned, at least what workspace(plan) asked for
+  std::size_t bytes;
+  int threads;   // CPU: >= 1
+  void* stream;  // CUDA
+  tier first_tier;
+};
+
+/// One family of operations per plan type; each backend runs all of them. A context owns one executor.
+class executor {
+ public:
+  virtual ~executor() = default;
+
+  virtual const std::string& isa() const noexcept = 0;
+  virtual int threads() const noexcept { return 1; }
+
+  virtual std::size_t workspace(const plan::map_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::reduce_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::matmul_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::random_plan&, const launch&) const { return 0; }
+
+  virtual void run(const plan::map_plan&, const launch&) = 0;
+  virtual void run(const plan::reduce_plan&, const launch&) = 0;
+  virtual void run(const plan::matmul_plan&, const launch&) = 0;
+  virtual void run(const plan::random_plan&, const launch&) = 0;
+
+  /// Waits for everything launched on the context's stream.
+  virtual void synchronize() = 0;
+  virtual statistics read_statistics() = 0;
+  virtual void reset_statistics() = 0;
+  /// Copies between the host and the device (either way); waits.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+};
+
+struct backend {
+  device_kind kind;
+  std::vector<device_info> (*devices)(std::string* why_none);
+  /// Validates isa and device index; throws.
+  std::unique_ptr<executor> (*open)(const context_options&);
+  allocator& (*default_allocator)();
+};
+
+/// The backends in this build.
+std::span<const backend> backends() noexcept;
+
+}  // namespace repdl::dispatch

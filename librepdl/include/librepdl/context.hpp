@@ -1,0 +1,118 @@
+// Where and how operations run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "librepdl/export.hpp"
+#include "librepdl/tensor.hpp"
+
+namespace repdl REPDL_EXPORT {
+
+/// Memory for workspaces. The default one uses aligned operator new on the CPU and stream-ordered allocation on CUDA.
+struct allocator {
+  virtual ~allocator() = default;
+  /// At least 256-byte aligned; throws or returns null when there is none. `stream` is the context's.
+  virtual void* allocate(std::size_t bytes, const device& where, void* stream) = 0;
+  virtual void deallocate(void* data, std::size_t bytes, const device& where, void* stream) noexcept = 0;
+};
+
+/// The ways in which an output element can have been decided, from fast to slow.
+enum class tier : std::int32_t {
+  proved = 0,         ///< no test at run time: an IEEE operation, a selection, or a body proved by enumeration
+  binary64 = 1,       ///< a binary64 approximation whose error bound excludes every other result
+  double_double = 2,  ///< likewise with about 106 bits
+  exact = 3,          ///< integers of the full width
+};
+
+/// Output elements decided per tier since the context was made or its statistics were reset.
+struct statistics {
+  std::int64_t elements[4] = {};
+  std::int64_t& operator[](tier t) { return elements[static_cast<int>(t)]; }
+  std::int64_t operator[](tier t) const { return elements[static_cast<int>(t)]; }
+};
+
+struct context_options {
+  repdl::device where{};
+  void* stream = nullptr;       ///< a cudaStream_t; null is the default stream
+  int threads = 0;              ///< CPU: 0 means omp_get_max_threads()
+  std::string isa{};            ///< CPU: empty means $REPDL_ISA, else the best that the CPU has
+  allocator* memory = nullptr;  ///< null: the default allocator. Not owned.
+  /// For tests: the rounding test of every earlier tier is made to fail, so that this tier decides wherever it can.
+  /// No bit of any result depends on it.
+  tier first_tier = tier::proved;
+};
+
+/// An execution context: one caller at a time, movable. Operations of one context run in order.
+class context {
+ public:
+  explicit context(context_options options = {});
+  ~context();
+  context(context&&) noexcept;
+  context& operator=(context&&) noexcept;
+
+  const repdl::device& where() const noexcept;
+  /// CPU: "baseline", "avx2" or "avx512". CUDA: "cuda".
+  const std::string& isa() const noexcept;
+  int threads() const noexcept;
+  void* stream() const noexcept;
+
+  /// Use the caller's memory (256-byte aligned, on the context's device) instead of allocating: a call that needs more
+  /// fails with workspace_too_small, and the message names the bytes. (nullptr, 0) goes back to the allocator.
+  void use_workspace(void* data, std::size_t bytes);
+  /// The bytes of workspace that the calls made by f() need: f runs with this context, but every call validates and
+  /// plans only, and launches nothing.
+  template <class F>
+  std::size_t workspace_for(F&& calls) {
+    begin_dry_run();
+    struct guard {
+      context& c;
+      ~guard() { c.end_dry_run(); }
+    } g{*this};
+    calls();
+    return dry_run_bytes();
+  }
+
+  /// Memory on the context's device, 256-byte aligned, from its allocator; throws out_of_memory. Stream-ordered on
+  /// CUDA.
+  void* allocate(std::size_t bytes);
+  void deallocate(void* data, std::size_t bytes) noexcept;
+  /// Copies between host and device memory, in either direction or within one; ordered after everything launched, and
+  /// waits until it is done.
+  void copy(void* to, const void* from, std::size_t bytes);
+
+  /// Elements decided per tier. Waits for the context's stream.
+  statistics read_statistics();
+  void reset_statistics();
+  /// Waits until everything launched has finished, and reports device errors.
+  void synchronize();
+
+  struct impl;
+  impl& self() noexcept { return *impl_; }
+
+ private:
+  void begin_dry_run();
+  void end_dry_run() noexcept;
+  std::size_t dry_run_bytes() const noexcept;
+  std::unique_ptr<impl> impl_;
+};
+
+/// One instruction set of the CPU backend.
+struct isa_info {
+  std::string name;
+  bool available;  ///< this CPU has it
+};
+/// All instruction sets in this build, from the slowest to the fastest.
+std::vector<isa_info> instruction_sets();
+
+/// The names of the devices that contexts can be made for: the CPU, then GPUs. Empty list of GPUs: `why` says why.
+struct device_info {
+  device where;
+  std::string name;
+};
+std::vector<device_info> devices(std::string* why_no_gpu = nullptr);
+
+}  // namespace REPDL_EXPORT

@@ -1,0 +1,123 @@
+/* librepdl's C ABI. Fifteen-odd symbols that do not grow with the number of operations: an operation is found by name
+ * and run on DLPack tensors with a list of attributes.
+ *
+ * Every function that can fail returns a status; the message is then in repdl_last_error() of the calling thread. No
+ * exception leaves the library. Nothing is written to an output when an error is returned before the run.
+ *
+ * repdl_tensor is laid out as DLPack's DLTensor (version 0.8 and 1.x), so a DLTensor* may be cast to it.
+ */
+#ifndef REPDL_LIBREPDL_H
+#define REPDL_LIBREPDL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define REPDL_API __attribute__((visibility("default")))
+#else
+#define REPDL_API
+#endif
+
+typedef int32_t repdl_status;
+enum {
+  REPDL_OK = 0,
+  REPDL_INVALID_ARGUMENT = 1,
+  REPDL_UNSUPPORTED = 2,
+  REPDL_OUT_OF_MEMORY = 3,
+  REPDL_WORKSPACE_TOO_SMALL = 4,
+  REPDL_DEVICE_ERROR = 5,
+  REPDL_UNDECIDED = 6,
+  REPDL_INTERNAL = 7
+};
+
+/* DLPack's DLDevice, DLDataType, DLTensor. */
+typedef struct {
+  int32_t device_type; /* 1 CPU, 2 CUDA */
+  int32_t device_id;
+} repdl_device;
+typedef struct {
+  uint8_t code; /* 0 int, 2 float, 4 bfloat, 6 bool */
+  uint8_t bits;
+  uint16_t lanes;
+} repdl_data_type;
+typedef struct {
+  void* data; /* may be null when the tensor has no elements */
+  repdl_device device;
+  int32_t ndim;
+  repdl_data_type dtype;
+  int64_t* shape;
+  int64_t* strides; /* in elements; null: row-major */
+  uint64_t byte_offset;
+} repdl_tensor;
+
+enum { REPDL_BOOLEAN = 0, REPDL_INTEGER = 1, REPDL_REAL = 2, REPDL_TEXT = 3, REPDL_INTEGERS = 4 };
+typedef struct {
+  const char* name;
+  int32_t kind;  /* REPDL_BOOLEAN ... */
+  int64_t count; /* REPDL_INTEGERS: how many; otherwise ignored */
+  union {
+    int64_t i64; /* REPDL_BOOLEAN (0 or 1), REPDL_INTEGER */
+    double f64;
+    const char* text;
+    const int64_t* integers;
+  } value;
+} repdl_attribute;
+
+typedef struct repdl_context repdl_context; /* one caller at a time */
+typedef struct repdl_op repdl_op;           /* never freed */
+
+typedef struct {
+  repdl_device device; /* {0, 0} means the CPU */
+  void* stream;        /* a cudaStream_t */
+  int32_t threads;     /* CPU: 0 means the default */
+  int32_t first_tier;  /* 0; tests force later tiers: 1 binary64, 2 double-double, 3 exact */
+  const char* isa;     /* CPU: null means the best */
+} repdl_context_options;
+
+/* Contexts. `options` may be null. */
+REPDL_API repdl_status repdl_context_create(const repdl_context_options* options, repdl_context** context);
+REPDL_API void repdl_context_destroy(repdl_context* context);
+REPDL_API repdl_status repdl_context_synchronize(repdl_context* context);
+/* The caller's workspace (256-byte aligned, on the context's device) instead of allocations; null goes back. */
+REPDL_API repdl_status repdl_context_workspace(repdl_context* context, void* data, size_t bytes);
+/* Elements decided per tier: proved, binary64, double-double, exact. Waits for the stream. */
+REPDL_API repdl_status repdl_context_statistics(repdl_context* context, int64_t elements[4]);
+
+/* Operations. repdl_op_find sets *op or returns REPDL_INVALID_ARGUMENT. */
+REPDL_API int32_t repdl_op_count(void);
+REPDL_API repdl_status repdl_op_at(int32_t index, const repdl_op** op);
+REPDL_API repdl_status repdl_op_find(const char* name, const repdl_op** op);
+/* name, operand and attribute lists, formula: a line of text "name(x, y; axis, keepdim) = formula"; null for a null op.
+ */
+REPDL_API const char* repdl_op_describe(const repdl_op* op);
+
+/* Shape inference for output `index`: dtype, *ndim and up to 8 sizes in shape[]. Absent optional inputs: null. */
+REPDL_API repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,
+                                   const repdl_attribute* attributes, int32_t attribute_count, int32_t index,
+                                   repdl_data_type* dtype, int32_t* ndim, int64_t shape[8]);
+/* The bytes of workspace that repdl_run would need. */
+REPDL_API repdl_status repdl_workspace(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
+                                       int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
+                                       const repdl_attribute* attributes, int32_t attribute_count, size_t* bytes);
+REPDL_API repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
+                                 int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
+                                 const repdl_attribute* attributes, int32_t attribute_count);
+
+/* SHA-256 over dtypes, shapes and bytes, as 64 hexadecimal digits and a terminating 0. */
+REPDL_API repdl_status repdl_fingerprint(repdl_context* context, const repdl_tensor* const* tensors, int32_t count,
+                                         char hex[65]);
+
+/* The message and the error site's name of the last failed call of this thread; "" when there was none. */
+REPDL_API const char* repdl_last_error(void);
+REPDL_API const char* repdl_last_error_site(void);
+REPDL_API const char* repdl_version(void);
+REPDL_API int32_t repdl_bits_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,208 @@
+// Formats, shapes and views. Views never own memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "librepdl/error.hpp"
+#include "librepdl/export.hpp"
+
+namespace repdl REPDL_EXPORT {
+
+/// Element types. The numbers are part of the C ABI and are never changed.
+enum class dtype : std::uint8_t { f16 = 0, bf16 = 1, f32 = 2, f64 = 3, i64 = 4, boolean = 5 };
+
+/// IEEE 754 binary16, storage only.
+struct f16 {
+  std::uint16_t bits;
+  friend bool operator==(f16, f16) = default;  ///< compares bit patterns
+};
+
+/// bfloat16 (8 exponent bits, 8 significand bits), storage only.
+struct bf16 {
+  std::uint16_t bits;
+  friend bool operator==(bf16, bf16) = default;  ///< compares bit patterns
+};
+
+/// Bytes of one element.
+constexpr std::size_t size_of(dtype t) noexcept {
+  constexpr std::size_t table[] = {2, 2, 4, 8, 8, 1};
+  return table[static_cast<std::size_t>(t)];
+}
+
+/// "f16", "bf16", "f32", "f64", "i64", "bool".
+std::string_view name_of(dtype t) noexcept;
+/// The inverse of name_of; throws invalid_argument.
+dtype dtype_named(std::string_view name);
+
+template <class T>
+inline constexpr bool is_element = false;
+template <>
+inline constexpr bool is_element<f16> = true;
+template <>
+inline constexpr bool is_element<bf16> = true;
+template <>
+inline constexpr bool is_element<float> = true;
+template <>
+inline constexpr bool is_element<double> = true;
+template <>
+inline constexpr bool is_element<std::int64_t> = true;
+template <>
+inline constexpr bool is_element<bool> = true;
+
+/// A C++ type that a tensor can hold.
+template <class T>
+concept element = is_element<T>;
+
+template <element T>
+inline constexpr dtype dtype_of = std::is_same_v<T, f16>            ? dtype::f16
+                                  : std::is_same_v<T, bf16>         ? dtype::bf16
+                                  : std::is_same_v<T, float>        ? dtype::f32
+                                  : std::is_same_v<T, double>       ? dtype::f64
+                                  : std::is_same_v<T, std::int64_t> ? dtype::i64
+                                                                    : dtype::boolean;
+
+/// Kinds of device, with DLPack's numbers.
+enum class device_kind : std::int32_t { cpu = 1, cuda = 2 };
+
+struct device {
+  device_kind kind = device_kind::cpu;
+  std::int32_t index = 0;
+  friend bool operator==(const device&, const device&) = default;
+};
+
+/// "cpu", "cuda:0".
+std::string name_of(const device& d);
+
+/// The largest rank of a tensor.
+inline constexpr int max_rank = 8;
+
+/// Up to max_rank integers, stored inline: a shape, strides, a list of axes.
+class sizes {
+ public:
+  sizes() = default;
+  sizes(std::initializer_list<std::int64_t> v) : sizes(std::span<const std::int64_t>(v.begin(), v.size())) {}
+  sizes(std::span<const std::int64_t> v);  ///< throws invalid_argument when longer than max_rank
+
+  int size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  std::int64_t operator[](int i) const noexcept { return v_[static_cast<std::size_t>(i)]; }
+  std::int64_t& operator[](int i) noexcept { return v_[static_cast<std::size_t>(i)]; }
+  const std::int64_t* begin() const noexcept { return v_.data(); }
+  const std::int64_t* end() const noexcept { return v_.data() + size_; }
+  std::int64_t* begin() noexcept { return v_.data(); }
+  std::int64_t* end() noexcept { return v_.data() + size_; }
+  void push_back(std::int64_t x);  ///< throws invalid_argument when full
+  void pop_back() noexcept { --size_; }
+  friend bool operator==(const sizes& a, const sizes& b) noexcept {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  std::array<std::int64_t, max_rank> v_{};
+  int size_ = 0;
+};
+
+/// "[2, 3]".
+std::string to_string(const sizes& s);
+/// The product of the sizes; throws invalid_argument for a negative size or when it exceeds 2^62.
+std::int64_t element_count(const sizes& shape);
+/// Row-major (C order) strides in elements.
+sizes row_major(const sizes& shape);
+
+/// The type and shape of a tensor, without its data.
+struct tensor_spec {
+  dtype type = dtype::f32;
+  sizes shape;
+  friend bool operator==(const tensor_spec&, const tensor_spec&) = default;
+};
+
+/// A read-only strided view. Strides are in elements, of any sign; 0 repeats. Default-constructed: an absent operand.
+class const_tensor_view {
+ public:
+  const_tensor_view() = default;
+  /// Rank 1. Views do not own, so a temporary vector does not convert.
+  template <element T>
+  const_tensor_view(std::span<const T> data)
+      : const_tensor_view(data.data(), dtype_of<T>, sizes{static_cast<std::int64_t>(data.size())}) {}
+  template <element T>
+  const_tensor_view(const std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
+  template <element T>
+  const_tensor_view(std::vector<T>&&) = delete;
+  /// Row-major.
+  template <element T>
+  const_tensor_view(const T* data, sizes shape, device where = {})
+      : const_tensor_view(data, dtype_of<T>, shape, where) {}
+  const_tensor_view(const void* data, dtype type, sizes shape, device where = {});
+  const_tensor_view(const void* data, dtype type, sizes shape, sizes strides, device where = {});
+
+  const void* data() const noexcept { return data_; }
+  dtype type() const noexcept { return type_; }
+  const repdl::device& where() const noexcept { return where_; }
+  const sizes& shape() const noexcept { return shape_; }
+  const sizes& strides() const noexcept { return strides_; }
+  int rank() const noexcept { return shape_.size(); }
+  std::int64_t count() const noexcept { return count_; }
+  tensor_spec spec() const { return {type_, shape_}; }
+  /// False for an absent operand.
+  explicit operator bool() const noexcept { return present_; }
+  /// True where the elements lie one after the other in row-major order.
+  bool is_contiguous() const noexcept;
+
+  /// Exchanges two axes (negative counts from the end).
+  const_tensor_view transpose(int axis0 = -2, int axis1 = -1) const;
+  /// Elements begin, begin + step, ... below end of one axis (0 <= begin <= end <= size, step >= 1).
+  const_tensor_view slice(int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1) const;
+  /// The same elements with another shape; throws invalid_argument where that would need a copy.
+  const_tensor_view reshape(const sizes& shape) const;
+
+ private:
+  const void* data_ = nullptr;
+  sizes shape_;
+  sizes strides_;
+  std::int64_t count_ = 0;
+  repdl::device where_;
+  dtype type_ = dtype::f32;
+  bool present_ = false;
+};
+
+/// A writable view; converts to a read-only one.
+class tensor_view : public const_tensor_view {
+ public:
+  tensor_view() = default;
+  template <element T>
+  requires(!std::is_const_v<T>) tensor_view(std::span<T> data) : const_tensor_view(std::span<const T>(data)) {}
+  template <element T>
+  tensor_view(std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
+  template <element T>
+  tensor_view(std::vector<T>&&) = delete;
+  template <element T>
+  tensor_view(T* data, sizes shape, repdl::device where = {})
+      : const_tensor_view(static_cast<const T*>(data), shape, where) {}
+  tensor_view(void* data, dtype type, sizes shape, repdl::device where = {})
+      : const_tensor_view(data, type, shape, where) {}
+  tensor_view(void* data, dtype type, sizes shape, sizes strides, repdl::device where = {})
+      : const_tensor_view(data, type, shape, strides, where) {}
+
+  void* data() const noexcept { return const_cast<void*>(const_tensor_view::data()); }
+  tensor_view transpose(int axis0 = -2, int axis1 = -1) const {
+    return tensor_view(const_tensor_view::transpose(axis0, axis1));
+  }
+  tensor_view slice(int axis, std::int64_t begin, std::int64_t end, std::int64_t step = 1) const {
+    return tensor_view(const_tensor_view::slice(axis, begin, end, step));
+  }
+  tensor_view reshape(const sizes& shape) const { return tensor_view(const_tensor_view::reshape(shape)); }
+
+ private:
+  explicit tensor_view(const const_tensor_view& v) : const_tensor_view(v) {}
+};
+
+}  // namespace REPDL_EXPORT

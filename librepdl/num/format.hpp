@@ -1,0 +1,150 @@
+// The four formats: their parameters, canonical NaNs, and the exact conversions to and from binary64.
+//
+// Every value of binary16, bfloat16 and binary32 is a binary64 number, so `widen` is exact, and a result in one of them
+// is rounded once by `narrow` from a binary64 number: exactly there, or rounded to odd there (see eft.hpp).
+#pragma once
+
+#include <type_traits>
+
+#include "librepdl/num/platform.hpp"
+#include "librepdl/tensor.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// Parameters of a binary interchange format (IEEE 754-2019, 3.3): `precision` counts the significand's bits, the hidden
+// one included; emin is the exponent of the smallest normal number, emax of the largest.
+template <class T>
+struct format;
+
+template <>
+struct format<f16> {
+  using storage = std::uint16_t;
+  static constexpr int precision = 11, emin = -14, emax = 15;
+  static constexpr storage infinity = 0x7c00, nan = 0x7e00;
+};
+
+template <>
+struct format<bf16> {
+  using storage = std::uint16_t;
+  static constexpr int precision = 8, emin = -126, emax = 127;
+  static constexpr storage infinity = 0x7f80, nan = 0x7fc0;
+};
+
+template <>
+struct format<float> {
+  using storage = std::uint32_t;
+  static constexpr int precision = 24, emin = -126, emax = 127;
+  static constexpr storage infinity = 0x7f800000, nan = 0x7fc00000;
+};
+
+template <>
+struct format<double> {
+  using storage = std::uint64_t;
+  static constexpr int precision = 53, emin = -1022, emax = 1023;
+  static constexpr storage infinity = 0x7ff0000000000000, nan = 0x7ff8000000000000;
+};
+
+template <class T>
+inline constexpr bool is_small_float = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
+
+// The canonical NaN if a is any NaN, else a. A select of bit patterns: between two floating-point values that are both
+// NaN the compiler need not distinguish.
+REPDL_HD float canonical(float a) {
+  const std::uint32_t b = bits_of(a);
+  return float_of(a != a ? format<float>::nan : b);
+}
+REPDL_HD double canonical(double a) {
+  const std::uint64_t b = bits_of(a);
+  return double_of(a != a ? format<double>::nan : b);
+}
+template <class T>
+requires is_small_float<T> REPDL_HD T canonical(T a) {
+  const bool is_nan = (a.bits & 0x7fff) > format<T>::infinity;
+  return T{is_nan ? format<T>::nan : a.bits};
+}
+
+// The value of a as a binary32 number, exactly; NaN becomes some NaN.
+REPDL_HD float widen_to_float(float a) { return a; }
+REPDL_HD float widen_to_float(bf16 a) { return float_of(static_cast<std::uint32_t>(a.bits) << 16); }
+REPDL_HD float widen_to_float(f16 a) {
+  // The fields move up by 13 bits and the exponent's bias grows by 112; the exponent of infinities and NaN grows by 112
+  // once more. A subnormal m * 2^-24 is (2^-14 + m * 2^-24) - 2^-14, both exact.
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(a.bits & 0x7fff) << 13;
+  const std::uint32_t exponent = magnitude & (0x7c00u << 13);
+  const std::uint32_t rebiased = magnitude + (112u << 23) + (exponent == (0x7c00u << 13) ? 112u << 23 : 0u);
+  const std::uint32_t small = bits_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
+  const std::uint32_t sign = static_cast<std::uint32_t>(a.bits & 0x8000) << 16;
+  return float_of((exponent == 0 ? small : rebiased) | sign);
+}
+
+// The value of a as a binary64 number, exactly; NaN becomes some NaN.
+REPDL_HD double widen(double a) { return a; }
+template <class T>
+REPDL_HD double widen(T a) {
+  return static_cast<double>(widen_to_float(a));
+}
+
+// All ones if a, read as a signed number, is negative, else 0. The compiler vectorises 64-bit integer comparisons and
+// selects only from SSE4.2 on, this everywhere.
+REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
+
+// RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN.
+//
+// f16 and bf16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does,
+// E = 2^e the larger of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since
+// c < 2E <= M, the sum c + M lies in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a
+// multiple of q, ties to even n, and n is the low end of its bit pattern. The target's pattern is n + (e - emin)
+// 2^(p-1): n's own bit 2^(p-1), there for normal numbers, adds the 1 by which a normal number's biased exponent exceeds
+// e - emin, and carries, up to infinity, come out right.
+template <class T>
+REPDL_HD T narrow(double a) {
+  if constexpr (!is_small_float<T>) {
+    return canonical(static_cast<T>(a));
+  } else {
+    using F = format<T>;
+    constexpr std::uint64_t smallest_exponent = F::emin + 1023;
+    constexpr std::uint64_t limit = static_cast<std::uint64_t>(F::emax + 1 + 1023) << 52;
+    constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
+    const std::uint64_t b = bits_of(a);
+    const std::uint64_t magnitude = b & 0x7fffffffffffffff;
+    const std::uint64_t above = mask_if_negative(limit - magnitude);
+    const std::uint64_t c = (magnitude & ~above) | (limit & above);
+    const std::uint64_t distance = (c >> 52) - smallest_exponent;
+    const std::uint64_t exponent = distance & ~mask_if_negative(distance);
+    const double power = double_of((exponent + smallest_exponent) << 52);
+    const std::uint64_t n = bits_of(double_of(c) + power * magic) & 0xffff;
+    const std::uint64_t code = (n + (exponent << (F::precision - 1))) | (b >> 63 << 15);
+    const std::uint64_t is_nan = mask_if_negative(0x7ff0000000000000 - magnitude);
+    return T{static_cast<std::uint16_t>((code & ~is_nan) | (F::nan & is_nan))};
+  }
+}
+
+// The same from binary32, where it costs a third. bf16 has binary32's exponents, so its pattern is the upper half of
+// binary32's, rounded as an integer: adding 2^15 - 1 and the last bit kept carries past 2^15 exactly when RN rounds up.
+template <class T>
+REPDL_HD T narrow(float a) {
+  const std::uint32_t b = bits_of(a);
+  if constexpr (!is_small_float<T>) {
+    return canonical(static_cast<T>(a));
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
+    return T{static_cast<std::uint16_t>(a != a ? format<T>::nan : code)};
+  } else {
+    using F = format<T>;
+    constexpr std::int32_t smallest_exponent = F::emin + 127;
+    constexpr std::int32_t limit = (F::emax + 1 + 127) << 23;
+    constexpr float magic = bit_cast<float>((24 - F::precision + 127) << 23);
+    const std::int32_t magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
+    const std::int32_t c = magnitude < limit ? magnitude : limit;
+    const std::int32_t distance = (c >> 23) - smallest_exponent;
+    const std::int32_t exponent = distance > 0 ? distance : 0;
+    const float power = bit_cast<float>((exponent + smallest_exponent) << 23);
+    const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
+    const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
+    return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+  }
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

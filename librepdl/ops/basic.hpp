@@ -1,0 +1,112 @@
+// Arithmetic and selection: add sub mul div fma neg abs sqrt maximum minimum relu relu_backward.
+//
+// Method: the hardware operations are correctly rounded (IEEE 754-2019, 5.4.1), so only NaN results change. The
+// exception is fma where there is no such instruction: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly
+// rounded sums: proved algorithms using rounding to odd", IEEE Trans. Comput. 57 (2008). Domain: every input. Nothing
+// is approximated.
+#pragma once
+
+#include "librepdl/ops/body.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+template <>
+struct body<ops::add> {
+  REPDL_HD static float eval(float x, float y) { return canonical(x + y); }
+};
+
+template <>
+struct body<ops::sub> {
+  REPDL_HD static float eval(float x, float y) { return canonical(x - y); }
+};
+
+template <>
+struct body<ops::mul> {
+  REPDL_HD static float eval(float x, float y) { return canonical(x * y); }
+};
+
+template <>
+struct body<ops::div> {
+  REPDL_HD static float eval(float x, float y) { return canonical(x / y); }
+};
+
+template <>
+struct body<ops::sqrt> {
+  REPDL_HD static float eval(float x) { return canonical(num::sqrt(x)); }
+};
+
+// Without the instruction, for finite x, y, z:
+//   p = x * y is exact: 24 + 24 <= 53 bits, and |p| is 0 or in [2^-298, 2^256).
+//   s + t = p + z exactly: two_sum, |s| < 2^257; s = 0 only if p + z = 0, with IEEE's sign since p and z are exact.
+//   truncate_to_odd(s, t) converts to RN(p + z), in binary32's subnormal range and at overflow, too: body.hpp.
+// Otherwise s is p + z in IEEE arithmetic, the right infinity or NaN (p is finite if x, y are), and t, which is NaN,
+// counts as 0.
+template <>
+struct body<ops::fma> {
+  REPDL_HD static float eval(float x, float y, float z) {
+    if constexpr (has_fast_fma) {
+      return canonical(__builtin_fmaf(x, y, z));
+    } else {
+      const dd s = two_sum(static_cast<double>(x) * static_cast<double>(y), static_cast<double>(z));
+      return canonical(static_cast<float>(truncate_to_odd(s.hi, s.lo)));
+    }
+  }
+};
+
+// Bit operations: NaN payloads survive.
+template <>
+struct body<ops::neg> {
+  REPDL_HD static float eval(float x) { return float_of(bits_of(x) ^ 0x80000000); }
+};
+
+template <>
+struct body<ops::abs> {
+  REPDL_HD static float eval(float x) { return float_of(bits_of(x) & 0x7fffffff); }
+};
+
+// Operands that compare equal have the same bits or are zeros: `and` of their bits is then the larger (+0 if one of
+// them is +0), `or` the smaller.
+template <>
+struct body<ops::maximum> {
+  REPDL_HD static float eval(float x, float y) {
+    const std::uint32_t a = bits_of(x);
+    const std::uint32_t b = bits_of(y);
+    const std::uint32_t larger = x > y ? a : b;
+    const std::uint32_t ordered = x == y ? a & b : larger;
+    const std::uint32_t checked = x != x ? format<float>::nan : ordered;
+    return float_of(y != y ? format<float>::nan : checked);
+  }
+};
+
+template <>
+struct body<ops::minimum> {
+  REPDL_HD static float eval(float x, float y) {
+    const std::uint32_t a = bits_of(x);
+    const std::uint32_t b = bits_of(y);
+    const std::uint32_t smaller = x < y ? a : b;
+    const std::uint32_t ordered = x == y ? a | b : smaller;
+    const std::uint32_t checked = x != x ? format<float>::nan : ordered;
+    return float_of(y != y ? format<float>::nan : checked);
+  }
+};
+
+template <>
+struct body<ops::relu> {
+  REPDL_HD static float eval(float x) {
+    const std::uint32_t positive = x > 0 ? bits_of(x) : 0u;
+    return float_of(x != x ? format<float>::nan : positive);
+  }
+};
+
+// g where x > 0 or x is NaN, else +0.
+template <>
+struct body<ops::relu_backward> {
+  REPDL_HD static float eval(float g, float x) {
+    const std::uint32_t b = bits_of(canonical(g));
+    return float_of(x <= 0 ? 0u : b);
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,204 @@
+#include "librepdl/plan/checks.hpp"
+
+#include <numeric>
+#include <vector>
+
+namespace repdl::plan {
+namespace {
+
+std::string_view input_name(std::span<const ops::operand> rows, std::size_t i) { return rows[i].name; }
+
+void check_type(std::string_view op, const ops::operand& row, dtype type, error_site site) {
+  if ((row.types & ops::one(type)) == 0) fail(site, op, row.name, describe(row.types), name_of(type));
+}
+
+// The bytes [begin, end) that a view touches, as addresses.
+struct extent {
+  std::intptr_t begin;
+  std::intptr_t end;
+};
+extent extent_of(const const_tensor_view& v) {
+  const auto size = static_cast<std::intptr_t>(size_of(v.type()));
+  std::intptr_t lo = reinterpret_cast<std::intptr_t>(v.data());
+  std::intptr_t hi = lo;
+  for (int i = 0; i < v.rank(); ++i) {
+    const std::intptr_t reach = static_cast<std::intptr_t>(v.strides()[i]) * (v.shape()[i] - 1) * size;
+    (reach < 0 ? lo : hi) += reach;
+  }
+  return {lo, hi + size};
+}
+
+// False when the two views cannot share a byte: disjoint ranges, or interleaved (all strides are multiples of g bytes,
+// and the elements occupy different residues modulo g).
+bool may_overlap(const const_tensor_view& a, const const_tensor_view& b) {
+  if (a.count() == 0 || b.count() == 0) return false;
+  const extent x = extent_of(a);
+  const extent y = extent_of(b);
+  if (x.end <= y.begin || y.end <= x.begin) return false;
+  std::intptr_t g = 0;
+  for (const const_tensor_view* v : {&a, &b}) {
+    for (int i = 0; i < v->rank(); ++i) {
+      if (v->shape()[i] > 1) {
+        g = std::gcd(g, static_cast<std::intptr_t>(v->strides()[i]) * static_cast<std::intptr_t>(size_of(v->type())));
+      }
+    }
+  }
+  const auto size_a = static_cast<std::intptr_t>(size_of(a.type()));
+  const auto size_b = static_cast<std::intptr_t>(size_of(b.type()));
+  if (g == 0) return true;  // both are single elements, and the ranges meet
+  std::intptr_t r = (reinterpret_cast<std::intptr_t>(b.data()) - reinterpret_cast<std::intptr_t>(a.data())) % g;
+  if (r < 0) r += g;
+  return r < size_a || r + size_b > g;
+}
+
+bool exact_alias(const const_tensor_view& a, const const_tensor_view& b) {
+  if (a.data() != b.data() || a.type() != b.type() || !(a.shape() == b.shape())) return false;
+  for (int i = 0; i < a.rank(); ++i) {
+    if (a.shape()[i] > 1 && a.strides()[i] != b.strides()[i]) return false;
+  }
+  return true;
+}
+
+// Sufficient: with the axes sorted by stride, each stride steps over everything that the smaller ones reach. (A view
+// that fails this and still has no shared element would be a curiosity; it is refused.)
+bool overlaps_itself(const const_tensor_view& v) {
+  if (v.count() <= 1) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // |stride|, size
+  for (int i = 0; i < v.rank(); ++i) {
+    if (v.shape()[i] > 1) axes.emplace_back(std::abs(v.strides()[i]), v.shape()[i]);
+  }
+  std::sort(axes.begin(), axes.end());
+  std::int64_t reach = 0;
+  for (const auto& [stride, size] : axes) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string describe(ops::dtype_set types) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < 6; ++i) {
+    if ((types >> i & 1u) != 0) names.push_back(name_of(static_cast<dtype>(i)));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ");
+    text += names[i];
+  }
+  return text;
+}
+
+void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in) {
+  std::size_t required = 0;
+  for (const ops::operand& r : rows) required += r.optional ? 0 : 1;
+  if (in.size() < required || in.size() > rows.size()) {
+    fail(error_site::input_count, op, "inputs",
+         required == rows.size() ? std::to_string(required)
+                                 : std::to_string(required) + " to " + std::to_string(rows.size()),
+         std::to_string(in.size()));
+  }
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i]) {
+      if (!rows[i].optional) fail(error_site::absent_operand, op, rows[i].name, "a tensor", "an absent operand");
+      continue;
+    }
+    check_type(op, rows[i], in[i].type(), error_site::operand_dtype);
+  }
+}
+
+void check_outputs(std::string_view op, std::span<const ops::operand> rows, outputs out,
+                   std::span<const tensor_spec> expected) {
+  if (out.size() != rows.size()) {
+    fail(error_site::output_count, op, "outputs", std::to_string(rows.size()), std::to_string(out.size()));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!out[i]) fail(error_site::absent_operand, op, rows[i].name, "a tensor", "an absent operand");
+    if (out[i].type() != expected[i].type) {
+      fail(error_site::output_dtype, op, rows[i].name, name_of(expected[i].type), name_of(out[i].type()));
+    }
+    if (!(out[i].shape() == expected[i].shape)) {
+      fail(error_site::output_shape, op, rows[i].name, "shape " + to_string(expected[i].shape),
+           to_string(out[i].shape()));
+    }
+    if (overlaps_itself(out[i])) {
+      fail(error_site::output_self_overlap, op, rows[i].name, "elements that share no memory",
+           "strides " + to_string(out[i].strides()) + " for shape " + to_string(out[i].shape()));
+    }
+  }
+}
+
+void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
+                   std::span<const ops::operand> out_rows, outputs out, const device& where) {
+  const auto check = [&](std::string_view name, const const_tensor_view& v) {
+    if (v && !(v.where() == where)) {
+      fail(error_site::device_mismatch, op, name, "a tensor on " + name_of(where), "one on " + name_of(v.where()));
+    }
+  };
+  for (std::size_t i = 0; i < in.size(); ++i) check(in_rows[i].name, in[i]);
+  for (std::size_t i = 0; i < out.size(); ++i) check(out_rows[i].name, out[i]);
+}
+
+void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in, outputs out,
+                   bool allow_exact_alias) {
+  for (const tensor_view& o : out) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (!in[i] || (allow_exact_alias && exact_alias(in[i], o))) continue;
+      if (may_overlap(in[i], o)) {
+        fail(
+            error_site::overlap, op, "out",
+            allow_exact_alias ? "memory apart from the inputs, or exactly that of one" : "memory apart from the inputs",
+            "memory that overlaps '" + std::string(input_name(in_rows, i)) + "'");
+      }
+    }
+  }
+}
+
+sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b) {
+  const int rank = std::max(a.size(), b.size());
+  sizes shape;
+  for (int i = 0; i < rank; ++i) {
+    const int ia = i - (rank - a.size());
+    const int ib = i - (rank - b.size());
+    const std::int64_t na = ia < 0 ? 1 : a[ia];
+    const std::int64_t nb = ib < 0 ? 1 : b[ib];
+    if (na != nb && na != 1 && nb != 1) {
+      fail(error_site::broadcast, op, name, "a shape that broadcasts with " + to_string(a), to_string(b));
+    }
+    shape.push_back(na == 1 ? nb : na);
+  }
+  return shape;
+}
+
+sizes broadcast_strides(const const_tensor_view& v, const sizes& shape) {
+  sizes strides;
+  const int lead = shape.size() - v.rank();
+  for (int i = 0; i < shape.size(); ++i) {
+    strides.push_back(i < lead || v.shape()[i - lead] == 1 ? 0 : v.strides()[i - lead]);
+  }
+  return strides;
+}
+
+sizes normalize_axes(std::string_view op, const std::optional<sizes>& axis, int rank) {
+  sizes all;
+  if (!axis) {
+    for (int i = 0; i < rank; ++i) all.push_back(i);
+    return all;
+  }
+  for (const std::int64_t a : *axis) {
+    if (a < -rank || a >= rank) {
+      fail(error_site::axis_range, op, "axis", "axes of a tensor of rank " + std::to_string(rank), std::to_string(a));
+    }
+    const std::int64_t i = a < 0 ? a + rank : a;
+    if (std::find(all.begin(), all.end(), i) != all.end()) {
+      fail(error_site::duplicate_axis, op, "axis", "each axis once", to_string(*axis));
+    }
+    all.push_back(i);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace repdl::plan

@@ -1,0 +1,36 @@
+// Checks of operands, made once at the API boundary.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "librepdl/ops/structured.hpp"
+#include "librepdl/tensor.hpp"
+
+namespace repdl::plan {
+
+using inputs = std::span<const const_tensor_view>;
+using outputs = std::span<const tensor_view>;
+
+/// The number of inputs, presence, element types.
+void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in);
+/// Number, presence, element types, shapes; no output element shares memory with another.
+void check_outputs(std::string_view op, std::span<const ops::operand> rows, outputs out,
+                   std::span<const tensor_spec> expected);
+void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
+                   std::span<const ops::operand> out_rows, outputs out, const device& where);
+/// No output shares memory with an input; exact aliases (same elements in the same order) may be allowed.
+void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in, outputs out,
+                   bool allow_exact_alias);
+
+/// The set as text: "f16, bf16, f32 or f64".
+std::string describe(ops::dtype_set types);
+/// NumPy's rule, right-aligned; `name` is the operand that joins.
+sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b);
+/// The strides of v seen with the (broadcast) shape: 0 along repeated axes.
+sizes broadcast_strides(const const_tensor_view& v, const sizes& shape);
+/// Normalises axes into [0, rank), rejects duplicates; absent means all.
+sizes normalize_axes(std::string_view op, const std::optional<sizes>& axis, int rank);
+
+}  // namespace repdl::plan

@@ -1,0 +1,312 @@
+#include "librepdl/plan/planner.hpp"
+
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace repdl::plan {
+
+void loop_axes::push(std::int64_t size, std::initializer_list<std::int64_t> strides) {
+  shape[static_cast<std::size_t>(rank)] = size;
+  operands = static_cast<int>(strides.size());
+  std::size_t o = 0;
+  for (const std::int64_t s : strides) stride[o++][static_cast<std::size_t>(rank)] = s;
+  ++rank;
+}
+
+void loop_axes::squeeze() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
+    if (shape[i] == 1) continue;
+    shape[kept] = shape[i];
+    for (axes& s : stride) s[kept] = s[i];
+    ++kept;
+  }
+  rank = static_cast<int>(kept);
+}
+
+void loop_axes::sort_by(int operand) {
+  std::array<std::size_t, max_rank> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const axes& key = stride[static_cast<std::size_t>(operand)];
+  std::stable_sort(order.begin(), order.begin() + rank,
+                   [&](std::size_t a, std::size_t b) { return std::abs(key[a]) > std::abs(key[b]); });
+  const loop_axes old = *this;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
+    shape[i] = old.shape[order[i]];
+    for (std::size_t o = 0; o < stride.size(); ++o) stride[o][i] = old.stride[o][order[i]];
+  }
+}
+
+void loop_axes::merge() {
+  if (rank == 0) return;
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < static_cast<std::size_t>(rank); ++i) {
+    bool one_step = true;
+    for (std::size_t o = 0; o < static_cast<std::size_t>(operands); ++o) {
+      one_step = one_step && stride[o][last] == stride[o][i] * shape[i];
+    }
+    if (one_step) {
+      shape[last] *= shape[i];
+    } else {
+      shape[++last] = shape[i];
+    }
+    for (std::size_t o = 0; o < static_cast<std::size_t>(operands); ++o) stride[o][last] = stride[o][i];
+  }
+  rank = static_cast<int>(last) + 1;
+}
+
+// ---- elementwise
+
+sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in) {
+  sizes shape = in[0].shape();
+  for (std::size_t i = 1; i < in.size(); ++i) shape = broadcast(op, rows[i].name, shape, in[i].shape());
+  return shape;
+}
+
+map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
+  const sizes& shape = out.shape();
+  sizes strides[3];
+  for (std::size_t i = 0; i < in.size(); ++i) strides[i] = broadcast_strides(in[i], shape);
+  loop_axes loop;
+  for (int i = 0; i < shape.size(); ++i) {
+    const auto at = [&](std::size_t k) { return k < in.size() ? strides[k][i] : 0; };
+    loop.push(shape[i], {out.strides()[i], at(0), at(1), at(2)});
+  }
+  loop.squeeze();
+  loop.sort_by(0);
+  loop.merge();
+  map_plan p{};
+  p.op = op;
+  p.arity = static_cast<int>(in.size());
+  p.rank = loop.rank;
+  p.count = out.count();
+  p.shape = loop.shape;
+  for (std::size_t i = 0; i < in.size(); ++i) p.in[i] = {in[i].data(), loop.stride[i + 1]};
+  p.out = out.data();
+  p.out_stride = loop.stride[0];
+  p.in_type = in[0].type();
+  p.out_type = out.type();
+  return p;
+}
+
+// ---- reductions
+
+namespace {
+
+bool is_reduced(const sizes& axes, int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); }
+
+}  // namespace
+
+tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const ops::reduce_attrs& a) {
+  const const_tensor_view& x = in[0];
+  const sizes reduced = normalize_axes(name, a.axis, x.rank());
+  sizes shape;
+  bool nothing_to_reduce = false;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!is_reduced(reduced, i)) {
+      shape.push_back(x.shape()[i]);
+    } else {
+      nothing_to_reduce = nothing_to_reduce || x.shape()[i] == 0;
+      if (a.keepdim) shape.push_back(1);
+    }
+  }
+  const bool needs_one = op != ops::op_id::sum && op != ops::op_id::mean;
+  if (needs_one && nothing_to_reduce) {
+    fail(error_site::empty_reduction, name, "x", "at least one element along the reduced axes",
+         "shape " + to_string(x.shape()));
+  }
+  return {out, shape};
+}
+
+reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+  const const_tensor_view& x = in[0];
+  const sizes reduced = normalize_axes("", a.axis, x.rank());
+  loop_axes kept;
+  loop_axes inner;
+  int o = 0;
+  for (int i = 0; i < x.rank(); ++i) {
+    const std::int64_t second = in.size() > 1 ? in[1].strides()[i] : 0;
+    if (is_reduced(reduced, i)) {
+      inner.push(x.shape()[i], {x.strides()[i], second});
+      o += a.keepdim ? 1 : 0;
+    } else {
+      kept.push(x.shape()[i], {out.strides()[o++], x.strides()[i], second});
+    }
+  }
+  kept.squeeze();
+  kept.sort_by(0);
+  kept.merge();
+  reduce_plan p{};
+  p.length = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(inner.rank); ++i) p.length *= inner.shape[i];
+  inner.squeeze();
+  inner.merge();
+  p.op = op;
+  p.inputs = static_cast<int>(in.size());
+  p.kept_rank = kept.rank;
+  p.reduced_rank = inner.rank;
+  p.outputs = out.count();
+  p.kept_shape = kept.shape;
+  p.reduced_shape = inner.shape;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    p.in[i] = {static_cast<const float*>(in[i].data()), kept.stride[i + 1], inner.stride[i]};
+  }
+  p.out = out.data();
+  p.out_stride = kept.stride[0];
+  return p;
+}
+
+tensor_spec infer_dot(inputs in) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (in[i].rank() != 1) {
+      fail(error_site::operand_rank, "dot", i == 0 ? "x" : "y", "a vector (rank 1)",
+           "rank " + std::to_string(in[i].rank()));
+    }
+  }
+  if (in[0].count() != in[1].count()) {
+    fail(error_site::length_mismatch, "dot", "y", std::to_string(in[0].count()) + " elements, as in x",
+         std::to_string(in[1].count()));
+  }
+  return {dtype::f32, {}};
+}
+
+// ---- matmul
+
+namespace {
+
+struct operand_shape {
+  sizes batch;
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+operand_shape matrix_shape(std::string_view name, const const_tensor_view& v, bool transposed) {
+  if (v.rank() < 2) {
+    fail(error_site::operand_rank, "matmul", name, "a matrix or a batch of them (rank >= 2)",
+         "rank " + std::to_string(v.rank()));
+  }
+  operand_shape s{v.shape(), v.shape()[v.rank() - 2], v.shape()[v.rank() - 1]};
+  s.batch.pop_back();
+  s.batch.pop_back();
+  if (transposed) std::swap(s.rows, s.cols);
+  return s;
+}
+
+}  // namespace
+
+tensor_spec infer_matmul(inputs in, const ops::matmul_attrs& a) {
+  const operand_shape x = matrix_shape("a", in[0], a.transpose_a);
+  const operand_shape y = matrix_shape("b", in[1], a.transpose_b);
+  if (x.cols != y.rows) {
+    fail(error_site::inner_size, "matmul", "b", "an inner size of " + std::to_string(x.cols) + ", as in a",
+         std::to_string(y.rows));
+  }
+  sizes shape = broadcast("matmul", "b", x.batch, y.batch);
+  shape.push_back(x.rows);
+  shape.push_back(y.cols);
+  if (in.size() > 2 && in[2] && !(broadcast("matmul", "bias", shape, in[2].shape()) == shape)) {
+    fail(error_site::broadcast, "matmul", "bias", "a shape that broadcasts to the output's " + to_string(shape),
+         to_string(in[2].shape()));
+  }
+  return {dtype::f32, shape};
+}
+
+matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_attrs& a) {
+  const auto oriented = [](const const_tensor_view& v, bool t) { return t ? v.transpose() : v; };
+  const const_tensor_view x = oriented(in[0], a.transpose_a);
+  const const_tensor_view y = oriented(in[1], a.transpose_b);
+  const bool has_bias = in.size() > 2 && in[2];
+  const int rank = out.rank();
+  const int batch_axes = rank - 2;
+
+  matmul_plan p{};
+  p.accumulate = a.accumulate;
+  p.m = out.shape()[rank - 2];
+  p.n = out.shape()[rank - 1];
+  p.k = x.shape()[x.rank() - 1];
+
+  // The batch axes of each operand, aligned with the output's.
+  const auto batch_strides = [&](const const_tensor_view& v) {
+    sizes strides;
+    for (int i = 0; i < batch_axes; ++i) {
+      const int j = i - (rank - v.rank());
+      strides.push_back(j < 0 || v.shape()[j] == 1 ? 0 : v.strides()[j]);
+    }
+    return strides;
+  };
+  sizes bias_strides;
+  if (has_bias) bias_strides = broadcast_strides(in[2], out.shape());
+  const sizes sx = batch_strides(x);
+  const sizes sy = batch_strides(y);
+  loop_axes batch;
+  for (int i = 0; i < batch_axes; ++i) {
+    batch.push(out.shape()[i], {out.strides()[i], sx[i], sy[i], has_bias ? bias_strides[i] : 0});
+  }
+  batch.squeeze();
+  batch.merge();
+  p.batch_rank = batch.rank;
+  p.batch_shape = batch.shape;
+  p.batches = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(batch.rank); ++i) p.batches *= batch.shape[i];
+  p.out_batch_stride = batch.stride[0];
+  const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
+    return matmul_plan::matrix{static_cast<const float*>(v.data()), batch_stride, v.strides()[v.rank() - 2],
+                               v.strides()[v.rank() - 1]};
+  };
+  p.a = matrix(x, batch.stride[1]);
+  p.b = matrix(y, batch.stride[2]);
+  p.bias = {};
+  if (has_bias) {
+    p.bias = {static_cast<const float*>(in[2].data()), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
+  }
+  p.out = static_cast<float*>(out.data());
+  p.out_row = out.strides()[rank - 2];
+  p.out_col = out.strides()[rank - 1];
+  return p;
+}
+
+// ---- random numbers
+
+tensor_spec infer_uniform(const ops::uniform_attrs& a) {
+  for (const auto& [name, value] : {std::pair{"low", a.low}, std::pair{"high", a.high}}) {
+    const double size = std::fabs(value);
+    if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200))) {
+      fail(error_site::attribute_value, "uniform", name, "0 or a magnitude in [2^-200, 2^200]", std::to_string(value));
+    }
+  }
+  const dtype type = a.dtype.value_or(dtype::f32);
+  if ((ops::FLOATS & ops::one(type)) == 0) {
+    fail(error_site::attribute_value, "uniform", "dtype", describe(ops::FLOATS), name_of(type));
+  }
+  element_count(*a.shape);
+  return {type, *a.shape};
+}
+
+tensor_spec infer_permutation(const ops::permutation_attrs& a) {
+  if (*a.n < 0) fail(error_site::attribute_value, "permutation", "n", ">= 0", std::to_string(*a.n));
+  return {dtype::i64, {*a.n}};
+}
+
+random_plan make_random(ops::op_id op, std::int64_t seed, std::int64_t stream, double low, double high,
+                        const tensor_view& out) {
+  loop_axes loop;
+  for (int i = 0; i < out.rank(); ++i) loop.push(out.shape()[i], {out.strides()[i]});
+  loop.squeeze();
+  loop.merge();
+  random_plan p{};
+  p.op = op;
+  p.seed = static_cast<std::uint64_t>(seed);
+  p.stream = static_cast<std::uint64_t>(stream);
+  p.count = out.count();
+  p.rank = loop.rank;
+  p.shape = loop.shape;
+  p.out = out.data();
+  p.out_stride = loop.stride[0];
+  p.out_type = out.type();
+  p.low = low;
+  p.high = high;
+  return p;
+}
+
+}  // namespace repdl::plan

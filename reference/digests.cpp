@@ -1,0 +1,243 @@
+#include "reference/digests.hpp"
+
+#include <bit>
+#include <istream>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+
+#include "reference/elementwise.hpp"
+#include "reference/evaluate.hpp"
+#include "reference/exhaustive.hpp"
+
+namespace repdl::reference {
+namespace {
+
+std::string hex64(std::uint64_t v) {
+  std::string s;
+  for (int i = 60; i >= 0; i -= 4) s += "0123456789abcdef"[(v >> i) & 15];
+  return s;
+}
+
+std::string integer_hex(std::int64_t v) {
+  const std::uint64_t magnitude = v < 0 ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  if (magnitude >> 53 != 0) throw std::invalid_argument("digest: a parameter is not a binary64 number");
+  return (v < 0 ? "-" : "") + binary64_hex(magnitude);
+}
+
+template <class T>
+std::string joined(const std::vector<T>& v, char separator) {
+  std::string s;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (i != 0) s += separator;
+    if constexpr (std::is_same_v<T, dtype>) {
+      s += format_name(v[i]);
+    } else {
+      s += std::to_string(v[i]);
+    }
+  }
+  return s;
+}
+
+std::string shapes_text(const std::vector<shape_list>& shapes) {
+  if (shapes.empty()) return "-";
+  std::string s;
+  for (const shape_list& shape : shapes) s += (s.empty() ? "" : ",") + (shape.empty() ? "scalar" : joined(shape, 'x'));
+  return s;
+}
+
+/// For the header: numbers as binary64 hex.
+std::string parameter(const attribute_value& v) {
+  if (const auto* b = std::get_if<bool>(&v)) return integer_hex(*b ? 1 : 0);
+  if (const auto* i = std::get_if<std::int64_t>(&v)) return integer_hex(*i);
+  if (const auto* d = std::get_if<double>(&v)) return hex64(std::bit_cast<std::uint64_t>(*d));
+  if (const auto* s = std::get_if<std::string>(&v)) return *s;
+  std::string s;
+  for (const std::int64_t i : std::get<std::vector<std::int64_t>>(v)) s += (s.empty() ? "" : ",") + integer_hex(i);
+  return s;
+}
+
+/// For the line: true, 5, h3ff0000000000000 (binary64 hex), text, [0,1].
+std::string attribute_text(const attribute_value& v) {
+  if (const auto* b = std::get_if<bool>(&v)) return *b ? "true" : "false";
+  if (const auto* i = std::get_if<std::int64_t>(&v)) return std::to_string(*i);
+  if (const auto* d = std::get_if<double>(&v)) return 'h' + hex64(std::bit_cast<std::uint64_t>(*d));
+  if (const auto* s = std::get_if<std::string>(&v)) return *s;
+  return '[' + joined(std::get<std::vector<std::int64_t>>(v), ',') + ']';
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> v;
+  std::istringstream s(text);
+  for (std::string part; std::getline(s, part, separator);) v.push_back(part);
+  return v;
+}
+
+attribute_value parse_value(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  if (text.size() == 17 && text[0] == 'h') return std::bit_cast<double>(std::uint64_t{std::stoull(text.substr(1), nullptr, 16)});
+  if (!text.empty() && text[0] == '[') {
+    std::vector<std::int64_t> v;
+    for (const std::string& part : split(text.substr(1, text.size() - 2), ',')) v.push_back(std::stoll(part));
+    return v;
+  }
+  if (!text.empty() && text.find_first_not_of("-0123456789") == std::string::npos) return std::int64_t{std::stoll(text)};
+  return text;
+}
+
+array transposed(const array& x) {  // the last two axes
+  shape_list shape = x.shape;
+  const std::size_t r = shape.size(), rows = static_cast<std::size_t>(shape[r - 2]), cols = static_cast<std::size_t>(shape[r - 1]);
+  std::swap(shape[r - 2], shape[r - 1]);
+  array y(x.type, shape);
+  const std::size_t matrix = rows * cols;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()); ++i) {
+    const std::size_t base = i / matrix * matrix, at = i % matrix;
+    y.set(base + at % cols * rows + at / cols, x.get(i));
+  }
+  return y;
+}
+
+std::vector<array> matmul_inputs(const digest_case& c) {
+  const bool ta = attribute_or(c.attrs, "transpose_a", false), tb = attribute_or(c.attrs, "transpose_b", false);
+  const auto natural = [](shape_list s, bool transposed_side) {
+    if (transposed_side) std::swap(s[s.size() - 2], s[s.size() - 1]);
+    return s;
+  };
+  const shape_list sa = natural(c.shapes[0], ta), sb = natural(c.shapes[1], tb);
+  const std::int64_t m = sa[sa.size() - 2], k = sa[sa.size() - 1], n = sb[sb.size() - 1];
+  array a(dtype::f32, sa), b(dtype::f32, sb), bias;
+  // With one b for all batches the rows of all of them go with it; else a batch has its own factors.
+  const std::int64_t all = count_of(sa), batches = sb.size() == 2 ? 1 : all == 0 ? 0 : all / (m * k);
+  const std::int64_t rows = sb.size() == 2 && m * k != 0 ? all / k : m;
+  for (std::int64_t t = 0; t < batches; ++t) {
+    const factors f = fill_factors(c.kind, rows, n, k, c.shapes.size() > 2, c.seed, static_cast<std::uint64_t>(t));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows * k); ++i) a.set(static_cast<std::size_t>(t * rows * k) + i, f.a.get(i));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(k * n); ++i) b.set(static_cast<std::size_t>(t * k * n) + i, f.b.get(i));
+    bias = f.bias;
+  }
+  std::vector<array> v{ta ? transposed(a) : a, tb ? transposed(b) : b};
+  if (c.shapes.size() > 2) v.push_back(bias);
+  return v;
+}
+
+}  // namespace
+
+std::vector<array> inputs(const digest_case& c) {
+  if (c.op == "uniform" || c.op == "permutation") return {};
+  if (c.op == "matmul") return matmul_inputs(c);
+  if (c.op == "convert") {
+    array x = fill_conversion(c.kind, c.formats[0], c.formats[1], count_of(c.shapes[0]), c.seed, 0);
+    x.shape = c.shapes[0];
+    return {x};
+  }
+  if (c.op == "dot") {
+    factors f = fill_factors(c.kind, 1, 1, count_of(c.shapes[0]), false, c.seed, 0);
+    f.a.shape = c.shapes[0];
+    f.b.shape = c.shapes[1];
+    return {f.a, f.b};
+  }
+  if (elementwise_named(c.op) != nullptr) {
+    bool same = true;
+    for (const shape_list& s : c.shapes) same = same && s == c.shapes[0];
+    std::vector<array> v;
+    if (same) {
+      v = fill_operands(c.kind, static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
+      for (array& a : v) a.shape = c.shapes[0];
+    } else {
+      for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, dtype::f32, c.shapes[i], c.seed, i));
+    }
+    return v;
+  }
+  // A reduction: make rows of terms and put them where the reduced axes want them.
+  std::optional<shape_list> axes;
+  for (const attribute& a : c.attrs)
+    if (a.name == "axis") axes = std::get<std::vector<std::int64_t>>(a.value);
+  const reduce_layout l = layout_of(c.shapes[0], axes, false);
+  const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()), static_cast<std::int64_t>(l.reduced.size()),
+                                 c.op == "mean", c.seed, 0);
+  array x(dtype::f32, c.shapes[0]);
+  std::size_t i = 0;
+  for (const std::int64_t base : l.kept)
+    for (const std::int64_t d : l.reduced) x.set(static_cast<std::size_t>(base + d), terms.get(i++));
+  return {x};
+}
+
+std::vector<array> expected(const digest_case& c, outcomes* where) {
+  return {evaluate(c.op, inputs(c), c.attrs, where)};
+}
+
+std::string header(const digest_case& c) {
+  std::string s = c.op + '|' + std::to_string(c.bits) + '|' + joined(c.formats, ',') + '|' + shapes_text(c.shapes) + '|';
+  for (std::size_t i = 0; i < c.attrs.size(); ++i)
+    s += (i == 0 ? "" : ";") + c.attrs[i].name + '=' + parameter(c.attrs[i].value);
+  return s;
+}
+
+sha256::digest digest(const digest_case& c, std::span<const array> outputs) {
+  std::vector<sha256::digest> pieces;
+  for (const array& a : outputs)
+    for (const sha256::digest& d : piece_digests(a.bytes.data(), static_cast<std::uint64_t>(a.count()), size_of(a.type)))
+      pieces.push_back(d);
+  return combine(header(c), pieces);
+}
+
+std::string to_text(const digest_case& c) {
+  std::ostringstream s;
+  s << c.op << " bits=" << c.bits << ' ' << joined(c.formats, ',') << ' ' << name_of(c.kind) << ' ' << shapes_text(c.shapes)
+    << " seed=" << c.seed;
+  for (const attribute& a : c.attrs) s << ' ' << a.name << '=' << attribute_text(a.value);
+  return s.str();
+}
+
+digest_case parse_case(const std::string& text) {
+  try {
+    std::istringstream s(text);
+    std::string bits, formats, kind, shapes, seed;
+    digest_case c;
+    s >> c.op >> bits >> formats >> kind >> shapes >> seed;
+    if (bits.rfind("bits=", 0) != 0 || seed.rfind("seed=", 0) != 0) throw std::runtime_error("bits or seed missing");
+    c.bits = std::stoi(bits.substr(5));
+    c.seed = std::stoull(seed.substr(5));
+    for (const std::string& f : split(formats, ',')) c.formats.push_back(format_named(f));
+    c.kind = sample_class_named(kind);
+    if (shapes != "-") {
+      for (const std::string& shape : split(shapes, ',')) {
+        c.shapes.emplace_back();
+        if (shape == "scalar") continue;
+        for (const std::string& size : split(shape, 'x')) c.shapes.back().push_back(std::stoll(size));
+      }
+    }
+    for (std::string part; s >> part;) {
+      const std::size_t eq = part.find('=');
+      if (eq == std::string::npos) throw std::runtime_error("not name=value: " + part);
+      c.attrs.push_back({part.substr(0, eq), parse_value(part.substr(eq + 1))});
+    }
+    return c;
+  } catch (const std::exception& e) {
+    throw std::runtime_error("digest case: " + std::string(e.what()) + " in: " + text);
+  }
+}
+
+void write_digests(std::ostream& out, const std::function<void(std::size_t, std::size_t)>& progress) {
+  out << "# Digests of the published cases. Written from the MPFR/GMP reference only (contract, section 7).\n"
+      << "# op bits formats(inputs, output) class shapes(inputs) seed attributes -> SHA-256; see reference/digests.hpp.\n";
+  const std::vector<digest_case> cases = digest_cases();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    out << to_text(cases[i]) << " -> " << sha256::hex(digest(cases[i], expected(cases[i]))) << '\n';
+    if (progress) progress(i + 1, cases.size());
+  }
+}
+
+std::vector<committed_digest> read_digests(std::istream& in) {
+  std::vector<committed_digest> v;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t arrow = line.find(" -> ");
+    if (arrow == std::string::npos) throw std::runtime_error("digest file: unexpected line: " + line);
+    v.push_back({parse_case(line.substr(0, arrow)), parse_digest(line.substr(arrow + 4))});
+  }
+  return v;
+}
+
+}  // namespace repdl::reference

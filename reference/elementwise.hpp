@@ -1,0 +1,70 @@
+// The oracle of the elementwise operations: every row of elementwise.def on binary32 bit patterns, and conversions.
+//
+// Found by the row's oracle name. A row whose oracle is missing makes the lookup throw, and a test calls it for all rows.
+#pragma once
+
+#include <cstdint>
+
+#include "librepdl/ops/registry.hpp"
+#include "reference/number.hpp"
+
+namespace repdl::reference {
+
+/// The result of a row on `row.arity` binary32 patterns. Throws std::logic_error when the oracle does not know the row.
+std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* inputs);
+
+/// The same with the oracle's name and arity given, for callers that loop.
+std::uint32_t evaluate(std::string_view oracle, const std::uint32_t* inputs);
+
+/// Where the exact result lies in binary32 (transcendental rows: from 120 bits, which separates near-ties from ties).
+outcome locate(const ops::elementwise_row& row, const std::uint32_t* inputs);
+
+/// out[i] = evaluate(row, first + i) for i < count; unary rows; first + count <= 2^32.
+/// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
+/// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
+void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out);
+
+/// out[i] = the pattern of `to` for the pattern first + i of `from` (at most 32 bits wide); out has size_of(to) bytes
+/// per element.
+void convert_range(dtype from, dtype to, std::uint32_t first, std::uint64_t count, void* out);
+
+/// Stores a pattern as element i of a little-endian array.
+void store(dtype t, void* data, std::uint64_t i, std::uint64_t bits);
+/// Loads it.
+std::uint64_t load(dtype t, const void* data, std::uint64_t i);
+
+/// Real numbers that are finite binary fractions, with infinities, NaN and signed zeros: what section 3 of the contract
+/// evaluates formula trees in. Finite arithmetic is exact.
+class extended {
+ public:
+  extended() { mpz_init(m_); }
+  extended(dtype t, std::uint64_t bits);
+  explicit extended(int v);
+  extended(const extended& o);
+  extended& operator=(const extended& o);
+  ~extended() { mpz_clear(m_); }
+
+  bool is_nan() const { return kind_ == number_kind::nan; }
+  bool is_infinite() const { return kind_ == number_kind::infinite; }
+  bool is_zero() const { return kind_ == number_kind::zero; }
+  bool negative() const { return negative_; }
+  mpz_srcptr significand() const { return m_; }  ///< signed
+  std::int64_t exponent() const { return exponent_; }
+
+  extended operator-() const;
+  /// inf - inf is NaN; an exact zero is +0.
+  friend extended operator+(const extended& a, const extended& b);
+  friend extended operator-(const extended& a, const extended& b) { return a + -b; }
+  /// inf * 0 is NaN; a zero or an infinity has the exclusive or of the signs.
+  friend extended operator*(const extended& a, const extended& b);
+
+  std::uint64_t round(dtype t) const;
+
+ private:
+  number_kind kind_ = number_kind::zero;
+  bool negative_ = false;
+  mpz_t m_;                    // signed; 0 unless finite
+  std::int64_t exponent_ = 0;  // value = m_ * 2^exponent_
+};
+
+}  // namespace repdl::reference

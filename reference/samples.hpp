@@ -1,0 +1,88 @@
+// Inputs for tests and digests, made from Philox words by integer operations only, so that every machine makes the same
+// ones. A class is a promise about the exact results; `outcome` (number.hpp) says how often it was kept, and tests count.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "reference/array.hpp"
+#include "reference/structured.hpp"
+
+namespace repdl::reference {
+
+enum class sample_class {
+  uniform_patterns,  ///< every bit pattern equally likely
+  normal_range,      ///< exponents near 0, full significands
+  narrow_lattice,    ///< few significand bits and exponents: sums and products are exact or ties
+  cancelling,        ///< total or nearly total cancellation
+  ties,              ///< exact results that are midpoints
+  near_ties,         ///< exact results within 2^-20 ulp of a midpoint
+  subnormal,         ///< subnormal operands or results
+  overflow_border,   ///< results around the largest number
+  single_nonfinite,  ///< one NaN or infinity among ordinary numbers
+  wide_exponents,    ///< exponents from the whole range
+  zeros,             ///< mostly zeros of both signs
+  all_patterns,      ///< 0, 1, 2, ...: a 16-bit format exhaustively
+};
+inline constexpr int sample_class_count = 12;
+std::string_view name_of(sample_class c);
+/// Throws std::invalid_argument.
+sample_class sample_class_named(std::string_view name);
+
+/// Philox words in order.
+class word_stream {
+ public:
+  word_stream(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
+  std::uint32_t next();
+  std::uint64_t next64() {
+    const std::uint64_t low = next();
+    return low | std::uint64_t{next()} << 32;
+  }
+  /// 0 .. n - 1.
+  std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>((std::uint64_t{next()} * n) >> 32); }
+  int between(int lo, int hi) { return lo + static_cast<int>(below(static_cast<std::uint32_t>(hi - lo + 1))); }
+  bool flip() { return (next() >> 31) != 0; }
+
+ private:
+  std::uint64_t seed_, stream_, block_ = 0;
+  philox_block words_{};
+  int used_ = 4;
+};
+
+/// The pattern with sign, exponent (2^e <= |x| < 2^(e+1)) and fraction below the leading bit; e below emin makes the
+/// subnormal number with that fraction, e above emax infinity.
+std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction);
+/// (-1)^negative * m * 2^e, which must be representable.
+std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e);
+
+/// One operand on its own.
+std::uint64_t sample(sample_class c, dtype t, word_stream& w);
+/// `count` independent operands of any format.
+array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream);
+
+/// Operands of a binary32 elementwise operation, made together so that +, -, *, /, fma and the backward formulas each
+/// have a share of elements of the class.
+std::vector<array> fill_operands(sample_class c, int arity, std::int64_t count, std::uint64_t seed,
+                                 std::uint64_t stream);
+
+/// Inputs of a conversion: ties and near-ties are midpoints of `to`, borders those of `to`.
+array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,
+                      std::uint64_t stream);
+
+/// rows * k terms whose sum (mean: sum / k) over each row is of the class.
+array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed,
+                 std::uint64_t stream);
+
+/// Factors (m, k) and (k, n) whose products are of the class, and a bias (n) if asked for. dot: m = n = 1.
+struct factors {
+  array a, b, bias;
+};
+factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias,
+                     std::uint64_t seed, std::uint64_t stream);
+
+/// Whether an outcome is what the class promises (classes that promise nothing: always true).
+bool hit(sample_class c, const outcome& o);
+
+}  // namespace repdl::reference

@@ -1,0 +1,189 @@
+#include "reference/structured.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "reference/elementwise.hpp"
+
+namespace repdl::reference {
+namespace {
+
+constexpr dtype f32 = dtype::f32;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+shape_list strides_of(const shape_list& shape) {
+  shape_list s(shape.size());
+  std::int64_t n = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    s[i] = n;
+    n *= shape[i];
+  }
+  return s;
+}
+
+/// The offsets of all index tuples over some axes, row-major.
+std::vector<std::int64_t> offsets(const shape_list& sizes, const shape_list& strides) {
+  std::vector<std::int64_t> v{0};
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    std::vector<std::int64_t> next;
+    for (const std::int64_t base : v)
+      for (std::int64_t i = 0; i < sizes[axis]; ++i) next.push_back(base + i * strides[axis]);
+    v = std::move(next);
+  }
+  return v;
+}
+
+/// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
+std::size_t extreme(const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
+  if (offset.empty()) throw std::invalid_argument("reference: extreme of nothing");
+  const auto at = [&](std::size_t i) { return x[index(base + offset[i])]; };
+  const auto nan = [](std::uint32_t v) { return widen(f32, v).kind == number_kind::nan; };
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < offset.size(); ++i) {
+    if (nan(at(i))) return i;
+    const std::int64_t a = order_key(f32, at(i)), b = order_key(f32, at(best));
+    if (largest ? a > b : a < b) best = i;
+  }
+  return best;
+}
+
+std::uint32_t canonical(std::uint32_t x) {
+  return widen(f32, x).kind == number_kind::nan ? static_cast<std::uint32_t>(nan_bits(f32)) : x;
+}
+
+std::uint32_t fma_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const std::uint32_t in[] = {a, b, c};
+  return evaluate("fma", in);
+}
+
+std::uint32_t add_of(std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t in[] = {a, b};
+  return evaluate("add", in);
+}
+
+}  // namespace
+
+shape_list broadcast_shape(const shape_list& a, const shape_list& b) {
+  shape_list r(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) throw std::invalid_argument("reference: shapes do not broadcast");
+    r[r.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return r;
+}
+
+std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i) {
+  std::int64_t r = 0, step = 1;
+  for (std::size_t d = 0; d < to.size(); ++d) {
+    const std::int64_t size = to[to.size() - 1 - d];
+    const std::int64_t at = i % size;
+    i /= size;
+    if (d >= from.size()) continue;
+    const std::int64_t own = from[from.size() - 1 - d];
+    if (own != 1) r += at * step;
+    step *= own;
+  }
+  return r;
+}
+
+reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim) {
+  const std::size_t rank = shape.size();
+  std::vector<bool> reduced(rank, !axes);
+  if (axes)
+    for (const std::int64_t a : *axes) reduced.at(index(a < 0 ? a + static_cast<std::int64_t>(rank) : a)) = true;
+  const shape_list strides = strides_of(shape);
+  shape_list kept_size, kept_stride, gone_size, gone_stride, out_shape;
+  for (std::size_t i = 0; i < rank; ++i) {
+    (reduced[i] ? gone_size : kept_size).push_back(shape[i]);
+    (reduced[i] ? gone_stride : kept_stride).push_back(strides[i]);
+    if (!reduced[i] || keepdim) out_shape.push_back(reduced[i] ? 1 : shape[i]);
+  }
+  return {out_shape, offsets(kept_size, kept_stride), offsets(gone_size, gone_stride)};
+}
+
+array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  const auto n = static_cast<std::int64_t>(l.reduced.size());
+  const bool position = op == reduction::argmax || op == reduction::argmin;
+  array out(position ? dtype::i64 : f32, l.kept_shape);
+  const patterns data = x.patterns();
+  std::size_t o = 0;
+  exact_sum s;
+  for (const std::int64_t base : l.kept) {
+    std::uint64_t r = 0;
+    if (op == reduction::sum || op == reduction::mean) {
+      s.clear();
+      for (const std::int64_t d : l.reduced) s.add(data[index(base + d)]);
+      r = op == reduction::sum ? s.round() : s.round_mean(n);
+      if (where != nullptr) where->push_back(s.where(op == reduction::sum ? 1 : n));
+    } else {
+      const std::size_t i = extreme(data, l.reduced, base, op == reduction::max || op == reduction::argmax);
+      r = position ? i : canonical(data[index(base + l.reduced[i])]);
+    }
+    out.set(o++, r);
+  }
+  return out;
+}
+
+array dot(const array& x, const array& y, outcomes* where) {
+  if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
+  const patterns a = x.patterns(), b = y.patterns();
+  exact_sum s;
+  for (std::size_t k = 0; k < a.size(); ++k) s.add_product(a[k], b[k]);
+  array out(f32, {});
+  out.set(0, s.round());
+  if (where != nullptr) where->push_back(s.where());
+  return out;
+}
+
+array matmul(const array& a, const array& b, const array* bias, const matmul_case& options, outcomes* where) {
+  const std::size_t ra = a.shape.size(), rb = b.shape.size();
+  if (ra < 2 || rb < 2) throw std::invalid_argument("reference::matmul: rank below 2");
+  const std::int64_t a_rows = a.shape[ra - 2], a_cols = a.shape[ra - 1];
+  const std::int64_t b_rows = b.shape[rb - 2], b_cols = b.shape[rb - 1];
+  const std::int64_t m = options.transpose_a ? a_cols : a_rows;
+  const std::int64_t k = options.transpose_a ? a_rows : a_cols;
+  const std::int64_t n = options.transpose_b ? b_rows : b_cols;
+  if (k != (options.transpose_b ? b_cols : b_rows)) throw std::invalid_argument("reference::matmul: inner sizes differ");
+  const shape_list a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
+  const shape_list batch = broadcast_shape(a_batch, b_batch);
+  shape_list out_shape = batch;
+  out_shape.push_back(m);
+  out_shape.push_back(n);
+
+  const patterns av = a.patterns(), bv = b.patterns();
+  const patterns cv = bias != nullptr ? bias->patterns() : patterns{};
+  array out(f32, out_shape);
+  exact_sum s;
+  std::int64_t o = 0;
+  for (std::int64_t t = 0; t < count_of(batch); ++t) {
+    const std::int64_t a0 = broadcast_index(a_batch, batch, t) * a_rows * a_cols;
+    const std::int64_t b0 = broadcast_index(b_batch, batch, t) * b_rows * b_cols;
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j, ++o) {
+        const auto left = [&](std::int64_t l) { return av[index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l))]; };
+        const auto right = [&](std::int64_t l) { return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))]; };
+        const auto added = [&] { return cv[index(broadcast_index(bias->shape, out_shape, o))]; };
+        std::uint32_t r = 0;
+        if (options.fma_chain) {
+          for (std::int64_t l = 0; l < k; ++l) r = fma_of(left(l), right(l), r);
+          if (bias != nullptr) r = add_of(r, added());
+        } else {
+          s.clear();
+          for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));
+          if (bias != nullptr) s.add(added());
+          r = s.round();
+          if (where != nullptr) where->push_back(s.where());
+        }
+        out.set(index(o), r);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace repdl::reference

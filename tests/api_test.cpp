@@ -1,0 +1,324 @@
+// The public surface: views, shape inference, broadcasting and strides, aliasing, workspaces, floating-point
+// environments, fingerprints, the C ABI's layout. Results are compared as bit patterns.
+#include <dlpack/dlpack.h>
+#include <doctest/doctest.h>
+#include <xmmintrin.h>
+
+#include <bit>
+#include <cfenv>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.h"
+#include "librepdl/librepdl.hpp"
+#include "librepdl/version.hpp"
+#include "reference/elementwise.hpp"
+
+using namespace repdl;
+
+namespace {
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+// Patterns of every kind, in a fixed order.
+std::vector<float> patterns(std::size_t n, std::uint32_t seed) {
+  std::vector<float> v(n);
+  std::uint32_t w = seed;
+  for (std::size_t i = 0; i < n; ++i) {
+    w = w * 1664525u + 1013904223u;
+    // Three quarters of moderate exponent, one quarter anything at all.
+    const std::uint32_t b = (i & 3) == 3 ? w : (w & 0x807fffff) | ((117 + (w >> 23 & 15)) << 23);
+    v[i] = std::bit_cast<float>(b);
+  }
+  return v;
+}
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (const isa_info& i : instruction_sets()) {
+    if (i.available) names.push_back(i.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+static_assert(sizeof(repdl_tensor) == sizeof(DLTensor));
+static_assert(offsetof(repdl_tensor, data) == offsetof(DLTensor, data));
+static_assert(offsetof(repdl_tensor, device) == offsetof(DLTensor, device));
+static_assert(offsetof(repdl_tensor, ndim) == offsetof(DLTensor, ndim));
+static_assert(offsetof(repdl_tensor, dtype) == offsetof(DLTensor, dtype));
+static_assert(offsetof(repdl_tensor, shape) == offsetof(DLTensor, shape));
+static_assert(offsetof(repdl_tensor, strides) == offsetof(DLTensor, strides));
+static_assert(offsetof(repdl_tensor, byte_offset) == offsetof(DLTensor, byte_offset));
+static_assert(static_cast<int>(device_kind::cpu) == kDLCPU && static_cast<int>(device_kind::cuda) == kDLCUDA);
+static_assert(!std::is_constructible_v<const_tensor_view, std::vector<float>&&>, "a view of a temporary");
+static_assert(!std::is_constructible_v<tensor_view, std::vector<float>&&>, "a view of a temporary");
+
+TEST_CASE("views: shape, strides, slices, transposes, reshapes") {
+  std::vector<float> x(24);
+  const const_tensor_view v(x.data(), sizes{2, 3, 4});
+  CHECK(v.strides() == sizes{12, 4, 1});
+  CHECK(v.count() == 24);
+  CHECK(v.is_contiguous());
+  CHECK_FALSE(v.transpose().is_contiguous());
+  CHECK(v.transpose(0, 2).shape() == sizes{4, 3, 2});
+  CHECK(v.transpose(0, 2).strides() == sizes{1, 4, 12});
+  const const_tensor_view s = v.slice(2, 1, 4, 2);
+  CHECK(s.shape() == sizes{2, 3, 2});
+  CHECK(s.strides() == sizes{12, 4, 2});
+  CHECK(s.data() == x.data() + 1);
+  CHECK(v.slice(1, 3, 3).count() == 0);
+  CHECK(v.reshape({4, 6}).strides() == sizes{6, 1});
+  CHECK(v.slice(2, 0, 4, 2).reshape({6, 2}).strides() == sizes{4, 2});
+  CHECK(v.slice(2, 0, 4, 2).reshape({3, 2, 1, 2}).strides()[0] == 8);
+  CHECK_THROWS_AS(v.slice(1, 0, 2).reshape({4, 4}), invalid_argument);
+  CHECK(const_tensor_view(x.data(), sizes{}).count() == 1);
+  CHECK(const_tensor_view(static_cast<const float*>(nullptr), sizes{0, 3}).count() == 0);
+  CHECK_FALSE(const_tensor_view());
+  CHECK(to_string(sizes{2, 3}) == "[2, 3]");
+  CHECK(name_of(device{device_kind::cuda, 1}) == "cuda:1");
+}
+
+TEST_CASE("the active instruction set is the one asked for") {
+  for (const std::string& isa : available_isas()) CHECK(context(context_options{.isa = isa}).isa() == isa);
+  CHECK(context().isa() == (std::getenv("REPDL_ISA") != nullptr ? std::getenv("REPDL_ISA") : available_isas().back()));
+  CHECK(context(context_options{.threads = 3}).threads() == 3);
+}
+
+TEST_CASE("elementwise: every operation, every lane position, broadcasting, strides, against the oracle") {
+  const std::vector<float> a = patterns(97, 1);
+  const std::vector<float> b = patterns(97, 2);
+  const std::vector<float> c = patterns(97, 3);
+  for (const std::string& isa : available_isas()) {
+    context ctx(context_options{.threads = 2, .isa = isa});
+    for (const ops::elementwise_row& row : ops::elementwise_rows) {
+      INFO(isa, " ", row.name);
+      const op_info& op = *find(row.name);
+      const std::vector<float>* in[] = {&a, &b, &c};
+      const auto expected = [&](std::size_t i, std::size_t j, std::size_t k) {
+        const std::uint32_t x[] = {bits(a[i]), bits(b[j]), bits(c[k])};
+        return reference::evaluate(row, x);
+      };
+      // Contiguous, every length up to 97 and every misalignment below 4 elements.
+      std::vector<float> out(110);
+      for (std::int64_t offset = 0; offset < 4; ++offset) {
+        for (std::int64_t n = 1; n + offset <= 97; n += 1 + n / 9) {
+          std::fill(out.begin(), out.end(), -1.0f);
+          std::vector<const_tensor_view> views;
+          for (int k = 0; k < row.arity; ++k) views.emplace_back(in[k]->data() + offset, sizes{n});
+          call(ctx, op, views, std::vector{tensor_view(out.data() + offset, sizes{n})});
+          for (std::int64_t i = 0; i < n; ++i) {
+            const auto j = static_cast<std::size_t>(i + offset);
+            REQUIRE(bits(out[j]) == expected(j, j, j));
+          }
+          REQUIRE(bits(out[static_cast<std::size_t>(offset + n)]) == bits(-1.0f));
+        }
+      }
+      // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
+      std::vector<float> wide(200, -1.0f);
+      std::vector<const_tensor_view> views{const_tensor_view(a.data() + 34, dtype::f32, {5, 7}, {-7, -1})};
+      if (row.arity > 1) views.emplace_back(b.data(), dtype::f32, sizes{7}, sizes{3});
+      if (row.arity > 2) views.emplace_back(c.data(), dtype::f32, sizes{5, 1}, sizes{2, 1});
+      call(ctx, op, views, std::vector{tensor_view(wide.data(), dtype::f32, {5, 7}, {2, 11})});
+      for (std::size_t r = 0; r < 5; ++r) {
+        for (std::size_t s = 0; s < 7; ++s) {
+          REQUIRE(bits(wide[2 * r + 11 * s]) == expected(34 - 7 * r - s, 3 * s, 2 * r));
+        }
+      }
+      // In place.
+      std::vector<float> same = a;
+      std::vector<const_tensor_view> aliased{const_tensor_view(same)};
+      for (int k = 1; k < row.arity; ++k) aliased.emplace_back(*in[k]);
+      call(ctx, op, aliased, std::vector{tensor_view(same)});
+      for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(bits(same[i]) == expected(i, i, i));
+    }
+  }
+}
+
+TEST_CASE("elementwise: long tensors, all thread counts, rank 8, interleaved halves") {
+  const std::vector<float> a = patterns(100'003, 7);
+  std::vector<float> one(a.size());
+  context single(context_options{.threads = 1});
+  exp(single, a, tensor_view(one));
+  for (int threads : {2, 3, 7}) {
+    context ctx(context_options{.threads = threads});
+    std::vector<float> out(a.size());
+    exp(ctx, a, tensor_view(out));
+    CHECK(std::memcmp(out.data(), one.data(), out.size() * 4) == 0);
+    // Even elements from odd ones of the same buffer: interleaved, no element shared.
+    std::vector<float> buffer = a;
+    const tensor_view all(buffer);
+    exp(ctx, all.slice(0, 1, 100'003, 2), all.slice(0, 0, 100'002, 2));
+    for (std::size_t i = 0; i + 1 < a.size(); i += 2) REQUIRE(bits(buffer[i]) == bits(one[i + 1]));
+  }
+  // A permuted rank-8 view.
+  std::vector<float> x = patterns(2 * 3 * 2 * 2 * 3 * 2 * 2 * 5, 9);
+  const const_tensor_view v(x.data(), sizes{2, 3, 2, 2, 3, 2, 2, 5});
+  std::vector<float> y(x.size());
+  const tensor_view w(y.data(), sizes{5, 3, 2, 2, 3, 2, 2, 2});
+  neg(single, v.transpose(0, 7), w);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t first = i / 720 % 2;  // a 2 x 360 x 5 block, its outer axes exchanged
+    const std::size_t last = i % 5;
+    const std::size_t middle = i / 5 % 144;
+    REQUIRE(bits(y[last * 288 + middle * 2 + first]) == (bits(x[i]) ^ 0x80000000u));
+  }
+}
+
+TEST_CASE("convert: all pairs, strided") {
+  const std::vector<float> a = patterns(96, 5);
+  const dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+  for (const std::string& isa : available_isas()) {
+    context ctx(context_options{.threads = 1, .isa = isa});
+    for (const dtype from : floats) {
+      for (const dtype to : floats) {
+        std::vector<std::uint64_t> in(48);
+        std::memcpy(in.data(), a.data(), 48 * 8);
+        std::vector<std::uint64_t> out(48);
+        const const_tensor_view x(in.data(), from, sizes{24}, sizes{2});
+        convert(ctx, x, tensor_view(out.data(), to, sizes{24}));
+        for (std::uint64_t i = 0; i < 24; ++i) {
+          const std::uint64_t pattern = reference::load(from, in.data(), 2 * i);
+          REQUIRE(reference::load(to, out.data(), i) == reference::convert(from, to, pattern));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the caller's floating-point environment changes no bit and comes back") {
+  const std::vector<float> a = patterns(5000, 11);
+  const std::vector<float> b = patterns(5000, 12);
+  for (const std::string& isa : available_isas()) {
+    for (int threads : {1, 3}) {
+      context ctx(context_options{.threads = threads, .isa = isa});
+      for (const op_info& op : operations()) {
+        if (op.family != "elementwise") continue;
+        std::vector<const_tensor_view> in{const_tensor_view(a), const_tensor_view(b), const_tensor_view(a)};
+        in.resize(op.in.size());
+        std::vector<float> plain(a.size());
+        std::vector<float> changed(a.size());
+        call(ctx, op, in, std::vector{tensor_view(plain)});
+        const unsigned before = _mm_getcsr();
+        for (const unsigned csr : {0xffc0u & ~0x1f80u, 0x5fc0u | 0x8040u, 0x3f80u}) {
+          // Round up or down, FTZ, DAZ, with and without exceptions masked.
+          _mm_setcsr(csr);
+          call(ctx, op, in, std::vector{tensor_view(changed)});
+          const unsigned after = _mm_getcsr();
+          _mm_setcsr(before);
+          REQUIRE((after & ~0x3fu) == (csr & ~0x3fu));
+          REQUIRE(std::memcmp(plain.data(), changed.data(), a.size() * 4) == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("workspaces: a dry run launches nothing and names what the real run needs") {
+  const std::vector<float> a = patterns(64 * 64, 21);
+  std::vector<float> out(64 * 64, 3.0f);
+  context ctx(context_options{.threads = 2});
+  const const_tensor_view x(a.data(), {64, 64});
+  const std::size_t bytes = ctx.workspace_for([&] { matmul(ctx, x, x, tensor_view(out.data(), {64, 64})); });
+  CHECK(bytes > 0);
+  for (const float v : out) REQUIRE(v == 3.0f);
+  void* memory = ctx.allocate(bytes);
+  std::vector<float> expected(out.size());
+  matmul(ctx, x, x, tensor_view(expected.data(), {64, 64}));
+  ctx.use_workspace(memory, bytes);
+  matmul(ctx, x, x, tensor_view(out.data(), {64, 64}));
+  CHECK(std::memcmp(out.data(), expected.data(), out.size() * 4) == 0);
+  ctx.use_workspace(memory, bytes - 1);
+  CHECK_THROWS_AS(matmul(ctx, x, x, tensor_view(out.data(), {64, 64})), machine_error);
+  ctx.use_workspace(nullptr, 0);
+  ctx.deallocate(memory, bytes);
+  generator g{1, 5};
+  ctx.workspace_for([&] { uniform(ctx, g, tensor_view(out)); });
+  CHECK(g.stream == 5);
+  uniform(ctx, g, tensor_view(out));
+  CHECK(g.stream == 6);
+}
+
+TEST_CASE("empty tensors and scalars") {
+  context ctx(context_options{.threads = 2});
+  float x = 2.0f;
+  float out = 0.0f;
+  exp(ctx, const_tensor_view(&x, sizes{}), tensor_view(&out, sizes{}));
+  CHECK(bits(out) == 0x40ec7326);  // e^2 = 7.389056...
+  exp(ctx, const_tensor_view(&x, sizes{0, 3}), tensor_view(&out, sizes{0, 3}));
+  add(ctx, const_tensor_view(&x, sizes{0}), const_tensor_view(&x, sizes{1}), tensor_view(&out, sizes{0}));
+  sum(ctx, const_tensor_view(static_cast<const float*>(nullptr), sizes{0}), tensor_view(&out, sizes{}));
+  CHECK(bits(out) == 0);
+  mean(ctx, const_tensor_view(static_cast<const float*>(nullptr), sizes{0}), tensor_view(&out, sizes{}));
+  CHECK(bits(out) == 0x7fc00000);
+}
+
+TEST_CASE("fingerprints depend on type, shape and bytes, not on strides") {
+  context ctx;
+  std::vector<float> x(6);
+  std::iota(x.begin(), x.end(), 1.0f);
+  std::vector<float> t{1, 4, 2, 5, 3, 6};
+  const auto of = [&](const_tensor_view v) { return fingerprint(ctx, std::vector{v}); };
+  const std::string plain = of({x.data(), {2, 3}});
+  CHECK(plain.size() == 64);
+  CHECK(plain == of(const_tensor_view(t.data(), sizes{3, 2}).transpose()));
+  CHECK(plain != of({x.data(), {3, 2}}));
+  CHECK(plain != of({x.data(), dtype::f16, {2, 3}}));
+  x[5] = std::bit_cast<float>(bits(x[5]) + 1);
+  CHECK(plain != of({x.data(), {2, 3}}));
+}
+
+TEST_CASE("the dynamic layer lists every operation and infers shapes") {
+  CHECK(operations().size() == static_cast<std::size_t>(ops::op_count));
+  for (const op_info& op : operations()) CHECK(find(op.name) == &op);
+  CHECK(find("expp") == nullptr);
+  float x = 0;
+  const const_tensor_view a(&x, dtype::f32, {4, 1, 2, 3}, {0, 0, 0, 0});
+  const const_tensor_view b(&x, dtype::f32, {5, 3, 7}, {0, 0, 0});
+  CHECK(infer(*find("matmul"), std::vector{a, b})[0].shape == sizes{4, 5, 2, 7});
+  CHECK(infer(*find("add"), std::vector{a, a.slice(2, 0, 1)})[0].shape == sizes{4, 1, 2, 3});
+  CHECK(infer(*find("sum"), std::vector{a}, {parse_attribute(*find("sum"), "axis", "0,-1")})[0].shape == sizes{1, 2});
+  CHECK(infer(*find("argmax"), std::vector{a}, {{"keepdim", true}})[0] == tensor_spec{dtype::i64, {1, 1, 1, 1}});
+  CHECK(version() == REPDL_VERSION);
+  CHECK(bits_version() == 1);
+}
+
+TEST_CASE("the C ABI runs an operation on DLPack tensors") {
+  repdl_context* ctx = nullptr;
+  REQUIRE(repdl_context_create(nullptr, &ctx) == REPDL_OK);
+  const repdl_op* op = nullptr;
+  REQUIRE(repdl_op_find("sum", &op) == REPDL_OK);
+  CHECK(std::string(repdl_op_describe(op)).starts_with("sum(x; axis, keepdim) = "));
+  float x[6] = {0x1p127f, 0x1p-149f, -0x1p127f, 1, 2, 3};
+  float out[2];
+  std::int64_t shape[] = {2, 3};
+  std::int64_t out_shape[] = {2};
+  DLTensor in{x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, nullptr, 0};
+  DLTensor to{out, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, out_shape, nullptr, 0};
+  const auto* pin = reinterpret_cast<const repdl_tensor*>(&in);
+  const auto* pto = reinterpret_cast<const repdl_tensor*>(&to);
+  std::int64_t axis[] = {1};
+  repdl_attribute a{"axis", REPDL_INTEGERS, 1, {}};
+  a.value.integers = axis;
+  repdl_data_type type;
+  std::int32_t ndim = 0;
+  std::int64_t inferred[8];
+  REQUIRE(repdl_infer(op, &pin, 1, &a, 1, 0, &type, &ndim, inferred) == REPDL_OK);
+  CHECK(ndim == 1);
+  CHECK(inferred[0] == 2);
+  std::size_t bytes = 0;
+  REQUIRE(repdl_workspace(ctx, op, &pin, 1, &pto, 1, &a, 1, &bytes) == REPDL_OK);
+  REQUIRE(repdl_run(ctx, op, &pin, 1, &pto, 1, &a, 1) == REPDL_OK);
+  CHECK(bits(out[0]) == 1);
+  CHECK(out[1] == 6.0f);
+  std::int64_t decided[4];
+  REQUIRE(repdl_context_statistics(ctx, decided) == REPDL_OK);
+  CHECK(decided[0] + decided[1] + decided[2] + decided[3] == 2);
+  char hex[65];
+  REQUIRE(repdl_fingerprint(ctx, &pto, 1, hex) == REPDL_OK);
+  CHECK(std::strlen(hex) == 64);
+  repdl_context_destroy(ctx);
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Builds the consumers of librepdl and compares what they compute with the oracle.
+
+    tests/consumers/run.py BUILD_DIR WORK_DIR [--jobs N]
+
+BUILD_DIR is a finished static build of this tree with the oracle. Three ways to use librepdl: installed as a static library,
+installed as a shared library (both found with find_package, the static one also with pkg-config), and as a part of the
+consumer's own build with -Ofast -march=native. The expected fingerprints are recomputed from MPFR/GMP every time.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent.parent
+here = root / "tests/consumers"
+failures = []
+
+
+def call(*command, **more):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nstatus {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
+    return done.stdout
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+        print(f"FAILED: {text}")
+
+
+def fingerprints(text):
+    return dict(line.split() for line in text.splitlines() if re.fullmatch(r"\S+ [0-9a-f]{64}", line))
+
+
+def compare(name, command, expected, want_flush):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    got = fingerprints(done.stdout)
+    check(done.returncode == 0, f"{name}: status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    wrong = [op for op in expected if got.get(op) != expected[op]]
+    check(not wrong, f"{name}: differs from the oracle in {', '.join(wrong)}")
+    start = re.search(r"mxcsr at start ([0-9a-f]+)", done.stdout)
+    flush = start is not None and int(start.group(1), 16) & 0x8040 == 0x8040
+    if want_flush:
+        check(flush, f"{name}: -Ofast was meant to set FTZ and DAZ before main, and did not")
+    runs = re.search(r"^# (\d+ runs), (\d+ failures)$", done.stdout, re.M)
+    print(f"{name}: {len(got)} results compared with the oracle, {runs.group(0)[2:] if runs else 'no runs'}"
+          + (", FTZ and DAZ set from the start" if flush else ""))
+
+
+def installed_files(prefix):
+    """Only the public headers, the library, the package files, the tool and documents."""
+    allowed = (r"include/librepdl/[a-z_]+\.(hpp|h|def)|lib[^/]*(/[^/]+)?/(librepdl\.(a|so[0-9.]*)|pkgconfig/librepdl\.pc)"
+               r"|lib[^/]*(/[^/]+)?/cmake/librepdl/librepdl-[a-z-]+\.cmake|bin/repdl|share/doc/.*")
+    files = [p.relative_to(prefix).as_posix() for p in prefix.rglob("*") if not p.is_dir()]
+    stray = [f for f in files if not re.fullmatch(allowed, f)]
+    check(not stray, f"installed besides the public files: {', '.join(stray)}")
+    public = {p.name for p in (root / "librepdl/include/librepdl").iterdir()}
+    have = {pathlib.PurePath(f).name for f in files if f.startswith("include/")}
+    check(public == have, f"headers not installed: {public - have}")
+
+
+def build(source, where, jobs, *options):
+    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options)
+    call("cmake", "--build", where, "--parallel", jobs)
+
+
+def exported_symbols(library):
+    """Of a shared library: only public names. What the C++ standard library's templates leave is weak and hidden."""
+    lines = call("nm", "-DC", "--defined-only", library).splitlines()
+    names = [line.split(maxsplit=2)[2] for line in lines]
+    internal = [n for n in names if re.search(r"repdl::(cpu|cuda|plan|dispatch|num|ops)::", n) and not n.startswith("std::")]
+    check(not internal, f"{library.name} exports internals: {', '.join(internal[:5])} ({len(internal)} in all)")
+    public = [n for n in names if n.startswith(("repdl::", "repdl_"))]
+    check(len(public) > 30, f"{library.name} exports only {len(public)} public names")
+    soname = re.search(r"SONAME.*\[(.*)\]", call("readelf", "-d", library))
+    check(soname and re.fullmatch(r"librepdl\.so\.\d+", soname.group(1)), f"{library.name} has no versioned SONAME")
+    print(f"{library.name}: SONAME {soname.group(1) if soname else 'none'}, {len(public)} public names exported")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    work = args.work.resolve()
+    shutil.rmtree(work, ignore_errors=True)
+
+    expected = fingerprints(call(args.build / "tests/repdl_consumer_expected"))
+    check(len(expected) >= 20, f"only {len(expected)} expected results")
+
+    static, shared = work / "prefix-static", work / "prefix-shared"
+    call("cmake", "--install", args.build, "--prefix", static)
+    installed_files(static)
+    build(here / "installed", work / "installed-static", args.jobs, f"-DCMAKE_PREFIX_PATH={static}")
+    compare("installed, static", [work / "installed-static/program"], expected, False)
+    print("installed, static, C: " + call(work / "installed-static/c_program").strip())
+
+    if shutil.which("pkg-config"):
+        pc = next(static.rglob("librepdl.pc")).parent
+        flags = call("pkg-config", f"--define-variable=prefix={static}", "--cflags", "--libs", "librepdl",
+                     env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
+        call("g++", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
+        compare("installed, static, pkg-config", [work / "pc_program"], expected, False)
+
+    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=OFF", f"-DCMAKE_INSTALL_PREFIX={shared}")
+    call("cmake", "--install", work / "shared")
+    installed_files(shared)
+    exported_symbols(next(p for p in shared.rglob("librepdl.so") ))
+    build(here / "installed", work / "installed-shared", args.jobs, f"-DCMAKE_PREFIX_PATH={shared}")
+    compare("installed, shared", [work / "installed-shared/program"], expected, False)
+    print("installed, shared, C: " + call(work / "installed-shared/c_program").strip())
+
+    build(here / "fetchcontent", work / "fetchcontent", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}",
+          "-DREPDL_CUDA=OFF")
+    compare("part of a build with -Ofast -march=native", [work / "fetchcontent/program"], expected, True)
+
+    print(f"consumers: {len(failures)} failures")
+    sys.exit(bool(failures))
+
+
+main()

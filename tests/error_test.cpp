@@ -1,0 +1,518 @@
+// Every error site: produced through the C++ API and, where it can be, through the C ABI. The sites of files and of the
+// command line are produced by cli_test.py; this file fails when a site is produced by neither (see `elsewhere`).
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.h"
+#include "librepdl/librepdl.hpp"
+
+using namespace repdl;
+
+namespace {
+
+struct cpp_case {
+  error_site site;
+  std::string op;
+  std::string argument;
+  std::function<void()> provoke;
+};
+
+// A marker that no failed call may overwrite.
+constexpr float untouched = -12345.5f;
+
+struct operands {
+  context ctx{context_options{.threads = 1}};
+  std::vector<float> x = std::vector<float>(24, 1.0f);
+  std::vector<float> y = std::vector<float>(24, 2.0f);
+  std::vector<float> out = std::vector<float>(24, untouched);
+  std::vector<double> d = std::vector<double>(24, 1.0);
+  std::vector<std::int64_t> i = std::vector<std::int64_t>(24, 7);
+
+  const_tensor_view vx(sizes shape) { return {x.data(), shape}; }
+  const_tensor_view vy(sizes shape) { return {y.data(), shape}; }
+  tensor_view vo(sizes shape) { return {out.data(), shape}; }
+  const op_info& op(const char* name) { return *find(name); }
+};
+
+struct null_allocator final : allocator {
+  void* allocate(std::size_t, const device&, void*) override { return nullptr; }
+  void deallocate(void*, std::size_t, const device&, void*) noexcept override {}
+};
+
+std::vector<cpp_case> cpp_cases(operands& o) {
+  const std::int64_t big = std::int64_t{1} << 40;
+  const device gpu{device_kind::cuda, 0};
+  std::vector<std::int64_t> nine(9, 1);
+  return {
+      {error_site::rank_too_large, "sizes", "length", [=] { sizes(std::span<const std::int64_t>(nine)); }},
+      {error_site::rank_too_large, "sizes", "length",
+       [] {
+         sizes s{1, 1, 1, 1, 1, 1, 1, 1};
+         s.push_back(1);
+       }},
+      {error_site::negative_size, "tensor view", "shape",
+       [&] {
+         o.vx({2, -1});
+       }},
+      {error_site::size_overflow, "tensor view", "shape",
+       [&] {
+         o.vx({big, big});
+       }},
+      {error_site::strides_rank, "tensor view", "strides",
+       [&] {
+         const_tensor_view(o.x.data(), dtype::f32, {2, 3}, {1});
+       }},
+      {error_site::stride_overflow, "tensor view", "strides",
+       [&] {
+         const_tensor_view(o.x.data(), dtype::f32, {2, 3}, {std::numeric_limits<std::int64_t>::max(), 1});
+       }},
+      {error_site::null_data, "tensor view", "data",
+       [] { const_tensor_view(static_cast<const float*>(nullptr), {2}); }},
+      {error_site::misaligned_data, "tensor view", "data",
+       [&] { const_tensor_view(reinterpret_cast<const char*>(o.x.data()) + 2, dtype::f32, {2}); }},
+      {error_site::axis_range, "transpose", "axis",
+       [&] {
+         o.vx({2, 3}).transpose(0, 2);
+       }},
+      {error_site::axis_range, "sum", "axis",
+       [&] {
+         sum(o.ctx, o.vx({2, 3}), o.vo({2}), {.axis = sizes{2}});
+       }},
+      {error_site::slice_range, "slice", "begin, end, step",
+       [&] {
+         o.vx({2, 3}).slice(1, 2, 4);
+       }},
+      {error_site::reshape_count, "reshape", "shape",
+       [&] {
+         o.vx({2, 3}).reshape({7});
+       }},
+      {error_site::reshape_copy, "reshape", "shape",
+       [&] {
+         o.vx({2, 3}).transpose().reshape({6});
+       }},
+      {error_site::dtype_name, "dtype", "name", [] { dtype_named("float"); }},
+      {error_site::input_count, "add", "inputs",
+       [&] { call(o.ctx, o.op("add"), std::vector{o.vx({2})}, std::vector{o.vo({2})}); }},
+      {error_site::input_count, "matmul", "inputs",
+       [&] {
+         infer(o.op("matmul"), std::vector{o.vx({2, 2})});
+       }},
+      {error_site::output_count, "add", "outputs",
+       [&] {
+         call(o.ctx, o.op("add"), std::vector{o.vx({2}), o.vy({2})}, std::vector<tensor_view>{});
+       }},
+      {error_site::absent_operand, "add", "y", [&] { add(o.ctx, o.vx({2}), {}, o.vo({2})); }},
+      {error_site::absent_operand, "exp", "out", [&] { exp(o.ctx, o.vx({2}), tensor_view()); }},
+      {error_site::operand_dtype, "exp", "x", [&] { exp(o.ctx, const_tensor_view(o.d), o.vo({24})); }},
+      {error_site::operand_dtype, "convert", "x", [&] { convert(o.ctx, const_tensor_view(o.i), o.vo({24})); }},
+      {error_site::output_dtype, "exp", "out", [&] { exp(o.ctx, o.vx({24}), tensor_view(o.d)); }},
+      {error_site::output_dtype, "argmax", "out", [&] { argmax(o.ctx, o.vx({24}), o.vo({})); }},
+      {error_site::output_shape, "exp", "out",
+       [&] {
+         exp(o.ctx, o.vx({3, 2}), o.vo({2, 3}));
+       }},
+      {error_site::output_shape, "sum", "out",
+       [&] {
+         sum(o.ctx, o.vx({2, 3}), o.vo({2}), {.axis = sizes{1}, .keepdim = true});
+       }},
+      {error_site::operand_rank, "matmul", "a",
+       [&] {
+         matmul(o.ctx, o.vx({2}), o.vy({2, 2}), o.vo({2}));
+       }},
+      {error_site::operand_rank, "dot", "x",
+       [&] {
+         dot(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({}));
+       }},
+      {error_site::broadcast, "add", "y",
+       [&] {
+         add(o.ctx, o.vx({2, 3}), o.vy({2}), o.vo({2, 3}));
+       }},
+      {error_site::broadcast, "matmul", "bias",
+       [&] {
+         matmul(o.ctx, o.vx({2, 3}), o.vy({3, 2}), o.vo({2, 2}), {.bias = o.vx({3})});
+       }},
+      {error_site::broadcast, "matmul", "bias",
+       [&] {
+         matmul(o.ctx, o.vx({1, 3}), o.vy({3, 2}), o.vo({1, 2}), {.bias = o.vx({2, 2})});
+       }},
+      {error_site::device_mismatch, "exp", "x",
+       [&] { exp(o.ctx, const_tensor_view(o.x.data(), sizes{2}, gpu), o.vo({2})); }},
+      {error_site::device_mismatch, "sum", "out",
+       [&] { sum(o.ctx, o.vx({2}), tensor_view(o.out.data(), sizes{}, gpu)); }},
+      {error_site::device_mismatch, "fingerprint", "tensors[0]",
+       [&] { fingerprint(o.ctx, std::vector{const_tensor_view(o.x.data(), sizes{2}, gpu)}); }},
+      {error_site::output_self_overlap, "exp", "out",
+       [&] {
+         exp(o.ctx, o.vx({2, 3}), tensor_view(o.out.data(), dtype::f32, {2, 3}, {0, 1}));
+       }},
+      {error_site::output_self_overlap, "exp", "out",
+       [&] {
+         exp(o.ctx, o.vx({2, 3}), tensor_view(o.out.data(), dtype::f32, {2, 3}, {2, 1}));
+       }},
+      {error_site::overlap, "exp", "out",
+       [&] { exp(o.ctx, const_tensor_view(o.out.data() + 1, sizes{4}), o.vo({4})); }},
+      {error_site::overlap, "matmul", "out",
+       [&] {
+         matmul(o.ctx, o.vx({2, 2}), const_tensor_view(o.out.data(), {2, 2}), o.vo({2, 2}));
+       }},
+      {error_site::empty_reduction, "max", "x", [&] { max(o.ctx, o.vx({0}), o.vo({})); }},
+      {error_site::empty_reduction, "argmin", "x",
+       [&] {
+         infer(o.op("argmin"), std::vector{o.vx({3, 0})});
+       }},
+      {error_site::duplicate_axis, "sum", "axis",
+       [&] {
+         sum(o.ctx, o.vx({2, 3}), o.vo({}), {.axis = sizes{0, -2}});
+       }},
+      {error_site::inner_size, "matmul", "b",
+       [&] {
+         matmul(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vo({2, 3}));
+       }},
+      {error_site::length_mismatch, "dot", "y", [&] { dot(o.ctx, o.vx({2}), o.vy({3}), o.vo({})); }},
+      {error_site::unknown_attribute, "exp", "base",
+       [&] {
+         infer(o.op("exp"), std::vector{o.vx({2})}, {{"base", std::int64_t{2}}});
+       }},
+      {error_site::unknown_attribute, "sum", "axes", [&] { parse_attribute(o.op("sum"), "axes", "1"); }},
+      {error_site::duplicate_attribute, "sum", "keepdim",
+       [&] {
+         infer(o.op("sum"), std::vector{o.vx({2})}, {{"keepdim", true}, {"keepdim", true}});
+       }},
+      {error_site::missing_attribute, "convert", "dtype", [&] { infer(o.op("convert"), std::vector{o.vx({2})}); }},
+      {error_site::missing_attribute, "uniform", "shape", [&] { infer(o.op("uniform"), {}); }},
+      {error_site::attribute_kind, "sum", "keepdim",
+       [&] {
+         infer(o.op("sum"), std::vector{o.vx({2})}, {{"keepdim", std::int64_t{1}}});
+       }},
+      {error_site::attribute_value, "matmul", "accumulate",
+       [&] {
+         infer(o.op("matmul"), std::vector{o.vx({2, 2}), o.vy({2, 2})}, {{"accumulate", std::string("fast")}});
+       }},
+      {error_site::attribute_value, "uniform", "low",
+       [&] {
+         generator g;
+         uniform(o.ctx, g, o.vo({2}), {.low = 1e300});
+       }},
+      {error_site::attribute_value, "uniform", "dtype",
+       [&] {
+         infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string("i64")}});
+       }},
+      {error_site::attribute_value, "permutation", "n",
+       [&] {
+         infer(o.op("permutation"), {}, {{"n", std::int64_t{-1}}});
+       }},
+      {error_site::attribute_syntax, "sum", "axis", [&] { parse_attribute(o.op("sum"), "axis", "0,,1"); }},
+      {error_site::attribute_syntax, "sum", "keepdim", [&] { parse_attribute(o.op("sum"), "keepdim", "yes"); }},
+      {error_site::isa_name, "context", "isa", [] { context(context_options{.isa = "sse9"}); }},
+      {error_site::thread_count, "context", "threads", [] { context(context_options{.threads = -1}); }},
+      {error_site::device_index, "context", "where",
+       [] {
+         context(context_options{.where = {device_kind::cpu, 1}});
+       }},
+      {error_site::workspace_too_small, "matmul", "workspace",
+       [&] {
+         alignas(256) static std::byte little[256];
+         o.ctx.use_workspace(little, 0);
+         struct restore {
+           context& c;
+           ~restore() { c.use_workspace(nullptr, 0); }
+         } r{o.ctx};
+         o.ctx.use_workspace(little, 1);
+         matmul(o.ctx, o.vx({4, 6}), o.vy({6, 4}), o.vo({4, 4}));
+       }},
+      {error_site::workspace_misaligned, "use_workspace", "data",
+       [&] { o.ctx.use_workspace(reinterpret_cast<std::byte*>(std::uintptr_t{4096 + 8}), 100); }},
+      {error_site::out_of_memory, "allocate", "memory",
+       [] {
+         null_allocator none;
+         context c(context_options{.threads = 1, .memory = &none});
+         c.allocate(1000);
+       }},
+  };
+}
+
+// Sites that cannot be made here, and who makes them.
+const std::set<error_site> elsewhere = {
+    // cli_test.py
+    error_site::unknown_operation, error_site::file_open, error_site::file_write, error_site::npy_magic,
+    error_site::npy_version, error_site::npy_header, error_site::npy_dtype, error_site::npy_truncated,
+    error_site::usage, error_site::no_oracle,
+    // a machine without AVX-512 or AVX2; with no CUDA in the build; with no GPU; with a GPU (cuda_test.cpp); a wrong
+    // build
+    error_site::isa_unavailable, error_site::no_backend, error_site::no_device, error_site::allocation_in_capture,
+    error_site::device_failure, error_site::self_test};
+
+std::set<error_site>& produced() {
+  static std::set<error_site> s;
+  return s;
+}
+
+// ---- the same through the C ABI
+
+struct c_operands {
+  repdl_context* ctx = nullptr;
+  float x[24];
+  float out[24];
+  std::int64_t shape[9] = {2, 3, 1, 1, 1, 1, 1, 1, 1};
+  std::int64_t strides[9] = {3, 1, 1, 1, 1, 1, 1, 1, 1};
+  repdl_tensor tx;
+  repdl_tensor to;
+
+  c_operands() {
+    REQUIRE(repdl_context_create(nullptr, &ctx) == REPDL_OK);
+    for (float& v : x) v = 1;
+    for (float& v : out) v = untouched;
+    tx = {x, {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+    to = {out, {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+  }
+  ~c_operands() { repdl_context_destroy(ctx); }
+  c_operands(const c_operands&) = delete;
+
+  const repdl_op* op(const char* name) const {
+    const repdl_op* o = nullptr;
+    repdl_op_find(name, &o);
+    return o;
+  }
+  repdl_status run(const char* name, std::vector<const repdl_tensor*> in, const repdl_tensor* o,
+                   std::vector<repdl_attribute> a = {}) {
+    return repdl_run(ctx, op(name), in.data(), static_cast<std::int32_t>(in.size()), &o, 1, a.data(),
+                     static_cast<std::int32_t>(a.size()));
+  }
+};
+
+repdl_attribute text_attribute(const char* name, const char* text) {
+  repdl_attribute a{name, REPDL_TEXT, 0, {}};
+  a.value.text = text;
+  return a;
+}
+
+struct c_case {
+  error_site site;
+  std::function<repdl_status(c_operands&)> provoke;
+};
+
+const std::vector<c_case>& c_cases() {
+  using C = c_operands;
+  static const auto with = [](C& c, auto change) {
+    repdl_tensor t = c.tx;
+    change(t);
+    return c.run("exp", {&t}, &c.to);
+  };
+  static std::int64_t big[] = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  static std::int64_t negative[] = {2, -3};
+  static std::int64_t far[] = {std::numeric_limits<std::int64_t>::max(), 1};
+  static std::int64_t zero_stride[] = {0, 1};
+  static std::int64_t empty[] = {0, 3};
+  static std::int64_t axes[] = {0, 0};
+  static const std::vector<c_case> cases = {
+      {error_site::null_argument, [](C&) { return repdl_context_create(nullptr, nullptr); }},
+      {error_site::null_argument, [](C&) { return repdl_op_find(nullptr, nullptr); }},
+      {error_site::null_argument, [](C& c) { return repdl_run(c.ctx, nullptr, nullptr, 0, nullptr, 0, nullptr, 0); }},
+      {error_site::null_argument,
+       [](C& c) { return repdl_run(nullptr, c.op("exp"), nullptr, 0, nullptr, 0, nullptr, 0); }},
+      {error_site::null_argument, [](C& c) { return repdl_fingerprint(c.ctx, nullptr, 1, nullptr); }},
+      {error_site::null_argument, [](C& c) { return repdl_context_statistics(c.ctx, nullptr); }},
+      {error_site::unknown_operation,
+       [](C&) {
+         const repdl_op* o;
+         return repdl_op_find("expp", &o);
+       }},
+      {error_site::unknown_operation,
+       [](C&) {
+         const repdl_op* o;
+         return repdl_op_at(-1, &o);
+       }},
+      {error_site::foreign_dtype, [](C& c) { return with(c, [](repdl_tensor& t) {
+                                               t.dtype = {0, 32, 1};
+                                             }); }},
+      {error_site::foreign_lanes, [](C& c) { return with(c, [](repdl_tensor& t) { t.dtype.lanes = 4; }); }},
+      {error_site::foreign_device, [](C& c) { return with(c, [](repdl_tensor& t) { t.device.device_type = 7; }); }},
+      {error_site::rank_too_large, [](C& c) { return with(c, [](repdl_tensor& t) { t.ndim = 9; }); }},
+      {error_site::negative_size, [](C& c) { return with(c, [](repdl_tensor& t) { t.shape = negative; }); }},
+      {error_site::size_overflow, [](C& c) { return with(c, [](repdl_tensor& t) { t.shape = big; }); }},
+      {error_site::stride_overflow, [](C& c) { return with(c, [](repdl_tensor& t) { t.strides = far; }); }},
+      {error_site::null_data, [](C& c) { return with(c, [](repdl_tensor& t) { t.data = nullptr; }); }},
+      {error_site::misaligned_data, [](C& c) { return with(c, [](repdl_tensor& t) { t.byte_offset = 2; }); }},
+      {error_site::operand_dtype, [](C& c) { return with(c, [](repdl_tensor& t) {
+                                               t.dtype = {6, 8, 1};
+                                             }); }},
+      {error_site::device_mismatch, [](C& c) { return with(c, [](repdl_tensor& t) {
+                                                 t.device = {2, 0};
+                                               }); }},
+      {error_site::input_count, [](C& c) { return c.run("add", {&c.tx}, &c.to); }},
+      {error_site::output_count,
+       [](C& c) {
+         const repdl_tensor* in = &c.tx;
+         return repdl_run(c.ctx, c.op("exp"), &in, 1, nullptr, 0, nullptr, 0);
+       }},
+      {error_site::absent_operand, [](C& c) { return c.run("exp", {nullptr}, &c.to); }},
+      {error_site::output_shape,
+       [](C& c) {
+         repdl_tensor t = c.to;
+         t.ndim = 1;
+         return c.run("exp", {&c.tx}, &t);
+       }},
+      {error_site::output_dtype, [](C& c) { return c.run("argmax", {&c.tx}, &c.to); }},
+      {error_site::output_self_overlap,
+       [](C& c) {
+         repdl_tensor t = c.to;
+         t.strides = zero_stride;
+         return c.run("exp", {&c.tx}, &t);
+       }},
+      {error_site::overlap,
+       [](C& c) {
+         repdl_tensor t = c.to;
+         t.byte_offset = 4;
+         return c.run("exp", {&t}, &c.to);
+       }},
+      {error_site::operand_rank,
+       [](C& c) {
+         return c.run("dot", {&c.tx, &c.tx}, &c.to);
+       }},
+      {error_site::inner_size,
+       [](C& c) {
+         return c.run("matmul", {&c.tx, &c.tx}, &c.to);
+       }},
+      {error_site::empty_reduction,
+       [](C& c) {
+         repdl_tensor t = c.tx;
+         t.shape = empty;
+         return c.run("max", {&t}, &c.to);
+       }},
+      {error_site::axis_range,
+       [](C& c) {
+         static std::int64_t five[] = {5};
+         repdl_attribute a{"axis", REPDL_INTEGERS, 1, {}};
+         a.value.integers = five;
+         return c.run("sum", {&c.tx}, &c.to, {a});
+       }},
+      {error_site::duplicate_axis,
+       [](C& c) {
+         repdl_attribute a{"axis", REPDL_INTEGERS, 2, {}};
+         a.value.integers = axes;
+         return c.run("sum", {&c.tx}, &c.to, {a});
+       }},
+      {error_site::unknown_attribute, [](C& c) { return c.run("exp", {&c.tx}, &c.to, {text_attribute("base", "2")}); }},
+      {error_site::duplicate_attribute,
+       [](C& c) {
+         return c.run("convert", {&c.tx}, &c.to, {text_attribute("dtype", "f32"), text_attribute("dtype", "f32")});
+       }},
+      {error_site::attribute_kind,
+       [](C& c) { return c.run("sum", {&c.tx}, &c.to, {text_attribute("keepdim", "true")}); }},
+      {error_site::attribute_kind,
+       [](C& c) {
+         return c.run("sum", {&c.tx}, &c.to, {{"keepdim", 9, 0, {}}});
+       }},
+      {error_site::attribute_value,
+       [](C& c) { return c.run("convert", {&c.tx}, &c.to, {text_attribute("dtype", "f8")}); }},
+      {error_site::missing_attribute,
+       [](C& c) {
+         const repdl_tensor* in = &c.tx;
+         repdl_data_type t;
+         std::int32_t n = 0;
+         std::int64_t s[8];
+         return repdl_infer(c.op("convert"), &in, 1, nullptr, 0, 0, &t, &n, s);
+       }},
+      {error_site::isa_name,
+       [](C&) {
+         repdl_context_options o{};
+         o.isa = "sse9";
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       }},
+      {error_site::thread_count,
+       [](C&) {
+         repdl_context_options o{};
+         o.threads = -2;
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       }},
+      {error_site::device_index,
+       [](C&) {
+         repdl_context_options o{};
+         o.device = {1, 3};
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       }},
+      {error_site::workspace_misaligned,
+       [](C& c) { return repdl_context_workspace(c.ctx, reinterpret_cast<void*>(std::uintptr_t{4096 + 8}), 64); }},
+  };
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("errors through C++: site, operation, argument, message; outputs untouched") {
+  operands o;
+  for (const cpp_case& c : cpp_cases(o)) {
+    INFO(info_of(c.site).name, " ", c.op, " ", c.argument);
+    bool thrown = false;
+    try {
+      c.provoke();
+    } catch (const error& e) {
+      thrown = true;
+      CHECK(info_of(e.site()).name == info_of(c.site).name);
+      CHECK(e.op() == c.op);
+      CHECK(e.argument() == c.argument);
+      const std::string message = e.what();
+      CHECK(message.starts_with(c.op + ": " + c.argument + ": expected "));
+      CHECK(message.find(", got ") != std::string::npos);
+      CHECK(message.find('\n') == std::string::npos);
+      const bool right_class =
+          info_of(c.site).code == status::invalid_argument ? dynamic_cast<const invalid_argument*>(&e) != nullptr
+          : info_of(c.site).code == status::unsupported    ? dynamic_cast<const unsupported*>(&e) != nullptr
+                                                           : dynamic_cast<const machine_error*>(&e) != nullptr;
+      CHECK(right_class);
+      produced().insert(e.site());
+    }
+    CHECK(thrown);
+    for (const float v : o.out) REQUIRE(v == untouched);
+  }
+}
+
+TEST_CASE("errors through the C ABI: status, site, message; outputs untouched") {
+  for (const c_case& c : c_cases()) {
+    c_operands o;
+    INFO(info_of(c.site).name);
+    const repdl_status s = c.provoke(o);
+    CHECK(s == static_cast<repdl_status>(info_of(c.site).code));
+    CHECK(repdl_last_error_site() == info_of(c.site).name);
+    CHECK(std::strstr(repdl_last_error(), ": expected ") != nullptr);
+    for (const float v : o.out) REQUIRE(v == untouched);
+    produced().insert(c.site);
+  }
+}
+
+TEST_CASE("errors of this machine") {
+  for (const isa_info& i : instruction_sets()) {
+    if (i.available) continue;
+    CHECK_THROWS_AS(context(context_options{.isa = i.name}), unsupported);
+    produced().insert(error_site::isa_unavailable);
+  }
+  std::string why;
+  bool has_gpu = false;
+  for (const device_info& d : devices(&why)) has_gpu = has_gpu || d.where.kind == device_kind::cuda;
+  if (!has_gpu) {
+    MESSAGE("no GPU: " << why);
+    CHECK(!why.empty());
+    CHECK_THROWS_AS(context(context_options{.where = {device_kind::cuda, 0}}), error);
+  }
+}
+
+TEST_CASE("every error site is produced somewhere") {
+  CHECK(error_site_count() >= 50);
+  int missing = 0;
+  for (int i = 0; i < error_site_count(); ++i) {
+    const auto site = static_cast<error_site>(i);
+    if (produced().contains(site) || elsewhere.contains(site)) continue;
+    ++missing;
+    MESSAGE("never produced: " << info_of(site).name);
+  }
+  CHECK(missing == 0);
+}

@@ -1,0 +1,338 @@
+// The portable numerics: error-free transforms, the rounding test and its bounds, double-double, exact accumulators.
+// The oracle is GMP (exact rationals) and MPFR (one rounding).
+#include <doctest/doctest.h>
+#include <gmpxx.h>
+#include <mpfr.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/eft.hpp"
+#include "librepdl/num/fixed_point.hpp"
+
+namespace {
+
+using namespace repdl::num;
+
+// RN_f32(q), subnormals and overflow included; +0 for 0.
+float round_rational(const mpq_class& q) {
+  const mpfr_exp_t emin = mpfr_get_emin();
+  const mpfr_exp_t emax = mpfr_get_emax();
+  mpfr_set_emin(-148);
+  mpfr_set_emax(128);
+  mpfr_t x;
+  mpfr_init2(x, 24);
+  const int t = mpfr_set_q(x, q.get_mpq_t(), MPFR_RNDN);
+  mpfr_subnormalize(x, mpfr_check_range(x, t, MPFR_RNDN), MPFR_RNDN);
+  const float f = mpfr_get_flt(x, MPFR_RNDN);
+  mpfr_clear(x);
+  mpfr_set_emin(emin);
+  mpfr_set_emax(emax);
+  return q == 0 ? 0.0f : f;
+}
+
+mpq_class two_to(int e) {
+  mpq_class q = 1;
+  if (e >= 0) {
+    mpq_mul_2exp(q.get_mpq_t(), q.get_mpq_t(), static_cast<unsigned>(e));
+  } else {
+    mpq_div_2exp(q.get_mpq_t(), q.get_mpq_t(), static_cast<unsigned>(-e));
+  }
+  return q;
+}
+
+bool same(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+
+struct source {
+  std::mt19937_64 engine{20240607};
+  std::uint64_t word() { return engine(); }
+  int between(int lo, int hi) { return lo + static_cast<int>(engine() % static_cast<std::uint64_t>(hi - lo + 1)); }
+  float finite() {  // any finite bit pattern
+    for (;;) {
+      const float f = std::bit_cast<float>(static_cast<std::uint32_t>(engine()));
+      if (std::isfinite(f)) return f;
+    }
+  }
+  // Short significand in an exponent range: sums of these hit ties, zeros and total cancellation.
+  float narrow(int lo, int hi, int bits) {
+    const double m = static_cast<double>(engine() % (std::uint64_t{1} << bits));
+    const double v = std::ldexp(m, between(lo, hi));
+    return static_cast<float>((engine() & 1) != 0 ? -v : v);
+  }
+  double finite_double(int lo, int hi) {
+    const double m = 1.0 + static_cast<double>(engine() >> 12) * 0x1p-52;
+    return std::ldexp((engine() & 1) != 0 ? -m : m, between(lo, hi));
+  }
+};
+
+// The terms of one adversarial sum.
+std::vector<float> terms(source& r, int kind, int n) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (auto& v : x) {
+    switch (kind) {
+      case 0:
+        v = r.finite();
+        break;
+      case 1:
+        v = r.narrow(-3, 22, 3);
+        break;  // ties and cancellation
+      case 2:
+        v = r.narrow(-149, -120, 4);
+        break;  // subnormal results
+      case 3:
+        v = (r.word() & 1) != 0 ? 0x1.fffffep127f : -0x1.fffffep127f;
+        break;  // overflow border
+      default:
+        v = r.narrow(-149, 100, 24);
+    }
+  }
+  if (kind == 3) x[0] = r.narrow(100, 104, 2);
+  if (kind == 4) {  // long cancellation: everything twice, with both signs, and a small rest
+    for (int i = 0; i + 1 < n; i += 2) x[static_cast<std::size_t>(i)] = -x[static_cast<std::size_t>(i + 1)];
+    x[static_cast<std::size_t>(n - 1)] = r.narrow(-149, -100, 24);
+  }
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("error-free transforms are exact") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const double a = r.finite_double(-60, 60);
+    const double b = r.finite_double(-60, 60);
+    const dd s = two_sum(a, b);
+    const dd p = two_prod(a, b);
+    const bool order = std::fabs(a) >= std::fabs(b);
+    const dd f = order ? fast_two_sum(a, b) : fast_two_sum(b, a);
+    bad += mpq_class(s.hi) + mpq_class(s.lo) != mpq_class(a) + mpq_class(b) || s.hi != a + b;
+    bad += mpq_class(p.hi) + mpq_class(p.lo) != mpq_class(a) * mpq_class(b) || p.hi != a * b;
+    bad += f.hi != s.hi || f.lo != s.lo;
+  }
+  CHECK(bad == 0);
+}
+
+TEST_CASE("rounding to odd, then to float, is one rounding") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 200000; ++i) {
+    // hi near floats and midpoints of floats (subnormal ones too), lo below half an ulp of it
+    const float f = r.finite();
+    const double gap = static_cast<double>(std::nextafterf(f, 0.0f)) - f;
+    const double hi = f + gap * 0.5 * static_cast<double>(r.between(0, 2));
+    const double lo = std::ldexp(hi, -r.between(54, 100)) * static_cast<double>(r.between(-1, 1));
+    if (hi == 0) continue;
+    bad += !same(static_cast<float>(round_to_odd(hi, lo)), round_rational(mpq_class(hi) + mpq_class(lo)));
+  }
+  CHECK(bad == 0);
+}
+
+TEST_CASE("the rounding test is sound at both tiers, for sums and means") {
+  source r;
+  int bad = 0;
+  int decided = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const float f = i % 3 == 0 ? r.narrow(-149, -126, 24) : r.finite();
+    if (std::fabs(f) > 0x1p126f) continue;
+    const double gap = static_cast<double>(std::nextafterf(f, 2 * f)) - f;
+    const std::int64_t n = i % 2 == 0 ? 1 : r.between(1, 1000000);
+    // S = (a float or a midpoint) * n + delta, s0 an approximation within e of S
+    const double tie = (f + 0.5 * gap) * static_cast<double>(n);
+    const double e = std::ldexp(std::fabs(tie), -r.between(20, 52));
+    const double s0 = tie + e * r.between(-3, 3);
+    const mpq_class exact = mpq_class(s0) + mpq_class(e) * mpq_class(r.between(-16, 16)) / 16;
+    const double bound = e + 2 * 0x1p-53 * std::fabs(s0) * 1.01;  // (C): the slack that the bounds include
+    const float want = round_rational(exact / mpq_class(n));
+    const certified c = n == 1 ? certify(s0, bound) : certify_mean(s0, bound, n);
+    const dd wide = two_sum(s0, std::ldexp(e, -r.between(0, 60)));
+    const mpq_class off = mpq_class(wide.hi) + mpq_class(wide.lo) - exact;
+    const double e2 = mpq_class(abs(off)).get_d() * (1 + 0x1p-50);
+    const certified d = n == 1 ? certify(wide, e2) : certify_mean(wide, e2, n);
+    bad += c.decided && !same(c.value, want);
+    bad += d.decided && !same(d.value, want);
+    decided += c.decided + d.decided;
+  }
+  CHECK(bad == 0);
+  CHECK(decided > 10000);
+}
+
+TEST_CASE("the bound without slack would round a sum the wrong way; the one with it does not") {
+  const double m = 1 + 0x1p-24;
+  const double s = m - 0x1p-49;
+  const double e = 0x1p-49 + 0x1p-54;  // S = s + e is above the midpoint
+  CHECK(same(static_cast<float>(s - e), static_cast<float>(s + e)));
+  CHECK(!certify(s, e + 0x1p-53 * s * 1.01).decided);
+}
+
+TEST_CASE("the rounding test: zeros, infinities, NaN, forced failure") {
+  CHECK(same(certify(-0.0, 0.0).value, 0.0f));
+  CHECK(certify(-0.0, 0.0).decided);
+  CHECK(!certify(0.0, 0x1p-300).decided);
+  CHECK(same(certify(-0x1p-160, 0x1p-200).value, -0.0f));
+  CHECK(certify(infinity, infinity).value == std::numeric_limits<float>::infinity());
+  CHECK(certify(infinity, std::nan("")).decided);
+  CHECK(std::bit_cast<std::uint32_t>(certify(std::bit_cast<double>(0xfff8000000001234ull), 0.0).value) == 0x7fc00000u);
+  CHECK(!certify(1.0, infinity).decided);
+  CHECK(!certify(1.0, std::nan("")).decided);
+  CHECK(!certify(dd{1.0, 0.0}, infinity).decided);
+  CHECK(!certify_mean(1.0, infinity, 3).decided);
+  CHECK(certify_mean(-infinity, infinity, 3).decided);
+  CHECK(same(certify_mean(-0x1p-149, 0.0, 4).value, -0.0f));
+  CHECK(same(certify_mean(0x1p-149, 0.0, 2).value, 0.0f));  // a tie, to even
+  CHECK(same(certify_mean(3 * 0x1p-149, 0.0, 2).value, 0x1p-148f));
+  CHECK(certify_mean(3 * 0x1p-149, 0.0, 2).decided);
+  CHECK(certify(0x1p128 - 0x1p103, 0.0).value == std::numeric_limits<float>::infinity());  // the midpoint: to even
+  CHECK(certify(0x1p128 - 0x1p103 - 0x1p80, 0.0).value == 0x1.fffffep127f);
+}
+
+TEST_CASE("lsb exponents and the lattice test") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const float f = i % 4 == 0 ? r.narrow(-149, 100, 5) : r.finite();
+    const int lsb = lsb_exponent(f);
+    if (f == 0) {
+      bad += lsb != no_lsb;
+      continue;
+    }
+    const mpq_class q = mpq_class(f) / two_to(lsb);
+    bad += q.get_den() != 1 || mpz_even_p(q.get_num().get_mpz_t());
+  }
+  CHECK(bad == 0);
+  CHECK(lattice_holds(0x1p52, 0));
+  CHECK(!lattice_holds(0x1p52 + 1, 0));
+  CHECK(!lattice_holds(infinity, 2 * no_lsb));
+  CHECK(!lattice_holds(std::nan(""), 0));
+  CHECK(lattice_holds(0, 2 * no_lsb));
+}
+
+TEST_CASE("double-double sums stay within their bound, and are exact where the lattice rule says so") {
+  source r;
+  int bad = 0;
+  int exact = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const int kind = i % 5;
+    const auto x = terms(r, kind, r.between(1, 60));
+    dd_accumulator a[3];
+    mpq_class sum = 0;
+    int lsb = no_lsb;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      a[k % 3].add_term(x[k]);
+      sum += mpq_class(x[k]);
+      lsb = std::min(lsb, lsb_exponent(x[k]));
+    }
+    a[0].merge(a[2]);
+    a[0].merge(a[1]);
+    const mpq_class error = abs(mpq_class(a[0].sum.hi) + mpq_class(a[0].sum.lo) - sum);
+    bad += error > mpq_class(a[0].bound());
+    if (a[0].exact(lsb)) {
+      ++exact;
+      bad += error != 0;
+    }
+    const certified c = a[0].round(lsb);
+    bad += c.decided && !same(c.value, round_rational(sum));
+    bad += a[0].exact(lsb) && !c.decided;
+  }
+  CHECK(bad == 0);
+  CHECK(exact > 500);
+}
+
+TEST_CASE("exact accumulators: sums, means and products, every kind of term") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 6000; ++i) {
+    const int n = r.between(1, 40);
+    const auto x = terms(r, i % 5, n);
+    const auto y = terms(r, static_cast<int>(r.word() % 5), n);
+    sum_accumulator s[2];
+    dot_accumulator d;
+    mpq_class sum = 0;
+    mpq_class dot = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (k % 3 == 0) {
+        s[k & 1].add(static_cast<double>(x[k]));
+      } else {
+        s[k & 1].add(x[k]);
+      }
+      d.add_product(x[k], y[k]);
+      sum += mpq_class(x[k]);
+      dot += mpq_class(x[k]) * mpq_class(y[k]);
+    }
+    if (i % 2 == 0) {
+      d.add(y[0]);
+      dot += mpq_class(y[0]);
+    }
+    if (i % 7 == 0) {  // take everything away again
+      for (float v : x) s[1].add(-v);
+      sum = 0;
+    }
+    s[0].merge(s[1]);
+    bad += !same(s[0].round_to_float(), round_rational(sum));
+    bad += !same(d.round_to_float(), round_rational(dot));
+    bad += s[0].sign() != sgn(sum) || d.sign() != sgn(dot) || s[0].is_zero() != (sum == 0);
+    const std::int64_t count = i % 3 == 0 ? n : static_cast<std::int64_t>(r.word() >> r.between(3, 60)) + 1;
+    mpz_class divisor;
+    mpz_import(divisor.get_mpz_t(), 1, 1, sizeof count, 0, 0, &count);
+    const mpq_class mean = sum / mpq_class(divisor);
+    const float want = round_rational(mean);
+    bad += !same(s[0].mean_to_float(count), sum == 0 ? 0.0f : want);
+  }
+  CHECK(bad == 0);
+}
+
+TEST_CASE("exact accumulators: every float, its midpoints and the doubles beside them round as MPFR does") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const float f = i % 2 == 0 ? r.finite() : r.narrow(-149, -124, 24);
+    const double gap = static_cast<double>(std::nextafterf(f, std::numeric_limits<float>::infinity())) - f;
+    const double mid = std::isfinite(gap) ? f + 0.5 * gap : 0x1p128 - 0x1p103;
+    for (int side = -1; side <= 1; ++side) {
+      const double v = side == 0 ? mid : std::nextafter(mid, side * 1e300);
+      dot_accumulator d;
+      d.add(v);
+      if (side == 0 && i % 5 < 2) d.add_product(i % 5 == 0 ? 0x1p-149f : -0x1p-149f, 0x1p-149f);
+      mpq_class q(v);
+      if (side == 0 && i % 5 < 2) q += (i % 5 == 0 ? 1 : -1) * two_to(-298);
+      bad += !same(d.round_to_float(), round_rational(q));
+    }
+  }
+  CHECK(bad == 0);
+}
+
+TEST_CASE("exact accumulators: carries have room for 2^62 terms") {
+  sum_accumulator s;
+  s.add(0x1.fffffep127f);
+  for (int i = 0; i < 62; ++i) s.merge(s);
+  CHECK(s.sign() == 1);
+  CHECK(s.mean_to_float((std::int64_t{1} << 62) - 1) == 0x1.fffffep127f);  // M (1 + 2^-62)
+  dot_accumulator d;
+  d.add_product(0x1.fffffep127f, -0x1.fffffep127f);
+  for (int i = 0; i < 62; ++i) d.merge(d);
+  CHECK(d.sign() == -1);
+  dot_accumulator e = d;
+  e.negate();
+  CHECK(e.compare(d) == 1);
+  CHECK(d.compare(e) == -1);
+  CHECK(d.compare(d) == 0);
+}
+
+TEST_CASE("special terms") {
+  const double inf = infinity;
+  special_terms t;
+  t.add(1.0);
+  CHECK(!t.any());
+  t.add(-inf);
+  CHECK(t.value() == -std::numeric_limits<float>::infinity());
+  t.add(inf);
+  CHECK(std::bit_cast<std::uint32_t>(t.value()) == 0x7fc00000u);
+  special_terms p;
+  p.add_product(std::numeric_limits<float>::infinity(), -0.0f);
+  CHECK(std::bit_cast<std::uint32_t>(p.value()) == 0x7fc00000u);
+}

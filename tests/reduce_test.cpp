@@ -1,0 +1,367 @@
+// The CPU reductions against GMP: every instruction set, several thread counts, every forced tier, many layouts, and
+// data made of ties, near-ties, cancellation, subnormals, the overflow border and non-finite values. Bits are compared.
+#include <doctest/doctest.h>
+#include <gmp.h>
+#include <mpfr.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/isa.hpp"
+
+namespace {
+
+using repdl::tier;
+using repdl::ops::op_id;
+using repdl::plan::reduce_plan;
+
+constexpr float largest_float = 0x1.fffffep127f;
+constexpr float inf = std::numeric_limits<float>::infinity();
+
+// ------------------------------------------------------------------------------------------------------------ oracle
+
+// The exact sum in units of 2^-298, and what the non-finite terms say.
+class exact_sum {
+ public:
+  exact_sum() { mpz_inits(sum_, term_, nullptr); }
+  ~exact_sum() { mpz_clears(sum_, term_, nullptr); }
+  exact_sum(const exact_sum&) = delete;
+  exact_sum& operator=(const exact_sum&) = delete;
+
+  void add(float a, float b) {
+    if (!std::isfinite(a) || !std::isfinite(b)) {
+      const double p = static_cast<double>(a) * static_cast<double>(b);
+      nan_ |= std::isnan(p);
+      positive_ |= p > 0;
+      negative_ |= p < 0;
+      return;
+    }
+    int ea = 0;
+    int eb = 0;
+    const auto ma = static_cast<long>(std::ldexp(std::frexp(a, &ea), 24));
+    const auto mb = static_cast<long>(std::ldexp(std::frexp(b, &eb), 24));
+    if (ma == 0 || mb == 0) return;
+    mpz_set_si(term_, ma * mb);
+    const int shift = ea + eb - 48 + 298;
+    if (shift >= 0) {
+      mpz_mul_2exp(term_, term_, static_cast<unsigned>(shift));
+    } else {
+      mpz_tdiv_q_2exp(term_, term_, static_cast<unsigned>(-shift));  // exact: subnormal significands end in zeros
+    }
+    mpz_add(sum_, sum_, term_);
+  }
+
+  float rounded(std::int64_t divisor) const {
+    if (nan_ || (positive_ && negative_)) return std::bit_cast<float>(0x7fc00000u);
+    if (positive_) return inf;
+    if (negative_) return -inf;
+    if (mpz_sgn(sum_) == 0) return 0.0f;
+    const mpfr_exp_t emin = mpfr_get_emin();
+    const mpfr_exp_t emax = mpfr_get_emax();
+    mpq_t q;
+    mpq_init(q);
+    mpz_set(mpq_numref(q), sum_);
+    mpz_set_ui(mpq_denref(q), static_cast<unsigned long>(divisor));
+    mpz_mul_2exp(mpq_denref(q), mpq_denref(q), 298);
+    mpq_canonicalize(q);
+    mpfr_set_emin(-148);
+    mpfr_set_emax(128);
+    mpfr_t x;
+    mpfr_init2(x, 24);
+    const int t = mpfr_set_q(x, q, MPFR_RNDN);
+    mpfr_subnormalize(x, mpfr_check_range(x, t, MPFR_RNDN), MPFR_RNDN);
+    const float f = mpfr_get_flt(x, MPFR_RNDN);
+    mpfr_clear(x);
+    mpq_clear(q);
+    mpfr_set_emin(emin);
+    mpfr_set_emax(emax);
+    return f;
+  }
+
+ private:
+  mpz_t sum_;
+  mpz_t term_;
+  bool nan_ = false;
+  bool positive_ = false;
+  bool negative_ = false;
+};
+
+// True if b comes before a: NaN first, then the larger value, +0 over -0.
+bool beats(float b, float a, bool minimum) {
+  if (std::isnan(a)) return false;
+  if (std::isnan(b)) return true;
+  if (a == 0 && b == 0) return minimum ? std::signbit(b) && !std::signbit(a) : std::signbit(a) && !std::signbit(b);
+  return minimum ? b < a : b > a;
+}
+
+// ----------------------------------------------------------------------------------------------------------- layouts
+
+struct layout {
+  std::vector<std::int64_t> kept;
+  std::vector<std::int64_t> reduced;
+  std::vector<std::int64_t> kept_stride[2];
+  std::vector<std::int64_t> reduced_stride[2];
+  std::vector<std::int64_t> out_stride;
+};
+
+// Both operands alike, output contiguous (the last kept axis has output stride `out`).
+layout alike(std::vector<std::int64_t> kept, std::vector<std::int64_t> kept_stride, std::vector<std::int64_t> reduced,
+             std::vector<std::int64_t> reduced_stride, std::int64_t out = 1) {
+  layout l{kept, reduced, {kept_stride, kept_stride}, {reduced_stride, reduced_stride}, kept};
+  for (std::size_t d = kept.size(); d-- > 0;) {
+    l.out_stride[d] = out;
+    out *= kept[d];
+  }
+  return l;
+}
+
+std::vector<layout> layouts() {
+  std::vector<layout> all;
+  for (std::int64_t n : {0, 1, 2, 7, 33, 100, 300, 2048, 2049, 5000}) all.push_back(alike({5}, {n}, {n}, {1}));
+  for (std::int64_t c : {8, 37, 600}) {
+    for (std::int64_t n : {1, 2, 7, 64, 513}) all.push_back(alike({c}, {1}, {n}, {c}, 2));
+  }
+  all.push_back(alike({}, {}, {1}, {1}));
+  all.push_back(alike({}, {}, {100000}, {1}));
+  all.push_back(alike({}, {}, {70000}, {3}));
+  all.push_back(alike({3}, {40000}, {40000}, {1}));
+  all.push_back(alike({9}, {1}, {20000}, {9}));  // long columns: several threads share the rows
+  all.push_back(alike({130}, {1}, {3000}, {130}));
+  all.push_back(alike({4}, {-777}, {777}, {-1}));
+  all.push_back(alike({4}, {1}, {50}, {0}));                // broadcast: every term the same
+  all.push_back(alike({3, 20}, {20 * 40, 1}, {40}, {20}));  // a middle axis
+  all.push_back(alike({6}, {9}, {4, 9}, {54, 1}));          // two reduced axes, short runs
+  all.push_back(alike({2, 3}, {1, 5000}, {5, 400}, {2, 11}, -1));
+  all.push_back(alike({2}, {5000}, {3, 700}, {800, 1}));  // long runs that are viewed, not packed
+  all.push_back(alike({300}, {5}, {5}, {1}));             // short rows: gathered
+  all.push_back(alike({20, 30}, {1, 20 * 7}, {7}, {20}));
+  all.push_back(alike({9000}, {8}, {8}, {1}));
+  layout mixed = alike({40}, {60}, {60}, {1});  // dot: a row against a column
+  mixed.kept_stride[1] = {1};
+  mixed.reduced_stride[1] = {40};
+  all.push_back(mixed);
+  mixed = alike({40}, {1}, {60}, {40});  // dot: columns against one vector
+  mixed.kept_stride[1] = {0};
+  mixed.reduced_stride[1] = {1};
+  all.push_back(mixed);
+  return all;
+}
+
+std::int64_t product(const std::vector<std::int64_t>& v) {
+  std::int64_t p = 1;
+  for (std::int64_t x : v) p *= x;
+  return p;
+}
+
+// The lowest and highest offset that strides reach.
+void extent(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& stride, std::int64_t& lo,
+            std::int64_t& hi) {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const std::int64_t reach = (std::max<std::int64_t>(shape[d], 1) - 1) * stride[d];
+    (reach < 0 ? lo : hi) += reach;
+  }
+}
+
+std::int64_t offset(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& stride, std::int64_t i) {
+  std::int64_t at = 0;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    at += i % shape[d] * stride[d];
+    i /= shape[d];
+  }
+  return at;
+}
+
+// -------------------------------------------------------------------------------------------------------------- data
+
+constexpr int kinds = 12;
+
+std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  std::normal_distribution<float> normal;
+  const auto pick = [&](std::initializer_list<float> from) {
+    const float v = from.begin()[g() % from.size()];
+    return (g() & 1) != 0 ? -v : v;
+  };
+  for (auto& v : x) {
+    const int spread = static_cast<int>(g() % 240) - 140;
+    switch (kind) {
+      case 0:
+        do v = std::bit_cast<float>(static_cast<std::uint32_t>(g()));
+        while (!std::isfinite(v));
+        break;
+      case 1:
+        v = normal(g);
+        break;
+      case 2:
+        v = static_cast<float>(static_cast<int>(g() % 4097) - 2048) * 0.5f;
+        break;  // zeros and ties
+      case 3:
+        v = pick({1.0f, 0x1p-24f, 0x1p24f, 3.0f, 0x1p-1f});
+        break;  // midpoints
+      case 4:
+        v = pick({1.0f, 0x1p-24f, 0x1p-100f, 0x1p-149f, 0x1p60f});
+        break;  // next to midpoints
+      case 5:
+        v = pick({largest_float, largest_float, 0x1p103f, 0x1p102f});
+        break;  // the overflow border
+      case 6:
+        v = static_cast<float>(static_cast<int>(g() % 33) - 16) * 0x1p-149f;
+        break;  // subnormal
+      case 7:
+        v = std::ldexp(normal(g), spread);
+        break;  // wide exponents
+      case 8:
+        v = -0.0f;
+        break;
+      case 9:
+        v = g() % 400 == 0 ? pick({inf, std::bit_cast<float>(0x7fa01234u), 0.0f}) : normal(g);
+        break;
+      case 10:
+        v = g() % 300 == 0 ? inf : pick({0.0f, 1.0f});
+        break;
+      default:
+        v = std::ldexp(normal(g), spread);
+    }
+  }
+  if (kind == 11) {  // total cancellation: the second half of every 2^k block undoes the first
+    for (std::size_t i = 0; i + 1 < x.size(); i += 2) x[i + 1] = -x[i];
+  }
+  return x;
+}
+
+// --------------------------------------------------------------------------------------------------------------- run
+
+struct tested {
+  long outputs = 0;
+  long wrong = 0;
+  std::string first;
+};
+
+void check(const layout& l, int kind, std::mt19937_64& g, tested& result, repdl::statistics& seen) {
+  const std::int64_t outputs = product(l.kept);
+  const std::int64_t length = product(l.reduced);
+  std::vector<float> data[2];
+  const float* origin[2];
+  for (int k = 0; k < 2; ++k) {
+    std::int64_t lo = 0;
+    std::int64_t hi = 0;
+    extent(l.kept, l.kept_stride[k], lo, hi);
+    extent(l.reduced, l.reduced_stride[k], lo, hi);
+    data[k] = make(k == 0 ? kind : static_cast<int>(g() % kinds), hi - lo + 1, g);
+    origin[k] = data[k].data() - lo;
+  }
+  std::int64_t out_lo = 0;
+  std::int64_t out_hi = 0;
+  extent(l.kept, l.out_stride, out_lo, out_hi);
+  for (op_id op : {op_id::sum, op_id::mean, op_id::dot, op_id::max, op_id::min, op_id::argmax, op_id::argmin}) {
+    const bool order = op != op_id::sum && op != op_id::mean && op != op_id::dot;
+    if (order && length == 0) continue;
+    const bool index = op == op_id::argmax || op == op_id::argmin;
+    reduce_plan p{};
+    p.op = op;
+    p.inputs = op == op_id::dot ? 2 : 1;
+    p.kept_rank = static_cast<int>(l.kept.size());
+    p.reduced_rank = static_cast<int>(l.reduced.size());
+    p.outputs = outputs;
+    p.length = length;
+    std::copy(l.kept.begin(), l.kept.end(), p.kept_shape.begin());
+    std::copy(l.reduced.begin(), l.reduced.end(), p.reduced_shape.begin());
+    std::copy(l.out_stride.begin(), l.out_stride.end(), p.out_stride.begin());
+    for (int k = 0; k < p.inputs; ++k) {
+      p.in[k].data = origin[k];
+      std::copy(l.kept_stride[k].begin(), l.kept_stride[k].end(), p.in[k].kept_stride.begin());
+      std::copy(l.reduced_stride[k].begin(), l.reduced_stride[k].end(), p.in[k].reduced_stride.begin());
+    }
+    const auto cells = static_cast<std::size_t>(out_hi - out_lo + 1);
+    std::vector<std::int64_t> want(cells, 0x7777);
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      const float* x = origin[0] + offset(l.kept, l.kept_stride[0], o);
+      const float* y = origin[1] + offset(l.kept, l.kept_stride[1], o);
+      auto& cell = want[static_cast<std::size_t>(offset(l.kept, l.out_stride, o) - out_lo)];
+      if (order) {
+        const bool minimum = op == op_id::min || op == op_id::argmin;
+        std::int64_t best = 0;
+        float value = x[offset(l.reduced, l.reduced_stride[0], 0)];
+        for (std::int64_t i = 1; i < length; ++i) {
+          const float v = x[offset(l.reduced, l.reduced_stride[0], i)];
+          if (beats(v, value, minimum)) {
+            best = i;
+            value = v;
+          }
+        }
+        if (std::isnan(value)) value = std::bit_cast<float>(0x7fc00000u);
+        cell = index ? best : std::bit_cast<std::uint32_t>(value);
+      } else {
+        exact_sum s;
+        for (std::int64_t i = 0; i < length; ++i) {
+          s.add(x[offset(l.reduced, l.reduced_stride[0], i)],
+                p.inputs == 2 ? y[offset(l.reduced, l.reduced_stride[1], i)] : 1.0f);
+        }
+        const float value = op != op_id::mean ? s.rounded(1)
+                            : length == 0     ? std::bit_cast<float>(0x7fc00000u)
+                                              : s.rounded(length);
+        cell = std::bit_cast<std::uint32_t>(value);
+      }
+    }
+    for (const auto& set : repdl::cpu::all_instruction_sets()) {
+      if (!set.available()) continue;
+      for (const int threads : {1, 2, 7}) {
+        for (const tier first : {tier::proved, tier::double_double, tier::exact}) {
+          if (order && first != tier::proved) continue;
+          if (threads == 2 && first == tier::exact) continue;
+          repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first};
+          launch.bytes = repdl::cpu::reduce_workspace(p, launch);
+          launch.workspace = ::operator new (launch.bytes + 1, std::align_val_t{256});
+          std::memset(launch.workspace, 0x7f, launch.bytes + 1);  // nothing may be read before it is written
+          std::vector<std::int64_t> wide(index ? cells : 0, 0x7777);
+          std::vector<std::uint32_t> narrow(index ? 0 : cells, 0x7777);
+          p.out = index ? static_cast<void*>(wide.data() - out_lo) : static_cast<void*>(narrow.data() - out_lo);
+          repdl::cpu::counters count;
+          repdl::cpu::run_reduce(p, launch, *set.reduce, count);
+          ::operator delete (launch.workspace, std::align_val_t{256});
+          for (std::size_t i = 0; i < cells; ++i) {
+            const std::int64_t got = index ? wide[i] : static_cast<std::int64_t>(narrow[i]);
+            if (got != want[i] && result.wrong++ == 0) {
+              result.first = std::string(set.name) + " op " + std::to_string(static_cast<int>(op)) + " kind " +
+                             std::to_string(kind) + " threads " + std::to_string(threads) + " tier " +
+                             std::to_string(static_cast<int>(first)) + " outputs " + std::to_string(outputs) +
+                             " length " + std::to_string(length) + " cell " + std::to_string(i) + " got " +
+                             std::to_string(got) + " want " + std::to_string(want[i]);
+            }
+          }
+          result.outputs += outputs;
+          std::int64_t counted = 0;
+          for (int t = 0; t < 4; ++t) {
+            counted += count.elements[t];
+            seen.elements[t] += count.elements[t];
+          }
+          if (counted != outputs) ++result.wrong;
+          if (first == tier::exact && count.elements[2] != 0) ++result.wrong;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, ISA, thread count and tier") {
+  std::mt19937_64 g(20240607);
+  tested result;
+  repdl::statistics seen;
+  for (const layout& l : layouts()) {
+    for (int kind = 0; kind < kinds; ++kind) check(l, kind, g, result, seen);
+  }
+  INFO(result.first);
+  CHECK(result.wrong == 0);
+  MESSAGE(result.outputs << " outputs; proved " << seen.elements[0] << ", binary64 " << seen.elements[1]
+                         << ", double-double " << seen.elements[2] << ", exact " << seen.elements[3]);
+  for (int t = 0; t < 4; ++t) CHECK(seen.elements[t] > 0);
+}

@@ -1,0 +1,157 @@
+# The stages of ./run test; sourced by it. A stage is a function: it runs in a subshell that stops at the first error, its
+# output goes to build/logs/STAGE.log, what it writes to descriptor 3 is shown.
+
+passed=() failed=() skipped=()
+
+# stage NAME FUNCTION [ARG...]
+stage() {
+  local name=$1 log start status
+  shift
+  log=build/logs/${name// /-}.log
+  printf '\n== %s\n' "$name"
+  start=$SECONDS
+  set +e
+  (
+    set -euo pipefail
+    exec 3>&1 >"$log" 2>&1
+    "$@"
+  )
+  status=$?
+  set -e
+  local took=$((SECONDS - start))
+  if ((status == 0)); then
+    passed+=("$(printf '%-34s %4d s' "$name" $took)")
+    printf -- '-- %s: passed, %d s\n' "$name" $took
+  else
+    failed+=("$(printf '%-34s %4d s  %s' "$name" $took "$log")")
+    tail -n 40 "$log" | sed 's/^/   | /'
+    printf -- '-- %s: FAILED with status %d, %d s; all of its output: %s\n' "$name" $status $took "$log"
+  fi
+  return 0
+}
+
+skip() {
+  skipped+=("$(printf '%-34s %s' "$1" "$2")")
+  printf '\n== %s: skipped: %s\n' "$1" "$2"
+}
+
+# show COMMAND...: runs it; its last lines ($lines, 3) are shown too.
+show() {
+  local out status=0
+  out=$(mktemp)
+  "$@" 2>&1 | tee "$out" || status=$?
+  tail -n "${lines:-3}" "$out" | sed 's/^/   /' >&3
+  rm -f "$out"
+  return $status
+}
+
+# -------------------------------------------------------------------------------------------------------------- stages
+stage_build() {
+  local werror=OFF
+  # The compiler that the tree is kept free of warnings with; newer ones may know more warnings.
+  [[ $(g++ -dumpversion) == 12* ]] && werror=ON
+  configure cpu -DREPDL_WERROR=$werror
+  build cpu
+  printf '   %s, %s\n' "$(g++ --version | head -n 1)" "$(nproc) cores" >&3
+}
+stage_unit() { show build/cpu/tests/repdl_tests; }
+stage_isa() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl build/cpu/tests/repdl_tests; }
+stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
+stage_verify() { show build/cpu/tools/repdl verify "$@"; }
+stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl; }
+stage_demo() { lines=2 show build/cpu/tools/repdl demo; }
+stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
+
+# One program, every floating-point environment, against fingerprints recomputed by the oracle.
+stage_environments() {
+  build/cpu/tests/repdl_consumer_expected >build/logs/expected.txt
+  lines=1 show build/cpu/tests/repdl_consumer_program | tee build/logs/program.txt
+  grep -v '^#' build/logs/program.txt | diff build/logs/expected.txt -
+}
+
+stage_docs() {
+  python3 tools/gen_elementwise.py --check
+  build/cpu/tools/repdl docs --check
+  local check
+  for check in tools/check_*.py; do
+    case $check in
+      tools/check_symbols.py | tools/check_ptx.py) ;;  # stages of their own
+      *) show python3 "$check" ;;
+    esac
+  done
+}
+
+# The sanitizers slow everything down, so the tests with "[long]" in their names are left out.
+sanitized_tests() { lines=3 show "$1/tests/repdl_tests" --test-case-exclude='*[long]*'; }
+stage_asan() {
+  configure asan
+  build asan repdl_tests repdl_cli
+  export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+  sanitized_tests build/asan
+}
+# clang with its own OpenMP runtime: a second compiler, whose bits are verified too. ThreadSanitizer understands the
+# runtime through Archer; the runtime itself is not instrumented.
+stage_tsan() {
+  configure tsan-clang
+  build tsan-clang repdl_tests repdl_cli
+  local archer
+  archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)
+  export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=4
+  export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1"
+  sanitized_tests build/tsan-clang
+  # Without Archer every OpenMP barrier looks like a race, or the tool saw no OpenMP at all.
+  grep -q 'Archer detected OpenMP application with TSan' "$log"
+  lines=2 show build/tsan-clang/tools/repdl verify --quick
+}
+
+stage_cuda() {
+  PATH=$PATH:/usr/local/cuda/bin
+  configure cuda
+  local start=$SECONDS
+  build cuda
+  printf '   built with %s, %d s\n' "$(nvcc --version | grep -o 'release [0-9.]*')" $((SECONDS - start)) >&3
+  lines=2 show build/cuda/tools/repdl info | grep -E '^(backends|GPU|cuda)' >&3
+}
+stage_ptx() {
+  PATH=$PATH:/usr/local/cuda/bin
+  show python3 tools/check_ptx.py build/cuda
+}
+stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
+stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
+
+run_stages() {
+  local quick=$1 start=$SECONDS
+  mkdir -p build/logs
+  stage "build" stage_build
+  if ((${#failed[@]} > 0)); then
+    printf '\n0 passed, 1 failed\n'
+    exit 1
+  fi
+  stage "unit tests" stage_unit
+  stage "floating-point environments" stage_environments
+  stage "verify${quick:+ --quick}" stage_verify ${quick:+--quick}
+  stage "instruction sets" "stage_isa${quick:+_list}"
+  stage "command line" stage_cli
+  stage "kernel symbols" stage_symbols
+  stage "generated documents" stage_docs
+  stage "demo" stage_demo
+  if [[ -z $quick ]]; then
+    stage "consumers" stage_consumers
+    stage "AddressSanitizer, UBSan" stage_asan
+    stage "ThreadSanitizer, clang" stage_tsan
+    stage "failure injection" stage_corrupt
+    if command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; then
+      stage "CUDA build" stage_cuda
+      stage "CUDA PTX" stage_ptx
+    else
+      skip "CUDA build" "no nvcc on this machine"
+    fi
+  fi
+
+  printf '\n== summary, %d s\n' $((SECONDS - start))
+  ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
+  ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
+  ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"
+  printf '%d passed, %d failed\n' ${#passed[@]} ${#failed[@]}
+  ((${#failed[@]} == 0))
+}

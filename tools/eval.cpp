@@ -1,0 +1,74 @@
+// `repdl eval`: any operation on .npy files.
+#include <memory>
+
+#include "tools/arguments.hpp"
+#include "tools/commands.hpp"
+#include "tools/npy.hpp"
+#include "tools/output_files.hpp"
+
+namespace repdl::tools {
+namespace {
+
+attributes attributes_of(const op_info& op, const arguments& args) {
+  attributes attrs;
+  const auto add = [&](std::string_view name, std::string_view text) {
+    for (const attribute& a : attrs) {
+      if (a.name == name) fail(error_site::duplicate_attribute, op.name, name, "each attribute once", "it twice");
+    }
+    attrs.push_back(parse_attribute(op, name, text));
+  };
+  for (const std::string_view a : args.values("--attr")) {
+    const std::size_t equals = a.find('=');
+    if (equals == std::string_view::npos) usage("eval", "--attr", "NAME=VALUE", quoted(a));
+    add(a.substr(0, equals), a.substr(equals + 1));
+  }
+  if (const auto type = args.value("--dtype")) add("dtype", *type);
+  return attrs;
+}
+
+}  // namespace
+
+int run_eval(command_arguments raw) {
+  const arguments args("eval", raw, {{"-o"}, {"--backend"}, {"--isa"}, {"--threads"}, {"--dtype"}, {"--attr"}});
+  const auto& words = args.positional();
+  if (words.empty()) usage("eval", "arguments", "OP IN.npy... -o OUT.npy", "no operation");
+  const op_info* op = find(words[0]);
+  if (op == nullptr) {
+    fail(error_site::unknown_operation, "eval", "OP", "an operation (see: repdl info --operations)",
+         quoted(words[0]));
+  }
+  std::size_t required = 0;
+  for (const operand_info& o : op->in) required += o.optional ? 0 : 1;
+  const std::size_t given = words.size() - 1;
+  if (given < required || given > op->in.size()) {
+    std::string names;
+    for (const operand_info& o : op->in) names += (o.optional ? " [" : " ") + o.name + (o.optional ? "]" : "");
+    fail(error_site::input_count, op->name, "inputs",
+         op->in.empty() ? "no input files" : "the input files" + names, std::to_string(given));
+  }
+  const auto destinations = args.values("-o");
+  if (destinations.size() != op->out.size()) {
+    fail(error_site::output_count, op->name, "-o", std::to_string(op->out.size()) + " output files",
+         std::to_string(destinations.size()));
+  }
+  const attributes attrs = attributes_of(*op, args);
+  context ctx(args.context());
+
+  std::vector<host_tensor> in;
+  std::vector<const_tensor_view> views;
+  for (std::size_t i = 1; i < words.size(); ++i) in.push_back(read_npy(std::string(words[i])));
+  for (const host_tensor& t : in) views.push_back(t.view());
+  const std::vector<host_tensor> out = call_on_host(ctx, *op, views, attrs);
+
+  output_files files;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::string header = npy_header({out[i].type, out[i].shape});
+    const std::string_view pieces[] = {
+        header, {reinterpret_cast<const char*>(out[i].data.data()), out[i].data.size()}};
+    files.add(std::string(destinations[i]), pieces);
+  }
+  files.commit();
+  return 0;
+}
+
+}  // namespace repdl::tools

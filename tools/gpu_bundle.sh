@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Makes a directory to carry to a machine with a GPU, nvcc and python3 but without package registry:
+#   bin/      repdl, the tests and the benchmarks, built here with nvcc
+#   lib/      the shared libraries that they need and that such a machine may lack
+#   source/   this tree: digests for verify, and everything to build again
+#   include/  headers of MPFR, GMP, doctest and Google Benchmark, to build again
+#   run-gpu.sh
+# Called by ./run gpu --bundle DIR.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$1
+
+PATH=$PATH:/usr/local/cuda/bin
+command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with, found none" >&2; exit 1; }
+
+# The programs look for docs/ below the directory they are started in.
+cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
+  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib'
+cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}"
+
+rm -rf "$out"
+mkdir -p "$out"/{bin,lib,include,source}
+for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench; do
+  strip -o "$out/bin/${program##*/}" "build/bundle/$program"
+done
+# Not the C library and the dynamic linker: those belong to the machine.
+ldd "$out"/bin/* | grep -oE '/[^ ]*/lib(mpfr|gmp|gomp|benchmark|stdc\+\+|gcc_s|openblas|gfortran|quadmath)[^ /]*' | sort -u |
+  xargs -I{} cp -L {} "$out/lib/"
+for header in mpfr.h gmp.h doctest benchmark; do
+  path=$(find /usr/include /usr/local/include -maxdepth 2 -name "$header" -print -quit)
+  [[ -z $path ]] || cp -rL "$path" "$out/include/"
+done
+tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ . | tar -x -C "$out/source"
+git rev-parse HEAD >"$out/source/COMMIT" 2>/dev/null || echo unknown >"$out/source/COMMIT"
+[[ -z $(git status --porcelain 2>/dev/null) ]] || echo "with uncommitted changes" >>"$out/source/COMMIT"
+
+cat >"$out/run-gpu.sh" <<'EOF'
+#!/usr/bin/env bash
+# Runs the prebuilt programs on this machine's GPU and writes the record into $OUT, or the current directory.
+# Arguments go to source/tools/gpu_record.py: --only tests,verify,environments,demo,bench.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(cd "${OUT:-.}" && pwd)
+export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+cd "$here/source"
+exec python3 tools/gpu_record.py --bin "$here/bin" --out "$out" "$@"
+EOF
+chmod +x "$out/run-gpu.sh"
+du -sh "$out" | sed 's/\t.*//; s/^/bundle: /'

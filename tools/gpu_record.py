@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Runs librepdl's programs on this machine's GPU and records what came out.
+
+    tools/gpu_record.py --build BUILD_DIR | --bin DIR  [--out DIR] [--only tests,verify,environments,demo,bench]
+
+Writes OUT/DATE-DEVICE.md: commit, device, driver, compiler, each command with its status, time and output. Started in the
+root of the sources. Exit status 1 when a command failed or the GPU was not used.
+"""
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+
+longest = 400  # lines of output kept per command
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        return ""
+
+
+def commit():
+    file = pathlib.Path("COMMIT")
+    if file.exists():
+        return ", ".join(file.read_text().split("\n")).strip(", ")
+    dirty = ", with uncommitted changes" if output("git", "status", "--porcelain") else ""
+    return (output("git", "rev-parse", "HEAD") or "unknown") + dirty
+
+
+def program_paths(args):
+    places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
+              "repdl_consumer_expected": "tests", "repdl_bench": "bench"}
+    if args.bin:
+        return {name: str(args.bin / name) for name in places}
+    return {name: str(args.build / place / name) for name, place in places.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--build", type=pathlib.Path)
+    where.add_argument("--bin", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--only", default="tests,verify,environments,demo,bench")
+    args = parser.parse_args()
+    bins = program_paths(args)
+
+    steps = {
+        "info": [bins["repdl"], "info"],
+        "tests": [bins["repdl_tests"]],
+        "verify": [bins["repdl"], "verify"],
+        "environments": [bins["repdl_consumer_program"]],
+        "demo": [bins["repdl"], "demo"],
+        "bench": [bins["repdl_bench"]],
+    }
+    chosen = ["info", *args.only.split(",")]
+    unknown = [c for c in chosen if c not in steps]
+    if unknown:
+        parser.error(f"--only: expected some of {', '.join(steps)}, got {', '.join(unknown)}")
+
+    gpu = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader").splitlines()
+    name, driver, memory = ([f.strip() for f in gpu[0].split(",")] if gpu else ["no GPU", "none", "none"])
+    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    nvcc = re.search(r"release [0-9.]+", output("nvcc", "--version"))
+    date = datetime.date.today().isoformat()
+    lines = [
+        f"# {name}, {date}", "",
+        "Written by tools/gpu_record.py.", "",
+        "| | |", "|---|---|",
+        f"| commit | {commit()} |",
+        f"| GPU | {name}, {memory} ({len(gpu)} in the machine) |",
+        f"| driver | {driver} |",
+        f"| CUDA on the machine | {nvcc.group(0) if nvcc else 'no nvcc'} |",
+        f"| CPU | {cpu.group(1) if cpu else platform.processor()}, {os.cpu_count()} cores |",
+        "",
+    ]
+    failed = []
+    table = ["| step | command | status | seconds |", "|---|---|---|---|"]
+    bodies = []
+    for step in chosen:
+        print(f"== {step}", flush=True)
+        start = time.monotonic()
+        done = subprocess.run(steps[step], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        took = time.monotonic() - start
+        command = " ".join([pathlib.Path(steps[step][0]).name, *steps[step][1:]])
+        table.append(f"| {step} | `{command}` | {done.returncode} | {took:.1f} |")
+        out = done.stdout.splitlines()
+        if done.returncode != 0:
+            failed.append(step)
+        if step == "info" and not re.search(r"^cuda:0\s", done.stdout, re.M):
+            failed.append("GPU not seen by repdl info")
+        if step == "environments":
+            expected = output(bins["repdl_consumer_expected"]).splitlines()
+            if [line for line in out if not line.startswith("#")] != expected:
+                failed.append("environments differ from the oracle")
+        if len(out) > longest:
+            out = out[: longest // 2] + [f"... {len(out) - longest} lines ..."] + out[-longest // 2:]
+        print("\n".join(out[-15:]), flush=True)
+        bodies += [f"## {step}", "", "```", f"$ {command}", *out, "```", ""]
+    lines += table + ["", f"{len(chosen)} commands, failed: {', '.join(failed) if failed else 'none'}", ""] + bodies
+
+    device = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    args.out.mkdir(parents=True, exist_ok=True)
+    record = args.out / f"{date}-{device}.md"
+    record.write_text("\n".join(lines))
+    print(f"record: {record}; failed: {', '.join(failed) if failed else 'none'}")
+    sys.exit(bool(failed))
+
+
+main()

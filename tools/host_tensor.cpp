@@ -1,0 +1,96 @@
+#include "tools/host_tensor.hpp"
+
+#include <bit>
+#include <cstdio>
+
+#include "tools/device_memory.hpp"
+
+namespace repdl::tools {
+namespace {
+
+/// Exact: f16 and bf16 patterns have binary64 values.
+double value_of(dtype t, std::uint64_t bits) {
+  switch (t) {
+    case dtype::f16: {
+      const auto magnitude = static_cast<double>(bits & 0x3ff);
+      const int e = static_cast<int>(bits >> 10 & 0x1f);
+      if (e == 31) return std::bit_cast<double>((bits & 0x8000) << 48 | 0x7ff0000000000000u | (bits & 0x3ff) << 42);
+      const double two_e = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + (e == 0 ? 1 : e) - 25) << 52);
+      const double v = (e == 0 ? magnitude : magnitude + 1024) * two_e;
+      return (bits & 0x8000) != 0 ? -v : v;
+    }
+    case dtype::bf16: return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16));
+    case dtype::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    default: return std::bit_cast<double>(bits);
+  }
+}
+
+/// Everything a view reaches, on the device, with the view's shape and strides.
+struct device_copy {
+  device_memory memory;
+  const_tensor_view view;
+
+  device_copy(context& ctx, const const_tensor_view& v)
+      : memory(ctx, extent(v).second * size_of(v.type())), view(v) {
+    const auto size = static_cast<std::int64_t>(size_of(v.type()));
+    const std::int64_t lo = extent(v).first;
+    memory.upload(static_cast<const std::byte*>(v.data()) + lo * size);
+    view = const_tensor_view(static_cast<std::byte*>(memory.data()) - lo * size, v.type(), v.shape(), v.strides(),
+                             ctx.where());
+  }
+
+  /// The lowest offset and the number of elements from there to the highest.
+  static std::pair<std::int64_t, std::size_t> extent(const const_tensor_view& v) {
+    if (v.count() == 0) return {0, 0};
+    std::int64_t lo = 0, hi = 0;
+    for (int a = 0; a < v.rank(); ++a) (v.strides()[a] < 0 ? lo : hi) += v.strides()[a] * (v.shape()[a] - 1);
+    return {lo, static_cast<std::size_t>(hi - lo + 1)};
+  }
+};
+
+}  // namespace
+
+std::string hex_bits(dtype t, std::uint64_t bits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%0*llx", static_cast<int>(2 * size_of(t)), static_cast<unsigned long long>(bits));
+  return text;
+}
+
+std::string describe_bits(dtype t, std::uint64_t bits) {
+  char text[64];
+  if (t == dtype::i64 || t == dtype::boolean) {
+    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(bits));
+  } else {
+    std::snprintf(text, sizeof text, "%s (%.17g)", hex_bits(t, bits).c_str(), value_of(t, bits));
+  }
+  return text;
+}
+
+std::vector<host_tensor> call_on_host(context& ctx, const op_info& op, std::span<const const_tensor_view> in,
+                                      const attributes& attrs) {
+  std::vector<host_tensor> out;
+  for (const tensor_spec& s : infer(op, in, attrs)) out.emplace_back(s);
+  std::vector<tensor_view> views;
+  if (ctx.where().kind == device_kind::cpu) {
+    for (host_tensor& t : out) views.push_back(t.writable());
+    call(ctx, op, in, views, attrs);
+    return out;
+  }
+  std::vector<device_copy> copies;
+  std::vector<const_tensor_view> device_in;
+  for (const const_tensor_view& v : in) {
+    if (v) device_in.push_back(copies.emplace_back(ctx, v).view);
+    else device_in.emplace_back();
+  }
+  std::vector<device_memory> results;
+  for (host_tensor& t : out) {
+    device_memory& m = results.emplace_back(ctx, t.data.size());
+    m.upload(t.data.data());
+    views.emplace_back(m.data(), t.type, t.shape, ctx.where());
+  }
+  call(ctx, op, device_in, views, attrs);
+  for (std::size_t i = 0; i < out.size(); ++i) results[i].download(out[i].data.data());
+  return out;
+}
+
+}  // namespace repdl::tools

@@ -1,0 +1,97 @@
+// The `repdl` command line: finds the command, runs it, and turns an error into one line on stderr.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "librepdl/error.hpp"
+#include "tools/arguments.hpp"
+#include "tools/commands.hpp"
+#if defined(REPDL_WITH_DEMO)
+#include "tools/demo.hpp"
+#endif
+
+namespace repdl::tools {
+namespace {
+
+int run_help(command_arguments args);
+
+struct command {
+  std::string_view name;
+  int (*run)(command_arguments);
+  std::string_view synopsis;
+  std::string_view text;
+};
+
+constexpr command commands[] = {
+#if defined(REPDL_WITH_DEMO)
+    {"demo", run_demo, "demo", "what the library promises, shown on this machine"},
+#endif
+    {"info", run_info, "info [--operations]", "version, backends, instruction sets, GPUs, build; or all operations"},
+    {"eval", run_eval,
+     "eval OP IN.npy... -o OUT.npy [--attr NAME=VALUE]... [--dtype f16|bf16|f32|f64]\n"
+     "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
+     "an operation on NumPy files; <u2 is bf16"},
+    {"verify", run_verify, "verify [--quick] [OP]... [--threads N] [--digests DIR]",
+     "every operation, instruction set, thread count, tier and GPU against the committed digests"},
+    {"sweep", run_sweep,
+     "sweep OP [--exhaustive] [--count N] [--seed N] [--json]\n"
+     "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
+     "compare an operation with MPFR"},
+    {"digests", run_digests, "digests --list|--write [--only TEXT] [--digests DIR] [--threads N]",
+     "the committed digests; they are written from the MPFR/GMP reference only"},
+    {"docs", run_docs, "docs --write|--check [--root DIR]", "the tables of docs/operations.md and README.md"},
+    {"help", run_help, "help", "this text"},
+};
+
+int run_help(command_arguments) {
+  std::printf("usage: repdl COMMAND [ARGUMENT]...\n\n");
+  for (const command& c : commands) {
+    std::printf("  repdl %.*s\n      %.*s\n", static_cast<int>(c.synopsis.size()), c.synopsis.data(),
+                static_cast<int>(c.text.size()), c.text.data());
+  }
+  std::printf("\nExit status: 0 success, 1 a difference was found, 2 an error (one line on stderr).\n");
+  return 0;
+}
+
+int run(command_arguments args) {
+  std::string names;
+  for (const command& c : commands) names += (names.empty() ? "" : ", ") + std::string(c.name);
+  if (args.empty()) usage("repdl", "command", "one of " + names, "none");
+  const std::string_view name = args[0] == "--help" || args[0] == "-h" ? "help" : args[0];
+  const auto found = std::find_if(std::begin(commands), std::end(commands), [&](const command& c) { return c.name == name; });
+  if (found == std::end(commands)) usage("repdl", "command", "one of " + names, quoted(name));
+  const int status = found->run(args.subspan(1));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fail(error_site::file_write, "repdl", "stdout", "a place to write", "an error");
+  }
+  return status;
+}
+
+int report(std::string message) {
+  // One line whatever a file name holds.
+  for (char& c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  std::fflush(stdout);
+  std::fprintf(stderr, "repdl: %s\n", message.c_str());
+  return exit_error;
+}
+
+}  // namespace
+}  // namespace repdl::tools
+
+int main(int argc, char** argv) {
+  using namespace repdl::tools;
+  try {
+    const std::vector<std::string_view> args(argv + std::min(argc, 1), argv + argc);
+    return run(args);
+  } catch (const std::bad_alloc&) {
+    return report("memory: expected enough for the tensors, got none");
+  } catch (const std::exception& e) {
+    return report(e.what());
+  }
+}
