@@ -33,5 +33,7 @@ if(BUILD_SHARED_LIBS)
 else()
   set(repdl_pc_libs " ${repdl_pc_static}")
 endif()
+# Relative to the file itself, so that the tree can be installed or moved anywhere.
+file(RELATIVE_PATH repdl_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/librepdl.pc.in ${CMAKE_CURRENT_BINARY_DIR}/librepdl.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/librepdl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -21,7 +21,7 @@ function(repdl_isa_objects target isa)
   add_library(${target} OBJECT ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE repdl_common)
   target_compile_definitions(${target} PRIVATE REPDL_ISA=${isa})
-  target_compile_options(${target} PRIVATE ${arg_FLAGS})
+  target_compile_options(${target} PRIVATE -fno-exceptions ${arg_FLAGS})  # nothing in a kernel throws
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON INTERPROCEDURAL_OPTIMIZATION OFF)
 endfunction()

@@ -2,13 +2,12 @@
 
 #include <bit>
 #include <istream>
-#include <ostream>
 #include <sstream>
 #include <stdexcept>
 
-#include "reference/elementwise.hpp"
-#include "reference/evaluate.hpp"
+#include "reference/attributes.hpp"
 #include "reference/exhaustive.hpp"
+#include "reference/layout.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -75,19 +74,22 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 attribute_value parse_value(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
-  if (text.size() == 17 && text[0] == 'h') return std::bit_cast<double>(std::uint64_t{std::stoull(text.substr(1), nullptr, 16)});
+  if (text.size() == 17 && text[0] == 'h')
+    return std::bit_cast<double>(std::uint64_t{std::stoull(text.substr(1), nullptr, 16)});
   if (!text.empty() && text[0] == '[') {
     std::vector<std::int64_t> v;
     for (const std::string& part : split(text.substr(1, text.size() - 2), ',')) v.push_back(std::stoll(part));
     return v;
   }
-  if (!text.empty() && text.find_first_not_of("-0123456789") == std::string::npos) return std::int64_t{std::stoll(text)};
+  if (!text.empty() && text.find_first_not_of("-0123456789") == std::string::npos)
+    return std::int64_t{std::stoll(text)};
   return text;
 }
 
 array transposed(const array& x) {  // the last two axes
   shape_list shape = x.shape;
-  const std::size_t r = shape.size(), rows = static_cast<std::size_t>(shape[r - 2]), cols = static_cast<std::size_t>(shape[r - 1]);
+  const std::size_t r = shape.size(), rows = static_cast<std::size_t>(shape[r - 2]),
+                    cols = static_cast<std::size_t>(shape[r - 1]);
   std::swap(shape[r - 2], shape[r - 1]);
   array y(x.type, shape);
   const std::size_t matrix = rows * cols;
@@ -112,8 +114,10 @@ std::vector<array> matmul_inputs(const digest_case& c) {
   const std::int64_t rows = sb.size() == 2 && m * k != 0 ? all / k : m;
   for (std::int64_t t = 0; t < batches; ++t) {
     const factors f = fill_factors(c.kind, rows, n, k, c.shapes.size() > 2, c.seed, static_cast<std::uint64_t>(t));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rows * k); ++i) a.set(static_cast<std::size_t>(t * rows * k) + i, f.a.get(i));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(k * n); ++i) b.set(static_cast<std::size_t>(t * k * n) + i, f.b.get(i));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows * k); ++i)
+      a.set(static_cast<std::size_t>(t * rows * k) + i, f.a.get(i));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(k * n); ++i)
+      b.set(static_cast<std::size_t>(t * k * n) + i, f.b.get(i));
     bias = f.bias;
   }
   std::vector<array> v{ta ? transposed(a) : a, tb ? transposed(b) : b};
@@ -154,8 +158,8 @@ std::vector<array> inputs(const digest_case& c) {
   for (const attribute& a : c.attrs)
     if (a.name == "axis") axes = std::get<std::vector<std::int64_t>>(a.value);
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
-  const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()), static_cast<std::int64_t>(l.reduced.size()),
-                                 c.op == "mean", c.seed, 0);
+  const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()),
+                                 static_cast<std::int64_t>(l.reduced.size()), c.op == "mean", c.seed, 0);
   array x(dtype::f32, c.shapes[0]);
   std::size_t i = 0;
   for (const std::int64_t base : l.kept)
@@ -163,12 +167,9 @@ std::vector<array> inputs(const digest_case& c) {
   return {x};
 }
 
-std::vector<array> expected(const digest_case& c, outcomes* where) {
-  return {evaluate(c.op, inputs(c), c.attrs, where)};
-}
-
 std::string header(const digest_case& c) {
-  std::string s = c.op + '|' + std::to_string(c.bits) + '|' + joined(c.formats, ',') + '|' + shapes_text(c.shapes) + '|';
+  std::string s =
+      c.op + '|' + std::to_string(c.bits) + '|' + joined(c.formats, ',') + '|' + shapes_text(c.shapes) + '|';
   for (std::size_t i = 0; i < c.attrs.size(); ++i)
     s += (i == 0 ? "" : ";") + c.attrs[i].name + '=' + parameter(c.attrs[i].value);
   return s;
@@ -177,15 +178,16 @@ std::string header(const digest_case& c) {
 sha256::digest digest(const digest_case& c, std::span<const array> outputs) {
   std::vector<sha256::digest> pieces;
   for (const array& a : outputs)
-    for (const sha256::digest& d : piece_digests(a.bytes.data(), static_cast<std::uint64_t>(a.count()), size_of(a.type)))
+    for (const sha256::digest& d :
+         piece_digests(a.bytes.data(), static_cast<std::uint64_t>(a.count()), size_of(a.type)))
       pieces.push_back(d);
   return combine(header(c), pieces);
 }
 
 std::string to_text(const digest_case& c) {
   std::ostringstream s;
-  s << c.op << " bits=" << c.bits << ' ' << joined(c.formats, ',') << ' ' << name_of(c.kind) << ' ' << shapes_text(c.shapes)
-    << " seed=" << c.seed;
+  s << c.op << " bits=" << c.bits << ' ' << joined(c.formats, ',') << ' ' << name_of(c.kind) << ' '
+    << shapes_text(c.shapes) << " seed=" << c.seed;
   for (const attribute& a : c.attrs) s << ' ' << a.name << '=' << attribute_text(a.value);
   return s.str();
 }
@@ -216,16 +218,6 @@ digest_case parse_case(const std::string& text) {
     return c;
   } catch (const std::exception& e) {
     throw std::runtime_error("digest case: " + std::string(e.what()) + " in: " + text);
-  }
-}
-
-void write_digests(std::ostream& out, const std::function<void(std::size_t, std::size_t)>& progress) {
-  out << "# Digests of the published cases. Written from the MPFR/GMP reference only (contract, section 7).\n"
-      << "# op bits formats(inputs, output) class shapes(inputs) seed attributes -> SHA-256; see reference/digests.hpp.\n";
-  const std::vector<digest_case> cases = digest_cases();
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    out << to_text(cases[i]) << " -> " << sha256::hex(digest(cases[i], expected(cases[i]))) << '\n';
-    if (progress) progress(i + 1, cases.size());
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "librepdl/api/sha256.hpp"
 #include "librepdl/dynamic.hpp"
+#include "reference/array.hpp"
 #include "reference/samples.hpp"
 
 namespace repdl::reference {
@@ -21,7 +22,7 @@ namespace repdl::reference {
 struct digest_case {
   std::string op;
   int bits = 1;
-  std::vector<dtype> formats;      ///< of the inputs, then of the output
+  std::vector<dtype> formats;  ///< of the inputs, then of the output
   sample_class kind = sample_class::normal_range;
   std::vector<shape_list> shapes;  ///< of the inputs
   attributes attrs;                ///< those of the operation
@@ -33,7 +34,7 @@ std::vector<digest_case> digest_cases();
 
 /// The case's inputs, contiguous; the same on every machine.
 std::vector<array> inputs(const digest_case& c);
-/// The oracle's outputs, and where their exact values lie.
+/// The oracle's outputs, and where their exact values lie. (write_digests.cpp; needs GMP and MPFR.)
 std::vector<array> expected(const digest_case& c, outcomes* where = nullptr);
 
 std::string header(const digest_case& c);

@@ -179,7 +179,9 @@ constexpr oracle_entry oracles[] = {
     {"sqrt", 1, [](const std::uint32_t* in) { return oracle_sqrt(in[0]); }},
     {"maximum", 2, [](const std::uint32_t* in) { return oracle_select(in[0], in[1], true); }},
     {"minimum", 2, [](const std::uint32_t* in) { return oracle_select(in[0], in[1], false); }},
-    {"relu", 1, [](const std::uint32_t* in) { return is_nan(in[0]) ? nan32 : is_negative(in[0]) ? 0 : in[0]; }},
+    {"relu", 1, [](const std::uint32_t* in) { return is_nan(in[0])        ? nan32
+                                                     : is_negative(in[0]) ? 0
+                                                                          : in[0]; }},
     {"exp", 1, [](const std::uint32_t* in) { return oracle_exp(in[0]); }},
     {"log", 1, [](const std::uint32_t* in) { return oracle_log(in[0]); }},
     {"tanh", 1, [](const std::uint32_t* in) { return oracle_tanh(in[0]); }},
@@ -207,73 +209,9 @@ const oracle_entry& find(std::string_view name) {
   throw std::logic_error("reference: no oracle is named " + std::string(name));
 }
 
-// ---- ranges ----
-
-struct range_filler {
-  std::uint32_t (*f)(const std::uint32_t*);
-  std::uint32_t base;
-  std::uint32_t* out;
-
-  std::uint32_t at(std::uint64_t x) const {
-    const auto v = static_cast<std::uint32_t>(x);
-    return f(&v);
-  }
-  /// Everything strictly between a and b, whose results are fa and fb.
-  void between(std::uint64_t a, std::uint32_t fa, std::uint64_t b, std::uint32_t fb) const {
-    if (b - a <= 1) return;
-    if (fa == fb) {
-      std::fill(out + (a + 1 - base), out + (b - base), fa);
-      return;
-    }
-    const std::uint64_t m = a + (b - a) / 2;
-    const std::uint32_t fm = at(m);
-    out[m - base] = fm;
-    between(a, fa, m, fm);
-    between(m, fm, b, fb);
-  }
-  /// [a, b), within which the input's sign is constant and f is monotone, or NaN throughout a subinterval.
-  void fill(std::uint64_t a, std::uint64_t b) const {
-    if (a >= b) return;
-    const std::uint32_t fa = at(a), fb = at(b - 1);
-    out[a - base] = fa;
-    out[b - 1 - base] = fb;
-    between(a, fa, b - 1, fb);
-  }
-};
-
-/// For 0 < |x| <= 2^-12: |x| - |x|^3/3 < |tanh x| < |x|, and x^2/3 <= 2^-24/3 < 2^-25, while the midpoint below |x| is
-/// at least 2^-25 |x| away (normal numbers; x a power of two is the worst case) or 2^-150 (subnormal ones, where
-/// |x|^3/3 < 2^-370): RN(tanh x) = x.
-constexpr std::uint32_t tanh_identity = bits_of(0x1p-12F);
-
-void fill_tanh(const range_filler& r, std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t sign = a & sign32;
-  const std::uint64_t split = std::clamp(sign + tanh_identity + 1, a, b);
-  for (std::uint64_t x = a; x < split; ++x) r.out[x - r.base] = static_cast<std::uint32_t>(x);
-  r.fill(split, b);
-}
-
-/// Positive finite x, consecutive: the result grows by at most one pattern per step (d sqrt / dx stays below one unit
-/// per unit), and is kept while x is below the square of the midpoint above it, compared in integers.
-void fill_sqrt(const range_filler& r, std::uint64_t a, std::uint64_t b) {
-  for (std::uint64_t x = a; x < b;) {
-    const std::uint32_t y = r.at(x);
-    // The midpoint above y is (2m + 1) * 2^(e - 1); x = s * 2^t <= its square, (2m + 1)^2 * 2^(2e - 2), keeps y.
-    const number root = widen(f32, y);
-    const std::uint64_t odd = 2 * root.significand + 1;
-    const std::uint64_t square = odd * odd;
-    const int e = 2 * root.exponent - 2;
-    for (; x < b; ++x) {
-      const number n = widen(f32, x);
-      // square < 2^50 and x is below twice the square, so the shifted significand stays below 2^52; never equal, since
-      // an odd square of 49 bits is no binary32 number.
-      if ((n.significand << (n.exponent - e)) > square) break;
-      r.out[x - r.base] = y;
-    }
-  }
-}
-
 }  // namespace
+
+oracle_function oracle_named(std::string_view name) { return find(name).f; }
 
 std::uint32_t evaluate(std::string_view oracle, const std::uint32_t* inputs) { return find(oracle).f(inputs); }
 
@@ -281,35 +219,6 @@ std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* inp
   const oracle_entry& o = find(row.oracle);
   if (o.arity != row.arity) throw std::logic_error("reference: wrong arity for " + std::string(row.name));
   return o.f(inputs);
-}
-
-void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out) {
-  const oracle_entry& o = find(row.oracle);
-  if (o.arity != 1 || row.arity != 1) throw std::logic_error("reference: evaluate_range needs a unary row");
-  const range_filler r{o.f, first, out};
-  const std::uint64_t end = first + count;
-  // Positive numbers with +inf, NaNs, negative numbers with -inf, NaNs.
-  constexpr std::uint64_t cuts[] = {0, inf32 + 1ULL, sign32, (sign32 | inf32) + 1ULL, 1ULL << 32};
-  for (int s = 0; s < 4; ++s) {
-    const std::uint64_t a = std::max<std::uint64_t>(first, cuts[s]), b = std::min(end, cuts[s + 1]);
-    if (a >= b) continue;
-    if (row.monotone == ops::monotone_kind::no) {
-      for (std::uint64_t x = a; x < b; ++x) out[x - first] = r.at(x);
-    } else if (o.name == "tanh" && (s & 1) == 0) {
-      fill_tanh(r, a, b);
-    } else if (o.name == "sqrt" && s == 0) {
-      const std::uint64_t lo = std::max<std::uint64_t>(a, 1), hi = std::min<std::uint64_t>(b, inf32);
-      if (a == 0) out[0] = r.at(0);
-      if (lo < hi) fill_sqrt(r, lo, hi);
-      if (b == inf32 + 1ULL) out[inf32 - first] = r.at(inf32);
-    } else {
-      r.fill(a, b);
-    }
-  }
-}
-
-void convert_range(dtype from, dtype to, std::uint32_t first, std::uint64_t count, void* out) {
-  for (std::uint64_t i = 0; i < count; ++i) store(to, out, i, convert(from, to, first + i));
 }
 
 }  // namespace repdl::reference

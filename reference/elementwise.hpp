@@ -1,6 +1,7 @@
 // The oracle of the elementwise operations: every row of elementwise.def on binary32 bit patterns, and conversions.
 //
-// Found by the row's oracle name. A row whose oracle is missing makes the lookup throw, and a test calls it for all rows.
+// Found by the row's oracle name. A row whose oracle is missing makes the lookup throw, and a test calls it for all
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,10 @@ std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* inp
 
 /// The same with the oracle's name and arity given, for callers that loop.
 std::uint32_t evaluate(std::string_view oracle, const std::uint32_t* inputs);
+
+/// The oracle itself, for loops; throws std::logic_error.
+using oracle_function = std::uint32_t (*)(const std::uint32_t* inputs);
+oracle_function oracle_named(std::string_view name);
 
 /// Where the exact result lies in binary32 (transcendental rows: from 120 bits, which separates near-ties from ties).
 outcome locate(const ops::elementwise_row& row, const std::uint32_t* inputs);

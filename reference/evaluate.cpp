@@ -50,12 +50,6 @@ const array& input(const std::vector<array>& in, std::size_t i) {
 
 }  // namespace
 
-const ops::elementwise_row* elementwise_named(std::string_view name) {
-  for (const ops::elementwise_row& r : ops::elementwise_rows)
-    if (r.name == name) return &r;
-  return nullptr;
-}
-
 array evaluate(const std::string& op, const std::vector<array>& in, const attributes& attrs, outcomes* where) {
   using integers = std::vector<std::int64_t>;
   if (const ops::elementwise_row* row = elementwise_named(op)) return elementwise(*row, in, where);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
-#include "librepdl/ops/registry.hpp"
+#include "reference/attributes.hpp"
 #include "reference/structured.hpp"
 
 namespace repdl::reference {
@@ -15,16 +15,5 @@ namespace repdl::reference {
 /// Throws std::invalid_argument or std::logic_error for what the library refuses.
 array evaluate(const std::string& op, const std::vector<array>& inputs, const attributes& attrs = {},
                outcomes* where = nullptr);
-
-/// The attribute's value, or a default.
-template <class T>
-T attribute_or(const attributes& attrs, std::string_view name, T otherwise) {
-  for (const attribute& a : attrs)
-    if (a.name == name) return std::get<T>(a.value);
-  return otherwise;
-}
-
-/// The row of an elementwise operation, or null.
-const ops::elementwise_row* elementwise_named(std::string_view name);
 
 }  // namespace repdl::reference

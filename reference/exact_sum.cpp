@@ -7,28 +7,8 @@ constexpr int unit = -298;  // every product of two binary32 numbers is a multip
 }  // namespace
 
 void exact_sum::clear() {
-  for (std::uint64_t& w : word_) w = 0;
+  sum_ = {};
   nan_ = plus_ = minus_ = false;
-}
-
-void exact_sum::add_integer(bool negative, std::uint64_t m, int shift) {
-  const int s = shift % 64;
-  const std::uint64_t part[2] = {m << s, s == 0 ? 0 : m >> (64 - s)};
-  bool carry = false;
-  for (int i = shift / 64, p = 0; i < words && (p < 2 || carry); ++i, ++p) {
-    const std::uint64_t d = p < 2 ? part[p] : 0;
-    std::uint64_t r = 0;
-    if (negative) {
-      const bool first = __builtin_sub_overflow(word_[i], d, &r);
-      const bool second = __builtin_sub_overflow(r, std::uint64_t{carry}, &r);
-      carry = first || second;
-    } else {
-      const bool first = __builtin_add_overflow(word_[i], d, &r);
-      const bool second = __builtin_add_overflow(r, std::uint64_t{carry}, &r);
-      carry = first || second;
-    }
-    word_[i] = r;
-  }
 }
 
 void exact_sum::add(std::uint32_t x) { add_product(x, 0x3f800000); }
@@ -36,7 +16,7 @@ void exact_sum::add(std::uint32_t x) { add_product(x, 0x3f800000); }
 void exact_sum::add_product(std::uint32_t x, std::uint32_t y) {
   const number a = widen(f32, x), b = widen(f32, y);
   if (a.kind == number_kind::finite && b.kind == number_kind::finite) {
-    add_integer(a.negative != b.negative, a.significand * b.significand, a.exponent + b.exponent - unit);
+    sum_.add(a.negative != b.negative, a.significand * b.significand, a.exponent + b.exponent - unit);
     return;
   }
   using enum number_kind;
@@ -61,16 +41,9 @@ bool exact_sum::special(std::uint32_t* bits) const {
 }
 
 mpz_srcptr exact_sum::value() {
-  std::uint64_t magnitude[words];
-  const bool negative = (word_[words - 1] >> 63) != 0;
-  bool carry = negative;
-  for (int i = 0; i < words; ++i) {
-    const std::uint64_t w = negative ? ~word_[i] : word_[i];
-    magnitude[i] = w + (carry ? 1 : 0);
-    carry = carry && magnitude[i] == 0;
-  }
-  mpz_import(value_, words, -1, sizeof magnitude[0], 0, 0, magnitude);
-  if (negative) mpz_neg(value_, value_);
+  const wide_integer magnitude = sum_.magnitude();
+  mpz_import(value_, wide_integer::words, -1, sizeof magnitude.word[0], 0, 0, magnitude.word);
+  if (sum_.negative()) mpz_neg(value_, value_);
   return value_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <istream>
 #include <mutex>
 #include <ostream>
@@ -9,7 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "reference/elementwise.hpp"
+#include "librepdl/ops/registry.hpp"
+#include "reference/format.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -19,12 +21,6 @@ std::string header(const exhaustive_op& op, std::uint64_t elements, const std::s
   s << op.name << '|' << op.bits << '|' << format_name(op.from) << ',' << format_name(op.to) << '|' << elements << '|'
     << parameters;
   return s.str();
-}
-
-const ops::elementwise_row* row_named(std::string_view name) {
-  for (const ops::elementwise_row& r : ops::elementwise_rows)
-    if (r.name == name) return &r;
-  return nullptr;
 }
 
 }  // namespace
@@ -106,26 +102,15 @@ exhaustive_digests hash_all(const exhaustive_op& op, const range_function& f, in
   return r;
 }
 
-range_function oracle_range(const exhaustive_op& op) {
-  if (op.name == "convert")
-    return [op](std::uint32_t first, std::uint64_t count, void* out) {
-      convert_range(op.from, op.to, first, count, out);
-    };
-  const ops::elementwise_row* row = row_named(op.name);
-  if (row == nullptr) throw std::logic_error("reference: no row is named " + op.name);
-  return [row](std::uint32_t first, std::uint64_t count, void* out) {
-    evaluate_range(*row, first, count, static_cast<std::uint32_t*>(out));
-  };
-}
-
 void write(std::ostream& out, const exhaustive_digests& d) {
-  out << "# All 2^32 results, input patterns ascending. Written from the MPFR/GMP reference only (contract, section 7).\n"
+  out << "# All 2^32 results, input patterns ascending. Written from the MPFR/GMP reference only (contract, section "
+         "7).\n"
       << "# Line `chunk c` covers the inputs [c * 2^24, (c + 1) * 2^24); see reference/exhaustive.hpp.\n"
       << "op " << d.op.name << "\nbits " << d.op.bits << "\nformats " << format_name(d.op.from) << ' '
       << format_name(d.op.to) << "\nall " << sha256::hex(d.whole) << '\n';
   for (std::size_t c = 0; c < d.chunks.size(); ++c) {
-    out << "chunk " << "0123456789abcdef"[c >> 4] << "0123456789abcdef"[c & 15] << ' ' << sha256::hex(d.chunks[c])
-        << '\n';
+    out << "chunk "
+        << "0123456789abcdef"[c >> 4] << "0123456789abcdef"[c & 15] << ' ' << sha256::hex(d.chunks[c]) << '\n';
   }
 }
 

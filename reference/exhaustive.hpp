@@ -1,9 +1,9 @@
 // Digests of all 2^32 results of a unary binary32 operation: one for each 2^24 inputs, one for all of them.
 //
 // digest = SHA-256(header || SHA-256 of each 2^20-element piece), header = op|bits version|formats|shape|parameters.
-// Chunk c covers the input patterns [c * 2^24, (c + 1) * 2^24) and has the parameter first = c * 2^24 (as binary64 hex);
-// the whole has no parameter. A committed file is written from the oracle only; a build is proved complete by hashing
-// its own results with the same functions.
+// Chunk c covers the input patterns [c * 2^24, (c + 1) * 2^24) and has the parameter first = c * 2^24 (as binary64
+// hex); the whole has no parameter. A committed file is written from the oracle only; a build is proved complete by
+// hashing its own results with the same functions.
 #pragma once
 
 #include <cstdint>

@@ -78,10 +78,14 @@ extended operator*(const extended& a, const extended& b) {
 
 std::uint64_t extended::round(dtype t) const {
   switch (kind_) {
-    case number_kind::nan: return nan_bits(t);
-    case number_kind::infinite: return infinity_bits(t, negative_);
-    case number_kind::zero: return zero_bits(t, negative_);
-    default: return round_integer(t, m_, exponent_);
+    case number_kind::nan:
+      return nan_bits(t);
+    case number_kind::infinite:
+      return infinity_bits(t, negative_);
+    case number_kind::zero:
+      return zero_bits(t, negative_);
+    default:
+      return round_integer(t, m_, exponent_);
   }
 }
 
@@ -91,10 +95,17 @@ void store(dtype t, void* data, std::uint64_t i, std::uint64_t bits) {
     for (std::size_t b = 0; b < sizeof v; ++b) p[b] = static_cast<unsigned char>(v >> (8 * b));
   };
   switch (size_of(t)) {
-    case 1: put(static_cast<std::uint8_t>(bits)); return;
-    case 2: put(static_cast<std::uint16_t>(bits)); return;
-    case 4: put(static_cast<std::uint32_t>(bits)); return;
-    default: put(bits);
+    case 1:
+      put(static_cast<std::uint8_t>(bits));
+      return;
+    case 2:
+      put(static_cast<std::uint16_t>(bits));
+      return;
+    case 4:
+      put(static_cast<std::uint32_t>(bits));
+      return;
+    default:
+      put(bits);
   }
 }
 

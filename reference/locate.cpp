@@ -30,6 +30,7 @@ outcome of_quotient(const extended& x, const extended& y) {
   if (o.nan || o.infinite) return o;
   if (x.is_zero() || y.is_infinite()) {
     o.exact = o.exact_zero = true;
+    o.boundary_distance = 0.5;
     return o;
   }
   mpz_t n, d;
@@ -73,9 +74,11 @@ outcome of_function(std::string_view name, std::uint32_t bits) {
     o.infinite = true;
   } else if (mpfr_zero_p(y) != 0) {
     o.exact = o.exact_zero = true;
+    o.boundary_distance = 0.5;
   } else if (mpfr_get_exp(y) > 4096 || mpfr_get_exp(y) < -4096) {  // keeps the integers below short
     o.overflow = mpfr_get_exp(y) > 0;
     o.subnormal = !o.overflow;
+    if (o.subnormal) o.boundary_distance = 0.5;
   } else {
     const std::int64_t e = mpfr_get_z_2exp(n, y);
     o = locate(dtype::f32, n, one, e);

@@ -1,19 +1,10 @@
 #include "reference/number.hpp"
 
-#include <bit>
+#include <cmath>
 #include <stdexcept>
-#include <string>
 
 namespace repdl::reference {
 namespace {
-
-constexpr format formats[] = {
-    {16, 11, -14, 15},
-    {16, 8, -126, 127},
-    {32, 24, -126, 127},
-    {64, 53, -1022, 1023},
-};
-constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "i64", "bool"};
 
 /// Integers kept per thread, so that no call allocates.
 struct scratch {
@@ -45,74 +36,6 @@ leading leading_bits(mpz_srcptr m, std::int64_t exponent) {
 }
 
 }  // namespace
-
-const format& format_of(dtype t) {
-  const auto i = static_cast<unsigned>(t);
-  if (i > 3) throw std::invalid_argument("reference: not a floating-point format");
-  return formats[i];
-}
-
-std::string_view format_name(dtype t) { return names[static_cast<unsigned>(t)]; }
-
-dtype format_named(std::string_view name) {
-  for (unsigned i = 0; i < std::size(names); ++i)
-    if (names[i] == name) return static_cast<dtype>(i);
-  throw std::invalid_argument("reference: no format is named " + std::string(name));
-}
-
-std::uint64_t nan_bits(dtype t) { return format_of(t).nan(); }
-std::uint64_t infinity_bits(dtype t, bool negative) {
-  return format_of(t).infinity() | zero_bits(t, negative);
-}
-std::uint64_t zero_bits(dtype t, bool negative) { return negative ? format_of(t).sign_bit() : 0; }
-
-number widen(dtype t, std::uint64_t bits) {
-  const format& f = format_of(t);
-  number n;
-  n.negative = (bits & f.sign_bit()) != 0;
-  const std::uint64_t magnitude = bits & (f.sign_bit() - 1);
-  if (magnitude == 0) return n;
-  if (magnitude >= f.infinity()) {
-    n.kind = magnitude == f.infinity() ? number_kind::infinite : number_kind::nan;
-    return n;
-  }
-  n.kind = number_kind::finite;
-  const std::uint64_t fraction = magnitude & ((std::uint64_t{1} << (f.precision - 1)) - 1);
-  const int biased = static_cast<int>(magnitude >> (f.precision - 1));
-  n.significand = biased == 0 ? fraction : fraction | (std::uint64_t{1} << (f.precision - 1));
-  n.exponent = f.ulp_min() + (biased == 0 ? 0 : biased - 1);
-  return n;
-}
-
-std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t exponent, bool sticky) {
-  const format& f = format_of(t);
-  const std::uint64_t sign = zero_bits(t, negative);
-  if (m == 0) {
-    if (sticky) throw std::logic_error("reference::round: a sticky zero");
-    return sign;
-  }
-  const int length = 64 - std::countl_zero(m);
-  const std::int64_t top = exponent + length - 1;  // 2^top <= |value| < 2^(top+1)
-  if (top > f.emax) return sign | f.infinity();
-  // The exponent of the result's last place, were it rounded downwards.
-  const std::int64_t last = (top < f.emin ? f.emin : top) - (f.precision - 1);
-  const std::int64_t cut = last - exponent;  // bits of m to remove
-  if (cut <= 0) {
-    if (sticky) throw std::logic_error("reference::round: too few bits before a sticky bit");
-    m <<= -cut;  // exact: m has no more bits than the format holds above `last`
-  } else if (cut > 64) {
-    m = 0;  // below half of the least number
-  } else {
-    const std::uint64_t half = std::uint64_t{1} << (cut - 1);
-    const std::uint64_t rest = m & ((half - 1) | half);
-    m = cut == 64 ? 0 : m >> cut;
-    if (rest > half || (rest == half && (sticky || (m & 1) != 0))) ++m;
-  }
-  // m < 2^precision, or = after a carry. Patterns are ordered like the numbers, so a carry into the next binade, from
-  // the subnormals to the normals or from the largest number to infinity, is an addition.
-  const std::int64_t biased = last - f.ulp_min();  // 0 for subnormals and the first normal binade
-  return sign | (m + (static_cast<std::uint64_t>(biased) << (f.precision - 1)));
-}
 
 std::uint64_t round_integer(dtype t, mpz_srcptr m, std::int64_t exponent) {
   if (mpz_sgn(m) == 0) return 0;
@@ -165,30 +88,21 @@ bool round_certain(dtype t, mpfr_srcptr y, unsigned errors, std::uint64_t* bits)
 void set_mpfr(mpfr_ptr y, dtype t, std::uint64_t bits) {
   const number n = widen(t, bits);
   switch (n.kind) {
-    case number_kind::nan: mpfr_set_nan(y); return;
-    case number_kind::infinite: mpfr_set_inf(y, n.negative ? -1 : 1); return;
-    case number_kind::zero: mpfr_set_zero(y, n.negative ? -1 : 1); return;
-    case number_kind::finite: break;
+    case number_kind::nan:
+      mpfr_set_nan(y);
+      return;
+    case number_kind::infinite:
+      mpfr_set_inf(y, n.negative ? -1 : 1);
+      return;
+    case number_kind::zero:
+      mpfr_set_zero(y, n.negative ? -1 : 1);
+      return;
+    case number_kind::finite:
+      break;
   }
   if (mpfr_set_ui_2exp(y, n.significand, n.exponent, MPFR_RNDN) != 0)
     throw std::logic_error("reference::set_mpfr: precision too small");
   if (n.negative) mpfr_neg(y, y, MPFR_RNDN);
-}
-
-std::uint64_t convert(dtype from, dtype to, std::uint64_t bits) {
-  if (from == to) return bits;
-  const number n = widen(from, bits);
-  switch (n.kind) {
-    case number_kind::nan: return nan_bits(to);
-    case number_kind::infinite: return infinity_bits(to, n.negative);
-    default: return round(to, n.negative, n.significand, n.exponent, false);
-  }
-}
-
-std::int64_t order_key(dtype t, std::uint64_t bits) {
-  const format& f = format_of(t);
-  const auto magnitude = static_cast<std::int64_t>(bits & (f.sign_bit() - 1));
-  return (bits & f.sign_bit()) != 0 ? -magnitude - 1 : magnitude;
 }
 
 outcome locate(dtype t, mpz_srcptr num, mpz_srcptr den, std::int64_t exponent) {
@@ -196,10 +110,11 @@ outcome locate(dtype t, mpz_srcptr num, mpz_srcptr den, std::int64_t exponent) {
   outcome o;
   if (mpz_sgn(num) == 0) {
     o.exact = o.exact_zero = true;
+    o.boundary_distance = 0.5;
     return o;
   }
-  mpz_t n, d, q, r;
-  mpz_inits(n, d, q, r, nullptr);
+  mpz_t n, d, q, r, limit;
+  mpz_inits(n, d, q, r, limit, nullptr);
   mpz_abs(n, num);
   mpz_set(d, den);
   if (exponent >= 0) {
@@ -226,21 +141,26 @@ outcome locate(dtype t, mpz_srcptr num, mpz_srcptr den, std::int64_t exponent) {
   // Distance to the nearest odd integer, below 2^-19 (2^-20 ulp): r / d itself, or 1 - r / d.
   if (!whole) {
     if (!odd) mpz_sub(r, d, r);
-    mpz_mul_2exp(r, r, 19);
-    o.near_tie = mpz_cmp(r, d) < 0;
+    mpz_mul_2exp(limit, r, 19);
+    o.near_tie = mpz_cmp(limit, d) < 0;
+    mpz_mul_2exp(limit, r, 512);
+    mpz_tdiv_q(limit, limit, d);
+    long scale = 0;
+    const double leading = mpz_get_d_2exp(&scale, limit);
+    o.boundary_distance = std::ldexp(leading, static_cast<int>(scale) - 513);
+  } else {
+    o.boundary_distance = odd ? 0 : 0.5;
   }
   if (capped == f.emax) {  // the threshold is 2^(precision+1) - 1
-    mpz_t limit;
-    mpz_init_set_ui(limit, 1);
+    mpz_set_ui(limit, 1);
     mpz_mul_2exp(limit, limit, static_cast<mp_bitcnt_t>(f.precision + 1));
     mpz_sub_ui(limit, limit, 1);
     o.overflow = mpz_cmp(q, limit) >= 0;
     mpz_sub(limit, limit, q);
     o.border = mpz_cmpabs_ui(limit, 4) <= 0;
-    mpz_clear(limit);
   }
   if (o.overflow && top > f.emax) o.tie = o.near_tie = false;
-  mpz_clears(n, d, q, r, nullptr);
+  mpz_clears(n, d, q, r, limit, nullptr);
   return o;
 }
 

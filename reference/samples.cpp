@@ -3,8 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "reference/elementwise.hpp"
-
 // The order of the draws is part of the digests: never two draws in one expression whose operands the language may
 // evaluate in either order (braced lists are evaluated from left to right).
 namespace repdl::reference {
@@ -18,11 +16,16 @@ constexpr std::string_view names[sample_class_count] = {
 std::uint64_t special(dtype t, word_stream& w) {
   const format& f = format_of(t);
   switch (w.below(5)) {
-    case 0: return infinity_bits(t, false);
-    case 1: return infinity_bits(t, true);
-    case 2: return nan_bits(t);
-    case 3: return nan_bits(t) | f.sign_bit() | w.below(64);
-    default: return f.infinity() + 1 + w.below(64);  // signalling
+    case 0:
+      return infinity_bits(t, false);
+    case 1:
+      return infinity_bits(t, true);
+    case 2:
+      return nan_bits(t);
+    case 3:
+      return nan_bits(t) | f.sign_bit() | w.below(64);
+    default:
+      return f.infinity() + 1 + w.below(64);  // signalling
   }
 }
 
@@ -47,7 +50,9 @@ struct operands {
   std::uint32_t v[3];
 };
 
-std::uint32_t ordinary(word_stream& w) { return static_cast<std::uint32_t>(sample(sample_class::normal_range, f32, w)); }
+std::uint32_t ordinary(word_stream& w) {
+  return static_cast<std::uint32_t>(sample(sample_class::normal_range, f32, w));
+}
 
 operands tie_operands(word_stream& w) {
   const bool s = w.flip(), t = w.flip(), u = w.flip();
@@ -112,13 +117,15 @@ operands near_tie_operands(word_stream& w) {
 operands related(sample_class c, word_stream& w) {
   const bool s = w.flip(), t = w.flip();
   switch (c) {
-    case sample_class::ties: return tie_operands(w);
-    case sample_class::near_ties: return near_tie_operands(w);
+    case sample_class::ties:
+      return tie_operands(w);
+    case sample_class::near_ties:
+      return near_tie_operands(w);
     case sample_class::cancelling: {
       const std::uint32_t x = ordinary(w);
       const std::uint32_t y = (x + (w.flip() ? 0 : w.below(5) - 2)) ^ (s ? 0x80000000U : 0);
-      const std::uint32_t in[] = {x, y};
-      return {x, y, evaluate("mul", in) ^ (t ? 0x80000000U : 0)};
+      const number p = widen(f32, x), q = widen(f32, y);
+      return {x, y, pattern32(t, p.significand * q.significand, p.exponent + q.exponent)};  // z is RN(|x y|)
     }
     case sample_class::subnormal: {
       const auto tiny = [&] { return static_cast<std::uint32_t>(sample(c, f32, w)); };
@@ -134,14 +141,16 @@ operands related(sample_class c, word_stream& w) {
         case 0: {  // the largest number plus about half of its ulp
           const std::uint32_t x = 0x7f7fffff, half = pattern32(false, 1, 103) + w.below(3) - 1;
           const std::uint32_t sign = s ? 0x80000000U : 0;
-          return w.flip() ? operands{x | sign, half | sign, half | sign} : operands{x | sign, pattern32(false, 1, 0), half | sign};
+          return w.flip() ? operands{x | sign, half | sign, half | sign}
+                          : operands{x | sign, pattern32(false, 1, 0), half | sign};
         }
         case 1: {  // a product or a quotient near 2^128
           const int e = w.between(2, 120);
           const int g = w.flip() ? 127 - e : e - 127;
           return {pattern32(s, odd_of(24, w), e - 23), pattern32(t, odd_of(24, w), g - 23), huge()};
         }
-        default: return {huge(), huge(), huge()};
+        default:
+          return {huge(), huge(), huge()};
       }
     }
     case sample_class::single_nonfinite: {
@@ -151,7 +160,8 @@ operands related(sample_class c, word_stream& w) {
       if (w.below(3) == 0) o.v[w.below(3)] = t ? 0x3f800000U : 0xbf800000U;
       return o;
     }
-    default: break;
+    default:
+      break;
   }
   operands o{};
   for (std::uint32_t& x : o.v) x = static_cast<std::uint32_t>(sample(c, f32, w));
@@ -184,9 +194,7 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction) {
   return zero_bits(t, negative) | (biased << (f.precision - 1)) | fraction;
 }
 
-std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e) {
-  return round(t, negative, m, e, false);
-}
+std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e) { return round(t, negative, m, e, false); }
 
 std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
   const format& f = format_of(t);
@@ -195,10 +203,14 @@ std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
   const int half = (f.precision + 1) / 2;  // bits of a half-length significand
   switch (c) {
     case sample_class::uniform_patterns:
-    case sample_class::all_patterns: return word & (f.sign_bit() | (f.sign_bit() - 1));
-    case sample_class::normal_range: return compose(t, negative, w.between(-8, 7), word);
-    case sample_class::narrow_lattice: return compose(t, negative, w.between(-3, 3), (word & 7) << (f.precision - 4));
-    case sample_class::cancelling: return compose(t, negative, 0, 0) + (word & 31) - 16;
+    case sample_class::all_patterns:
+      return word & (f.sign_bit() | (f.sign_bit() - 1));
+    case sample_class::normal_range:
+      return compose(t, negative, w.between(-8, 7), word);
+    case sample_class::narrow_lattice:
+      return compose(t, negative, w.between(-3, 3), (word & 7) << (f.precision - 4));
+    case sample_class::cancelling:
+      return compose(t, negative, 0, 0) + (word & 31) - 16;
     case sample_class::ties:
     case sample_class::near_ties: {
       const std::uint64_t m = odd_of(half, w);
@@ -215,7 +227,8 @@ std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
     }
     case sample_class::single_nonfinite:
       return w.below(17) == 0 ? special(t, w) : compose(t, negative, w.between(-8, 7), word);
-    case sample_class::wide_exponents: return compose(t, negative, w.between(f.emin - 1, f.emax), word);
+    case sample_class::wide_exponents:
+      return compose(t, negative, w.between(f.emin - 1, f.emax), word);
     case sample_class::zeros:
       return w.below(8) == 0 ? compose(t, negative, w.between(-8, 7), word) : zero_bits(t, negative);
   }
@@ -256,7 +269,9 @@ array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, 
     std::uint64_t magnitude = w.next64() & (g.sign_bit() - 1);
     if (magnitude >= g.infinity()) magnitude -= g.infinity();
     if (border) magnitude = g.largest() - (w.flip() ? 0 : w.below(8));
-    if (tiny) magnitude = (magnitude & ((std::uint64_t{1} << (g.precision - 1)) - 1)) >> w.below(static_cast<std::uint32_t>(g.precision));
+    if (tiny)
+      magnitude = (magnitude & ((std::uint64_t{1} << (g.precision - 1)) - 1)) >>
+                  w.below(static_cast<std::uint32_t>(g.precision));
     const number n = widen(to, magnitude);
     const std::uint64_t odd = 2 * n.significand + 1;
     const int e = n.kind == number_kind::zero ? g.ulp_min() : n.exponent;
@@ -273,15 +288,24 @@ array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, 
 
 bool hit(sample_class c, const outcome& o) {
   switch (c) {
-    case sample_class::ties: return o.tie;
-    case sample_class::near_ties: return o.near_tie;
-    case sample_class::cancelling: return o.exact_zero;
-    case sample_class::subnormal: return o.subnormal;
-    case sample_class::overflow_border: return o.overflow || o.border;
-    case sample_class::single_nonfinite: return o.nan || o.infinite;
-    case sample_class::zeros: return o.exact_zero;
-    case sample_class::narrow_lattice: return o.exact || o.tie;
-    default: return true;
+    case sample_class::ties:
+      return o.tie;
+    case sample_class::near_ties:
+      return o.near_tie;
+    case sample_class::cancelling:
+      return o.exact_zero;
+    case sample_class::subnormal:
+      return o.subnormal;
+    case sample_class::overflow_border:
+      return o.overflow || o.border;
+    case sample_class::single_nonfinite:
+      return o.nan || o.infinite;
+    case sample_class::zeros:
+      return o.exact_zero;
+    case sample_class::narrow_lattice:
+      return o.exact || o.tie;
+    default:
+      return true;
   }
 }
 

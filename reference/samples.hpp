@@ -1,5 +1,6 @@
 // Inputs for tests and digests, made from Philox words by integer operations only, so that every machine makes the same
-// ones. A class is a promise about the exact results; `outcome` (number.hpp) says how often it was kept, and tests count.
+// ones, in every build (no GMP, no MPFR). A class is a promise about the exact results; `outcome` (number.hpp) says how
+// often it was kept, and tests count.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 #include <vector>
 
 #include "reference/array.hpp"
-#include "reference/structured.hpp"
+#include "reference/format.hpp"
+#include "reference/philox.hpp"
 
 namespace repdl::reference {
 
@@ -79,8 +81,8 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
 struct factors {
   array a, b, bias;
 };
-factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias,
-                     std::uint64_t seed, std::uint64_t stream);
+factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
+                     std::uint64_t stream);
 
 /// Whether an outcome is what the class promises (classes that promise nothing: always true).
 bool hit(sample_class c, const outcome& o);

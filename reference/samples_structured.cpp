@@ -2,12 +2,15 @@
 #include <algorithm>
 
 #include "reference/samples.hpp"
+#include "reference/wide_integer.hpp"
 
 namespace repdl::reference {
 namespace {
 
 constexpr dtype f32 = dtype::f32;
-constexpr int unit = -298;  // that of exact_sum
+constexpr int unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^unit
+
+using patterns = std::vector<std::uint32_t>;
 
 std::uint32_t pattern32(bool negative, std::uint64_t m, int e) {
   return static_cast<std::uint32_t>(exact_pattern(f32, negative, m, e));
@@ -26,45 +29,27 @@ std::uint32_t special32(word_stream& w) {
 }
 
 /// Appends terms, each the residual's leading 24 bits, until nothing is left or `limit` terms were made.
-void decompose(mpz_ptr residual, std::size_t limit, patterns* terms) {
-  mpz_t top;
-  mpz_init(top);
-  for (; limit > 0 && mpz_sgn(residual) != 0; --limit) {
-    const std::size_t size = mpz_sizeinbase(residual, 2);
-    const std::size_t low = std::max<std::size_t>(size > 24 ? size - 24 : 0, 149);  // 2^149 units are 2^-149
-    mpz_tdiv_q_2exp(top, residual, low);
-    if (mpz_sgn(top) == 0) break;
-    std::uint32_t x = static_cast<std::uint32_t>(round_integer(f32, top, static_cast<std::int64_t>(low) + unit));
+void decompose(wide_integer residual, std::size_t limit, patterns* terms) {
+  for (; limit > 0 && !residual.is_zero(); --limit) {
+    const wide_integer magnitude = residual.magnitude();
+    const int low = std::max(magnitude.length() - 24, 149);  // 2^149 units are 2^-149
+    const std::uint64_t top = magnitude.bits_from(low);
+    if (top == 0) break;
+    std::uint32_t x = pattern32(residual.negative(), top, low + unit);
     if ((x & 0x7f800000) == 0x7f800000) x -= 1;  // at most the largest number
     terms->push_back(x);
     const number n = widen(f32, x);
-    mpz_set_ui(top, n.significand);
-    mpz_mul_2exp(top, top, static_cast<mp_bitcnt_t>(n.exponent - unit));
-    if (n.negative) {
-      mpz_add(residual, residual, top);
-    } else {
-      mpz_sub(residual, residual, top);
-    }
+    residual.add(!n.negative, n.significand, n.exponent - unit);
   }
-  mpz_clear(top);
-}
-
-/// target += (-1)^negative m 2^e.
-void add_to(mpz_ptr target, bool negative, std::uint64_t m, int e) {
-  mpz_t t;
-  mpz_init_set_ui(t, m);
-  mpz_mul_2exp(t, t, static_cast<mp_bitcnt_t>(e - unit));
-  if (negative) mpz_neg(t, t);
-  mpz_add(target, target, t);
-  mpz_clear(t);
 }
 
 /// A row whose sum (or mean) is what the class says: random terms, then the few that lead to the target.
 patterns aimed_row(sample_class c, std::size_t k, bool mean, word_stream& w) {
   patterns row;
   const std::size_t reserve = c == sample_class::overflow_border ? 6 : 4;
-  const std::size_t free = k > reserve + 1 ? k - reserve : k < 2 ? k : 1;
-  exact_sum sum;
+  const bool short_near = c == sample_class::near_ties && k == 3;  // two terms for the tie, one beside it
+  const std::size_t free = k > reserve + 1 ? k - reserve : k < 2 ? k : short_near ? 0 : 1;
+  wide_integer sum;
   const int e = w.between(-6, 10);
   for (std::size_t i = 0; i < free; ++i) {
     std::uint32_t x = 0;
@@ -74,35 +59,39 @@ patterns aimed_row(sample_class c, std::size_t k, bool mean, word_stream& w) {
       x = ordinary(sample_class::normal_range, w);
     }
     row.push_back(x);
-    sum.add(x);
+    const number n = widen(f32, x);
+    sum.add(n.negative, n.significand, n.exponent - unit);
   }
-  mpz_t target;
-  mpz_init(target);
+  wide_integer target;
   const bool negative = w.flip(), other = w.flip();
   const auto odd = std::uint64_t{w.next()} >> 8 | (1U << 24) | 1;  // 25 bits
   switch (c) {
-    case sample_class::ties: add_to(target, negative, odd, e - 24); break;
-    case sample_class::near_ties: add_to(target, negative, odd, e - 24); break;
+    case sample_class::ties:
+      target.add(negative, odd, e - 24 - unit);
+      break;
+    case sample_class::near_ties:
+      target.add(negative, odd, e - 24 - unit);
+      break;
     case sample_class::overflow_border: {  // the threshold, or next to it
-      add_to(target, negative, (1U << 25) - 1, 103);
+      target.add(negative, (1U << 25) - 1, 103 - unit);
       const int below = w.between(-40, 100);
-      if (w.below(4) != 0) add_to(target, other, 1, below);
+      if (w.below(4) != 0) target.add(other, 1, below - unit);
       break;
     }
     default:  // cancelling
-      if (w.below(4) == 0) add_to(target, negative, odd, e - 90);
+      if (w.below(4) == 0) target.add(negative, odd, e - 90 - unit);
   }
-  if (mean) mpz_mul_ui(target, target, k);
+  if (mean) target = target.times(static_cast<std::uint32_t>(k));
   // The tiny part of a near-tie is a term of its own: the others are as many bits apart as they are.
   std::uint32_t tiny = 0;
   if (c == sample_class::near_ties && k > 2) tiny = pattern32(other, 1, e - w.between(60, 100));
-  mpz_sub(target, target, sum.value());
-  if (c == sample_class::overflow_border && mean) mpz_set_ui(target, 0);  // a mean cannot overflow
+  target.add(true, sum);
+  if (c == sample_class::overflow_border && mean) target = {};  // a mean cannot overflow
   if (row.size() < k) decompose(target, k - row.size() - (tiny != 0 ? 1 : 0), &row);
-  mpz_clear(target);
   if (tiny != 0) row.push_back(tiny);
   row.resize(k, 0);
-  std::rotate(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(w.below(static_cast<std::uint32_t>(k))), row.end());
+  std::rotate(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(w.below(static_cast<std::uint32_t>(k))),
+              row.end());
   return row;
 }
 
@@ -119,7 +108,9 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
       case sample_class::ties:
       case sample_class::near_ties:
       case sample_class::cancelling:
-      case sample_class::overflow_border: row = aimed_row(c, n, mean, w); break;
+      case sample_class::overflow_border:
+        row = aimed_row(c, n, mean, w);
+        break;
       case sample_class::single_nonfinite:
         for (std::size_t i = 0; i < n; ++i) row.push_back(ordinary(sample_class::normal_range, w));
         row[w.below(static_cast<std::uint32_t>(n))] = special32(w);
@@ -143,13 +134,14 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
   return a;
 }
 
-// Products share their factors, so the classes are built from small integers: rows of a are 2^r_i times integers, columns
-// of b 2^c_j times integers, and one pair p_i * q_j carries the result's magnitude.
+// Products share their factors, so the classes are built from small integers: rows of a are 2^r_i times integers,
+// columns of b 2^c_j times integers, and one pair p_i * q_j carries the result's magnitude.
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
                      std::uint64_t stream) {
   factors f{array(f32, {m, k}), array(f32, {k, n}), with_bias ? array(f32, {n}) : array()};
   word_stream w(seed, stream);
-  const auto rows = static_cast<std::size_t>(m), cols = static_cast<std::size_t>(n), inner = static_cast<std::size_t>(k);
+  const auto rows = static_cast<std::size_t>(m), cols = static_cast<std::size_t>(n),
+             inner = static_cast<std::size_t>(k);
   const bool border = c == sample_class::overflow_border;
   const bool tie = c == sample_class::ties || c == sample_class::near_ties;
   // Even integers below 2^bits on both sides: sums of k products stay below 2^21.
@@ -174,9 +166,12 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
         std::uint32_t x = 0;
         if (tie || border) {
           // 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25: the border is on both sides of it.
-          const std::uint64_t p = border ? 5783 + 2 * (static_cast<unsigned>(offset) % 11) : 4801 + 2 * static_cast<unsigned>(offset);
+          const std::uint64_t p =
+              border ? 5783 + 2 * (static_cast<unsigned>(offset) % 11) : 4801 + 2 * static_cast<unsigned>(offset);
           const int e = border ? (left ? 51 : 52) : scale;
-          x = l == carrier ? pattern32(sign, p, e) : l == trifle ? pattern32(trifle_sign, 1, e - 40) : pattern32(negative, even(inner > 1), e);
+          x = l == carrier  ? pattern32(sign, p, e)
+              : l == trifle ? pattern32(trifle_sign, 1, e - 40)
+                            : pattern32(negative, even(inner > 1), e);
         } else if (c == sample_class::subnormal) {
           x = pattern32(negative, w.next() >> 26, -75);  // products in units of 2^-150
         } else if (c == sample_class::cancelling) {
@@ -188,7 +183,8 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
           x = l == odd_one ? odd_value : ordinary(sample_class::normal_range, w);
           if (w.below(40) == 0) x &= 0x80000000;
         } else if (c == sample_class::wide_exponents) {
-          x = static_cast<std::uint32_t>(compose(f32, negative, w.between(-60, 60), w.next()));
+          const int e = w.between(-60, 60);
+          x = static_cast<std::uint32_t>(compose(f32, negative, e, w.next()));
         } else {
           x = finite_pattern(ordinary(c, w), keep);
         }

@@ -1,7 +1,5 @@
 #include "reference/structured.hpp"
 
-#include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "reference/elementwise.hpp"
@@ -12,28 +10,6 @@ namespace {
 constexpr dtype f32 = dtype::f32;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-shape_list strides_of(const shape_list& shape) {
-  shape_list s(shape.size());
-  std::int64_t n = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    s[i] = n;
-    n *= shape[i];
-  }
-  return s;
-}
-
-/// The offsets of all index tuples over some axes, row-major.
-std::vector<std::int64_t> offsets(const shape_list& sizes, const shape_list& strides) {
-  std::vector<std::int64_t> v{0};
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    std::vector<std::int64_t> next;
-    for (const std::int64_t base : v)
-      for (std::int64_t i = 0; i < sizes[axis]; ++i) next.push_back(base + i * strides[axis]);
-    v = std::move(next);
-  }
-  return v;
-}
 
 /// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
 std::size_t extreme(const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
@@ -64,46 +40,6 @@ std::uint32_t add_of(std::uint32_t a, std::uint32_t b) {
 }
 
 }  // namespace
-
-shape_list broadcast_shape(const shape_list& a, const shape_list& b) {
-  shape_list r(std::max(a.size(), b.size()), 1);
-  for (std::size_t i = 0; i < r.size(); ++i) {
-    const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
-    const std::int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    if (x != y && x != 1 && y != 1) throw std::invalid_argument("reference: shapes do not broadcast");
-    r[r.size() - 1 - i] = x == 1 ? y : x;
-  }
-  return r;
-}
-
-std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i) {
-  std::int64_t r = 0, step = 1;
-  for (std::size_t d = 0; d < to.size(); ++d) {
-    const std::int64_t size = to[to.size() - 1 - d];
-    const std::int64_t at = i % size;
-    i /= size;
-    if (d >= from.size()) continue;
-    const std::int64_t own = from[from.size() - 1 - d];
-    if (own != 1) r += at * step;
-    step *= own;
-  }
-  return r;
-}
-
-reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim) {
-  const std::size_t rank = shape.size();
-  std::vector<bool> reduced(rank, !axes);
-  if (axes)
-    for (const std::int64_t a : *axes) reduced.at(index(a < 0 ? a + static_cast<std::int64_t>(rank) : a)) = true;
-  const shape_list strides = strides_of(shape);
-  shape_list kept_size, kept_stride, gone_size, gone_stride, out_shape;
-  for (std::size_t i = 0; i < rank; ++i) {
-    (reduced[i] ? gone_size : kept_size).push_back(shape[i]);
-    (reduced[i] ? gone_stride : kept_stride).push_back(strides[i]);
-    if (!reduced[i] || keepdim) out_shape.push_back(reduced[i] ? 1 : shape[i]);
-  }
-  return {out_shape, offsets(kept_size, kept_stride), offsets(gone_size, gone_stride)};
-}
 
 array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
@@ -148,7 +84,8 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
   const std::int64_t m = options.transpose_a ? a_cols : a_rows;
   const std::int64_t k = options.transpose_a ? a_rows : a_cols;
   const std::int64_t n = options.transpose_b ? b_rows : b_cols;
-  if (k != (options.transpose_b ? b_cols : b_rows)) throw std::invalid_argument("reference::matmul: inner sizes differ");
+  if (k != (options.transpose_b ? b_cols : b_rows))
+    throw std::invalid_argument("reference::matmul: inner sizes differ");
   const shape_list a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
   const shape_list batch = broadcast_shape(a_batch, b_batch);
   shape_list out_shape = batch;
@@ -165,8 +102,12 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
     const std::int64_t b0 = broadcast_index(b_batch, batch, t) * b_rows * b_cols;
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j, ++o) {
-        const auto left = [&](std::int64_t l) { return av[index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l))]; };
-        const auto right = [&](std::int64_t l) { return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))]; };
+        const auto left = [&](std::int64_t l) {
+          return av[index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l))];
+        };
+        const auto right = [&](std::int64_t l) {
+          return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))];
+        };
         const auto added = [&] { return cv[index(broadcast_index(bias->shape, out_shape, o))]; };
         std::uint32_t r = 0;
         if (options.fma_chain) {

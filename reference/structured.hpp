@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "reference/array.hpp"
+#include "reference/layout.hpp"
 #include "reference/number.hpp"
+#include "reference/philox.hpp"
+#include "reference/wide_integer.hpp"
 
 namespace repdl::reference {
 
 using patterns = std::vector<std::uint32_t>;
-using outcomes = std::vector<outcome>;
 
 /// The exact sum of binary32 terms and products of two of them; up to 2^60 terms.
 class exact_sum {
@@ -35,21 +37,11 @@ class exact_sum {
   mpz_srcptr value();
 
  private:
-  void add_integer(bool negative, std::uint64_t m, int shift);
   bool special(std::uint32_t* bits) const;
-  static constexpr int words = 12;  // 554 bits for the largest product, 60 for the count, a sign
-  std::uint64_t word_[words] = {};  // two's complement
+  wide_integer sum_;  // in units of 2^-298: 554 bits for the largest product, 60 for the count, a sign
   bool nan_ = false, plus_ = false, minus_ = false;
   mpz_t value_;
 };
-
-/// Element positions: of the first element of each kept index, and of each reduced index relative to it; row-major.
-struct reduce_layout {
-  shape_list kept_shape;  ///< without or with (keepdim) the reduced axes
-  std::vector<std::int64_t> kept;
-  std::vector<std::int64_t> reduced;
-};
-reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim);
 
 enum class reduction { sum, mean, max, min, argmax, argmin };
 
@@ -71,25 +63,10 @@ struct matmul_case {
 array matmul(const array& a, const array& b, const array* bias, const matmul_case& options = {},
              outcomes* where = nullptr);
 
-/// Philox4x32-10 (Salmon et al., SC 2011), written from the paper: words w0 .. w3 of one block.
-struct philox_block {
-  std::uint32_t w[4];
-};
-philox_block philox(const std::uint32_t (&counter)[4], const std::uint32_t (&key)[2]);
-/// Counter (block, stream) and key (seed) as in section 6 of the contract.
-philox_block philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t block);
-/// w_{2r} + 2^32 w_{2r+1}.
-std::uint64_t wide_word(const philox_block& b, int r);
-
 /// RN(low + (high - low) * u); low and high are binary64 patterns.
 array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, std::uint64_t low,
               std::uint64_t high, outcomes* where = nullptr);
 /// The indices 0 .. n-1 sorted by (W_i, i).
 array permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream);
-
-/// The index, in an array of shape `from`, of the element that broadcasting to `to` puts at row-major index i.
-std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i);
-/// NumPy's rule; throws std::invalid_argument.
-shape_list broadcast_shape(const shape_list& a, const shape_list& b);
 
 }  // namespace repdl::reference

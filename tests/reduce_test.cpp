@@ -180,7 +180,7 @@ std::int64_t offset(const std::vector<std::int64_t>& shape, const std::vector<st
 
 // -------------------------------------------------------------------------------------------------------------- data
 
-constexpr int kinds = 12;
+constexpr int kinds = 14;
 
 std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
   std::vector<float> x(static_cast<std::size_t>(n));
@@ -230,8 +230,18 @@ std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
         v = std::ldexp(normal(g), spread);
     }
   }
-  if (kind == 11) {  // total cancellation: the second half of every 2^k block undoes the first
+  if (kind >= 11) {  // neighbours cancel
     for (std::size_t i = 0; i + 1 < x.size(); i += 2) x[i + 1] = -x[i];
+  }
+  if (kind >= 12) {  // what is left lies next to midpoints, below the resolution of a double-double and just within it
+    const float one = kind == 12 ? 1.0f : 0x1p-60f;
+    const float tiny = kind == 12 ? 0x1p-95f : 0x1p-149f;
+    for (std::size_t i = 0; i + 1 < x.size(); i += 2) {
+      if (g() % 16 == 0) {
+        x[i] = pick({one, one, tiny});
+        x[i + 1] = pick({one * 0x1p-24f, one * 0x1p-24f, 0.0f});
+      }
+    }
   }
   return x;
 }

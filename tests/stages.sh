@@ -6,6 +6,7 @@ passed=() failed=() skipped=()
 # stage NAME FUNCTION [ARG...]
 stage() {
   local name=$1 log start status
+  [[ $name == "$only"* ]] || return 0
   shift
   log=build/logs/${name// /-}.log
   printf '\n== %s\n' "$name"
@@ -31,6 +32,7 @@ stage() {
 }
 
 skip() {
+  [[ $1 == "$only"* ]] || return 0
   skipped+=("$(printf '%-34s %s' "$1" "$2")")
   printf '\n== %s: skipped: %s\n' "$1" "$2"
 }
@@ -120,7 +122,7 @@ stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
 
 run_stages() {
-  local quick=$1 start=$SECONDS
+  local quick=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
   stage "build" stage_build
   if ((${#failed[@]} > 0)); then

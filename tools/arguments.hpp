@@ -27,6 +27,8 @@ struct option {
 
 class arguments {
  public:
+  static constexpr std::int64_t most_threads = 1024;
+
   arguments(std::string_view command, std::span<const std::string_view> args, std::initializer_list<option> known)
       : command_(command) {
     bool options_end = false;
@@ -108,7 +110,6 @@ class arguments {
   }
 
  private:
-  static constexpr std::int64_t most_threads = 1024;
   struct given {
     std::string_view name;
     std::string_view value;

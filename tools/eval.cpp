@@ -58,7 +58,11 @@ int run_eval(command_arguments raw) {
   std::vector<const_tensor_view> views;
   for (std::size_t i = 1; i < words.size(); ++i) in.push_back(read_npy(std::string(words[i])));
   for (const host_tensor& t : in) views.push_back(t.view());
-  const std::vector<host_tensor> out = call_on_host(ctx, *op, views, attrs);
+  std::vector<host_tensor> out;
+  std::vector<tensor_view> out_views;
+  for (const tensor_spec& s : infer(*op, views, attrs)) out.emplace_back(s);
+  for (host_tensor& t : out) out_views.push_back(t.writable());
+  call_on_host(ctx, *op, views, out_views, attrs);
 
   output_files files;
   for (std::size_t i = 0; i < out.size(); ++i) {

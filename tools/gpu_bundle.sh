@@ -30,7 +30,8 @@ for header in mpfr.h gmp.h doctest benchmark; do
   path=$(find /usr/include /usr/local/include -maxdepth 2 -name "$header" -print -quit)
   [[ -z $path ]] || cp -rL "$path" "$out/include/"
 done
-tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ . | tar -x -C "$out/source"
+inside=$(realpath --relative-to=. "$out")  # where DIR is below the root, it does not contain itself
+tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude="./$inside" . | tar -x -C "$out/source"
 git rev-parse HEAD >"$out/source/COMMIT" 2>/dev/null || echo unknown >"$out/source/COMMIT"
 [[ -z $(git status --porcelain 2>/dev/null) ]] || echo "with uncommitted changes" >>"$out/source/COMMIT"
 

@@ -66,31 +66,21 @@ std::string describe_bits(dtype t, std::uint64_t bits) {
   return text;
 }
 
-std::vector<host_tensor> call_on_host(context& ctx, const op_info& op, std::span<const const_tensor_view> in,
-                                      const attributes& attrs) {
-  std::vector<host_tensor> out;
-  for (const tensor_spec& s : infer(op, in, attrs)) out.emplace_back(s);
-  std::vector<tensor_view> views;
-  if (ctx.where().kind == device_kind::cpu) {
-    for (host_tensor& t : out) views.push_back(t.writable());
-    call(ctx, op, in, views, attrs);
-    return out;
-  }
+void call_on_host(context& ctx, const op_info& op, std::span<const const_tensor_view> in,
+                  std::span<const tensor_view> out, const attributes& attrs) {
+  if (ctx.where().kind == device_kind::cpu) return call(ctx, op, in, out, attrs);
   std::vector<device_copy> copies;
   std::vector<const_tensor_view> device_in;
-  for (const const_tensor_view& v : in) {
-    if (v) device_in.push_back(copies.emplace_back(ctx, v).view);
-    else device_in.emplace_back();
-  }
+  for (const const_tensor_view& v : in) device_in.push_back(v ? copies.emplace_back(ctx, v).view : v);
   std::vector<device_memory> results;
-  for (host_tensor& t : out) {
-    device_memory& m = results.emplace_back(ctx, t.data.size());
-    m.upload(t.data.data());
-    views.emplace_back(m.data(), t.type, t.shape, ctx.where());
+  std::vector<tensor_view> device_out;
+  for (const tensor_view& v : out) {
+    device_memory& m = results.emplace_back(ctx, static_cast<std::size_t>(v.count()) * size_of(v.type()));
+    m.upload(v.data());
+    device_out.emplace_back(m.data(), v.type(), v.shape(), ctx.where());
   }
-  call(ctx, op, device_in, views, attrs);
-  for (std::size_t i = 0; i < out.size(); ++i) results[i].download(out[i].data.data());
-  return out;
+  call(ctx, op, device_in, device_out, attrs);
+  for (std::size_t i = 0; i < out.size(); ++i) results[i].download(out[i].data());
 }
 
 }  // namespace repdl::tools

@@ -75,7 +75,7 @@ class header_reader {
     bool seen[3] = {};
     expect('{');
     while (!accept('}')) {
-      const std::string_view key = quoted();
+      const std::string_view key = string_literal();
       expect(':');
       const int k = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
       if (k < 0 || seen[k]) wrong("the keys descr, fortran_order and shape, once each", quoted(key));
@@ -113,7 +113,7 @@ class header_reader {
   void expect(char c) {
     if (!accept(c)) wrong(quoted({&c, 1}), next());
   }
-  std::string_view quoted() {
+  std::string_view string_literal() {
     space();
     if (text_.empty() || (text_[0] != '\'' && text_[0] != '"')) wrong("a quoted string", next());
     const std::size_t end = text_.find(text_[0], 1);
@@ -126,7 +126,7 @@ class header_reader {
     space();
     std::string_view got = "a structured type";
     if (text_.empty() || text_[0] != '[') {
-      got = quoted();
+      got = string_literal();
       for (const descr_row& d : descrs) {
         if (d.text == got) return d.type;
       }

@@ -1,9 +1,9 @@
 // The driver of the blocked matrix product: what is packed when, and who computes which block.
 //
 // The packed form of b is made once and shared: for as many batches as fit the budget, or, where not even one does, for
-// as many of its columns (at least one panel). The budget is `packed_budget`, or, where only one block of rows will read
-// each packed column, what stays in the caches (`cached_budget` per worker). Then blocks of row_block rows by some panels are handed out one by one;
-// each worker packs its own rows. Blocks are narrowed until every worker has a few.
+// as many of its columns (at least one panel). The budget is `packed_budget`, or, where only one block of rows will
+// read each packed column, what stays in the caches (`cached_budget` per worker). Then blocks of row_block rows by some
+// panels are handed out one by one; each worker packs its own rows. Blocks are narrowed until every worker has a few.
 #include "backends/cpu/gemm.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t packed_budget = std::int64_t{64} << 20;  // bytes
 constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
-constexpr std::int64_t widest_block = 2048;                     // columns
-constexpr std::int64_t work_per_thread = std::int64_t{1} << 17; // multiply-adds that are worth waking a worker
+constexpr std::int64_t widest_block = 2048;                      // columns
+constexpr std::int64_t work_per_thread = std::int64_t{1} << 19;  // multiply-adds that are worth waking a worker
 constexpr std::int64_t blocks_per_thread = 4;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -37,8 +37,8 @@ struct blocking {
   blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) {
     const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                         static_cast<double>(g.k + 8);
-    threads = static_cast<int>(std::clamp(work / static_cast<double>(work_per_thread), 1.0,
-                                          static_cast<double>(std::max(1, most_threads))));
+    threads = static_cast<int>(
+        std::clamp(work / static_cast<double>(work_per_thread), 1.0, static_cast<double>(std::max(1, most_threads))));
     const std::int64_t width = kernels.columns;
     const std::int64_t column_bytes = std::max<std::int64_t>(1, g.k) * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);

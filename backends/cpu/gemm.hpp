@@ -1,6 +1,6 @@
-// The blocked matrix product that matmul runs on, and convolution after it: what its driver (gemm.cpp, compiled once) and
-// its kernels (kernels/gemm.hpp, compiled per instruction set) say to each other. Neither knows how operands are stored:
-// a kernel family names a Problem type (kernels/gemm.hpp), and `operands` is what that type is made from.
+// The blocked matrix product that matmul runs on, and convolution after it: what its driver (gemm.cpp, compiled once)
+// and its kernels (kernels/gemm.hpp, compiled per instruction set) say to each other. Neither knows how operands are
+// stored: a kernel family names a Problem type (kernels/gemm.hpp), and `operands` is what that type is made from.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace repdl::cpu {
 // out[batch] (m x n) = a[batch] (m x k) * b[batch] (k x n), with what the Problem adds to it.
 struct gemm_problem {
   std::int64_t batches, m, n, k;
-  bool shared_b;         // b is the same for every batch
+  bool shared_b;  // b is the same for every batch
   const void* operands;
   tier first_tier;
 };

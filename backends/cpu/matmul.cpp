@@ -10,8 +10,8 @@ namespace repdl::cpu {
 namespace {
 
 // A tile is narrowed by single rows but only by whole vectors of columns, so the transposed product, out' = b' a', may
-// fill its tiles better: it is taken when it needs clearly fewer lanes. No bit depends on it (multiplication commutes, and
-// the terms keep their order).
+// fill its tiles better: it is taken when it needs clearly fewer lanes. No bit depends on it (multiplication commutes,
+// and the terms keep their order).
 plan::matmul_plan oriented(const plan::matmul_plan& p, const gemm_kernels& kernels) {
   const auto lanes = [&](std::int64_t rows, std::int64_t columns) {
     return rows * ((columns + kernels.vector - 1) / kernels.vector * kernels.vector);

@@ -15,12 +15,13 @@ namespace {
 
 using ops::op_id;
 
-// Below this many terms a second thread costs more than it saves.
-constexpr std::int64_t parallel_terms = 65536;
+// Fewer terms than this per thread cost more to distribute than to add up.
+constexpr std::int64_t terms_per_thread = 32768;
 
 int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
-  const bool small = p.length == 0 || p.outputs < parallel_terms / std::max<std::int64_t>(p.length, 1);
-  return small ? 1 : std::max(launch.threads, 1);
+  const double terms = static_cast<double>(p.outputs) * static_cast<double>(p.length);  // the product could overflow
+  const double worth = terms / static_cast<double>(terms_per_thread);
+  return worth >= launch.threads ? std::max(launch.threads, 1) : std::max(static_cast<int>(worth), 1);
 }
 
 bool is_sum(op_id op) noexcept { return op == op_id::sum || op == op_id::mean || op == op_id::dot; }

@@ -18,6 +18,8 @@ inline constexpr std::int64_t column_tile = 512;
 // Rows that a column kernel adds up at once, and rows after which the driver calls close_columns.
 inline constexpr int row_group = 8;
 inline constexpr std::int64_t column_block = 512;
+// Columns up to this length are summed by the tracking kernels.
+inline constexpr std::int64_t tracked_length = 64;
 // The height of the evaluation tree over one column block: 3 levels in a group, one addition per group.
 inline constexpr int column_height = static_cast<int>(column_block) / row_group + 3;
 
@@ -57,19 +59,27 @@ struct reduce_kernels {
   void (*sum_columns)(const float* const* rows, std::int64_t columns, double* sum, float* largest) noexcept;
   void (*dot_columns)(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
                       double* magnitude) noexcept;
+  // For short columns: sum[j] by a chain of two_sum, and the absolute values of its errors added to error[j]. Zero
+  // error proves that the sum is exact, which decides the ties that sums of a few numbers often are.
+  void (*sum_columns_tracked)(const float* const* rows, std::int64_t columns, double* sum, double* error) noexcept;
+  void (*dot_columns_tracked)(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
+                              double* error) noexcept;
+  // hi = sum, lo = 0, magnitude = a bound with the slack of certify.hpp (C) on sum's error: 0 if error is.
+  void (*close_columns_tracked)(std::int64_t columns, const double* sum, const double* error, double* hi, double* lo,
+                                double* magnitude) noexcept;
   // (hi, lo) += sum by two_sum; sum = 0. magnitude += rows · largest; largest = 0. (dot: largest stays 0.)
   void (*close_columns)(std::int64_t columns, std::int64_t rows, double* sum, float* largest, double* hi, double* lo,
                         double* magnitude) noexcept;
   // certify(hi + lo, factor · magnitude), or certify_mean with `count` > 0; returns how many are undecided. factor is
-  // num::sum_bound(height, 1), or infinity to make every test fail.
+  // num::sum_bound(height, 1), 1 for tracked columns, or infinity to make every test fail.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, double factor, const double* hi,
                                   const double* lo, const double* magnitude, float* out,
                                   std::int32_t* decided) noexcept;
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
   void (*lsb_columns)(const float* row, std::int64_t columns, std::int32_t* lsb) noexcept;
-  // key[j] = max(key[j], order_key(row[j], flip)); where it grew, index[j] = at.
-  void (*key_columns)(const float* row, std::int64_t columns, std::uint32_t flip, std::int32_t at, std::int32_t* key,
-                      std::int32_t* index) noexcept;
+  // For r ascending: where order_key(rows[r][j], flip) > key[j], that becomes key[j] and index[j] becomes at + r.
+  void (*key_columns)(const float* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
+                      std::int32_t* key, std::int32_t* index) noexcept;
 };
 
 // One table per instruction set, each defined by its own compilation of kernels/reduce.cpp.

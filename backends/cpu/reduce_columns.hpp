@@ -29,7 +29,7 @@ struct column_layout {
 inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexcept {
   column_layout c;
   // Indices of rows are 32-bit in the column kernels; longer reductions go row by row.
-  if (p.length < 1 || p.length > 0x7fffffff) return c;
+  if (p.length < 1 || p.length > 0x7ffffff0) return c;
   constexpr std::int64_t least_columns = 8;
   constexpr std::int64_t short_length = 32;
   if (p.kept_rank > 0) {
@@ -106,12 +106,12 @@ class column_task {
       decided[static_cast<int>(tier::proved)] += n_;
       return;
     }
-    const bool forced = call_.forced(tier::binary64);
-    const double factor = forced ? num::infinity : num::sum_bound(sum_height(column_height, w_.blocks), 1.0);
+    double factor = tracked() ? 1.0 : num::sum_bound(sum_height(column_height, w_.blocks), 1.0);
+    if (call_.forced(tier::binary64)) factor = num::infinity;
     const std::int64_t open =
         call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
     decided[static_cast<int>(tier::binary64)] += n_ - open;
-    if (open != 0) decide_rest(decided);
+    if (open != 0) decide_rest(open, decided);
     for (std::int64_t j = 0; j < n_; ++j) static_cast<float*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
   }
 
@@ -125,10 +125,20 @@ class column_task {
     return to;
   }
 
+  bool tracked() const noexcept { return call_.plan.length <= tracked_length; }
+
+  // Rows whose columns lie far apart in memory defeat the hardware's prefetchers; `ahead` is in rows.
+  void prefetch(const walk<2>& at, int k, std::int64_t ahead) const noexcept {
+    if (!direct_) return;
+    const float* data = call_.plan.in[k].data + w_.base[k][0] + at.offset(k) + ahead * at.inner_stride(k);
+    for (std::int64_t j = 0; j < n_; j += 16) __builtin_prefetch(data + j, 0, 2);
+  }
+
   void add_rows(std::int64_t begin, std::int64_t end) noexcept {
-    for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude}) std::fill_n(a, n_, 0.0);
+    for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude, w_.error}) std::fill_n(a, n_, 0.0);
     std::fill_n(w_.largest, n_, 0.0f);
     w_.blocks = 0;
+    const reduce_kernels& kernel = call_.kernels;
     const int inputs = call_.plan.inputs;
     walk<2> at = reduced_walk(call_.plan, begin);
     while (begin < end) {
@@ -137,16 +147,25 @@ class column_task {
         const float* group[2][row_group];
         for (int i = 0; i < row_group; ++i) {
           const bool inside = r + i < rows;  // rows beyond the last add +0
-          for (int k = 0; k < inputs; ++k) group[k][i] = inside ? row(at, k, i) : zero_row;
+          for (int k = 0; k < inputs; ++k) {
+            group[k][i] = inside ? row(at, k, i) : zero_row;
+            if (inside) prefetch(at, k, row_group);
+          }
           if (inside) at.advance(1);
         }
-        if (inputs == 2) {
-          call_.kernels.dot_columns(group[0], group[1], n_, w_.sum, w_.magnitude);
+        if (tracked()) {
+          inputs == 2 ? kernel.dot_columns_tracked(group[0], group[1], n_, w_.sum, w_.error)
+                      : kernel.sum_columns_tracked(group[0], n_, w_.sum, w_.error);
         } else {
-          call_.kernels.sum_columns(group[0], n_, w_.sum, w_.largest);
+          inputs == 2 ? kernel.dot_columns(group[0], group[1], n_, w_.sum, w_.magnitude)
+                      : kernel.sum_columns(group[0], n_, w_.sum, w_.largest);
         }
       }
-      call_.kernels.close_columns(n_, rows, w_.sum, w_.largest, w_.hi, w_.lo, w_.magnitude);
+      if (tracked()) {
+        kernel.close_columns_tracked(n_, w_.sum, w_.error, w_.hi, w_.lo, w_.magnitude);
+      } else {
+        kernel.close_columns(n_, rows, w_.sum, w_.largest, w_.hi, w_.lo, w_.magnitude);
+      }
       ++w_.blocks;
       begin += rows;
     }
@@ -154,32 +173,48 @@ class column_task {
 
   void order_rows(std::int64_t begin, std::int64_t end) noexcept {
     std::fill_n(w_.key, n_, num::no_key);
+    std::fill_n(w_.index, n_, 0);
     w_.blocks = 0;
     walk<2> at = reduced_walk(call_.plan, begin);
-    for (; begin < end; ++begin) {
-      call_.kernels.key_columns(row(at, 0, 0), n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
-      at.advance(1);
+    for (; begin < end; begin += row_group) {
+      const float* group[row_group];
+      for (int i = 0; i < row_group; ++i) {
+        if (begin + i >= end) {  // the last row once more: never greater than itself
+          group[i] = group[i - 1];
+          continue;
+        }
+        group[i] = row(at, 0, i);
+        prefetch(at, 0, row_group);
+        at.advance(1);
+      }
+      call_.kernels.key_columns(group, n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
     }
   }
 
-  // Columns that the binary64 test left open: the lattice rule, then one by one.
-  void decide_rest(std::int64_t (&decided)[4]) noexcept {
+  // Columns that the binary64 test left open: the lattice rule (tracked columns have had it: error 0), then one by one.
+  void decide_rest(std::int64_t open, std::int64_t (&decided)[4]) noexcept {
     const int inputs = call_.plan.inputs;
-    for (int k = 0; k < inputs; ++k) std::fill_n(w_.lsb[k], n_, num::no_lsb);
-    walk<2> at = reduced_walk(call_.plan, 0);
-    for (std::int64_t r = 0; r < call_.plan.length; ++r) {
-      for (int k = 0; k < inputs; ++k) call_.kernels.lsb_columns(row(at, k, 0), n_, w_.lsb[k]);
-      at.advance(1);
+    const bool all_at_once = open >= n_ / 8;
+    if (all_at_once) {
+      for (int k = 0; k < inputs; ++k) std::fill_n(w_.lsb[k], n_, num::no_lsb);
+      walk<2> at = reduced_walk(call_.plan, 0);
+      for (std::int64_t r = 0; r < call_.plan.length; ++r) {
+        for (int k = 0; k < inputs; ++k) call_.kernels.lsb_columns(row(at, k, 0), n_, w_.lsb[k]);
+        at.advance(1);
+      }
     }
     for (std::int64_t j = 0; j < n_; ++j) {
       if (w_.decided[j] != 0) continue;
-      const int lsb = inputs == 2 ? w_.lsb[0][j] + w_.lsb[1][j] : w_.lsb[0][j];
+      const std::int64_t base[2] = {w_.base[0][j], w_.base[1][j]};
+      const team self{&w_, 1};
+      const lsb_partial lsb =
+          all_at_once ? lsb_partial{{w_.lsb[0][j], w_.lsb[1][j]}} : collect(call_, base, self, lsb_partial{});
+      const int g = lsb.terms(inputs);
       decision d;
-      if (!call_.forced(tier::binary64) && num::lattice_holds(w_.magnitude[j], lsb)) {
+      if (!call_.forced(tier::binary64) && !tracked() && num::lattice_holds(w_.magnitude[j], g)) {
         d = {round_result(w_.hi[j] + w_.lo[j], 0, call_.divisor()).value, tier::binary64};
       } else {
-        const std::int64_t base[2] = {w_.base[0][j], w_.base[1][j]};
-        d = escalate(call_, base, {&w_, 1}, lsb);
+        d = escalate(call_, base, self, g);
       }
       w_.value[j] = d.value;
       ++decided[static_cast<int>(d.by)];

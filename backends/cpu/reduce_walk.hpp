@@ -76,6 +76,7 @@ struct alignas(64) worker {
   double hi[column_tile];
   double lo[column_tile];
   double magnitude[column_tile];
+  double error[column_tile];
   std::int64_t blocks;
   float largest[column_tile];
   float value[column_tile];

@@ -64,9 +64,9 @@ template <class To, class From>
 
 // What the extensions do not express, or GCC 12 compiles to something else:
 // widen, narrow: conversion between f32h and f64v, narrow rounding to nearest.
-// fma_exact_product: a * b + c where a * b is a binary64 number (for instance a product of two binary32 numbers): one rounding either way.
-// fma: RN32(a * b + c) in every lane.
-// (The maskz forms are plain conversions; the unmasked ones draw a false warning from GCC 12, PR 105593.)
+// fma_exact_product: a * b + c where a * b is a binary64 number (for instance a product of two binary32 numbers): one
+// rounding either way. fma: RN32(a * b + c) in every lane. (The maskz forms are plain conversions; the unmasked ones
+// draw a false warning from GCC 12, PR 105593.)
 #if defined(__AVX512F__)
 [[gnu::always_inline]] inline f64v widen(f32h v) { return _mm512_maskz_cvtps_pd(0xff, v); }
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm512_maskz_cvtpd_ps(0xff, v); }
@@ -101,22 +101,18 @@ template <class To, class From>
   return as<f64v>(bits + (away & even & as<u64v>(inexact)));
 }
 
-// The product is exact in binary64; the sum is rounded to odd there, which has 53 >= 24 + 2 bits, so that the conversion
-// rounds the exact value (Boldo and Melquiond, theorem 3).
+// The product is exact in binary64; the sum is rounded to odd there, which has 53 >= 24 + 2 bits, so that the
+// conversion rounds the exact value (Boldo and Melquiond, theorem 3).
 [[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) {
-  f32h half[2];
-  for (int h = 0; h < 2; ++h) {
-    const auto part = [h](const f32v& v) {
-      return widen(load<f32h>(reinterpret_cast<const char*>(&v) + h * static_cast<int>(sizeof(f32h))));
-    };
-    half[h] = narrow(add_to_odd(part(a) * part(b), part(c)));
-  }
-  return load<f32v>(half);
+  const auto upper = [](f32v v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); };
+  const f64v low = add_to_odd(_mm_cvtps_pd(a) * _mm_cvtps_pd(b), _mm_cvtps_pd(c));
+  const f64v high = add_to_odd(upper(a) * upper(b), upper(c));
+  return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 #endif
 
-// The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything for
-// infinities and NaN.
+// The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything
+// for infinities and NaN.
 //   u & (u - 1) clears the lowest set bit of the significand field, and the difference of the two values is that bit,
 //   exactly (it has one bit). With an empty field the number is a power of two, itself the answer.
 [[gnu::always_inline]] inline f32h lowest_bit(f32h x) {

@@ -399,7 +399,7 @@ void run_reduce(const plan::reduce_plan& p, const job& j) {
   r.height = (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
              ceil_div(g.chunks, 32) + 8;
   r.is_mean = p.op == ops::op_id::mean;
-  r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? 0xffffffffu : 0u;
+  r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
   switch (p.op) {
     case ops::op_id::dot:
       run_sum<2>(g, r, w, j);

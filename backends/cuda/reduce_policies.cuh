@@ -9,6 +9,7 @@
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/order.hpp"
 
 namespace repdl::cuda {
 
@@ -18,7 +19,7 @@ struct reduce_parameters {
   std::int64_t height;   // additions on the longest path of a term, all launches together
   bool is_mean;
   bool forced;           // the test of this tier must fail (context_options::first_tier)
-  std::uint32_t flip;    // extremum: 0 for max, ~0 for min
+  std::uint32_t flip;    // extremum: order_max or order_min
 };
 
 inline constexpr int batch_terms = 16;
@@ -200,37 +201,24 @@ struct exact_sum {
   }
 };
 
-// The order of max (flip = 0) and min (flip = ~0) as unsigned integers: NaN above everything, -0 below +0. 0 is below
-// every element.
-__device__ inline std::uint32_t key_of(float x, std::uint32_t flip) {
-  const std::uint32_t b = num::bits_of(x);
-  const std::uint32_t ordered = b ^ ((b >> 31) != 0 ? 0xffffffffu : 0x80000000u);
-  return x != x ? 0xffffffffu : ordered ^ flip;
-}
-__device__ inline float value_of(std::uint32_t key, std::uint32_t flip) {
-  const std::uint32_t ordered = key ^ flip;
-  const std::uint32_t b = ordered ^ ((ordered >> 31) != 0 ? 0x80000000u : 0xffffffffu);
-  return num::float_of(key == 0xffffffffu ? num::canonical_nan_f32 : b);
-}
-
 struct extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
   static constexpr bool batched = true;
   using output = float;
 
-  std::uint32_t key = 0;
+  std::int32_t key = num::no_key;
 
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) { key = max(key, key_of(x, p.flip)); }
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) { key = max(key, num::order_key(x, p.flip)); }
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index&) {
 #pragma unroll
-    for (int i = 0; i < batch_terms; ++i) key = max(key, key_of(x[i], p.flip));
+    for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
   }
   __device__ void merge(const extremum& o) { key = max(key, o.key); }
   __device__ bool finish(const reduce_parameters& p, float* out) const {
-    *out = value_of(key, p.flip);
+    *out = num::order_value(key, p.flip);
     return true;
   }
 };
@@ -242,21 +230,21 @@ struct arg_extremum {
   static constexpr bool batched = true;
   using output = std::int64_t;
 
-  std::uint32_t key = 0;
+  std::int32_t key = num::no_key;
   std::int64_t index = INT64_MAX;
 
-  __device__ void offer(std::uint32_t k, std::int64_t i) {
+  __device__ void offer(std::int32_t k, std::int64_t i) {
     if (k > key || (k == key && i < index)) {
       key = k;
       index = i;
     }
   }
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) { offer(key_of(x, p.flip), i); }
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) { offer(num::order_key(x, p.flip), i); }
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index& index_of) {
 #pragma unroll
-    for (int i = 0; i < batch_terms; ++i) offer(key_of(x[i], p.flip), index_of(i));
+    for (int i = 0; i < batch_terms; ++i) offer(num::order_key(x[i], p.flip), index_of(i));
   }
   __device__ void merge(const arg_extremum& o) { offer(o.key, o.index); }
   __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {

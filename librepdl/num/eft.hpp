@@ -49,16 +49,24 @@ REPDL_HD dd two_prod(double a, double b) {
   }
 }
 
-// The significand of `s` made odd when the exact value is s + tail with s = RN(s + tail), tail != 0: the result is
-// RO(s + tail), rounding to odd. Converting it to a format T with p_T <= 51 bits (its subnormals included) gives
-// RN_T(s + tail): Boldo and Melquiond, theorem 3.
-//   s even and tail != 0: the exact value lies strictly between s and its neighbour on tail's side, which is odd.
-// Branch-free. s = 0 requires tail = 0. Infinities and NaN pass.
-REPDL_HD double round_to_odd(double s, double tail) {
+// RO(s + tail), rounding to odd: s with its last bit made odd where the exact value is not s. Converting the result to
+// a format T with p_T <= 51 bits (its subnormals included) gives RN_T of the exact value: Boldo and Melquiond,
+// theorem 3.
+//   inexact = 1: the exact value lies strictly between s and its neighbour on tail's side (s = RN(s + tail) is not
+//     required). Truncating it towards zero and setting the last bit is rounding to odd: s steps one ulp down if tail
+//     points to zero, and of two neighbours the odd one is chosen by the bit.
+//   inexact = 0: s, unchanged, infinities and NaN too.
+// Branch-free, in operations that vectorise on every instruction set (no 64-bit integer comparison).
+REPDL_HD double round_to_odd(double s, double tail, std::uint64_t inexact) {
   const std::uint64_t b = bits_of(s);
-  const std::uint64_t away = ((bits_of(tail) ^ b) >> 63) == 0 ? 1 : ~std::uint64_t{0};
-  const bool step = tail != 0 && (b & 1) == 0 && (b << 1) < 0xffe0000000000000ull;
-  return double_of(step ? b + away : b);
+  return double_of((b - (((bits_of(tail) ^ b) >> 63) & inexact)) | inexact);
+}
+
+// RO(s + tail) for s = RN(s + tail). s = 0 requires tail = 0; a NaN tail, which two_sum gives with an infinite s,
+// counts as 0.
+REPDL_HD double round_to_odd(double s, double tail) {
+  const double magnitude = double_of(bits_of(tail) & 0x7fffffffffffffffull);
+  return round_to_odd(s, tail, bits_of(magnitude > 0 ? double_of(1) : 0.0));
 }
 
 }  // namespace REPDL_ISA

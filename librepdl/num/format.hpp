@@ -1,7 +1,7 @@
 // The four formats: their parameters, canonical NaNs, and the exact conversions to and from binary64.
 //
 // Every value of binary16, bfloat16 and binary32 is a binary64 number, so `widen` is exact, and a result in one of them
-// is rounded once by `narrow` from a binary64 number: exactly there, or rounded to odd there (see eft.hpp).
+// is rounded once by `narrow` from a binary64 number: exact there, or rounded to odd there (eft.hpp).
 #pragma once
 
 #include <type_traits>

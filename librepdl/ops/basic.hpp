@@ -39,7 +39,7 @@ struct body<ops::sqrt> {
 // Without the instruction, for finite x, y, z:
 //   p = x * y is exact: 24 + 24 <= 53 bits, and |p| is 0 or in [2^-298, 2^256).
 //   s + t = p + z exactly: two_sum, |s| < 2^257; s = 0 only if p + z = 0, with IEEE's sign since p and z are exact.
-//   truncate_to_odd(s, t) converts to RN(p + z), in binary32's subnormal range and at overflow, too: body.hpp.
+//   round_to_odd(s, t) converts to RN(p + z), in binary32's subnormal range and at overflow, too: eft.hpp.
 // Otherwise s is p + z in IEEE arithmetic, the right infinity or NaN (p is finite if x, y are), and t, which is NaN,
 // counts as 0.
 template <>
@@ -49,7 +49,7 @@ struct body<ops::fma> {
       return canonical(__builtin_fmaf(x, y, z));
     } else {
       const dd s = two_sum(static_cast<double>(x) * static_cast<double>(y), static_cast<double>(z));
-      return canonical(static_cast<float>(truncate_to_odd(s.hi, s.lo)));
+      return canonical(static_cast<float>(round_to_odd(s.hi, s.lo)));
     }
   }
 };

@@ -66,7 +66,7 @@ struct body<ops::log> {
     const double t = muladd(s, muladd(p, z, half_square), e * ln2_lo);
     const dd head = fast_two_sum(e * ln2_hi, f - half_square);
     const dd sum = fast_two_sum(head.hi, head.lo + t);
-    std::uint32_t r = bits_of(static_cast<float>(truncate_to_odd(sum.hi, sum.lo, 1)));
+    std::uint32_t r = bits_of(static_cast<float>(round_to_odd(sum.hi, sum.lo, 1)));
     r = bits_of(x) == format<float>::infinity ? format<float>::infinity : r;
     r = x == 0 ? 0xff800000 : r;
     return float_of(x >= 0 ? r : format<float>::nan);

@@ -39,7 +39,7 @@ struct body<ops::sigmoid> {
     const double y = 1.0 / (1.0 + exp_core::eval(-c));
     const double z = c * c;
     const dd near_half = fast_two_sum(0.5, c * muladd(muladd(c5, z, c3), z, 0.25));
-    const double centre = truncate_to_odd(near_half.hi, near_half.lo, 1);
+    const double centre = round_to_odd(near_half.hi, near_half.lo, 1);
     const double v = double_of(bits_of(c) & 0x7fffffffffffffff) < 0x1p-8 ? centre : y;
     const std::uint32_t r = bits_of(static_cast<float>(v));
     return float_of(x != x ? format<float>::nan : r);

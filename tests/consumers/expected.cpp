@@ -20,7 +20,8 @@ context& host() {
 }
 
 void print(const std::string& name, const array& a) {
-  const const_tensor_view views[] = {const_tensor_view(a.bytes.data(), a.type, sizes(std::span<const std::int64_t>(a.shape)))};
+  const const_tensor_view views[] = {
+      const_tensor_view(a.bytes.data(), a.type, sizes(std::span<const std::int64_t>(a.shape)))};
   std::printf("%s %s\n", name.c_str(), fingerprint(host(), views).c_str());
 }
 
@@ -69,7 +70,8 @@ int main() {
   const array bias = f32({samples::n}, samples::bias());
   print("matmul", reference::matmul(a, b, nullptr));
   print("matmul.bias", reference::matmul(a, b, &bias));
-  print("matmul.fma_chain", reference::matmul(a, b, nullptr, {.transpose_a = false, .transpose_b = false, .fma_chain = true}));
+  print("matmul.fma_chain",
+        reference::matmul(a, b, nullptr, {.transpose_a = false, .transpose_b = false, .fma_chain = true}));
   print("matmul.subnormal", reference::matmul(f32({samples::m, samples::k}, samples::small_a()),
                                               f32({samples::k, samples::n}, samples::small_b()), nullptr));
 }

@@ -1,14 +1,14 @@
-// A user's program: runs operations under every floating-point environment, instruction set and thread count, checks that
-// all give the same bits, and prints one fingerprint for each operation. tests/consumers/run.py compares them with the
-// oracle's (expected.cpp).
+// A user's program: runs operations under every floating-point environment, instruction set and thread count, checks
+// that all give the same bits, and prints one fingerprint for each operation. tests/consumers/run.py compares them with
+// the oracle's (expected.cpp).
 //
 // The fetchcontent consumer compiles this file with -Ofast -march=native, which sets FTZ and DAZ before main.
-#include <librepdl/librepdl.hpp>
 #include <xmmintrin.h>
 
 #include <cfenv>
 #include <cstdio>
 #include <cstring>
+#include <librepdl/librepdl.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +71,8 @@ results compute(repdl::context& ctx) {
   const repdl::const_tensor_view matrix = shaped(terms, {samples::rows, samples::columns});
   r("sum", f32, {}, [&](auto out) { repdl::sum(ctx, matrix, out); });
   r("sum.rows", f32, {samples::rows}, [&](auto out) { repdl::sum(ctx, matrix, out, {.axis = repdl::sizes{1}}); });
-  r("mean.columns", f32, {samples::columns}, [&](auto out) { repdl::mean(ctx, matrix, out, {.axis = repdl::sizes{0}}); });
+  r("mean.columns", f32, {samples::columns},
+    [&](auto out) { repdl::mean(ctx, matrix, out, {.axis = repdl::sizes{0}}); });
   r("dot", f32, {}, [&](auto out) { repdl::dot(ctx, y, moderate, out); });
 
   const std::vector<float> a = floats(samples::a()), b = floats(samples::b()), bias = floats(samples::bias());
@@ -96,9 +97,12 @@ struct environment {
   int rounding;
 };
 constexpr environment environments[] = {
-    {"to nearest", 0x1f80, FE_TONEAREST}, {"upward", 0x5f80, FE_UPWARD},
-    {"downward", 0x3f80, FE_DOWNWARD},    {"toward zero", 0x7f80, FE_TOWARDZERO},
-    {"FTZ and DAZ", 0x9fc0, FE_TONEAREST}, {"upward, FTZ and DAZ", 0xdfc0, FE_UPWARD},
+    {"to nearest", 0x1f80, FE_TONEAREST},
+    {"upward", 0x5f80, FE_UPWARD},
+    {"downward", 0x3f80, FE_DOWNWARD},
+    {"toward zero", 0x7f80, FE_TOWARDZERO},
+    {"FTZ and DAZ", 0x9fc0, FE_TONEAREST},
+    {"upward, FTZ and DAZ", 0xdfc0, FE_UPWARD},
     {"all exceptions trap", 0x0000, FE_TONEAREST},
 };
 

@@ -2,16 +2,19 @@
 // multiplication", ACM TOMS 34 (2008); F. Van Zee, R. van de Geijn, "BLIS", ACM TOMS 41 (2015)), as templates over
 //   Engine   how a tile of sums is accumulated, and how a sum becomes an output (kernels/gemm_engines.hpp);
 //   Problem  where the operands and the outputs are: a type that is made from (operands, batch) and has
-//     a, b                              loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width] binary32
+//     a, b                              loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width]
+//     binary32
 //                                       numbers: rows of a or columns of b, zeros from `count` on
-//     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from): a segment of count <= Width outputs of row i.
+//     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from): a segment of count <= Width outputs of row
+//     i.
 //
 // One block is up to row_block rows times any number of panels of b. k is cut into slices of at most `slice` terms; per
-// slice the rows of a are packed, then every tile of the block advances by that slice: the tile's sums start from +0, and
-// are added to (Engine::exact) or continue (fma_chain) the sums of the slices before. After the last slice the tile,
-// still in the first-level cache, is finished: tested, rounded, stored, repaired.
+// slice the rows of a are packed, then every tile of the block advances by that slice: the tile's sums start from +0,
+// and are added to (Engine::exact) or continue (fma_chain) the sums of the slices before. After the last slice the
+// tile, still in the first-level cache, is finished: tested, rounded, stored, repaired.
 //
-// Terms are added in ascending k in every lane; no result depends on the blocking (exact: proved to; fma_chain: by order).
+// Terms are added in ascending k in every lane; no result depends on the blocking (exact: proved to; fma_chain: by
+// order).
 #pragma once
 
 #include <algorithm>
@@ -34,7 +37,8 @@ struct slices {
       : count(std::max<std::int64_t>(1, (k + most_terms - 1) / most_terms)), terms((k + count - 1) / count) {}
 };
 
-// Rows or columns of binary32 numbers in memory, `lane` elements from one to the next, `depth` from one term to the next.
+// Rows or columns of binary32 numbers in memory, `lane` elements from one to the next, `depth` from one term to the
+// next.
 struct strided_loader {
   const float* data;
   std::int64_t lane;
@@ -46,7 +50,8 @@ struct strided_loader {
     if constexpr (Width % 4 == 0) {
       if (depth == 1) return transpose<Width>(from, count, terms, to);
       if (lane == 1 && count == Width) {
-        for (std::int64_t k = 0; k < terms; ++k) __builtin_memcpy(to + k * Width, from + k * depth, Width * sizeof(float));
+        for (std::int64_t k = 0; k < terms; ++k)
+          __builtin_memcpy(to + k * Width, from + k * depth, Width * sizeof(float));
         return;
       }
     } else if (depth == 1) {
@@ -125,7 +130,8 @@ void advance(std::int64_t terms, const typename Engine::row_type* a, const float
 // advance<Engine, rows, vectors> for every tile shape, the full one last.
 template <class Engine>
 struct tile_shapes {
-  using function = void (*)(std::int64_t, const typename Engine::row_type*, const float*, typename Engine::sum_type*, bool) noexcept;
+  using function = void (*)(std::int64_t, const typename Engine::row_type*, const float*, typename Engine::sum_type*,
+                            bool) noexcept;
   template <int... I>
   static constexpr std::array<function, sizeof...(I)> make(std::integer_sequence<int, I...>) {
     return {&advance<Engine, I / Engine::vectors + 1, I % Engine::vectors + 1>...};
@@ -200,9 +206,9 @@ struct gemm {
           tile_shapes<Engine>::of(count, vectors)(terms, rows + row * terms, panel + k0 * Engine::columns, tile,
                                                   slice == 0);
           if (last) {
-            const tile_position at{block.row + row,          block.column + column,        count,
-                                   columns,                  norm + row,                   lowest_bit + row,
-                                   block.b.norm + column,    block.b.lowest_bit + column,  panel};
+            const tile_position at{
+                block.row + row,       block.column + column,       count, columns, norm + row, lowest_bit + row,
+                block.b.norm + column, block.b.lowest_bit + column, panel};
             Engine::finish(problem, g, cut.terms + cut.count, at, tile, counts);
           }
           if (cut.count != 1) tile += tile_size;
@@ -213,7 +219,8 @@ struct gemm {
   }
 
   static constexpr gemm_kernels table() {
-    return {Engine::rows, Engine::columns, Engine::lanes, static_cast<int>(row_block), scratch_bytes, pack_panel, multiply};
+    return {Engine::rows,  Engine::columns, Engine::lanes, static_cast<int>(row_block),
+            scratch_bytes, pack_panel,      multiply};
   }
 
  private:

@@ -3,31 +3,38 @@
 //
 // Exact engine. u = 2^-53. Products of binary32 numbers are binary64 numbers, 0 or of magnitude in [2^-298, 2^256), so
 // with fewer than 2^60 terms nothing over- or underflows and fma and mul + add agree.
-//   Sums. A slice of `terms` products starts from +0 (its first addition is exact), `slices` partial sums are added, the
-//     bias c is added last: a tree of height h <= (terms - 1) + (slices - 1) + 1. Every term passes at most h additions:
+//   Sums. A slice of `terms` products starts from +0 (its first addition is exact), `slices` partial sums are added,
+//   the
+//     bias c is added last: a tree of height h <= (terms - 1) + (slices - 1) + 1. Every term passes at most h
+//     additions:
 //         |s - S| <= ((1 + u)^h - 1) Q <= h u (1 + h u) Q,  Q = sum|a_k b_k| + |c| <= |a||b| + |c| (Cauchy-Schwarz).
 //   Norms. A = fl(sqrt(fl(sum a²))), B likewise, accumulated slice by slice: a tree no higher, of nonnegative terms, so
 //         A B + |c| >= Q (1 - (h + 5) u), the last rounding included.
-//   Bound. e = fl((H + 4) u (A B + |c|)), H = terms + slices >= h + 1. The rounding test needs fl(s - e) <= S <= fl(s + e),
+//   Bound. e = fl((H + 4) u (A B + |c|)), H = terms + slices >= h + 1. The rounding test needs fl(s - e) <= S <= fl(s +
+//   e),
 //     that is e (1 - u) >= |s - S| + u |s|, and |s| <= Q (1 + 2 h u). Since
-//         (H + 4)(1 - (h + 8) u) - h (1 + h u) - 1 - 2 h u  >=  4 - (h + 8)(h + 5) u - h² u - 2 h u  >  4 - 2.1 (h + 8)² u
+//         (H + 4)(1 - (h + 8) u) - h (1 + h u) - 1 - 2 h u  >=  4 - (h + 8)(h + 5) u - h² u - 2 h u  >  4 - 2.1 (h +
+//         8)² u
 //     it holds for H <= 2^26 (there the last term is below 1.1). Beyond, the bound is infinite: everything is repaired.
 //   Lattice rule (proof-forms.md). 2^p, 2^q the least significant bits of row and column, g = 2^(p+q), with a bias
 //     g = min(g, lsb(c)): if Q <= 2^53 g, every subset sum is a binary64 number, s = S and e = 0. Rounded norms are
 //     tested with a factor of two in hand: fl(A B + |c|) <= 2^52 g.
-//   Non-finite terms. No finite partial sum overflows, so s is NaN or infinite exactly as the contract (section 3) wants
+//   Non-finite terms. No finite partial sum overflows, so s is NaN or infinite exactly as the contract (section 3)
+//   wants
 //     the result, in any order (num::non_finite_result has the argument): decided, e = 0. If s is finite, so is every
 //     term, every operand of the row and of the column (inf times anything is infinite or NaN), and e.
-//   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
+//   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that
+//   is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //
 // Undecided outputs are repaired, the neighbours in a vector together:
 //   double-double. From hi = c on, TwoSum over the products, their errors added plainly (T. Ogita, S. Rump, S. Oishi,
-//     "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Sum2): N = k two_sums, S = hi + sum(errors), |error| <= u (partial sum) <= u (1 + N u) Q, so sum|errors| <= N u (1 + N u) Q,
-//     and their plain sum is off by at most N u times that: |hi + lo - S| <= (N u)² (1 + 3 N u) Q. With N <= 2^26 and
-//     norms as above, e = fl((N + 4)² u² (A B + |c|)) covers it, because (N + 4)² >= N² (1 + 8/N) and 8/N > 2^-23 exceeds
-//     the 3 N u + 2 (N + 5) u < 2^-24 of the corrections. num::certify(dd, e) adds its own slack.
-//     Lattice: num::lattice_holds_dd with N plain errors: hi + lo = S, e = 0. It decides most ties and exact zeros.
+//     "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Sum2): N = k two_sums, S = hi + sum(errors),
+//     |error| <= u (partial sum) <= u (1 + N u) Q, so sum|errors| <= N u (1 + N u) Q, and their plain sum is off by at
+//     most N u times that: |hi + lo - S| <= (N u)² (1 + 3 N u) Q. With N <= 2^26 and norms as above, e = fl((N + 4)² u²
+//     (A B + |c|)) covers it, because (N + 4)² >= N² (1 + 8/N) and 8/N > 2^-23 exceeds the 3 N u + 2 (N + 5) u < 2^-24
+//     of the corrections. num::certify(dd, e) adds its own slack. Lattice: num::lattice_holds_dd with N plain errors:
+//     hi + lo = S, e = 0. It decides most ties and exact zeros.
 //   exact. num::dot_accumulator, which always decides: finite terms only come here.
 #pragma once
 
@@ -152,7 +159,8 @@ struct exact_engine {
     counts.elements[static_cast<int>(tier::binary64)] += static_cast<std::int64_t>(at.rows) * at.columns - repaired;
   }
 
-  // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided. s becomes the sum with bias.
+  // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided. s becomes the sum with
+  // bias.
   template <bool Bias>
   [[gnu::always_inline]] static u32h test(double* sums, const float* bias, double factor, double row_norm,
                                           double row_bit, const double* column_norm, const double* column_bit,
@@ -180,8 +188,8 @@ struct exact_engine {
     return d;
   }
 
-  // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed columns
-  // and the row's memory. sums: the binary64 sums, the bias included. Returns how many there were.
+  // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed
+  // columns and the row's memory. sums: the binary64 sums, the bias included. Returns how many there were.
   template <class Problem>
   [[gnu::noinline]] static int repair(const Problem& problem, const gemm_problem& g, const tile_position& at, int r,
                                       int c, int width, const double* sums, const float* bias, bool all,
@@ -235,9 +243,7 @@ struct exact_engine {
         const std::int64_t two_sums = g.k;
         const double n4 = static_cast<double>(two_sums + 4);
         const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, two_sums + 1);
-        const double e = exact                       ? 0.0
-                         : two_sums > largest_height ? num::infinity
-                                                     : n4 * n4 * 0x1p-106 * magnitude;
+        const double e = exact ? 0.0 : two_sums > largest_height ? num::infinity : n4 * n4 * 0x1p-106 * magnitude;
         const num::certified result = num::certify(num::two_sum(hi[l], lo[l]), e);
         if (result.decided) {
           out[l] = result.value;

@@ -1,0 +1,339 @@
+// The CUDA backend against what people run today, in one program: contenders take turns, medians of rounds are compared.
+//   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device
+//   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
+//   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
+// Usage: repdl_cuda_bench [--quick] [filter]. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cub/device/device_reduce.cuh>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "librepdl/dynamic.hpp"
+#include "librepdl/librepdl.hpp"
+#include "librepdl/ops/registry.hpp"
+
+namespace {
+
+using namespace repdl;
+constexpr device gpu{device_kind::cuda, 0};
+
+void must(cudaError_t e, const char* what) {
+  if (e != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(e));
+}
+
+struct buffer {
+  void* data = nullptr;
+  explicit buffer(std::size_t bytes) { must(cudaMalloc(&data, bytes), "cudaMalloc"); }
+  buffer(const buffer&) = delete;
+  buffer& operator=(const buffer&) = delete;
+  ~buffer() { cudaFree(data); }
+  float* f() const { return static_cast<float*>(data); }
+  double* d() const { return static_cast<double*>(data); }
+};
+
+struct contender {
+  std::string name;
+  std::function<void()> run;
+};
+
+int rounds = 11;
+std::string filter;
+cudaStream_t stream;
+
+// Median milliseconds of each contender; the contenders take turns, each turn long enough to measure.
+std::vector<double> race(const std::vector<contender>& all) {
+  cudaEvent_t begin;
+  cudaEvent_t end;
+  must(cudaEventCreate(&begin), "event");
+  must(cudaEventCreate(&end), "event");
+  const auto time = [&](const contender& c, int repeat) {
+    must(cudaEventRecord(begin, stream), "event");
+    for (int i = 0; i < repeat; ++i) c.run();
+    must(cudaEventRecord(end, stream), "event");
+    must(cudaEventSynchronize(end), "event");
+    float ms = 0;
+    must(cudaEventElapsedTime(&ms, begin, end), "event");
+    return static_cast<double>(ms) / repeat;
+  };
+  std::vector<int> repeat;
+  for (const contender& c : all) {
+    time(c, 2);
+    repeat.push_back(std::clamp(static_cast<int>(4.0 / std::max(time(c, 3), 1e-3)), 1, 200));
+  }
+  std::vector<std::vector<double>> ms(all.size());
+  for (int r = 0; r < rounds; ++r) {
+    for (std::size_t i = 0; i < all.size(); ++i) ms[i].push_back(time(all[i], repeat[i]));
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& m : ms) {
+    std::nth_element(m.begin(), m.begin() + static_cast<std::ptrdiff_t>(m.size() / 2), m.end());
+    medians.push_back(m[m.size() / 2]);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return medians;
+}
+
+bool wanted(const std::string& name) { return filter.empty() || name.find(filter) != std::string::npos; }
+
+// Approximately normal numbers from Philox: the sum of four uniform ones. Device memory.
+void fill_normal(context& ctx, buffer& to, std::int64_t n, std::uint64_t seed) {
+  generator g{seed, 0};
+  const tensor_view t(to.f(), sizes{n}, gpu);
+  uniform(ctx, g, t, {.low = -1.75, .high = 1.75});
+  buffer other(static_cast<std::size_t>(n) * 4);
+  const tensor_view u(other.f(), sizes{n}, gpu);
+  for (int i = 0; i < 3; ++i) {
+    uniform(ctx, g, u, {.low = -1.75, .high = 1.75});
+    add(ctx, t, u, t);
+  }
+  ctx.synchronize();
+}
+
+// ---- maps
+
+void maps(context& ctx, std::int64_t n) {
+  const auto bytes = static_cast<std::size_t>(n) * 4;
+  buffer x(bytes), y(bytes), z(bytes), out(bytes);
+  fill_normal(ctx, x, n, 1);
+  fill_normal(ctx, y, n, 2);
+  fill_normal(ctx, z, n, 3);
+  const sizes shape{n};
+  const const_tensor_view in[3] = {{x.f(), shape, gpu}, {y.f(), shape, gpu}, {z.f(), shape, gpu}};
+  const tensor_view to(out.f(), shape, gpu);
+  const contender copy{"copy", [&] { must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy"); }};
+  const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
+    if (!wanted(name)) return;
+    const std::vector<double> ms = race({{name, run}, copy});
+    const double rate = moved / ms[0] * 1e-6;
+    const double copy_rate = 2.0 * static_cast<double>(bytes) / ms[1] * 1e-6;
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), ms[0], rate, copy_rate, rate / copy_rate);
+  };
+  for (int i = 0; i < ops::elementwise_count; ++i) {
+    const std::string name(ops::elementwise_rows[i].name);
+    const auto arity = static_cast<std::size_t>(ops::elementwise_rows[i].arity);
+    const op_info& op = *find(name);
+    report(name, static_cast<double>(bytes) * static_cast<double>(arity + 1), [&] { call(ctx, op, {in, arity}, {&to, 1}, {}); });
+  }
+  report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {
+    const std::int64_t cols = 4096;
+    add(ctx, in[0].reshape({n / cols, cols}), in[1].slice(0, 0, cols), tensor_view(out.f(), sizes{n / cols, cols}, gpu));
+  });
+  report("add transposed", static_cast<double>(bytes) * 3, [&] {
+    const std::int64_t cols = 4096;
+    add(ctx, in[0].reshape({n / cols, cols}).transpose(), in[1].reshape({n / cols, cols}).transpose(),
+        tensor_view(out.f(), sizes{n / cols, cols}, gpu).transpose());
+  });
+  report("exp, misaligned", static_cast<double>(bytes) * 2,
+         [&] { exp(ctx, in[0].slice(0, 1, n), tensor_view(out.f(), sizes{n - 1}, gpu)); });
+  report("convert f32 bf16", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, in[0], tensor_view(out.data, dtype::bf16, shape, gpu)); });
+  report("convert f32 f16", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, in[0], tensor_view(out.data, dtype::f16, shape, gpu)); });
+  report("convert bf16 f32", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, const_tensor_view(x.data, dtype::bf16, shape, gpu), to); });
+  report("uniform [0, 1)", static_cast<double>(bytes), [&] { generator g{1, 1}; uniform(ctx, g, to); });
+  report("uniform [-0.1, 0.7)", static_cast<double>(bytes), [&] { generator g{1, 1}; uniform(ctx, g, to, {.low = -0.1, .high = 0.7}); });
+}
+
+// ---- reductions
+
+void reductions(context& ctx, std::int64_t n) {
+  buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(n) * 4), out(static_cast<std::size_t>(n / 64) * 8);
+  fill_normal(ctx, x, n, 1);
+  fill_normal(ctx, y, n, 2);
+  std::size_t cub_bytes = 0;
+  must(cub::DeviceReduce::Sum(nullptr, cub_bytes, x.f(), out.f(), n, stream), "cub");
+  buffer cub_space(cub_bytes + 1);
+  const contender cub_sum{"cub", [&] { must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub"); }};
+  const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
+    if (!wanted(name)) return;
+    ctx.reset_statistics();
+    const std::vector<double> ms = race({{name, run}, cub_sum});
+    const statistics s = ctx.read_statistics();
+    const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
+    const double rate = moved / ms[0] * 1e-6;
+    const double cub_rate = static_cast<double>(n) * 4 / ms[1] * 1e-6;
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(), ms[0], rate,
+                cub_rate, rate / cub_rate, static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+  };
+  const double bytes = static_cast<double>(n) * 4;
+  const const_tensor_view all(x.f(), sizes{n}, gpu);
+  const const_tensor_view other(y.f(), sizes{n}, gpu);
+  const tensor_view one(out.f(), sizes{}, gpu);
+  const tensor_view one_index(static_cast<std::int64_t*>(out.data), sizes{}, gpu);
+  report("sum", bytes, [&] { sum(ctx, all, one); });
+  report("mean", bytes, [&] { mean(ctx, all, one); });
+  report("max", bytes, [&] { max(ctx, all, one); });
+  report("argmax", bytes, [&] { argmax(ctx, all, one_index); });
+  report("dot", 2 * bytes, [&] { dot(ctx, all, other, one); });
+  for (const std::int64_t cols : {256, 4096, 32768}) {
+    const const_tensor_view matrix(x.f(), sizes{n / cols, cols}, gpu);
+    const std::string shape = " " + std::to_string(n / cols) + "x" + std::to_string(cols);
+    report("sum of rows" + shape, bytes, [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{n / cols}, gpu), {.axis = sizes{1}}); });
+    report("sum of columns" + shape, bytes, [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{cols}, gpu), {.axis = sizes{0}}); });
+  }
+  if (wanted("argmax of rows")) {
+    const std::int64_t cols = 4096;
+    const const_tensor_view matrix(x.f(), sizes{n / cols, cols}, gpu);
+    report("argmax of rows", bytes, [&] {
+      argmax(ctx, matrix, tensor_view(static_cast<std::int64_t*>(out.data), sizes{n / cols}, gpu), {.axis = sizes{1}});
+    });
+  }
+  if (wanted("sum small")) {
+    const const_tensor_view small(x.f(), sizes{1 << 20}, gpu);
+    const std::vector<double> ms = race({{"small", [&] { sum(ctx, small, one); }}});
+    std::printf("%-26s %9.2f us\n", "sum small (2^20)", ms[0] * 1e3);
+  }
+  if (wanted("permutation")) {
+    const std::int64_t count = 1 << 24;
+    buffer indices(static_cast<std::size_t>(count) * 8);
+    const std::vector<double> ms = race({{"permutation", [&] {
+      generator g{1, 1};
+      permutation(ctx, g, tensor_view(static_cast<std::int64_t*>(indices.data), sizes{count}, gpu));
+    }}});
+    std::printf("%-26s %9.3f ms\n", "permutation 2^24", ms[0]);
+  }
+}
+
+// ---- matrix products
+
+class cublas {
+ public:
+  cublas() {
+    const char* from_environment = std::getenv("REPDL_CUBLAS");
+    for (const char* name : {from_environment, "libcublas.so.13", "libcublas.so.12"}) {
+      if (name != nullptr && library_ == nullptr) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library_ == nullptr) return;
+    using create = int (*)(void**);
+    using set_stream = int (*)(void*, cudaStream_t);
+    sgemm_ = reinterpret_cast<gemm<float>>(dlsym(library_, "cublasSgemm_v2"));
+    dgemm_ = reinterpret_cast<gemm<double>>(dlsym(library_, "cublasDgemm_v2"));
+    reinterpret_cast<create>(dlsym(library_, "cublasCreate_v2"))(&handle_);
+    reinterpret_cast<set_stream>(dlsym(library_, "cublasSetStream_v2"))(handle_, stream);
+  }
+  bool there() const { return handle_ != nullptr; }
+  // Row-major c = a b is column-major c' = b' a'.
+  void sgemm(int m, int n, int k, const float* a, const float* b, float* c) const { run(sgemm_, m, n, k, a, b, c); }
+  void dgemm(int m, int n, int k, const double* a, const double* b, double* c) const { run(dgemm_, m, n, k, a, b, c); }
+
+ private:
+  template <class T>
+  using gemm = int (*)(void*, int, int, int, int, int, const T*, const T*, int, const T*, int, const T*, T*, int);
+  template <class T>
+  void run(gemm<T> f, int m, int n, int k, const T* a, const T* b, T* c) const {
+    const T one = 1;
+    const T zero = 0;
+    if (f(handle_, 0, 0, n, m, k, &one, b, n, a, k, &zero, c, n) != 0) throw std::runtime_error("cuBLAS failed");
+  }
+  void* library_ = nullptr;
+  void* handle_ = nullptr;
+  gemm<float> sgemm_ = nullptr;
+  gemm<double> dgemm_ = nullptr;
+};
+
+void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& kind,
+              accumulate how) {
+  const std::string name = "matmul " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " + kind;
+  if (!wanted(name)) return;
+  const auto elements = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
+  buffer a(elements(m, k) * 4), b(elements(k, n) * 4), c(elements(m, n) * 4);
+  fill_normal(ctx, a, m * k, 1);
+  fill_normal(ctx, b, k * n, 2);
+  if (kind == "bf16 values") {
+    for (const auto& [data, count] : {std::pair{&a, m * k}, std::pair{&b, k * n}}) {
+      buffer narrow(static_cast<std::size_t>(count) * 2);
+      const tensor_view t(narrow.data, dtype::bf16, sizes{count}, gpu);
+      convert(ctx, const_tensor_view(data->f(), sizes{count}, gpu), t);
+      convert(ctx, t, tensor_view(data->f(), sizes{count}, gpu));
+      ctx.synchronize();
+    }
+  }
+  if (kind == "all cancel") {  // row i of a times column j of b: pairs x y - x y
+    std::vector<float> h(elements(m, k));
+    ctx.copy(h.data(), a.data, h.size() * 4);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j + 1 < k; j += 2) h[elements(i, k) + static_cast<std::size_t>(j + 1)] = -h[elements(i, k) + static_cast<std::size_t>(j)];
+    }
+    ctx.copy(a.data, h.data(), h.size() * 4);
+    std::vector<float> g(elements(k, n));
+    ctx.copy(g.data(), b.data, g.size() * 4);
+    for (std::int64_t j = 0; j + 1 < k; j += 2) std::copy_n(g.begin() + static_cast<std::ptrdiff_t>(j * n), n, g.begin() + static_cast<std::ptrdiff_t>((j + 1) * n));
+    ctx.copy(b.data, g.data(), g.size() * 4);
+  }
+  const const_tensor_view ta(a.f(), sizes{m, k}, gpu);
+  const const_tensor_view tb(b.f(), sizes{k, n}, gpu);
+  const tensor_view tc(c.f(), sizes{m, n}, gpu);
+  matmul_options options;
+  options.accumulate = how;
+  std::vector<contender> all = {{"ours", [&] { matmul(ctx, ta, tb, tc, options); }}};
+  buffer da(blas.there() ? elements(m, k) * 8 : 8), db(blas.there() ? elements(k, n) * 8 : 8), dc(blas.there() ? elements(m, n) * 8 : 8);
+  if (blas.there()) {
+    convert(ctx, ta, tensor_view(da.d(), sizes{m, k}, gpu));
+    convert(ctx, tb, tensor_view(db.d(), sizes{k, n}, gpu));
+    const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+    all.push_back({"sgemm", [&blas, &a, &b, &c, im, in, ik] { blas.sgemm(im, in, ik, a.f(), b.f(), c.f()); }});
+    all.push_back({"dgemm", [&blas, &da, &db, &dc, im, in, ik] { blas.dgemm(im, in, ik, da.d(), db.d(), dc.d()); }});
+  }
+  ctx.reset_statistics();
+  const std::vector<double> ms = race(all);
+  const statistics s = ctx.read_statistics();
+  const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
+  const double flops = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  std::printf("%-36s %9.3f ms %6.1f Tflop/s", name.c_str(), ms[0], flops / ms[0]);
+  if (blas.there()) {
+    std::printf("  sgemm %6.1f  dgemm %6.1f  ratio to sgemm %.3f", flops / ms[1], flops / ms[2], ms[1] / ms[0]);
+  }
+  std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided, static_cast<double>(s.elements[3]) / decided);
+}
+
+int run(int argc, char** argv) {
+  bool quick = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--quick") == 0) {
+      quick = true;
+    } else {
+      filter = argv[i];
+    }
+  }
+  rounds = quick ? 5 : 11;
+  cudaDeviceProp properties{};
+  must(cudaGetDeviceProperties(&properties, 0), "device");
+  must(cudaStreamCreate(&stream), "stream");
+  std::printf("%s, %d multiprocessors; medians of %d rounds, contenders take turns\n", properties.name, properties.multiProcessorCount, rounds);
+  context_options o;
+  o.where = gpu;
+  o.stream = stream;
+  context ctx(o);
+  maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
+  std::fflush(stdout);
+  reductions(ctx, std::int64_t{1} << 29);
+  std::fflush(stdout);
+  const cublas blas;
+  if (!blas.there()) std::printf("cuBLAS not found: products are shown without their peer\n");
+  for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) products(ctx, blas, n, n, n, "normal", accumulate::exact);
+  products(ctx, blas, 4096, 4096, 4096, "bf16 values", accumulate::exact);
+  products(ctx, blas, 1024, 1024, 1024, "all cancel", accumulate::exact);
+  products(ctx, blas, 16384, 512, 512, "normal", accumulate::exact);
+  products(ctx, blas, 256, 4096, 4096, "normal", accumulate::exact);
+  products(ctx, blas, 1024, 1024, 16384, "normal", accumulate::exact);
+  products(ctx, blas, 4096, 4096, 4096, "fma_chain", accumulate::fma_chain);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "repdl_cuda_bench: %s\n", e.what());
+    return 1;
+  }
+}

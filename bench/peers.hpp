@@ -1,0 +1,16 @@
+// What the library is measured against: plain loops, compiled with -Ofast -march=native.
+#pragma once
+
+#include <cstdint>
+
+namespace peers {
+
+float sum(const float* x, std::int64_t n);
+float dot(const float* x, const float* y, std::int64_t n);
+void copy(const float* x, float* y, std::int64_t n);
+/// libm, through the compiler: with -Ofast GCC calls glibc's vector versions (4 ulp).
+void exp(const float* x, float* y, std::int64_t n);
+void log(const float* x, float* y, std::int64_t n);
+void tanh(const float* x, float* y, std::int64_t n);
+
+}  // namespace peers

@@ -1,0 +1,75 @@
+#include "reference/layout.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace repdl::reference {
+namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+shape_list strides_of(const shape_list& shape) {
+  shape_list s(shape.size());
+  std::int64_t n = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    s[i] = n;
+    n *= shape[i];
+  }
+  return s;
+}
+
+/// The offsets of all index tuples over some axes, row-major.
+std::vector<std::int64_t> offsets(const shape_list& sizes, const shape_list& strides) {
+  std::vector<std::int64_t> v{0};
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    std::vector<std::int64_t> next;
+    for (const std::int64_t base : v)
+      for (std::int64_t i = 0; i < sizes[axis]; ++i) next.push_back(base + i * strides[axis]);
+    v = std::move(next);
+  }
+  return v;
+}
+
+}  // namespace
+
+shape_list broadcast_shape(const shape_list& a, const shape_list& b) {
+  shape_list r(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const std::int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) throw std::invalid_argument("reference: shapes do not broadcast");
+    r[r.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return r;
+}
+
+std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i) {
+  std::int64_t r = 0, step = 1;
+  for (std::size_t d = 0; d < to.size(); ++d) {
+    const std::int64_t size = to[to.size() - 1 - d];
+    const std::int64_t at = i % size;
+    i /= size;
+    if (d >= from.size()) continue;
+    const std::int64_t own = from[from.size() - 1 - d];
+    if (own != 1) r += at * step;
+    step *= own;
+  }
+  return r;
+}
+
+reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim) {
+  const std::size_t rank = shape.size();
+  std::vector<bool> reduced(rank, !axes);
+  if (axes)
+    for (const std::int64_t a : *axes) reduced.at(index(a < 0 ? a + static_cast<std::int64_t>(rank) : a)) = true;
+  const shape_list strides = strides_of(shape);
+  shape_list kept_size, kept_stride, gone_size, gone_stride, out_shape;
+  for (std::size_t i = 0; i < rank; ++i) {
+    (reduced[i] ? gone_size : kept_size).push_back(shape[i]);
+    (reduced[i] ? gone_stride : kept_stride).push_back(strides[i]);
+    if (!reduced[i] || keepdim) out_shape.push_back(reduced[i] ? 1 : shape[i]);
+  }
+  return {out_shape, offsets(kept_size, kept_stride), offsets(gone_size, gone_stride)};
+}
+
+}  // namespace repdl::reference

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Failure injection: shows that the checks can fail.
+
+    tests/corrupt.py WORK_DIR [--jobs N]
+
+In a copy of the tree: one digit of a committed digest, the last bit of a coefficient of exp, the error bound of dot products,
+a dropped line. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+root = pathlib.Path(__file__).resolve().parent.parent
+
+
+def flip_digit(pattern):
+    """The last hexadecimal digit of the first line that matches becomes another one."""
+    def change(text):
+        line = re.search(pattern, text, re.M).group(0)
+        return text.replace(line, line[:-1] + ("0" if line[-1] != "0" else "1"), 1)
+    return change
+
+
+def add_ulp(name):
+    """The last bit of a hexadecimal binary64 constant."""
+    def change(text):
+        found = re.search(rf"\b{name} = (-?)0x1\.([0-9a-f]*)p([-+0-9]+)", text)
+        sign, digits, exponent = found.groups()
+        fraction = int(digits.ljust(13, "0"), 16) + 1
+        return text.replace(found.group(0), f"{name} = {sign}0x1.{fraction:013x}p{exponent}", 1)
+    return change
+
+
+def replace(old, new):
+    def change(text):
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        return text.replace(old, new)
+    return change
+
+
+element = r"element \d+ of \d+|\(0x[0-9a-f]{8}"  # verify's report, or the self-test's
+
+# what, file, change, verify's arguments, what the report must name
+cases = [
+    ("a digit of exp's digest of a case", "docs/digests/cases.txt", flip_digit(r"^exp bits=1 .*$"),
+     ["--quick", "exp"], r"case: exp(.|\n)*the committed digest is wrong"),
+    ("a digit of exp's digest of a chunk", "docs/digests/exp.f32.txt", flip_digit(r"^chunk 00 .*$"),
+     ["exp"], r"exp\.f32\.txt\nchunk 00(.|\n)*the committed digest is wrong"),
+    ("a line of the digests left out", "docs/digests/cases.txt", lambda t: re.sub(r"^dot .*\n", "", t, count=1, flags=re.M),
+     ["--quick", "dot"], r"MISMATCH .*cases\.txt\n"),
+    ("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), ["exp"], rf"exp(.|\n)*({element})"),
+    ("the error bound of dot products is zero", "librepdl/num/certify.hpp",
+     replace("return static_cast<double>(height + 4) * 0x1p-53 * norm_a * norm_b;",
+             "return static_cast<double>(height + 4) * 0.0 * norm_a * norm_b;"),
+     ["--quick", "dot", "matmul"], rf"(dot|matmul)(.|\n)*({element})"),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    source, build = args.work.resolve() / "source", args.work.resolve() / "build"
+
+    # Only what changed is copied, so that a second run builds little.
+    keep = source / "docs"
+    shutil.rmtree(keep, ignore_errors=True)
+    ignored = shutil.ignore_patterns("build", ".git", "__pycache__")
+
+    def copy_if_changed(a, b):
+        if not os.path.exists(b) or pathlib.Path(a).read_bytes() != pathlib.Path(b).read_bytes():
+            shutil.copyfile(a, b)
+
+    shutil.copytree(root, source, ignore=ignored, copy_function=copy_if_changed, dirs_exist_ok=True)
+
+    def make():
+        done = subprocess.run(["cmake", "--build", build, "--parallel", str(args.jobs), "--target", "repdl_cli"],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stdout[-4000:] + done.stderr[-4000:])
+
+    def verify(arguments):
+        done = subprocess.run([build / "tools/repdl", "verify", *arguments], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DREPDL_CUDA=OFF",
+                    "-DREPDL_TESTS=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"], check=True, stdout=subprocess.DEVNULL)
+    make()
+    failures = 0
+    code, report = verify(["--quick", "exp", "dot", "matmul"])
+    print(f"nothing changed: status {code}")
+    if code != 0:
+        sys.exit(report)
+    for what, file, change, arguments, wanted in cases:
+        start = time.monotonic()
+        path = source / file
+        original = path.read_text()
+        changed = change(original)
+        assert changed != original
+        try:
+            path.write_text(changed)
+            make()
+            code, report = verify(arguments)
+        finally:
+            path.write_text(original)
+        caught = code != 0 and re.search(wanted, report) is not None
+        failures += not caught
+        print(f"{'caught' if caught else 'NOT CAUGHT'}: {what}: status {code}, {time.monotonic() - start:.0f} s")
+        lines = [line for line in report.splitlines() if not line.startswith("not verified here")]
+        print("\n".join("    " + line for line in lines[:8]), flush=True)
+    make()
+    code, report = verify(["--quick", "exp", "dot", "matmul"])
+    print(f"everything undone: status {code}")
+    failures += code != 0
+    print(f"failure injection: {len(cases)} changes, {failures} failures")
+    sys.exit(failures != 0)
+
+
+main()

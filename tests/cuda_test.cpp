@@ -1,0 +1,563 @@
+// CUDA against the CPU, bit for bit, through the public API: every operation, class of inputs, layout and tier.
+// Without a GPU each test says so and passes.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "librepdl/dynamic.hpp"
+#include "librepdl/librepdl.hpp"
+#include "librepdl/ops/registry.hpp"
+#include "reference/samples.hpp"
+
+#if defined(REPDL_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+using namespace repdl;
+using reference::array;
+using reference::sample_class;
+using reference::shape_list;
+
+namespace {
+
+constexpr device gpu{device_kind::cuda, 0};
+
+bool has_gpu() {
+  std::string why;
+  for (const device_info& d : devices(&why)) {
+    if (d.where.kind == device_kind::cuda) return true;
+  }
+  MESSAGE("skipped: " << why);
+  return false;
+}
+
+// How a tensor lies in memory.
+enum class layout { contiguous, shifted, gaps, reversed_axes, backwards };
+constexpr layout layouts[] = {layout::contiguous, layout::shifted, layout::gaps, layout::reversed_axes,
+                              layout::backwards};
+
+struct placement {
+  sizes strides;
+  std::int64_t offset = 0;  // of element 0, in elements
+  std::int64_t span = 0;    // elements of memory
+};
+
+placement place(const shape_list& shape, layout l) {
+  placement p;
+  const int rank = static_cast<int>(shape.size());
+  for (int i = 0; i < rank; ++i) p.strides.push_back(1);
+  std::int64_t next = l == layout::gaps ? 3 : 1;
+  const auto assign = [&](int i) {
+    p.strides[i] = next;
+    next *= std::max<std::int64_t>(shape[static_cast<std::size_t>(i)], 1);
+    if (l == layout::gaps) next += 5;
+  };
+  if (l == layout::reversed_axes) {
+    for (int i = 0; i < rank; ++i) assign(i);
+  } else {
+    for (int i = rank - 1; i >= 0; --i) assign(i);
+  }
+  p.span = next + 8;
+  if (l == layout::shifted) p.offset = 1;
+  if (l == layout::backwards && rank > 0 && shape[static_cast<std::size_t>(rank - 1)] > 0) {
+    p.offset = (shape[static_cast<std::size_t>(rank - 1)] - 1) * p.strides[rank - 1];
+    p.strides[rank - 1] = -p.strides[rank - 1];
+  }
+  return p;
+}
+
+std::int64_t element_offset(const placement& p, const shape_list& shape, std::int64_t index) {
+  std::int64_t at = p.offset;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    at += index % shape[i] * p.strides[static_cast<int>(i)];
+    index /= shape[i];
+  }
+  return at;
+}
+
+sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
+
+// A tensor on a context's device with a copy of its memory on the host.
+class tensor {
+ public:
+  tensor(context& ctx, dtype t, const shape_list& shape, layout l)
+      : ctx_(ctx), type_(t), shape_(shape), where_(place(shape, l)),
+        bytes_(static_cast<std::size_t>(where_.span) * size_of(t), 0xa5) {
+    data_ = ctx_.allocate(bytes_.size());
+    ctx_.copy(data_, bytes_.data(), bytes_.size());
+  }
+  tensor(context& ctx, const array& a, layout l) : tensor(ctx, a.type, a.shape, l) { set(a); }
+  tensor(const tensor&) = delete;
+  tensor& operator=(const tensor&) = delete;
+  ~tensor() { ctx_.deallocate(data_, bytes_.size()); }
+
+  void set(const array& a) {
+    const std::size_t n = size_of(type_);
+    for (std::int64_t i = 0; i < a.count(); ++i) {
+      std::memcpy(bytes_.data() + static_cast<std::size_t>(element_offset(where_, shape_, i)) * n,
+                  a.bytes.data() + static_cast<std::size_t>(i) * n, n);
+    }
+    ctx_.copy(data_, bytes_.data(), bytes_.size());
+  }
+  // Also checks that nothing beside the tensor was written.
+  array get() {
+    const std::size_t n = size_of(type_);
+    std::vector<unsigned char> now(bytes_.size());
+    ctx_.copy(now.data(), data_, now.size());
+    array a(type_, shape_);
+    for (std::int64_t i = 0; i < a.count(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(element_offset(where_, shape_, i)) * n;
+      std::memcpy(a.bytes.data() + static_cast<std::size_t>(i) * n, now.data() + at, n);
+      std::memcpy(now.data() + at, bytes_.data() + at, n);
+    }
+    CHECK(now == bytes_);
+    return a;
+  }
+  tensor_view view() const {
+    return tensor_view(static_cast<unsigned char*>(data_) + static_cast<std::size_t>(where_.offset) * size_of(type_),
+                       type_, to_sizes(shape_), where_.strides, ctx_.where());
+  }
+
+ private:
+  context& ctx_;
+  dtype type_;
+  shape_list shape_;
+  placement where_;
+  std::vector<unsigned char> bytes_;
+  void* data_ = nullptr;
+};
+
+array run(context& ctx, const std::string& name, const std::vector<array>& in, const tensor_spec& spec,
+          const attributes& attrs, layout in_layout = layout::contiguous, layout out_layout = layout::contiguous) {
+  std::vector<std::unique_ptr<tensor>> inputs;
+  std::vector<const_tensor_view> views;
+  for (const array& a : in) {
+    inputs.push_back(std::make_unique<tensor>(ctx, a, in_layout));
+    views.push_back(inputs.back()->view());
+  }
+  tensor out(ctx, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), out_layout);
+  const tensor_view out_view = out.view();
+  call(ctx, *find(name), views, {&out_view, 1}, attrs);
+  return out.get();
+}
+
+tensor_spec spec_of(const std::string& name, const std::vector<array>& in, const attributes& attrs) {
+  std::vector<const_tensor_view> views;
+  for (const array& a : in) views.emplace_back(a.bytes.data(), a.type, to_sizes(a.shape));
+  return infer(*find(name), views, attrs).at(0);
+}
+
+struct contexts {
+  context cpu{context_options{}};
+  std::vector<std::unique_ptr<context>> cuda;  // one per forced tier
+  contexts() {
+    for (const tier t : {tier::proved, tier::double_double, tier::exact}) {
+      context_options o;
+      o.where = gpu;
+      o.first_tier = t;
+      cuda.push_back(std::make_unique<context>(o));
+    }
+  }
+};
+
+std::int64_t decided(context& c) {
+  const statistics s = c.read_statistics();
+  return s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3];
+}
+
+// Every tier on CUDA against the CPU.
+void compare(contexts& c, const std::string& name, const std::vector<array>& in, const attributes& attrs = {},
+             layout in_layout = layout::contiguous, layout out_layout = layout::contiguous) {
+  CAPTURE(name);
+  CAPTURE(static_cast<int>(in_layout));
+  CAPTURE(static_cast<int>(out_layout));
+  const tensor_spec spec = spec_of(name, in, attrs);
+  const array expected = run(c.cpu, name, in, spec, attrs);
+  for (std::size_t t = 0; t < c.cuda.size(); ++t) {
+    CAPTURE(t);
+    context& ctx = *c.cuda[t];
+    ctx.reset_statistics();
+    const array got = run(ctx, name, in, spec, attrs, in_layout, out_layout);
+    std::int64_t wrong = 0;
+    std::int64_t first = -1;
+    for (std::int64_t i = 0; i < expected.count(); ++i) {
+      if (got.get(static_cast<std::size_t>(i)) == expected.get(static_cast<std::size_t>(i))) continue;
+      if (wrong++ == 0) first = i;
+    }
+    if (wrong != 0) {
+      CAPTURE(first);
+      CAPTURE(got.get(static_cast<std::size_t>(first)));
+      CAPTURE(expected.get(static_cast<std::size_t>(first)));
+      CAPTURE(expected.count());
+      CHECK(wrong == 0);
+    }
+    CHECK(decided(ctx) == expected.count());
+    if (t > 0) CHECK(ctx.read_statistics()[tier::binary64] == 0);
+    if (t > 1 && ctx.read_statistics()[tier::proved] == 0) {
+      CHECK(ctx.read_statistics()[tier::exact] == expected.count());
+    }
+  }
+}
+
+sample_class class_of(int i) { return static_cast<sample_class>(i); }
+
+}  // namespace
+
+TEST_CASE("cuda: elementwise operations have the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  for (int op = 0; op < ops::elementwise_count; ++op) {
+    const std::string name(ops::elementwise_rows[op].name);
+    const int arity = ops::elementwise_rows[op].arity;
+    for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+      CAPTURE(k);
+      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, std::int64_t{100003}}) {
+        compare(c, name, reference::fill_operands(class_of(k), arity, n, 1, static_cast<std::uint64_t>(k)));
+      }
+      std::vector<array> cube = reference::fill_operands(class_of(k), arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));
+      for (array& a : cube) a.shape = {24, 7, 12};
+      for (const layout in : layouts) compare(c, name, cube, {}, in, layout::contiguous);
+      for (const layout out : layouts) compare(c, name, cube, {}, layout::contiguous, out);
+      if (arity == 2) {
+        array row(dtype::f32, {12});
+        for (std::size_t i = 0; i < 12; ++i) row.set(i, cube[1].get(i));
+        array column(dtype::f32, {7, 1});
+        for (std::size_t i = 0; i < 7; ++i) column.set(i, cube[1].get(i));
+        compare(c, name, {cube[0], row});
+        compare(c, name, {cube[0], column});
+        compare(c, name, {row, cube[0]});
+        compare(c, name, {cube[0], row}, {}, layout::shifted, layout::reversed_axes);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda: unary operations over every 61st pattern") {
+  if (!has_gpu()) return;
+  contexts c;
+  for (int op = 0; op < ops::elementwise_count; ++op) {
+    if (ops::elementwise_rows[op].arity != 1) continue;
+    std::vector<std::uint32_t> patterns;
+    for (std::uint64_t b = static_cast<std::uint64_t>(op); b < (std::uint64_t{1} << 32); b += 61) {
+      patterns.push_back(static_cast<std::uint32_t>(b));
+    }
+    const auto n = static_cast<std::int64_t>(patterns.size());
+    std::vector<float> cpu(patterns.size());
+    const std::string name(ops::elementwise_rows[op].name);
+    const auto* values = reinterpret_cast<const float*>(patterns.data());
+    const const_tensor_view in(values, sizes{n});
+    const tensor_view out(cpu.data(), sizes{n});
+    call(c.cpu, *find(name), {&in, 1}, {&out, 1}, {});
+    context& g = *c.cuda[0];
+    void* memory = g.allocate(patterns.size() * 4);
+    g.copy(memory, patterns.data(), patterns.size() * 4);
+    const tensor_view in_place(static_cast<float*>(memory), sizes{n}, gpu);
+    const const_tensor_view from = in_place;
+    call(g, *find(name), {&from, 1}, {&in_place, 1}, {});  // exact aliasing is legal
+    std::vector<float> got(patterns.size());
+    g.copy(got.data(), memory, patterns.size() * 4);
+    g.deallocate(memory, patterns.size() * 4);
+    CAPTURE(name);
+    CHECK(std::memcmp(cpu.data(), got.data(), patterns.size() * 4) == 0);
+  }
+}
+
+TEST_CASE("cuda: conversions have the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  const dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+  for (const dtype from : formats) {
+    for (const dtype to : formats) {
+      const attributes attrs = {{"dtype", std::string(name_of(to))}};
+      for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+        array a = reference::fill_conversion(class_of(k), from, to, 4 * 5 * 36, 3, static_cast<std::uint64_t>(k));
+        compare(c, "convert", {a}, attrs);
+        a.shape = {4, 5, 36};
+        for (const layout in : layouts) compare(c, "convert", {a}, attrs, in, layout::gaps);
+        for (const layout out : layouts) compare(c, "convert", {a}, attrs, layout::shifted, out);
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda: reductions have the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  const std::string names[] = {"sum", "mean", "max", "min", "argmax", "argmin"};
+  struct geometry {
+    std::int64_t rows, length;
+  };
+  const geometry sizes_of_rows[] = {{1, 1}, {1, 33}, {300, 7}, {257, 64}, {3, 1000}, {5, 4096}, {70, 2051}, {1, 300000}, {2, 40000}};
+  for (const std::string& name : names) {
+    for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+      CAPTURE(k);
+      for (const geometry& g : sizes_of_rows) {
+        if (g.length > 10000 && k % 3 != 0) continue;
+        array a = reference::fill_terms(class_of(k), g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k));
+        a.shape = {g.rows, g.length};
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}});                            // rows
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::reversed_axes);     // columns
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::shifted);
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{0}}});
+        compare(c, name, {a});
+      }
+      array cube = reference::fill_terms(class_of(k), 40, 8 * 9 * 16, name == "mean", 6, static_cast<std::uint64_t>(k));
+      cube.shape = {40, 8, 9, 16};
+      for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0, 2, 3}, {1}, {0, 2}, {3}, {}}) {
+        for (const layout l : layouts) {
+          compare(c, name, {cube}, {{"axis", axes}, {"keepdim", true}}, l, l == layout::gaps ? layout::reversed_axes : layout::contiguous);
+        }
+      }
+    }
+  }
+  const array empty(dtype::f32, {3, 0});
+  compare(c, "sum", {empty}, {{"axis", std::vector<std::int64_t>{1}}});
+  compare(c, "mean", {empty}, {{"axis", std::vector<std::int64_t>{1}}});
+}
+
+TEST_CASE("cuda: dot has the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+    CAPTURE(k);
+    for (const std::int64_t n : {0, 1, 31, 500, 5003, 400000}) {
+      reference::factors f = reference::fill_factors(class_of(k), 1, 1, n, false, 7, static_cast<std::uint64_t>(k));
+      f.a.shape = {n};
+      f.b.shape = {n};
+      compare(c, "dot", {f.a, f.b});
+      compare(c, "dot", {f.a, f.b}, {}, layout::backwards);
+      compare(c, "dot", {f.a, f.b}, {}, layout::shifted);
+    }
+  }
+}
+
+TEST_CASE("cuda: matmul has the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  struct dimensions {
+    std::int64_t m, n, k;
+  };
+  const dimensions all[] = {{1, 1, 1}, {1, 1, 0}, {5, 3, 17}, {64, 64, 64}, {65, 130, 33}, {128, 1, 500}, {1, 200, 1030}, {97, 61, 1600}};
+  for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+    CAPTURE(k);
+    for (const dimensions& d : all) {
+      CAPTURE(d.m);
+      CAPTURE(d.k);
+      for (const bool with_bias : {false, true}) {
+        const reference::factors f =
+            reference::fill_factors(class_of(k), d.m, d.n, d.k, with_bias, 8, static_cast<std::uint64_t>(k));
+        std::vector<array> in = {f.a, f.b};
+        if (with_bias) in.push_back(f.bias);
+        for (const std::string how : {"exact", "fma_chain"}) {
+          compare(c, "matmul", in, {{"accumulate", how}});
+          compare(c, "matmul", in, {{"accumulate", how}}, layout::reversed_axes, layout::reversed_axes);
+          compare(c, "matmul", in, {{"accumulate", how}}, layout::gaps, layout::backwards);
+        }
+      }
+    }
+    // Batches, one operand broadcast.
+    reference::factors f = reference::fill_factors(class_of(k), 3 * 20, 18, 40, false, 9, static_cast<std::uint64_t>(k));
+    f.a.shape = {3, 20, 40};
+    compare(c, "matmul", {f.a, f.b});
+    compare(c, "matmul", {f.a, f.b}, {{"accumulate", std::string("fma_chain")}});
+    f.a.shape = {3, 1, 20, 40};
+    f.b.shape = {2, 40, 9};
+    compare(c, "matmul", {f.a, f.b});
+  }
+}
+
+TEST_CASE("cuda: large matmul (large tiles, blocks of k) has the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  for (const sample_class k : {sample_class::normal_range, sample_class::narrow_lattice, sample_class::single_nonfinite}) {
+    const reference::factors f = reference::fill_factors(k, 1600, 1500, 1100, true, 10, 0);
+    compare(c, "matmul", {f.a, f.b, f.bias});
+  }
+}
+
+TEST_CASE("cuda: random numbers have the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  for (const char* type : {"f16", "bf16", "f32", "f64"}) {
+    const double ranges[][2] = {{0, 1}, {-1, 1}, {0.1, 0.7}, {-0.0, 0x1p-200}, {-0x1p200, 0x1p-200}, {1, 1}, {5, -3}};
+    for (const auto& r : ranges) {
+      for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{100001}, {3, 5, 7}, {}, {1}}) {
+        const attributes attrs = {{"shape", shape},
+                                  {"seed", std::int64_t{0x123456789abcdef}},
+                                  {"stream", std::int64_t{-3}},
+                                  {"low", r[0]},
+                                  {"high", r[1]},
+                                  {"dtype", std::string(type)}};
+        const tensor_spec spec = spec_of("uniform", {}, attrs);
+        const array expected = run(c.cpu, "uniform", {}, spec, attrs);
+        for (const auto& ctx : c.cuda) {
+          for (const layout l : layouts) CHECK(run(*ctx, "uniform", {}, spec, attrs, l, l) == expected);
+        }
+      }
+    }
+  }
+  for (const std::int64_t n : {1, 2, 255, 2048, 2049, 1000003}) {
+    const attributes attrs = {{"n", n}, {"seed", std::int64_t{7}}, {"stream", std::int64_t{1}}};
+    const tensor_spec spec = spec_of("permutation", {}, attrs);
+    const array expected = run(c.cpu, "permutation", {}, spec, attrs);
+    for (const layout l : layouts) CHECK(run(*c.cuda[0], "permutation", {}, spec, attrs, l, l) == expected);
+  }
+}
+
+#if defined(REPDL_WITH_CUDA)
+
+namespace {
+
+// Captures the call in a graph, replays it twice with new inputs in between.
+void replay(const std::string& name, const std::vector<array>& first, const std::vector<array>& second,
+            const attributes& attrs = {}) {
+  CAPTURE(name);
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  {
+    context cpu{context_options{}};
+    context_options o;
+    o.where = gpu;
+    o.stream = stream;
+    context cuda(o);
+    const tensor_spec spec = spec_of(name, first, attrs);
+    std::vector<std::unique_ptr<tensor>> inputs;
+    std::vector<const_tensor_view> views;
+    for (const array& a : first) {
+      inputs.push_back(std::make_unique<tensor>(cuda, a, layout::contiguous));
+      views.push_back(inputs.back()->view());
+    }
+    tensor out(cuda, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), layout::contiguous);
+    const tensor_view out_view = out.view();
+    const auto go = [&] { call(cuda, *find(name), views, {&out_view, 1}, attrs); };
+    const std::size_t bytes = cuda.workspace_for(go);
+    void* workspace = cuda.allocate(bytes + 1);
+    cuda.use_workspace(workspace, bytes + 1);
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    go();
+    REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+    cuda.reset_statistics();
+    for (const std::vector<array>* in : {&first, &second, &first}) {
+      for (std::size_t i = 0; i < in->size(); ++i) inputs[i]->set((*in)[i]);
+      REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+      cuda.synchronize();
+      CHECK(out.get() == run(cpu, name, *in, spec, attrs));
+    }
+    CHECK(decided(cuda) == 3 * reference::array(spec.type, shape_list(spec.shape.begin(), spec.shape.end())).count());
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cuda.use_workspace(nullptr, 0);
+    cuda.deallocate(workspace, bytes + 1);
+  }
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+}  // namespace
+
+TEST_CASE("cuda: every operation can be captured in a graph and replayed") {
+  if (!has_gpu()) return;
+  const auto ordinary = sample_class::normal_range;
+  const auto hard = sample_class::ties;
+  for (int op = 0; op < ops::elementwise_count; ++op) {
+    const int arity = ops::elementwise_rows[op].arity;
+    replay(std::string(ops::elementwise_rows[op].name), reference::fill_operands(ordinary, arity, 1001, 1, 1),
+           reference::fill_operands(hard, arity, 1001, 1, 2));
+  }
+  replay("convert", {reference::fill(ordinary, dtype::f32, {999}, 1, 1)}, {reference::fill(hard, dtype::f32, {999}, 1, 2)},
+         {{"dtype", std::string("bf16")}});
+  for (const std::string name : {"sum", "mean", "max", "min", "argmax", "argmin"}) {
+    const array a = reference::fill_terms(ordinary, 3, 70000, name == "mean", 1, 1);
+    const array b = reference::fill_terms(hard, 3, 70000, name == "mean", 1, 2);
+    replay(name, {a}, {b}, {{"axis", std::vector<std::int64_t>{-1}}});
+  }
+  reference::factors f = reference::fill_factors(ordinary, 1, 1, 70000, false, 1, 1);
+  reference::factors h = reference::fill_factors(hard, 1, 1, 70000, false, 1, 2);
+  for (reference::factors* x : {&f, &h}) x->a.shape = x->b.shape = {70000};
+  replay("dot", {f.a, f.b}, {h.a, h.b});
+  f = reference::fill_factors(ordinary, 100, 90, 300, true, 1, 1);
+  h = reference::fill_factors(hard, 100, 90, 300, true, 1, 2);
+  for (const std::string how : {"exact", "fma_chain"}) {
+    replay("matmul", {f.a, f.b, f.bias}, {h.a, h.b, h.bias}, {{"accumulate", how}});
+  }
+  const attributes seed = {{"seed", std::int64_t{1}}, {"stream", std::int64_t{2}}};
+  attributes uniform = seed;
+  uniform.push_back({"shape", std::vector<std::int64_t>{1000}});
+  uniform.push_back({"low", -0.3});
+  replay("uniform", {}, {}, uniform);
+  attributes permutation = seed;
+  permutation.push_back({"n", std::int64_t{5000}});
+  replay("permutation", {}, {}, permutation);
+}
+
+TEST_CASE("cuda: a workspace cannot be allocated while a graph is captured") {
+  if (!has_gpu()) return;
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  {
+    context_options o;
+    o.where = gpu;
+    o.stream = stream;
+    context cuda(o);
+    tensor x(cuda, reference::fill(sample_class::normal_range, dtype::f32, {100000}, 1, 1), layout::contiguous);
+    tensor y(cuda, dtype::f32, {}, layout::contiguous);
+    REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    bool raised = false;
+    try {
+      sum(cuda, x.view(), y.view());
+    } catch (const error& e) {
+      raised = e.site() == error_site::allocation_in_capture;
+    }
+    CHECK(raised);
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(stream, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  cudaStreamDestroy(stream);
+}
+
+TEST_CASE("cuda: errors of contexts") {
+  if (!has_gpu()) return;
+  const auto site_of = [](context_options o) {
+    try {
+      context c(o);
+    } catch (const error& e) {
+      return e.site();
+    }
+    return error_site::no_backend;
+  };
+  context_options o;
+  o.where = {device_kind::cuda, 99};
+  CHECK(site_of(o) == error_site::device_index);
+  o.where = gpu;
+  o.isa = "avx2";
+  CHECK(site_of(o) == error_site::isa_name);
+}
+
+#endif  // REPDL_WITH_CUDA
+
+TEST_CASE("cuda: without a GPU a context says why there is none") {
+  std::string why;
+  bool found = false;
+  for (const device_info& d : devices(&why)) found = found || d.where.kind == device_kind::cuda;
+  if (found) return;
+  CHECK(!why.empty());
+  context_options o;
+  o.where = gpu;
+  try {
+    context c(o);
+    CHECK(false);
+  } catch (const error& e) {
+    CHECK((e.site() == error_site::no_device || e.site() == error_site::no_backend));
+  }
+}

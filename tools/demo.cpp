@@ -1,0 +1,173 @@
+#include "tools/demo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "examples/contrast.hpp"
+#include "examples/perceptron.hpp"
+#include "tools/arguments.hpp"
+#include "tools/commands.hpp"
+#include "tools/progress.hpp"
+
+namespace repdl::tools {
+namespace {
+
+using examples::training_result;
+using examples::training_settings;
+
+// "94.9 %", without floating-point arithmetic.
+std::string percent(std::int64_t part, std::int64_t whole) {
+  const std::int64_t tenths = (part * 1000 + whole / 2) / whole;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
+
+std::string thread_count(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
+
+// "cpu avx2, 1 thread" or "cuda:0".
+std::string place(const context& ctx) {
+  const std::string name = name_of(ctx.where());
+  return ctx.where().kind == device_kind::cpu ? name + " " + ctx.isa() + ", " + thread_count(ctx.threads()) : name;
+}
+
+// The configurations that are compared, as far as the arguments leave them open.
+std::vector<context_options> configurations(const arguments& args, const context_options& given, int all_threads) {
+  std::vector<context_options> all;
+  if (given.where.kind == device_kind::cpu) {
+    for (const isa_info& set : instruction_sets()) {
+      if (!set.available || (!given.isa.empty() && set.name != given.isa)) continue;
+      std::vector<int> threads{1, std::max(2, all_threads)};
+      if (args.has("--threads")) threads = {all_threads};
+      for (const int t : threads) {
+        context_options o = given;
+        o.isa = set.name;
+        o.threads = t;
+        all.push_back(o);
+      }
+    }
+  }
+  const bool cpu_only = args.has("--backend") || args.has("--isa") || args.has("--threads");
+  if (given.where.kind == device_kind::cuda || !cpu_only) {
+    for (const device_info& d : devices()) {
+      if (d.where.kind != device_kind::cuda) continue;
+      context_options o;
+      o.where = d.where;
+      all.push_back(o);
+    }
+  }
+  return all;
+}
+
+void print_epoch(const examples::epoch_report& r, int epochs) {
+  constexpr int every = 5;
+  if (r.epoch != 1 && r.epoch != epochs && r.epoch % every != 0) return;
+  std::printf("   %5d   %14.4f   %lld of %lld (%s)\n", r.epoch, static_cast<double>(r.loss),
+              static_cast<long long>(r.correct), static_cast<long long>(r.tests), percent(r.correct, r.tests).c_str());
+  std::fflush(stdout);
+}
+
+training_result show_training(context& ctx, const training_settings& settings) {
+  const examples::digit_data& data = examples::digits();
+  std::printf("1. Training\n\n"
+              "   A small neural network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
+              "   learn from, %lld others as the test. Running on %s.\n\n"
+              "   epoch   loss per image   test images read correctly\n",
+              static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
+  std::fflush(stdout);
+  const stopwatch watch;
+  training_result result = examples::train(
+      ctx, data, settings, [&](const examples::epoch_report& r) { print_epoch(r, settings.epochs); });
+  std::printf("\n   %.1f s\n\n", watch.seconds());
+  return result;
+}
+
+// Returns how many runs differ from `expected`.
+int show_everywhere(const std::vector<context_options>& runs, const training_settings& settings,
+                    const std::string& expected, bool published) {
+  std::printf("2. The same training, everywhere\n\n"
+              "   A fingerprint is the SHA-256 of every bit of the %s: change one bit of one\n"
+              "   number, and it is another fingerprint. %s:\n\n"
+              "   %s\n\n",
+              "trained weights and of the test's outputs",
+              published ? "The one published with librepdl" : "The one of the training above", expected.c_str());
+  int different = 0;
+  for (const context_options& o : runs) {
+    context ctx(o);
+    const stopwatch watch;
+    const training_result result = examples::train(ctx, examples::digits(), settings);
+    const bool same = result.fingerprint == expected;
+    different += same ? 0 : 1;
+    std::printf("   %-24s   %s...   %-9s %6.1f s\n", place(ctx).c_str(), result.fingerprint.substr(0, 16).c_str(),
+                same ? "the same" : "DIFFERENT", watch.seconds());
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+  return different;
+}
+
+void show_contrast(const training_settings& settings) {
+  std::printf("3. The contrast: ordinary float32 loops\n\n"
+              "   The same data, the same initial weights, the same formulas; sums are loops that add one term after\n"
+              "   the other, as usual. Mathematically, the order of the terms does not matter.\n\n");
+  std::fflush(stdout);
+  const examples::digit_data& data = examples::digits();
+  const auto forwards = examples::train_ordinary(data, settings, examples::summation::forwards);
+  const auto backwards = examples::train_ordinary(data, settings, examples::summation::backwards);
+  context ctx;
+  for (const auto& [name, run] : {std::pair{"first term to last", &forwards}, std::pair{"last term to first", &backwards}}) {
+    const const_tensor_view identity[] = {run->weights, run->test_outputs};
+    std::int64_t correct = 0;
+    for (std::size_t i = 0; i < run->answers.size(); ++i) correct += run->answers[i] == data.test.labels[i] ? 1 : 0;
+    std::printf("   %-24s   %s...   %lld of %lld correct\n", name, fingerprint(ctx, identity).substr(0, 16).c_str(),
+                static_cast<long long>(correct), static_cast<long long>(data.test.size()));
+  }
+  std::size_t different = 0;
+  double largest = 0;
+  for (std::size_t i = 0; i < forwards.weights.size(); ++i) {
+    const double gap = std::fabs(static_cast<double>(forwards.weights[i]) - static_cast<double>(backwards.weights[i]));
+    different += gap != 0 ? 1 : 0;
+    largest = std::max(largest, gap);
+  }
+  std::printf("\n   %zu of %zu weights differ, by up to %.2g.\n\n", different, forwards.weights.size(), largest);
+}
+
+}  // namespace
+
+int run_demo(std::span<const std::string_view> args) {
+  constexpr int most_epochs = 10000;
+  const arguments parsed("demo", args,
+                         {{"--backend"}, {"--isa"}, {"--threads"}, {"--epochs"}, {"--no-contrast", false}});
+  parsed.expect_positional(0, 0, "options only");
+  training_settings settings;
+  const int default_epochs = settings.epochs;
+  settings.epochs = static_cast<int>(parsed.integer("--epochs", default_epochs, 1, most_epochs));
+  const bool published = settings.epochs == default_epochs;
+  const context_options given = parsed.context();
+  context first(given);
+  const std::vector<context_options> runs = configurations(parsed, given, first.threads());
+
+  std::printf("librepdl %s: every result is the exact one, rounded once; so it is the same on every machine.\n\n",
+              std::string(version()).c_str());
+  const training_result trained = show_training(first, settings);
+  const std::string expected(published ? examples::published_fingerprint() : trained.fingerprint);
+  const int different = show_everywhere(runs, settings, expected, published);
+  std::string why_no_gpu;
+  if (given.where.kind == device_kind::cpu && !parsed.has("--backend") && devices(&why_no_gpu).size() == 1) {
+    std::printf("   No GPU was compared: %s.\n\n", why_no_gpu.c_str());
+  }
+  if (!parsed.has("--no-contrast")) show_contrast(settings);
+
+  if (different != 0 || trained.fingerprint != expected) {
+    std::printf("FAILED: %d of %zu trainings ended in another fingerprint.\n",
+                different + (trained.fingerprint != expected ? 1 : 0), runs.size() + 1);
+    return exit_mismatch;
+  }
+  std::printf("PASSED: %zu trainings, one fingerprint: %s.\n", runs.size() + 1,
+              published ? "the published one" : "every bit is the same");
+  return 0;
+}
+
+}  // namespace repdl::tools

@@ -1,0 +1,130 @@
+// The digest cases of `repdl verify`: inputs are regenerated, every variant runs, and every result is hashed and compared
+// with the committed digest. At a difference the oracle is asked which element is wrong.
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "reference/digests.hpp"
+#include "tools/arrays.hpp"
+#include "tools/progress.hpp"
+#include "tools/text.hpp"
+#include "tools/verify.hpp"
+
+namespace repdl::tools {
+namespace {
+
+using reference::array;
+using reference::committed_digest;
+using reference::digest_case;
+using reference::shape_list;
+
+std::string formats_of(const digest_case& c) {
+  std::string s;
+  for (const dtype t : c.formats) s += joined(s.empty() ? "" : " ", name_of(t));
+  return s;
+}
+
+/// What the results should be, and who says so.
+struct truth {
+  std::vector<array> outputs;
+  std::string source;
+};
+
+std::vector<array> run(const digest_case& c, const std::vector<array>& in, variant& v) {
+  const stopwatch clock;
+  std::vector<array> out = call_on_arrays(*v.ctx, *find(c.op), in, c.attrs);
+  v.seconds += clock.seconds();
+  return out;
+}
+
+/// From the oracle; in a build without it, from a variant whose results have the committed digest.
+std::optional<truth> find_truth(const committed_digest& d, const std::vector<array>& in, std::vector<variant>& variants) {
+#if defined(REPDL_WITH_REFERENCE)
+  static_cast<void>(in);
+  static_cast<void>(variants);
+  return truth{reference::expected(d.c), "the reference"};
+#else
+  for (variant& v : variants) {
+    std::vector<array> out = run(d.c, in, v);
+    if (reference::digest(d.c, out) == d.value) return truth{std::move(out), v.label};
+  }
+  return std::nullopt;
+#endif
+}
+
+/// The report on a difference: the first wrong element, or that the file is wrong.
+[[noreturn]] void report(const std::string& file, const committed_digest& d, const variant& v,
+                         const std::vector<array>& in, const std::vector<array>& got, std::vector<variant>& variants) {
+  const std::string where = joined("case: ", reference::to_text(d.c), "\n");
+  const std::optional<truth> t = find_truth(d, in, variants);
+  for (std::size_t o = 0; t && o < got.size(); ++o) {
+    const array& g = got[o];
+    const array& e = t->outputs[o];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) {
+      if (g.get(i) == e.get(i)) continue;
+      throw mismatch(joined("MISMATCH ", d.c.op, " ", formats_of(d.c), ", ", v.label, "\n", where, "element ",
+                            std::to_string(i), " of ", std::to_string(g.count()), ", shape ",
+                            to_string(sizes_of(g.shape)), "\n  inputs:   ",
+                            operand_text(*find(d.c.op), d.c.attrs, in, g.shape, static_cast<std::int64_t>(i)), "\n  got:      ",
+                            describe_bits(g.type, g.get(i)), "\n  expected: ", describe_bits(e.type, e.get(i)),
+                            ", says ", t->source, "\n"));
+    }
+  }
+  throw mismatch(joined("MISMATCH ", file, "\n", where, "  committed: ", sha256::hex(d.value), "\n  got:       ",
+                        sha256::hex(reference::digest(d.c, got)), " (", v.label, ")\n",
+                        t ? joined("every element is that of ", t->source, ": the committed digest is wrong, not the result\n")
+                          : "no instruction set has the committed digest; a build with MPFR can name the element\n"));
+}
+
+std::vector<committed_digest> read_file(const std::string& path) {
+  std::ifstream f(path);
+  if (!f) fail(error_site::file_open, "verify", path, "a digest file", "none");
+  try {
+    return reference::read_digests(f);
+  } catch (const std::runtime_error& e) {
+    throw mismatch(joined("MISMATCH ", path, "\n", e.what(), "\n"));
+  }
+}
+
+}  // namespace
+
+void verify_cases(const verify_options& options, std::vector<variant>& variants, verify_table& table) {
+  const std::string file = options.digests + "/cases.txt";
+  const std::vector<committed_digest> committed = read_file(file);
+  // The published list and the file agree, line by line: a dropped line would be a dropped promise.
+  const std::vector<digest_case> published = reference::digest_cases();
+  for (std::size_t i = 0; i < std::max(committed.size(), published.size()); ++i) {
+    const std::string have = i < committed.size() ? reference::to_text(committed[i].c) : "the end";
+    const std::string want = i < published.size() ? reference::to_text(published[i]) : "the end";
+    if (have != want) throw mismatch(joined("MISMATCH ", file, "\n  has:      ", have, "\n  expected: ", want, "\n"));
+  }
+  std::map<std::string, std::set<reference::sample_class>> classes;
+  progress bar("cases", static_cast<std::int64_t>(committed.size()));
+  for (const committed_digest& d : committed) {
+    bar.add(1, d.c.op);
+    if (!options.wants(d.c.op)) continue;
+    const std::vector<array> in = reference::inputs(d.c);
+    const std::string name = joined(d.c.op, "|", formats_of(d.c));
+    verify_row& row = table.at(name);
+    ++row.cases;
+    classes[name].insert(d.c.kind);
+    row.classes = static_cast<std::int64_t>(classes[name].size());
+    for (variant& v : variants) {
+      std::vector<array> out = run(d.c, in, v);
+      for (array& a : out) {
+        v.elements += a.count();
+        row.elements += a.count();
+        if (options.flip >= 0 && a.count() > 0) {
+          const auto i = static_cast<std::size_t>(options.flip % a.count());
+          a.set(i, a.get(i) ^ 1);
+        }
+      }
+      ++v.runs;
+      ++row.runs;
+      if (reference::digest(d.c, out) != d.value) report(file, d, v, in, out, variants);
+    }
+  }
+}
+
+}  // namespace repdl::tools
