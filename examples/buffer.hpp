@@ -1,9 +1,8 @@
 // A tensor that owns its memory, on the device of a context. The library's own views never own.
 #pragma once
 
-#include <librepdl/librepdl.hpp>
-
 #include <cstddef>
+#include <librepdl/librepdl.hpp>
 #include <span>
 #include <utility>
 #include <vector>

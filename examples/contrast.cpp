@@ -82,8 +82,7 @@ struct trained_tensor {
 
 }  // namespace
 
-ordinary_result train_ordinary(const digit_data& data, const training_settings& s,
-                               summation order) {
+ordinary_result train_ordinary(const digit_data& data, const training_settings& s, summation order) {
   repdl::context ctx({.threads = 1});
   repdl::generator random{.seed = s.seed};
   const std::int64_t hidden = s.hidden;
@@ -137,8 +136,8 @@ ordinary_result train_ordinary(const digit_data& data, const training_settings& 
   result.test_outputs.resize(static_cast<std::size_t>(tests * digit_classes));
   multiply({inputs.data(), tests, pixels_per_image}, m1, b1.value.data(), {test_hidden.data(), tests, hidden}, order);
   relu_in_place(test_hidden);
-  multiply({test_hidden.data(), tests, hidden}, m2, b2.value.data(),
-           {result.test_outputs.data(), tests, digit_classes}, order);
+  multiply({test_hidden.data(), tests, hidden}, m2, b2.value.data(), {result.test_outputs.data(), tests, digit_classes},
+           order);
   for (std::int64_t i = 0; i < tests; ++i) {
     const float* y = result.test_outputs.data() + i * digit_classes;
     result.answers.push_back(std::max_element(y, y + digit_classes) - y);

@@ -18,7 +18,6 @@ struct ordinary_result {
 
 /// As train: the same data, initial weights, order of the images and formulas. Every sum is a loop that adds
 /// in float32, over its terms from first to last or from last to first.
-ordinary_result train_ordinary(const digit_data& data, const training_settings& settings,
-                               summation order);
+ordinary_result train_ordinary(const digit_data& data, const training_settings& settings, summation order);
 
 }  // namespace examples

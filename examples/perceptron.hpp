@@ -9,10 +9,9 @@
 // data, the settings and the operations' definitions, and of nothing else.
 #pragma once
 
-#include <librepdl/librepdl.hpp>
-
 #include <cstdint>
 #include <functional>
+#include <librepdl/librepdl.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +22,13 @@
 namespace examples {
 
 struct training_settings {
-  int epochs = 60;
+  int epochs = 80;
   std::int64_t hidden = 128;
-  std::int64_t batch = 100;    ///< divides the number of training images
-  float rate = 0.003f;         ///< for half the gradient of the loss summed over a batch
-  float momentum = 0.9f;
-  double first_bound = 0.125;  ///< initial weights are uniform in +-bound, about 1 / sqrt(inputs of the layer)
-  double second_bound = 0.09;
+  std::int64_t batch = 150;  ///< divides the number of training images
+  float rate = 0.003f;       ///< for half the gradient of the loss summed over a batch
+  float momentum = 0.85f;
+  double first_bound = 0.1;  ///< initial weights are uniform in +-bound
+  double second_bound = 0.06;
   std::uint64_t seed = 1;
 };
 

@@ -283,7 +283,7 @@ TEST_CASE("matmul: every class, shape and instruction set against GMP and fmaf")
 
 TEST_CASE("matmul: layouts, batches and broadcasting") {
   random_engine g(2);
-  for (int round = 0; round < 260; ++round) {
+  for (int round = 0; round < 500; ++round) {
     layouts l;
     l.a = every_layout[uniform(g, 0, 7)];
     l.b = every_layout[uniform(g, 0, 7)];
@@ -307,6 +307,20 @@ TEST_CASE("matmul: many blocks and threads") {
     check(p, kind_names[static_cast<int>(what)]);
     problem q = make_problem(what, 3, 70, 61, 50, false, {layout::transposed, layout::transposed}, g);
     check(q, kind_names[static_cast<int>(what)]);
+  }
+  // The same b in every batch: batches become rows where the strides allow it.
+  for (const std::int64_t rows : {1, 3}) {
+    for (const bool shared_bias : {false, true}) {
+      for (const layout down : {layout::row_major, layout::one_row, layout::padded}) {
+        layouts l;
+        l.shared_b = true;
+        l.shared_bias = shared_bias;
+        l.bias = down;
+        l.a = down == layout::padded ? layout::padded : layout::row_major;
+        problem p = make_problem(kind::normal, 5, rows, 30, 20, true, l, g);
+        check(p, "shared b");
+      }
+    }
   }
   // More columns than one block has.
   problem wide = make_problem(kind::normal, 1, 9, 2500, 4, false, {}, g);

@@ -117,17 +117,38 @@ TEST_CASE("uniform: the contract's layouts") {
     const num::philox_block four = num::philox(seed, stream, i / 4);
     const num::philox_block two = num::philox(seed, stream, i / 2);
     CHECK(pattern(f[i]) == pattern(static_cast<float>(four.w[i % 4] >> 8) * 0x1p-24f));
-    CHECK(pattern(d[i]) ==
-          pattern(static_cast<double>(num::wide_word(two, static_cast<int>(i % 2)) >> 11) * 0x1p-53));
+    CHECK(pattern(d[i]) == pattern(static_cast<double>(num::wide_word(two, static_cast<int>(i % 2)) >> 11) * 0x1p-53));
   }
 }
 
 TEST_CASE_TEMPLATE("uniform: every range is rounded once from the exact value", T, f16, bf16, float, double) {
   std::mt19937_64 engine(7);
-  constexpr std::uint64_t top = (std::uint64_t{1} << num::uniform_bits<T>) - 1;
-  const double ends[] = {0.0,     -0.0,      1.0,       -1.0,      0.1,      -0.1,       3.0,     0x1p-200, -0x1p-200,
-                         0x1p200, -0x1p200,  0x1.8p-24, 0x1p-25,   0x1p-133, 0x1.0p-149, 65504.0, 65536.0,  0x1.fffffep127,
-                         0x1p128, 0x1.ffep15, 1.0 / 3, 0x1.fffffffffffffp199, -0x1.0000000000001p-200, 2.0, 0x1.01p0};
+  constexpr std::uint64_t top = (std::uint64_t{1} << num::uniform_bits<T>)-1;
+  const double ends[] = {0.0,
+                         -0.0,
+                         1.0,
+                         -1.0,
+                         0.1,
+                         -0.1,
+                         3.0,
+                         0x1p-200,
+                         -0x1p-200,
+                         0x1p200,
+                         -0x1p200,
+                         0x1.8p-24,
+                         0x1p-25,
+                         0x1p-133,
+                         0x1.0p-149,
+                         65504.0,
+                         65536.0,
+                         0x1.fffffep127,
+                         0x1p128,
+                         0x1.ffep15,
+                         1.0 / 3,
+                         0x1.fffffffffffffp199,
+                         -0x1.0000000000001p-200,
+                         2.0,
+                         0x1.01p0};
   for (const double low : ends) {
     for (const double high : ends) {
       for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{1}, top, top / 2, top / 2 + 1, engine() & top}) {
@@ -154,10 +175,10 @@ TEST_CASE_TEMPLATE("uniform: every range is rounded once from the exact value", 
 }
 
 TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, float, double) {
-  // 1 + u, u in units of half an ulp of T above 1: every odd n is a tie. 2^-200 more or less on the high end moves v off
-  // the tie by about 2^-200: only the integers see it.
+  // 1 + u, u in units of half an ulp of T above 1: every odd n is a tie. 2^-200 more or less on the high end moves v
+  // off the tie by about 2^-200: only the integers see it.
   std::mt19937_64 engine(8);
-  constexpr std::uint64_t top = (std::uint64_t{1} << num::uniform_bits<T>) - 1;
+  constexpr std::uint64_t top = (std::uint64_t{1} << num::uniform_bits<T>)-1;
   for (int k = 0; k < 2000; ++k) {
     const std::uint64_t n = (engine() & top) | 1;
     check_element<T>(1.0, 2.0, n);
@@ -168,8 +189,9 @@ TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, 
     check_element<T>(0x1p15, 0x1p16, n);      // f16's largest numbers
     check_element<T>(0x1p127, 0x1p128, n);    // f32's and bf16's
   }
-  // u = 3/4 and an odd m with 2^p < 3m < 2^(p+1): 3m is a midpoint of T, and so is high u for high = m 2^j. A low end of
-  // 2^-200 moves v off it by 2^-202; in binary64 only the integers see that (elsewhere the pair h + r is still exact).
+  // u = 3/4 and an odd m with 2^p < 3m < 2^(p+1): 3m is a midpoint of T, and so is high u for high = m 2^j. A low end
+  // of 2^-200 moves v off it by 2^-202; in binary64 only the integers see that (elsewhere the pair h + r is still
+  // exact).
   const std::uint64_t power = std::uint64_t{1} << num::uniform_bits<T>;
   for (int k = 0; k < 1000; ++k) {
     const double m = static_cast<double>((power / 3 + 1 + engine() % (power / 3)) | 1);
@@ -185,12 +207,14 @@ TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, 
   }
 }
 
-TEST_CASE_TEMPLATE("uniform: no bit depends on count, threads, instruction set, tier, strides", T, f16, bf16, float, double) {
+TEST_CASE_TEMPLATE("uniform: no bit depends on count, threads, instruction set, tier, strides", T, f16, bf16, float,
+                   double) {
   const uniform_options range{-0.3, 1.7};
   std::vector<std::uint64_t> want;
   for (std::uint64_t i = 0; i < 20001; ++i) {
     const num::philox_block b = num::philox(5, 9, i / num::per_block<T>);
-    want.push_back(expected<T>(range.low, range.high, num::uniform_integer<T>(b, static_cast<int>(i % num::per_block<T>))));
+    want.push_back(
+        expected<T>(range.low, range.high, num::uniform_integer<T>(b, static_cast<int>(i % num::per_block<T>))));
   }
   for (const isa_info& isa : instruction_sets()) {
     if (!isa.available) continue;

@@ -1,4 +1,5 @@
-// Command-line arguments: options in any order, "--name VALUE" or "--name=VALUE", "--" before names that start with '-'.
+// Command-line arguments: options in any order, "--name VALUE" or "--name=VALUE", "--" before names that start with
+// '-'.
 #pragma once
 
 #include <charconv>
@@ -83,7 +84,8 @@ class arguments {
     std::int64_t v = 0;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), v);
     if (error != std::errc() || end != text->data() + text->size() || v < least || v > greatest) {
-      usage(command_, name, "an integer from " + std::to_string(least) + " to " + std::to_string(greatest), quoted(*text));
+      usage(command_, name, "an integer from " + std::to_string(least) + " to " + std::to_string(greatest),
+            quoted(*text));
     }
     return v;
   }

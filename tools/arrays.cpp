@@ -19,8 +19,8 @@ class operand_list {
  public:
   void add(const array& a, std::string_view name, std::int64_t i) {
     if (n_++ >= shown_operands) return;
-    text_ += joined(text_.empty() ? "" : ", ", name, "[", std::to_string(i), "] = ",
-                    describe_bits(a.type, a.get(static_cast<std::size_t>(i))));
+    text_ += joined(text_.empty() ? "" : ", ", name, "[", std::to_string(i),
+                    "] = ", describe_bits(a.type, a.get(static_cast<std::size_t>(i))));
   }
   std::string text() const {
     if (n_ == 0) return "none";
@@ -51,7 +51,8 @@ void add_matmul(operand_list& t, const attributes& attrs, const std::vector<arra
 
 }  // namespace
 
-std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::vector<array>& in, const attributes& attrs) {
+std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::vector<array>& in,
+                                  const attributes& attrs) {
   std::vector<const_tensor_view> views;
   for (const array& a : in) views.emplace_back(a.bytes.data(), a.type, sizes_of(a.shape));
   std::vector<array> out;
@@ -65,8 +66,8 @@ std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::ve
   return out;
 }
 
-std::string operand_text(const op_info& op, const attributes& attrs, const std::vector<array>& in, const shape_list& out,
-                         std::int64_t index) {
+std::string operand_text(const op_info& op, const attributes& attrs, const std::vector<array>& in,
+                         const shape_list& out, std::int64_t index) {
   operand_list t;
   if (op.family == "matmul") {
     add_matmul(t, attrs, in, out, index);

@@ -27,10 +27,18 @@ std::string percent(std::int64_t part, std::int64_t whole) {
 
 std::string thread_count(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
 
-// "cpu avx2, 1 thread" or "cuda:0".
+// "cpu avx2, 1 thread" or "cuda:0, NVIDIA H200".
 std::string place(const context& ctx) {
   const std::string name = name_of(ctx.where());
-  return ctx.where().kind == device_kind::cpu ? name + " " + ctx.isa() + ", " + thread_count(ctx.threads()) : name;
+  if (ctx.where().kind == device_kind::cpu) return name + " " + ctx.isa() + ", " + thread_count(ctx.threads());
+  for (const device_info& d : devices()) {
+    if (d.where == ctx.where()) return name + ", " + d.name;
+  }
+  return name;
+}
+
+bool restricts_to_one_backend(const arguments& args) {
+  return args.has("--backend") || args.has("--isa") || args.has("--threads");
 }
 
 // The configurations that are compared, as far as the arguments leave them open.
@@ -49,8 +57,7 @@ std::vector<context_options> configurations(const arguments& args, const context
       }
     }
   }
-  const bool cpu_only = args.has("--backend") || args.has("--isa") || args.has("--threads");
-  if (given.where.kind == device_kind::cuda || !cpu_only) {
+  if (given.where.kind == device_kind::cuda || !restricts_to_one_backend(args)) {
     for (const device_info& d : devices()) {
       if (d.where.kind != device_kind::cuda) continue;
       context_options o;
@@ -62,7 +69,7 @@ std::vector<context_options> configurations(const arguments& args, const context
 }
 
 void print_epoch(const examples::epoch_report& r, int epochs) {
-  constexpr int every = 5;
+  constexpr int every = 10;
   if (r.epoch != 1 && r.epoch != epochs && r.epoch % every != 0) return;
   std::printf("   %5d   %14.4f   %lld of %lld (%s)\n", r.epoch, static_cast<double>(r.loss),
               static_cast<long long>(r.correct), static_cast<long long>(r.tests), percent(r.correct, r.tests).c_str());
@@ -71,15 +78,16 @@ void print_epoch(const examples::epoch_report& r, int epochs) {
 
 training_result show_training(context& ctx, const training_settings& settings) {
   const examples::digit_data& data = examples::digits();
-  std::printf("1. Training\n\n"
-              "   A small neural network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
-              "   learn from, %lld others as the test. Running on %s.\n\n"
-              "   epoch   loss per image   test images read correctly\n",
-              static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
+  std::printf(
+      "1. Training\n\n"
+      "   A small neural network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
+      "   learn from, %lld others as the test. Running on %s.\n\n"
+      "   epoch   loss per image   test images read correctly\n",
+      static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
   std::fflush(stdout);
   const stopwatch watch;
-  training_result result = examples::train(
-      ctx, data, settings, [&](const examples::epoch_report& r) { print_epoch(r, settings.epochs); });
+  training_result result =
+      examples::train(ctx, data, settings, [&](const examples::epoch_report& r) { print_epoch(r, settings.epochs); });
   std::printf("\n   %.1f s\n\n", watch.seconds());
   return result;
 }
@@ -87,12 +95,12 @@ training_result show_training(context& ctx, const training_settings& settings) {
 // Returns how many runs differ from `expected`.
 int show_everywhere(const std::vector<context_options>& runs, const training_settings& settings,
                     const std::string& expected, bool published) {
-  std::printf("2. The same training, everywhere\n\n"
-              "   A fingerprint is the SHA-256 of every bit of the %s: change one bit of one\n"
-              "   number, and it is another fingerprint. %s:\n\n"
-              "   %s\n\n",
-              "trained weights and of the test's outputs",
-              published ? "The one published with librepdl" : "The one of the training above", expected.c_str());
+  std::printf(
+      "2. The same training, everywhere\n\n"
+      "   A fingerprint is the SHA-256 of every bit of the trained weights and of the outputs for the test\n"
+      "   images: change one bit of one number, and it is another fingerprint. %s:\n\n"
+      "   %s\n\n",
+      published ? "librepdl publishes this one" : "The training above ended in this one", expected.c_str());
   int different = 0;
   for (const context_options& o : runs) {
     context ctx(o);
@@ -109,15 +117,17 @@ int show_everywhere(const std::vector<context_options>& runs, const training_set
 }
 
 void show_contrast(const training_settings& settings) {
-  std::printf("3. The contrast: ordinary float32 loops\n\n"
-              "   The same data, the same initial weights, the same formulas; sums are loops that add one term after\n"
-              "   the other, as usual. Mathematically, the order of the terms does not matter.\n\n");
+  std::printf(
+      "3. The contrast: ordinary float32 loops\n\n"
+      "   The same data, the same initial weights, the same formulas; sums are loops that add one term after\n"
+      "   the other, as usual. Mathematically, the order of the terms does not matter.\n\n");
   std::fflush(stdout);
   const examples::digit_data& data = examples::digits();
   const auto forwards = examples::train_ordinary(data, settings, examples::summation::forwards);
   const auto backwards = examples::train_ordinary(data, settings, examples::summation::backwards);
   context ctx;
-  for (const auto& [name, run] : {std::pair{"first term to last", &forwards}, std::pair{"last term to first", &backwards}}) {
+  for (const auto& [name, run] :
+       {std::pair{"first term to last", &forwards}, std::pair{"last term to first", &backwards}}) {
     const const_tensor_view identity[] = {run->weights, run->test_outputs};
     std::int64_t correct = 0;
     for (std::size_t i = 0; i < run->answers.size(); ++i) correct += run->answers[i] == data.test.labels[i] ? 1 : 0;
@@ -155,7 +165,7 @@ int run_demo(std::span<const std::string_view> args) {
   const std::string expected(published ? examples::published_fingerprint() : trained.fingerprint);
   const int different = show_everywhere(runs, settings, expected, published);
   std::string why_no_gpu;
-  if (given.where.kind == device_kind::cpu && !parsed.has("--backend") && devices(&why_no_gpu).size() == 1) {
+  if (!restricts_to_one_backend(parsed) && devices(&why_no_gpu).size() == 1) {
     std::printf("   No GPU was compared: %s.\n\n", why_no_gpu.c_str());
   }
   if (!parsed.has("--no-contrast")) show_contrast(settings);

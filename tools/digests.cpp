@@ -1,10 +1,11 @@
 // `repdl digests`: the list of what is committed, and writing it again from the reference.
+#include "reference/digests.hpp"
+
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
-#include "reference/digests.hpp"
 #include "reference/exhaustive.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
@@ -78,7 +79,8 @@ void write(const std::string&, const std::string&, std::string_view, int) {
 }  // namespace
 
 int run_digests(command_arguments raw) {
-  const arguments args("digests", raw, {{"--list", false}, {"--write", false}, {"--only"}, {"--digests"}, {"--threads"}});
+  const arguments args("digests", raw,
+                       {{"--list", false}, {"--write", false}, {"--only"}, {"--digests"}, {"--threads"}});
   args.expect_positional(0, 0, "none");
   if (args.has("--list") == args.has("--write")) usage("digests", "arguments", "--list or --write", "both or neither");
   const std::string directory(args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests"));

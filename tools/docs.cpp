@@ -50,8 +50,9 @@ std::string attributes_text(const op_info& op) {
 
 /// One row per operation.
 std::string summary_table() {
-  std::string s = "| Operation | Exact result, rounded once | Inputs | Outputs | Attributes | Why the bits are right |\n"
-                  "|---|---|---|---|---|---|\n";
+  std::string s =
+      "| Operation | Exact result, rounded once | Inputs | Outputs | Attributes | Why the bits are right |\n"
+      "|---|---|---|---|---|---|\n";
   for (const op_info& op : operations()) {
     s += "| " + code(op.name) + " | " + code(op.formula) + " | " + operands_of(op.in) + " | " + operands_of(op.out) +
          " | " + attributes_text(op) + " | " + escaped(op.proof) + " |\n";

@@ -34,8 +34,7 @@ int run_eval(command_arguments raw) {
   if (words.empty()) usage("eval", "arguments", "OP IN.npy... -o OUT.npy", "no operation");
   const op_info* op = find(words[0]);
   if (op == nullptr) {
-    fail(error_site::unknown_operation, "eval", "OP", "an operation (see: repdl info --operations)",
-         quoted(words[0]));
+    fail(error_site::unknown_operation, "eval", "OP", "an operation (see: repdl info --operations)", quoted(words[0]));
   }
   std::size_t required = 0;
   for (const operand_info& o : op->in) required += o.optional ? 0 : 1;
@@ -43,8 +42,8 @@ int run_eval(command_arguments raw) {
   if (given < required || given > op->in.size()) {
     std::string names;
     for (const operand_info& o : op->in) names += (o.optional ? " [" : " ") + o.name + (o.optional ? "]" : "");
-    fail(error_site::input_count, op->name, "inputs",
-         op->in.empty() ? "no input files" : "the input files" + names, std::to_string(given));
+    fail(error_site::input_count, op->name, "inputs", op->in.empty() ? "no input files" : "the input files" + names,
+         std::to_string(given));
   }
   const auto destinations = args.values("-o");
   if (destinations.size() != op->out.size()) {
@@ -67,8 +66,7 @@ int run_eval(command_arguments raw) {
   output_files files;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::string header = npy_header({out[i].type, out[i].shape});
-    const std::string_view pieces[] = {
-        header, {reinterpret_cast<const char*>(out[i].data.data()), out[i].data.size()}};
+    const std::string_view pieces[] = {header, {reinterpret_cast<const char*>(out[i].data.data()), out[i].data.size()}};
     files.add(std::string(destinations[i]), pieces);
   }
   files.commit();

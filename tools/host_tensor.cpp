@@ -19,9 +19,12 @@ double value_of(dtype t, std::uint64_t bits) {
       const double v = (e == 0 ? magnitude : magnitude + 1024) * two_e;
       return (bits & 0x8000) != 0 ? -v : v;
     }
-    case dtype::bf16: return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16));
-    case dtype::f32: return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    default: return std::bit_cast<double>(bits);
+    case dtype::bf16:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16));
+    case dtype::f32:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    default:
+      return std::bit_cast<double>(bits);
   }
 }
 
@@ -30,8 +33,7 @@ struct device_copy {
   device_memory memory;
   const_tensor_view view;
 
-  device_copy(context& ctx, const const_tensor_view& v)
-      : memory(ctx, extent(v).second * size_of(v.type())), view(v) {
+  device_copy(context& ctx, const const_tensor_view& v) : memory(ctx, extent(v).second * size_of(v.type())), view(v) {
     const auto size = static_cast<std::int64_t>(size_of(v.type()));
     const std::int64_t lo = extent(v).first;
     memory.upload(static_cast<const std::byte*>(v.data()) + lo * size);

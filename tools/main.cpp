@@ -62,7 +62,8 @@ int run(command_arguments args) {
   for (const command& c : commands) names += (names.empty() ? "" : ", ") + std::string(c.name);
   if (args.empty()) usage("repdl", "command", "one of " + names, "none");
   const std::string_view name = args[0] == "--help" || args[0] == "-h" ? "help" : args[0];
-  const auto found = std::find_if(std::begin(commands), std::end(commands), [&](const command& c) { return c.name == name; });
+  const auto found =
+      std::find_if(std::begin(commands), std::end(commands), [&](const command& c) { return c.name == name; });
   if (found == std::end(commands)) usage("repdl", "command", "one of " + names, quoted(name));
   const int status = found->run(args.subspan(1));
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {

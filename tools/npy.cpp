@@ -98,9 +98,7 @@ class header_reader {
   [[noreturn]] void wrong(std::string_view expected, std::string_view got) const {
     fail(error_site::npy_header, "eval", path_, joined("a .npy header with ", expected), got);
   }
-  std::string next() const {
-    return text_.empty() ? "the end" : quoted(text_.substr(0, 12));
-  }
+  std::string next() const { return text_.empty() ? "the end" : quoted(text_.substr(0, 12)); }
   void space() {
     while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n' || text_[0] == '\t')) text_.remove_prefix(1);
   }
@@ -131,8 +129,7 @@ class header_reader {
         if (d.text == got) return d.type;
       }
     }
-    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, |b1 or <u2 (bf16)",
-         quoted(got));
+    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, |b1 or <u2 (bf16)", quoted(got));
   }
   bool boolean() {
     space();
@@ -199,7 +196,8 @@ host_tensor read_npy(const std::string& path) {
   constexpr std::size_t longest = 1u << 20;
   std::string text(std::min(length, longest), ' ');
   if (length > longest || file.read(text.data(), length) < length) {
-    fail(error_site::npy_truncated, "eval", path, "a whole .npy header", "a file that ends before, or a length over 1 MiB");
+    fail(error_site::npy_truncated, "eval", path, "a whole .npy header",
+         "a file that ends before, or a length over 1 MiB");
   }
   const header h = header_reader(path, text).read();
 

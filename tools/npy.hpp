@@ -9,8 +9,8 @@
 
 namespace repdl::tools {
 
-/// Reads a whole file; Fortran order becomes strides. Fails with file_open, npy_magic, npy_version, npy_header, npy_dtype
-/// or npy_truncated; `argument` names the file in the message.
+/// Reads a whole file; Fortran order becomes strides. Fails with file_open, npy_magic, npy_version, npy_header,
+/// npy_dtype or npy_truncated; `argument` names the file in the message.
 host_tensor read_npy(const std::string& path);
 
 /// The header of a version 1.0 file in C order; the elements follow it.

@@ -102,8 +102,10 @@ output_files::~output_files() { undo(); }
 void output_files::undo() noexcept {
   for (entry& e : entries_) {
     if (e.placed && !e.temporary.empty()) {
-      if (e.backup.empty()) ::unlink(e.target.c_str());
-      else ::rename(e.backup.c_str(), e.target.c_str());
+      if (e.backup.empty())
+        ::unlink(e.target.c_str());
+      else
+        ::rename(e.backup.c_str(), e.target.c_str());
     } else if (!e.temporary.empty()) {
       ::unlink(e.temporary.c_str());
       if (!e.backup.empty()) ::unlink(e.backup.c_str());
@@ -156,8 +158,10 @@ void output_files::commit() {
   for (entry& e : entries_) {
     if (e.temporary.empty() || entries_.size() == 1 || ::access(e.target.c_str(), F_OK) != 0) continue;
     const std::string backup = e.temporary + "-old";
-    if (::link(e.target.c_str(), backup.c_str()) != 0) error = errno;
-    else guard(backup);
+    if (::link(e.target.c_str(), backup.c_str()) != 0)
+      error = errno;
+    else
+      guard(backup);
     if (error != 0) {
       culprit = e.path;
       break;

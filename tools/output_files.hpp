@@ -16,8 +16,8 @@ class output_files {
   output_files(const output_files&) = delete;
   output_files& operator=(const output_files&) = delete;
 
-  /// Writes the pieces one after the other to a temporary file and flushes it to the disk. A path that exists and is not
-  /// a regular file (a pipe, /dev/null) is kept for commit(). Fails with file_write.
+  /// Writes the pieces one after the other to a temporary file and flushes it to the disk. A path that exists and is
+  /// not a regular file (a pipe, /dev/null) is kept for commit(). Fails with file_write.
   void add(const std::string& path, std::span<const std::string_view> pieces);
   /// Puts all files in their places. A failure puts back what was there.
   void commit();

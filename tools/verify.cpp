@@ -50,7 +50,8 @@ void print_tables(const verify_table& table, std::vector<variant>& variants, dou
   std::printf("\n%-38s %6s %14s %14s %12s %13s %12s %8s\n", "run on", "runs", "elements", "proved", "binary64",
               "double_double", "exact", "seconds");
   for (variant& v : variants) {
-    const statistics s = v.ctx->read_statistics();
+    statistics s = v.ctx->read_statistics();
+    for (int i = 0; i < 4; ++i) s.elements[i] += v.tiers.elements[i];
     std::printf("%-38s %6lld %14lld %14lld %12lld %13lld %12lld %8.2f\n", v.label.c_str(),
                 static_cast<long long>(v.runs), static_cast<long long>(v.elements),
                 static_cast<long long>(s[tier::proved]), static_cast<long long>(s[tier::binary64]),
@@ -65,7 +66,8 @@ void print_tables(const verify_table& table, std::vector<variant>& variants, dou
 
 std::vector<variant> make_variants(bool quick) {
   std::vector<variant> all;
-  const auto add = [&](const std::string& engine, const device& where, const std::string& isa, int threads, tier first) {
+  const auto add = [&](const std::string& engine, const device& where, const std::string& isa, int threads,
+                       tier first) {
     variant v{.label = label_of(engine, threads, first), .options = {}, .ctx = nullptr};
     v.options.where = where;
     v.options.isa = isa;

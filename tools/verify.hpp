@@ -30,6 +30,7 @@ struct variant {
   std::int64_t runs = 0;
   std::int64_t elements = 0;
   double seconds = 0;
+  statistics tiers{};  ///< of the exhaustive chunks, which have their own contexts
 };
 std::vector<variant> make_variants(bool quick);
 

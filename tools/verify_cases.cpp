@@ -1,5 +1,5 @@
-// The digest cases of `repdl verify`: inputs are regenerated, every variant runs, and every result is hashed and compared
-// with the committed digest. At a difference the oracle is asked which element is wrong.
+// The digest cases of `repdl verify`: inputs are regenerated, every variant runs, and every result is hashed and
+// compared with the committed digest. At a difference the oracle is asked which element is wrong.
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -39,7 +39,8 @@ std::vector<array> run(const digest_case& c, const std::vector<array>& in, varia
 }
 
 /// From the oracle; in a build without it, from a variant whose results have the committed digest.
-std::optional<truth> find_truth(const committed_digest& d, const std::vector<array>& in, std::vector<variant>& variants) {
+std::optional<truth> find_truth(const committed_digest& d, const std::vector<array>& in,
+                                std::vector<variant>& variants) {
 #if defined(REPDL_WITH_REFERENCE)
   static_cast<void>(in);
   static_cast<void>(variants);
@@ -63,18 +64,19 @@ std::optional<truth> find_truth(const committed_digest& d, const std::vector<arr
     const array& e = t->outputs[o];
     for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) {
       if (g.get(i) == e.get(i)) continue;
-      throw mismatch(joined("MISMATCH ", d.c.op, " ", formats_of(d.c), ", ", v.label, "\n", where, "element ",
-                            std::to_string(i), " of ", std::to_string(g.count()), ", shape ",
-                            to_string(sizes_of(g.shape)), "\n  inputs:   ",
-                            operand_text(*find(d.c.op), d.c.attrs, in, g.shape, static_cast<std::int64_t>(i)), "\n  got:      ",
-                            describe_bits(g.type, g.get(i)), "\n  expected: ", describe_bits(e.type, e.get(i)),
-                            ", says ", t->source, "\n"));
+      throw mismatch(
+          joined("MISMATCH ", d.c.op, " ", formats_of(d.c), ", ", v.label, "\n", where, "element ", std::to_string(i),
+                 " of ", std::to_string(g.count()), ", shape ", to_string(sizes_of(g.shape)),
+                 "\n  inputs:   ", operand_text(*find(d.c.op), d.c.attrs, in, g.shape, static_cast<std::int64_t>(i)),
+                 "\n  got:      ", describe_bits(g.type, g.get(i)), "\n  expected: ", describe_bits(e.type, e.get(i)),
+                 ", says ", t->source, "\n"));
     }
   }
-  throw mismatch(joined("MISMATCH ", file, "\n", where, "  committed: ", sha256::hex(d.value), "\n  got:       ",
-                        sha256::hex(reference::digest(d.c, got)), " (", v.label, ")\n",
-                        t ? joined("every element is that of ", t->source, ": the committed digest is wrong, not the result\n")
-                          : "no instruction set has the committed digest; a build with MPFR can name the element\n"));
+  throw mismatch(
+      joined("MISMATCH ", file, "\n", where, "  committed: ", sha256::hex(d.value),
+             "\n  got:       ", sha256::hex(reference::digest(d.c, got)), " (", v.label, ")\n",
+             t ? joined("every element is that of ", t->source, ": the committed digest is wrong, not the result\n")
+               : "no instruction set has the committed digest; a build with MPFR can name the element\n"));
 }
 
 std::vector<committed_digest> read_file(const std::string& path) {

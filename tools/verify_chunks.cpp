@@ -74,6 +74,8 @@ class worker {
     }
   }
 
+  statistics tiers() { return ctx_.read_statistics(); }
+
  private:
   static context_options single(context_options o) {
     o.threads = o.where.kind == device_kind::cpu ? 1 : 0;
@@ -96,7 +98,8 @@ class worker {
       context ctx({.where = {}, .stream = nullptr, .threads = 1, .isa = i.name});
       call_on_host(ctx, *find(op.name), {&x, 1}, {&y, 1}, attributes_of(op));
       const auto pieces = reference::piece_digests(expected.data(), chunk_elements, size_of(op.to));
-      if (reference::chunk_digest(op, chunk, pieces) == committed.chunks[static_cast<std::size_t>(chunk)]) return i.name;
+      if (reference::chunk_digest(op, chunk, pieces) == committed.chunks[static_cast<std::size_t>(chunk)])
+        return i.name;
     }
     return "";
 #endif
@@ -114,17 +117,18 @@ class worker {
       if (got == want) continue;
       throw mismatch(joined("MISMATCH ", op.name, " ", name_of(op.from), " ", name_of(op.to), ", ", label_, "\nchunk ",
                             number, ", element ", std::to_string(i), " of ", std::to_string(chunk_elements),
-                            "\n  inputs:   x = ", describe_bits(op.from, in_[i]), "\n  got:      ",
-                            describe_bits(op.to, got), "\n  expected: ", describe_bits(op.to, want), ", says ", source,
-                            "\n"));
+                            "\n  inputs:   x = ", describe_bits(op.from, in_[i]),
+                            "\n  got:      ", describe_bits(op.to, got), "\n  expected: ", describe_bits(op.to, want),
+                            ", says ", source, "\n"));
     }
     const auto pieces = reference::piece_digests(out_.data(), chunk_elements, size_of(op.to));
-    throw mismatch(joined(
-        "MISMATCH ", file, "\nchunk ", number, "\n  committed: ",
-        sha256::hex(committed.chunks[static_cast<std::size_t>(chunk)]), "\n  got:       ",
-        sha256::hex(reference::chunk_digest(op, chunk, pieces)), " (", label_, ")\n",
-        source.empty() ? "no instruction set has the committed digest; a build with MPFR can name the element\n"
-                       : joined("every element is that of ", source, ": the committed digest is wrong, not the result\n")));
+    throw mismatch(
+        joined("MISMATCH ", file, "\nchunk ", number,
+               "\n  committed: ", sha256::hex(committed.chunks[static_cast<std::size_t>(chunk)]),
+               "\n  got:       ", sha256::hex(reference::chunk_digest(op, chunk, pieces)), " (", label_, ")\n",
+               source.empty()
+                   ? "no instruction set has the committed digest; a build with MPFR can name the element\n"
+                   : joined("every element is that of ", source, ": the committed digest is wrong, not the result\n")));
   }
 
   const verify_options& options_;
@@ -153,7 +157,8 @@ void verify_chunks(const verify_options& options, std::vector<variant>& variants
   std::vector<variant*> engines;
   for (variant& v : variants) {
     bool seen = false;
-    for (const variant* e : engines) seen = seen || (e->options.isa == v.options.isa && e->options.where == v.options.where);
+    for (const variant* e : engines)
+      seen = seen || (e->options.isa == v.options.isa && e->options.where == v.options.where);
     if (!seen) engines.push_back(&v);
   }
   const int available = context({.where = {}, .stream = nullptr, .threads = options.threads}).threads();
@@ -184,6 +189,9 @@ void verify_chunks(const verify_options& options, std::vector<variant>& variants
           v.elements += chunk_elements;
           ++v.runs;
         }
+        const statistics s = w.tiers();
+        const std::lock_guard lock(mutex);
+        for (int i = 0; i < 4; ++i) v.tiers.elements[i] += s.elements[i];
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();

@@ -1,4 +1,4 @@
-// matmul on the CPU: which operand plays a and which b, and the engine.
+// matmul on the CPU: the engine, batches that are rows, and which operand plays a and which b.
 #include "backends/cpu/matmul.hpp"
 
 #include <algorithm>
@@ -8,6 +8,30 @@
 
 namespace repdl::cpu {
 namespace {
+
+// Where every batch has the same b and the rows of a, bias and out go on from one batch to the next, the batch is more
+// rows: (batch, rows, k) times (k, n), the usual product in a network, is one matrix product.
+plan::matmul_plan folded(plan::matmul_plan p) {
+  while (p.batch_rank > 0) {
+    const auto axis = static_cast<std::size_t>(p.batch_rank - 1);
+    const auto continues = [&](std::int64_t batch_stride, std::int64_t row) {
+      return p.m == 1 || batch_stride == p.m * row;
+    };
+    const bool folds = p.b.batch_stride[axis] == 0 && continues(p.a.batch_stride[axis], p.a.row) &&
+                       continues(p.out_batch_stride[axis], p.out_row) &&
+                       (p.bias.data == nullptr || continues(p.bias.batch_stride[axis], p.bias.row));
+    if (!folds) return p;
+    if (p.m == 1) {
+      p.a.row = p.a.batch_stride[axis];
+      p.bias.row = p.bias.batch_stride[axis];
+      p.out_row = p.out_batch_stride[axis];
+    }
+    p.m *= p.batch_shape[axis];
+    p.batches /= p.batch_shape[axis];
+    --p.batch_rank;
+  }
+  return p;
+}
 
 // A tile is narrowed by single rows but only by whole vectors of columns, so the transposed product, out' = b' a', may
 // fill its tiles better: it is taken when it needs clearly fewer lanes. No bit depends on it (multiplication commutes,
@@ -43,14 +67,14 @@ gemm_problem problem_of(const plan::matmul_plan& p, tier first_tier) {
 std::size_t matmul_workspace(const plan::matmul_plan& plan, const dispatch::launch& launch,
                              const matmul_kernels& kernels) noexcept {
   const gemm_kernels& k = engine(plan, kernels);
-  const plan::matmul_plan p = oriented(plan, k);
+  const plan::matmul_plan p = oriented(folded(plan), k);
   return gemm_workspace(problem_of(p, launch.first_tier), k, launch.threads);
 }
 
 void run_matmul(const plan::matmul_plan& plan, const dispatch::launch& launch, const matmul_kernels& kernels,
                 counters& counted) noexcept {
   const gemm_kernels& k = engine(plan, kernels);
-  const plan::matmul_plan p = oriented(plan, k);
+  const plan::matmul_plan p = oriented(folded(plan), k);
   run_gemm(problem_of(p, launch.first_tier), k, launch.threads, launch.workspace, counted);
 }
 

@@ -84,16 +84,14 @@ void uniform(const plan::random_plan& p, const dispatch::launch& l, counters& co
 
 // ---- permutation
 //
-// The keys are uniform 64-bit words, so their leading bits cut them into buckets of nearly equal size. Entries are moved
-// into their buckets, in an order that depends on the threads, and each bucket is sorted by (key, index): a total order,
-// so the result does not depend on it.
+// The keys are uniform 64-bit words, so their leading bits cut them into buckets of nearly equal size. Entries are
+// moved into their buckets, in an order that depends on the threads, and each bucket is sorted by (key, index): a total
+// order, so the result does not depend on it.
 
 struct entry {
   std::uint64_t key;
   std::int64_t index;
-  friend bool operator<(const entry& a, const entry& b) {
-    return a.key != b.key ? a.key < b.key : a.index < b.index;
-  }
+  friend bool operator<(const entry& a, const entry& b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
 };
 
 struct sort_layout {
@@ -176,10 +174,14 @@ void run_random(const plan::random_plan& p, const dispatch::launch& l, counters&
     return;
   }
   switch (p.out_type) {
-    case dtype::f16: return uniform<f16>(p, l, count);
-    case dtype::bf16: return uniform<bf16>(p, l, count);
-    case dtype::f32: return uniform<float>(p, l, count);
-    default: return uniform<double>(p, l, count);
+    case dtype::f16:
+      return uniform<f16>(p, l, count);
+    case dtype::bf16:
+      return uniform<bf16>(p, l, count);
+    case dtype::f32:
+      return uniform<float>(p, l, count);
+    default:
+      return uniform<double>(p, l, count);
   }
 }
 

@@ -62,30 +62,48 @@ __device__ void apply(const pack<typename F::input> (&x)[F::arity], pack<typenam
   }
 }
 
-// Rank 1, stride 1, every pointer aligned to a pack. Exact aliasing of out and an input is legal: a thread reads its
-// elements before it writes them.
-template <class F>
+// Rank 1, stride 1. Packed: every pointer is aligned to a pack; otherwise a thread's elements are a block apart, so that
+// a warp still reads and writes side by side. Exact aliasing of out and an input is legal: a thread reads its elements
+// before it writes them.
+template <class F, bool Packed>
 __global__ void __launch_bounds__(threads) map_contiguous(const operands p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   if (first == 0) count_elements(counters, tier::proved, p.count);
-  const std::int64_t packs = p.count / batch;
-  for (std::int64_t i = first; i < packs; i += step) {
-    pack<In> x[F::arity];
-    pack<Out> y;
+  pack<In> x[F::arity];
+  pack<Out> y;
+  if constexpr (Packed) {
+    const std::int64_t packs = p.count / batch;
+    for (std::int64_t i = first; i < packs; i += step) {
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
-    apply<F>(x, y);
-    static_cast<pack<Out>*>(p.out)[i] = y;
-  }
-  const std::int64_t rest = packs * batch + first;
-  if (rest < p.count) {
-    In x[F::arity];
+      for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
+      apply<F>(x, y);
+      static_cast<pack<Out>*>(p.out)[i] = y;
+    }
+    const std::int64_t rest = packs * batch + first;
+    if (rest < p.count) {
+      In last[F::arity];
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const In*>(p.in[a])[rest];
-    static_cast<Out*>(p.out)[rest] = F::eval(x);
+      for (int a = 0; a < F::arity; ++a) last[a] = static_cast<const In*>(p.in[a])[rest];
+      static_cast<Out*>(p.out)[rest] = F::eval(last);
+    }
+  } else {
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x; i < p.count;
+         i += step * batch) {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
+#pragma unroll
+        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
+      }
+      apply<F>(x, y);
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
+      }
+    }
   }
 }
 
@@ -185,14 +203,17 @@ void launch(const operands& p, const job& j) {
   using In = typename F::input;
   using Out = typename F::output;
   bool contiguous = p.count == 1 || (p.rank == 1 && p.out_stride[0] == 1);
-  contiguous = contiguous && aligned<Out>(p.out);
+  bool packed = aligned<Out>(p.out);
   for (int a = 0; a < F::arity; ++a) {
-    contiguous = contiguous && (p.count == 1 || p.in_stride[a][0] == 1) && aligned<In>(p.in[a]);
+    contiguous = contiguous && (p.count == 1 || p.in_stride[a][0] == 1);
+    packed = packed && aligned<In>(p.in[a]);
   }
   const unsigned grid = grid_for(j.device, ceil_div(p.count, threads * batch), 32);
   const bool small = p.count < (std::int64_t{1} << 31);
-  if (contiguous) {
-    map_contiguous<F><<<grid, threads, 0, j.stream>>>(p, j.counters);
+  if (contiguous && packed) {
+    map_contiguous<F, true><<<grid, threads, 0, j.stream>>>(p, j.counters);
+  } else if (contiguous) {
+    map_contiguous<F, false><<<grid, threads, 0, j.stream>>>(p, j.counters);
   } else if (can_pack<In, Out>(p, F::arity)) {
     if (small) {
       map_strided<F, std::uint32_t, true><<<grid, threads, 0, j.stream>>>(p, j.counters);

@@ -104,14 +104,10 @@ __device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row,
   col = index / height;
 }
 
-// Four k's of one row of a panel for lane t: see mma.cuh.
-__device__ inline void load_row(const double* row, int t, int parity, double (&v)[4]) {
-  const double2 low = *reinterpret_cast<const double2*>(row + place_in_row(4 * t, parity));
-  const double2 high = *reinterpret_cast<const double2*>(row + place_in_row(4 * t + 2, parity));
-  v[0] = low.x;
-  v[1] = low.y;
-  v[2] = high.x;
-  v[3] = high.y;
+__device__ inline void load_pair(const double* from, double& x, double& y) {
+  const double2 v = *reinterpret_cast<const double2*>(from);
+  x = v.x;
+  y = v.y;
 }
 
 template <class T>
@@ -127,56 +123,64 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   const int t = lane_of_thread() % 4;
   const int warp_row = tid / 32 / T::warps_n * T::m_tiles * 16;
   const int warp_col = tid / 32 % T::warps_n * T::n_tiles * 8;
-  const std::int64_t panels = p.a.k_panels;
-  const double* const from_a =
-      p.a.data + (p.a.batch(batch) * p.a.row_panels + tile_row * (T::rows / panel_rows)) * panels * panel_size;
-  const double* const from_b =
-      p.b.data + (p.b.batch(batch) * p.b.row_panels + tile_col * (T::cols / panel_rows)) * panels * panel_size;
+  const int panels = static_cast<int>(p.a.k_panels);
+  const std::int64_t row_panel = p.a.k_panels * panel_size;  // from one panel of rows to the next
+  const double* from_a =
+      p.a.data + (p.a.batch(batch) * p.a.row_panels + tile_row * (T::rows / panel_rows)) * row_panel + 2 * tid;
+  const double* from_b =
+      p.b.data + (p.b.batch(batch) * p.b.row_panels + tile_col * (T::cols / panel_rows)) * row_panel + 2 * tid;
 
-  const auto fetch = [&](std::int64_t panel) {
-    double* const to = shared + panel % stages * T::stage_size;
-    constexpr int units = T::stage_size / 2;  // 16 bytes each
-    static_assert(units % T::threads == 0);
+  // Starts to copy the next panels of k into slot `to`.
+  const auto fetch = [&](double* to) {
+    constexpr int per_panel = panel_size / 2 / T::threads;  // units of 16 bytes that a thread copies
 #pragma unroll
-    for (int i = 0; i < units / T::threads; ++i) {
-      const int unit = i * T::threads + tid;
-      const int part = unit / (panel_size / 2);  // panels of a, then of b
-      const int at = unit % (panel_size / 2) * 2;
+    for (int part = 0; part < (T::rows + T::cols) / panel_rows; ++part) {
       constexpr int a_parts = T::rows / panel_rows;
-      const double* const source =
-          part < a_parts ? from_a + (part * panels + panel) * panel_size : from_b + ((part - a_parts) * panels + panel) * panel_size;
-      copy_async(to + 2 * unit, source + at);
+      const double* const source = part < a_parts ? from_a + part * row_panel : from_b + (part - a_parts) * row_panel;
+#pragma unroll
+      for (int i = 0; i < per_panel; ++i) {
+        copy_async(to + part * panel_size + 2 * (i * T::threads + tid), source + 2 * i * T::threads);
+      }
     }
+    from_a += panel_size;
+    from_b += panel_size;
   };
 
   double sum[T::m_tiles][T::n_tiles][4] = {};
   for (int s = 0; s < stages - 1; ++s) {
-    if (s < panels) fetch(s);
+    if (s < panels) fetch(shared + s * T::stage_size);
     commit_copies();
   }
-  std::int64_t in_block = 0;
+  const int lane = lane_of_thread();
+  const int block_panels = static_cast<int>(p.block_panels);
+  int in_block = 0;
+  int slot = 0;
+  int fill = stages - 1;
   bool has_blocks = false;
-  for (std::int64_t panel = 0; panel < panels; ++panel) {
+  for (int panel = 0; panel < panels; ++panel) {
     wait_for_copies<stages - 2>();
     __syncthreads();  // this panel is there, and everybody is done with the one whose place is filled next
-    if (panel + stages - 1 < panels) fetch(panel + stages - 1);
+    if (panel + stages - 1 < panels) fetch(shared + fill * T::stage_size);
     commit_copies();
-    const double* const a = shared + panel % stages * T::stage_size + (warp_row + g) * panel_k;
-    const double* const b = shared + panel % stages * T::stage_size + (T::rows + warp_col + g) * panel_k;
+    const double* const a = shared + slot * T::stage_size + warp_row * panel_k + 2 * lane;
+    const double* const b = shared + slot * T::stage_size + (T::rows + warp_col) * panel_k + 2 * lane;
+    slot = slot + 1 == stages ? 0 : slot + 1;
+    fill = fill + 1 == stages ? 0 : fill + 1;
     double b_part[T::n_tiles][4];
 #pragma unroll
-    for (int j = 0; j < T::n_tiles; ++j) load_row(b + j * 8 * panel_k, t, g & 1, b_part[j]);
+    for (int j = 0; j < T::n_tiles; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) load_pair(b + j * 128 + i * 64, b_part[j][2 * i], b_part[j][2 * i + 1]);
+    }
 #pragma unroll
     for (int i = 0; i < T::m_tiles; ++i) {
-      double low[4];
-      double high[4];
-      load_row(a + i * 16 * panel_k, t, g & 1, low);
-      load_row(a + (i * 16 + 8) * panel_k, t, g & 1, high);
-      const double a_part[8] = {low[0], high[0], low[1], high[1], low[2], high[2], low[3], high[3]};
+      double a_part[8];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) load_pair(a + i * 256 + j * 64, a_part[2 * j], a_part[2 * j + 1]);
 #pragma unroll
       for (int j = 0; j < T::n_tiles; ++j) multiply_add(sum[i][j], a_part, b_part[j]);
     }
-    if (++in_block == p.block_panels && panel + 1 < panels) {
+    if (++in_block == block_panels && panel + 1 < panels) {
       in_block = 0;
 #pragma unroll
       for (int i = 0; i < T::sums / 2; ++i) {
@@ -238,61 +242,100 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
 }
 
-// The two rows of an output, as a warp walks through them: lane l takes place l % 16 of every second panel.
+// The two rows of an output, as a warp walks through them: lane l takes k = l % 16 of every second panel.
 struct dot_rows {
   const double* a;
   const double* b;
-  std::int64_t panels;
+  int panels;
 
-  __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col) : panels(p.a.k_panels) {
-    const int place = lane_of_thread() % 16;
-    const int odd = static_cast<int>((row ^ col) & 1);
-    a = p.a.data + (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * panels * panel_size +
-        row % panel_rows * panel_k + place;
-    b = p.b.data + (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * panels * panel_size +
-        col % panel_rows * panel_k + place_in_row(place, odd);
+  __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
+      : panels(static_cast<int>(p.a.k_panels)) {
+    const int k = lane_of_thread() % 16;
+    a = p.a.data + (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
+        place_a(static_cast<int>(row % panel_rows), k);
+    b = p.b.data + (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
+        place_b(static_cast<int>(col % panel_rows), k);
   }
-  template <class F>
-  __device__ void for_each(F&& f) const {
-#pragma unroll 4
-    for (std::int64_t panel = lane_of_thread() / 16; panel < panels; panel += 2) {
-      f(a[panel * panel_size], b[panel * panel_size]);
+};
+
+// Double-double tier: a chain of two_sums with plainly added errors. H additions at most on a term's path, M = sum|a b|,
+// u = 2^-53. Each term is part of at most H partial sums, so the errors of the two_sums add up to at most H u M (1 + Hu);
+// `low` adds them over a tree of height 2H at most (merging takes two additions), which loses 2H^2 u^2 M (1 + 3Hu) more:
+//     |S - (high + low)| <= 3 H^2 u^2 M.  `plain_bound` has M replaced by the product of norms, K <= 2^26, H <= 2^25.
+// Under the lattice rule for plainly added errors (dd.hpp, K + 64 of them) everything is exact.
+struct dot_sum {
+  double high = 0;
+  double low = 0;
+
+  __device__ void add(double x) {
+    const num::dd s = num::two_sum(high, x);
+    high = s.hi;
+    low += s.lo;
+  }
+  __device__ void merge_lanes(int distance) {
+    const double other_high = __shfl_xor_sync(full_warp, high, distance);
+    const double other_low = __shfl_xor_sync(full_warp, low, distance);
+    low += other_low;
+    add(other_high);
+  }
+  // `height`: additions so far. A non-finite plain sum of finite terms is impossible, so `high` shows infinities and NaN:
+  // two_sum's hi is the plain sum.
+  __device__ num::certified finish(const product& p, double magnitude, int lsb, std::int64_t height, const float* bias) {
+    if (bias != nullptr) {
+      add(static_cast<double>(*bias));
+      magnitude += fabs(static_cast<double>(*bias));
+      lsb = min(lsb, num::lsb_exponent(*bias));
     }
+    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
+    if (p.k > greatest_k) return {0.0f, false};
+    const double h = static_cast<double>(height + 1);
+    const double plain_bound = 3 * h * h * 0x1p-106 * magnitude;
+    return num::certify(num::two_sum(high, low),
+                        num::lattice_holds_dd(magnitude, lsb, p.k + 64) ? 0.0 : plain_bound);
   }
 };
 
 __device__ num::certified dot_double_double(const product& p, const dot_rows& rows, const float* bias,
                                             double magnitude, int lsb) {
-  num::dd sum = {0, 0};
-  double plain = 0;  // shows infinities and NaN
-  rows.for_each([&](double x, double y) {
-    sum = num::add(sum, x * y);
-    plain += x * y;
-  });
+  dot_sum sum;
+#pragma unroll 4
+  for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
+    sum.add(rows.a[panel * panel_size] * rows.b[panel * panel_size]);
+  }
 #pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) {
-    const num::dd other = {__shfl_xor_sync(full_warp, sum.hi, distance), __shfl_xor_sync(full_warp, sum.lo, distance)};
-    sum = num::add(sum, other);
-    plain += __shfl_xor_sync(full_warp, plain, distance);
+  for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
+  return sum.finish(p, magnitude, lsb, (rows.panels + 1) / 2 + 6, bias);
+}
+
+// The same for eight outputs side by side in a row, col a multiple of 8: lane (g, t) has output col + g in the end.
+__device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col) {
+  const int g = lane_of_thread() / 4;
+  const int t = lane_of_thread() % 4;
+  const int panels = static_cast<int>(p.a.k_panels);
+  const double* const a = p.a.data +
+                          (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
+                          place_a(static_cast<int>(row % panel_rows), t);
+  const double* const b = p.b.data +
+                          (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
+                          place_b(static_cast<int>(col % panel_rows) + g, t);
+  dot_sum sum;
+#pragma unroll 2
+  for (int panel = 0; panel < panels; ++panel) {
+    double b_part[4];
+    load_pair(b + panel * panel_size, b_part[0], b_part[1]);
+    load_pair(b + panel * panel_size + 64, b_part[2], b_part[3]);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sum.add(a[panel * panel_size + 64 * j] * b_part[j]);
   }
-  if (bias != nullptr) {
-    const double c = static_cast<double>(*bias);
-    sum = num::add(sum, c);
-    plain += c;
-    magnitude += fabs(c);
-    lsb = min(lsb, num::lsb_exponent(*bias));
-  }
-  if (!num::is_finite(plain)) return {num::non_finite_result(plain), true};
-  // Terms of a lane, merges, the bias. The norms make `magnitude` good enough up to K = 2^26.
-  const std::int64_t height = (rows.panels + 1) / 2 + 6;
-  if (p.k > greatest_k) return {0.0f, false};
-  return num::certify(sum, num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(height, magnitude));
+  sum.merge_lanes(1);
+  sum.merge_lanes(2);
+  return sum;
 }
 
 __device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
   num::dot_accumulator sum;
   num::special_terms special;
-  for (std::int64_t panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
+  for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
     const float x = static_cast<float>(rows.a[panel * panel_size]);  // they were floats
     const float y = static_cast<float>(rows.b[panel * panel_size]);
     const double xy = static_cast<double>(x) * static_cast<double>(y);
@@ -326,39 +369,69 @@ __device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) 
   return special.any() ? special.value() : sum.round_to_float();
 }
 
-// Works off the bitmap, a warp per output: `span` bytes of it (8 outputs each) at a time.
+// Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
+// the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that they
+// read the same rows of b.
 __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
   const std::int64_t bytes_per_row = p.words_per_row * 4;
-  const std::int64_t total = p.batches * p.m * bytes_per_row;
+  const std::int64_t rows = p.batches * p.m;
+  const std::int64_t spans = (bytes_per_row + span - 1) / span;
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
-  const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   const int lane = lane_of_thread();
+  const bool skip_dd = p.first_tier > tier::double_double;
   std::int64_t count_dd = 0;
   std::int64_t count_exact = 0;
-  for (std::int64_t first = warp * span; first < total; first += warps * span) {
-    const unsigned mine = lane < span && first + lane < total ? bytes[first + lane] : 0u;
-    for (unsigned owners = __ballot_sync(full_warp, mine != 0); owners != 0; owners &= owners - 1) {
+  for (std::int64_t visit = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+       visit < rows * spans; visit += warps) {
+    const std::int64_t batch_row = visit % rows;
+    const std::int64_t first = visit / rows * span;
+    const std::int64_t batch = batch_row / p.m;
+    const std::int64_t row = batch_row - batch * p.m;
+    const unsigned mine =
+        lane < span && first + lane < bytes_per_row ? bytes[batch_row * bytes_per_row + first + lane] : 0u;
+    unsigned owners = __ballot_sync(full_warp, mine != 0);
+    if (owners == 0) continue;
+    const batch_pointers at(p, batch);
+    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
+    const double norm_a = p.a.norm[a_row];
+    const int lsb_a = p.a.lsb[a_row];
+    const std::int64_t b_rows = p.b.batch(batch) * p.b.padded_rows();
+    const auto bias_of = [&](std::int64_t col) {
+      return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
+    };
+    for (; owners != 0; owners &= owners - 1) {
       const int owner = __ffs(static_cast<int>(owners)) - 1;
-      const std::int64_t byte = first + owner;
-      const std::int64_t batch_row = byte / bytes_per_row;
-      const std::int64_t batch = batch_row / p.m;
-      const std::int64_t row = batch_row - batch * p.m;
-      const batch_pointers at(p, batch);
-      for (unsigned bits = __shfl_sync(full_warp, mine, owner); bits != 0; bits &= bits - 1) {
-        const std::int64_t col = (byte - batch_row * bytes_per_row) * 8 + (__ffs(static_cast<int>(bits)) - 1);
-        const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
-        const std::int64_t b_row = p.b.batch(batch) * p.b.padded_rows() + col;
-        const float* const bias = at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
-        const dot_rows rows(p, batch, row, col);
+      const std::int64_t col0 = (first + owner) * 8;
+      unsigned bits = __shfl_sync(full_warp, mine, owner);
+      if (__popc(bits) >= 3 && !skip_dd) {
+        dot_sum sum = dot_eight(p, batch, row, col0);
+        const std::int64_t col = col0 + lane / 4;
+        const bool marked = (bits >> (lane / 4) & 1) != 0;
+        bool done = false;
+        if (marked) {
+          const num::certified result = sum.finish(p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col],
+                                                   4 * p.a.k_panels + 2, bias_of(col));
+          done = result.decided;
+          if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+        }
+        // One bit per lane; the four lanes of an output agree.
+        const unsigned lanes_done = __ballot_sync(full_warp, done && lane % 4 == 0);
+        count_dd += __popc(lanes_done);
+        for (int g = 0; g < 8; ++g) bits &= ~((lanes_done >> (4 * g) & 1u) << g);
+      }
+      for (; bits != 0; bits &= bits - 1) {
+        const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
+        const dot_rows both(p, batch, row, col);
         num::certified result = {0.0f, false};
-        if (p.first_tier <= tier::double_double) {
-          result = dot_double_double(p, rows, bias, p.a.norm[a_row] * p.b.norm[b_row], p.a.lsb[a_row] + p.b.lsb[b_row]);
+        if (!skip_dd) {
+          result =
+              dot_double_double(p, both, bias_of(col), norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col]);
         }
         if (result.decided) {
           ++count_dd;
         } else {
-          result.value = dot_exact(rows, bias);
+          result.value = dot_exact(both, bias_of(col));
           ++count_exact;
         }
         if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
@@ -452,9 +525,14 @@ void run_matmul(const plan::matmul_plan& p, const job& j) {
   } else {
     launch_product<small_tile>(l.p, j);
   }
+  // Enough visits for every warp of the device, of as many bytes as that leaves.
   constexpr int warps = 8;
-  const unsigned grid = grid_for(j.device, ceil_div(words * 4, warps), 8);
-  const int span = static_cast<int>(std::clamp<std::int64_t>(words * 4 / (std::int64_t{grid} * warps), 1, 32));
+  const std::int64_t bytes_per_row = l.p.words_per_row * 4;
+  const std::int64_t rows = p.batches * p.m;
+  const std::int64_t visits = std::int64_t{j.device.multiprocessors} * 8 * warps * 4;
+  const int span = static_cast<int>(
+      std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
+  const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
   repair_kernel<<<grid, warps * 32, 0, j.stream>>>(l.p, span, j.counters);
   check_launch("matmul");
 }

@@ -11,6 +11,7 @@ namespace repdl::cuda {
 // One operand of a product, seen as rows of length k: A as it is, B transposed.
 struct operand_source {
   const float* data;
+  bool second;  // packed as b
   std::int64_t rows;
   std::int64_t k;
   std::int64_t row_stride;

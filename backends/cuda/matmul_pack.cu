@@ -23,7 +23,8 @@ __device__ const float* batch_of(const operand_source& s, std::int64_t batch) {
 
 // A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
 __global__ void __launch_bounds__(threads, 4)
-    pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast) {
+    pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast,
+                bool second) {
   __shared__ float tile[panel_rows][chunk_k + 1];
   const std::int64_t total = to.row_panels * splits * to.batches;
   const int tid = static_cast<int>(threadIdx.x);
@@ -56,18 +57,20 @@ __global__ void __launch_bounds__(threads, 4)
         squares += d * d;
         lsb = min(lsb, num::lsb_exponent(x));
       }
-      // 8 units of two numbers per row, 32 rows at a time: a warp writes 512 bytes side by side.
+      // Units of two numbers in the order of the panels: a warp writes 512 bytes side by side.
 #pragma unroll
       for (int i = 0; i < chunk_panels * 2; ++i) {
         const std::int64_t panel = chunk * chunk_panels + i / 2;
-        const int r = i % 2 * 32 + tid / 8;
-        const int place = tid % 8 * 2;
-        const int k = place_in_row(place, r & 1) + i / 2 * panel_k;
+        const int unit = i % 2 * threads + tid;
+        const int g = unit % 32 / 4;
+        const int k = i / 2 * panel_k + unit % 4;
+        const float* const first = second ? &tile[unit / 64 * 8 + g][k + unit / 32 % 2 * 8]
+                                          : &tile[unit / 128 * 16 + g][k + unit / 32 % 4 * 4];
+        const float* const other = second ? first + 4 : first + 8 * (chunk_k + 1);
         if (panel < to.k_panels) {
           double* const out =
-              to.data + ((batch * to.row_panels + row_panel) * to.k_panels + panel) * panel_size + r * panel_k + place;
-          *reinterpret_cast<double2*>(out) =
-              make_double2(static_cast<double>(tile[r][k]), static_cast<double>(tile[r][k + 1]));
+              to.data + ((batch * to.row_panels + row_panel) * to.k_panels + panel) * panel_size + 2 * unit;
+          *reinterpret_cast<double2*>(out) = make_double2(static_cast<double>(*first), static_cast<double>(*other));
         }
       }
       __syncthreads();
@@ -106,6 +109,7 @@ __global__ void __launch_bounds__(threads)
 operand_source source_of(const plan::matmul_plan& p, bool second) {
   const plan::matmul_plan::matrix& m = second ? p.b : p.a;
   operand_source s{};
+  s.second = second;
   s.data = m.data;
   s.k = p.k;
   s.rows = second ? p.n : p.m;
@@ -153,7 +157,8 @@ pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
-  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride));
+  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
+                                            s.second);
   check_launch("matmul");
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
   finish_norms<<<rows, threads, 0, j.stream>>>(to, scratch, splits);

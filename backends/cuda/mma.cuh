@@ -37,14 +37,18 @@ __device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const 
 #endif
 }
 
-// Operands are packed in panels of 64 rows x 16 k of binary64 numbers, 8 KiB each, as they will lie in shared memory.
-// A lane reads the four k's that it feeds to one instruction as two 16-byte units, so it takes k = 4 t + j where the
-// instruction has 4 j + t: both operands are permuted alike, and every order of k has the same bound. In odd rows the
-// two units of a lane change places: the eight lanes of a quarter warp then hit all 32 banks.
+// Operands are packed in panels of 64 rows x 16 k of binary64 numbers, 8 KiB each, as they will lie in shared memory:
+// in the order in which lanes read them, two numbers (16 bytes) at a time, into neighbouring registers. A warp's reads
+// are then contiguous: no bank conflicts, no moves.
+//   a: [16 rows][j][lane][h]          b: [8 rows][j / 2][lane][j % 2]          (rows of b are columns of the product)
 inline constexpr int panel_rows = 64;
 inline constexpr int panel_k = 16;
 inline constexpr int panel_size = panel_rows * panel_k;
-// The place in its row of the panel at which k (0 .. 15) of an even (parity 0) or odd row lies.
-__host__ __device__ constexpr int place_in_row(int k, int parity) { return k ^ (parity << 1); }
+__host__ __device__ constexpr int place_a(int row, int k) {
+  return row / 16 * 256 + k / 4 * 64 + (row % 8 * 4 + k % 4) * 2 + row / 8 % 2;
+}
+__host__ __device__ constexpr int place_b(int row, int k) {
+  return row / 8 * 128 + k / 8 * 64 + (row % 8 * 4 + k % 4) * 2 + k / 4 % 2;
+}
 
 }  // namespace repdl::cuda

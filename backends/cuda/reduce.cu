@@ -1,7 +1,7 @@
 // Reductions: sum, mean, dot, max, min, argmax, argmin.
 //
 // An output's terms are cut into `chunks`; a work item is one chunk of one output.
-//   rows      a team (a warp or a block) per item, for terms that lie side by side in memory
+//   rows      a team (some lanes of a warp, or a block) per item, for terms that lie side by side in memory
 //   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
 //             threads read neighbouring addresses even with few outputs
 // With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second kernel
@@ -28,7 +28,7 @@ struct geometry {
   std::int64_t length;
   std::int64_t chunks;
   std::int64_t chunk_length;  // rows
-  int team;                   // rows: 32 or 256 threads
+  int team;                   // rows: threads per item, a power of two up to 32, or 256
   bool columns;
   bool small;   // outputs and length below 2^31
   bool packed;  // rows: four terms per load
@@ -186,10 +186,10 @@ __device__ P shuffle(const P& from, int distance) {
   return to;
 }
 
+// Among `lanes` neighbouring lanes; all lanes of the warp take part.
 template <class P>
-__device__ void merge_warp(P& acc) {
-#pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) acc.merge(shuffle(acc, distance));
+__device__ void merge_lanes(P& acc, int lanes) {
+  for (int distance = lanes / 2; distance >= 1; distance /= 2) acc.merge(shuffle(acc, distance));
 }
 
 template <class P>
@@ -199,21 +199,28 @@ __global__ void __launch_bounds__(threads, 3)
   alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
   P* const of_warp = reinterpret_cast<P*>(shared);
   const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
+  const int in_warp = static_cast<int>(threadIdx.x & 31u) / g.team;  // which of the warp's teams this is
   const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
-  const std::int64_t team = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team - in_warp;
+  // Marked outputs are worked off by whole warps or blocks, a word of the bitmap at a time.
   const std::int64_t groups = (marked ? (g.outputs + 31) / 32 : g.outputs) * g.chunks;
   std::int64_t decided = 0;
-  for (std::int64_t group = team; group < groups; group += teams) {
-    const std::int64_t row = group / g.chunks;
+  for (std::int64_t base = first; base < groups; base += teams) {
+    const std::int64_t group = base + in_warp;
+    const bool active = group < groups;
+    const std::int64_t row = g.chunks == 1 ? group : group / g.chunks;
     const std::int64_t chunk = group - row * g.chunks;
     std::uint32_t bits = marked ? undecided[row] : 1u;
     for (; bits != 0; bits &= bits - 1) {
       const std::int64_t output = marked ? row * 32 + (__ffs(static_cast<int>(bits)) - 1) : row;
-      const std::int64_t begin = chunk * g.chunk_length;
-      const std::int64_t end = min(begin + g.chunk_length, g.length);
       P acc;
-      take_terms(acc, g, p, row_pointers<P::inputs>(g, output), begin, end, g.team, lane);
-      merge_warp(acc);
+      if (active) {
+        const std::int64_t begin = chunk * g.chunk_length;
+        const std::int64_t end = min(begin + g.chunk_length, g.length);
+        take_terms(acc, g, p, row_pointers<P::inputs>(g, output), begin, end, g.team, lane);
+      }
+      __syncwarp();
+      merge_lanes(acc, min(g.team, 32));
       if (g.team > 32) {
         __syncthreads();
         if ((threadIdx.x & 31) == 0) of_warp[threadIdx.x / 32] = acc;
@@ -222,13 +229,14 @@ __global__ void __launch_bounds__(threads, 3)
           for (int i = 1; i < warps; ++i) acc.merge(of_warp[i]);
         }
       }
-      if (lane == 0) {
+      if (lane == 0 && active) {
         if (g.chunks > 1) {
           partials[output * g.chunks + chunk] = acc;
         } else {
           decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
         }
       }
+      __syncwarp();
     }
   }
   if (lane == 0) count_elements(counters, P::decides, decided);
@@ -242,7 +250,7 @@ __global__ void __launch_bounds__(threads, 3)
   const std::int64_t items = g.outputs * g.chunks;
   int decided = 0;
   for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; item < items; item += step) {
-    const std::int64_t chunk = item / g.outputs;
+    const std::int64_t chunk = g.chunks == 1 ? 0 : item / g.outputs;
     const std::int64_t output = item - chunk * g.outputs;
     if (marked && ((undecided[output >> 5] >> (output & 31)) & 1) == 0) continue;
     P acc;
@@ -271,7 +279,7 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t c = lane_of_thread(); c < g.chunks; c += 32) {
       acc.merge(partials[g.columns ? c * g.outputs + output : output * g.chunks + c]);
     }
-    merge_warp(acc);
+    merge_lanes(acc, 32);
     if (lane_of_thread() == 0) decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
   }
   if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
@@ -296,7 +304,8 @@ void launch(const geometry& g, const reduce_parameters& p, void* partials, std::
   }
 }
 
-geometry describe(const plan::reduce_plan& p, const properties& device) {
+// `repair`: for the tiers after the first, which see few outputs and want many threads for each.
+geometry describe(const plan::reduce_plan& p, const properties& device, bool repair) {
   geometry g{};
   g.kept_rank = p.kept_rank;
   g.reduced_rank = p.reduced_rank;
@@ -321,7 +330,7 @@ geometry describe(const plan::reduce_plan& p, const properties& device) {
   const int last = p.reduced_rank - 1;
   const std::int64_t along = last < 0 ? 0 : size(g.reduced_stride[0][last]);
   const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept_stride[0][p.kept_rank - 1]);
-  g.columns = p.length < 32 || across < along;
+  g.columns = !repair && (p.length < 32 || across < along);
 
   // Enough items to fill the device, each with at least one batch per thread.
   const std::int64_t wanted = std::int64_t{device.multiprocessors} * 2048;
@@ -330,7 +339,13 @@ geometry describe(const plan::reduce_plan& p, const properties& device) {
     g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * batch_terms)));
     g.chunk_length = ceil_div(p.length, g.chunks);
   } else {
-    g.team = p.length >= 32768 || (p.length >= 2048 && p.outputs < wanted / 32) ? threads : 32;
+    if (p.length >= 32768 || (p.length >= 2048 && p.outputs < wanted / 32) || (repair && p.length >= 2048)) {
+      g.team = threads;
+    } else {
+      // About 32 terms for each lane: enough to pay for the merging.
+      g.team = 32;
+      while (!repair && g.team > 1 && std::int64_t{g.team} * 32 > p.length) g.team /= 2;
+    }
     const std::int64_t portion = std::int64_t{g.team} * batch_terms;
     const std::int64_t most = std::max<std::int64_t>(1, p.length / portion);
     // outputs * team may overflow for absurd sizes only in theory: outputs < 2^62 / sizeof(float).
@@ -357,63 +372,72 @@ std::size_t partial_size(ops::op_id op) {
   return std::max(sizeof(extremum), sizeof(arg_extremum));
 }
 
-struct workspace_parts {
+// How the first launches and, for sums, the repairing ones divide the work.
+struct division {
+  geometry first;
+  geometry repair;
   std::uint32_t* undecided;
   std::byte* partials;
 };
-workspace_parts carve(const plan::reduce_plan& p, const geometry& g, carver& c) {
-  workspace_parts parts{};
-  if (is_sum(p.op)) parts.undecided = c.take<std::uint32_t>(ceil_div(g.outputs, 32));
-  if (g.chunks > 1) {
-    parts.partials = c.take<std::byte>(g.outputs * g.chunks * static_cast<std::int64_t>(partial_size(p.op)));
+division divide(const plan::reduce_plan& p, const properties& device, carver& c) {
+  division d{describe(p, device, false), describe(p, device, true), nullptr, nullptr};
+  std::int64_t chunks = d.first.chunks;
+  if (is_sum(p.op)) {
+    chunks = std::max(chunks, d.repair.chunks);
+    d.undecided = c.take<std::uint32_t>(ceil_div(p.outputs, 32));
   }
-  return parts;
+  if (chunks > 1) d.partials = c.take<std::byte>(p.outputs * chunks * static_cast<std::int64_t>(partial_size(p.op)));
+  return d;
+}
+
+// A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp.
+std::int64_t height_of(const geometry& g) {
+  return (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
+         ceil_div(g.chunks, 32) + 8;
 }
 
 template <int Inputs>
-void run_sum(const geometry& g, reduce_parameters p, const workspace_parts& w, const job& j) {
-  check(cudaMemsetAsync(w.undecided, 0, static_cast<std::size_t>(ceil_div(g.outputs, 32)) * 4, j.stream), "reduce",
+void run_sum(const division& d, reduce_parameters p, const job& j) {
+  check(cudaMemsetAsync(d.undecided, 0, static_cast<std::size_t>(ceil_div(d.first.outputs, 32)) * 4, j.stream), "reduce",
         "cudaMemsetAsync");
   p.forced = j.first_tier > tier::binary64;
-  launch<fast_sum<Inputs>>(g, p, w.partials, w.undecided, false, j);
+  p.height = height_of(d.first);
+  launch<fast_sum<Inputs>>(d.first, p, d.partials, d.undecided, false, j);
   p.forced = j.first_tier > tier::double_double;
-  launch<dd_sum<Inputs>>(g, p, w.partials, w.undecided, true, j);
-  launch<exact_sum<Inputs>>(g, p, w.partials, w.undecided, true, j);
+  p.height = height_of(d.repair);
+  launch<dd_sum<Inputs>>(d.repair, p, d.partials, d.undecided, true, j);
+  launch<exact_sum<Inputs>>(d.repair, p, d.partials, d.undecided, true, j);
 }
 
 }  // namespace
 
 std::size_t reduce_workspace(const plan::reduce_plan& p, const properties& device) {
   carver c(nullptr);
-  carve(p, describe(p, device), c);
+  divide(p, device, c);
   return c.used();
 }
 
 void run_reduce(const plan::reduce_plan& p, const job& j) {
-  const geometry g = describe(p, j.device);
   carver c(j.workspace);
-  const workspace_parts w = carve(p, g, c);
+  const division d = divide(p, j.device, c);
   reduce_parameters r{};
   r.length = p.length;
-  // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp.
-  r.height = (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
-             ceil_div(g.chunks, 32) + 8;
   r.is_mean = p.op == ops::op_id::mean;
   r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
   switch (p.op) {
     case ops::op_id::dot:
-      run_sum<2>(g, r, w, j);
+      run_sum<2>(d, r, j);
       break;
     case ops::op_id::sum:
     case ops::op_id::mean:
-      run_sum<1>(g, r, w, j);
+      run_sum<1>(d, r, j);
       break;
     case ops::op_id::argmax:
     case ops::op_id::argmin:
-      launch<arg_extremum>(g, r, w.partials, w.undecided, false, j);
+      launch<arg_extremum>(d.first, r, d.partials, d.undecided, false, j);
       break;
     default:
-      launch<extremum>(g, r, w.partials, w.undecided, false, j);
+      launch<extremum>(d.first, r, d.partials, d.undecided, false, j);
   }
 }
 

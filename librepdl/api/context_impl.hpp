@@ -7,6 +7,7 @@
 
 #include "librepdl/context.hpp"
 #include "librepdl/dispatch/backend.hpp"
+#include "librepdl/num/fp_environment.hpp"
 
 namespace repdl {
 
@@ -34,6 +35,7 @@ struct context::impl {
   // The one way from a plan to a backend.
   template <class Plan>
   void run(std::string_view op, const Plan& plan) {
+    const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     dispatch::launch l = launch();
     l.bytes = executor->workspace(plan, l);
     if (dry_run) {

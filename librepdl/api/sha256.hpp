@@ -37,4 +37,4 @@ class sha256 {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

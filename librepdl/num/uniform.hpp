@@ -1,6 +1,7 @@
 // low + (high - low) u, rounded once to f16, bf16, f32 or f64.
 //
-// Domain: low, high 0 or of magnitude in [2^-200, 2^200]; u = n 2^-b, 0 <= n < 2^b, b = 8, 11, 24, 53. The exact value is
+// Domain: low, high 0 or of magnitude in [2^-200, 2^200]; u = n 2^-b, 0 <= n < 2^b, b = 8, 11, 24, 53. The exact value
+// is
 //     v = low (1 - u) + high u.
 // u and 1 - u are binary64 numbers (1 - u = (2^b - n) 2^-b), so with two_prod
 //     v = p.hi + p.lo + q.hi + q.lo     exactly, every number of the four 0 or a multiple of 2^-252-53 = 2^-305.
@@ -11,17 +12,17 @@
 //     r + r' = l + t             two_sum, exact;  |r| <= 2w(1 + w)^2 P, |r'| <= w|r|
 //     v = h + r + (t' + r')      so v = h + r when t' = r' = 0: then e = 0. Otherwise
 //     |v - (h + r)| <= |t'| + |r'|              <= 3w^2 (1 + w)^3 P
-// and forming r - e, r + e with e = 8w^2 P rounds once more, by at most w(|r| + e) <= 2.01 w^2 P: in all below 5.02 w^2 P,
-// which e = fl(8w^2 fl(P)) exceeds. So v lies in [h + fl(r - e), h + fl(r + e)]. Both ends are rounded to T once (a sum
-// of two binary64 numbers is rounded to odd there, or directly when T is binary64); rounding is monotone, so equal bits
-// at both ends are RN_T(v). Comparing bits tells -0 from +0: v near 0 is never decided by this test unless e = 0.
+// and forming r - e, r + e with e = 8w^2 P rounds once more, by at most w(|r| + e) <= 2.01 w^2 P: in all below 5.02 w^2
+// P, which e = fl(8w^2 fl(P)) exceeds. So v lies in [h + fl(r - e), h + fl(r + e)]. Both ends are rounded to T once (a
+// sum of two binary64 numbers is rounded to odd there, or directly when T is binary64); rounding is monotone, so equal
+// bits at both ends are RN_T(v). Comparing bits tells -0 from +0: v near 0 is never decided by this test unless e = 0.
 //
 // Tier 2, integers. The four numbers are added in a 512-bit fixed-point register: they are multiples of 2^-305, partial
 // sums are below 2^204, so 509 bits and a sign hold them. It always decides.
 //
-// Zero: v = 0 is +0. low is made +0 if it is -0; then h is never -0 (p.hi = -0 would need low = -0, and x + y is -0 only
-// when both are), so h + r of an exact zero is +0; the register gives +0 too.
-// Checked against exact rationals by tests/random_test.cpp.
+// Zero: v = 0 is +0. low is made +0 if it is -0; then h is never -0 (p.hi = -0 would need low = -0, and x + y is -0
+// only when both are), so h + r of an exact zero is +0; the register gives +0 too. Checked against exact rationals by
+// tests/random_test.cpp.
 #pragma once
 
 #include "librepdl/num/eft.hpp"
@@ -56,7 +57,8 @@ REPDL_HD T round_uniform(uniform_accumulator value) {
   }
   if (top == 0) return narrow<T>(0.0);
   const int shift = leading_zeros(top);
-  const std::uint64_t leading = top << shift | (next >> 1) >> (63 - shift);  // value = (leading + fraction) 2^(exponent-63)
+  const std::uint64_t leading =
+      top << shift | (next >> 1) >> (63 - shift);  // value = (leading + fraction) 2^(exponent-63)
   below |= next << shift;
   const int exponent = uniform_accumulator::lsb + 64 * index + 63 - shift;
   std::uint64_t m = leading >> 11;

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "librepdl/num/fp_environment.hpp"
+
 namespace repdl::plan {
 
 void loop_axes::push(std::int64_t size, std::initializer_list<std::int64_t> strides) {
@@ -269,6 +271,7 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
 // ---- random numbers
 
 tensor_spec infer_uniform(const ops::uniform_attrs& a) {
+  const num::fp_environment_guard guard;  // comparisons with NaN trap where the caller unmasked them
   for (const auto& [name, value] : {std::pair{"low", a.low}, std::pair{"high", a.high}}) {
     const double size = std::fabs(value);
     if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200))) {

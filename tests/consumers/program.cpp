@@ -110,6 +110,7 @@ constexpr environment environments[] = {
 
 int main() {
   const unsigned at_start = _mm_getcsr();
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a trap must not swallow what was printed
   std::printf("# mxcsr at start %04x\n", at_start & ~sticky_flags);
   repdl::context first_context;
   const results first = compute(first_context);

@@ -115,4 +115,4 @@ struct device_info {
 };
 std::vector<device_info> devices(std::string* why_no_gpu = nullptr);
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

@@ -75,4 +75,4 @@ std::string fingerprint(context& ctx, std::span<const const_tensor_view> tensors
 std::string_view version() noexcept;
 int bits_version() noexcept;
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

@@ -72,4 +72,4 @@ class machine_error : public error {
 [[noreturn]] void fail(error_site site, std::string_view op, std::string_view argument, std::string_view expected,
                        std::string_view got);
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

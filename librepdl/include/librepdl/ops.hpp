@@ -48,4 +48,4 @@ void uniform(context& ctx, generator& g, tensor_view out, const uniform_options&
 /// stream value.
 void permutation(context& ctx, generator& g, tensor_view out);
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

@@ -42,4 +42,4 @@ struct generator {
   std::uint64_t stream = 0;
 };
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

@@ -205,4 +205,4 @@ class tensor_view : public const_tensor_view {
   explicit tensor_view(const const_tensor_view& v) : const_tensor_view(v) {}
 };
 
-}  // namespace REPDL_EXPORT
+}  // namespace repdl

@@ -1,0 +1,649 @@
+#!/usr/bin/env python3
+"""Tests of the command line: cli_test.py PATH_OF_REPDL SOURCE_ROOT [unittest arguments]
+
+Every operation is run by `repdl eval` on .npy files and compared, bit for bit, with results computed here from exact
+fractions (for exp, log, tanh and sigmoid from 80 decimal digits). Python's standard library only.
+"""
+import decimal
+import fractions
+import math
+import os
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPDL = ""
+ROOT = pathlib.Path()
+F = fractions.Fraction
+decimal.getcontext().prec = 80
+decimal.getcontext().Emax = 10**9
+decimal.getcontext().Emin = -(10**9)
+
+# name: (bytes, precision, emin, emax, descr)
+FORMATS = {"f16": (2, 11, -14, 15, "<f2"), "bf16": (2, 8, -126, 127, "<u2"), "f32": (4, 24, -126, 127, "<f4"),
+           "f64": (8, 53, -1022, 1023, "<f8")}
+DESCR = {"i64": "<i8", "bool": "|b1", **{k: v[4] for k, v in FORMATS.items()}}
+BYTES = {"i64": 8, "bool": 1, **{k: v[0] for k, v in FORMATS.items()}}
+
+
+def infinity(fmt):
+    size, precision, _, _, _ = FORMATS[fmt]
+    return ((1 << (8 * size - precision)) - 1) << (precision - 1)
+
+
+def sign_bit(fmt):
+    return 1 << (8 * FORMATS[fmt][0] - 1)
+
+
+def nan(fmt):
+    return infinity(fmt) | 1 << (FORMATS[fmt][1] - 2)
+
+
+def is_nan(bits, fmt="f32"):
+    return bits & ~sign_bit(fmt) > infinity(fmt)
+
+
+def value(bits, fmt="f32"):
+    """The exact value of a finite pattern."""
+    _, precision, emin, _, _ = FORMATS[fmt]
+    magnitude = bits & ~sign_bit(fmt)
+    assert magnitude < infinity(fmt)
+    biased, fraction = magnitude >> (precision - 1), magnitude & ((1 << (precision - 1)) - 1)
+    m = fraction if biased == 0 else fraction | 1 << (precision - 1)
+    v = F(m) * F(2) ** (max(biased, 1) - 1 + emin - precision + 1)
+    return -v if bits & sign_bit(fmt) else v
+
+
+def rounded(x, fmt="f32", zero=0):
+    """RN(x), ties to even; an exact zero has the pattern `zero`."""
+    _, precision, emin, emax, _ = FORMATS[fmt]
+    if x == 0:
+        return zero
+    sign = sign_bit(fmt) if x < 0 else 0
+    x = abs(F(x))
+    e = x.numerator.bit_length() - x.denominator.bit_length()
+    if F(2) ** e > x:
+        e -= 1
+    ulp = F(2) ** (max(e, emin) - precision + 1)
+    q = x / ulp
+    n = int(q)
+    rest = q - n
+    if rest > F(1, 2) or (rest == F(1, 2) and n % 2 == 1):
+        n += 1
+    # n counts ulps from the bottom of the binade: patterns of positive numbers are consecutive.
+    bits = n if e < emin else n + ((e - emin) << (precision - 1))
+    return sign | min(bits, infinity(fmt))
+
+
+def order(bits):
+    return -(bits & 0x7FFFFFFF) - 1 if bits >> 31 else bits
+
+
+def pack(values, dtype):
+    return b"".join(v.to_bytes(BYTES[dtype], "little", signed=v < 0) for v in values)
+
+
+def npy(values, shape, dtype, fortran=False, version=1, descr=None):
+    header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr or DESCR[dtype], fortran, tuple(shape))
+    raw = header.encode("utf-8" if version == 3 else "latin1") + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(raw))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + raw + pack(values, dtype)
+
+
+def read_npy(path):
+    data = path.read_bytes()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    n = struct.unpack("<H", data[8:10])[0]
+    assert (10 + n) % 64 == 0 and data[9 + n:10 + n] == b"\n"
+    header = eval(data[10:10 + n])  # a literal written by the program under test
+    assert list(header) == ["descr", "fortran_order", "shape"] and header["fortran_order"] is False
+    dtype = {v: k for k, v in DESCR.items()}[header["descr"]]
+    size = BYTES[dtype]
+    body = data[10 + n:]
+    assert len(body) == size * math.prod(header["shape"])
+    return dtype, header["shape"], [int.from_bytes(body[i:i + size], "little") for i in range(0, len(body), size)]
+
+
+def philox(seed, stream, block):
+    m = (1 << 32) - 1
+    c, k = [block & m, block >> 32, stream & m, stream >> 32], [seed & m, seed >> 32]
+    for _ in range(10):
+        p, q = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(q >> 32) ^ c[1] ^ k[0], q & m, (p >> 32) ^ c[3] ^ k[1], p & m]
+        k = [(k[0] + 0x9E3779B9) & m, (k[1] + 0xBB67AE85) & m]
+    return c
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def run_repdl(self, *args, **kwargs):
+        return subprocess.run([REPDL, *map(str, args)], cwd=self.dir, capture_output=True, text=True, timeout=600, **kwargs)
+
+    def save(self, name, values, shape, dtype="f32", **kwargs):
+        (self.dir / name).write_bytes(npy(values, shape, dtype, **kwargs))
+        return name
+
+    def eval(self, op, inputs, *options):
+        """inputs: (values, shape[, dtype]); returns (dtype, shape, patterns)."""
+        names = [self.save("in%d.npy" % i, *t) for i, t in enumerate(inputs)]
+        r = self.run_repdl("eval", op, *names, "-o", "out.npy", *options)
+        self.assertEqual((r.returncode, r.stderr, r.stdout), (0, "", ""), op)
+        return read_npy(self.dir / "out.npy")
+
+    def check(self, op, inputs, expected, *options):
+        """expected: (dtype, shape, patterns)."""
+        got = self.eval(op, inputs, *options)
+        self.assertEqual(got[:2], expected[:2], op)
+        for i, (g, e) in enumerate(zip(got[2], expected[2])):
+            operands = ["%#x" % t[0][i] for t in inputs] if all(len(t[0]) == len(got[2]) for t in inputs) else ""
+            self.assertEqual("%#x" % g, "%#x" % e, "%s: element %d %s" % (op, i, operands))
+
+
+def finite_patterns(n, seed, low=1 << 23, high=0x7F000000):
+    r = random.Random(seed)
+    return [r.randrange(low, high) | r.randrange(2) << 31 for _ in range(n)]
+
+
+class Elementwise(Case):
+    n = 200
+
+    def two(self):
+        near = finite_patterns(self.n, 1, 0x3F000000, 0x41000000)
+        wide = finite_patterns(self.n, 2, 0x20000000, 0x60000000)
+        tiny = finite_patterns(self.n, 3, 1, 1 << 23)
+        huge = finite_patterns(self.n, 4, 0x7E000000, 0x7F800000)
+        x = near + wide + near + huge + tiny
+        y = near[::-1] + near + tiny + huge[::-1] + near
+        return x, y
+
+    def pairs(self, op, f):
+        x, y = self.two()
+        self.check(op, [(x, [len(x)]), (y, [len(x)])], ("f32", (len(x),), [f(a, b) for a, b in zip(x, y)]))
+
+    def test_add_sub(self):
+        self.pairs("add", lambda a, b: rounded(value(a) + value(b)))
+        self.pairs("sub", lambda a, b: rounded(value(a) - value(b)))
+
+    def test_mul_div(self):
+        self.pairs("mul", lambda a, b: rounded(value(a) * value(b), zero=(a ^ b) & 1 << 31))
+        self.pairs("div", lambda a, b: rounded(value(a) / value(b)))
+
+    def test_fma(self):
+        x, y = self.two()
+        z = x[7:] + x[:7]
+        # A sum that cancels exactly too.
+        z[0] = rounded(-value(x[0]) * value(y[0]))
+        out = [rounded(value(a) * value(b) + value(c)) for a, b, c in zip(x, y, z)]
+        self.check("fma", [(v, [len(x)]) for v in (x, y, z)], ("f32", (len(x),), out))
+
+    def test_bits(self):
+        x = [0, 1 << 31, 0x3F800000, 0xFFC12345, 0x7F800001, 0xFF800000, 0x80000001]
+        self.check("neg", [(x, [7])], ("f32", (7,), [v ^ 1 << 31 for v in x]))
+        self.check("abs", [(x, [7])], ("f32", (7,), [v & ~(1 << 31) for v in x]))
+
+    def test_selections(self):
+        x, y = self.two()
+        x += [0, 1 << 31, 0xFFC00001, 0x3F800000, 0xFF800000]
+        y += [1 << 31, 0, 0x3F800000, 0x7F800001, 0x7F800000]
+
+        def pick(f):
+            return [nan("f32") if is_nan(a) or is_nan(b) else f(a, b, key=order) for a, b in zip(x, y)]
+        n = len(x)
+        self.check("maximum", [(x, [n]), (y, [n])], ("f32", (n,), pick(max)))
+        self.check("minimum", [(x, [n]), (y, [n])], ("f32", (n,), pick(min)))
+        self.check("relu", [(x, [n])], ("f32", (n,), [nan("f32") if is_nan(a) else 0 if a >> 31 else a for a in x]))
+        out = [(nan("f32") if is_nan(g) else g) if is_nan(a) or (0 < a < 1 << 31) else 0 for g, a in zip(y, x)]
+        self.check("relu_backward", [(y, [n]), (x, [n])], ("f32", (n,), out))
+
+    def test_sqrt(self):
+        x = [v & ~(1 << 31) for v in self.two()[0]] + [0, 1 << 31, 0xBF800000, 0x7F800000, 0x7FC00001]
+
+        def root(v):
+            if v in (0, 1 << 31, 0x7F800000):
+                return v
+            if v >> 31 or is_nan(v):
+                return nan("f32")
+            q = value(v) * 4 ** 200
+            r = math.isqrt(q.numerator // q.denominator)  # about 130 bits; a sticky bit below
+            exact = r * r == q
+            return rounded((F(r) + (0 if exact else F(1, 2))) / 2 ** 200)
+        self.check("sqrt", [(x, [len(x)])], ("f32", (len(x),), [root(v) for v in x]))
+
+    def transcendental(self, op, f, x, special):
+        def out(v):
+            d = value(v)
+            return rounded(F(f(decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator))))
+        xs = x + list(special)
+        self.check(op, [(xs, [len(xs)])], ("f32", (len(xs),), [out(v) for v in x] + list(special.values())))
+
+    def test_transcendental(self):
+        inf, zero, minus, nans = 0x7F800000, 0, 1 << 31, {0x7F800001: nan("f32"), 0xFFC00000: nan("f32")}
+        near = finite_patterns(self.n, 5, 0x3D000000, 0x42000000)
+        one = 0x3F800000
+        hard = [0x42B17217, 0xC2CFF1B4, 0xC2AEAC50, 0x42B17218 - 2, 0x33800000, 0xB3000001]
+        self.transcendental("exp", lambda d: d.exp(), near + hard,
+                            {inf: inf, inf | minus: zero, zero: one, minus: one, 0x43000000: inf, 0xC3800000: zero, **nans})
+        self.transcendental("log", lambda d: d.ln(), [v & ~minus for v in near] + [0x4C5D65A5, 0x65D890D3, 1, 0x7F7FFFFF, 0x3F800001],
+                            {inf: inf, zero: inf | minus, minus: inf | minus, one: zero, 0xBF800000: nan("f32"), **nans})
+        tanh = [v for v in near if v & ~minus < 0x41100000] + [0x39800000, 0x41102CB3, 0xBF800000]
+        self.transcendental("tanh", lambda d: 1 - 2 / ((2 * d).exp() + 1), tanh,
+                            {zero: zero, minus: minus, inf: one, inf | minus: one | minus, 1: 1, 0x42000000: one, **nans})
+        self.transcendental("sigmoid", lambda d: 1 / (1 + (-d).exp()), near + [0x3A000000, 0xB9FFFFFF, 0xC2CFF1B4],
+                            {zero: 0x3F000000, minus: 0x3F000000, inf: one, inf | minus: zero, **nans})
+
+    def test_backward(self):
+        x, y = self.two()
+        n = len(x)
+        self.check("tanh_backward", [(x, [n]), (y, [n])],
+                   ("f32", (n,), [rounded(value(g) * (1 - value(v) ** 2)) for g, v in zip(x, y)]))
+        self.check("sigmoid_backward", [(x, [n]), (y, [n])],
+                   ("f32", (n,), [rounded(value(g) * value(v) * (1 - value(v))) for g, v in zip(x, y)]))
+
+    def test_every_isa_and_thread_count(self):
+        x, y = self.two()
+        n = len(x)
+        self.assertEqual(n, len(y))
+        info = self.run_repdl("info").stdout
+        for isa in ("baseline", "avx2", "avx512"):
+            if "isa %-14s yes" % isa not in info:
+                continue
+            for threads in (1, 3):
+                out = [rounded(value(a) + value(b)) for a, b in zip(x, y)]
+                self.check("add", [(x, [n]), (y, [n])], ("f32", (n,), out), "--isa", isa, "--threads", threads)
+
+
+class Structured(Case):
+    def test_convert(self):
+        r = random.Random(9)
+        for a in FORMATS:
+            size = 8 * BYTES[a]
+            x = [r.randrange(1 << size) for _ in range(300)] + [0, sign_bit(a), infinity(a), infinity(a) | sign_bit(a), 1]
+            x += [rounded(value(r.randrange(infinity(b)), b) * F(1 + r.randrange(3), 2), a) for b in FORMATS for _ in range(60)]
+            for b in FORMATS:
+                def one(v):
+                    if a == b:
+                        return v
+                    if is_nan(v, a):
+                        return nan(b)
+                    sign = sign_bit(b) if v & sign_bit(a) else 0
+                    if v & ~sign_bit(a) == infinity(a):
+                        return infinity(b) | sign
+                    return rounded(value(v, a), b, zero=sign)
+                self.check("convert", [(x, [len(x)], a)], (b, (len(x),), [one(v) for v in x]), "--dtype", b)
+
+    def data(self, seed, n):
+        x = finite_patterns(n, seed, 0x3A000000, 0x45000000)
+        x[0], x[n // 2], x[-1] = 0x7F000000, 0xFF000000, 1  # cancels, and leaves a subnormal that order would lose
+        return x
+
+    def test_reductions(self):
+        x = self.data(11, 3 * 5 * 7)
+        v = [value(b) for b in x]
+        at = lambda i, j, k: (i * 5 + j) * 7 + k
+        self.check("sum", [(x, [3, 5, 7])], ("f32", (), [rounded(sum(v))]))
+        self.check("mean", [(x, [3, 5, 7])], ("f32", (), [rounded(sum(v) / len(v))]))
+        middle = [[at(i, j, k) for j in range(5)] for i in range(3) for k in range(7)]
+        outer = [[at(i, j, k) for i in range(3) for k in range(7)] for j in range(5)]
+        for option, shape, groups in (("axis=1", (3, 7), middle), ("axis=-2", (3, 7), middle), ("axis=0,2", (5,), outer)):
+            self.check("sum", [(x, [3, 5, 7])], ("f32", shape, [rounded(sum(v[i] for i in g)) for g in groups]), "--attr", option)
+            self.check("mean", [(x, [3, 5, 7])], ("f32", shape, [rounded(sum(v[i] for i in g) / len(g)) for g in groups]), "--attr", option)
+            for op, f in (("max", max), ("min", min)):
+                self.check(op, [(x, [3, 5, 7])], ("f32", shape, [f((x[i] for i in g), key=order) for g in groups]), "--attr", option)
+                self.check("arg" + op, [(x, [3, 5, 7])],
+                           ("i64", shape, [f(range(len(g)), key=lambda i: order(x[g[i]])) for g in groups]), "--attr", option)
+        self.check("sum", [(x, [3, 5, 7])], ("f32", (3, 1, 7), [rounded(sum(v[i] for i in g)) for g in middle]),
+                   "--attr", "axis=1", "--attr", "keepdim=true")
+        self.check("sum", [(x, [105])], ("f32", (105,), [b for b in x]), "--attr", "axis=")
+
+    def test_contract_examples(self):
+        self.check("sum", [([0x7F7FFFFF, 0x7F7FFFFF, 0xFF7FFFFF], [3])], ("f32", (), [0x7F7FFFFF]))
+        self.check("sum", [([1 << 31, 1 << 31], [2])], ("f32", (), [0]))
+        self.check("sum", [([], [0])], ("f32", (), [0]))
+        self.check("mean", [([], [0])], ("f32", (), [nan("f32")]))
+        self.check("sum", [([0x7F800000, 0xFF800000], [2])], ("f32", (), [nan("f32")]))
+        self.check("argmax", [([1 << 31, 0], [2])], ("i64", (), [1]))
+        self.check("max", [([0x3F800000, 0xFFC00001], [2])], ("f32", (), [nan("f32")]))
+
+    def test_products(self):
+        x, y = self.data(12, 50), self.data(13, 50)
+        self.check("dot", [(x, [50]), (y, [50])], ("f32", (), [rounded(sum(value(a) * value(b) for a, b in zip(x, y)))]))
+        m, k, n = 4, 6, 5
+        a, b, bias = self.data(14, m * k), self.data(15, k * n), self.data(16, n)
+
+        def exact(i, j, extra=0):
+            return rounded(sum(value(a[i * k + t]) * value(b[t * n + j]) for t in range(k)) + extra)
+
+        def chain(i, j):
+            s = 0
+            for t in range(k):
+                s = rounded(value(a[i * k + t]) * value(b[t * n + j]) + value(s))
+            return s
+        cells = [(i, j) for i in range(m) for j in range(n)]
+        self.check("matmul", [(a, [m, k]), (b, [k, n])], ("f32", (m, n), [exact(i, j) for i, j in cells]))
+        self.check("matmul", [(a, [m, k]), (b, [k, n]), (bias, [n])],
+                   ("f32", (m, n), [exact(i, j, value(bias[j])) for i, j in cells]))
+        small = finite_patterns(m * k, 17, 0x3F000000, 0x40000000), finite_patterns(k * n, 18, 0x3F000000, 0x40000000)
+        a, b = small
+        self.check("matmul", [(a, [m, k]), (b, [k, n])], ("f32", (m, n), [chain(i, j) for i, j in cells]),
+                   "--attr", "accumulate=fma_chain")
+        at = [a[i * k + t] for t in range(k) for i in range(m)]
+        bt = [b[t * n + j] for j in range(n) for t in range(k)]
+        self.check("matmul", [(at, [k, m]), (bt, [n, k])], ("f32", (m, n), [exact(i, j) for i, j in cells]),
+                   "--attr", "transpose_a=true", "--attr", "transpose_b=true")
+
+    def test_uniform(self):
+        seed, stream, n = 2**64 - 3, 2**40 + 5, 37
+
+        def fraction(fmt, i):
+            if fmt == "f64":
+                w = philox(seed, stream, i // 2)
+                return F((w[i % 2 * 2] | w[i % 2 * 2 + 1] << 32) >> 11, 2**53)
+            keep = {"f32": 24, "f16": 11, "bf16": 8}[fmt]
+            return F(philox(seed, stream, i // 4)[i % 4] >> (32 - keep), 2**keep)
+        for fmt in FORMATS:
+            common = ["--dtype", fmt, "--attr", "seed=%d" % seed, "--attr", "stream=%d" % stream]
+            u = [fraction(fmt, i) for i in range(n)]
+            self.check("uniform", [], (fmt, (37,), [rounded(v, fmt) for v in u]), "--attr", "shape=37", *common)
+            low, high = F(0.1), F(-3.0)
+            self.check("uniform", [], (fmt, (37, 1), [rounded(low + (high - low) * v, fmt) for v in u]), "--attr", "shape=37,1",
+                       "--attr", "low=0.1", "--attr", "high=-3", *common)
+
+    def test_permutation(self):
+        words = []
+        for i in range(100):
+            w = philox(7, 3, i // 2)
+            words.append((w[i % 2 * 2] | w[i % 2 * 2 + 1] << 32, i))
+        self.check("permutation", [], ("i64", (100,), [i for _, i in sorted(words)]), "--attr", "n=100", "--attr", "seed=7",
+                   "--attr", "stream=3")
+        self.check("permutation", [], ("i64", (0,), []), "--attr", "n=0")
+
+    def test_every_operation_is_tested(self):
+        names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
+        text = pathlib.Path(__file__).read_text()
+        for name in names:
+            stem = name[3:] if name.startswith("arg") else name
+            self.assertTrue('"%s"' % name in text or '"%s"' % stem in text, name)
+
+
+class Files(Case):
+    x = [0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40A00000, 0x40C00000]
+
+    def test_versions_and_orders(self):
+        for version in (1, 2, 3):
+            self.save("x.npy", self.x, [2, 3], version=version)
+            r = self.run_repdl("eval", "neg", "x.npy", "-o", "y.npy")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(read_npy(self.dir / "y.npy"), ("f32", (2, 3), [v | 1 << 31 for v in self.x]))
+        self.save("x.npy", self.x, [2, 3], fortran=True)
+        self.run_repdl("eval", "neg", "x.npy", "-o", "y.npy")
+        c_order = [self.x[i] | 1 << 31 for i in (0, 2, 4, 1, 3, 5)]
+        self.assertEqual(read_npy(self.dir / "y.npy"), ("f32", (2, 3), c_order))
+        self.save("b.npy", self.x[:3], [3])
+        self.run_repdl("eval", "add", "x.npy", "b.npy", "-o", "y.npy")
+        rows = [self.x[i] for i in (0, 2, 4, 1, 3, 5)]
+        self.assertEqual(read_npy(self.dir / "y.npy")[2],
+                         [rounded(value(v) + value(self.x[i % 3])) for i, v in enumerate(rows)])
+
+    def test_shapes(self):
+        for shape in ([], [1], [0], [3, 0, 2], [1, 1, 1, 1, 1, 1, 1, 1]):
+            n = math.prod(shape)
+            self.check("neg", [(self.x[:n], shape)], ("f32", tuple(shape), [v | 1 << 31 for v in self.x[:n]]))
+
+    def test_header_spellings(self):
+        for text in ("{'shape': (2,), 'fortran_order': False, 'descr': '<f4'}", '{"descr":"<f4","fortran_order":False,"shape":(2L,)}',
+                     "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }          "):
+            raw = text.encode() + b"\n"
+            (self.dir / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(raw)) + raw + pack(self.x[:2], "f32"))
+            r = self.run_repdl("eval", "neg", "x.npy", "-o", "y.npy")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(read_npy(self.dir / "y.npy")[2], [v | 1 << 31 for v in self.x[:2]])
+
+    def test_replaces_and_follows(self):
+        self.save("x.npy", self.x, [6])
+        os.symlink("x.npy", self.dir / "link.npy")
+        os.chmod(self.dir / "x.npy", 0o640)
+        r = self.run_repdl("eval", "neg", "link.npy", "-o", "link.npy")  # in place, through a link
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        self.assertTrue((self.dir / "link.npy").is_symlink())
+        self.assertEqual(read_npy(self.dir / "x.npy")[2], [v | 1 << 31 for v in self.x])
+        self.assertEqual((self.dir / "x.npy").stat().st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["link.npy", "x.npy"])
+
+    def test_devices_and_pipes(self):
+        self.save("x.npy", self.x, [6])
+        self.assertEqual(self.run_repdl("eval", "neg", "x.npy", "-o", "/dev/null").returncode, 0)
+        self.assertFalse(pathlib.Path("/dev/null").is_file())
+        with open(self.dir / "x.npy", "rb") as f:
+            r = subprocess.run("cat x.npy | %s eval neg /dev/stdin -o /dev/stdout | cat" % REPDL, shell=True, cwd=self.dir,
+                               stdin=f, capture_output=True)
+        (self.dir / "y.npy").write_bytes(r.stdout)
+        self.assertEqual(read_npy(self.dir / "y.npy")[2], [v | 1 << 31 for v in self.x])
+
+
+class Errors(Case):
+    """One line on stderr, status 2, nothing written."""
+
+    def setUp(self):
+        super().setUp()
+        x = Files.x
+        self.save("x.npy", x, [2, 3])
+        self.save("v.npy", x, [6])
+        self.save("w.npy", x[:5], [5])
+        self.save("empty.npy", [], [0])
+        self.save("half.npy", [0x3C00], [1], "f16")
+        self.save("int.npy", [1], [1], "i64")
+        self.save("nine.npy", [0], [1] * 9)
+        self.save("v4.npy", [0], [1], version=1)
+        good = npy(x, [2, 3], "f32")
+        write = lambda name, data: (self.dir / name).write_bytes(data)
+        write("magic.npy", b"not numpy")
+        write("nothing.npy", b"")
+        write("version.npy", good[:6] + b"\x04" + good[7:])
+        write("cut.npy", good[:-1])
+        write("long.npy", good + b"\0")
+        write("header_cut.npy", good[:30])
+        write("big.npy", npy(x, [2, 3], "f32", descr=">f4"))
+        write("struct.npy", good.replace(b"'<f4'", b"[('a', '<f4')]"))
+        for name, old, new in (("key.npy", b"descr", b"dexcr"), ("bool.npy", b"False", b"Fal5e"), ("negative.npy", b"(2,", b"(-2,"),
+                               ("word.npy", b"(2,", b"(b,"), ("brace.npy", b"}", b" "), ("quote.npy", b"'descr'", b" descr'")):
+            write(name, good.replace(old, new))
+        huge = good.replace(b"(2, 3)", b"(2305843009213693952, 4)")
+        huge = huge[:8] + struct.pack("<H", struct.unpack("<H", huge[8:10])[0] + 18) + huge[10:]
+        write("huge.npy", huge)
+        lie = good.replace(b"(2, 3)", b"(1099511627776,)")
+        write("lie.npy", lie[:8] + struct.pack("<H", struct.unpack("<H", lie[8:10])[0] + 10) + lie[10:])
+        (self.dir / "directory").mkdir()
+        self.before = self.listing()
+
+    def listing(self):
+        return {p: p.read_bytes() if p.is_file() else None for p in self.dir.rglob("*")}
+
+    def fails(self, words, *expected):
+        r = self.run_repdl(*words.split())
+        self.assertEqual(r.returncode, 2, words)
+        self.assertEqual(r.stdout, "", words)
+        self.assertTrue(r.stderr.startswith("repdl: ") and r.stderr.endswith("\n") and r.stderr.count("\n") == 1, (words, r.stderr))
+        for text in ("expected ", ", got ") + expected:
+            self.assertIn(text, r.stderr, words)
+        self.assertEqual(self.listing(), self.before, words)
+
+    def test_files(self):
+        for name, *expected in (("absent.npy", "No such file"), ("directory", "Is a directory"), ("magic.npy", "NUMPY"),
+                                ("nothing.npy", "NUMPY"), ("version.npy", "4.0"), ("cut.npy", "24 bytes", "got 23"),
+                                ("long.npy", "got 25"), ("header_cut.npy", "header"), ("big.npy", "'>f4'"),
+                                ("struct.npy", "structured"), ("key.npy", "dexcr"), ("bool.npy", "True or False"),
+                                ("negative.npy", "sizes >= 0"), ("word.npy", "sizes >= 0"), ("brace.npy",), ("quote.npy",),
+                                ("huge.npy", "2^62"), ("lie.npy", "1099511627776"), ("nine.npy", "8 sizes")):
+            self.fails("eval neg %s -o out.npy" % name, name if name not in ("huge.npy",) else "shape", *expected)
+        self.fails("eval neg x.npy -o absent/out.npy", "absent/out.npy", "No such file")
+        self.fails("eval neg x.npy -o directory", "directory", "Is a directory")
+        self.fails("eval neg x.npy -o /dev/full", "/dev/full", "No space left")
+        self.fails("eval neg x.npy -o " + "n" * 300, "File name too long")
+        if os.geteuid() != 0:
+            os.chmod(self.dir / "directory", 0o500)
+            self.fails("eval neg x.npy -o directory/out.npy", "Permission denied")
+
+    def test_calls(self):
+        for words, *expected in (("eval foo x.npy -o out.npy", "'foo'"), ("eval", "no operation"), ("eval exp -o out.npy", "got 0"),
+                                 ("eval exp x.npy x.npy -o out.npy", "got 2"), ("eval exp x.npy", "-o"), ("eval matmul x.npy -o out.npy", "[bias]"),
+                                 ("eval exp x.npy -o out.npy -o out2.npy", "got 2"), ("eval uniform x.npy -o out.npy", "no input"),
+                                 ("eval add x.npy v.npy -o out.npy", "[2, 3]", "[6]"), ("eval dot v.npy w.npy -o out.npy", "6", "5"),
+                                 ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
+                                 ("eval exp half.npy -o out.npy", "f32", "f16"), ("eval sum int.npy -o out.npy", "i64"),
+                                 ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),
+                                 ("eval sum x.npy -o out.npy --attr axis=0,0", "axis"), ("eval sum x.npy -o out.npy --attr axes=0", "'axes'"),
+                                 ("eval sum x.npy -o out.npy --attr axis=one", "'one'"), ("eval sum x.npy -o out.npy --attr keepdim=maybe", "'maybe'"),
+                                 ("eval sum x.npy -o out.npy --attr keepdim", "NAME=VALUE"),
+                                 ("eval sum x.npy -o out.npy --attr keepdim=true --attr keepdim=true", "twice"),
+                                 ("eval matmul x.npy x.npy -o out.npy --attr accumulate=fast", "fma_chain", "'fast'"),
+                                 ("eval convert x.npy -o out.npy", "dtype"), ("eval convert x.npy -o out.npy --dtype f8", "'f8'"),
+                                 ("eval convert x.npy -o out.npy --dtype i64", "i64"), ("eval exp x.npy -o out.npy --dtype bf16", "dtype"),
+                                 ("eval uniform -o out.npy", "shape"), ("eval uniform -o out.npy --attr shape=-1", "-1"),
+                                 ("eval uniform -o out.npy --attr shape=2 --attr low=inf", "low"), ("eval permutation -o out.npy --attr n=-1", "-1"),
+                                 ("eval permutation -o out.npy --attr n=1.5", "'1.5'")):
+            self.fails(words, *expected)
+
+    def test_options(self):
+        for words, *expected in (("", "none"), ("frobnicate", "'frobnicate'", "verify"), ("eval exp x.npy -o out.npy --isa sse9", "'sse9'", "avx2"),
+                                 ("eval exp x.npy -o out.npy --backend tpu", "'tpu'"), ("eval exp x.npy -o out.npy --threads -1", "'-1'"),
+                                 ("eval exp x.npy -o out.npy --threads many", "'many'"), ("eval exp x.npy -o out.npy --isa", "a value"),
+                                 ("eval exp x.npy -o out.npy --speed 9", "'--speed'"), ("eval exp x.npy -o out.npy --isa avx2 --isa avx2", "2 times"),
+                                 ("eval exp x.npy -o out.npy --backend cuda --isa avx2", "--isa"), ("info more", "'more'"), ("info --operations=1", "no value"),
+                                 ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases.txt"),
+                                 ("digests",), ("docs",), ("docs --check --root absent", "absent")):
+            self.fails(words, *expected)
+        if "MPFR/GMP reference built in" in self.run_repdl("info").stdout:
+            self.fails("sweep nothing", "'nothing'")
+            self.fails("sweep add --exhaustive", "unary")
+            self.fails("sweep add --count 0", "'0'")
+        else:
+            self.fails("sweep exp", "MPFR")
+            self.fails("digests --write", "MPFR")
+
+    def test_no_gpu(self):
+        if "\nGPU                none" in self.run_repdl("info").stdout:
+            self.fails("eval exp x.npy -o out.npy --backend cuda", "cuda")
+
+    def test_control_characters(self):
+        r = subprocess.run([REPDL, "eval", "exp", "a\nb.npy", "-o", "out.npy"], cwd=self.dir, capture_output=True, text=True)
+        self.assertEqual((r.returncode, r.stderr.count("\n")), (2, 1))
+
+    def test_full_stdout(self):
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([REPDL, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((r.returncode, r.stderr.count("\n")), (2, 1))
+
+
+class Commands(Case):
+    def test_info_help(self):
+        info = self.run_repdl("info").stdout
+        for text in ("bits version 1", "isa baseline", "compiler", "flags", "GPU" if "GPU " in info else "cuda:0", ", active"):
+            self.assertIn(text, info)
+        for word in ("help", "--help", "-h"):
+            r = self.run_repdl(word)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertIn("repdl eval", r.stdout)
+
+    def test_docs(self):
+        (self.dir / "docs").mkdir()
+        (self.dir / "docs/operations.md").write_text("old")
+        (self.dir / "README.md").write_text("# x\n<!-- operations:begin -->\nold\n<!-- operations:end -->\nend\n")
+        r = self.run_repdl("docs", "--check", "--root", self.dir)
+        self.assertEqual(r.returncode, 1)
+        self.assertEqual(r.stdout.count("stale"), 2)
+        self.assertEqual(self.run_repdl("docs", "--write", "--root", self.dir).returncode, 0)
+        self.assertEqual(self.run_repdl("docs", "--check", "--root", self.dir).returncode, 0)
+        readme = (self.dir / "README.md").read_text()
+        self.assertTrue(readme.startswith("# x\n<!--") and readme.endswith("-->\nend\n") and "`sigmoid_backward`" in readme)
+
+
+class Verify(Case):
+    def digests(self):
+        d = self.dir / "digests"
+        shutil.copytree(ROOT / "docs/digests", d)
+        return d
+
+    def verify(self, *args):
+        r = self.run_repdl("verify", "--quick", *args)
+        return r.returncode, r.stdout
+
+    def test_passes(self):
+        status, out = self.verify("sum", "tanh")
+        self.assertEqual(status, 0, out)
+        self.assertIn(" 0 mismatches", out)
+
+    def test_corrupted_case(self):
+        d = self.digests()
+        lines = (d / "cases.txt").read_text().splitlines()
+        at = max(i for i, line in enumerate(lines) if line.startswith("mean "))
+        case, digest = lines[at].split(" -> ")
+        lines[at] = case + " -> " + ("0" if digest[0] != "0" else "1") + digest[1:]
+        (d / "cases.txt").write_text("\n".join(lines) + "\n")
+        status, out = self.verify("mean", "--digests", d)
+        self.assertEqual(status, 1)
+        for text in ("MISMATCH", "case: " + case, digest, "cases.txt"):
+            self.assertIn(text, out)
+
+    def test_corrupted_chunk(self):
+        d = self.digests()
+        path = d / "tanh.f32.txt"
+        text = path.read_text()
+        path.write_text("".join(line[:-2] + ("0" if line[-2] != "0" else "1") + "\n" if line.startswith("chunk") else line
+                                for line in text.splitlines(True)))
+        status, out = self.verify("tanh", "--digests", d)
+        self.assertEqual(status, 1)
+        self.assertIn("tanh.f32.txt", out)
+        self.assertIn("chunk ", out)
+
+    def test_wrong_result(self):
+        """--flip changes one bit of one result element: the report names that element and its operands."""
+        for op in ("add", "sum", "dot", "matmul", "uniform", "permutation", "argmax"):
+            status, out = self.verify(op, "--flip", 0)
+            self.assertEqual(status, 1)
+            self.assertIn("MISMATCH %s " % op, out)
+            self.assertIn("element 0 of ", out)
+            self.assertIn("expected: ", out)
+        status, out = self.verify("exp", "--flip", 12345)
+        self.assertIn("element 12345 of ", out)
+        self.assertIn("x[12345] = 0x", out)
+
+    def test_malformed(self):
+        for name, old, new in (("cases.txt", " -> ", " - "), ("cases.txt", "bits=1", "bit=1"), ("tanh.f32.txt", "chunk 07", "chunk 08"),
+                               ("tanh.f32.txt", "op tanh", "op exp"), ("cases.txt", "seed=3 ", "seed=4 ")):
+            d = self.digests()
+            text = (d / name).read_text()
+            self.assertIn(old, text)
+            (d / name).write_text(text.replace(old, new, 1))
+            status, out = self.verify("tanh", "--digests", d)
+            self.assertEqual(status, 1, (name, new))
+            self.assertIn(name, out)
+            shutil.rmtree(d)
+
+
+class Sweep(Case):
+    def test_sweep(self):
+        if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
+            self.skipTest("no oracle")
+        import json
+        runs = [self.run_repdl("sweep", "exp", "--count", 20000, "--seed", 5, "--json", *o) for o in ([], ["--isa", "baseline"])]
+        results = [json.loads(r.stdout) for r in runs]
+        for r in results:
+            self.assertEqual((r["mismatches"], r["first_mismatch"]), (0, None))
+            self.assertTrue(0 < r["hardest"]["ulp"] < 1e-3)
+        self.assertEqual(results[0]["hardest"], results[1]["hardest"])
+        self.assertEqual(results[0]["inputs"], results[1]["inputs"])
+        for op in ("matmul", "convert", "argmin"):
+            self.assertEqual(self.run_repdl("sweep", op, "--count", 20000).returncode, 0)
+
+
+if __name__ == "__main__":
+    REPDL, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
