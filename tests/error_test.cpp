@@ -203,6 +203,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string("i64")}});
        }},
+      {error_site::attribute_value, "convert", "dtype", [&] { convert(o.ctx, o.vx({24}), tensor_view(o.i)); }},
+      {error_site::attribute_value, "convert", "dtype",
+       [&] {
+         infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("bool")}});
+       }},
       {error_site::attribute_value, "permutation", "n",
        [&] {
          infer(o.op("permutation"), {}, {{"n", std::int64_t{-1}}});

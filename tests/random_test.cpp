@@ -24,6 +24,7 @@ std::uint64_t pattern(double x) { return std::bit_cast<std::uint64_t>(x); }
 template <class T>
 std::vector<std::uint64_t> patterns(const std::vector<T>& v) {
   std::vector<std::uint64_t> p;
+  p.reserve(v.size());
   for (const T x : v) p.push_back(pattern(x));
   return p;
 }
@@ -156,13 +157,12 @@ TEST_CASE_TEMPLATE("uniform: every range is rounded once from the exact value", 
       }
     }
   }
-  const auto any = [&](int spread) {  // any significand, of either sign, exponents within +-spread
+  const auto any = [&](std::uint64_t spread) {  // any significand, of either sign, exponents within +-spread
     const std::uint64_t word = engine();
-    const std::uint64_t range = static_cast<std::uint64_t>(2 * spread);
-    const std::uint64_t exponent = 1023 - static_cast<std::uint64_t>(spread) + (engine() % range);
+    const std::uint64_t exponent = 1023 - spread + engine() % (2 * spread);
     return std::bit_cast<double>((word & 0x800fffffffffffff) | exponent << 52);
   };
-  for (const int spread : {1, 4, 30, 60, 120, 200}) {
+  for (const std::uint64_t spread : {1, 4, 30, 60, 120, 200}) {
     for (int k = 0; k < 3000; ++k) {
       const double low = any(spread);
       check_element<T>(low, any(spread), engine() & top);
@@ -194,7 +194,8 @@ TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, 
   // exact).
   const std::uint64_t power = std::uint64_t{1} << num::uniform_bits<T>;
   for (int k = 0; k < 1000; ++k) {
-    const double m = static_cast<double>((power / 3 + 1 + engine() % (power / 3)) | 1);
+    const std::uint64_t odd = (power / 3 + 1 + engine() % (power / 3)) | 1;
+    const auto m = static_cast<double>(odd);
     for (const double scale : {0x1p-30, -0x1p-55, 0x1p-8}) {
       for (const double low : {0.0, 0x1p-200, -0x1p-200, 0x1p-60}) {
         check_element<T>(low, m * scale, power / 4 * 3);

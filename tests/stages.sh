@@ -60,7 +60,7 @@ stage_unit() { show build/cpu/tests/repdl_tests; }
 stage_isa() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl build/cpu/tests/repdl_tests; }
 stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
 stage_verify() { show build/cpu/tools/repdl verify "$@"; }
-stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl; }
+stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl "$root"; }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
 
@@ -74,17 +74,16 @@ stage_environments() {
 stage_docs() {
   python3 tools/gen_elementwise.py --check
   build/cpu/tools/repdl docs --check
-  local check
-  for check in tools/check_*.py; do
-    case $check in
-      tools/check_symbols.py | tools/check_ptx.py) ;;  # stages of their own
-      *) show python3 "$check" ;;
-    esac
-  done
+  lines=2 show python3 tools/check_readme.py
+  lines=2 show python3 tools/certificates.py check
 }
 
-# The sanitizers slow everything down, so the tests with "[long]" in their names are left out.
-sanitized_tests() { lines=3 show "$1/tests/repdl_tests" --test-case-exclude='*[long]*'; }
+# The sanitizers slow everything down, so the tests with "[long]" in their names are left out, and threads that wait do
+# not spin.
+sanitized_tests() {
+  export OMP_WAIT_POLICY=passive
+  lines=3 show "$1/tests/repdl_tests" --test-case-exclude='*[long]*'
+}
 stage_asan() {
   configure asan
   build asan repdl_tests repdl_cli
@@ -98,7 +97,7 @@ stage_tsan() {
   build tsan-clang repdl_tests repdl_cli
   local archer
   archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)
-  export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=4
+  export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=3
   export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1"
   sanitized_tests build/tsan-clang
   # Without Archer every OpenMP barrier looks like a race, or the tool saw no OpenMP at all.
@@ -116,7 +115,7 @@ stage_cuda() {
 }
 stage_ptx() {
   PATH=$PATH:/usr/local/cuda/bin
-  show python3 tools/check_ptx.py build/cuda
+  show python3 tools/check_ptx.py build/cuda --jobs "$jobs"
 }
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }

@@ -29,7 +29,7 @@ std::string thread_count(int threads) { return std::to_string(threads) + (thread
 
 // "cpu avx2, 1 thread" or "cuda:0, NVIDIA H200".
 std::string place(const context& ctx) {
-  const std::string name = name_of(ctx.where());
+  std::string name = name_of(ctx.where());
   if (ctx.where().kind == device_kind::cpu) return name + " " + ctx.isa() + ", " + thread_count(ctx.threads());
   for (const device_info& d : devices()) {
     if (d.where == ctx.where()) return name + ", " + d.name;

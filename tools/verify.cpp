@@ -109,12 +109,6 @@ int run_verify(command_arguments raw) {
   }
   const stopwatch clock;
   std::vector<variant> variants = make_variants(options.quick);
-  std::string why;
-  devices(&why);
-  for (const isa_info& i : instruction_sets()) {
-    if (!i.available) std::printf("not verified here: instruction set %s (this CPU lacks it)\n", i.name.c_str());
-  }
-  if (!why.empty()) std::printf("not verified here: CUDA (%s)\n", why.c_str());
   verify_table table;
   try {
     verify_cases(options, variants, table);
@@ -124,6 +118,12 @@ int run_verify(command_arguments raw) {
     return exit_mismatch;
   }
   print_tables(table, variants, clock.seconds());
+  std::string why;
+  devices(&why);
+  for (const isa_info& i : instruction_sets()) {
+    if (!i.available) std::printf("not here: instruction set %s (this CPU lacks it)\n", i.name.c_str());
+  }
+  if (!why.empty()) std::printf("not here: CUDA (%s)\n", why.c_str());
   return 0;
 }
 

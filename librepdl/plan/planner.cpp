@@ -92,6 +92,22 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
   return p;
 }
 
+namespace {
+
+// The dtype attribute of an operation that rounds to any floating-point format.
+dtype float_type(std::string_view op, dtype type) {
+  if ((ops::FLOATS & ops::one(type)) == 0) {
+    fail(error_site::attribute_value, op, "dtype", describe(ops::FLOATS), name_of(type));
+  }
+  return type;
+}
+
+}  // namespace
+
+tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) {
+  return {float_type("convert", *a.dtype), in[0].shape()};
+}
+
 // ---- reductions
 
 namespace {
@@ -278,12 +294,8 @@ tensor_spec infer_uniform(const ops::uniform_attrs& a) {
       fail(error_site::attribute_value, "uniform", name, "0 or a magnitude in [2^-200, 2^200]", std::to_string(value));
     }
   }
-  const dtype type = a.dtype.value_or(dtype::f32);
-  if ((ops::FLOATS & ops::one(type)) == 0) {
-    fail(error_site::attribute_value, "uniform", "dtype", describe(ops::FLOATS), name_of(type));
-  }
   element_count(*a.shape);
-  return {type, *a.shape};
+  return {float_type("uniform", a.dtype.value_or(dtype::f32)), *a.shape};
 }
 
 tensor_spec infer_permutation(const ops::permutation_attrs& a) {

@@ -13,6 +13,8 @@ namespace repdl::plan {
 sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in);
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out);
 
+tensor_spec infer_convert(inputs in, const ops::convert_attrs&);
+
 tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const ops::reduce_attrs&);
 reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const ops::reduce_attrs&);
 
@@ -46,7 +48,7 @@ struct planner;
 
 template <>
 struct planner<ops::convert> {
-  static tensor_spec infer(inputs in, const ops::convert_attrs& a) { return {*a.dtype, in[0].shape()}; }
+  static tensor_spec infer(inputs in, const ops::convert_attrs& a) { return infer_convert(in, a); }
   static map_plan make(inputs in, const tensor_view& out, const ops::convert_attrs&) {
     return make_map(ops::op_id::convert, in, out);
   }
