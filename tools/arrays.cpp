@@ -54,6 +54,7 @@ void add_matmul(operand_list& t, const attributes& attrs, const std::vector<arra
 std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::vector<array>& in,
                                   const attributes& attrs) {
   std::vector<const_tensor_view> views;
+  views.reserve(in.size());
   for (const array& a : in) views.emplace_back(a.bytes.data(), a.type, sizes_of(a.shape));
   std::vector<array> out;
   for (const tensor_spec& s : infer(op, views, attrs)) {
@@ -61,6 +62,7 @@ std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::ve
     std::fill(a.bytes.begin(), a.bytes.end(), host_tensor::unwritten);
   }
   std::vector<tensor_view> out_views;
+  out_views.reserve(out.size());
   for (array& a : out) out_views.emplace_back(a.bytes.data(), a.type, sizes_of(a.shape));
   call_on_host(ctx, op, views, out_views, attrs);
   return out;

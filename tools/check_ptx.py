@@ -33,6 +33,8 @@ __global__ void canary(float* x, double* y) {
   const int i = threadIdx.x;
   x[i] = x[i] * x[i + 1] + x[i + 2];
   y[i] = y[i] * y[i + 1] + y[i + 2];
+  x[i + 4] = x[i] * x[i + 3];
+  y[i + 4] = y[i] + y[i + 3];
   x[i] = sqrtf(x[i]) / x[i + 3];
 }
 """
@@ -47,11 +49,12 @@ def faults(ptx):
 
 
 def to_ptx(nvcc, source, options, directory):
-    done = subprocess.run([nvcc, *options, "-ptx", "-arch=compute_90", str(source), "-o", "/dev/stdout"], cwd=directory,
-                          capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"check_ptx: {source}\n{done.stderr[-3000:]}")
-    return done.stdout
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as ptx:
+        done = subprocess.run([nvcc, *options, "-ptx", "-arch=compute_90", str(source), "-o", ptx.name], cwd=directory,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"check_ptx: {source}\n{done.stderr[-3000:]}")
+        return pathlib.Path(ptx.name).read_text()
 
 
 def compile_options(command):

@@ -56,10 +56,12 @@ int run_eval(command_arguments raw) {
   std::vector<host_tensor> in;
   std::vector<const_tensor_view> views;
   for (std::size_t i = 1; i < words.size(); ++i) in.push_back(read_npy(std::string(words[i])));
+  views.reserve(in.size());
   for (const host_tensor& t : in) views.push_back(t.view());
   std::vector<host_tensor> out;
   std::vector<tensor_view> out_views;
   for (const tensor_spec& s : infer(*op, views, attrs)) out.emplace_back(s);
+  out_views.reserve(out.size());
   for (host_tensor& t : out) out_views.push_back(t.writable());
   call_on_host(ctx, *op, views, out_views, attrs);
 

@@ -117,7 +117,7 @@ void print_json(const sweep_options& o, const std::string& isa, const sweep_tall
   if (t.hardest_inputs.empty()) {
     std::printf("null");
   } else {
-    std::printf("{\"ulp\": %.6g, \"inputs\": %s, \"result\": %s}", t.hardest, json_text(t.hardest_inputs).c_str(),
+    std::printf(R"({"ulp": %.6g, "inputs": %s, "result": %s})", t.hardest, json_text(t.hardest_inputs).c_str(),
                 json_text(t.hardest_result).c_str());
   }
   std::printf(", \"first_mismatch\": %s, \"seconds\": %.3f}\n",

@@ -107,8 +107,7 @@ constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64
 struct conversion {
   dtype from, to;
 };
-/// From formats of at most 32 bits.
-constexpr std::uint64_t narrow_conversions = 12;
+/// Those from the three formats of at most 32 bits: 0 to 7 from 16 bits, 8 to 11 from binary32.
 constexpr conversion narrow_conversion(std::uint64_t i) { return {float_types[i / 4], float_types[i % 4]}; }
 
 constexpr std::uint64_t range_elements = std::uint64_t{1} << 20;

@@ -41,6 +41,18 @@ struct pack_scratch {
   int* lsb;
 };
 
+#if defined(__CUDACC__)
+__device__ inline const float* batch_of(const operand_source& s, std::int64_t batch) {
+  const float* data = s.data;
+  for (int d = s.batch_rank - 1; d >= 0; --d) {
+    const std::int64_t at = batch % s.batch_shape[d];
+    batch /= s.batch_shape[d];
+    data += at * s.batch_stride[d];
+  }
+  return data;
+}
+#endif
+
 operand_source source_of(const plan::matmul_plan& p, bool second);
 operand_panels panels_of(const operand_source& s, carver& c);
 int pack_splits(const operand_source& s, const properties& device);

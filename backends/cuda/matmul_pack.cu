@@ -11,16 +11,6 @@ constexpr int threads = 256;
 constexpr int chunk_k = 64;  // of a block's step
 constexpr int chunk_panels = chunk_k / panel_k;
 
-__device__ const float* batch_of(const operand_source& s, std::int64_t batch) {
-  const float* data = s.data;
-  for (int d = s.batch_rank - 1; d >= 0; --d) {
-    const std::int64_t at = batch % s.batch_shape[d];
-    batch /= s.batch_shape[d];
-    data += at * s.batch_stride[d];
-  }
-  return data;
-}
-
 // A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
 __global__ void __launch_bounds__(threads, 4)
     pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast,

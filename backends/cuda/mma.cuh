@@ -18,12 +18,14 @@ namespace repdl::cuda {
 //   a[2 j + h] = A(g + 8 h, 4 j + t)     b[j] = B(4 j + t, g)     d[2 h + i] = D(g + 8 h, 2 t + i)
 __device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const double (&b)[4]) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, "
-      "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
-      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]),
-        "d"(b[2]), "d"(b[3]));
+#pragma unroll
+  for (int j = 0; j < 4; j += 2) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[2 * j]), "d"(a[2 * j + 1]), "d"(a[2 * j + 2]), "d"(a[2 * j + 3]), "d"(b[j]), "d"(b[j + 1]));
+  }
 #else
 #pragma unroll
   for (int j = 0; j < 4; ++j) {

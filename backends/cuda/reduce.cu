@@ -349,8 +349,10 @@ geometry describe(const plan::reduce_plan& p, const properties& device, bool rep
     const std::int64_t portion = std::int64_t{g.team} * batch_terms;
     const std::int64_t most = std::max<std::int64_t>(1, p.length / portion);
     // outputs * team may overflow for absurd sizes only in theory: outputs < 2^62 / sizeof(float).
-    const std::int64_t have = std::min(p.outputs, wanted) * g.team;
-    const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, most);
+    // Repairs expect few of the outputs to be marked, and cut each into more pieces, as far as their results have room.
+    const std::int64_t have = std::min(repair ? ceil_div(p.outputs, 256) : p.outputs, wanted) * g.team;
+    const std::int64_t room = repair ? std::max<std::int64_t>(1, wanted / p.outputs) : most;
+    const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
     g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
     g.packed = last >= 0;
