@@ -1,0 +1,231 @@
+// sum, mean, dot and matmul against the oracle: at least 200,000 outputs of each, on every instruction set and, where
+// there is one, on the GPU, from the same inputs. The oracle says how many outputs of a class really were what the
+// class promises (a tie, a near-tie, an exact zero, ...); below the stated share the test fails.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.hpp"
+#include "reference/evaluate.hpp"
+#include "reference/samples.hpp"
+
+using namespace repdl;
+using reference::array;
+using reference::outcome;
+using reference::outcomes;
+using reference::sample_class;
+using reference::shape_list;
+
+namespace {
+
+constexpr std::int64_t required_outputs = 200'000;
+
+constexpr sample_class classes[] = {sample_class::uniform_patterns,
+                                    sample_class::normal_range,
+                                    sample_class::narrow_lattice,
+                                    sample_class::cancelling,
+                                    sample_class::ties,
+                                    sample_class::near_ties,
+                                    sample_class::subnormal,
+                                    sample_class::overflow_border,
+                                    sample_class::single_nonfinite,
+                                    sample_class::wide_exponents,
+                                    sample_class::zeros};
+
+// The least share of outputs that must be of the class, by the oracle's word. (Not all can be: sums of one or two terms
+// have no near-ties, and one NaN or infinity reaches one row or column of a product.)
+double least_share(sample_class c, const std::string& op) {
+  switch (c) {
+    case sample_class::ties:
+    case sample_class::near_ties:
+      return 0.75;
+    case sample_class::cancelling:
+      return 0.7;
+    case sample_class::subnormal:
+      return 0.9;
+    case sample_class::overflow_border:
+      return op == "mean" ? 0.01 : 0.5;  // few means of finite terms come near it
+    case sample_class::single_nonfinite:
+      return 0.4;
+    case sample_class::zeros:
+    case sample_class::narrow_lattice:
+      return 0.5;
+    default:
+      return 0;
+  }
+}
+
+struct engine {
+  std::string name;
+  std::unique_ptr<context> ctx;
+};
+
+std::vector<engine> engines() {
+  std::vector<engine> all;
+  for (const isa_info& i : instruction_sets()) {
+    if (i.available) all.push_back({i.name, std::make_unique<context>(context_options{.threads = 2, .isa = i.name})});
+  }
+  for (const device_info& d : devices()) {
+    if (d.where.kind != device_kind::cuda) continue;
+    context_options o;
+    o.where = d.where;
+    all.push_back({name_of(d.where), std::make_unique<context>(o)});
+  }
+  return all;
+}
+
+sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
+
+// Device memory that holds an array.
+class resident {
+ public:
+  resident(context& ctx, const array& a) : ctx_(ctx), bytes_(a.bytes.size()), data_(ctx.allocate(bytes_ + 1)) {
+    ctx_.copy(data_, a.bytes.data(), bytes_);
+  }
+  ~resident() { ctx_.deallocate(data_, bytes_ + 1); }
+  resident(const resident&) = delete;
+  resident& operator=(const resident&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  context& ctx_;
+  std::size_t bytes_;
+  void* data_;
+};
+
+std::vector<unsigned char> run(context& ctx, const std::string& op, const std::vector<array>& in, const array& like,
+                               const attributes& attrs) {
+  std::vector<std::unique_ptr<resident>> memory;
+  std::vector<const_tensor_view> views;
+  for (const array& a : in) {
+    memory.push_back(std::make_unique<resident>(ctx, a));
+    views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
+  }
+  array poison(like.type, like.shape);
+  std::fill(poison.bytes.begin(), poison.bytes.end(), static_cast<unsigned char>(0xa5));
+  const resident out(ctx, poison);
+  call(ctx, *find(op), views, std::vector{tensor_view(out.data(), like.type, to_sizes(like.shape), ctx.where())},
+       attrs);
+  std::vector<unsigned char> got(like.bytes.size());
+  ctx.copy(got.data(), out.data(), got.size());
+  return got;
+}
+
+struct tally {
+  std::int64_t outputs = 0;
+  std::int64_t hits = 0;
+};
+
+// One call on every engine, compared with the oracle.
+void check(std::vector<engine>& all, const std::string& op, sample_class c, const std::vector<array>& in,
+           const attributes& attrs, tally& counted) {
+  outcomes where;
+  const array expected = reference::evaluate(op, in, attrs, &where);
+  counted.outputs += expected.count();
+  counted.hits += std::count_if(where.begin(), where.end(), [&](const outcome& o) { return hit(c, o); });
+  for (engine& e : all) {
+    const std::vector<unsigned char> got = run(*e.ctx, op, in, expected, attrs);
+    if (got == expected.bytes) continue;
+    const auto at =
+        static_cast<std::size_t>(std::mismatch(got.begin(), got.end(), expected.bytes.begin()).first - got.begin()) / 4;
+    array wrong = expected;
+    wrong.bytes = got;
+    char text[160];
+    std::snprintf(text, sizeof text, "%s on %s, class %s: element %zu is 0x%08x, expected 0x%08x", op.c_str(),
+                  e.name.c_str(), std::string(name_of(c)).c_str(), at, static_cast<unsigned>(wrong.get(at)),
+                  static_cast<unsigned>(expected.get(at)));
+    FAIL_CHECK(text);
+  }
+}
+
+template <class Calls>
+void check_all(const std::string& op, const Calls& calls) {
+  std::vector<engine> all = engines();
+  std::string names;
+  for (const engine& e : all) names += (names.empty() ? "" : ", ") + e.name;
+  std::int64_t total = 0;
+  std::string table;
+  for (const sample_class c : classes) {
+    tally counted;
+    calls(c, [&](const std::vector<array>& in, const attributes& attrs) { check(all, op, c, in, attrs, counted); });
+    total += counted.outputs;
+    const double share = static_cast<double>(counted.hits) / static_cast<double>(counted.outputs);
+    char line[96];
+    std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
+                  static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
+    table += line;
+    CHECK_MESSAGE(share >= least_share(c, op),
+                  op << " " << name_of(c) << ": " << counted.hits << " of " << counted.outputs);
+  }
+  CHECK(total >= required_outputs);
+  MESSAGE(op << ": " << total << " outputs against the oracle on each of " << names << table);
+}
+
+// Rows and terms per row; about 18,600 outputs.
+struct row_shape {
+  std::int64_t rows, length;
+};
+constexpr row_shape row_shapes[] = {{1500, 1},   {3000, 2},  {5000, 3},  {4000, 7},   {3500, 16},
+                                    {1300, 100}, {290, 513}, {10, 5000}, {2, 100'000}};
+
+}  // namespace
+
+TEST_CASE("sum: 200,000 outputs against the oracle, every class counted") {
+  check_all("sum", [](sample_class c, const auto& call_on_all) {
+    for (const row_shape& s : row_shapes) {
+      call_on_all({reference::fill_terms(c, s.rows, s.length, false, 7, static_cast<std::uint64_t>(s.length))},
+                  {{"axis", std::vector<std::int64_t>{1}}});
+    }
+  });
+}
+
+TEST_CASE("mean: 200,000 outputs against the oracle, every class counted") {
+  check_all("mean", [](sample_class c, const auto& call_on_all) {
+    for (const row_shape& s : row_shapes) {
+      call_on_all({reference::fill_terms(c, s.rows, s.length, true, 8, static_cast<std::uint64_t>(s.length))},
+                  {{"axis", std::vector<std::int64_t>{1}}});
+    }
+  });
+}
+
+TEST_CASE("matmul: 200,000 outputs against the oracle, every class counted") {
+  struct shape {
+    std::int64_t m, n, k;
+  };
+  check_all("matmul", [](sample_class c, const auto& call_on_all) {
+    std::uint64_t stream = 0;
+    for (const shape& s :
+         {shape{40, 40, 1}, {61, 40, 2}, {50, 67, 5}, {70, 65, 33}, {64, 96, 100}, {31, 33, 700}, {2, 3, 20'000}}) {
+      for (const bool bias : {false, true}) {
+        if (bias && s.k > 100) continue;
+        const reference::factors f = reference::fill_factors(c, s.m, s.n, s.k, bias, 9, stream++);
+        call_on_all(bias ? std::vector{f.a, f.b, f.bias} : std::vector{f.a, f.b}, {});
+      }
+    }
+  });
+}
+
+// One call per output: the shortest vectors make up the number.
+TEST_CASE("dot: 200,000 outputs against the oracle, every class counted") {
+  check_all("dot", [](sample_class c, const auto& call_on_all) {
+    std::uint64_t stream = 0;
+    const auto calls = [&](int count, std::int64_t k) {
+      for (int i = 0; i < count; ++i) {
+        reference::factors f = reference::fill_factors(c, 1, 1, k, false, 10, stream++);
+        f.a.shape = {k};
+        f.b.shape = {k};
+        call_on_all({f.a, f.b}, {});
+      }
+    };
+    calls(6000, 2);
+    calls(6000, 5);
+    calls(4000, 17);
+    calls(2000, 64);
+    calls(200, 700);
+    calls(4, 50'000);
+  });
+}
