@@ -1,4 +1,5 @@
-// The CUDA backend against what people run today, in one program: contenders take turns, medians of rounds are compared.
+// The CUDA backend against what people run today, in one program: contenders take turns, medians of rounds are
+// compared.
 //   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
@@ -109,23 +110,28 @@ void maps(context& ctx, std::int64_t n) {
   const sizes shape{n};
   const const_tensor_view in[3] = {{x.f(), shape, gpu}, {y.f(), shape, gpu}, {z.f(), shape, gpu}};
   const tensor_view to(out.f(), shape, gpu);
-  const contender copy{"copy", [&] { must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy"); }};
+  const contender copy{
+      "copy", [&] { must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy"); }};
   const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
     if (!wanted(name)) return;
     const std::vector<double> ms = race({{name, run}, copy});
     const double rate = moved / ms[0] * 1e-6;
     const double copy_rate = 2.0 * static_cast<double>(bytes) / ms[1] * 1e-6;
-    std::printf("%-26s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), ms[0], rate, copy_rate, rate / copy_rate);
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), ms[0], rate, copy_rate,
+                rate / copy_rate);
   };
   for (int i = 0; i < ops::elementwise_count; ++i) {
     const std::string name(ops::elementwise_rows[i].name);
     const auto arity = static_cast<std::size_t>(ops::elementwise_rows[i].arity);
     const op_info& op = *find(name);
-    report(name, static_cast<double>(bytes) * static_cast<double>(arity + 1), [&] { call(ctx, op, {in, arity}, {&to, 1}, {}); });
+    report(name, static_cast<double>(bytes) * static_cast<double>(arity + 1), [&] {
+      call(ctx, op, {in, arity}, {&to, 1}, {});
+    });
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {
     const std::int64_t cols = 4096;
-    add(ctx, in[0].reshape({n / cols, cols}), in[1].slice(0, 0, cols), tensor_view(out.f(), sizes{n / cols, cols}, gpu));
+    add(ctx, in[0].reshape({n / cols, cols}), in[1].slice(0, 0, cols),
+        tensor_view(out.f(), sizes{n / cols, cols}, gpu));
   });
   report("add transposed", static_cast<double>(bytes) * 3, [&] {
     const std::int64_t cols = 4096;
@@ -134,23 +140,34 @@ void maps(context& ctx, std::int64_t n) {
   });
   report("exp, misaligned", static_cast<double>(bytes) * 2,
          [&] { exp(ctx, in[0].slice(0, 1, n), tensor_view(out.f(), sizes{n - 1}, gpu)); });
-  report("convert f32 bf16", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, in[0], tensor_view(out.data, dtype::bf16, shape, gpu)); });
-  report("convert f32 f16", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, in[0], tensor_view(out.data, dtype::f16, shape, gpu)); });
-  report("convert bf16 f32", static_cast<double>(bytes) * 1.5, [&] { convert(ctx, const_tensor_view(x.data, dtype::bf16, shape, gpu), to); });
-  report("uniform [0, 1)", static_cast<double>(bytes), [&] { generator g{1, 1}; uniform(ctx, g, to); });
-  report("uniform [-0.1, 0.7)", static_cast<double>(bytes), [&] { generator g{1, 1}; uniform(ctx, g, to, {.low = -0.1, .high = 0.7}); });
+  report("convert f32 bf16", static_cast<double>(bytes) * 1.5,
+         [&] { convert(ctx, in[0], tensor_view(out.data, dtype::bf16, shape, gpu)); });
+  report("convert f32 f16", static_cast<double>(bytes) * 1.5,
+         [&] { convert(ctx, in[0], tensor_view(out.data, dtype::f16, shape, gpu)); });
+  report("convert bf16 f32", static_cast<double>(bytes) * 1.5,
+         [&] { convert(ctx, const_tensor_view(x.data, dtype::bf16, shape, gpu), to); });
+  report("uniform [0, 1)", static_cast<double>(bytes), [&] {
+    generator g{1, 1};
+    uniform(ctx, g, to);
+  });
+  report("uniform [-0.1, 0.7)", static_cast<double>(bytes), [&] {
+    generator g{1, 1};
+    uniform(ctx, g, to, {.low = -0.1, .high = 0.7});
+  });
 }
 
 // ---- reductions
 
 void reductions(context& ctx, std::int64_t n) {
-  buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(n) * 4), out(static_cast<std::size_t>(n / 64) * 8);
+  buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(n) * 4),
+      out(static_cast<std::size_t>(n / 64) * 8);
   fill_normal(ctx, x, n, 1);
   fill_normal(ctx, y, n, 2);
   std::size_t cub_bytes = 0;
   must(cub::DeviceReduce::Sum(nullptr, cub_bytes, x.f(), out.f(), n, stream), "cub");
   buffer cub_space(cub_bytes + 1);
-  const contender cub_sum{"cub", [&] { must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub"); }};
+  const contender cub_sum{
+      "cub", [&] { must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub"); }};
   const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
     if (!wanted(name)) return;
     ctx.reset_statistics();
@@ -159,8 +176,8 @@ void reductions(context& ctx, std::int64_t n) {
     const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
     const double rate = moved / ms[0] * 1e-6;
     const double cub_rate = static_cast<double>(n) * 4 / ms[1] * 1e-6;
-    std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(), ms[0], rate,
-                cub_rate, rate / cub_rate, static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(), ms[0],
+                rate, cub_rate, rate / cub_rate, static_cast<double>(s.elements[2] + s.elements[3]) / decided);
   };
   const double bytes = static_cast<double>(n) * 4;
   const const_tensor_view all(x.f(), sizes{n}, gpu);
@@ -175,8 +192,10 @@ void reductions(context& ctx, std::int64_t n) {
   for (const std::int64_t cols : {256, 4096, 32768}) {
     const const_tensor_view matrix(x.f(), sizes{n / cols, cols}, gpu);
     const std::string shape = " " + std::to_string(n / cols) + "x" + std::to_string(cols);
-    report("sum of rows" + shape, bytes, [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{n / cols}, gpu), {.axis = sizes{1}}); });
-    report("sum of columns" + shape, bytes, [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{cols}, gpu), {.axis = sizes{0}}); });
+    report("sum of rows" + shape, bytes,
+           [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{n / cols}, gpu), {.axis = sizes{1}}); });
+    report("sum of columns" + shape, bytes,
+           [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{cols}, gpu), {.axis = sizes{0}}); });
   }
   if (wanted("argmax of rows")) {
     const std::int64_t cols = 4096;
@@ -193,10 +212,11 @@ void reductions(context& ctx, std::int64_t n) {
   if (wanted("permutation")) {
     const std::int64_t count = 1 << 24;
     buffer indices(static_cast<std::size_t>(count) * 8);
-    const std::vector<double> ms = race({{"permutation", [&] {
-      generator g{1, 1};
-      permutation(ctx, g, tensor_view(static_cast<std::int64_t*>(indices.data), sizes{count}, gpu));
-    }}});
+    const std::vector<double> ms =
+        race({{"permutation", [&] {
+                 generator g{1, 1};
+                 permutation(ctx, g, tensor_view(static_cast<std::int64_t*>(indices.data), sizes{count}, gpu));
+               }}});
     std::printf("%-26s %9.3f ms\n", "permutation 2^24", ms[0]);
   }
 }
@@ -240,7 +260,8 @@ class cublas {
 
 void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, std::int64_t k, const std::string& kind,
               accumulate how) {
-  const std::string name = "matmul " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " + kind;
+  const std::string name =
+      "matmul " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " + kind;
   if (!wanted(name)) return;
   const auto elements = [](std::int64_t a, std::int64_t b) { return static_cast<std::size_t>(a * b); };
   buffer a(elements(m, k) * 4), b(elements(k, n) * 4), c(elements(m, n) * 4);
@@ -259,12 +280,15 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
     std::vector<float> h(elements(m, k));
     ctx.copy(h.data(), a.data, h.size() * 4);
     for (std::int64_t i = 0; i < m; ++i) {
-      for (std::int64_t j = 0; j + 1 < k; j += 2) h[elements(i, k) + static_cast<std::size_t>(j + 1)] = -h[elements(i, k) + static_cast<std::size_t>(j)];
+      for (std::int64_t j = 0; j + 1 < k; j += 2)
+        h[elements(i, k) + static_cast<std::size_t>(j + 1)] = -h[elements(i, k) + static_cast<std::size_t>(j)];
     }
     ctx.copy(a.data, h.data(), h.size() * 4);
     std::vector<float> g(elements(k, n));
     ctx.copy(g.data(), b.data, g.size() * 4);
-    for (std::int64_t j = 0; j + 1 < k; j += 2) std::copy_n(g.begin() + static_cast<std::ptrdiff_t>(j * n), n, g.begin() + static_cast<std::ptrdiff_t>((j + 1) * n));
+    for (std::int64_t j = 0; j + 1 < k; j += 2)
+      std::copy_n(g.begin() + static_cast<std::ptrdiff_t>(j * n), n,
+                  g.begin() + static_cast<std::ptrdiff_t>((j + 1) * n));
     ctx.copy(b.data, g.data(), g.size() * 4);
   }
   const const_tensor_view ta(a.f(), sizes{m, k}, gpu);
@@ -273,7 +297,8 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   matmul_options options;
   options.accumulate = how;
   std::vector<contender> all = {{"ours", [&] { matmul(ctx, ta, tb, tc, options); }}};
-  buffer da(blas.there() ? elements(m, k) * 8 : 8), db(blas.there() ? elements(k, n) * 8 : 8), dc(blas.there() ? elements(m, n) * 8 : 8);
+  buffer da(blas.there() ? elements(m, k) * 8 : 8), db(blas.there() ? elements(k, n) * 8 : 8),
+      dc(blas.there() ? elements(m, n) * 8 : 8);
   if (blas.there()) {
     convert(ctx, ta, tensor_view(da.d(), sizes{m, k}, gpu));
     convert(ctx, tb, tensor_view(db.d(), sizes{k, n}, gpu));
@@ -290,7 +315,8 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   if (blas.there()) {
     std::printf("  sgemm %6.1f  dgemm %6.1f  ratio to sgemm %.3f", flops / ms[1], flops / ms[2], ms[1] / ms[0]);
   }
-  std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided, static_cast<double>(s.elements[3]) / decided);
+  std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided,
+              static_cast<double>(s.elements[3]) / decided);
 }
 
 int run(int argc, char** argv) {
@@ -306,7 +332,8 @@ int run(int argc, char** argv) {
   cudaDeviceProp properties{};
   must(cudaGetDeviceProperties(&properties, 0), "device");
   must(cudaStreamCreate(&stream), "stream");
-  std::printf("%s, %d multiprocessors; medians of %d rounds, contenders take turns\n", properties.name, properties.multiProcessorCount, rounds);
+  std::printf("%s, %d multiprocessors; medians of %d rounds, contenders take turns\n", properties.name,
+              properties.multiProcessorCount, rounds);
   context_options o;
   o.where = gpu;
   o.stream = stream;

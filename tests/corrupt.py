@@ -3,8 +3,8 @@
 
     tests/corrupt.py WORK_DIR [--jobs N]
 
-In a copy of the tree: one digit of a committed digest, the last bit of a coefficient of exp, the error bound of dot products,
-a dropped line. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
+the error bounds of sums and of matrix products. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -54,10 +54,12 @@ cases = [
     ("a line of the digests left out", "docs/digests/cases.txt", lambda t: re.sub(r"^dot .*\n", "", t, count=1, flags=re.M),
      ["--quick", "dot"], r"MISMATCH .*cases\.txt\n"),
     ("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), ["exp"], rf"exp(.|\n)*({element})"),
-    ("the error bound of dot products is zero", "librepdl/num/certify.hpp",
-     replace("return static_cast<double>(height + 4) * 0x1p-53 * norm_a * norm_b;",
-             "return static_cast<double>(height + 4) * 0.0 * norm_a * norm_b;"),
-     ["--quick", "dot", "matmul"], rf"(dot|matmul)(.|\n)*({element})"),
+    ("the error bound of sums is zero", "librepdl/num/certify.hpp",
+     replace("return static_cast<double>(height + 4) * 0x1p-53 * magnitude;", "return 0.0 * magnitude;"),
+     ["--quick", "sum", "mean", "dot"], rf"(sum|mean|dot)(.|\n)*({element})"),
+    ("the error bound of matrix products is zero", "backends/cpu/kernels/gemm_engines.hpp",
+     replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"),
+     ["--quick", "matmul"], rf"matmul(.|\n)*({element})"),
 ]
 
 
@@ -93,7 +95,7 @@ def main():
                     "-DREPDL_TESTS=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"], check=True, stdout=subprocess.DEVNULL)
     make()
     failures = 0
-    code, report = verify(["--quick", "exp", "dot", "matmul"])
+    code, report = verify(["--quick", "exp", "sum", "mean", "dot", "matmul"])
     print(f"nothing changed: status {code}")
     if code != 0:
         sys.exit(report)
@@ -115,7 +117,7 @@ def main():
         lines = [line for line in report.splitlines() if not line.startswith("not verified here")]
         print("\n".join("    " + line for line in lines[:8]), flush=True)
     make()
-    code, report = verify(["--quick", "exp", "dot", "matmul"])
+    code, report = verify(["--quick", "exp", "sum", "mean", "dot", "matmul"])
     print(f"everything undone: status {code}")
     failures += code != 0
     print(f"failure injection: {len(cases)} changes, {failures} failures")

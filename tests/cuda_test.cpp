@@ -87,7 +87,10 @@ sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>
 class tensor {
  public:
   tensor(context& ctx, dtype t, const shape_list& shape, layout l)
-      : ctx_(ctx), type_(t), shape_(shape), where_(place(shape, l)),
+      : ctx_(ctx),
+        type_(t),
+        shape_(shape),
+        where_(place(shape, l)),
         bytes_(static_cast<std::size_t>(where_.span) * size_of(t), 0xa5) {
     data_ = ctx_.allocate(bytes_.size());
     ctx_.copy(data_, bytes_.data(), bytes_.size());
@@ -220,7 +223,8 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
       for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, std::int64_t{100003}}) {
         compare(c, name, reference::fill_operands(class_of(k), arity, n, 1, static_cast<std::uint64_t>(k)));
       }
-      std::vector<array> cube = reference::fill_operands(class_of(k), arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));
+      std::vector<array> cube =
+          reference::fill_operands(class_of(k), arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));
       for (array& a : cube) a.shape = {24, 7, 12};
       for (const layout in : layouts) compare(c, name, cube, {}, in, layout::contiguous);
       for (const layout out : layouts) compare(c, name, cube, {}, layout::contiguous, out);
@@ -293,16 +297,18 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
   struct geometry {
     std::int64_t rows, length;
   };
-  const geometry sizes_of_rows[] = {{1, 1}, {1, 33}, {300, 7}, {257, 64}, {3, 1000}, {5, 4096}, {70, 2051}, {1, 300000}, {2, 40000}};
+  const geometry sizes_of_rows[] = {{1, 1},    {1, 33},    {300, 7},    {257, 64}, {3, 1000},
+                                    {5, 4096}, {70, 2051}, {1, 300000}, {2, 40000}};
   for (const std::string& name : names) {
     for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
       CAPTURE(k);
       for (const geometry& g : sizes_of_rows) {
         if (g.length > 10000 && k % 3 != 0) continue;
-        array a = reference::fill_terms(class_of(k), g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k));
+        array a =
+            reference::fill_terms(class_of(k), g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k));
         a.shape = {g.rows, g.length};
-        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}});                            // rows
-        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::reversed_axes);     // columns
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}});                         // rows
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::reversed_axes);  // columns
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::shifted);
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{0}}});
         compare(c, name, {a});
@@ -311,7 +317,8 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
       cube.shape = {40, 8, 9, 16};
       for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0, 2, 3}, {1}, {0, 2}, {3}, {}}) {
         for (const layout l : layouts) {
-          compare(c, name, {cube}, {{"axis", axes}, {"keepdim", true}}, l, l == layout::gaps ? layout::reversed_axes : layout::contiguous);
+          compare(c, name, {cube}, {{"axis", axes}, {"keepdim", true}}, l,
+                  l == layout::gaps ? layout::reversed_axes : layout::contiguous);
         }
       }
     }
@@ -343,7 +350,8 @@ TEST_CASE("cuda: matmul has the CPU's bits") {
   struct dimensions {
     std::int64_t m, n, k;
   };
-  const dimensions all[] = {{1, 1, 1}, {1, 1, 0}, {5, 3, 17}, {64, 64, 64}, {65, 130, 33}, {128, 1, 500}, {1, 200, 1030}, {97, 61, 1600}};
+  const dimensions all[] = {{1, 1, 1},     {1, 1, 0},     {5, 3, 17},     {64, 64, 64},
+                            {65, 130, 33}, {128, 1, 500}, {1, 200, 1030}, {97, 61, 1600}};
   for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
     CAPTURE(k);
     for (const dimensions& d : all) {
@@ -362,7 +370,8 @@ TEST_CASE("cuda: matmul has the CPU's bits") {
       }
     }
     // Batches, one operand broadcast.
-    reference::factors f = reference::fill_factors(class_of(k), 3 * 20, 18, 40, false, 9, static_cast<std::uint64_t>(k));
+    reference::factors f =
+        reference::fill_factors(class_of(k), 3 * 20, 18, 40, false, 9, static_cast<std::uint64_t>(k));
     f.a.shape = {3, 20, 40};
     compare(c, "matmul", {f.a, f.b});
     compare(c, "matmul", {f.a, f.b}, {{"accumulate", std::string("fma_chain")}});
@@ -375,7 +384,8 @@ TEST_CASE("cuda: matmul has the CPU's bits") {
 TEST_CASE("cuda: large matmul (large tiles, blocks of k) has the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
-  for (const sample_class k : {sample_class::normal_range, sample_class::narrow_lattice, sample_class::single_nonfinite}) {
+  for (const sample_class k :
+       {sample_class::normal_range, sample_class::narrow_lattice, sample_class::single_nonfinite}) {
     const reference::factors f = reference::fill_factors(k, 1600, 1500, 1100, true, 10, 0);
     compare(c, "matmul", {f.a, f.b, f.bias});
   }
@@ -473,8 +483,8 @@ TEST_CASE("cuda: every operation can be captured in a graph and replayed") {
     replay(std::string(ops::elementwise_rows[op].name), reference::fill_operands(ordinary, arity, 1001, 1, 1),
            reference::fill_operands(hard, arity, 1001, 1, 2));
   }
-  replay("convert", {reference::fill(ordinary, dtype::f32, {999}, 1, 1)}, {reference::fill(hard, dtype::f32, {999}, 1, 2)},
-         {{"dtype", std::string("bf16")}});
+  replay("convert", {reference::fill(ordinary, dtype::f32, {999}, 1, 1)},
+         {reference::fill(hard, dtype::f32, {999}, 1, 2)}, {{"dtype", std::string("bf16")}});
   for (const std::string name : {"sum", "mean", "max", "min", "argmax", "argmin"}) {
     const array a = reference::fill_terms(ordinary, 3, 70000, name == "mean", 1, 1);
     const array b = reference::fill_terms(hard, 3, 70000, name == "mean", 1, 2);

@@ -1,4 +1,5 @@
-// The CUDA backend: the same operations and the same bits as the CPU's, on NVIDIA GPUs of compute capability 8.0 and up.
+// The CUDA backend: the same operations and the same bits as the CPU's, on NVIDIA GPUs of compute capability 8.0 and
+// up.
 #pragma once
 
 #include "librepdl/dispatch/backend.hpp"

@@ -1,4 +1,5 @@
-// What the CUDA executor and the kernel files share: the device, one run's surroundings, and the drivers, one per family.
+// What the CUDA executor and the kernel files share: the device, one run's surroundings, and the drivers, one per
+// family.
 //
 // A driver only launches: it allocates nothing, waits for nothing and asks the device nothing, so that every operation
 // can be captured in a CUDA graph. Every launch is checked.
@@ -75,8 +76,8 @@ void run_matmul(const plan::matmul_plan&, const job&);
 std::size_t random_workspace(const plan::random_plan&, const properties&);
 void run_random(const plan::random_plan&, const job&);
 
-// Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of the
-// fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.
+// Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
+// the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.
 std::string self_test(cudaStream_t stream);
 
 }  // namespace repdl::cuda

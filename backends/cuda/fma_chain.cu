@@ -9,7 +9,7 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int tile = 128;   // rows and columns of a block
+constexpr int tile = 128;  // rows and columns of a block
 constexpr int tile_k = 16;
 constexpr int per_thread = tile * tile_k / threads;
 

@@ -62,9 +62,9 @@ __device__ void apply(const pack<typename F::input> (&x)[F::arity], pack<typenam
   }
 }
 
-// Rank 1, stride 1. Packed: every pointer is aligned to a pack; otherwise a thread's elements are a block apart, so that
-// a warp still reads and writes side by side. Exact aliasing of out and an input is legal: a thread reads its elements
-// before it writes them.
+// Rank 1, stride 1. Packed: every pointer is aligned to a pack; otherwise a thread's elements are a block apart, so
+// that a warp still reads and writes side by side. Exact aliasing of out and an input is legal: a thread reads its
+// elements before it writes them.
 template <class F, bool Packed>
 __global__ void __launch_bounds__(threads) map_contiguous(const operands p, counter* counters) {
   using In = typename F::input;

@@ -1,8 +1,9 @@
-// The exact matrix product: out = RN(a b + bias), decided in binary64 by the fp64 tensor cores wherever their bound allows.
+// The exact matrix product: out = RN(a b + bias), decided in binary64 by the fp64 tensor cores wherever their bound
+// allows.
 //
-// Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and a
-// rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu), the
-// product, and a repair kernel that works off the bitmap of undecided outputs: double-double, then exact integers.
+// Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and
+// a rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu),
+// the product, and a repair kernel (matmul_repair.cu) that works off the bitmap of undecided outputs.
 //
 // Error of the engine, under the assumptions (D1), (D2) of mma.cuh, u_D = 2u: k is cut into blocks; the block sums,
 // chains of at most L additions each, are added one after the other. A product passes at most H = L + blocks additions:
@@ -12,54 +13,13 @@
 // (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
 // ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term.
-#include <type_traits>
-
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/matmul.hpp"
 #include "backends/cuda/mma.cuh"
 #include "librepdl/num/certify.hpp"
-#include "librepdl/num/dd.hpp"
-#include "librepdl/num/fixed_point.hpp"
 
 namespace repdl::cuda {
 namespace {
-
-constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
-constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
-
-struct product {
-  operand_panels a;
-  operand_panels b;
-  operand_source source_a;
-  std::int64_t m, n, k, batches;
-  const float* bias;  // null: none
-  std::int64_t bias_row, bias_col;
-  float* out;
-  std::int64_t out_row, out_col;
-  int batch_rank;
-  std::int64_t batch_shape[max_rank];
-  std::int64_t bias_batch[max_rank];
-  std::int64_t out_batch[max_rank];
-  std::int64_t block_panels;  // panels of k per block
-  std::int64_t height;        // H above
-  tier first_tier;
-  std::uint32_t* undecided;  // [batch][row][words_per_row], a bit per output
-  std::int64_t words_per_row;
-};
-
-struct batch_pointers {
-  const float* bias;
-  float* out;
-
-  __device__ batch_pointers(const product& p, std::int64_t batch) : bias(p.bias), out(p.out) {
-    for (int d = p.batch_rank - 1; d >= 0; --d) {
-      const std::int64_t at = batch % p.batch_shape[d];
-      batch /= p.batch_shape[d];
-      out += at * p.out_batch[d];
-      if (bias != nullptr) bias += at * p.bias_batch[d];
-    }
-  }
-};
 
 __device__ inline void copy_async(void* shared, const void* global) {
   const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -81,13 +41,13 @@ struct tile_shape {
   static constexpr int threads = WarpsM * WarpsN * 32;
   static constexpr int rows = WarpsM * MTiles * 16;
   static constexpr int cols = WarpsN * NTiles * 8;
-  static constexpr int stage_size = (rows + cols) * panel_k;           // numbers
-  static constexpr int sums = MTiles * NTiles * 4;                     // per thread
+  static constexpr int stage_size = (rows + cols) * panel_k;  // numbers
+  static constexpr int sums = MTiles * NTiles * 4;            // per thread
   static constexpr std::size_t shared_bytes = (stages * stage_size + sums * threads) * sizeof(double);
   static_assert(rows % panel_rows == 0 && cols % panel_rows == 0);
 };
-// 64 x 128, 112 KiB, 128 threads: two blocks share a multiprocessor of compute capability 9.0, so that one computes while
-// the other waits at a barrier or rounds its results. One block of 128 x 128 was 15 % slower.
+// 64 x 128, 112 KiB, 128 threads: two blocks share a multiprocessor of compute capability 9.0, so that one computes
+// while the other waits at a barrier or rounds its results. One block of 128 x 128 was 15 % slower.
 using large_tile = tile_shape<1, 4, 4, 4, 2>;
 using small_tile = tile_shape<2, 2, 2, 4, 3>;  // 64 x 64, 80 KiB
 
@@ -105,12 +65,6 @@ __device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row,
   index -= first * cols;
   row = first + index % height;
   col = index / height;
-}
-
-__device__ inline void load_pair(const double* from, double& x, double& y) {
-  const double2 v = *reinterpret_cast<const double2*>(from);
-  x = v.x;
-  y = v.y;
 }
 
 template <class T>
@@ -258,221 +212,6 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
 }
 
-// The two rows of an output, as a warp walks through them: lane l takes k = l % 16 of every second panel.
-struct dot_rows {
-  const double* a;
-  const double* b;
-  int panels;
-
-  __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
-      : panels(static_cast<int>(p.a.k_panels)) {
-    const int k = lane_of_thread() % 16;
-    a = p.a.data + (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
-        place_a(static_cast<int>(row % panel_rows), k);
-    b = p.b.data + (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
-        place_b(static_cast<int>(col % panel_rows), k);
-  }
-};
-
-// Double-double tier: a chain of two_sums with plainly added errors. H additions at most on a term's path, M = sum|a b|,
-// u = 2^-53. Each term is part of at most H partial sums, so the errors of the two_sums add up to at most H u M (1 + Hu);
-// `low` adds them over a tree of height 2H at most (merging takes two additions), which loses 2H^2 u^2 M (1 + 3Hu) more:
-//     |S - (high + low)| <= 3 H^2 u^2 M.  `plain_bound` has M replaced by the product of norms, K <= 2^26, H <= 2^25.
-// Under the lattice rule for plainly added errors (dd.hpp, K + 64 of them) everything is exact.
-struct dot_sum {
-  double high = 0;
-  double low = 0;
-
-  __device__ void add(double x) {
-    const num::dd s = num::two_sum(high, x);
-    high = s.hi;
-    low += s.lo;
-  }
-  __device__ void merge_lanes(int distance) {
-    const double other_high = __shfl_xor_sync(full_warp, high, distance);
-    const double other_low = __shfl_xor_sync(full_warp, low, distance);
-    low += other_low;
-    add(other_high);
-  }
-  // `height`: additions so far. A non-finite plain sum of finite terms is impossible, so `high` shows infinities and NaN:
-  // two_sum's hi is the plain sum.
-  __device__ num::certified finish(const product& p, double magnitude, int lsb, std::int64_t height, const float* bias) {
-    if (bias != nullptr) {
-      add(static_cast<double>(*bias));
-      magnitude += fabs(static_cast<double>(*bias));
-      lsb = min(lsb, num::lsb_exponent(*bias));
-    }
-    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
-    if (p.k > greatest_k) return {0.0f, false};
-    const double h = static_cast<double>(height + 1);
-    const double plain_bound = 3 * h * h * 0x1p-106 * magnitude;
-    return num::certify(num::two_sum(high, low),
-                        num::lattice_holds_dd(magnitude, lsb, p.k + 64) ? 0.0 : plain_bound);
-  }
-};
-
-// `direct`: the row of a in the caller's memory where its elements lie side by side (a quarter of the bytes), else null.
-__device__ num::certified dot_double_double(const product& p, const dot_rows& rows, const float* direct,
-                                            const float* bias, double magnitude, int lsb) {
-  dot_sum sum;
-  if (direct != nullptr) {
-    const int lane = lane_of_thread();
-#pragma unroll 8
-    for (int panel = lane / 16; panel < rows.panels; panel += 2) {
-      const int k = panel * panel_k + lane % 16;
-      const double x = k < p.k ? static_cast<double>(direct[k]) : 0.0;
-      sum.add(x * rows.b[panel * panel_size]);
-    }
-  } else {
-#pragma unroll 4
-    for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
-      sum.add(rows.a[panel * panel_size] * rows.b[panel * panel_size]);
-    }
-  }
-#pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
-  return sum.finish(p, magnitude, lsb, (rows.panels + 1) / 2 + 6, bias);
-}
-
-// The same for eight outputs side by side in a row, col a multiple of 8: lane (g, t) has output col + g in the end.
-__device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col) {
-  const int g = lane_of_thread() / 4;
-  const int t = lane_of_thread() % 4;
-  const int panels = static_cast<int>(p.a.k_panels);
-  const double* const a = p.a.data +
-                          (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
-                          place_a(static_cast<int>(row % panel_rows), t);
-  const double* const b = p.b.data +
-                          (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
-                          place_b(static_cast<int>(col % panel_rows) + g, t);
-  dot_sum sum;
-#pragma unroll 2
-  for (int panel = 0; panel < panels; ++panel) {
-    double b_part[4];
-    load_pair(b + panel * panel_size, b_part[0], b_part[1]);
-    load_pair(b + panel * panel_size + 64, b_part[2], b_part[3]);
-#pragma unroll
-    for (int j = 0; j < 4; ++j) sum.add(a[panel * panel_size + 64 * j] * b_part[j]);
-  }
-  sum.merge_lanes(1);
-  sum.merge_lanes(2);
-  return sum;
-}
-
-__device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
-  num::dot_accumulator sum;
-  num::special_terms special;
-  for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
-    const float x = static_cast<float>(rows.a[panel * panel_size]);  // they were floats
-    const float y = static_cast<float>(rows.b[panel * panel_size]);
-    const double xy = static_cast<double>(x) * static_cast<double>(y);
-    if (num::is_finite(xy)) {
-      sum.add_product(x, y);
-    } else {
-      special.add(xy);
-    }
-  }
-  if (bias != nullptr && lane_of_thread() == 0) {
-    const double c = static_cast<double>(*bias);
-    if (num::is_finite(c)) {
-      sum.add(c);
-    } else {
-      special.add(c);
-    }
-  }
-  static_assert(std::is_trivially_copyable_v<num::dot_accumulator>);
-  constexpr int words = sizeof(num::dot_accumulator) / 8;
-  for (int distance = 16; distance >= 1; distance /= 2) {
-    std::uint64_t w[words];
-    memcpy(w, &sum, sizeof(sum));
-    for (std::uint64_t& x : w) x = __shfl_xor_sync(full_warp, x, distance);
-    num::dot_accumulator other;
-    memcpy(&other, w, sizeof(other));
-    sum.merge(other);
-  }
-  special.nan = __any_sync(full_warp, special.nan);
-  special.positive = __any_sync(full_warp, special.positive);
-  special.negative = __any_sync(full_warp, special.negative);
-  return special.any() ? special.value() : sum.round_to_float();
-}
-
-// Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
-// the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that they
-// read the same rows of b.
-__global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
-  const std::int64_t bytes_per_row = p.words_per_row * 4;
-  const std::int64_t rows = p.batches * p.m;
-  const std::int64_t spans = (bytes_per_row + span - 1) / span;
-  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
-  const int lane = lane_of_thread();
-  const bool skip_dd = p.first_tier > tier::double_double;
-  std::int64_t count_dd = 0;
-  std::int64_t count_exact = 0;
-  for (std::int64_t visit = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-       visit < rows * spans; visit += warps) {
-    const std::int64_t batch_row = visit % rows;
-    const std::int64_t first = visit / rows * span;
-    const std::int64_t batch = batch_row / p.m;
-    const std::int64_t row = batch_row - batch * p.m;
-    const unsigned mine =
-        lane < span && first + lane < bytes_per_row ? bytes[batch_row * bytes_per_row + first + lane] : 0u;
-    unsigned owners = __ballot_sync(full_warp, mine != 0);
-    if (owners == 0) continue;
-    const batch_pointers at(p, batch);
-    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
-    const double norm_a = p.a.norm[a_row];
-    const int lsb_a = p.a.lsb[a_row];
-    const std::int64_t b_rows = p.b.batch(batch) * p.b.padded_rows();
-    const auto bias_of = [&](std::int64_t col) {
-      return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
-    };
-    for (; owners != 0; owners &= owners - 1) {
-      const int owner = __ffs(static_cast<int>(owners)) - 1;
-      const std::int64_t col0 = (first + owner) * 8;
-      unsigned bits = __shfl_sync(full_warp, mine, owner);
-      if (__popc(bits) >= 3 && !skip_dd) {
-        dot_sum sum = dot_eight(p, batch, row, col0);
-        const std::int64_t col = col0 + lane / 4;
-        const bool marked = (bits >> (lane / 4) & 1) != 0;
-        bool done = false;
-        if (marked) {
-          const num::certified result = sum.finish(p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col],
-                                                   4 * p.a.k_panels + 2, bias_of(col));
-          done = result.decided;
-          if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
-        }
-        // One bit per lane; the four lanes of an output agree.
-        const unsigned lanes_done = __ballot_sync(full_warp, done && lane % 4 == 0);
-        count_dd += __popc(lanes_done);
-        for (int g = 0; g < 8; ++g) bits &= ~((lanes_done >> (4 * g) & 1u) << g);
-      }
-      for (; bits != 0; bits &= bits - 1) {
-        const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
-        const dot_rows both(p, batch, row, col);
-        num::certified result = {0.0f, false};
-        if (!skip_dd) {
-          const float* const direct =
-              p.source_a.k_stride == 1 ? batch_of(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
-          result = dot_double_double(p, both, direct, bias_of(col), norm_a * p.b.norm[b_rows + col],
-                                     lsb_a + p.b.lsb[b_rows + col]);
-        }
-        if (result.decided) {
-          ++count_dd;
-        } else {
-          result.value = dot_exact(both, bias_of(col));
-          ++count_exact;
-        }
-        if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
-      }
-    }
-  }
-  if (lane == 0) {
-    count_elements(counters, tier::double_double, count_dd);
-    count_elements(counters, tier::exact, count_exact);
-  }
-}
-
 struct layout {
   operand_source source[2];
   int splits[2];
@@ -507,7 +246,8 @@ layout describe(const plan::matmul_plan& p, const properties& device, carver& c)
     l.p.bias_batch[d] = p.bias.batch_stride[i];
     l.p.out_batch[d] = p.out_batch_stride[i];
   }
-  // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory traffic.
+  // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
+  // traffic.
   const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, 16));
   l.p.block_panels = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, blocks));
   l.p.height = l.p.block_panels * panel_k + blocks;
@@ -555,16 +295,7 @@ void run_matmul(const plan::matmul_plan& p, const job& j) {
   } else {
     launch_product<small_tile>(l.p, j);
   }
-  // Enough visits for every warp of the device, of as many bytes as that leaves.
-  constexpr int warps = 8;
-  const std::int64_t bytes_per_row = l.p.words_per_row * 4;
-  const std::int64_t rows = p.batches * p.m;
-  const std::int64_t visits = std::int64_t{j.device.multiprocessors} * 8 * warps * 4;
-  const int span = static_cast<int>(
-      std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
-  const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
-  repair_kernel<<<grid, warps * 32, 0, j.stream>>>(l.p, span, j.counters);
-  check_launch("matmul");
+  repair(l.p, j);
 }
 
 }  // namespace repdl::cuda

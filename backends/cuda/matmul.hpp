@@ -60,6 +60,55 @@ pack_scratch scratch_of(const operand_source& s, int splits, carver& c);
 // Launches: panels, norms and lsb from the source.
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
 
+// Where the bound of the binary64 tier is proved (matmul.cu).
+inline constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
+inline constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
+
+struct product {
+  operand_panels a;
+  operand_panels b;
+  operand_source source_a;
+  std::int64_t m, n, k, batches;
+  const float* bias;  // null: none
+  std::int64_t bias_row, bias_col;
+  float* out;
+  std::int64_t out_row, out_col;
+  int batch_rank;
+  std::int64_t batch_shape[max_rank];
+  std::int64_t bias_batch[max_rank];
+  std::int64_t out_batch[max_rank];
+  std::int64_t block_panels;  // panels of k per block
+  std::int64_t height;        // H above
+  tier first_tier;
+  std::uint32_t* undecided;  // [batch][row][words_per_row], a bit per output
+  std::int64_t words_per_row;
+};
+
+// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks.
+void repair(const product& p, const job& j);
+
+#if defined(__CUDACC__)
+struct batch_pointers {
+  const float* bias;
+  float* out;
+
+  __device__ batch_pointers(const product& p, std::int64_t batch) : bias(p.bias), out(p.out) {
+    for (int d = p.batch_rank - 1; d >= 0; --d) {
+      const std::int64_t at = batch % p.batch_shape[d];
+      batch /= p.batch_shape[d];
+      out += at * p.out_batch[d];
+      if (bias != nullptr) bias += at * p.bias_batch[d];
+    }
+  }
+};
+
+__device__ inline void load_pair(const double* from, double& x, double& y) {
+  const double2 v = *reinterpret_cast<const double2*>(from);
+  x = v.x;
+  y = v.y;
+}
+#endif
+
 // fma_chain.cu: out = the f32 fma chain over ascending k.
 void run_fma_chain(const plan::matmul_plan& p, const job& j);
 

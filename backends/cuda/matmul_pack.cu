@@ -147,8 +147,7 @@ pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
-  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
-                                            s.second);
+  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride), s.second);
   check_launch("matmul");
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
   finish_norms<<<rows, threads, 0, j.stream>>>(to, scratch, splits);

@@ -1,6 +1,6 @@
 // Method: least significant digit first, eight stable counting passes of eight bits. Per pass: each tile counts its
-// digits; a block per digit turns the counts of all tiles into positions; each tile moves its entries in order. Integers
-// only; the result does not depend on the order in which blocks run.
+// digits; a block per digit turns the counts of all tiles into positions; each tile moves its entries in order.
+// Integers only; the result does not depend on the order in which blocks run.
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/radix_sort.hpp"
 
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(threads) scan_tiles(std::int64_t tiles, std::i
 __global__ void __launch_bounds__(threads)
     move_entries(std::int64_t count, std::int64_t tiles, const sort_entries from, const sort_entries to, int pass,
                  const std::int64_t* counts, const std::int64_t* totals) {
-  __shared__ std::int64_t next[digits];     // where the tile's next entry of a digit goes
-  __shared__ int of_warp[warps][digits];    // per round: entries of a digit in a warp, then in the warps before it
+  __shared__ std::int64_t next[digits];   // where the tile's next entry of a digit goes
+  __shared__ int of_warp[warps][digits];  // per round: entries of a digit in a warp, then in the warps before it
   std::int64_t all;
   const std::int64_t digit_begin = exclusive_sum(totals[threadIdx.x], &all);
   const int warp = static_cast<int>(threadIdx.x / 32);

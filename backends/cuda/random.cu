@@ -99,8 +99,7 @@ void launch_uniform(const plan::random_plan& p, const job& j) {
   const bool whole = (p.count == 1 || (p.rank == 1 && p.out_stride[0] == 1)) &&
                      reinterpret_cast<std::uintptr_t>(p.out) % alignof(pack<T>) == 0;
   const unsigned grid = grid_for(j.device, ceil_div(p.count, std::int64_t{threads} * num::per_block<T>), 32);
-  uniform_kernel<T>
-      <<<grid, threads, 0, j.stream>>>(t, p.low, p.high, whole, j.first_tier == tier::exact, j.counters);
+  uniform_kernel<T><<<grid, threads, 0, j.stream>>>(t, p.low, p.high, whole, j.first_tier == tier::exact, j.counters);
   check_launch("uniform");
 }
 
@@ -151,10 +150,14 @@ void run_random(const plan::random_plan& p, const job& j) {
     return;
   }
   switch (p.out_type) {
-    case dtype::f16: return launch_uniform<f16>(p, j);
-    case dtype::bf16: return launch_uniform<bf16>(p, j);
-    case dtype::f32: return launch_uniform<float>(p, j);
-    default: return launch_uniform<double>(p, j);
+    case dtype::f16:
+      return launch_uniform<f16>(p, j);
+    case dtype::bf16:
+      return launch_uniform<bf16>(p, j);
+    case dtype::f32:
+      return launch_uniform<float>(p, j);
+    default:
+      return launch_uniform<double>(p, j);
   }
 }
 

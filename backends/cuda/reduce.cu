@@ -4,9 +4,10 @@
 //   rows      a team (some lanes of a warp, or a block) per item, for terms that lie side by side in memory
 //   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
 //             threads read neighbouring addresses even with few outputs
-// With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second kernel
-// joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that the double-double
-// launches work off, and after them the exact ones. The launches do not depend on the data: no host round trip.
+// With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second
+// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that the
+// double-double launches work off, and after them the exact ones. The launches do not depend on the data: no host round
+// trip.
 #include <type_traits>
 
 #include "backends/cuda/drivers.hpp"
@@ -193,15 +194,15 @@ __device__ void merge_lanes(P& acc, int lanes) {
 }
 
 template <class P>
-__global__ void __launch_bounds__(threads, 3)
-    reduce_rows(const geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided, bool marked,
-                counter* counters) {
+__global__ void __launch_bounds__(threads, 3) reduce_rows(const geometry g, const reduce_parameters p, P* partials,
+                                                          std::uint32_t* undecided, bool marked, counter* counters) {
   alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
   P* const of_warp = reinterpret_cast<P*>(shared);
   const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
   const int in_warp = static_cast<int>(threadIdx.x & 31u) / g.team;  // which of the warp's teams this is
   const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team - in_warp;
+  const std::int64_t first =
+      static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team - in_warp;
   // Marked outputs are worked off by whole warps or blocks, a word of the bitmap at a time.
   const std::int64_t groups = (marked ? (g.outputs + 31) / 32 : g.outputs) * g.chunks;
   std::int64_t decided = 0;
@@ -243,9 +244,8 @@ __global__ void __launch_bounds__(threads, 3)
 }
 
 template <class P>
-__global__ void __launch_bounds__(threads, 3)
-    reduce_columns(const geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided, bool marked,
-                   counter* counters) {
+__global__ void __launch_bounds__(threads, 3) reduce_columns(const geometry g, const reduce_parameters p, P* partials,
+                                                             std::uint32_t* undecided, bool marked, counter* counters) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   const std::int64_t items = g.outputs * g.chunks;
   int decided = 0;
@@ -267,9 +267,8 @@ __global__ void __launch_bounds__(threads, 3)
 
 // Joins the chunks of each output: a warp per output.
 template <class P>
-__global__ void __launch_bounds__(threads)
-    join_chunks(const geometry g, const reduce_parameters p, const P* partials, std::uint32_t* undecided, bool marked,
-                counter* counters) {
+__global__ void __launch_bounds__(threads) join_chunks(const geometry g, const reduce_parameters p, const P* partials,
+                                                       std::uint32_t* undecided, bool marked, counter* counters) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   std::int64_t decided = 0;
   for (std::int64_t output = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; output < g.outputs;
@@ -357,8 +356,8 @@ geometry describe(const plan::reduce_plan& p, const properties& device, bool rep
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
     g.packed = last >= 0;
     for (int k = 0; k < p.inputs; ++k) {
-      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced_stride[k][last] == 1 &&
-                 (last == 0 || g.reduced_shape[last] % 4 == 0);
+      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 &&
+                 g.reduced_stride[k][last] == 1 && (last == 0 || g.reduced_shape[last] % 4 == 0);
       for (int d = 0; d < last; ++d) g.packed = g.packed && g.reduced_stride[k][d] % 4 == 0;
       for (int d = 0; d < p.kept_rank; ++d) g.packed = g.packed && g.kept_stride[k][d] % 4 == 0;
     }
@@ -400,8 +399,8 @@ std::int64_t height_of(const geometry& g) {
 
 template <int Inputs>
 void run_sum(const division& d, reduce_parameters p, const job& j) {
-  check(cudaMemsetAsync(d.undecided, 0, static_cast<std::size_t>(ceil_div(d.first.outputs, 32)) * 4, j.stream), "reduce",
-        "cudaMemsetAsync");
+  check(cudaMemsetAsync(d.undecided, 0, static_cast<std::size_t>(ceil_div(d.first.outputs, 32)) * 4, j.stream),
+        "reduce", "cudaMemsetAsync");
   p.forced = j.first_tier > tier::binary64;
   p.height = height_of(d.first);
   launch<fast_sum<Inputs>>(d.first, p, d.partials, d.undecided, false, j);

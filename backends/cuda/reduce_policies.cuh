@@ -1,6 +1,6 @@
-// What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge() joins
-// two partial results, finish() decides the output or gives up. Integers and selections are exact in any order; for the
-// floating-point policies every order has the same proved bound.
+// What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
+// joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
+// for the floating-point policies every order has the same proved bound.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace repdl::cuda {
 
 // The same for every thread of a launch.
 struct reduce_parameters {
-  std::int64_t length;   // terms per output
-  std::int64_t height;   // additions on the longest path of a term, all launches together
+  std::int64_t length;  // terms per output
+  std::int64_t height;  // additions on the longest path of a term, all launches together
   bool is_mean;
-  bool forced;           // the test of this tier must fail (context_options::first_tier)
-  std::uint32_t flip;    // extremum: order_max or order_min
+  bool forced;         // the test of this tier must fail (context_options::first_tier)
+  std::uint32_t flip;  // extremum: order_max or order_min
 };
 
 inline constexpr int batch_terms = 16;
@@ -53,7 +53,8 @@ __device__ inline num::certified certify_sum(num::dd s, double e, const reduce_p
 //   the trees      height 4: at most ((1 + u)^4 - 1) M <= 4.001 u M
 //   lo             every error is at most u (1 + 2^-40) times the sum of |terms| below it, so any partial sum of errors
 //                  is below P u M (1 + 2^-40), and its at most P roundings per path lose less than P² u² M <= u M / 512
-// together below 4.01 u M. `magnitude` is M up to a relative error of 2^-21 (binary32 trees of height 4, then binary64):
+// together below 4.01 u M. `magnitude` is M up to a relative error of 2^-21 (binary32 trees of height 4, then
+// binary64):
 //   e = 5 u magnitude. certify(dd, e) wants no slack.
 // A binary32 tree that overflows makes e infinite: undecided. hi is a plain sum of all terms, so a non-finite hi is the
 // result (certify.hpp, non_finite_result).
@@ -209,7 +210,9 @@ struct extremum {
 
   std::int32_t key = num::no_key;
 
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) { key = max(key, num::order_key(x, p.flip)); }
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) {
+    key = max(key, num::order_key(x, p.flip));
+  }
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index&) {
@@ -239,7 +242,9 @@ struct arg_extremum {
       index = i;
     }
   }
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) { offer(num::order_key(x, p.flip), i); }
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) {
+    offer(num::order_key(x, p.flip), i);
+  }
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index& index_of) {

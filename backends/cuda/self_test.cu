@@ -1,5 +1,5 @@
-// Known answers on the device at hand: the floating-point rules that the proofs assume, and the observed model of the fp64
-// matrix instruction (mma.cuh). Inputs are integer-built patterns; results are compared as bits.
+// Known answers on the device at hand: the floating-point rules that the proofs assume, and the observed model of the
+// fp64 matrix instruction (mma.cuh). Inputs are integer-built patterns; results are compared as bits.
 #include <string>
 
 #include "backends/cuda/launch.cuh"
@@ -21,12 +21,18 @@ __device__ double sample(int kind, std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t significand = w & 0xfffffffffffffull;
   const auto around = [&](std::uint64_t low, std::uint64_t span) { return (low + (w >> 52 & 0x7ff) % span) << 52; };
   switch (kind) {
-    case 0: return num::double_of(sign | around(1021, 4) | significand);
-    case 1: return num::double_of(sign | around(1023 - 60, 121) | significand);
-    case 2: return num::double_of(sign | around(1021, 4) | (significand & 0xff00000000000ull));
-    case 3: return num::double_of(sign | around(1003, 41));
-    case 4: return num::double_of(sign | around(0, 1424) | significand);
-    default: return num::double_of(sign | around(1003, 41) | (significand & 0xfffffe0000000ull));
+    case 0:
+      return num::double_of(sign | around(1021, 4) | significand);
+    case 1:
+      return num::double_of(sign | around(1023 - 60, 121) | significand);
+    case 2:
+      return num::double_of(sign | around(1021, 4) | (significand & 0xff00000000000ull));
+    case 3:
+      return num::double_of(sign | around(1003, 41));
+    case 4:
+      return num::double_of(sign | around(0, 1424) | significand);
+    default:
+      return num::double_of(sign | around(1003, 41) | (significand & 0xfffffe0000000ull));
   }
 }
 
@@ -39,7 +45,9 @@ __global__ void __launch_bounds__(32) compare_mma(unsigned* differences) {
     const int kind = (static_cast<int>(blockIdx.x) * rounds + round) % classes;
     const std::uint64_t seed = blockIdx.x * 1000u + static_cast<unsigned>(round);
     const auto a_at = [&](int row, int k) { return sample(kind, seed, static_cast<std::uint64_t>(row * 16 + k)); };
-    const auto b_at = [&](int k, int col) { return sample(kind, seed, static_cast<std::uint64_t>(1024 + k * 8 + col)); };
+    const auto b_at = [&](int k, int col) {
+      return sample(kind, seed, static_cast<std::uint64_t>(1024 + k * 8 + col));
+    };
     double a[8];
     double b[4];
     double d[4];
@@ -78,7 +86,8 @@ __global__ void check_rules(const known_operands x, unsigned* failures) {
   // Division and square root are correctly rounded.
   f |= num::bits_of(x.one / 3.0f) != 0x3eaaaaabu || num::bits_of(num::sqrt(x.third * 6.0f)) != 0x3fb504f3u ? 4u : 0u;
   // Round to nearest, ties to even, in binary64, and a fused fma.
-  f |= (x.big + 1.0) - x.big != 0 || (x.big + 3.0) - x.big != 4.0 || num::fma(x.small, x.small, -1.0) == 0x1p-39 ? 8u : 0u;
+  f |= (x.big + 1.0) - x.big != 0 || (x.big + 3.0) - x.big != 4.0 || num::fma(x.small, x.small, -1.0) == 0x1p-39 ? 8u
+                                                                                                                 : 0u;
   *failures = f;
 }
 
