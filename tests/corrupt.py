@@ -4,7 +4,8 @@
     tests/corrupt.py WORK_DIR [--jobs N]
 
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums and of matrix products. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+the error bounds of sums and of matrix products. Each must make `repdl verify` fail and name what is wrong; undone, it must
+pass again.
 """
 import argparse
 import os
@@ -43,7 +44,7 @@ def replace(old, new):
     return change
 
 
-element = r"element \d+ of \d+|\(0x[0-9a-f]{8}"  # verify's report, or the self-test's
+element = r"element \d+ of \d+|self-test: \w+: \w+\("  # verify's report, or the self-test's
 
 # what, file, change, verify's arguments, what the report must name
 cases = [

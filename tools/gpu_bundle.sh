@@ -20,7 +20,8 @@ cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}"
 
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib,include,source}
-for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench; do
+for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench \
+  bench/repdl_cuda_bench; do
   strip -o "$out/bin/${program##*/}" "build/bundle/$program"
 done
 # Not the C library and the dynamic linker: those belong to the machine.

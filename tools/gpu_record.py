@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs librepdl's programs on this machine's GPU and records what came out.
 
-    tools/gpu_record.py --build BUILD_DIR | --bin DIR  [--out DIR] [--only tests,verify,environments,demo,bench]
+    tools/gpu_record.py --build BUILD_DIR | --bin DIR  [--out DIR] [--only STEP,...]
 
 Writes OUT/DATE-DEVICE.md: commit, device, driver, compiler, each command with its status, time and output. Started in the
 root of the sources. Exit status 1 when a command failed or the GPU was not used.
@@ -36,7 +36,7 @@ def commit():
 
 def program_paths(args):
     places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
-              "repdl_consumer_expected": "tests", "repdl_bench": "bench"}
+              "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench"}
     if args.bin:
         return {name: str(args.bin / name) for name in places}
     return {name: str(args.build / place / name) for name, place in places.items()}
@@ -48,7 +48,8 @@ def main():
     where.add_argument("--build", type=pathlib.Path)
     where.add_argument("--bin", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--only", default="tests,verify,environments,demo,bench")
+    parser.add_argument("--only", default=None,
+                        help="steps apart from info; all when absent")
     args = parser.parse_args()
     bins = program_paths(args)
 
@@ -58,9 +59,14 @@ def main():
         "verify": [bins["repdl"], "verify"],
         "environments": [bins["repdl_consumer_program"]],
         "demo": [bins["repdl"], "demo"],
-        "bench": [bins["repdl_bench"]],
+        "bench": [bins["repdl_bench"], "--benchmark_min_time=0.05", "--benchmark_repetitions=5",
+                  "--benchmark_enable_random_interleaving=true", "--benchmark_report_aggregates_only=true",
+                  "--benchmark_filter=cache|sum|dot|matmul"],
+        "cuda-bench": [bins["repdl_cuda_bench"]],
+        "certificates": [sys.executable, "tools/certificates.py", "record", bins["repdl"]],
+        "sweep-convert": [bins["repdl"], "sweep", "convert", "--count", "1400000000"],
     }
-    chosen = ["info", *args.only.split(",")]
+    chosen = ["info", *args.only.split(",")] if args.only else list(steps)
     unknown = [c for c in chosen if c not in steps]
     if unknown:
         parser.error(f"--only: expected some of {', '.join(steps)}, got {', '.join(unknown)}")

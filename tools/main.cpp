@@ -28,7 +28,8 @@ struct command {
 
 constexpr command commands[] = {
 #if defined(REPDL_WITH_DEMO)
-    {"demo", run_demo, "demo", "what the library promises, shown on this machine"},
+    {"demo", run_demo, "demo [--backend cpu|cuda] [--isa NAME] [--threads N] [--epochs N] [--no-contrast]",
+     "what the library promises, shown on this machine"},
 #endif
     {"info", run_info, "info [--operations]", "version, backends, instruction sets, GPUs, build; or all operations"},
     {"eval", run_eval,
