@@ -92,7 +92,7 @@ sanitized_tests() {
 stage_asan() {
   configure asan
   build asan repdl_tests repdl_cli
-  export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
+  export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
   sanitized_tests build/asan
 }
 # clang with its own OpenMP runtime: a second compiler, whose bits are verified too. ThreadSanitizer understands the

@@ -85,13 +85,13 @@ def info_of(repdl):
 
 def engines_of(info):
     found = [key.split()[1] for key, value in info.items() if key.startswith("isa ") and value.startswith("yes")]
-    return found + (["cuda"] if not info["GPU"].startswith("none") else [])
+    return found + (["cuda"] if "cuda:0" in info else [])
 
 
 def record(repdl, ops):
     info, cpu = info_of(repdl)
     engines = engines_of(info)
-    where = cpu + (f", {info['GPU']}" if "cuda" in engines else "")
+    where = cpu + (f", {info['cuda:0']}" if "cuda" in engines else "")
     for op in ops or operations():
         formats = len(digest_files(op))
         print(f"certificates: {op}: all inputs on {', '.join(engines)}", flush=True)

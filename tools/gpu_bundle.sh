@@ -33,7 +33,7 @@ for header in mpfr.h gmp.h doctest benchmark; do
   [[ -z $path ]] || cp -rL "$path" "$out/include/"
 done
 inside=$(realpath --relative-to=. "$out")  # where DIR is below the root, it does not contain itself
-tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude="./$inside" . | tar -x -C "$out/source"
+tar -c --exclude=./.carry --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude="./$inside" . | tar -x -C "$out/source"
 git rev-parse HEAD >"$out/source/COMMIT" 2>/dev/null || echo unknown >"$out/source/COMMIT"
 [[ -z $(git status --porcelain 2>/dev/null) ]] || echo "with uncommitted changes" >>"$out/source/COMMIT"
 

@@ -8,7 +8,7 @@ import json
 import pathlib
 import sys
 
-gcc_only = ("-fno-lto", "-fopenmp-simd")
+gcc_only = ("-fno-lto", "-fopenmp-simd", "-Wno-restrict")
 
 
 def main():
