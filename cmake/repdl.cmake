@@ -10,6 +10,8 @@ target_compile_options(repdl_common INTERFACE
 if(REPDL_WERROR)
   set(repdl_werror -Werror)
 endif()
+# Messages name files from the root of the sources, wherever they were built.
+target_compile_options(repdl_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 # -Wrestrict of g++ 12 fires on std::string's operator+ (GCC bug 105651).
 target_compile_options(repdl_common INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)

@@ -87,6 +87,9 @@ def main():
         f"| CPU | {cpu.group(1) if cpu else platform.processor()}, {os.cpu_count()} cores |",
         "",
     ]
+    device = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    args.out.mkdir(parents=True, exist_ok=True)
+    record = args.out / f"{date}-{device}.md"
     failed = []
     table = ["| step | command | status | seconds |", "|---|---|---|---|"]
     bodies = []
@@ -110,12 +113,9 @@ def main():
             out = out[: longest // 2] + [f"... {len(out) - longest} lines ..."] + out[-longest // 2:]
         print("\n".join(out[-15:]), flush=True)
         bodies += [f"## {step}", "", "```", f"$ {command}", *out, "```", ""]
-    lines += table + ["", f"{len(chosen)} commands, failed: {', '.join(failed) if failed else 'none'}", ""] + bodies
-
-    device = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    args.out.mkdir(parents=True, exist_ok=True)
-    record = args.out / f"{date}-{device}.md"
-    record.write_text("\n".join(lines))
+        # After each step, so that a run that is cut off keeps what it had.
+        summary = f"{len(table) - 2} of {len(chosen)} commands run, failed: {', '.join(failed) if failed else 'none'}"
+        record.write_text("\n".join(lines + table + ["", summary, ""] + bodies))
     print(f"record: {record}; failed: {', '.join(failed) if failed else 'none'}")
     sys.exit(bool(failed))
 

@@ -107,7 +107,8 @@ void run_map(const plan::map_plan& p, const dispatch::launch& l, const map_kerne
   bool flat = p.rank <= 1 && (p.rank == 0 || p.out_stride[0] == 1);
   for (int k = 0; k < p.arity && p.rank == 1; ++k) flat = flat && p.in[k].stride[0] == 1;
   const std::int64_t step = flat ? 16 * block : block;
-  const int threads = static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
+  const int threads =
+      static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
 
   parallel(threads, [&](int thread, int workers) {
     alignas(64) std::byte buffers[4][block * sizeof(double)];
