@@ -49,7 +49,6 @@ struct null_allocator final : allocator {
 
 std::vector<cpp_case> cpp_cases(operands& o) {
   constexpr std::int64_t big = std::int64_t{1} << 40;
-  static constexpr device gpu{device_kind::cuda, 0};  // outlives this function, as the calls do
   std::vector<std::int64_t> nine(9, 1);
   return {
       {error_site::rank_too_large, "sizes", "length", [=] { sizes(std::span<const std::int64_t>(nine)); }},

@@ -3,6 +3,7 @@
 #include "examples/perceptron.hpp"
 
 #include <doctest/doctest.h>
+#include <xmmintrin.h>
 
 #include <cstring>
 #include <initializer_list>
@@ -131,11 +132,19 @@ TEST_CASE("perceptron: two epochs end in the oracle's fingerprint, on every inst
   }
 }
 
-TEST_CASE("perceptron: the published fingerprint") {
-  repdl::context ctx;
-  const examples::training_result result = examples::train(ctx, digits());
-  CHECK(result.fingerprint == examples::published_fingerprint());
-  CHECK(result.correct * 100 > result.tests * 94);
+TEST_CASE("perceptron: the published fingerprint, for every number of threads and any floating-point environment") {
+  const unsigned ordinary = _mm_getcsr();
+  // Round to nearest; then upward, with FTZ and DAZ.
+  for (const unsigned environment : {ordinary, (ordinary & ~0x6000u) | 0x4000u | 0x8040u}) {
+    for (const int threads : {1, 2, 3, 7}) {
+      repdl::context ctx({.threads = threads});
+      _mm_setcsr(environment);
+      const examples::training_result result = examples::train(ctx, digits());
+      _mm_setcsr(ordinary);
+      CHECK(result.fingerprint == examples::published_fingerprint());
+      CHECK(result.correct * 100 > result.tests * 94);
+    }
+  }
 }
 
 // About a minute: with the long checks (--no-skip).
