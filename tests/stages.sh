@@ -118,6 +118,8 @@ stage_cuda() {
   build cuda repdl_cli repdl_tests
   printf '   built with %s, %d s\n' "$(nvcc --version | grep -o 'release [0-9.]*')" $((SECONDS - start)) >&3
   lines=2 show build/cuda/tools/repdl info | grep -E '^(backends|GPU|cuda)' >&3
+  # On a machine without a GPU: the errors that say so.
+  lines=3 show build/cuda/tests/repdl_tests --test-case='cuda*,*errors*'
 }
 stage_ptx() {
   PATH=$PATH:/usr/local/cuda/bin
