@@ -125,6 +125,22 @@ stage_ptx() {
   PATH=$PATH:/usr/local/cuda/bin
   lines=1 show python3 tools/check_ptx.py build/cuda --jobs "$jobs"
 }
+# A CPU with neither AVX2 nor AVX-512, emulated: the baseline is chosen, the others are refused with their error, and the
+# known answers of the self-test hold.
+stage_old_cpu() {
+  local old_cpu=(qemu-x86_64 -cpu Nehalem)
+  "${old_cpu[@]}" build/cpu/tools/repdl info | grep -E '^isa' | tee /dev/fd/3
+  "${old_cpu[@]}" build/cpu/tools/repdl info | grep -qE '^isa baseline +yes, active'
+  "${old_cpu[@]}" build/cpu/tests/repdl_tests --test-case='errors of this machine'
+  ! "${old_cpu[@]}" build/cpu/tools/repdl eval uniform -o build/logs/none.npy --attr shape=2 --isa avx2 2>build/logs/refused.txt
+  grep -q "isa: expected an instruction set of this CPU, got 'avx2'" build/logs/refused.txt
+}
+# The command line of a build without MPFR and GMP: it verifies all the same, and says what it cannot do.
+stage_no_oracle() {
+  configure cpu -B build/no-oracle -DREPDL_REFERENCE=OFF
+  cmake --build build/no-oracle --parallel "$jobs" --target repdl_cli
+  lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root"
+}
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
 
@@ -145,6 +161,8 @@ run_stages() {
   stage "generated documents" stage_docs
   stage "demo" stage_demo
   if [[ -z $quick ]]; then
+    stage "a CPU without AVX2" stage_old_cpu
+    stage "without the oracle" stage_no_oracle
     stage "consumers" stage_consumers
     stage "AddressSanitizer, UBSan" stage_asan
     stage "ThreadSanitizer, clang" stage_tsan
