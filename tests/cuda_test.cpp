@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "librepdl/dispatch/backend.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -552,6 +553,20 @@ TEST_CASE("cuda: errors of contexts") {
   o.where = gpu;
   o.isa = "avx2";
   CHECK(site_of(o) == error_site::isa_name);
+}
+
+// With or without a GPU: no machine has a device of this number.
+TEST_CASE("cuda: a CUDA call that fails is an error with CUDA's name for it") {
+  for (const dispatch::backend& b : dispatch::backends()) {
+    if (b.kind != device_kind::cuda) continue;
+    try {
+      b.default_allocator().allocate(256, {device_kind::cuda, 9999}, nullptr);
+      CHECK(false);
+    } catch (const machine_error& e) {
+      CHECK(e.site() == error_site::device_failure);
+      CHECK(std::string(e.what()).find("cudaError") != std::string::npos);
+    }
+  }
 }
 
 #endif  // REPDL_WITH_CUDA
