@@ -2,6 +2,7 @@
 // compared.
 //   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
+//   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [filter]. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
 #include <cuda_runtime.h>
@@ -319,6 +320,74 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
               static_cast<double>(s.elements[3]) / decided);
 }
 
+// ---- the network's operations; bench/pytorch_peers.py sets PyTorch beside them
+
+struct convolution {
+  std::int64_t channels, side, kernel, stride, outputs;
+};
+constexpr convolution convolutions[] = {
+    {64, 56, 3, 1, 64}, {256, 14, 3, 1, 256}, {3, 224, 7, 2, 64}, {256, 56, 1, 1, 64}, {512, 7, 3, 1, 512}};
+
+void network(context& ctx) {
+  constexpr std::int64_t batch = 32;
+  const auto report = [&](const std::string& name, double work, const char* unit, const std::function<void()>& call) {
+    if (!wanted(name)) return;
+    ctx.reset_statistics();
+    const std::vector<double> ms = race({{name, call}});
+    const statistics s = ctx.read_statistics();
+    const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
+    std::printf("%-52s %9.4f ms %8.1f %s  beyond binary64 %.1e\n", name.c_str(), ms[0], work / ms[0], unit,
+                static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+    std::fflush(stdout);
+  };
+  for (const accumulate how : {accumulate::exact, accumulate::fma_chain}) {
+    for (const convolution& c : convolutions) {
+      const std::int64_t pad = c.kernel / 2, out = (c.side + 2 * pad - c.kernel) / c.stride + 1;
+      const std::int64_t images = batch * c.channels * c.side * c.side, results = batch * c.outputs * out * out;
+      const std::int64_t weights = c.outputs * c.channels * c.kernel * c.kernel;
+      buffer x(static_cast<std::size_t>(images) * 4), w(static_cast<std::size_t>(weights) * 4),
+          y(static_cast<std::size_t>(results) * 4);
+      fill_normal(ctx, x, images, 1);
+      fill_normal(ctx, w, weights, 2);
+      fill_normal(ctx, y, results, 3);
+      buffer grad_x(static_cast<std::size_t>(images) * 4), grad_w(static_cast<std::size_t>(weights) * 4),
+          result(static_cast<std::size_t>(results) * 4);
+      const sizes image{batch, c.channels, c.side, c.side}, kernel{c.outputs, c.channels, c.kernel, c.kernel};
+      const sizes pooled{batch, c.outputs, out, out};
+      const conv2d_options o{.stride = {c.stride, c.stride}, .padding = {pad, pad, pad, pad}, .accumulate = how};
+      const auto in = [](const buffer& b, const sizes& s) { return const_tensor_view(b.f(), s, gpu); };
+      const auto to = [](const buffer& b, const sizes& s) { return tensor_view(b.f(), s, gpu); };
+      const std::string side = std::to_string(c.side), k = std::to_string(c.kernel);
+      const std::string name = "network conv2d " + std::to_string(c.channels) + "x" + side + "x" + side + " " + k +
+                               "x" + k + " " + std::to_string(c.outputs) +
+                               (how == accumulate::exact ? " exact " : " fma_chain ");
+      const double flops = 2e-9 * static_cast<double>(results) * static_cast<double>(c.channels * c.kernel * c.kernel);
+      report(name + "forward", flops, "Tflop/s",
+             [&] { conv2d(ctx, in(x, image), in(w, kernel), to(result, pooled), o); });
+      report(name + "grad_input", flops, "Tflop/s",
+             [&] { conv2d_grad_input(ctx, in(y, pooled), in(w, kernel), to(grad_x, image), o); });
+      report(name + "grad_weight", flops, "Tflop/s",
+             [&] { conv2d_grad_weight(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
+    }
+  }
+  for (const std::int64_t cols : {128, 1024, 4096, 32768}) {
+    constexpr std::int64_t n = std::int64_t{1} << 28;
+    buffer x(n * 4), y(n * 4), out(n * 4);
+    fill_normal(ctx, x, n, 1);
+    fill_normal(ctx, y, n, 2);
+    const sizes shape{n / cols, cols};
+    const const_tensor_view a(x.f(), shape, gpu), b(y.f(), shape, gpu);
+    const tensor_view to(out.f(), shape, gpu);
+    const auto rows = [&](const std::string& op, double passes, const std::function<void()>& call) {
+      report("network " + op + " rows of " + std::to_string(cols), passes * n * 4e-6, "GB/s", call);
+    };
+    rows("softmax", 2, [&] { softmax(ctx, a, to); });
+    rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
+    rows("softmax_backward", 3, [&] { softmax_backward(ctx, a, b, to); });
+    rows("log_softmax_backward", 3, [&] { log_softmax_backward(ctx, a, b, to); });
+  }
+}
+
 int run(int argc, char** argv) {
   bool quick = false;
   for (int i = 1; i < argc; ++i) {
@@ -338,10 +407,14 @@ int run(int argc, char** argv) {
   o.where = gpu;
   o.stream = stream;
   context ctx(o);
-  maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
-  std::fflush(stdout);
-  reductions(ctx, std::int64_t{1} << 29);
-  std::fflush(stdout);
+  const bool only_network = filter.rfind("network", 0) == 0;
+  if (!only_network) {
+    maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
+    std::fflush(stdout);
+    reductions(ctx, std::int64_t{1} << 29);
+    std::fflush(stdout);
+  }
+  network(ctx);
   const cublas blas;
   if (!blas.there()) std::printf("cuBLAS not found: products are shown without their peer\n");
   for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) products(ctx, blas, n, n, n, "normal", accumulate::exact);

@@ -17,7 +17,22 @@ target_compile_options(repdl_common INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 target_compile_options(repdl_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;${repdl_werror}>)
 
-# Objects of the arithmetic for one x86-64 instruction set: repdl_isa_objects(target isa march-flags... SOURCES files...)
+# The target's instruction sets, and their flags; the drivers are compiled for every CPU of the target.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  set(repdl_kernel_sets neon)
+  set(repdl_neon_flags -march=armv8-a)
+  set(repdl_driver_flags -march=armv8-a)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  set(repdl_kernel_sets baseline avx2 avx512)
+  set(repdl_baseline_flags -march=x86-64)
+  set(repdl_avx2_flags -march=x86-64-v3)
+  set(repdl_avx512_flags -march=x86-64-v4 -mprefer-vector-width=512)
+  set(repdl_driver_flags -march=x86-64)
+else()
+  message(FATAL_ERROR "librepdl: expected CMAKE_SYSTEM_PROCESSOR x86_64 or aarch64, not '${CMAKE_SYSTEM_PROCESSOR}'")
+endif()
+
+# Objects of the arithmetic for one instruction set: repdl_isa_objects(target isa march-flags... SOURCES files...)
 function(repdl_isa_objects target isa)
   cmake_parse_arguments(arg "" "" "FLAGS;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})

@@ -1,23 +1,23 @@
-// The contrast to the example's perceptron: the same training in ordinary float32 loops.
+// The contrast to the example's convolutional network: the same training in ordinary float32 loops.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "examples/perceptron.hpp"
+#include "examples/cnn.hpp"
 
 namespace examples {
 
 enum class summation { forwards, backwards };
 
 struct ordinary_result {
-  std::vector<float> weights;       ///< W1, b1, W2, b2, one after the other
+  std::vector<float> weights;       ///< of all layers, one after the other
   std::vector<float> test_outputs;  ///< (test images, 10)
   std::vector<std::int64_t> answers;
 };
 
-/// As train: the same data, initial weights, order of the images and formulas. Every sum is a loop that adds
-/// in float32, over its terms from first to last or from last to first.
-ordinary_result train_ordinary(const digit_data& data, const training_settings& settings, summation order);
+/// As train_cnn without dropout: the same data, initial weights, order of the images and formulas. Every sum is a loop
+/// that adds in float32, over its terms from first to last or from last to first.
+ordinary_result train_ordinary(const digit_data& data, const cnn_settings& settings, summation order);
 
 }  // namespace examples

@@ -17,6 +17,9 @@ inline std::int64_t count_of(const shape_list& shape) {
   return n;
 }
 
+/// The shape of an operand that is left out (sgd's velocity at the first step).
+inline const shape_list absent_shape{-1};
+
 struct array {
   dtype type = dtype::f32;
   shape_list shape;
@@ -24,14 +27,19 @@ struct array {
 
   array() = default;
   array(dtype t, shape_list s)
-      : type(t), shape(std::move(s)), bytes(static_cast<std::size_t>(count_of(shape)) * size_of(t)) {}
+      : type(t),
+        shape(std::move(s)),
+        bytes(absent() ? std::size_t{0} : static_cast<std::size_t>(count_of(shape)) * size_of(t)) {}
   /// From patterns of at most 32 bits or more.
   template <class U>
   array(dtype t, shape_list s, const std::vector<U>& patterns) : array(t, std::move(s)) {
     for (std::size_t i = 0; i < patterns.size(); ++i) set(i, static_cast<std::uint64_t>(patterns[i]));
   }
+  /// An operand that is left out.
+  static array none() { return {dtype::f32, absent_shape}; }
+  bool absent() const { return shape == absent_shape; }
 
-  std::int64_t count() const { return count_of(shape); }
+  std::int64_t count() const { return absent() ? 0 : count_of(shape); }
   std::uint64_t get(std::size_t i) const {
     std::uint64_t v = 0;
     const std::size_t n = size_of(type);

@@ -1,19 +1,47 @@
 // Reading attributes and finding rows.
 #pragma once
 
+#include <optional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops/registry.hpp"
 
 namespace repdl::reference {
 
+/// The attribute's value, or nothing.
+template <class T>
+std::optional<T> attribute_of(const attributes& attrs, std::string_view name) {
+  for (const attribute& a : attrs)
+    if (a.name == name) return std::get<T>(a.value);
+  return std::nullopt;
+}
+
 /// The attribute's value, or a default.
 template <class T>
 T attribute_or(const attributes& attrs, std::string_view name, T otherwise) {
-  for (const attribute& a : attrs)
-    if (a.name == name) return std::get<T>(a.value);
-  return otherwise;
+  return attribute_of<T>(attrs, name).value_or(std::move(otherwise));
+}
+
+/// Height and width.
+struct extent {
+  std::int64_t h, w;
+};
+
+/// [h,w], or one number for both.
+inline std::optional<extent> extent_of(const attributes& attrs, std::string_view name) {
+  const auto v = attribute_of<std::vector<std::int64_t>>(attrs, name);
+  if (!v) return std::nullopt;
+  if (v->size() == 1) return extent{v->at(0), v->at(0)};
+  if (v->size() == 2) return extent{v->at(0), v->at(1)};
+  throw std::invalid_argument("reference: expected h,w for " + std::string(name));
+}
+inline extent required_extent(const attributes& attrs, std::string_view name) {
+  if (const auto v = extent_of(attrs, name)) return *v;
+  throw std::invalid_argument("reference: no " + std::string(name));
 }
 
 /// The row of an elementwise operation, or null.

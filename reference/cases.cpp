@@ -1,31 +1,16 @@
 // The published list of digest cases. Adding cases is free; changing or removing one breaks a promise.
 #include "librepdl/ops/registry.hpp"
-#include "reference/digests.hpp"
+#include "reference/case_lists.hpp"
 
 namespace repdl::reference {
 namespace {
 
 using enum sample_class;
+using case_lists::floats, case_lists::integer, case_lists::integers, case_lists::list, case_lists::real,
+    case_lists::text;
 
 constexpr dtype f32 = dtype::f32;
-constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-constexpr sample_class classes[] = {
-    uniform_patterns, normal_range,    narrow_lattice,   cancelling,     ties, near_ties,
-    subnormal,        overflow_border, single_nonfinite, wide_exponents, zeros};
-
-struct list {
-  std::vector<digest_case> v;
-  /// Every case has its own inputs: the seed is its number.
-  void add(std::string op, std::vector<dtype> formats, sample_class kind, std::vector<shape_list> shapes,
-           attributes attrs = {}, int bits = 1) {
-    v.push_back({std::move(op), bits, std::move(formats), kind, std::move(shapes), std::move(attrs), v.size() + 1});
-  }
-};
-
-attribute integers(std::string name, std::vector<std::int64_t> v) { return {std::move(name), std::move(v)}; }
-attribute integer(std::string name, std::int64_t v) { return {std::move(name), v}; }
-attribute real(std::string name, double v) { return {std::move(name), v}; }
-attribute text(std::string name, std::string v) { return {std::move(name), std::move(v)}; }
+constexpr auto& classes = case_lists::element_classes;
 
 void add_elementwise(list& l) {
   for (const ops::elementwise_row& row : ops::elementwise_rows) {
@@ -139,6 +124,9 @@ std::vector<digest_case> digest_cases() {
   add_reductions(l);
   add_products(l);
   add_random(l);
+  case_lists::add_layers(l);
+  case_lists::add_rows(l);
+  case_lists::add_steps(l);
   return std::move(l.v);
 }
 

@@ -41,7 +41,8 @@ std::string joined(const std::vector<T>& v, char separator) {
 std::string shapes_text(const std::vector<shape_list>& shapes) {
   if (shapes.empty()) return "-";
   std::string s;
-  for (const shape_list& shape : shapes) s += (s.empty() ? "" : ",") + (shape.empty() ? "scalar" : joined(shape, 'x'));
+  for (const shape_list& shape : shapes)
+    s += (s.empty() ? "" : ",") + (shape.empty() ? "scalar" : shape == absent_shape ? "absent" : joined(shape, 'x'));
   return s;
 }
 
@@ -128,6 +129,7 @@ std::vector<array> matmul_inputs(const digest_case& c) {
 }  // namespace
 
 std::vector<array> inputs(const digest_case& c) {
+  if (has_fill_inputs(c.op)) return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
   if (c.op == "uniform" || c.op == "permutation") return {};
   if (c.op == "matmul") return matmul_inputs(c);
   if (c.op == "convert") {
@@ -207,6 +209,10 @@ digest_case parse_case(const std::string& text) {
       for (const std::string& shape : split(shapes, ',')) {
         c.shapes.emplace_back();
         if (shape == "scalar") continue;
+        if (shape == "absent") {
+          c.shapes.back() = absent_shape;
+          continue;
+        }
         for (const std::string& size : split(shape, 'x')) c.shapes.back().push_back(std::stoll(size));
       }
     }

@@ -22,9 +22,9 @@ namespace repdl::reference {
 struct digest_case {
   std::string op;
   int bits = 1;
-  std::vector<dtype> formats;  ///< of the inputs, then of the output
+  std::vector<dtype> formats;  ///< of the inputs, then of the outputs
   sample_class kind = sample_class::normal_range;
-  std::vector<shape_list> shapes;  ///< of the inputs
+  std::vector<shape_list> shapes;  ///< of the inputs; absent_shape for one that is left out
   attributes attrs;                ///< those of the operation
   std::uint64_t seed = 0;          ///< of the inputs
 };

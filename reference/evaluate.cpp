@@ -1,6 +1,8 @@
 #include "reference/evaluate.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <optional>
 #include <stdexcept>
 
 #include "reference/elementwise.hpp"
@@ -48,38 +50,108 @@ const array& input(const std::vector<array>& in, std::size_t i) {
   return in[i];
 }
 
-}  // namespace
+/// An optional input.
+const array* optional_input(const std::vector<array>& in, std::size_t i) {
+  return i < in.size() && !in[i].absent() ? &in[i] : nullptr;
+}
 
-array evaluate(const std::string& op, const std::vector<array>& in, const attributes& attrs, outcomes* where) {
-  using integers = std::vector<std::int64_t>;
-  if (const ops::elementwise_row* row = elementwise_named(op)) return elementwise(*row, in, where);
-  const auto seed = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "seed", 0));
-  const auto stream = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "stream", 0));
-  const dtype type = format_named(attribute_or<std::string>(attrs, "dtype", "f32"));
-  if (op == "convert") return converted(input(in, 0), type, where);
+using integers = std::vector<std::int64_t>;
+
+std::optional<array> reduction_of(const std::string& op, const std::vector<array>& in, const attributes& attrs,
+                                  outcomes* where) {
+  constexpr std::pair<std::string_view, reduction> reductions[] = {
+      {"sum", reduction::sum}, {"mean", reduction::mean},     {"max", reduction::max},
+      {"min", reduction::min}, {"argmax", reduction::argmax}, {"argmin", reduction::argmin}};
+  const auto found = std::find_if(std::begin(reductions), std::end(reductions), [&](auto& r) { return op == r.first; });
+  const bool is_reduction = found != std::end(reductions);
+  if (!is_reduction && !op.starts_with("logsumexp")) return std::nullopt;
+  const auto axes = attribute_of<integers>(attrs, "axis");
+  const bool keepdim = attribute_or(attrs, "keepdim", false);
+  if (is_reduction) return reduce(found->second, input(in, 0), axes, keepdim, where);
+  if (op == "logsumexp") return logsumexp(input(in, 0), axes, keepdim, where);
+  return logsumexp_backward(input(in, 0), input(in, 1), axes, keepdim, where);
+}
+
+std::optional<array> product_of(const std::string& op, const std::vector<array>& in, const attributes& attrs,
+                                outcomes* where) {
   if (op == "dot") return dot(input(in, 0), input(in, 1), where);
   if (op == "matmul") {
     const matmul_case options{attribute_or(attrs, "transpose_a", false), attribute_or(attrs, "transpose_b", false),
                               attribute_or<std::string>(attrs, "accumulate", "exact") == "fma_chain"};
-    return matmul(input(in, 0), input(in, 1), in.size() > 2 ? &in[2] : nullptr, options, where);
+    return matmul(input(in, 0), input(in, 1), optional_input(in, 2), options, where);
   }
+  if (op == "conv2d") return conv2d(input(in, 0), input(in, 1), optional_input(in, 2), attrs, where);
+  if (op == "conv2d_grad_input") return conv2d_grad_input(input(in, 0), input(in, 1), attrs, where);
+  if (op == "conv2d_grad_weight") return conv2d_grad_weight(input(in, 0), input(in, 1), attrs, where);
+  if (op == "conv2d_grad_bias") return conv2d_grad_bias(input(in, 0), where);
+  if (op == "max_pool2d") return max_pool2d(input(in, 0), attrs);
+  if (op == "max_pool2d_backward") return max_pool2d_backward(input(in, 0), input(in, 1), attrs, where);
+  if (op == "avg_pool2d") return avg_pool2d(input(in, 0), attrs, where);
+  if (op == "avg_pool2d_backward") return avg_pool2d_backward(input(in, 0), attrs, where);
+  return std::nullopt;
+}
+
+std::optional<array> row_operation(const std::string& op, const std::vector<array>& in, const attributes& attrs,
+                                   outcomes* where) {
+  if (op.starts_with("cross_entropy")) {
+    const cross_entropy_case options{attribute_of<std::int64_t>(attrs, "axis"),
+                                     attribute_or<std::string>(attrs, "reduction", "mean"),
+                                     attribute_or<std::int64_t>(attrs, "ignore_index", -100)};
+    if (op == "cross_entropy") return cross_entropy(input(in, 0), input(in, 1), options, where);
+    return cross_entropy_backward(input(in, 0), input(in, 1), input(in, 2), options, where);
+  }
+  constexpr std::string_view names[] = {"softmax", "log_softmax", "softmax_backward", "log_softmax_backward"};
+  if (std::find(std::begin(names), std::end(names), op) == std::end(names)) return std::nullopt;
+  const auto axis = attribute_or<std::int64_t>(attrs, "axis", -1);
+  if (op == "softmax") return softmax(input(in, 0), axis, where);
+  if (op == "log_softmax") return log_softmax(input(in, 0), axis, where);
+  if (op == "softmax_backward") return softmax_backward(input(in, 0), input(in, 1), axis, where);
+  return log_softmax_backward(input(in, 0), input(in, 1), axis, where);
+}
+
+std::optional<array> random_numbers(const std::string& op, const std::vector<array>& in, const attributes& attrs,
+                                    outcomes* where) {
+  constexpr std::string_view names[] = {"uniform", "permutation", "normal",          "bernoulli",
+                                        "randint", "dropout",     "dropout_backward"};
+  if (std::find(std::begin(names), std::end(names), op) == std::end(names)) return std::nullopt;
+  const auto seed = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "seed", 0));
+  const auto stream = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "stream", 0));
+  const integers shape = attribute_or<integers>(attrs, "shape", {});
+  const dtype type = format_named(attribute_or<std::string>(attrs, "dtype", "f32"));
   if (op == "uniform") {
-    return uniform(type, attribute_or<integers>(attrs, "shape", {}), seed, stream,
-                   std::bit_cast<std::uint64_t>(attribute_or(attrs, "low", 0.0)),
+    return uniform(type, shape, seed, stream, std::bit_cast<std::uint64_t>(attribute_or(attrs, "low", 0.0)),
                    std::bit_cast<std::uint64_t>(attribute_or(attrs, "high", 1.0)), where);
   }
   if (op == "permutation") return permutation(attribute_or<std::int64_t>(attrs, "n", 0), seed, stream);
-  constexpr std::pair<std::string_view, reduction> reductions[] = {
-      {"sum", reduction::sum}, {"mean", reduction::mean},     {"max", reduction::max},
-      {"min", reduction::min}, {"argmax", reduction::argmax}, {"argmin", reduction::argmin}};
-  for (const auto& [name, r] : reductions) {
-    if (op != name) continue;
-    std::optional<shape_list> axes;
-    for (const attribute& a : attrs)
-      if (a.name == "axis") axes = std::get<integers>(a.value);
-    return reduce(r, input(in, 0), axes, attribute_or(attrs, "keepdim", false), where);
-  }
+  if (op == "normal")
+    return normal(type, shape, seed, stream, attribute_or(attrs, "mean", 0.0), attribute_or(attrs, "stddev", 1.0),
+                  where);
+  const double p = attribute_or(attrs, "p", 0.5);
+  if (op == "bernoulli") return bernoulli(shape, seed, stream, p);
+  if (op == "randint")
+    return randint(shape, seed, stream, attribute_or<std::int64_t>(attrs, "low", 0),
+                   attribute_or<std::int64_t>(attrs, "high", 0));
+  return dropout(input(in, 0), seed, stream, p, where);
+}
+
+}  // namespace
+
+std::vector<array> evaluate_all(const std::string& op, const std::vector<array>& in, const attributes& attrs,
+                                outcomes* where) {
+  if (op == "sgd") return sgd(in, attrs, where);
+  if (op == "adamw") return adamw(in, attrs, where);
+  if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, where)};
+  if (op == "convert")
+    return {converted(input(in, 0), format_named(attribute_or<std::string>(attrs, "dtype", "f32")), where)};
+  for (const auto family : {reduction_of, product_of, row_operation, random_numbers})
+    if (std::optional<array> out = family(op, in, attrs, where)) return {*std::move(out)};
   throw std::logic_error("reference: no oracle for " + op);
+}
+
+array evaluate(const std::string& op, const std::vector<array>& in, const attributes& attrs, outcomes* where) {
+  std::vector<array> all = evaluate_all(op, in, attrs, where);
+  if (all.size() != 1) throw std::logic_error("reference: " + op + " has several outputs");
+  return std::move(all[0]);
 }
 
 }  // namespace repdl::reference

@@ -10,9 +10,14 @@
 
 namespace repdl::reference {
 
-/// The one output of `op`. Optional inputs may be left out. `where`, if given, gets an outcome per output element where
-/// the operation rounds (elementwise, convert, sum, mean, dot, matmul with exact accumulation, uniform).
+/// All outputs of `op`, in order. Optional inputs at the end may be left out, any may be array::none(). `where`, if
+/// given, gets an outcome per output element where the operation rounds: all but max, min, argmax, argmin, max_pool2d,
+/// permutation, bernoulli, randint, and sums accumulated as fma_chain.
 /// Throws std::invalid_argument or std::logic_error for what the library refuses.
+std::vector<array> evaluate_all(const std::string& op, const std::vector<array>& inputs, const attributes& attrs = {},
+                                outcomes* where = nullptr);
+
+/// The one output of an operation that has one; else throws std::logic_error.
 array evaluate(const std::string& op, const std::vector<array>& inputs, const attributes& attrs = {},
                outcomes* where = nullptr);
 

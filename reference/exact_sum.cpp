@@ -3,7 +3,6 @@
 namespace repdl::reference {
 namespace {
 constexpr dtype f32 = dtype::f32;
-constexpr int unit = -298;  // every product of two binary32 numbers is a multiple of 2^unit
 }  // namespace
 
 void exact_sum::clear() {

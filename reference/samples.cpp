@@ -11,7 +11,8 @@ namespace {
 constexpr dtype f32 = dtype::f32;
 constexpr std::string_view names[sample_class_count] = {
     "uniform_patterns", "normal_range",    "narrow_lattice",   "cancelling",     "ties",  "near_ties",
-    "subnormal",        "overflow_border", "single_nonfinite", "wide_exponents", "zeros", "all_patterns"};
+    "subnormal",        "overflow_border", "single_nonfinite", "wide_exponents", "zeros", "all_patterns",
+    "exact_gaps",       "multiplicities"};
 
 std::uint64_t special(dtype t, word_stream& w) {
   const format& f = format_of(t);
@@ -204,6 +205,8 @@ std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
   switch (c) {
     case sample_class::uniform_patterns:
     case sample_class::all_patterns:
+    case sample_class::exact_gaps:
+    case sample_class::multiplicities:
       return word & (f.sign_bit() | (f.sign_bit() - 1));
     case sample_class::normal_range:
       return compose(t, negative, w.between(-8, 7), word);

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "librepdl/dynamic.hpp"
 #include "reference/array.hpp"
 #include "reference/format.hpp"
 #include "reference/philox.hpp"
@@ -27,8 +29,11 @@ enum class sample_class {
   wide_exponents,    ///< exponents from the whole range
   zeros,             ///< mostly zeros of both signs
   all_patterns,      ///< 0, 1, 2, ...: a 16-bit format exhaustively
+  exact_gaps,        ///< rows of softmax with gaps from 2^-149 to 2^128 and known hard pairs
+  multiplicities,    ///< rows of softmax with groups of equal elements
 };
-inline constexpr int sample_class_count = 12;
+inline constexpr int sample_class_count = 14;
+inline constexpr int element_class_count = 11;  ///< the first ones: those that single elements have
 std::string_view name_of(sample_class c);
 /// Throws std::invalid_argument.
 sample_class sample_class_named(std::string_view name);
@@ -83,6 +88,14 @@ struct factors {
 };
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
                      std::uint64_t stream);
+
+/// The inputs of an operation on layers (convolution, pooling), rows (the softmax family) or steps (sgd, adamw,
+/// dropout), of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,
+/// geometry and hyper-parameters allow it. normal, bernoulli and randint have none.
+std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+
+bool has_fill_inputs(const std::string& op);
 
 /// Whether an outcome is what the class promises (classes that promise nothing: always true).
 bool hit(sample_class c, const outcome& o);

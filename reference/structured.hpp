@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "librepdl/dynamic.hpp"
 #include "reference/array.hpp"
 #include "reference/layout.hpp"
 #include "reference/number.hpp"
@@ -19,6 +21,7 @@ using patterns = std::vector<std::uint32_t>;
 /// The exact sum of binary32 terms and products of two of them; up to 2^60 terms.
 class exact_sum {
  public:
+  static constexpr int unit = -298;  ///< every product of two binary32 numbers is a multiple of 2^unit
   exact_sum() { mpz_init(value_); }
   exact_sum(const exact_sum&) = delete;
   exact_sum& operator=(const exact_sum&) = delete;
@@ -63,9 +66,48 @@ struct matmul_case {
 array matmul(const array& a, const array& b, const array* bias, const matmul_case& options = {},
              outcomes* where = nullptr);
 
+/// Convolution and pooling with the attributes of the registry (windows.hpp); bias null: none.
+array conv2d(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where = nullptr);
+array conv2d_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where = nullptr);
+array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
+array conv2d_grad_bias(const array& g, outcomes* where = nullptr);
+array max_pool2d(const array& x, const attributes& attrs);
+array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
+array avg_pool2d(const array& x, const attributes& attrs, outcomes* where = nullptr);
+array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
+
+/// The softmax family. `axis` may be negative; logsumexp reduces over several (absent: all).
+array softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
+array log_softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
+array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where = nullptr);
+array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where = nullptr);
+array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where = nullptr);
+array logsumexp_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
+                         outcomes* where = nullptr);
+struct cross_entropy_case {
+  std::optional<std::int64_t> axis;
+  std::string reduction = "mean";
+  std::int64_t ignore_index = -100;
+};
+array cross_entropy(const array& logits, const array& targets, const cross_entropy_case& options,
+                    outcomes* where = nullptr);
+array cross_entropy_backward(const array& g, const array& logits, const array& targets,
+                             const cross_entropy_case& options, outcomes* where = nullptr);
+
+/// One step on many tensors: operands and outputs as in the registry (p0 g0 v0 p1 ...).
+std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+
 /// RN(low + (high - low) * u); low and high are binary64 patterns.
 array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, std::uint64_t low,
               std::uint64_t high, outcomes* where = nullptr);
+/// RN(mean + stddev * sqrt(-2 ln u1) * cos or sin of 2 pi u2).
+array normal(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double mean, double stddev,
+             outcomes* where = nullptr);
+array bernoulli(const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double p);
+array randint(const shape_list& shape, std::uint64_t seed, std::uint64_t stream, std::int64_t low, std::int64_t high);
+/// +0 where bernoulli, else RN(x / (1 - p)).
+array dropout(const array& x, std::uint64_t seed, std::uint64_t stream, double p, outcomes* where = nullptr);
 /// The indices 0 .. n-1 sorted by (W_i, i).
 array permutation(std::int64_t n, std::uint64_t seed, std::uint64_t stream);
 

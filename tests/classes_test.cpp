@@ -5,20 +5,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "librepdl/librepdl.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
+#include "tests/class_engines.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::outcome;
 using reference::outcomes;
 using reference::sample_class;
-using reference::shape_list;
+using test::engine;
 
 namespace {
 
@@ -59,62 +58,6 @@ double least_share(sample_class c, const std::string& op) {
   }
 }
 
-struct engine {
-  std::string name;
-  std::unique_ptr<context> ctx;
-};
-
-std::vector<engine> engines() {
-  std::vector<engine> all;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) all.push_back({i.name, std::make_unique<context>(context_options{.threads = 2, .isa = i.name})});
-  }
-  for (const device_info& d : devices()) {
-    if (d.where.kind != device_kind::cuda) continue;
-    context_options o;
-    o.where = d.where;
-    all.push_back({name_of(d.where), std::make_unique<context>(o)});
-  }
-  return all;
-}
-
-sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
-
-// Device memory that holds an array.
-class resident {
- public:
-  resident(context& ctx, const array& a) : ctx_(ctx), bytes_(a.bytes.size()), data_(ctx.allocate(bytes_ + 1)) {
-    ctx_.copy(data_, a.bytes.data(), bytes_);
-  }
-  ~resident() { ctx_.deallocate(data_, bytes_ + 1); }
-  resident(const resident&) = delete;
-  resident& operator=(const resident&) = delete;
-  void* data() const { return data_; }
-
- private:
-  context& ctx_;
-  std::size_t bytes_;
-  void* data_;
-};
-
-std::vector<unsigned char> run(context& ctx, const std::string& op, const std::vector<array>& in, const array& like,
-                               const attributes& attrs) {
-  std::vector<std::unique_ptr<resident>> memory;
-  std::vector<const_tensor_view> views;
-  for (const array& a : in) {
-    memory.push_back(std::make_unique<resident>(ctx, a));
-    views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
-  }
-  array poison(like.type, like.shape);
-  std::fill(poison.bytes.begin(), poison.bytes.end(), static_cast<unsigned char>(0xa5));
-  const resident out(ctx, poison);
-  call(ctx, *find(op), views, std::vector{tensor_view(out.data(), like.type, to_sizes(like.shape), ctx.where())},
-       attrs);
-  std::vector<unsigned char> got(like.bytes.size());
-  ctx.copy(got.data(), out.data(), got.size());
-  return got;
-}
-
 struct tally {
   std::int64_t outputs = 0;
   std::int64_t hits = 0;
@@ -124,27 +67,18 @@ struct tally {
 void check(std::vector<engine>& all, const std::string& op, sample_class c, const std::vector<array>& in,
            const attributes& attrs, tally& counted) {
   outcomes where;
-  const array expected = reference::evaluate(op, in, attrs, &where);
-  counted.outputs += expected.count();
+  const std::vector<array> expected = reference::evaluate_all(op, in, attrs, &where);
+  counted.outputs += expected[0].count();
   counted.hits += std::count_if(where.begin(), where.end(), [&](const outcome& o) { return hit(c, o); });
   for (engine& e : all) {
-    const std::vector<unsigned char> got = run(*e.ctx, op, in, expected, attrs);
-    if (got == expected.bytes) continue;
-    const auto at =
-        static_cast<std::size_t>(std::mismatch(got.begin(), got.end(), expected.bytes.begin()).first - got.begin()) / 4;
-    array wrong = expected;
-    wrong.bytes = got;
-    char text[160];
-    std::snprintf(text, sizeof text, "%s on %s, class %s: element %zu is 0x%08x, expected 0x%08x", op.c_str(),
-                  e.name.c_str(), std::string(name_of(c)).c_str(), at, static_cast<unsigned>(wrong.get(at)),
-                  static_cast<unsigned>(expected.get(at)));
-    FAIL_CHECK(text);
+    const std::string text = test::difference(test::run(*e.ctx, op, in, expected, attrs), expected);
+    if (!text.empty()) FAIL_CHECK(op << " on " << e.name << ", class " << std::string(name_of(c)) << ": " << text);
   }
 }
 
 template <class Calls>
 void check_all(const std::string& op, const Calls& calls) {
-  std::vector<engine> all = engines();
+  std::vector<engine> all = test::engines();
   std::string names;
   for (const engine& e : all) names += (names.empty() ? "" : ", ") + e.name;
   std::int64_t total = 0;

@@ -365,6 +365,79 @@ class Structured(Case):
                    "--attr", "stream=3")
         self.check("permutation", [], ("i64", (0,), []), "--attr", "n=0")
 
+    def test_convolution(self):
+        x, w, g = self.data(21, 9), self.data(22, 4), self.data(23, 4)
+        X, W, G = [value(v) for v in x], [value(v) for v in w], [value(v) for v in g]
+        taps = [(r, s) for r in range(2) for s in range(2)]
+        self.check("conv2d", [(x, [1, 1, 3, 3]), (w, [1, 1, 2, 2])],
+                   ("f32", (1, 1, 2, 2), [rounded(sum(X[(i + r) * 3 + j + s] * W[2 * r + s] for r, s in taps)) for i, j in taps]))
+        back = [rounded(sum(G[2 * (i - r) + j - s] * W[2 * r + s] for r, s in taps if 0 <= i - r < 2 and 0 <= j - s < 2))
+                for i in range(3) for j in range(3)]
+        self.check("conv2d_grad_input", [(g, [1, 1, 2, 2]), (w, [1, 1, 2, 2])], ("f32", (1, 1, 3, 3), back), "--attr", "size=3")
+        self.check("conv2d_grad_weight", [(g, [1, 1, 2, 2]), (x, [1, 1, 3, 3])],
+                   ("f32", (1, 1, 2, 2), [rounded(sum(X[(i + r) * 3 + j + s] * G[2 * i + j] for i, j in taps)) for r, s in taps]),
+                   "--attr", "kernel=2,2")
+        self.check("conv2d_grad_bias", [(g, [1, 1, 2, 2])], ("f32", (1,), [rounded(sum(G))]))
+
+    def test_pooling(self):
+        x, two = [0x80000000, 0, 0x3F800000, 0xBF800000], ("--attr", "kernel=1,2")
+        g = [0x3F800000, 0x40000000]
+        self.check("max_pool2d", [(x, [1, 1, 2, 2])], ("f32", (1, 1, 2, 1), [0, 0x3F800000]), *two)
+        self.check("max_pool2d_backward", [(g, [1, 1, 2, 1]), (x, [1, 1, 2, 2])], ("f32", (1, 1, 2, 2), [0, 0x3F800000, 0x40000000, 0]), *two)
+        self.check("avg_pool2d", [([0x7F7FFFFF, 0x7F7FFFFF, 1, 0], [1, 1, 2, 2])], ("f32", (1, 1, 2, 1), [0x7F7FFFFF, 0]), *two)
+        self.check("avg_pool2d_backward", [(g, [1, 1, 2, 1])], ("f32", (1, 1, 2, 2), [0x3F000000, 0x3F000000, 0x3F800000, 0x3F800000]),
+                   "--attr", "size=2,2", *two)
+
+    def test_softmax(self):
+        half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
+        minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")
+        self.check("softmax", [zeros], ("f32", (1, 2), [half, half]))
+        self.check("log_softmax", [zeros], ("f32", (1, 2), [ln2 | minus] * 2))
+        # near-ties that no number of bits decides, (2^27, -8) and (0, -1000); an element of weight 0
+        self.check("log_softmax", [([0x4D000000, 0xC1000000, 0, 0xC47A0000, 0, inf | minus], [3, 2])],
+                   ("f32", (3, 2), [minus, 0xCD000001, minus, 0xC47A0000, 0, inf | minus]))
+        self.check("logsumexp", [zeros], ("f32", (1,), [ln2]), "--attr", "axis=1")
+        self.check("cross_entropy", [zeros, targets], ("f32", (), [ln2]))
+        self.check("cross_entropy", [zeros, ([7], [1], "i64")], ("f32", (), [nan("f32")]))
+        self.check("cross_entropy", [zeros, ([7], [1], "i64")], ("f32", (1,), [0]), "--attr", "ignore_index=7", "--attr", "reduction=none")
+        self.check("softmax_backward", [([one, two], [2]), ([half, half], [2])], ("f32", (2,), [0xBE800000, 0x3E800000]))
+        self.check("log_softmax_backward", [([one, two], [2]), ([0, inf | minus], [2])], ("f32", (2,), [0xC0000000, two]))
+        self.check("logsumexp_backward", [([two], [1]), zeros], ("f32", (1, 2), [one, one]), "--attr", "axis=1")
+        self.check("cross_entropy_backward", [([one], []), zeros, targets], ("f32", (1, 2), [half | minus, half]))
+
+    def test_optimizers(self):
+        one = self.save("one.npy", [0x3F800000], [1])
+        zero = self.save("zero.npy", [0], [1])
+        for op, operands, attrs, expected in (
+                ("sgd", [one, one, one, zero], ["lr=0.5"], [0x3F000000, 0x3F800000]),  # two tensors
+                ("sgd", [one, one, one], ["lr=0.5", "momentum=0.5"], [0x3E800000, 0x3FC00000]),
+                ("sgd", [one, one], ["lr=0.5", "momentum=0.5"], [0x3F000000, 0x3F800000]),  # the first step
+                ("adamw", [one, zero, zero, zero], ["lr=0.5", "weight_decay=0.5", "eps=1"], [0x3F400000, 0, 0])):
+            names = ["out%d.npy" % i for i in range(len(expected))]
+            done = self.run_repdl("eval", op, *operands, *[v for n in names for v in ("-o", n)], *[v for a in attrs for v in ("--attr", a)])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([read_npy(self.dir / n)[2][0] for n in names], expected)
+        done = self.run_repdl("eval", "sgd", one, one, "-o", "only.npy", "--attr", "momentum=0.5")
+        self.assertIn("expected 2 output files, got 1", done.stderr)
+        self.assertFalse((self.dir / "only.npy").exists())
+
+    def test_random_numbers(self):
+        generator = ["--attr", "seed=1", "--attr", "stream=2"]
+        draws = [philox(1, 2, i // 4)[i % 4] for i in range(40)]
+        self.check("bernoulli", [], ("bool", (40,), [int(F(w) < -(-F(0.3) * 2**32 // 1)) for w in draws]), "--attr", "shape=40",
+                   "--attr", "p=0.3", *generator)
+        words = [philox(1, 2, i // 2) for i in range(9)]
+        words = [w[i % 2 * 2] | w[i % 2 * 2 + 1] << 32 for i, w in enumerate(words)]
+        self.check("randint", [], ("i64", (9,), [7 + (w * 1000 >> 64) for w in words]), "--attr", "shape=9", "--attr", "low=7",
+                   "--attr", "high=1007", *generator)
+        x = finite_patterns(40, 24)
+        kept = [0 if F(w) < -(-F(0.2) * 2**32 // 1) else rounded(value(v) / (1 - F(0.2))) for v, w in zip(x, draws)]
+        for op in ("dropout", "dropout_backward"):
+            self.check(op, [(x, [40])], ("f32", (40,), kept), "--attr", "p=0.2", *generator)
+        # From the reference: no logarithm is exact.
+        self.check("normal", [], ("f32", (4,), [0xBF0B1553, 0xBDE3E148, 0x402245C5, 0x3F36797F]), "--attr", "shape=4", "--attr",
+                   "mean=0.1", "--attr", "stddev=1.5", *generator)
+
     def test_every_operation_is_tested(self):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()

@@ -240,6 +240,151 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          context c(context_options{.threads = 1, .memory = &none});
          c.allocate(1000);
        }},
+      // operations of networks
+      {error_site::undecided, "context", "last_tier_bits",
+       [&] {
+         // Of the outputs nothing may be written either: one row, one element.
+         context strict({.threads = 1, .first_tier = tier::exact, .last_tier_bits = 0});
+         std::vector<float> result(1);
+         logsumexp(strict, o.vx({2}), tensor_view(result.data(), sizes{}));
+       }},
+      {error_site::attribute_value, "context", "last_tier_bits",
+       [] { context(context_options{.last_tier_bits = -1}); }},
+      {error_site::operand_rank, "conv2d", "x",
+       [&] {
+         conv2d(o.ctx, o.vx({2, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1}));
+       }},
+      {error_site::operand_rank, "conv2d_grad_input", "grad_x",
+       [&] {
+         conv2d_grad_input(o.ctx, o.vx({1, 1, 1, 1}), o.vy({1, 1, 1, 1}), o.vo({1}));
+       }},
+      {error_site::channel_count, "conv2d", "w",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 3, 2, 2}), o.vy({1, 2, 1, 1}), o.vo({1, 1, 2, 2}));
+       }},
+      {error_site::channel_count, "conv2d", "w",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 2, 2, 2}), o.vy({3, 1, 1, 1}), o.vo({1, 3, 2, 2}), {.groups = 2});
+       }},
+      {error_site::channel_count, "conv2d_grad_input", "g",
+       [&] {
+         conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
+       }},
+      {error_site::length_mismatch, "conv2d", "bias",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 1, 2, 2}), o.vy({2, 1, 1, 1}), o.vo({1, 2, 2, 2}), {.bias = o.vx({3})});
+       }},
+      {error_site::kernel_too_large, "conv2d", "width",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 1, 3, 2}), o.vy({1, 1, 1, 2}), o.vo({1, 1, 3, 1}), {.dilation = {1, 2}});
+       }},
+      {error_site::attribute_value, "conv2d", "stride",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.stride = {0, 1}});
+       }},
+      {error_site::attribute_value, "conv2d", "groups",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.groups = 0});
+       }},
+      {error_site::attribute_value, "conv2d", "padding",
+       [&] {
+         infer(o.op("conv2d"), std::vector{o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1})},
+               {{"padding", std::vector<std::int64_t>{1, 2, 3}}});
+       }},
+      {error_site::image_size, "conv2d_grad_weight", "g",
+       [&] {
+         conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 3, 3}), o.vo({1, 1, 1, 1}));
+       }},
+      {error_site::image_size, "conv2d_grad_weight", "g",
+       [&] {
+         conv2d_grad_weight(o.ctx, o.vx({2, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}));
+       }},
+      {error_site::missing_attribute, "conv2d_grad_input", "size",
+       [&] {
+         infer(o.op("conv2d_grad_input"), std::vector{o.vx({1, 1, 1, 1}), o.vy({1, 1, 1, 1})});
+       }},
+      {error_site::missing_attribute, "max_pool2d", "kernel",
+       [&] {
+         infer(o.op("max_pool2d"), std::vector{o.vx({1, 1, 2, 2})});
+       }},
+      {error_site::empty_window, "max_pool2d", "height",
+       [&] {
+         max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 4, 2}),
+                    {.kernel = {1, 1}, .padding = {.top = 1, .bottom = 1}});
+       }},
+      {error_site::gradient_shape, "max_pool2d_backward", "g",
+       [&] {
+         max_pool2d_backward(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 2, 2}), {.kernel = {2, 2}});
+       }},
+      {error_site::divisor_too_large, "avg_pool2d_backward", "height",
+       [&] {
+         infer(o.op("avg_pool2d_backward"), std::vector{o.vx({1, 1, 1000, 1}).slice(0, 0, 0)},
+               {{"size", std::vector<std::int64_t>{1000, 1}},
+                {"kernel", std::vector<std::int64_t>{201, 1}},
+                {"stride", std::vector<std::int64_t>{1, 1}},
+                {"padding", std::vector<std::int64_t>{100, 100, 0, 0}}});
+       }},
+      {error_site::axis_range, "softmax", "axis", [&] { softmax(o.ctx, o.vx({2}), o.vo({2}), {.axis = 1}); }},
+      {error_site::axis_range, "log_softmax", "axis", [&] { log_softmax(o.ctx, o.vx({}), o.vo({})); }},
+      {error_site::gradient_shape, "softmax_backward", "g",
+       [&] { softmax_backward(o.ctx, o.vx({2}), o.vy({3}), o.vo({3})); }},
+      {error_site::target_shape, "cross_entropy", "targets",
+       [&] {
+         cross_entropy(o.ctx, o.vx({2, 3}), const_tensor_view(o.i.data(), sizes{3}), o.vo({}));
+       }},
+      {error_site::operand_dtype, "cross_entropy", "targets",
+       [&] {
+         cross_entropy(o.ctx, o.vx({2, 3}), o.vy({2}), o.vo({}));
+       }},
+      {error_site::attribute_value, "cross_entropy", "reduction",
+       [&] {
+         infer(o.op("cross_entropy"), std::vector{o.vx({2, 3}), const_tensor_view(o.i.data(), sizes{2})},
+               {{"reduction", std::string("max")}});
+       }},
+      {error_site::attribute_value, "sgd", "lr",
+       [&] {
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}}, {.lr = 1e-300});
+       }},
+      {error_site::attribute_value, "sgd", "nesterov",
+       [&] {
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}}, {.nesterov = true});
+       }},
+      {error_site::absent_operand, "sgd", "velocity",
+       [&] {
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}}, {.momentum = 0.9});
+       }},
+      {error_site::gradient_shape, "sgd", "grad[1]",
+       [&] {
+         const tensor_view second(o.out.data() + 8, sizes{2});
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}, sgd_tensor{second, o.vx({3})}}, {});
+       }},
+      {error_site::overlap, "sgd", "param[1]",
+       [&] {
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}, sgd_tensor{o.vo({2}), o.vx({2})}}, {});
+       }},
+      {error_site::attribute_value, "adamw", "beta1",
+       [&] {
+         float m[2] = {}, v[2] = {};
+         adamw(o.ctx,
+               std::vector{adamw_tensor{o.vo({2}), o.vx({2}), tensor_view(m, sizes{2}), tensor_view(v, sizes{2})}},
+               {.beta1 = 1});
+       }},
+      {error_site::attribute_value, "adamw", "step", [&] { adamw(o.ctx, {}, {.step = 0}); }},
+      {error_site::attribute_value, "normal", "stddev",
+       [&] {
+         generator g;
+         normal(o.ctx, g, o.vo({2}), {.stddev = -1});
+       }},
+      {error_site::attribute_value, "dropout", "p",
+       [&] {
+         generator g;
+         dropout(o.ctx, g, o.vx({2}), o.vo({2}), std::numeric_limits<double>::quiet_NaN());
+       }},
+      {error_site::attribute_value, "randint", "high",
+       [&] {
+         generator g;
+         randint(o.ctx, g, tensor_view(o.i.data(), sizes{2}), {.low = 3, .high = 3});
+       }},
   };
 }
 

@@ -212,6 +212,32 @@ TEST_CASE("lsb exponents and the lattice test") {
   CHECK(lattice_holds(0, 2 * no_lsb));
 }
 
+namespace {
+
+// A sum over a tree of double-double additions, with the quantities that its bound needs.
+struct dd_accumulator {
+  dd sum = {0, 0};
+  double magnitude = 0;     // fl(sum|x|)
+  std::int64_t height = 0;  // of the tree so far
+
+  void add_term(double x) {
+    sum = add(sum, x);
+    magnitude += x < 0 ? -x : x;
+    ++height;
+  }
+  void merge(const dd_accumulator& other) {
+    sum = add(sum, other.sum);
+    magnitude += other.magnitude;
+    height = (height > other.height ? height : other.height) + 1;
+  }
+  double bound() const { return dd_bound(height, magnitude); }
+  // lsb: the minimum of the terms' lsb exponents, or -2000 where it is not known.
+  bool exact(int lsb) const { return lattice_holds_dd(magnitude, lsb); }
+  certified round(int lsb = -2000) const { return certify(sum, exact(lsb) ? 0.0 : bound()); }
+};
+
+}  // namespace
+
 TEST_CASE("double-double sums stay within their bound, and are exact where the lattice rule says so") {
   source r;
   int bad = 0;

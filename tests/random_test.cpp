@@ -1,10 +1,12 @@
-// Random numbers: Philox's known answers, the places of its words, uniform against exact rationals, permutation.
+// Random numbers: Philox's known answers, the places of its words, uniform against exact rationals, permutation,
+// bernoulli, randint.
 #include <doctest/doctest.h>
 #include <gmpxx.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -294,6 +296,44 @@ TEST_CASE("permutation: strides, streams, workspace") {
   CHECK(out == plain);
   ctx.use_workspace(nullptr, 0);
   ctx.deallocate(space, bytes);
+}
+
+TEST_CASE("bernoulli, randint: their words") {
+  const std::uint64_t seed = 77;
+  const std::uint64_t stream = std::uint64_t{1} << 40;
+  for (const int threads : {1, 3}) {
+    context ctx({.threads = threads});
+    for (const double p : {0.0, 0x1p-1074, 0x1p-32, 0.1, 0.5, 1 - 0x1p-32, 1 - 0x1p-33, 1.0}) {
+      mpq_class threshold = mpq_class(p) * mpq_class(0x1p32);
+      std::vector<std::uint8_t> out(9001);
+      generator g{seed, stream};
+      bernoulli(ctx, g, tensor_view(out.data(), dtype::boolean, {9001}), p);
+      CHECK(g.stream == stream + 1);
+      bool same = true;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint32_t w = num::philox(seed, stream, i / 4).w[i % 4];
+        same = same && out[i] == (mpq_class(w) < threshold ? 1 : 0);  // w integer: w < ceil(t) iff w < t
+      }
+      CHECK(same);
+    }
+    const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    for (const randint_options o : {randint_options{0, 10}, randint_options{-3, -2}, randint_options{least, most},
+                                    randint_options{least, 0}, randint_options{most - 1, most}}) {
+      std::vector<std::int64_t> out(9001);
+      generator g{seed, stream};
+      randint(ctx, g, out, o);
+      bool same = true;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t w = num::wide_word(num::philox(seed, stream, i / 2), static_cast<int>(i % 2));
+        const mpz_class range = mpz_class(static_cast<long>(o.high)) - mpz_class(static_cast<long>(o.low));
+        const mpz_class value =
+            mpz_class(static_cast<long>(o.low)) + ((mpz_class(static_cast<unsigned long>(w)) * range) >> 64);
+        same = same && value == mpz_class(static_cast<long>(out[i]));
+      }
+      CHECK(same);
+    }
+  }
 }
 
 }  // namespace

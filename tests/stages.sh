@@ -57,13 +57,18 @@ stage_build() {
   printf '   %s, %s\n' "$(g++ --version | head -n 1)" "$(nproc) cores" >&3
 }
 stage_unit() { show build/cpu/tests/repdl_tests; }
-stage_isa() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl build/cpu/tests/repdl_tests; }
+# Without the tests that go through all sets themselves: they ran before.
+stage_isa() {
+  lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl build/cpu/tests/repdl_tests \
+    --test-case-exclude='classes*,*200\,000*,cnn*,perceptron*,conv*,matmul*,cpu reductions*,*[long]*'
+}
 stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
 # Every operation; then, unless quick, the operations whose bits are not plain IEEE 754 or selection in full: all 2^32 inputs
 # of the transcendental functions, every thread count and forced tier of the others. (./run long takes all in full.)
 stage_verify() {
   show build/cpu/tools/repdl verify --quick
-  [[ ${1:-} == --quick ]] || show build/cpu/tools/repdl verify exp log tanh sigmoid sum mean dot matmul uniform permutation
+  [[ ${1:-} == --quick ]] || show build/cpu/tools/repdl verify exp log tanh sigmoid sum mean dot matmul uniform permutation \
+    conv2d conv2d_grad_input conv2d_grad_weight cross_entropy cross_entropy_backward sgd adamw normal dropout
 }
 stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl "$root"; }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo; }
@@ -87,7 +92,9 @@ stage_docs() {
 # not spin.
 sanitized_tests() {
   export OMP_WAIT_POLICY=passive
-  lines=3 show "$1/tests/repdl_tests" --test-case-exclude='*[long]*'
+  # The classes of single operations repeat in other values what the tests of each family do.
+  lines=3 show "$1/tests/repdl_tests" \
+    --test-case-exclude='*[long]*,classes: *conv*,*200\,000*,cnn: short*,cnn: the ordinary*,cnn: any floating*,*random shapes*'
 }
 stage_asan() {
   configure asan
@@ -107,7 +114,8 @@ stage_tsan() {
   sanitized_tests build/tsan-clang
   # Without Archer every OpenMP barrier looks like a race, or the tool saw no OpenMP at all.
   grep -q 'Archer detected OpenMP application with TSan' "$log"
-  lines=2 show build/tsan-clang/tools/repdl verify --quick
+  lines=2 show build/tsan-clang/tools/repdl verify --quick exp sum argmax matmul uniform permutation normal dropout conv2d \
+    conv2d_grad_input conv2d_grad_weight max_pool2d_backward avg_pool2d softmax cross_entropy log_softmax_backward sgd adamw
 }
 
 stage_cuda() {

@@ -51,8 +51,8 @@ class arguments {
         if (k.name == name) o = &k;
         names += (names.empty() ? "" : ", ") + std::string(k.name);
       }
-      if (o == nullptr) usage(command, "option", names.empty() ? "no options" : "one of " + names, quoted(name));
-      if (!o->takes_value && equals != std::string_view::npos) usage(command, name, "no value", quoted(a));
+      if (o == nullptr) usage(command, "option", names.empty() ? "no options" : "one of " + names, in_quotes(name));
+      if (!o->takes_value && equals != std::string_view::npos) usage(command, name, "no value", in_quotes(a));
       std::string_view value;
       if (o->takes_value && equals != std::string_view::npos) {
         value = a.substr(equals + 1);
@@ -85,7 +85,7 @@ class arguments {
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), v);
     if (error != std::errc() || end != text->data() + text->size() || v < least || v > greatest) {
       usage(command_, name, "an integer from " + std::to_string(least) + " to " + std::to_string(greatest),
-            quoted(*text));
+            in_quotes(*text));
     }
     return v;
   }
@@ -93,7 +93,7 @@ class arguments {
   context_options context() const {
     context_options o;
     const std::string_view backend = value("--backend").value_or("cpu");
-    if (backend != "cpu" && backend != "cuda") usage(command_, "--backend", "cpu or cuda", quoted(backend));
+    if (backend != "cpu" && backend != "cuda") usage(command_, "--backend", "cpu or cuda", in_quotes(backend));
     if (backend == "cuda") {
       o.where.kind = device_kind::cuda;
       for (const std::string_view cpu_only : {"--isa", "--threads"}) {
@@ -108,7 +108,7 @@ class arguments {
   void expect_positional(std::size_t least, std::size_t most, std::string_view what) const {
     if (positional_.size() >= least && positional_.size() <= most) return;
     const bool extra = positional_.size() > most;
-    usage(command_, "arguments", what, extra ? quoted(positional_[most]) : std::to_string(positional_.size()));
+    usage(command_, "arguments", what, extra ? in_quotes(positional_[most]) : std::to_string(positional_.size()));
   }
 
  private:

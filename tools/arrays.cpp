@@ -55,7 +55,9 @@ std::vector<array> call_on_arrays(context& ctx, const op_info& op, const std::ve
                                   const attributes& attrs) {
   std::vector<const_tensor_view> views;
   views.reserve(in.size());
-  for (const array& a : in) views.emplace_back(a.bytes.data(), a.type, sizes_of(a.shape));
+  for (const array& a : in) {
+    views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(a.bytes.data(), a.type, sizes_of(a.shape)));
+  }
   std::vector<array> out;
   for (const tensor_spec& s : infer(op, views, attrs)) {
     array& a = out.emplace_back(s.type, shape_list(s.shape.begin(), s.shape.end()));
@@ -84,9 +86,13 @@ std::string operand_text(const op_info& op, const attributes& attrs, const std::
     for (std::int64_t i = 0; i < in[0].count(); ++i) {
       for (std::size_t k = 0; k < in.size(); ++k) t.add(in[k], op.in[k].name, i);
     }
-  } else {
+  } else if (op.family == "elementwise" || op.family == "convert") {
     for (std::size_t k = 0; k < in.size(); ++k) {
       t.add(in[k], op.in[k].name, reference::broadcast_index(in[k].shape, out, index));
+    }
+  } else {  // the operands' elements at the same place; the case rebuilds the others
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      if (in[k].shape == out) t.add(in[k], op.in[k % op.in.size()].name, index);
     }
   }
   return t.text();

@@ -1,14 +1,19 @@
 #include "tools/demo.hpp"
 
+#include <stdlib.h>  // mkdtemp
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <future>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "examples/cnn.hpp"
 #include "examples/contrast.hpp"
-#include "examples/perceptron.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
@@ -16,8 +21,9 @@
 namespace repdl::tools {
 namespace {
 
+using examples::cnn_settings;
+using examples::cnn_training;
 using examples::training_result;
-using examples::training_settings;
 
 // "94.9 %", without floating-point arithmetic.
 std::string percent(std::int64_t part, std::int64_t whole) {
@@ -68,33 +74,52 @@ std::vector<context_options> configurations(const arguments& args, const context
   return all;
 }
 
-void print_epoch(const examples::epoch_report& r, int epochs) {
-  constexpr int every = 10;
-  if (r.epoch != 1 && r.epoch != epochs && r.epoch % every != 0) return;
+void print_epoch(const examples::epoch_report& r) {
   std::printf("   %5d   %14.4f   %lld of %lld (%s)\n", r.epoch, static_cast<double>(r.loss),
               static_cast<long long>(r.correct), static_cast<long long>(r.tests), percent(r.correct, r.tests).c_str());
   std::fflush(stdout);
 }
 
-training_result show_training(context& ctx, const training_settings& settings) {
+struct files {
+  std::string resume;  // empty: from the seed
+  std::string save;    // after every epoch; empty: not
+};
+
+training_result show_training(context& ctx, const cnn_settings& settings, const files& f) {
   const examples::digit_data& data = examples::digits();
   std::printf(
       "1. Training\n\n"
-      "   A small neural network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
-      "   learn from, %lld others as the test. Running on %s.\n\n"
-      "   epoch   loss per image   test images read correctly\n",
+      "   A small convolutional network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
+      "   learn from, %lld others as the test. Running on %s.\n\n",
       static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
-  std::fflush(stdout);
   const stopwatch watch;
-  training_result result =
-      examples::train(ctx, data, settings, [&](const examples::epoch_report& r) { print_epoch(r, settings.epochs); });
-  std::printf("\n   %.1f s\n\n", watch.seconds());
+  auto training = f.resume.empty()
+                      ? std::make_unique<cnn_training>(ctx, data, settings)
+                      : std::make_unique<cnn_training>(ctx, data, settings, examples::read_tensors(f.resume), f.resume);
+  if (training->epoch() > settings.epochs) {
+    throw examples::file_error(f.resume, "a training of at most " + std::to_string(settings.epochs) + " epochs",
+                               std::to_string(training->epoch()));
+  }
+  if (!f.resume.empty()) std::printf("   Continued from %s, after epoch %d.\n\n", f.resume.c_str(), training->epoch());
+  std::printf("   epoch   loss per image   test images read correctly\n");
+  std::fflush(stdout);
+  constexpr int every = 5;
+  const int first = training->epoch() + 1;
+  while (training->epoch() < settings.epochs) {
+    const examples::epoch_report r = training->run_epoch();
+    if (r.epoch == first || r.epoch == settings.epochs || r.epoch % every == 0) print_epoch(r);
+    if (!f.save.empty()) examples::write_tensors(f.save, training->checkpoint());
+  }
+  training_result result = training->result();
+  std::printf("\n   %.1f s\n", watch.seconds());
+  if (!f.save.empty()) std::printf("   Saved in %s.\n", f.save.c_str());
+  std::printf("\n");
   return result;
 }
 
 // Returns how many runs differ from `expected`.
-int show_everywhere(const std::vector<context_options>& runs, const training_settings& settings,
-                    const std::string& expected, bool published) {
+int show_everywhere(const std::vector<context_options>& runs, const cnn_settings& settings, const std::string& expected,
+                    bool published) {
   std::printf(
       "2. The same training, everywhere\n\n"
       "   A fingerprint is the SHA-256 of every bit of the trained weights and of the outputs for the test\n"
@@ -105,7 +130,7 @@ int show_everywhere(const std::vector<context_options>& runs, const training_set
   for (const context_options& o : runs) {
     context ctx(o);
     const stopwatch watch;
-    const training_result result = examples::train(ctx, examples::digits(), settings);
+    const training_result result = examples::train_cnn(ctx, examples::digits(), settings);
     const bool same = result.fingerprint == expected;
     different += same ? 0 : 1;
     std::printf("   %-24s   %s...   %-9s %6.1f s\n", place(ctx).c_str(), result.fingerprint.substr(0, 16).c_str(),
@@ -116,15 +141,69 @@ int show_everywhere(const std::vector<context_options>& runs, const training_set
   return different;
 }
 
-void show_contrast(const training_settings& settings) {
+// A directory that goes away.
+class scratch {
+ public:
+  scratch() {
+    std::string name = std::filesystem::temp_directory_path() / "repdl-demo-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw examples::file_error(name, "a place to write", "none");
+    path_ = name;
+  }
+  ~scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  std::string file(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// One training, of which every run does a part. Returns whether it ended in `expected`.
+bool show_relay(const std::vector<context_options>& runs, const cnn_settings& settings, const std::string& expected) {
   std::printf(
-      "3. The contrast: ordinary float32 loops\n\n"
+      "3. Stopped, saved and continued elsewhere\n\n"
+      "   One training, handed on through a checkpoint file (safetensors, which other libraries read too).\n\n");
+  const scratch dir;
+  const std::string file = dir.file("checkpoint.safetensors");
+  const examples::digit_data& data = examples::digits();
+  const auto legs = std::min<int>(static_cast<int>(runs.size()), settings.epochs);
+  std::string fingerprint;
+  for (int leg = 0; leg < legs; ++leg) {
+    context ctx(runs[static_cast<std::size_t>(leg)]);
+    const stopwatch watch;
+    auto training = leg == 0 ? std::make_unique<cnn_training>(ctx, data, settings)
+                             : std::make_unique<cnn_training>(ctx, data, settings, examples::read_tensors(file), file);
+    const int first = training->epoch() + 1;
+    const int last = settings.epochs * (leg + 1) / legs;
+    while (training->epoch() < last) training->run_epoch();
+    examples::write_tensors(file, training->checkpoint());
+    if (leg + 1 == legs) fingerprint = training->result().fingerprint;
+    std::printf("   %-24s   epochs %2d to %2d %20.1f s\n", place(ctx).c_str(), first, last, watch.seconds());
+    std::fflush(stdout);
+  }
+  const bool same = fingerprint == expected;
+  std::printf("   %-24s   %s...   %s\n\n", "at the end", fingerprint.substr(0, 16).c_str(),
+              same ? "the same" : "DIFFERENT");
+  return same;
+}
+
+void show_contrast(cnn_settings settings) {
+  settings.epochs = std::min(settings.epochs, 8);  // enough to part, and soon done
+  std::printf(
+      "4. The contrast: ordinary float32 loops\n\n"
       "   The same data, the same initial weights, the same formulas; sums are loops that add one term after\n"
-      "   the other, as usual. Mathematically, the order of the terms does not matter.\n\n");
+      "   the other, as usual. Mathematically, the order of the terms does not matter. %d epochs:\n\n",
+      settings.epochs);
   std::fflush(stdout);
   const examples::digit_data& data = examples::digits();
+  // Side by side: each is one thread.
+  auto other = std::async(std::launch::async,
+                          [&] { return examples::train_ordinary(data, settings, examples::summation::backwards); });
   const auto forwards = examples::train_ordinary(data, settings, examples::summation::forwards);
-  const auto backwards = examples::train_ordinary(data, settings, examples::summation::backwards);
+  const auto backwards = other.get();
   context ctx;
   for (const auto& [name, run] :
        {std::pair{"first term to last", &forwards}, std::pair{"last term to first", &backwards}}) {
@@ -148,34 +227,54 @@ void show_contrast(const training_settings& settings) {
 
 int run_demo(std::span<const std::string_view> args) {
   constexpr int most_epochs = 10000;
-  const arguments parsed("demo", args,
-                         {{"--backend"}, {"--isa"}, {"--threads"}, {"--epochs"}, {"--no-contrast", false}});
+  const arguments parsed(
+      "demo", args,
+      {{"--backend"}, {"--isa"}, {"--threads"}, {"--epochs"}, {"--save"}, {"--resume"}, {"--no-contrast", false}});
   parsed.expect_positional(0, 0, "options only");
-  training_settings settings;
+  cnn_settings settings;
   const int default_epochs = settings.epochs;
   settings.epochs = static_cast<int>(parsed.integer("--epochs", default_epochs, 1, most_epochs));
   const bool published = settings.epochs == default_epochs;
   const context_options given = parsed.context();
   context first(given);
-  const std::vector<context_options> runs = configurations(parsed, given, first.threads());
+  const files named{.resume = std::string(parsed.value("--resume").value_or("")),
+                    .save = std::string(parsed.value("--save").value_or(""))};
+  for (const std::string_view option : {"--save", "--resume"}) {
+    if (parsed.value(option) && parsed.value(option)->empty()) usage("demo", option, "a file", "''");
+  }
 
   std::printf("librepdl %s: every result is the exact one, rounded once; so it is the same on every machine.\n\n",
               std::string(version()).c_str());
-  const training_result trained = show_training(first, settings);
-  const std::string expected(published ? examples::published_fingerprint() : trained.fingerprint);
-  const int different = show_everywhere(runs, settings, expected, published);
-  std::string why_no_gpu;
-  if (!restricts_to_one_backend(parsed) && devices(&why_no_gpu).size() == 1) {
-    std::printf("   No GPU was compared: %s.\n\n", why_no_gpu.c_str());
+  const training_result trained = show_training(first, settings, named);
+  const std::string expected(published ? examples::published_cnn_fingerprint() : trained.fingerprint);
+  int different = trained.fingerprint != expected ? 1 : 0;
+  std::size_t trainings = 1;
+  if (!named.save.empty() || !named.resume.empty()) {
+    std::printf("   %s   %s\n\n", trained.fingerprint.c_str(),
+                !published       ? "is the fingerprint"
+                : different == 0 ? "the same as published"
+                                 : "DIFFERENT from the published one");
+  } else {
+    const std::vector<context_options> runs = configurations(parsed, given, first.threads());
+    trainings += runs.size() + 1;
+    different += show_everywhere(runs, settings, expected, published);
+    std::string why_no_gpu;
+    if (!restricts_to_one_backend(parsed) && devices(&why_no_gpu).size() == 1) {
+      std::printf("   No GPU was compared: %s.\n\n", why_no_gpu.c_str());
+    }
+    different += show_relay(runs, settings, expected) ? 0 : 1;
+    if (!parsed.has("--no-contrast")) show_contrast(settings);
   }
-  if (!parsed.has("--no-contrast")) show_contrast(settings);
 
-  if (different != 0 || trained.fingerprint != expected) {
-    std::printf("FAILED: %d of %zu trainings ended in another fingerprint.\n",
-                different + (trained.fingerprint != expected ? 1 : 0), runs.size() + 1);
+  if (different != 0) {
+    std::printf("FAILED: %d of %zu trainings ended in another fingerprint.\n", different, trainings);
     return exit_mismatch;
   }
-  std::printf("PASSED: %zu trainings, one fingerprint: %s.\n", runs.size() + 1,
+  if (trainings == 1) {
+    std::printf("DONE: epoch %d of %d.\n", settings.epochs, default_epochs);
+    return 0;
+  }
+  std::printf("PASSED: %zu trainings, one fingerprint: %s.\n", trainings,
               published ? "the published one" : "every bit is the same");
   return 0;
 }

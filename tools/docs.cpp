@@ -1,8 +1,10 @@
 // `repdl docs`: the tables of operations in docs/operations.md and README.md, made from operations().
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <vector>
 
 #include "librepdl/dynamic.hpp"
 #include "tools/arguments.hpp"
@@ -60,6 +62,23 @@ std::string summary_table() {
   return s;
 }
 
+/// For the README: one row per family.
+std::string family_table() {
+  std::string s = "| Family | Operations |\n|---|---|\n";
+  std::vector<std::string_view> families;
+  for (const op_info& op : operations()) {
+    if (std::find(families.begin(), families.end(), op.family) == families.end()) families.push_back(op.family);
+  }
+  for (const std::string_view family : families) {
+    std::string names;
+    for (const op_info& op : operations()) {
+      if (op.family == family) names += (names.empty() ? "" : ", ") + code(op.name);
+    }
+    s += "| " + std::string(family) + " | " + names + " |\n";
+  }
+  return s + "\nFormulas, operands and attributes: [docs/operations.md](docs/operations.md).\n";
+}
+
 std::string operations_page() {
   std::ostringstream s;
   s << "# Operations\n\nWritten by `repdl docs --write` from the op registry; do not edit. Bits version "
@@ -95,7 +114,7 @@ std::string with_table(const std::string& path, std::string text) {
     fail(error_site::usage, "docs", path, "both markers, " + std::string(begin_mark) + " first", "another arrangement");
   }
   const std::size_t inside = begin + begin_mark.size();
-  return text.replace(inside, end - inside, "\n" + summary_table());
+  return text.replace(inside, end - inside, "\n" + family_table());
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ attributes attributes_of(const op_info& op, const arguments& args) {
   };
   for (const std::string_view a : args.values("--attr")) {
     const std::size_t equals = a.find('=');
-    if (equals == std::string_view::npos) usage("eval", "--attr", "NAME=VALUE", quoted(a));
+    if (equals == std::string_view::npos) usage("eval", "--attr", "NAME=VALUE", in_quotes(a));
     add(a.substr(0, equals), a.substr(equals + 1));
   }
   if (const auto type = args.value("--dtype")) add("dtype", *type);
@@ -34,22 +34,27 @@ int run_eval(command_arguments raw) {
   if (words.empty()) usage("eval", "arguments", "OP IN.npy... -o OUT.npy", "no operation");
   const op_info* op = find(words[0]);
   if (op == nullptr) {
-    fail(error_site::unknown_operation, "eval", "OP", "an operation (see: repdl info --operations)", quoted(words[0]));
+    fail(error_site::unknown_operation, "eval", "OP", "an operation (see: repdl info --operations)",
+         in_quotes(words[0]));
   }
   std::size_t required = 0;
   for (const operand_info& o : op->in) required += o.optional ? 0 : 1;
   const std::size_t given = words.size() - 1;
-  if (given < required || given > op->in.size()) {
+  const bool grouped = op->family == "optimizer";  // once per tensor: call() counts
+  if (!grouped && (given < required || given > op->in.size())) {
     std::string names;
     for (const operand_info& o : op->in) names += (o.optional ? " [" : " ") + o.name + (o.optional ? "]" : "");
     fail(error_site::input_count, op->name, "inputs", op->in.empty() ? "no input files" : "the input files" + names,
          std::to_string(given));
   }
   const auto destinations = args.values("-o");
-  if (destinations.size() != op->out.size()) {
-    fail(error_site::output_count, op->name, "-o", std::to_string(op->out.size()) + " output files",
-         std::to_string(destinations.size()));
-  }
+  const auto expect_destinations = [&](std::size_t n) {
+    if (destinations.size() != n) {
+      fail(error_site::output_count, op->name, "-o", std::to_string(n) + " output files",
+           std::to_string(destinations.size()));
+    }
+  };
+  if (!grouped) expect_destinations(op->out.size());
   const attributes attrs = attributes_of(*op, args);
   context ctx(args.context());
 
@@ -61,6 +66,7 @@ int run_eval(command_arguments raw) {
   std::vector<host_tensor> out;
   std::vector<tensor_view> out_views;
   for (const tensor_spec& s : infer(*op, views, attrs)) out.emplace_back(s);
+  expect_destinations(out.size());
   out_views.reserve(out.size());
   for (host_tensor& t : out) out_views.push_back(t.writable());
   call_on_host(ctx, *op, views, out_views, attrs);

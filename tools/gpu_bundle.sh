@@ -14,21 +14,21 @@ PATH=$PATH:/usr/local/cuda/bin
 command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with, found none" >&2; exit 1; }
 
 # The programs look for docs/ below the directory they are started in. Small: device code compressed, and without OpenBLAS
-# (35 MB), which only the CPU's matmul benchmark wants.
+# (35 MB) and oneDNN, which only the CPU's benchmarks want.
 cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
-  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF
+  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF
 cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}"
 
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib,include,source}
 for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench \
-  bench/repdl_cuda_bench; do
+  bench/repdl_cuda_bench bench/repdl_step_bench; do
   strip -o "$out/bin/${program##*/}" "build/bundle/$program"
 done
 # Not the C library and the dynamic linker: those belong to the machine.
 ldd "$out"/bin/* | grep -oE '/[^ ]*/lib(mpfr|gmp|gomp|benchmark|stdc\+\+|gcc_s)[^ /]*' | sort -u |
   xargs -I{} cp -L {} "$out/lib/"
-for header in mpfr.h gmp.h doctest benchmark; do
+for header in mpfr.h gmp.h gmpxx.h doctest benchmark nlohmann; do
   path=$(find /usr/include /usr/local/include -maxdepth 2 -name "$header" -print -quit)
   [[ -z $path ]] || cp -rL "$path" "$out/include/"
 done

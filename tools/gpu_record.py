@@ -36,7 +36,8 @@ def commit():
 
 def program_paths(args):
     places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
-              "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench"}
+              "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench",
+              "repdl_step_bench": "bench"}
     if args.bin:
         return {name: str(args.bin / name) for name in places}
     return {name: str(args.build / place / name) for name, place in places.items()}
@@ -63,6 +64,8 @@ def main():
                   "--benchmark_enable_random_interleaving=true", "--benchmark_report_aggregates_only=true",
                   "--benchmark_filter=cache|sum|dot|matmul"],
         "cuda-bench": [bins["repdl_cuda_bench"]],
+        "step": [bins["repdl_step_bench"]],
+        "pytorch": [sys.executable, "bench/pytorch_peers.py", bins["repdl_cuda_bench"]],
         "certificates": [sys.executable, "tools/certificates.py", "record", bins["repdl"]],
         "sweep-convert": [bins["repdl"], "sweep", "convert", "--count", "1400000000"],
     }

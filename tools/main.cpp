@@ -28,7 +28,8 @@ struct command {
 
 constexpr command commands[] = {
 #if defined(REPDL_WITH_DEMO)
-    {"demo", run_demo, "demo [--backend cpu|cuda] [--isa NAME] [--threads N] [--epochs N] [--no-contrast]",
+    {"demo", run_demo,
+     "demo [--backend cpu|cuda] [--isa NAME] [--threads N] [--epochs N] [--save FILE] [--resume FILE] [--no-contrast]",
      "what the library promises, shown on this machine"},
 #endif
     {"info", run_info, "info [--operations]", "version, backends, instruction sets, GPUs, build; or all operations"},
@@ -65,7 +66,7 @@ int run(command_arguments args) {
   const std::string_view name = args[0] == "--help" || args[0] == "-h" ? "help" : args[0];
   const auto found =
       std::find_if(std::begin(commands), std::end(commands), [&](const command& c) { return c.name == name; });
-  if (found == std::end(commands)) usage("repdl", "command", "one of " + names, quoted(name));
+  if (found == std::end(commands)) usage("repdl", "command", "one of " + names, in_quotes(name));
   const int status = found->run(args.subspan(1));
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     fail(error_site::file_write, "repdl", "stdout", "a place to write", "an error");

@@ -78,7 +78,7 @@ class header_reader {
       const std::string_view key = string_literal();
       expect(':');
       const int k = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : -1;
-      if (k < 0 || seen[k]) wrong("the keys descr, fortran_order and shape, once each", quoted(key));
+      if (k < 0 || seen[k]) wrong("the keys descr, fortran_order and shape, once each", in_quotes(key));
       seen[k] = true;
       if (k == 0) h.type = type();
       if (k == 1) h.fortran = boolean();
@@ -98,7 +98,7 @@ class header_reader {
   [[noreturn]] void wrong(std::string_view expected, std::string_view got) const {
     fail(error_site::npy_header, "eval", path_, joined("a .npy header with ", expected), got);
   }
-  std::string next() const { return text_.empty() ? "the end" : quoted(text_.substr(0, 12)); }
+  std::string next() const { return text_.empty() ? "the end" : in_quotes(text_.substr(0, 12)); }
   void space() {
     while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\n' || text_[0] == '\t')) text_.remove_prefix(1);
   }
@@ -109,7 +109,7 @@ class header_reader {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) wrong(quoted({&c, 1}), next());
+    if (!accept(c)) wrong(in_quotes({&c, 1}), next());
   }
   std::string_view string_literal() {
     space();
@@ -129,7 +129,7 @@ class header_reader {
         if (d.text == got) return d.type;
       }
     }
-    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, |b1 or <u2 (bf16)", quoted(got));
+    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, |b1 or <u2 (bf16)", in_quotes(got));
   }
   bool boolean() {
     space();

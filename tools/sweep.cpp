@@ -162,12 +162,12 @@ int run_sweep(command_arguments raw) {
   o.op = find(args.positional()[0]);
   if (o.op == nullptr) {
     fail(error_site::unknown_operation, "sweep", "OP", "an operation (see: repdl info --operations)",
-         quoted(args.positional()[0]));
+         in_quotes(args.positional()[0]));
   }
   o.where = args.context();
   o.exhaustive = args.has("--exhaustive");
   if (o.exhaustive && exhaustive_batch_count(*o.op) == 0) {
-    usage("sweep", "--exhaustive", "a unary elementwise operation or convert", quoted(o.op->name));
+    usage("sweep", "--exhaustive", "a unary elementwise operation or convert", in_quotes(o.op->name));
   }
   for (const std::string_view sample_only : {"--count", "--seed"}) {
     if (o.exhaustive && args.has(sample_only)) usage("sweep", sample_only, "a sample", "--exhaustive");

@@ -36,10 +36,17 @@ std::string inputs_text(const op_info& op, const sweep_batch& b, const array& ou
 }
 
 /// Counts where the exact results lie, and keeps the hardest one.
-void place(const op_info& op, const sweep_batch& b, const array& expected, const outcomes& where, std::uint64_t index,
-           sweep_tally& t) {
-  for (std::size_t i = 0; i < where.size(); ++i) {
-    const outcome& o = where[i];
+void place(const op_info& op, const sweep_batch& b, const std::vector<array>& expected, const outcomes& where,
+           std::uint64_t index, sweep_tally& t) {
+  std::size_t output = 0;  // the outcomes of one output follow those of the one before
+  std::size_t first = 0;
+  for (std::size_t w = 0; w < where.size(); ++w) {
+    while (w - first == static_cast<std::size_t>(expected[output].count())) {
+      first = w;
+      ++output;
+    }
+    const std::size_t i = w - first;
+    const outcome& o = where[w];
     ++t.located;
     t.exact += o.exact ? 1 : 0;
     t.ties += o.tie ? 1 : 0;
@@ -49,8 +56,8 @@ void place(const op_info& op, const sweep_batch& b, const array& expected, const
     if (o.tie || o.exact || o.nan || o.infinite || o.overflow || o.boundary_distance >= t.hardest) continue;
     t.hardest = o.boundary_distance;
     t.hardest_batch = index;
-    t.hardest_inputs = inputs_text(op, b, expected, i);
-    t.hardest_result = describe_bits(expected.type, expected.get(i));
+    t.hardest_inputs = inputs_text(op, b, expected[output], i);
+    t.hardest_result = describe_bits(expected[output].type, expected[output].get(i));
   }
 }
 
@@ -97,8 +104,8 @@ void sweep_tally::merge(const sweep_tally& o) {
 void check_batch(context& ctx, const op_info& op, const sweep_batch& batch, std::uint64_t index, sweep_tally& t) {
   const std::vector<array> got = call_on_arrays(ctx, op, batch.in, batch.attrs);
   outcomes where;
-  const array expected = reference::evaluate(op.name, batch.in, batch.attrs, &where);
-  compare(op, batch, got[0], expected, index, t);
+  const std::vector<array> expected = reference::evaluate_all(op.name, batch.in, batch.attrs, &where);
+  for (std::size_t o = 0; o < got.size(); ++o) compare(op, batch, got[o], expected[o], index, t);
   place(op, batch, expected, where, index, t);
   std::int64_t n = got[0].count();
   for (const array& a : batch.in) n = std::max(n, a.count());
@@ -127,7 +134,7 @@ void check_range(context& ctx, const op_info& op, const exhaustive_range& r, std
     few.in[0].set(i, r.first + i * stride + (i * 11 + index * 7) % stride);
   outcomes where;
   const array placed = reference::evaluate(op.name, few.in, few.attrs, &where);
-  place(op, few, placed, where, index, t);
+  place(op, few, {placed}, where, index, t);
 }
 
 }  // namespace repdl::tools

@@ -14,6 +14,6 @@ std::string joined(const Piece&... pieces) {
   return s;
 }
 
-inline std::string quoted(std::string_view s) { return joined("'", s, "'"); }
+inline std::string in_quotes(std::string_view s) { return joined("'", s, "'"); }
 
 }  // namespace repdl::tools

@@ -103,7 +103,7 @@ int run_verify(command_arguments raw) {
   options.flip = args.integer("--flip", -1, 0, std::int64_t{1} << 62);
   for (const std::string_view op : args.positional()) {
     if (find(op) == nullptr) {
-      fail(error_site::unknown_operation, "verify", "OP", "an operation (see: repdl info --operations)", quoted(op));
+      fail(error_site::unknown_operation, "verify", "OP", "an operation (see: repdl info --operations)", in_quotes(op));
     }
     options.ops.emplace_back(op);
   }

@@ -1,63 +1,15 @@
-// Choosing an instruction set, and the executor that hands plans to its kernels.
+// Choosing an instruction set (instruction_sets.cpp), and the executor that hands plans to its kernels.
 #include "backends/cpu/cpu_backend.hpp"
-
-#include <cpuid.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "backends/cpu/isa.hpp"
-#include "backends/cpu/map.hpp"
-#include "backends/cpu/matmul.hpp"
 #include "backends/cpu/parallel.hpp"
-#include "backends/cpu/reduce.hpp"
 
 namespace repdl::cpu {
 namespace {
-
-// Every feature bit of the x86-64-v3 and -v4 levels (System V ABI, 3.1.1), and that the system saves the registers:
-// the compiler may use any of them in code built for the level.
-struct cpu_features {
-  unsigned leaf1_c = 0, leaf7_b = 0, extended1_c = 0;
-  std::uint64_t xcr0 = 0;
-
-  cpu_features() noexcept {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    if (__get_cpuid(1, &a, &b, &c, &d) != 0) leaf1_c = c;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) leaf7_b = b;
-    if (__get_cpuid(0x80000001u, &a, &b, &c, &d) != 0) extended1_c = c;
-    if ((leaf1_c & bit_OSXSAVE) != 0) {
-      std::uint32_t lo = 0, hi = 0;
-      asm volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-      xcr0 = std::uint64_t{hi} << 32 | lo;
-    }
-  }
-  static bool all(unsigned have, unsigned want) noexcept { return (have & want) == want; }
-  bool v3() const noexcept {
-    return all(leaf1_c, bit_SSE3 | bit_SSSE3 | bit_FMA | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_MOVBE |
-                            bit_POPCNT | bit_AVX | bit_F16C) &&
-           all(leaf7_b, bit_BMI | bit_AVX2 | bit_BMI2) && all(extended1_c, bit_LAHF_LM | bit_LZCNT) &&
-           (xcr0 & 0x6) == 0x6;
-  }
-  bool v4() const noexcept {
-    return v3() && all(leaf7_b, bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL) &&
-           (xcr0 & 0xe6) == 0xe6;
-  }
-};
-
-const cpu_features& features() noexcept {
-  static const cpu_features f;
-  return f;
-}
-
-constexpr instruction_set sets[] = {
-    {"baseline", []() noexcept { return true; }, &baseline::map_table, &baseline::reduce_table,
-     &baseline::matmul_table},
-    {"avx2", []() noexcept { return features().v3(); }, &avx2::map_table, &avx2::reduce_table, &avx2::matmul_table},
-    {"avx512", []() noexcept { return features().v4(); }, &avx512::map_table, &avx512::reduce_table,
-     &avx512::matmul_table},
-};
 
 const instruction_set& choose(std::string name) {
   if (name.empty()) {
@@ -66,7 +18,7 @@ const instruction_set& choose(std::string name) {
   }
   const instruction_set* best = nullptr;
   std::string known;
-  for (const instruction_set& s : sets) {
+  for (const instruction_set& s : all_instruction_sets()) {
     known += (known.empty() ? "" : ", ") + std::string(s.name);
     if (!name.empty() && name == s.name) {
       if (!s.available()) {
@@ -96,6 +48,12 @@ class cpu_executor final : public dispatch::executor {
   std::size_t workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
     return random_workspace(p, l);
   }
+  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
+    return conv_workspace(p, l, *set_.conv);
+  }
+  std::size_t workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
+    return row_workspace(p, l);
+  }
 
   void run(const plan::map_plan& p, const dispatch::launch& l) override { run_map(p, l, *set_.map, counters_); }
   void run(const plan::reduce_plan& p, const dispatch::launch& l) override {
@@ -104,7 +62,17 @@ class cpu_executor final : public dispatch::executor {
   void run(const plan::matmul_plan& p, const dispatch::launch& l) override {
     run_matmul(p, l, *set_.matmul, counters_);
   }
-  void run(const plan::random_plan& p, const dispatch::launch& l) override { run_random(p, l, counters_); }
+  void run(const plan::random_plan& p, const dispatch::launch& l) override {
+    run_random(p, l, *set_.random, counters_);
+    check_decided(l);
+  }
+  void run(const plan::conv_plan& p, const dispatch::launch& l) override { run_conv(p, l, *set_.conv, counters_); }
+  void run(const plan::pool_plan& p, const dispatch::launch& l) override { run_pool(p, l, *set_.pool, counters_); }
+  void run(const plan::row_plan& p, const dispatch::launch& l) override {
+    run_rows(p, l, *set_.rows, counters_);
+    check_decided(l);
+  }
+  void run(const plan::step_plan& p, const dispatch::launch& l) override { run_step(p, l, *set_.step, counters_); }
 
   void synchronize() override {}
   statistics read_statistics() override {
@@ -118,6 +86,10 @@ class cpu_executor final : public dispatch::executor {
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
 
  private:
+  void check_decided(const dispatch::launch& l) {
+    if (const std::int64_t n = counters_.undecided.exchange(0); n != 0) dispatch::undecided(n, l.last_tier_bits);
+  }
+
   const instruction_set& set_;
   std::string isa_;
   int threads_;
@@ -134,8 +106,6 @@ struct host_allocator final : allocator {
 };
 
 }  // namespace
-
-std::span<const instruction_set> all_instruction_sets() noexcept { return sets; }
 
 dispatch::backend cpu_backend() noexcept {
   return {

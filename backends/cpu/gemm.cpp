@@ -4,12 +4,15 @@
 // as many of its columns (at least one panel). The budget is `packed_budget`, or, where only one block of rows will
 // read each packed column, what stays in the caches (`cached_budget` per worker). Then blocks of row_block rows by some
 // panels are handed out one by one; each worker packs its own rows. Blocks are narrowed until every worker has a few.
+//
+// Where blocks pack their own columns there is nothing to share: what a block packs is used by that block alone, so
+// blocks are as large as the workers allow.
 #include "backends/cpu/gemm.hpp"
 
 #include <algorithm>
 #include <atomic>
 
-#include "backends/cpu/parallel.hpp"
+#include "backends/cpu/tasks.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -19,6 +22,7 @@ constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
 constexpr std::int64_t widest_block = 2048;                      // columns
 constexpr std::int64_t work_per_thread = std::int64_t{1} << 19;  // multiply-adds that are worth waking a worker
 constexpr std::int64_t blocks_per_thread = 4;
+constexpr std::int64_t narrowest_block = 8;  // panels, of a block that packs its own
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
@@ -39,6 +43,10 @@ struct blocking {
                         static_cast<double>(g.k + 8);
     threads = static_cast<int>(
         std::clamp(work / static_cast<double>(work_per_thread), 1.0, static_cast<double>(std::max(1, most_threads))));
+    if (g.blocks_pack) {
+      divide(g, kernels);
+      return;
+    }
     const std::int64_t width = kernels.columns;
     const std::int64_t column_bytes = std::max<std::int64_t>(1, g.k) * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);
@@ -63,21 +71,31 @@ struct blocking {
   }
 
  private:
+  // Blocks that pack their own columns.
+  void divide(const gemm_problem& g, const gemm_kernels& kernels) {
+    const std::int64_t width = kernels.columns;
+    columns = round_up(g.n, width);
+    group = g.batches;
+    packs = panel_bytes = summary_bytes = 0;
+    block_rows = round_up(ceil_div(g.m, ceil_div(g.m, kernels.row_block)), kernels.rows);
+    std::int64_t pieces = ceil_div(columns, widest_block);
+    const auto blocks = [&] { return g.batches * ceil_div(g.m, block_rows) * pieces; };
+    if (threads > 1 && blocks() < blocks_per_thread * threads) {
+      pieces = std::clamp(ceil_div(blocks_per_thread * threads, g.batches * ceil_div(g.m, block_rows)), pieces,
+                          std::max(pieces, columns / (narrowest_block * width)));
+      // Still too few: as many blocks as workers, of fewer columns, then of fewer rows.
+      if (blocks() < threads)
+        pieces = std::min(ceil_div(threads, g.batches * ceil_div(g.m, block_rows)), columns / width);
+      if (blocks() < threads) {
+        const std::int64_t down = std::min(ceil_div(threads, g.batches * pieces), ceil_div(g.m, kernels.rows));
+        block_rows = std::min(block_rows, round_up(ceil_div(g.m, down), kernels.rows));
+      }
+    }
+    block_columns = round_up(ceil_div(columns, pieces), width);
+    scratch_bytes = bytes(static_cast<std::int64_t>(kernels.scratch_bytes(block_columns, g.k)));
+  }
   static std::size_t bytes(std::int64_t n) { return static_cast<std::size_t>(round_up(n, 256)); }
 };
-
-// Calls task(i) for every i in [0, count), each once; workers take the next one as they finish.
-template <class Task>
-void for_each_task(int threads, std::int64_t count, const Task& task) {
-  std::atomic<std::int64_t> next{0};
-  parallel(static_cast<int>(std::min<std::int64_t>(threads, count)), [&](int thread, int) {
-    for (;;) {
-      const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= count) return;
-      task(i, thread);
-    }
-  });
-}
 
 }  // namespace
 
@@ -95,6 +113,7 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, v
   // The packed columns from `column` of one pack of the group on.
   const auto packed_at = [&](std::int64_t pack, std::int64_t column) {
     const std::int64_t at = pack * cut.columns + column;
+    if (cut.packs == 0) return packed_columns{};
     return packed_columns{packed.panels + at * g.k, packed.norm + at, packed.lowest_bit + at};
   };
 
@@ -105,7 +124,7 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, v
     for (std::int64_t column0 = 0; column0 < g.n; column0 += cut.columns) {
       const std::int64_t columns = std::min(cut.columns, g.n - column0);
 
-      const std::int64_t panels = ceil_div(columns, kernels.columns);
+      const std::int64_t panels = g.blocks_pack ? 0 : ceil_div(columns, kernels.columns);
       for_each_task(cut.threads, packs * panels, [&](std::int64_t i, int) {
         const std::int64_t column = i % panels * kernels.columns;
         kernels.pack_panel(g, first + i / panels, column0 + column, packed_at(i / panels, column));

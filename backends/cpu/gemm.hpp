@@ -16,6 +16,7 @@ struct gemm_problem {
   bool shared_b;  // b is the same for every batch
   const void* operands;
   tier first_tier;
+  bool blocks_pack = false;  // blocks pack their columns themselves, a slice of k at a time: for a long k, or few rows
 };
 
 // The columns of b are packed in panels of gemm_kernels::columns: panel[k][column], binary32, zeros behind the last
@@ -31,7 +32,7 @@ struct gemm_block {
   std::int64_t batch;
   std::int64_t row, rows;        // rows <= gemm_kernels::row_block
   std::int64_t column, columns;  // column is a multiple of gemm_kernels::columns, counted from the problem's column 0
-  packed_columns b;              // from `column` on
+  packed_columns b;              // from `column` on, if the driver packs them
   void* scratch;                 // of this worker: gemm_kernels::scratch_bytes(columns, k), 256-byte aligned
 };
 

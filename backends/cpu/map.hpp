@@ -23,5 +23,8 @@ extern const map_kernels map_table;
 namespace avx512 {
 extern const map_kernels map_table;
 }
+namespace neon {
+extern const map_kernels map_table;
+}
 
 }  // namespace repdl::cpu

@@ -15,6 +15,7 @@ struct matmul_kernels {
 namespace baseline { extern const matmul_kernels matmul_table; }
 namespace avx2 { extern const matmul_kernels matmul_table; }
 namespace avx512 { extern const matmul_kernels matmul_table; }
+namespace neon { extern const matmul_kernels matmul_table; }
 // clang-format on
 
 }  // namespace repdl::cpu

@@ -1,85 +1,229 @@
-// Random numbers: uniform and permutation. One driver for all instruction sets; the words are integers.
+// Random numbers. The words are integers, made by the instruction set's kernel for a block of elements at a time; so
+// are the first tiers of normal and dropout. What they leave undecided is decided here, element by element.
+#include "backends/cpu/random.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/isa.hpp"
 #include "backends/cpu/parallel.hpp"
+#include "librepdl/num/dropout.hpp"
+#include "librepdl/num/normal.hpp"
+#include "librepdl/num/normal_exact.hpp"
 #include "librepdl/num/uniform.hpp"
 
 namespace repdl::cpu {
 namespace {
 
-// ---- uniform
-
 constexpr std::int64_t block = 1024;  // elements per step; a multiple of every per_block
 
-// Elements first .. first + n - 1, first a multiple of per_block. Returns how many the integers decided.
-template <class T>
-std::int64_t fill(const plan::random_plan& p, const num::uniform_range& range, bool force_exact, std::int64_t first,
-                  std::int64_t n, T* out) {
-  constexpr int per_block = num::per_block<T>;
-  const bool unit = range.is_unit();
-  std::int64_t exact_count = 0;
-  for (std::int64_t i = 0; i < n; i += per_block) {
-    const num::philox_block words = num::philox(p.seed, p.stream, static_cast<std::uint64_t>((first + i) / per_block));
-    const int here = static_cast<int>(std::min<std::int64_t>(per_block, n - i));
-    for (int place = 0; place < here; ++place) {
-      const std::uint64_t u = num::uniform_integer<T>(words, place);
-      if (unit) {
-        constexpr double ulp = 1.0 / static_cast<double>(std::uint64_t{1} << num::uniform_bits<T>);
-        out[i + place] = num::narrow<T>(static_cast<double>(u) * ulp);
-      } else {
-        bool exact = false;
-        out[i + place] = range.element<T>(u, force_exact, &exact);
-        exact_count += exact ? 1 : 0;
-      }
-    }
-  }
-  return exact_count;
-}
+// The words of one step's elements.
+struct step_words {
+  std::uint64_t w[block];
 
-// Writes n elements of the iteration space, from element `first` on.
-template <class T>
-void scatter(const plan::random_plan& p, const T* from, std::int64_t first, std::int64_t n) {
-  T* out = static_cast<T*>(p.out);
+  template <class T>
+  void make(const plan::random_plan& p, const random_kernels& kernels, std::int64_t first, std::int64_t n) {
+    constexpr int per_block = num::per_block<T>;
+    kernels.words(p.seed, p.stream, static_cast<std::uint64_t>(first / per_block), (n + per_block - 1) / per_block, w);
+  }
+  std::uint32_t word(std::int64_t i) const { return static_cast<std::uint32_t>(w[i / 2] >> (i % 2 * 32)); }
+};
+
+// Moves n elements of the iteration space, from element `first` on, between a strided operand and a buffer.
+template <class T, class Use>
+void walk(const plan::random_plan& p, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n, Use use) {
+  if (p.rank == 0) return use(*data, 0);
   const auto last = static_cast<std::size_t>(p.rank - 1);
-  while (n > 0) {
-    std::int64_t rest = first;
+  for (std::int64_t at = 0; at < n;) {
+    std::int64_t rest = first + at;
     std::int64_t offset = 0;
     for (std::size_t a = last + 1; a-- > 0;) {
-      offset += rest % p.shape[a] * p.out_stride[a];
+      offset += rest % p.shape[a] * stride[a];
       rest /= p.shape[a];
     }
-    const std::int64_t run = std::min(n, p.shape[last] - first % p.shape[last]);
-    for (std::int64_t i = 0; i < run; ++i) out[offset + i * p.out_stride[last]] = from[i];
-    from += run;
-    first += run;
-    n -= run;
+    const std::int64_t end = std::min(n, at + p.shape[last] - (first + at) % p.shape[last]);
+    for (; at < end; ++at, offset += stride[last]) use(data[offset], at);
   }
 }
 
-template <class T>
-void uniform(const plan::random_plan& p, const dispatch::launch& l, counters& count) {
-  const num::uniform_range range(p.low, p.high);
-  const bool force_exact = l.first_tier == tier::exact;
-  const bool contiguous = p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1);
+bool contiguous(const plan::random_plan& p, const plan::axes& stride) {
+  return p.rank == 0 || (p.rank == 1 && stride[0] == 1);
+}
+
+// Elements per tier, and undecided ones, of one worker.
+struct tally {
+  std::int64_t elements[4] = {};
+  std::int64_t undecided = 0;
+  void add(tier t, std::int64_t n) { elements[static_cast<int>(t)] += n; }
+};
+
+// Calls make(words, first, n, out) for blocks of elements; make writes out[0 .. n), up to the next multiple of 4, and
+// counts. `in_place`: make may not write to the output itself, because it still reads from there.
+template <class T, class Make>
+void for_blocks(const plan::random_plan& p, const dispatch::launch& l, counters& count, bool in_place, Make make) {
+  const bool direct = contiguous(p, p.out_stride) && !in_place;
   const int threads = static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + 4 * block - 1) / (4 * block)));
   parallel(threads, [&](int thread, int workers) {
-    T buffer[block];
-    std::int64_t exact = 0;
+    alignas(64) step_words words;
+    alignas(64) T buffer[block];
+    tally counted;
     const repdl::cpu::range mine = share(p.count, thread, workers, block);
     for (std::int64_t first = mine.begin; first < mine.end; first += block) {
       const std::int64_t n = std::min(block, mine.end - first);
-      if (contiguous) {
-        exact += fill<T>(p, range, force_exact, first, n, static_cast<T*>(p.out) + first);
+      if (direct && n % 4 == 0) {
+        make(words, first, n, static_cast<T*>(p.out) + first, counted);
       } else {
-        exact += fill<T>(p, range, force_exact, first, n, buffer);
-        scatter(p, buffer, first, n);
+        make(words, first, n, buffer, counted);
+        walk(p, p.out_stride, static_cast<T*>(p.out), first, n, [&](T& to, std::int64_t i) { to = buffer[i]; });
       }
     }
-    count.add(tier::exact, exact);
-    count.add(range.is_unit() ? tier::proved : tier::double_double, mine.end - mine.begin - exact);
+    for (const tier t : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
+      if (counted.elements[static_cast<int>(t)] != 0) count.add(t, counted.elements[static_cast<int>(t)]);
+    }
+    if (counted.undecided != 0) count.undecided.fetch_add(counted.undecided, std::memory_order_relaxed);
   });
+}
+
+// ---- uniform
+
+template <class T>
+void uniform(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const num::uniform_range range(p.low, p.high);
+  const bool force_exact = l.first_tier == tier::exact;
+  const bool unit = range.is_unit();
+  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+    words.make<T>(p, kernels, first, n);
+    std::int64_t exact_count = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t u =
+          sizeof(T) == 8 ? words.w[i] >> (64 - num::uniform_bits<T>) : words.word(i) >> (32 - num::uniform_bits<T>);
+      if (unit) {
+        constexpr double ulp = 1.0 / static_cast<double>(std::uint64_t{1} << num::uniform_bits<T>);
+        out[i] = num::narrow<T>(static_cast<double>(static_cast<std::int64_t>(u)) * ulp);
+      } else {
+        bool exact = false;
+        out[i] = range.element<T>(u, force_exact, &exact);
+        exact_count += exact ? 1 : 0;
+      }
+    }
+    counted.add(tier::exact, exact_count);
+    counted.add(unit ? tier::proved : tier::double_double, n - exact_count);
+  });
+}
+
+// ---- normal
+
+// One element that the kernel left undecided, whose pair has the words w1, w2.
+template <class T>
+T normal_element(const plan::random_plan& p, const dispatch::launch& l, double mean, std::uint64_t w1, std::uint64_t w2,
+                 bool sine, tally& counted) {
+  if constexpr (sizeof(T) < 8) {
+    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, num::normal_table);
+    const double force = l.first_tier > tier::double_double ? num::infinity : 0.0;
+    const auto ends = num::normal_round<T>(mean, p.high, sine ? z.sine : z.cosine, force);
+    if (num::equal_bits(ends.below, ends.above)) {
+      counted.add(tier::double_double, 1);
+      return ends.below;
+    }
+  }
+  constexpr int bits = sizeof(T) == 8 ? 64 : 32;
+  const auto exact = num::normal_exact<T>(w1, w2, bits, sine, mean, p.high, l.last_tier_bits);
+  if (exact.decided) {
+    counted.add(tier::exact, 1);
+  } else {
+    ++counted.undecided;
+  }
+  return exact.value;
+}
+
+template <class T>
+void normal(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const double mean = p.low + 0.0;  // -0 + 0.0 is +0
+  constexpr tier first_tier = sizeof(T) == 8 ? tier::double_double : tier::binary64;
+  const double force = l.first_tier > first_tier ? num::infinity : 0.0;
+  const auto loop = kernels.normal[static_cast<int>(p.out_type)];
+  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+    if (p.high == 0) {
+      std::fill_n(out, n, num::narrow<T>(mean));
+      counted.add(tier::proved, n);
+      return;
+    }
+    std::uint32_t open[block];
+    words.make<T>(p, kernels, first, n);
+    std::int64_t later = 0;
+    if (loop(words.w, (n + 1) / 2, mean, p.high, force, out, open)) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (open[i] == 0) continue;
+        const std::int64_t pair = i / 2;
+        const std::uint64_t w1 = sizeof(T) == 8 ? words.w[2 * pair] : words.word(2 * pair);
+        const std::uint64_t w2 = sizeof(T) == 8 ? words.w[2 * pair + 1] : words.word(2 * pair + 1);
+        out[i] = normal_element<T>(p, l, mean, w1, w2, i % 2 != 0, counted);
+        ++later;
+      }
+    }
+    counted.add(first_tier, n - later);
+  });
+}
+
+// ---- bernoulli, randint, dropout
+
+void bernoulli(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  for_blocks<std::uint8_t>(
+      p, l, count, false,
+      [&](step_words& words, std::int64_t first, std::int64_t n, std::uint8_t* out, tally& counted) {
+        words.make<float>(p, kernels, first, n);
+        for (std::int64_t i = 0; i < n; ++i) out[i] = words.word(i) < p.threshold ? 1 : 0;
+        counted.add(tier::proved, n);
+      });
+}
+
+void randint(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  for_blocks<std::int64_t>(
+      p, l, count, false,
+      [&](step_words& words, std::int64_t first, std::int64_t n, std::int64_t* out, tally& counted) {
+        words.make<double>(p, kernels, first, n);
+        for (std::int64_t i = 0; i < n; ++i) out[i] = num::random_integer(words.w[i], p.first, p.range);
+        counted.add(tier::proved, n);
+      });
+}
+
+void dropout(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const bool all = p.threshold > 0xffffffff;  // every word is below it
+  const bool direct = contiguous(p, p.in_stride);
+  const auto scale = num::dropout_scale::of(all ? 0.0 : p.p, l.first_tier > tier::binary64);
+  for_blocks<float>(
+      p, l, count, p.in == p.out,
+      [&](step_words& words, std::int64_t first, std::int64_t n, float* out, tally& counted) {
+        if (all || p.threshold == 0) {
+          // Nothing to decide: +0, or p = 0 and x itself.
+          if (all) {
+            std::fill_n(out, n, 0.0f);
+          } else {
+            walk(p, p.in_stride, p.in, first, n, [&](float x, std::int64_t i) { out[i] = num::canonical(x); });
+          }
+          counted.add(tier::proved, n);
+          return;
+        }
+        float gathered[block];
+        const float* x = p.in + first;
+        if (!direct) {
+          walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
+          x = gathered;
+        }
+        std::uint32_t open[block];
+        words.make<float>(p, kernels, first, n);
+        const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
+        std::int64_t later = 0;
+        if (kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped, out, open)) {
+          for (std::int64_t i = 0; i < n; ++i) {
+            if (open[i] == 0) continue;
+            out[i] = num::dropout_scale::exact(x[i], p.p);
+            ++later;
+          }
+        }
+        counted.add(tier::binary64, n - later);
+        counted.add(tier::exact, later);
+      });
 }
 
 // ---- permutation
@@ -167,21 +311,34 @@ std::size_t random_workspace(const plan::random_plan& p, const dispatch::launch&
   return static_cast<std::size_t>(p.count) * sizeof(entry) + layout.counters() * sizeof(std::int64_t);
 }
 
-void run_random(const plan::random_plan& p, const dispatch::launch& l, counters& count) noexcept {
-  if (p.op == ops::op_id::permutation) {
-    permutation(p, l);
-    count.add(tier::proved, p.count);
-    return;
-  }
-  switch (p.out_type) {
-    case dtype::f16:
-      return uniform<f16>(p, l, count);
-    case dtype::bf16:
-      return uniform<bf16>(p, l, count);
-    case dtype::f32:
-      return uniform<float>(p, l, count);
-    default:
-      return uniform<double>(p, l, count);
+void run_random(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels,
+                counters& count) noexcept {
+  const auto by_type = [&](auto&& run) {
+    switch (p.out_type) {
+      case dtype::f16:
+        return run(f16{});
+      case dtype::bf16:
+        return run(bf16{});
+      case dtype::f32:
+        return run(float{});
+      default:
+        return run(double{});
+    }
+  };
+  switch (p.op) {
+    case ops::op_id::permutation:
+      permutation(p, l);
+      return count.add(tier::proved, p.count);
+    case ops::op_id::uniform:
+      return by_type([&]<class T>(T) { uniform<T>(p, l, kernels, count); });
+    case ops::op_id::normal:
+      return by_type([&]<class T>(T) { normal<T>(p, l, kernels, count); });
+    case ops::op_id::bernoulli:
+      return bernoulli(p, l, kernels, count);
+    case ops::op_id::randint:
+      return randint(p, l, kernels, count);
+    default:  // dropout, dropout_backward
+      return dropout(p, l, kernels, count);
   }
 }
 

@@ -92,5 +92,8 @@ extern const reduce_kernels reduce_table;
 namespace avx512 {
 extern const reduce_kernels reduce_table;
 }
+namespace neon {
+extern const reduce_kernels reduce_table;
+}
 
 }  // namespace repdl::cpu

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #if defined(__AVX__)
 #include <immintrin.h>
-#else
+#elif defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#else
+#error "simd.hpp: say how this target converts between binary32 and binary64 and fuses multiply-adds"
 #endif
 
 #include "librepdl/num/platform.hpp"
@@ -77,6 +82,18 @@ template <class To, class From>
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm256_cvtpd_ps(v); }
 [[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return _mm256_fmadd_pd(a, b, c); }
 [[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) { return _mm256_fmadd_ps(a, b, c); }
+#elif defined(__aarch64__)
+[[gnu::always_inline]] inline f64v widen(f32h v) { return __builtin_convertvector(v, f64v); }
+[[gnu::always_inline]] inline f32h narrow(f64v v) { return __builtin_convertvector(v, f32h); }
+[[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) {
+  return as<f64v>(vfmaq_f64(as<float64x2_t>(c), as<float64x2_t>(a), as<float64x2_t>(b)));
+}
+[[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) {
+  return as<f32v>(vfmaq_f32(as<float32x4_t>(c), as<float32x4_t>(a), as<float32x4_t>(b)));
+}
+// a > b ? a : b
+[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return a > b ? a : b; }
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return a > b ? a : b; }
 #else
 [[gnu::always_inline]] inline f64v widen(f32h v) {
   return _mm_cvtps_pd(_mm_castsi128_ps(_mm_cvtsi64_si128(__builtin_bit_cast(long long, v))));
@@ -124,5 +141,32 @@ template <class To, class From>
 }
 
 [[gnu::always_inline]] inline f32h smaller(f32h a, f32h b) { return a < b ? a : b; }
+
+// The 64-bit products of the lanes' lower halves.
+[[gnu::always_inline]] inline u64v multiply_lower_halves(u64v a, u64v b) {
+#if defined(__AVX512F__)
+  return as<u64v>(_mm512_maskz_mul_epu32(0xff, as<__m512i>(a), as<__m512i>(b)));
+#elif defined(__AVX2__)
+  return as<u64v>(_mm256_mul_epu32(as<__m256i>(a), as<__m256i>(b)));
+#elif defined(__aarch64__)
+  return as<u64v>(vmull_u32(vmovn_u64(as<uint64x2_t>(a)), vmovn_u64(as<uint64x2_t>(b))));
+#else
+  return as<u64v>(_mm_mul_epu32(as<__m128i>(a), as<__m128i>(b)));
+#endif
+}
+
+// a0 b0 a1 b1 ..., the first and the second half of it.
+struct interleaved {
+  u64v first;
+  u64v second;
+};
+template <int... Lane>
+[[gnu::always_inline]] inline interleaved interleave(u64v a, u64v b, std::integer_sequence<int, Lane...>) {
+  return {__builtin_shufflevector(a, b, Lane % 2 * lanes64 + Lane / 2 ...),
+          __builtin_shufflevector(a, b, (Lane % 2 * lanes64 + (Lane + lanes64) / 2)...)};
+}
+[[gnu::always_inline]] inline interleaved interleave(u64v a, u64v b) {
+  return interleave(a, b, std::make_integer_sequence<int, lanes64>{});
+}
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -33,12 +33,15 @@ struct properties {
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
 using counter = unsigned long long;
+inline constexpr std::size_t counter_count = 5;      // one per tier, and
+inline constexpr std::size_t undecided_counter = 4;  // elements that the last tier gave up on
 
 struct job {
   cudaStream_t stream;
   const properties& device;
-  counter* counters;  // [4], indexed by tier
+  counter* counters;  // [counter_count]
   tier first_tier;
+  int last_tier_bits;
   std::byte* workspace;
 };
 
@@ -75,6 +78,12 @@ std::size_t matmul_workspace(const plan::matmul_plan&, const properties&);
 void run_matmul(const plan::matmul_plan&, const job&);
 std::size_t random_workspace(const plan::random_plan&, const properties&);
 void run_random(const plan::random_plan&, const job&);
+std::size_t conv_workspace(const plan::conv_plan&, const properties&);
+void run_conv(const plan::conv_plan&, const job&);
+void run_pool(const plan::pool_plan&, const job&);
+std::size_t row_workspace(const plan::row_plan&, const properties&);
+void run_rows(const plan::row_plan&, const job&);
+void run_step(const plan::step_plan&, const job&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

@@ -1,5 +1,6 @@
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -143,11 +144,13 @@ allocator& default_allocator() {
 class cuda_executor final : public dispatch::executor {
  public:
   explicit cuda_executor(const context_options& o)
-      : stream_(static_cast<cudaStream_t>(o.stream)), device_(properties_of(o.where.index)) {
+      : stream_(static_cast<cudaStream_t>(o.stream)),
+        device_(properties_of(o.where.index)),
+        last_tier_bits_(o.last_tier_bits) {
     const device_guard guard(device_.index);
     run_self_test_once();
     void* memory = nullptr;
-    check(cudaMalloc(&memory, sizeof(counter) * 4), "context", "cudaMalloc");
+    check(cudaMalloc(&memory, sizeof(counter) * counter_count), "context", "cudaMalloc");
     counters_.reset(static_cast<counter*>(memory));
     cuda_executor::reset_statistics();
   }
@@ -163,40 +166,61 @@ class cuda_executor final : public dispatch::executor {
   std::size_t workspace(const plan::random_plan& p, const dispatch::launch&) const override {
     return random_workspace(p, device_);
   }
+  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch&) const override {
+    return conv_workspace(p, device_);
+  }
+  std::size_t workspace(const plan::row_plan& p, const dispatch::launch&) const override {
+    return row_workspace(p, device_);
+  }
 
   void run(const plan::map_plan& p, const dispatch::launch& l) override { start(run_map, p, l); }
   void run(const plan::reduce_plan& p, const dispatch::launch& l) override { start(run_reduce, p, l); }
   void run(const plan::matmul_plan& p, const dispatch::launch& l) override { start(run_matmul, p, l); }
   void run(const plan::random_plan& p, const dispatch::launch& l) override { start(run_random, p, l); }
+  void run(const plan::conv_plan& p, const dispatch::launch& l) override { start(run_conv, p, l); }
+  void run(const plan::pool_plan& p, const dispatch::launch& l) override { start(run_pool, p, l); }
+  void run(const plan::row_plan& p, const dispatch::launch& l) override { start(run_rows, p, l); }
+  void run(const plan::step_plan& p, const dispatch::launch& l) override { start(run_step, p, l); }
 
   void synchronize() override {
     const device_guard guard(device_.index);
-    check(cudaStreamSynchronize(stream_), "context", "cudaStreamSynchronize");
+    read_counters();
   }
 
   statistics read_statistics() override {
     const device_guard guard(device_.index);
-    counter host[4] = {};
-    check(cudaMemcpyAsync(host, counters_.get(), sizeof(host), cudaMemcpyDeviceToHost, stream_), "context",
-          "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream_), "context", "cudaStreamSynchronize");
+    const auto host = read_counters();
     statistics s;
-    for (int i = 0; i < 4; ++i) s.elements[i] = static_cast<std::int64_t>(host[i]);
+    for (std::size_t i = 0; i < 4; ++i) s.elements[i] = static_cast<std::int64_t>(host[i]);
     return s;
   }
 
   void reset_statistics() override {
     const device_guard guard(device_.index);
-    check(cudaMemsetAsync(counters_.get(), 0, sizeof(counter) * 4, stream_), "context", "cudaMemsetAsync");
+    check(cudaMemsetAsync(counters_.get(), 0, sizeof(counter) * counter_count, stream_), "context", "cudaMemsetAsync");
   }
 
   void copy(void* to, const void* from, std::size_t bytes) override {
     const device_guard guard(device_.index);
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy", "cudaMemcpyAsync");
-    check(cudaStreamSynchronize(stream_), "copy", "cudaStreamSynchronize");
+    read_counters();
   }
 
  private:
+  // Waits. The counters, if every element was decided; else throws and forgets the undecided ones.
+  std::array<counter, counter_count> read_counters() {
+    std::array<counter, counter_count> host{};
+    check(cudaMemcpyAsync(host.data(), counters_.get(), sizeof(host), cudaMemcpyDeviceToHost, stream_), "context",
+          "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(stream_), "context", "cudaStreamSynchronize");
+    if (host[undecided_counter] != 0) {
+      check(cudaMemsetAsync(counters_.get() + undecided_counter, 0, sizeof(counter), stream_), "context",
+            "cudaMemsetAsync");
+      dispatch::undecided(static_cast<std::int64_t>(host[undecided_counter]), last_tier_bits_);
+    }
+    return host;
+  }
+
   struct device_free {
     void operator()(counter* p) const noexcept {
       if (cudaFree(p) != cudaSuccess) cudaGetLastError();
@@ -206,7 +230,8 @@ class cuda_executor final : public dispatch::executor {
   template <class Plan>
   void start(void (*driver)(const Plan&, const job&), const Plan& p, const dispatch::launch& l) {
     const device_guard guard(device_.index);
-    driver(p, job{stream_, device_, counters_.get(), l.first_tier, static_cast<std::byte*>(l.workspace)});
+    driver(p, job{stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits,
+                  static_cast<std::byte*>(l.workspace)});
   }
 
   // Once per device and process: kernels that were built or are run with other floating-point rules than the proofs
@@ -226,6 +251,7 @@ class cuda_executor final : public dispatch::executor {
   std::string isa_ = "cuda";
   cudaStream_t stream_;
   properties device_;
+  int last_tier_bits_;
   std::unique_ptr<counter, device_free> counters_;
 };
 

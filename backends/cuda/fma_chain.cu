@@ -14,17 +14,12 @@ constexpr int tile_k = 16;
 constexpr int per_thread = tile * tile_k / threads;
 
 struct chain {
-  const float* a;
-  const float* b;
-  const float* bias;
-  float* out;
-  std::int64_t m, n, k, batches;
-  std::int64_t a_row, a_k, b_col, b_k, bias_row, bias_col, out_row, out_col;
-  int batch_rank;
-  std::int64_t batch_shape[max_rank];
-  std::int64_t a_batch[max_rank], b_batch[max_rank], bias_batch[max_rank], out_batch[max_rank];
+  plan::matmul_plan plan;
   bool a_k_fast, b_k_fast;  // which index of an operand is consecutive in memory
 };
+
+// Element d; std::array's own operator is no device function.
+__device__ inline std::int64_t at(const plan::axes& a, int d) { return reinterpret_cast<const std::int64_t*>(&a)[d]; }
 
 // Element i of a thread's share of a tile_k x tile panel: where it lies.
 __device__ inline void place(bool k_fast, int i, int& row, int& k) {
@@ -33,7 +28,8 @@ __device__ inline void place(bool k_fast, int i, int& row, int& k) {
   k = k_fast ? n % tile_k : n / tile;
 }
 
-__global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counter* counters) {
+__global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant__ chain c, counter* counters) {
+  const plan::matmul_plan& p = c.plan;
   __shared__ __align__(16) float a_tile[2][tile_k][tile + 4];
   __shared__ __align__(16) float b_tile[2][tile_k][tile + 4];
   const std::int64_t cols = (p.n + tile - 1) / tile;
@@ -42,17 +38,17 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counte
   std::int64_t batch = index / (rows * cols);
   const std::int64_t row0 = index / cols % rows * tile;
   const std::int64_t col0 = index % cols * tile;
-  const float* a = p.a;
-  const float* b = p.b;
-  const float* bias = p.bias;
+  const float* a = p.a.data;
+  const float* b = p.b.data;
+  const float* bias = p.bias.data;
   float* out = p.out;
   for (int d = p.batch_rank - 1; d >= 0; --d) {
-    const std::int64_t at = batch % p.batch_shape[d];
-    batch /= p.batch_shape[d];
-    a += at * p.a_batch[d];
-    b += at * p.b_batch[d];
-    out += at * p.out_batch[d];
-    if (bias != nullptr) bias += at * p.bias_batch[d];
+    const std::int64_t index_d = batch % at(p.batch_shape, d);
+    batch /= at(p.batch_shape, d);
+    a += index_d * at(p.a.batch_stride, d);
+    b += index_d * at(p.b.batch_stride, d);
+    out += index_d * at(p.out_batch_stride, d);
+    if (bias != nullptr) bias += index_d * at(p.bias.batch_stride, d);
   }
   const int tid = static_cast<int>(threadIdx.x);
   const int ty = tid / 16 * 4;  // rows ty + {0..3} and 64 + ty + {0..3}, columns likewise
@@ -65,10 +61,10 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counte
     for (int i = 0; i < per_thread; ++i) {
       int r;
       int k;
-      place(p.a_k_fast, i, r, k);
-      next_a[i] = row0 + r < p.m && k0 + k < p.k ? a[(row0 + r) * p.a_row + (k0 + k) * p.a_k] : 0.0f;
-      place(p.b_k_fast, i, r, k);
-      next_b[i] = col0 + r < p.n && k0 + k < p.k ? b[(col0 + r) * p.b_col + (k0 + k) * p.b_k] : 0.0f;
+      place(c.a_k_fast, i, r, k);
+      next_a[i] = row0 + r < p.m && k0 + k < p.k ? a[(row0 + r) * p.a.row + (k0 + k) * p.a.col] : 0.0f;
+      place(c.b_k_fast, i, r, k);
+      next_b[i] = col0 + r < p.n && k0 + k < p.k ? b[(col0 + r) * p.b.col + (k0 + k) * p.b.row] : 0.0f;
     }
   };
   const auto store = [&](int buffer) {
@@ -76,9 +72,9 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counte
     for (int i = 0; i < per_thread; ++i) {
       int r;
       int k;
-      place(p.a_k_fast, i, r, k);
+      place(c.a_k_fast, i, r, k);
       a_tile[buffer][k][r] = next_a[i];
-      place(p.b_k_fast, i, r, k);
+      place(c.b_k_fast, i, r, k);
       b_tile[buffer][k][r] = next_b[i];
     }
   };
@@ -129,7 +125,7 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counte
       const std::int64_t col = col0 + j / 4 * 64 + tx + j % 4;
       if (row < p.m && col < p.n) {
         float s = sum[i][j];
-        if (bias != nullptr) s = __fadd_rn(s, bias[row * p.bias_row + col * p.bias_col]);
+        if (bias != nullptr) s = __fadd_rn(s, bias[row * p.bias.row + col * p.bias.col]);
         out[row * p.out_row + col * p.out_col] = num::canonical(s);
       }
     }
@@ -140,35 +136,8 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const chain p, counte
 }  // namespace
 
 void run_fma_chain(const plan::matmul_plan& p, const job& j) {
-  chain c{};
-  c.a = p.a.data;
-  c.b = p.b.data;
-  c.bias = p.bias.data;
-  c.out = p.out;
-  c.m = p.m;
-  c.n = p.n;
-  c.k = p.k;
-  c.batches = p.batches;
-  c.a_row = p.a.row;
-  c.a_k = p.a.col;
-  c.b_col = p.b.col;
-  c.b_k = p.b.row;
-  c.bias_row = p.bias.row;
-  c.bias_col = p.bias.col;
-  c.out_row = p.out_row;
-  c.out_col = p.out_col;
-  c.batch_rank = p.batch_rank;
-  for (int d = 0; d < max_rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    c.batch_shape[d] = p.batch_shape[i];
-    c.a_batch[d] = p.a.batch_stride[i];
-    c.b_batch[d] = p.b.batch_stride[i];
-    c.bias_batch[d] = p.bias.batch_stride[i];
-    c.out_batch[d] = p.out_batch_stride[i];
-  }
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  c.a_k_fast = size(c.a_k) <= size(c.a_row);
-  c.b_k_fast = size(c.b_k) <= size(c.b_col);
+  const chain c{p, size(p.a.col) <= size(p.a.row), size(p.b.row) <= size(p.b.col)};
   const std::int64_t blocks = ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.batches;
   chain_kernel<<<static_cast<unsigned>(blocks), threads, 0, j.stream>>>(c, j.counters);
   check_launch("matmul");

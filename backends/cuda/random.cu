@@ -1,67 +1,26 @@
-// Random numbers: uniform, permutation (contract, section 6). Counter-based, so a thread makes any element.
-#include "backends/cuda/launch.cuh"
+// Random numbers: uniform, bernoulli, randint, dropout, permutation (contract, section 6). Counter-based, so a thread
+// makes any element.
 #include "backends/cuda/radix_sort.hpp"
+#include "backends/cuda/random.cuh"
+#include "librepdl/num/dropout.hpp"
 #include "librepdl/num/uniform.hpp"
 
 namespace repdl::cuda {
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = random_threads;
 
-struct random_target {
-  std::uint64_t seed;
-  std::uint64_t stream;
-  std::int64_t count;
-  int rank;
-  std::int64_t shape[max_rank];
-  std::int64_t stride[max_rank];
-  void* out;
+// ---- uniform
 
-  __device__ std::int64_t offset(std::int64_t index) const {
-    std::int64_t at = 0;
-    for (int d = rank - 1; d > 0; --d) {
-      const std::int64_t rest = index / shape[d];
-      at += (index - rest * shape[d]) * stride[d];
-      index = rest;
-    }
-    return rank == 0 ? 0 : at + index * stride[0];
-  }
-};
-
-random_target target_of(const plan::random_plan& p) {
-  random_target t{};
-  t.seed = p.seed;
-  t.stream = p.stream;
-  t.count = p.count;
-  t.rank = p.rank;
-  t.out = p.out;
-  for (int d = 0; d < p.rank; ++d) {
-    t.shape[d] = p.shape[static_cast<std::size_t>(d)];
-    t.stride[d] = p.out_stride[static_cast<std::size_t>(d)];
-  }
-  return t;
-}
-
-template <class T>
-struct alignas(sizeof(T) * num::per_block<T>) pack {
-  T v[num::per_block<T>];
-};
-
-// A thread makes the elements of one Philox block at a time. Whole: contiguous and aligned to a pack.
 template <class T>
 __global__ void __launch_bounds__(threads)
     uniform_kernel(const random_target t, double low, double high, bool whole, bool force_exact, counter* counters) {
   constexpr int per_block = num::per_block<T>;
   const num::uniform_range range(low, high);
   const bool unit = range.is_unit();
-  const std::int64_t blocks = (t.count + per_block - 1) / per_block;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   int exact_count = 0;
-  for (std::int64_t block = first; block < blocks; block += step) {
-    const num::philox_block words = num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block));
-    pack<T> made;
-    const int here = static_cast<int>(min(std::int64_t{per_block}, t.count - block * per_block));
+  for_blocks<T, per_block>(t, whole, [&](std::int64_t, const num::philox_block& words, int here) {
+    pack<T, per_block> made;
 #pragma unroll
     for (int place = 0; place < per_block; ++place) {
       const std::uint64_t n = num::uniform_integer<T>(words, place);
@@ -74,34 +33,97 @@ __global__ void __launch_bounds__(threads)
         exact_count += exact && place < here ? 1 : 0;
       }
     }
-    T* const out = static_cast<T*>(t.out);
-    if (whole && here == per_block) {
-      reinterpret_cast<pack<T>*>(out)[block] = made;
-    } else {
-#pragma unroll
-      for (int place = 0; place < per_block; ++place) {
-        if (place < here) out[t.offset(block * per_block + place)] = made.v[place];
-      }
-    }
-  }
-  if (first == 0) count_elements(counters, unit ? tier::proved : tier::double_double, t.count);
-  exact_count = __reduce_add_sync(full_warp, exact_count);
-  if (lane_of_thread() == 0 && exact_count != 0) {
-    count_elements(counters, tier::exact, exact_count);
-    // These were counted above: modulo 2^64 this takes them off again.
-    count_elements(counters, tier::double_double, -static_cast<std::int64_t>(exact_count));
-  }
+    return made;
+  });
+  count_tiers(counters, unit ? tier::proved : tier::double_double, t.count, tier::exact, exact_count);
 }
 
 template <class T>
 void launch_uniform(const plan::random_plan& p, const job& j) {
-  const random_target t = target_of(p);
-  const bool whole = (p.count == 1 || (p.rank == 1 && p.out_stride[0] == 1)) &&
-                     reinterpret_cast<std::uintptr_t>(p.out) % alignof(pack<T>) == 0;
-  const unsigned grid = grid_for(j.device, ceil_div(p.count, std::int64_t{threads} * num::per_block<T>), 32);
-  uniform_kernel<T><<<grid, threads, 0, j.stream>>>(t, p.low, p.high, whole, j.first_tier == tier::exact, j.counters);
+  constexpr int per_block = num::per_block<T>;
+  const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
+  uniform_kernel<T><<<random_grid(j.device, p.count, per_block), threads, 0, j.stream>>>(
+      target_of(p), p.low, p.high, whole, j.first_tier == tier::exact, j.counters);
   check_launch("uniform");
 }
+
+// ---- bernoulli, randint
+
+__global__ void __launch_bounds__(threads)
+    bernoulli_kernel(const random_target t, std::uint64_t threshold, bool whole, counter* counters) {
+  for_blocks<std::uint8_t, 4>(t, whole, [&](std::int64_t, const num::philox_block& words, int) {
+    pack<std::uint8_t, 4> made;
+#pragma unroll
+    for (int place = 0; place < 4; ++place) made.v[place] = words.w[place] < threshold ? 1 : 0;
+    return made;
+  });
+  if (first_thread()) count_elements(counters, tier::proved, t.count);
+}
+
+__global__ void __launch_bounds__(threads)
+    randint_kernel(const random_target t, std::int64_t low, std::uint64_t range, bool whole, counter* counters) {
+  for_blocks<std::int64_t, 2>(t, whole, [&](std::int64_t, const num::philox_block& words, int) {
+    pack<std::int64_t, 2> made;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) made.v[r] = num::random_integer(num::wide_word(words, r), low, range);
+    return made;
+  });
+  if (first_thread()) count_elements(counters, tier::proved, t.count);
+}
+
+// ---- dropout
+
+// Rare, so that its registers are not everybody's.
+__device__ __noinline__ float dropout_exact(float x, double p) { return num::dropout_scale::exact(x, p); }
+
+// threshold: below 2^32 + 1; proved: nothing is rounded (p = 0, or everything is dropped).
+__global__ void __launch_bounds__(threads)
+    dropout_kernel(const random_target t, double p, std::uint64_t threshold, const num::dropout_scale scale,
+                   bool proved, bool whole, counter* counters) {
+  int exact_count = 0;
+  for_blocks<float, 4>(t, whole, [&](std::int64_t block, const num::philox_block& words, int here) {
+    pack<float, 4> x{};
+    if (whole && here == 4) {
+      x = reinterpret_cast<const pack<float, 4>*>(t.in)[block];
+    } else {
+#pragma unroll
+      for (int place = 0; place < 4; ++place) {
+        if (place < here) x.v[place] = t.in[t.offset(block * 4 + place, t.in_stride)];
+      }
+    }
+    pack<float, 4> made;
+#pragma unroll
+    for (int place = 0; place < 4; ++place) {
+      float result = 0.0f;
+      if (words.w[place] >= threshold) {
+        if (proved) {
+          result = num::canonical(x.v[place]);
+        } else {
+          const num::dropout_scale::rounded r = scale.round(x.v[place]);
+          result = num::float_of(r.bits);
+          if (r.open != 0) {
+            result = dropout_exact(x.v[place], p);
+            exact_count += place < here ? 1 : 0;
+          }
+        }
+      }
+      made.v[place] = result;
+    }
+    return made;
+  });
+  count_tiers(counters, proved ? tier::proved : tier::binary64, t.count, tier::exact, exact_count);
+}
+
+void launch_dropout(const plan::random_plan& p, const job& j) {
+  const bool all = p.threshold > 0xffffffff;  // every word is below it
+  const bool whole = moves_whole<float, 4>(p, p.out, p.out_stride) && moves_whole<float, 4>(p, p.in, p.in_stride);
+  dropout_kernel<<<random_grid(j.device, p.count, 4), threads, 0, j.stream>>>(
+      target_of(p), p.p, p.threshold, num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
+      all || p.threshold == 0, whole, j.counters);
+  check_launch("dropout");
+}
+
+// ---- permutation
 
 __global__ void __launch_bounds__(threads)
     make_keys(std::uint64_t seed, std::uint64_t stream, std::int64_t count, sort_entries to) {
@@ -124,13 +146,27 @@ __global__ void __launch_bounds__(threads)
     write_permutation(const random_target t, const std::int64_t* values, counter* counters) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-  for (std::int64_t i = first; i < t.count; i += step) static_cast<std::int64_t*>(t.out)[t.offset(i)] = values[i];
+  for (std::int64_t i = first; i < t.count; i += step) {
+    static_cast<std::int64_t*>(t.out)[t.offset(i, t.stride)] = values[i];
+  }
   if (first == 0) count_elements(counters, tier::proved, t.count);
+}
+
+void launch_permutation(const plan::random_plan& p, const job& j) {
+  carver c(j.workspace);
+  const sort_buffers buffers = sort_workspace(p.count, c);
+  const unsigned grid = random_grid(j.device, p.count, 2);
+  make_keys<<<grid, threads, 0, j.stream>>>(p.seed, p.stream, p.count, buffers.entries[0]);
+  check_launch("permutation");
+  sort_by_key(p.count, buffers, j);  // stable: equal keys keep the order of their indices
+  write_permutation<<<grid, threads, 0, j.stream>>>(target_of(p), buffers.entries[0].values, j.counters);
+  check_launch("permutation");
 }
 
 }  // namespace
 
 std::size_t random_workspace(const plan::random_plan& p, const properties&) {
+  if (p.op == ops::op_id::normal) return normal_workspace(p);
   if (p.op != ops::op_id::permutation) return 0;
   carver c(nullptr);
   sort_workspace(p.count, c);
@@ -138,16 +174,24 @@ std::size_t random_workspace(const plan::random_plan& p, const properties&) {
 }
 
 void run_random(const plan::random_plan& p, const job& j) {
-  if (p.op == ops::op_id::permutation) {
-    carver c(j.workspace);
-    const sort_buffers buffers = sort_workspace(p.count, c);
-    const unsigned grid = grid_for(j.device, ceil_div(p.count, 2 * threads), 32);
-    make_keys<<<grid, threads, 0, j.stream>>>(p.seed, p.stream, p.count, buffers.entries[0]);
-    check_launch("permutation");
-    sort_by_key(p.count, buffers, j);  // stable: equal keys keep the order of their indices
-    write_permutation<<<grid, threads, 0, j.stream>>>(target_of(p), buffers.entries[0].values, j.counters);
-    check_launch("permutation");
-    return;
+  switch (p.op) {
+    case ops::op_id::permutation:
+      return launch_permutation(p, j);
+    case ops::op_id::normal:
+      return run_normal(p, j);
+    case ops::op_id::bernoulli:
+      bernoulli_kernel<<<random_grid(j.device, p.count, 4), threads, 0, j.stream>>>(
+          target_of(p), p.threshold, moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
+      return check_launch("bernoulli");
+    case ops::op_id::randint:
+      randint_kernel<<<random_grid(j.device, p.count, 2), threads, 0, j.stream>>>(
+          target_of(p), p.first, p.range, moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
+      return check_launch("randint");
+    case ops::op_id::dropout:
+    case ops::op_id::dropout_backward:
+      return launch_dropout(p, j);
+    default:
+      break;
   }
   switch (p.out_type) {
     case dtype::f16:

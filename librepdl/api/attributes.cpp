@@ -66,6 +66,33 @@ sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, co
   return sizes(std::span<const std::int64_t>(list));
 }
 
+std::string attribute_type<repdl::reduction>::text(repdl::reduction v) {
+  return v == reduction::mean ? "mean" : v == reduction::sum ? "sum" : "none";
+}
+repdl::reduction attribute_type<repdl::reduction>::read(std::string_view op, std::string_view name,
+                                                        const attribute_value& v) {
+  const std::string& given = std::get<std::string>(v);
+  for (const reduction r : {reduction::mean, reduction::sum, reduction::none}) {
+    if (text(r) == given) return r;
+  }
+  fail(error_site::attribute_value, op, name, "mean, sum or none", "'" + given + "'");
+}
+
+pair attribute_type<pair>::read(std::string_view op, std::string_view name, const attribute_value& v) {
+  const auto& list = std::get<std::vector<std::int64_t>>(v);
+  if (list.size() == 1) return {list[0], list[0]};
+  if (list.size() == 2) return {list[0], list[1]};
+  fail(error_site::attribute_value, op, name, "1 or 2 integers", std::to_string(list.size()));
+}
+
+padding2d attribute_type<padding2d>::read(std::string_view op, std::string_view name, const attribute_value& v) {
+  const auto& list = std::get<std::vector<std::int64_t>>(v);
+  if (list.size() == 1) return {list[0], list[0], list[0], list[0]};
+  if (list.size() == 2) return {list[0], list[0], list[1], list[1]};
+  if (list.size() == 4) return {list[0], list[1], list[2], list[3]};
+  fail(error_site::attribute_value, op, name, "1, 2 or 4 integers", std::to_string(list.size()));
+}
+
 void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected) {
   fail(error_site::attribute_kind, op, a.name, kind_names[static_cast<int>(expected)], kind_names[a.value.index()]);
 }

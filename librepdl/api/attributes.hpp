@@ -53,6 +53,24 @@ struct attribute_type<sizes> {
   static std::string text(const sizes& v) { return to_string(v); }
   static sizes read(std::string_view op, std::string_view name, const attribute_value& v);
 };
+template <>
+struct attribute_type<repdl::reduction> {
+  static constexpr attribute_kind kind = attribute_kind::text;
+  static std::string text(repdl::reduction v);
+  static repdl::reduction read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <>
+struct attribute_type<pair> {
+  static constexpr attribute_kind kind = attribute_kind::integers;
+  static std::string text(const pair& v) { return to_string(sizes{v.h, v.w}); }
+  static pair read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <>
+struct attribute_type<padding2d> {
+  static constexpr attribute_kind kind = attribute_kind::integers;
+  static std::string text(const padding2d& v) { return to_string(sizes{v.top, v.bottom, v.left, v.right}); }
+  static padding2d read(std::string_view op, std::string_view name, const attribute_value& v);
+};
 template <class T>
 struct attribute_type<std::optional<T>> {
   static constexpr attribute_kind kind = attribute_type<T>::kind;
@@ -85,7 +103,7 @@ Attrs read_attributes(std::string_view op, const attributes& list) {
       if (list[j].name == a.name) given_twice(op, a.name);
     }
     bool known = false;
-    const auto try_field = [&]<class T>(const ops::field<Attrs, T>& f) {
+    const auto try_field = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
       if (f.name != a.name) return;
       known = true;
       using type = attribute_type<T>;
@@ -101,7 +119,7 @@ Attrs read_attributes(std::string_view op, const attributes& list) {
 // What infer needs and call takes from the outputs.
 template <class Attrs>
 void check_required(std::string_view op, const Attrs& attrs) {
-  const auto check = [&]<class T>(const ops::field<Attrs, T>& f) {
+  const auto check = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
     if constexpr (requires { (attrs.*f.member).has_value(); }) {
       if (f.required && !(attrs.*f.member).has_value()) required(op, f.name);
     }
@@ -113,7 +131,7 @@ template <class Attrs>
 std::vector<attribute_info> describe_attributes() {
   std::vector<attribute_info> all;
   const Attrs defaults;
-  const auto describe = [&]<class T>(const ops::field<Attrs, T>& f) {
+  const auto describe = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
     all.push_back({std::string(f.name), attribute_type<T>::kind, attribute_type<T>::text(defaults.*f.member),
                    std::string(f.doc), f.required});
   };

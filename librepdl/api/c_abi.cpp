@@ -153,6 +153,11 @@ repdl_status repdl_context_create(const repdl_context_options* o, repdl_context*
       }
       options.first_tier = static_cast<tier>(o->first_tier);
       if (o->isa != nullptr) options.isa = o->isa;
+      if (o->last_tier_bits < -1) {
+        fail(error_site::attribute_value, "repdl_context_create", "last_tier_bits", ">= -1",
+             std::to_string(o->last_tier_bits));
+      }
+      if (o->last_tier_bits != 0) options.last_tier_bits = std::max(0, o->last_tier_bits);
     }
     *context = new repdl_context{repdl::context(std::move(options))};
   });

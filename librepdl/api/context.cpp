@@ -23,6 +23,9 @@ context::context(context_options options) : impl_(std::make_unique<impl>()) {
   if (options.threads < 0) {
     fail(error_site::thread_count, "context", "threads", ">= 0", std::to_string(options.threads));
   }
+  if (options.last_tier_bits < 0) {
+    fail(error_site::attribute_value, "context", "last_tier_bits", ">= 0", std::to_string(options.last_tier_bits));
+  }
   impl& c = *impl_;
   c.backend = &backend_for(options.where);
   c.executor = c.backend->open(options);
@@ -109,7 +112,14 @@ dispatch::launch context::impl::launch() const noexcept {
           .bytes = 0,
           .threads = options.threads,
           .stream = options.stream,
-          .first_tier = options.first_tier};
+          .first_tier = options.first_tier,
+          .last_tier_bits = options.last_tier_bits};
+}
+
+void dispatch::undecided(std::int64_t elements, int bits) {
+  fail(error_site::undecided, "context", "last_tier_bits",
+       "enough bits to decide every element (have " + std::to_string(bits) + ")",
+       std::to_string(elements) + " undecided elements");
 }
 
 std::vector<device_info> devices(std::string* why_no_gpu) {

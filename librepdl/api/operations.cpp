@@ -43,21 +43,32 @@ std::string proof_text(ops::proof_kind p) {
   return "";
 }
 
-template <class Op>
-std::string family_of() {
-  if constexpr (std::is_same_v<typename Op::attrs, ops::reduce_attrs> || Op::id == ops::op_id::dot) return "reduce";
-  if constexpr (Op::id == ops::op_id::convert) return "convert";
-  if constexpr (Op::id == ops::op_id::matmul) return "matmul";
+// The family is the kind of plan that the operation becomes.
+template <class Op, class Plan = decltype(plan::planner<Op>::make({}, {}, {}))>
+constexpr std::string_view family_of() {
+  if (Op::id == ops::op_id::convert) return "convert";
+  if (std::is_same_v<Plan, plan::conv_plan> || Op::id == ops::op_id::conv2d_grad_bias) return "convolution";
+  if (std::is_same_v<Plan, plan::reduce_plan>) return "reduce";
+  if (std::is_same_v<Plan, plan::matmul_plan>) return "matmul";
+  if (std::is_same_v<Plan, plan::pool_plan>) return "pooling";
+  if (std::is_same_v<Plan, plan::row_plan>) return "softmax";
+  if (std::is_same_v<Plan, plan::step_plan>) return "optimizer";
   return "random";
 }
 
 template <class Op>
-std::string structured_proof() {
-  const std::string family = family_of<Op>();
+std::string_view structured_proof() {
+  constexpr std::string_view family = family_of<Op>();
+  using enum ops::op_id;
   if (family == "convert") return "IEEE 754 operation";
-  if (family == "random") return "integers; one exact rounding";
-  if (Op::id == ops::op_id::max || Op::id == ops::op_id::min || Op::out[0].types == ops::I64)
+  if (Op::id == max || Op::id == min || Op::id == max_pool2d || Op::out[0].types == ops::I64 ||
+      Op::out[0].types == ops::BOOL) {
     return "no rounding happens";
+  }
+  if (Op::id == normal || (family == "softmax" && Op::id != softmax_backward)) {
+    return "run-time certificate; multi-limb numbers decide the rest";
+  }
+  if (family == "random") return "integers; one exact rounding";
   return "run-time certificate; exact integers decide the rest";
 }
 
@@ -88,14 +99,12 @@ struct table {
                             }});
     }
     ops::for_each_structured([&]<class Op>() {
-      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::bits, family_of<Op>(),
-                       std::string(Op::formula), structured_proof<Op>(), describe(Op::in), describe(Op::out),
-                       api::describe_attributes<typename Op::attrs>()});
+      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::bits, std::string(family_of<Op>()),
+                       std::string(Op::formula), std::string(structured_proof<Op>()), describe(Op::in),
+                       describe(Op::out), api::describe_attributes<typename Op::attrs>()});
       operations.push_back({[](int, inputs x, const attributes& a) {
                               const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
-                              plan::check_inputs(Op::name, Op::in, x);
-                              api::check_required(Op::name, attrs);
-                              return std::vector{plan::planner<Op>::infer(x, attrs)};
+                              return api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
                             },
                             [](context::impl& c, int, inputs x, outputs y, const attributes& a) {
                               api::submit<Op>(c, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));

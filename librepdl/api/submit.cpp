@@ -43,7 +43,7 @@ void submit_elementwise(context::impl& c, ops::op_id op, plan::inputs in, plan::
   const tensor_spec spec = infer_elementwise(op, in);
   plan::check_outputs(name, elementwise_out, out, {&spec, 1});
   plan::check_devices(name, in_rows, in, elementwise_out, out, c.options.where);
-  plan::check_overlap(name, in_rows, in, out, true);
+  plan::check_overlap(name, in_rows, in, elementwise_out, out, plan::aliases::any);
   if (out[0].count() == 0) return;
   c.run(name, plan::make_map(op, in, out[0]));
 }

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "librepdl/api/attributes.hpp"
 #include "librepdl/api/context_impl.hpp"
 #include "librepdl/plan/planner.hpp"
 
@@ -21,30 +23,66 @@ void submit_elementwise(context::impl& c, ops::op_id op, plan::inputs in, plan::
 tensor_spec infer_elementwise(ops::op_id op, plan::inputs in);
 
 // What a call need not say, because its output says it.
-inline void complete(ops::convert_attrs& a, const tensor_view& out) {
-  if (!a.dtype) a.dtype = out.type();
-}
-inline void complete(ops::uniform_attrs& a, const tensor_view& out) {
-  if (!a.shape) a.shape = out.shape();
-  if (!a.dtype) a.dtype = out.type();
-}
-inline void complete(ops::permutation_attrs& a, const tensor_view& out) {
-  if (!a.n) a.n = out.count();
-}
+void complete(std::string_view op, ops::convert_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::uniform_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::permutation_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::normal_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::bernoulli_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::randint_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
-void complete(Attrs&, const tensor_view&) {}
+void complete(std::string_view, Attrs&, const tensor_view&) {}
+
+// Optimisers: operands come in groups, one per tensor.
+template <class Op>
+concept grouped = requires(const typename Op::attrs& a) {
+  plan::planner<Op>::rows(std::size_t{}, a);
+};
+
+template <class Op>
+plan::operand_rows rows_of(std::size_t inputs, const typename Op::attrs& attrs) {
+  if constexpr (grouped<Op>) {
+    return plan::planner<Op>::rows(inputs, attrs);
+  } else {
+    return {Op::in, Op::out};
+  }
+}
+
+template <class Op>
+std::vector<tensor_spec> infer(const plan::operand_rows& rows, plan::inputs in, const typename Op::attrs& attrs) {
+  plan::check_inputs(Op::name, rows.in(), in);
+  check_required(Op::name, attrs);
+  if constexpr (grouped<Op>) {
+    return plan::planner<Op>::infer(rows, in, attrs);
+  } else {
+    return {plan::planner<Op>::infer(in, attrs)};
+  }
+}
+
+// Where an output may be an input: each element depends on that input's element of the same place only.
+template <class Op>
+constexpr plan::aliases aliases_of() {
+  if (grouped<Op>) return plan::aliases::same_name;
+  return Op::id == ops::op_id::convert || std::is_same_v<typename Op::attrs, ops::dropout_attrs> ? plan::aliases::any
+                                                                                                 : plan::aliases::none;
+}
 
 template <class Op>
 void submit(context::impl& c, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
-  plan::check_inputs(Op::name, Op::in, in);
-  if (out.size() == 1 && out[0]) complete(attrs, out[0]);
-  const tensor_spec spec = plan::planner<Op>::infer(in, attrs);
-  plan::check_outputs(Op::name, Op::out, out, {&spec, 1});
-  plan::check_devices(Op::name, Op::in, in, Op::out, out, c.options.where);
-  // convert is elementwise: its exact aliases are harmless.
-  plan::check_overlap(Op::name, Op::in, in, out, Op::id == ops::op_id::convert);
-  if (out[0].count() == 0) return;
-  c.run(Op::name, plan::planner<Op>::make(in, out[0], attrs));
+  if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
+  const plan::operand_rows rows = rows_of<Op>(in.size(), attrs);
+  const std::vector<tensor_spec> specs = infer<Op>(rows, in, attrs);
+  plan::check_outputs(Op::name, rows.out(), out, specs);
+  plan::check_devices(Op::name, rows.in(), in, rows.out(), out, c.options.where);
+  plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, aliases_of<Op>());
+  if constexpr (grouped<Op>) {
+    const auto p = plan::planner<Op>::make(in, out, attrs);
+    if (!p.tensors.empty()) c.run(Op::name, p);
+  } else if (out[0].count() != 0) {
+    c.run(Op::name, plan::planner<Op>::make(in, out[0], attrs));
+  }
 }
 
 }  // namespace repdl::api

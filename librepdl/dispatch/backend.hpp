@@ -20,6 +20,7 @@ struct launch {
   int threads;   // CPU: >= 1
   void* stream;  // CUDA
   tier first_tier;
+  int last_tier_bits;
 };
 
 /// One family of operations per plan type; each backend runs all of them. A context owns one executor.
@@ -34,11 +35,19 @@ class executor {
   virtual std::size_t workspace(const plan::reduce_plan&, const launch&) const { return 0; }
   virtual std::size_t workspace(const plan::matmul_plan&, const launch&) const { return 0; }
   virtual std::size_t workspace(const plan::random_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::conv_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::pool_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::row_plan&, const launch&) const { return 0; }
+  virtual std::size_t workspace(const plan::step_plan&, const launch&) const { return 0; }
 
   virtual void run(const plan::map_plan&, const launch&) = 0;
   virtual void run(const plan::reduce_plan&, const launch&) = 0;
   virtual void run(const plan::matmul_plan&, const launch&) = 0;
   virtual void run(const plan::random_plan&, const launch&) = 0;
+  virtual void run(const plan::conv_plan&, const launch&) = 0;
+  virtual void run(const plan::pool_plan&, const launch&) = 0;
+  virtual void run(const plan::row_plan&, const launch&) = 0;
+  virtual void run(const plan::step_plan&, const launch&) = 0;
 
   /// Waits for everything launched on the context's stream.
   virtual void synchronize() = 0;
@@ -55,6 +64,9 @@ struct backend {
   std::unique_ptr<executor> (*open)(const context_options&);
   allocator& (*default_allocator)();
 };
+
+/// Throws error_site::undecided.
+[[noreturn]] void undecided(std::int64_t elements, int bits);
 
 /// The backends in this build.
 std::span<const backend> backends() noexcept;

@@ -44,28 +44,5 @@ REPDL_HD bool lattice_holds_dd(double magnitude, int lsb, std::int64_t plain_err
   return lsb >= -900 && static_cast<double>(plain_errors) * magnitude <= power_of_two((lsb > 800 ? 800 : lsb) + 104);
 }
 
-// Sums f32-like terms, f32 products and other accumulators; terms must be finite.
-struct dd_accumulator {
-  dd sum = {0, 0};
-  double magnitude = 0;     // fl(sum|x|)
-  std::int64_t height = 0;  // of the tree so far
-
-  REPDL_HD void add_term(double x) {
-    sum = add(sum, x);
-    magnitude += x < 0 ? -x : x;
-    ++height;
-  }
-  REPDL_HD void add_product(float a, float b) { add_term(static_cast<double>(a) * static_cast<double>(b)); }
-  REPDL_HD void merge(const dd_accumulator& other) {
-    sum = add(sum, other.sum);
-    magnitude += other.magnitude;
-    height = (height > other.height ? height : other.height) + 1;
-  }
-  REPDL_HD double bound() const { return dd_bound(height, magnitude); }
-  // lsb: the minimum of the terms' lsb exponents, or -2000 where it is not known.
-  REPDL_HD bool exact(int lsb) const { return lattice_holds_dd(magnitude, lsb); }
-  REPDL_HD certified round(int lsb = -2000) const { return certify(sum, exact(lsb) ? 0.0 : bound()); }
-};
-
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

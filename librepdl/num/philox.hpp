@@ -58,6 +58,17 @@ REPDL_HD std::uint64_t uniform_integer(const philox_block& b, int place) {
   }
 }
 
+// randint: first + floor(W range / 2^64), range >= 1; the sum is a 64-bit integer, and is formed modulo 2^64.
+REPDL_HD std::int64_t random_integer(std::uint64_t w, std::int64_t first, std::uint64_t range) {
+#if defined(__CUDA_ARCH__)
+  const std::uint64_t high = __umul64hi(w, range);
+#else
+  __extension__ typedef unsigned __int128 wide;
+  const std::uint64_t high = static_cast<std::uint64_t>(static_cast<wide>(w) * range >> 64);
+#endif
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + high);
+}
+
 // The key by which `permutation` sorts index i: W_{i mod 2} of block i / 2.
 REPDL_HD std::uint64_t permutation_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t i) {
   return wide_word(philox(seed, stream, i >> 1), static_cast<int>(i & 1));

@@ -27,10 +27,33 @@ enum class op_id : int {
   matmul,
   uniform,
   permutation,
+  conv2d,
+  conv2d_grad_input,
+  conv2d_grad_weight,
+  conv2d_grad_bias,
+  max_pool2d,
+  max_pool2d_backward,
+  avg_pool2d,
+  avg_pool2d_backward,
+  softmax,
+  log_softmax,
+  logsumexp,
+  cross_entropy,
+  softmax_backward,
+  log_softmax_backward,
+  logsumexp_backward,
+  cross_entropy_backward,
+  sgd,
+  adamw,
+  normal,
+  bernoulli,
+  randint,
+  dropout,
+  dropout_backward,
 };
 
 inline constexpr int elementwise_count = static_cast<int>(op_id::convert);
-inline constexpr int op_count = static_cast<int>(op_id::permutation) + 1;
+inline constexpr int op_count = static_cast<int>(op_id::dropout_backward) + 1;
 
 enum class op_kind { compute, bits };
 enum class monotone_kind { up, down, no };

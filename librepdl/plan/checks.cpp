@@ -6,8 +6,6 @@
 namespace repdl::plan {
 namespace {
 
-std::string_view input_name(std::span<const ops::operand> rows, std::size_t i) { return rows[i].name; }
-
 void check_type(std::string_view op, const ops::operand& row, dtype type, error_site site) {
   if ((row.types & ops::one(type)) == 0) fail(site, op, row.name, describe(row.types), name_of(type));
 }
@@ -107,6 +105,9 @@ void check_inputs(std::string_view op, std::span<const ops::operand> rows, input
     }
     check_type(op, rows[i], in[i].type(), error_site::operand_dtype);
   }
+  for (std::size_t i = in.size(); i < rows.size(); ++i) {
+    if (!rows[i].optional) fail(error_site::absent_operand, op, rows[i].name, "a tensor", "an absent operand");
+  }
 }
 
 void check_outputs(std::string_view op, std::span<const ops::operand> rows, outputs out,
@@ -141,19 +142,61 @@ void check_devices(std::string_view op, std::span<const ops::operand> in_rows, i
   for (std::size_t i = 0; i < out.size(); ++i) check(out_rows[i].name, out[i]);
 }
 
-void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in, outputs out,
-                   bool allow_exact_alias) {
-  for (const tensor_view& o : out) {
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      if (!in[i] || (allow_exact_alias && exact_alias(in[i], o))) continue;
-      if (may_overlap(in[i], o)) {
-        fail(
-            error_site::overlap, op, "out",
-            allow_exact_alias ? "memory apart from the inputs, or exactly that of one" : "memory apart from the inputs",
-            "memory that overlaps '" + std::string(input_name(in_rows, i)) + "'");
+void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
+                   std::span<const ops::operand> out_rows, outputs out, aliases allowed) {
+  const auto aliased = [&](std::size_t i, std::size_t o) {
+    if (allowed == aliases::none) return false;
+    return (allowed == aliases::any || in_rows[i].name == out_rows[o].name) && exact_alias(in[i], out[o]);
+  };
+  const auto refuse = [&](std::size_t o, std::string_view other) {
+    fail(error_site::overlap, op, out_rows[o].name,
+         allowed == aliases::none  ? "memory apart from the other operands"
+         : allowed == aliases::any ? "memory apart from the inputs, or exactly that of one"
+                                   : "memory apart from the other operands, or exactly that of the input of its name",
+         "memory that overlaps '" + std::string(other) + "'");
+  };
+  // Views by where they begin: only those that begin before an output ends can meet it. (Optimisers have hundreds.)
+  struct view {
+    extent bytes;
+    std::size_t index;
+    bool is_output;
+  };
+  std::vector<view> views;
+  for (std::size_t o = 0; o < out.size(); ++o) {
+    if (out[o].count() != 0) views.push_back({extent_of(out[o]), o, true});
+  }
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i] && in[i].count() != 0) views.push_back({extent_of(in[i]), i, false});
+  }
+  std::sort(views.begin(), views.end(), [](const view& a, const view& b) { return a.bytes.begin < b.bytes.begin; });
+  for (std::size_t a = 0; a < views.size(); ++a) {
+    for (std::size_t b = a + 1; b < views.size() && views[b].bytes.begin < views[a].bytes.end; ++b) {
+      const view& x = views[a].is_output ? views[a] : views[b];
+      const view& y = views[a].is_output ? views[b] : views[a];
+      if (!x.is_output) continue;
+      if (y.is_output) {
+        if (may_overlap(out[x.index], out[y.index]))
+          refuse(std::max(x.index, y.index), out_rows[std::min(x.index, y.index)].name);
+      } else if (!aliased(y.index, x.index) && may_overlap(in[y.index], out[x.index])) {
+        refuse(x.index, in_rows[y.index].name);
       }
     }
   }
+}
+
+void check_rank(std::string_view op, std::string_view name, const const_tensor_view& v, int rank,
+                std::string_view what) {
+  if (v.rank() != rank) {
+    fail(error_site::operand_rank, op, name, std::string(what) + " (rank " + std::to_string(rank) + ")",
+         "rank " + std::to_string(v.rank()));
+  }
+}
+
+int normalize_axis(std::string_view op, std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    fail(error_site::axis_range, op, "axis", "axes of a tensor of rank " + std::to_string(rank), std::to_string(axis));
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b) {
@@ -188,10 +231,7 @@ sizes normalize_axes(std::string_view op, const std::optional<sizes>& axis, int 
     return all;
   }
   for (const std::int64_t a : *axis) {
-    if (a < -rank || a >= rank) {
-      fail(error_site::axis_range, op, "axis", "axes of a tensor of rank " + std::to_string(rank), std::to_string(a));
-    }
-    const std::int64_t i = a < 0 ? a + rank : a;
+    const int i = normalize_axis(op, a, rank);
     if (std::find(all.begin(), all.end(), i) != all.end()) {
       fail(error_site::duplicate_axis, op, "axis", "each axis once", to_string(*axis));
     }

@@ -20,9 +20,14 @@ void check_outputs(std::string_view op, std::span<const ops::operand> rows, outp
                    std::span<const tensor_spec> expected);
 void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
                    std::span<const ops::operand> out_rows, outputs out, const device& where);
-/// No output shares memory with an input; exact aliases (same elements in the same order) may be allowed.
-void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in, outputs out,
-                   bool allow_exact_alias);
+/// Which outputs may be exactly an input (the same elements in the same order): none, any, or the one of its name.
+enum class aliases { none, any, same_name };
+/// No output shares memory with an input, but for the aliases allowed, or with another output.
+void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
+                   std::span<const ops::operand> out_rows, outputs out, aliases allowed);
+/// The rank of an operand.
+void check_rank(std::string_view op, std::string_view name, const const_tensor_view& v, int rank,
+                std::string_view what);
 
 /// The set as text: "f16, bf16, f32 or f64".
 std::string describe(ops::dtype_set types);
@@ -30,6 +35,8 @@ std::string describe(ops::dtype_set types);
 sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b);
 /// The strides of v seen with the (broadcast) shape: 0 along repeated axes.
 sizes broadcast_strides(const const_tensor_view& v, const sizes& shape);
+/// One axis into [0, rank).
+int normalize_axis(std::string_view op, std::int64_t axis, int rank);
 /// Normalises axes into [0, rank), rejects duplicates; absent means all.
 sizes normalize_axes(std::string_view op, const std::optional<sizes>& axis, int rank);
 

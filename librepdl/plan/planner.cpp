@@ -1,10 +1,7 @@
 #include "librepdl/plan/planner.hpp"
 
-#include <cmath>
 #include <numeric>
 #include <utility>
-
-#include "librepdl/num/fp_environment.hpp"
 
 namespace repdl::plan {
 
@@ -92,17 +89,12 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
   return p;
 }
 
-namespace {
-
-// The dtype attribute of an operation that rounds to any floating-point format.
 dtype float_type(std::string_view op, dtype type) {
   if ((ops::FLOATS & ops::one(type)) == 0) {
     fail(error_site::attribute_value, op, "dtype", describe(ops::FLOATS), name_of(type));
   }
   return type;
 }
-
-}  // namespace
 
 tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) {
   return {float_type("convert", *a.dtype), in[0].shape()};
@@ -281,46 +273,6 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
   p.out = static_cast<float*>(out.data());
   p.out_row = out.strides()[rank - 2];
   p.out_col = out.strides()[rank - 1];
-  return p;
-}
-
-// ---- random numbers
-
-tensor_spec infer_uniform(const ops::uniform_attrs& a) {
-  const num::fp_environment_guard guard;  // comparisons with NaN trap where the caller unmasked them
-  for (const auto& [name, value] : {std::pair{"low", a.low}, std::pair{"high", a.high}}) {
-    const double size = std::fabs(value);
-    if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200))) {
-      fail(error_site::attribute_value, "uniform", name, "0 or a magnitude in [2^-200, 2^200]", std::to_string(value));
-    }
-  }
-  element_count(*a.shape);
-  return {float_type("uniform", a.dtype.value_or(dtype::f32)), *a.shape};
-}
-
-tensor_spec infer_permutation(const ops::permutation_attrs& a) {
-  if (*a.n < 0) fail(error_site::attribute_value, "permutation", "n", ">= 0", std::to_string(*a.n));
-  return {dtype::i64, {*a.n}};
-}
-
-random_plan make_random(ops::op_id op, std::int64_t seed, std::int64_t stream, double low, double high,
-                        const tensor_view& out) {
-  loop_axes loop;
-  for (int i = 0; i < out.rank(); ++i) loop.push(out.shape()[i], {out.strides()[i]});
-  loop.squeeze();
-  loop.merge();
-  random_plan p{};
-  p.op = op;
-  p.seed = static_cast<std::uint64_t>(seed);
-  p.stream = static_cast<std::uint64_t>(stream);
-  p.count = out.count();
-  p.rank = loop.rank;
-  p.shape = loop.shape;
-  p.out = out.data();
-  p.out_stride = loop.stride[0];
-  p.out_type = out.type();
-  p.low = low;
-  p.high = high;
   return p;
 }
 

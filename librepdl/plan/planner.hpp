@@ -4,6 +4,8 @@
 //   make(in, out, attrs)  the plan; called after everything was checked, for outputs that are not empty
 #pragma once
 
+#include <deque>
+
 #include "librepdl/ops/structured.hpp"
 #include "librepdl/plan/checks.hpp"
 #include "librepdl/plan/plans.hpp"
@@ -12,6 +14,11 @@ namespace repdl::plan {
 
 sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in);
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out);
+
+/// The dtype attribute of an operation that rounds to any floating-point format, checked.
+dtype float_type(std::string_view op, dtype type);
+/// A real parameter: 0, or of magnitude in [2^-200, 2^200].
+void check_parameter(std::string_view op, std::string_view name, double value, bool may_be_negative);
 
 tensor_spec infer_convert(inputs in, const ops::convert_attrs&);
 
@@ -24,15 +31,75 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
 
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
-random_plan make_random(ops::op_id op, std::int64_t seed, std::int64_t stream, double low, double high,
-                        const tensor_view& out);
+tensor_spec infer_normal(const ops::normal_attrs&);
+tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
+tensor_spec infer_randint(const ops::randint_attrs&);
+tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
+/// Where a random operation writes, and its generator; the operation's own fields are zero.
+random_plan make_random(ops::op_id op, const ops::philox_attrs&, const tensor_view& out,
+                        const const_tensor_view* in = nullptr);
+/// Words below it are true with probability p: ceil(p 2^32).
+std::uint64_t threshold_of(double p) noexcept;
+
+tensor_spec infer_conv(inputs in, const ops::conv2d_attrs&);
+tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs&);
+tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs&);
+conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops::conv2d_attrs&);
+tensor_spec infer_conv_grad_bias(inputs in);
+reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out);
+
+tensor_spec infer_max_pool(inputs in, const ops::max_pool2d_attrs&);
+tensor_spec infer_max_pool_backward(inputs in, const ops::max_pool2d_attrs&);
+pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const ops::max_pool2d_attrs&);
+tensor_spec infer_avg_pool(inputs in, const ops::avg_pool2d_attrs&);
+pool_plan make_avg_pool(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs&);
+tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs&);
+pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs&);
+
+tensor_spec infer_softmax(std::string_view op, inputs in, const ops::softmax_attrs&);
+row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const ops::softmax_attrs&);
+tensor_spec infer_logsumexp(inputs in, const ops::reduce_attrs&);
+row_plan make_logsumexp(inputs in, const tensor_view& out, const ops::reduce_attrs&);
+tensor_spec infer_logsumexp_backward(inputs in, const ops::reduce_attrs&);
+row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const ops::reduce_attrs&);
+tensor_spec infer_cross_entropy(inputs in, const ops::cross_entropy_attrs&);
+row_plan make_cross_entropy(inputs in, const tensor_view& out, const ops::cross_entropy_attrs&);
+tensor_spec infer_cross_entropy_backward(inputs in, const ops::cross_entropy_attrs&);
+row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const ops::cross_entropy_attrs&);
+
+/// The operands of a call: Op's rows, for optimisers once per tensor.
+class operand_rows {
+ public:
+  operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out) : in_(in), out_(out) {}
+  /// As many groups as the inputs fill.
+  operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given);
+  operand_rows(const operand_rows&) = delete;
+  operand_rows& operator=(const operand_rows&) = delete;
+  std::span<const ops::operand> in() const { return in_; }
+  std::span<const ops::operand> out() const { return out_; }
+
+ private:
+  std::deque<std::string> names_;  // "grad[3]"
+  std::vector<ops::operand> all_;
+  std::span<const ops::operand> in_, out_;
+};
+/// One group's rows: sgd without momentum has no velocity.
+std::span<const ops::operand> group_in(const ops::sgd_attrs&);
+std::span<const ops::operand> group_out(const ops::sgd_attrs&);
+std::vector<tensor_spec> infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in,
+                                    std::size_t group_out);
+void check_step(const ops::sgd_attrs&);
+void check_step(const ops::adamw_attrs&);
+step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in, std::size_t group_out);
+/// RN(1 - beta^step), 0 <= beta < 1, step >= 1.
+double bias_correction(double beta, std::int64_t step);
 
 /// Axes of one iteration space with the strides of several operands; normalised in place.
 struct loop_axes {
   int rank = 0;
   int operands = 0;
   axes shape{};
-  std::array<axes, 4> stride{};
+  std::array<axes, 7> stride{};
 
   void push(std::int64_t size, std::initializer_list<std::int64_t> strides);
   /// Drops axes of size 1.
@@ -55,7 +122,7 @@ struct planner<ops::convert> {
 };
 
 template <class Op>
-requires std::is_same_v<typename Op::attrs, ops::reduce_attrs>
+requires std::is_same_v<typename Op::attrs, ops::reduce_attrs>  // logsumexp and its gradient have planners of their own
 struct planner<Op> {
   static tensor_spec infer(inputs in, const ops::reduce_attrs& a) {
     return infer_reduce(Op::id, Op::name, Op::out[0].types == ops::I64 ? dtype::i64 : dtype::f32, in, a);
@@ -85,7 +152,10 @@ template <>
 struct planner<ops::uniform> {
   static tensor_spec infer(inputs, const ops::uniform_attrs& a) { return infer_uniform(a); }
   static random_plan make(inputs, const tensor_view& out, const ops::uniform_attrs& a) {
-    return make_random(ops::op_id::uniform, a.seed, a.stream, a.low, a.high, out);
+    random_plan p = make_random(ops::op_id::uniform, a, out);
+    p.low = a.low;
+    p.high = a.high;
+    return p;
   }
 };
 
@@ -93,7 +163,166 @@ template <>
 struct planner<ops::permutation> {
   static tensor_spec infer(inputs, const ops::permutation_attrs& a) { return infer_permutation(a); }
   static random_plan make(inputs, const tensor_view& out, const ops::permutation_attrs& a) {
-    return make_random(ops::op_id::permutation, a.seed, a.stream, 0, 1, out);
+    return make_random(ops::op_id::permutation, a, out);
+  }
+};
+
+template <>
+struct planner<ops::normal> {
+  static tensor_spec infer(inputs, const ops::normal_attrs& a) { return infer_normal(a); }
+  static random_plan make(inputs, const tensor_view& out, const ops::normal_attrs& a) {
+    random_plan p = make_random(ops::op_id::normal, a, out);
+    p.low = a.mean;
+    p.high = a.stddev;
+    return p;
+  }
+};
+
+template <>
+struct planner<ops::bernoulli> {
+  static tensor_spec infer(inputs, const ops::bernoulli_attrs& a) { return infer_bernoulli(a); }
+  static random_plan make(inputs, const tensor_view& out, const ops::bernoulli_attrs& a) {
+    random_plan p = make_random(ops::op_id::bernoulli, a, out);
+    p.threshold = threshold_of(a.p);
+    return p;
+  }
+};
+
+template <>
+struct planner<ops::randint> {
+  static tensor_spec infer(inputs, const ops::randint_attrs& a) { return infer_randint(a); }
+  static random_plan make(inputs, const tensor_view& out, const ops::randint_attrs& a) {
+    random_plan p = make_random(ops::op_id::randint, a, out);
+    p.first = a.low;
+    p.range = static_cast<std::uint64_t>(*a.high) - static_cast<std::uint64_t>(a.low);
+    return p;
+  }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::dropout_attrs>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const ops::dropout_attrs& a) { return infer_dropout(Op::name, in, a); }
+  static random_plan make(inputs in, const tensor_view& out, const ops::dropout_attrs& a) {
+    random_plan p = make_random(Op::id, a, out, &in[0]);
+    p.threshold = threshold_of(a.p);
+    p.p = a.p;
+    return p;
+  }
+};
+
+template <class Op>
+requires std::is_base_of_v<ops::conv2d_attrs, typename Op::attrs>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const typename Op::attrs& a) { return infer_conv(in, a); }
+  static conv_plan make(inputs in, const tensor_view& out, const typename Op::attrs& a) {
+    return make_conv(Op::id, in, out, a);
+  }
+};
+
+template <>
+struct planner<ops::conv2d_grad_bias> {
+  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_conv_grad_bias(in); }
+  static reduce_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
+    return make_conv_grad_bias(in, out);
+  }
+};
+
+template <>
+struct planner<ops::max_pool2d> {
+  static tensor_spec infer(inputs in, const ops::max_pool2d_attrs& a) { return infer_max_pool(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+    return make_max_pool(ops::op_id::max_pool2d, in, out, a);
+  }
+};
+template <>
+struct planner<ops::max_pool2d_backward> {
+  static tensor_spec infer(inputs in, const ops::max_pool2d_attrs& a) { return infer_max_pool_backward(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+    return make_max_pool(ops::op_id::max_pool2d_backward, in, out, a);
+  }
+};
+template <>
+struct planner<ops::avg_pool2d> {
+  static tensor_spec infer(inputs in, const ops::avg_pool2d_attrs& a) { return infer_avg_pool(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs& a) {
+    return make_avg_pool(in, out, a);
+  }
+};
+template <>
+struct planner<ops::avg_pool2d_backward> {
+  static tensor_spec infer(inputs in, const ops::avg_pool2d_backward_attrs& a) {
+    return infer_avg_pool_backward(in, a);
+  }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs& a) {
+    return make_avg_pool_backward(in, out, a);
+  }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::softmax_attrs>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const ops::softmax_attrs& a) { return infer_softmax(Op::name, in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const ops::softmax_attrs& a) {
+    return make_softmax(Op::id, in, out, a);
+  }
+};
+template <>
+struct planner<ops::logsumexp> {
+  static tensor_spec infer(inputs in, const ops::reduce_attrs& a) { return infer_logsumexp(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+    return make_logsumexp(in, out, a);
+  }
+};
+template <>
+struct planner<ops::logsumexp_backward> {
+  static tensor_spec infer(inputs in, const ops::reduce_attrs& a) { return infer_logsumexp_backward(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+    return make_logsumexp_backward(in, out, a);
+  }
+};
+template <>
+struct planner<ops::cross_entropy> {
+  static tensor_spec infer(inputs in, const ops::cross_entropy_attrs& a) { return infer_cross_entropy(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+    return make_cross_entropy(in, out, a);
+  }
+};
+template <>
+struct planner<ops::cross_entropy_backward> {
+  static tensor_spec infer(inputs in, const ops::cross_entropy_attrs& a) { return infer_cross_entropy_backward(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+    return make_cross_entropy_backward(in, out, a);
+  }
+};
+
+// Optimisers: many tensors, each with a group of operands.
+template <>
+struct planner<ops::sgd> {
+  static operand_rows rows(std::size_t n, const ops::sgd_attrs& a) { return {group_in(a), group_out(a), n}; }
+  static std::vector<tensor_spec> infer(const operand_rows& rows, inputs in, const ops::sgd_attrs& a) {
+    check_step(a);
+    return infer_step("sgd", rows, in, group_in(a).size(), group_out(a).size());
+  }
+  static step_plan make(inputs in, outputs out, const ops::sgd_attrs& a) {
+    step_plan p = make_step(ops::op_id::sgd, in, out, group_in(a).size(), group_out(a).size());
+    p.sgd = a;
+    return p;
+  }
+};
+template <>
+struct planner<ops::adamw> {
+  static operand_rows rows(std::size_t n, const ops::adamw_attrs&) { return {ops::adamw::in, ops::adamw::out, n}; }
+  static std::vector<tensor_spec> infer(const operand_rows& rows, inputs in, const ops::adamw_attrs& a) {
+    check_step(a);
+    return infer_step("adamw", rows, in, std::size(ops::adamw::in), std::size(ops::adamw::out));
+  }
+  static step_plan make(inputs in, outputs out, const ops::adamw_attrs& a) {
+    step_plan p = make_step(ops::op_id::adamw, in, out, std::size(ops::adamw::in), std::size(ops::adamw::out));
+    p.adamw = a;
+    p.c1 = bias_correction(a.beta1, a.step);
+    p.c2 = bias_correction(a.beta2, a.step);
+    return p;
   }
 };
 

@@ -8,8 +8,9 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
-#include "librepdl/ops/registry.hpp"
+#include "librepdl/ops/structured.hpp"
 #include "librepdl/options.hpp"
 #include "librepdl/tensor.hpp"
 
@@ -76,9 +77,107 @@ struct matmul_plan {
   std::int64_t out_row, out_col;
 };
 
+/// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its
+/// entry has null data and the strides to write with):
+///     image   n, groups * c, h, w           x;   grad_x is the output of conv2d_grad_input
+///     kernel  groups * o, c, kh, kw         w;   grad_w is the output of conv2d_grad_weight
+///     result  n, groups * o, oh, ow         out of conv2d;   g of the gradients
+/// Result pixel (y, x) and tap (r, s) meet image pixel (y * stride.h + r * dilation.h - top, likewise w); a tap outside
+/// the image is absent. Channel i of group t is t * c + i, output channel j is t * o + j. Any size may be 0 but those
+/// of the output.
+struct conv_plan {
+  struct tensor4 {
+    const float* data;
+    std::array<std::int64_t, 4> stride;
+  };
+  ops::op_id op;  // conv2d, conv2d_grad_input, conv2d_grad_weight
+  accumulate_kind accumulate;
+  std::int64_t n, groups, c, o;  // c, o: per group
+  std::int64_t h, w, kh, kw, oh, ow;
+  pair stride, dilation;
+  std::int64_t top, left;  // padding before
+  tensor4 image, kernel, result;
+  const float* bias;  // conv2d: null or one per output channel
+  std::int64_t bias_stride;
+  float* out;
+};
+
+/// Pooling over (n, c, h, w). Window (y, x) covers image pixels (y * stride.h + r * dilation.h - top, likewise w) for
+/// r < kh, s < kw, those outside the image being absent.
+///   max_pool2d           image x -> pooled out; every window has a present tap
+///   max_pool2d_backward  pooled g, image x -> image out
+///   avg_pool2d           image x -> pooled out
+///   avg_pool2d_backward  pooled g -> image out
+struct pool_plan {
+  ops::op_id op;
+  std::int64_t n, c, h, w, oh, ow, kh, kw;
+  pair stride, dilation;
+  std::int64_t top, left;
+  bool count_include_pad;  // avg: the divisor is kh * kw; else the number of present taps of the window
+  std::int64_t common;     // avg_pool2d_backward: the least common multiple of all windows' divisors, < 2^62
+  const float* x;
+  const float* g;
+  float* out;
+  std::array<std::int64_t, 4> image_stride;   // of x
+  std::array<std::int64_t, 4> pooled_stride;  // of g
+  std::array<std::int64_t, 4> out_stride;
+};
+
+/// The softmax family: rows of `length` numbers (one row for every index of the kept axes).
+///   softmax, log_softmax   in[0] = x -> out, one per element
+///   logsumexp              in[0] = x -> out, one per row
+///   softmax_backward, log_softmax_backward   in[0] = g, in[1] = y -> out, one per element
+///   logsumexp_backward     in[0] = x, row_g -> out, one per element
+///   cross_entropy          in[0] = logits, target -> out, one per row, or (mean, sum) one in all
+///   cross_entropy_backward in[0] = logits, target, row_g (strides 0 for mean and sum) -> out, one per element
+/// Outputs are not empty; rows and length may be 0 otherwise. Row index = row-major over kept_shape.
+struct row_plan {
+  ops::op_id op;
+  int kept_rank;
+  int reduced_rank;
+  std::int64_t rows;    // the product of kept_shape
+  std::int64_t length;  // the product of reduced_shape
+  axes kept_shape;
+  axes reduced_shape;
+  struct operand {
+    const float* data;
+    axes kept_stride;
+    axes reduced_stride;
+  } in[2];
+  float* out;
+  axes out_kept_stride;
+  axes out_reduced_stride;
+  const float* row_g;
+  axes row_g_stride;
+  const std::int64_t* target;
+  axes target_stride;
+  repdl::reduction reduction;
+  std::int64_t ignore_index;
+};
+
+/// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;
+/// outputs: 0 param, 1 velocity or first_moment, 2 second_moment. An output may be exactly the input of its name.
+/// Null: absent (sgd without velocity; its input at the first step).
+struct step_tensor {
+  std::int64_t count;  // >= 1
+  int rank;
+  axes shape;
+  const float* in[4];
+  axes in_stride[4];
+  float* out[3];
+  axes out_stride[3];
+};
+struct step_plan {
+  ops::op_id op;
+  ops::sgd_attrs sgd;
+  ops::adamw_attrs adamw;
+  double c1, c2;  // adamw: RN(1 - beta^step)
+  std::vector<step_tensor> tensors;
+};
+
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.
 struct random_plan {
-  ops::op_id op;  // uniform, permutation
+  ops::op_id op;  // uniform, permutation, normal, bernoulli, randint, dropout, dropout_backward
   std::uint64_t seed;
   std::uint64_t stream;
   std::int64_t count;
@@ -86,8 +185,14 @@ struct random_plan {
   axes shape;
   void* out;
   axes out_stride;
-  dtype out_type;  // permutation: i64
-  double low, high;
+  dtype out_type;           // permutation, randint: i64; bernoulli: boolean
+  double low, high;         // uniform; normal: mean and standard deviation
+  std::uint64_t threshold;  // bernoulli, dropout: a word below it is true (dropped)
+  double p;                 // dropout
+  std::int64_t first;       // randint: the least value
+  std::uint64_t range;      // randint: how many values there are, >= 1
+  const float* in;          // dropout
+  axes in_stride;
 };
 
 }  // namespace repdl::plan

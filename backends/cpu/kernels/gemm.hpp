@@ -7,6 +7,13 @@
 //                                       numbers: rows of a or columns of b, zeros from `count` on
 //     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from): a segment of count <= Width outputs of row
 //     i.
+//     packs_columns                     true: where the driver has not packed b (gemm_problem::blocks_pack), every
+//     block
+//                                       packs its panels slice by slice, each just before its only use; repairs load
+//                                       from memory, not from panels
+//     skips_terms                       true: operands have absent entries, whose products are no terms. They load as
+//                                       zeros; a and b then have load_presence too, and the Problem whole(i, j): no
+//                                       term of that output is absent
 //
 // One block is up to row_block rows times any number of panels of b. k is cut into slices of at most `slice` terms; per
 // slice the rows of a are packed, then every tile of the block advances by that slice: the tile's sums start from +0,
@@ -151,10 +158,19 @@ struct gemm {
   static constexpr std::size_t rows_bytes = sizeof(row_type) * row_block * slices::most_terms;
   static_assert(rows_bytes % 256 == 0);
 
+  using column_summary = typename Engine::template summary<Engine::columns>;
+  static constexpr std::size_t panel_bytes =
+      Problem::packs_columns ? sizeof(float) * Engine::columns * slices::most_terms : 0;
+  static_assert(panel_bytes % 256 == 0);
+  static std::size_t summary_bytes(std::int64_t panels) noexcept {
+    return Problem::packs_columns ? (sizeof(column_summary) * static_cast<std::size_t>(panels) + 255) / 256 * 256 : 0;
+  }
+
   static std::size_t scratch_bytes(std::int64_t columns, std::int64_t k) noexcept {
     const std::int64_t panels = (columns + Engine::columns - 1) / Engine::columns;
     const std::int64_t tiles = slices(k).count == 1 ? 1 : panels * Engine::row_panels;
-    return rows_bytes + sizeof(sum_type) * static_cast<std::size_t>(tiles * tile_size);
+    return rows_bytes + panel_bytes + summary_bytes(panels) +
+           sizeof(sum_type) * static_cast<std::size_t>(tiles * tile_size);
   }
 
   static void pack_panel(const gemm_problem& g, std::int64_t batch, std::int64_t column,
@@ -176,8 +192,12 @@ struct gemm {
     const Problem problem(g.operands, block.batch);
     const slices cut(g.k);
     const int row_panels = static_cast<int>((block.rows + Engine::rows - 1) / Engine::rows);
-    auto* const rows = static_cast<row_type*>(block.scratch);
-    auto* const sums = reinterpret_cast<sum_type*>(static_cast<char*>(block.scratch) + rows_bytes);
+    char* const scratch = static_cast<char*>(block.scratch);
+    auto* const rows = reinterpret_cast<row_type*>(scratch);
+    auto* const own_panel = reinterpret_cast<float*>(scratch + rows_bytes);
+    auto* const seen_columns = reinterpret_cast<column_summary*>(scratch + rows_bytes + panel_bytes);
+    auto* const sums = reinterpret_cast<sum_type*>(
+        scratch + rows_bytes + panel_bytes + summary_bytes((block.columns + Engine::columns - 1) / Engine::columns));
     typename Engine::template summary<Engine::rows> seen[Engine::row_panels];
     double norm[row_block];
     double lowest_bit[row_block];
@@ -198,17 +218,35 @@ struct gemm {
       for (std::int64_t column = 0; column < block.columns; column += Engine::columns) {
         const int columns = static_cast<int>(std::min<std::int64_t>(Engine::columns, block.columns - column));
         const int vectors = (columns + Engine::lanes - 1) / Engine::lanes;
-        const float* const panel = block.b.panels + column * g.k;
+        const bool packs = Problem::packs_columns && g.blocks_pack;
+        const float* const panel = packs ? nullptr : block.b.panels + column * g.k;
+        const float* slice_panel = own_panel;
+        alignas(64) double own_norm[Engine::columns];
+        alignas(64) double own_bit[Engine::columns];
+        if (packs) {
+          problem.b.template load<Engine::columns>(block.column + column, columns, k0, terms, own_panel);
+          column_summary& s = seen_columns[column / Engine::columns];
+          if (slice == 0) s = column_summary();
+          s.add(own_panel, terms);
+          if (last) s.finish(own_norm, own_bit);
+        } else {
+          slice_panel = panel + k0 * Engine::columns;
+        }
         sum_type* tile = sums + (cut.count == 1 ? 0 : column * row_block);
         for (int p = 0; p < row_panels; ++p) {
           const std::int64_t row = static_cast<std::int64_t>(p) * Engine::rows;
           const int count = static_cast<int>(std::min<std::int64_t>(Engine::rows, block.rows - row));
-          tile_shapes<Engine>::of(count, vectors)(terms, rows + row * terms, panel + k0 * Engine::columns, tile,
-                                                  slice == 0);
+          tile_shapes<Engine>::of(count, vectors)(terms, rows + row * terms, slice_panel, tile, slice == 0);
           if (last) {
-            const tile_position at{
-                block.row + row,       block.column + column,       count, columns, norm + row, lowest_bit + row,
-                block.b.norm + column, block.b.lowest_bit + column, panel};
+            const tile_position at{block.row + row,
+                                   block.column + column,
+                                   count,
+                                   columns,
+                                   norm + row,
+                                   lowest_bit + row,
+                                   packs ? own_norm : block.b.norm + column,
+                                   packs ? own_bit : block.b.lowest_bit + column,
+                                   panel};
             Engine::finish(problem, g, cut.terms + cut.count, at, tile, counts);
           }
           if (cut.count != 1) tile += tile_size;

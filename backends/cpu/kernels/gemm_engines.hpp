@@ -23,6 +23,11 @@
 //   wants
 //     the result, in any order (num::non_finite_result has the argument): decided, e = 0. If s is finite, so is every
 //     term, every operand of the row and of the column (inf times anything is infinite or NaN), and e.
+//   Absent terms (Problem::skips_terms) are packed as zeros. A finite s has no non-finite operand, which times zero
+//   would
+//     be NaN, and then absent terms add +-0, which changes neither S, nor a norm, nor a lattice; an infinite s has no
+//     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
+//     recomputed without.
 //   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that
 //   is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
@@ -41,6 +46,8 @@
 #include <cstdint>
 
 #include "backends/cpu/gemm.hpp"
+#include "backends/cpu/kernels/gemm_repair.hpp"
+#include "backends/cpu/kernels/gemm_summary.hpp"
 #include "backends/cpu/simd.hpp"
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
@@ -48,57 +55,6 @@
 #include "librepdl/num/format.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
-
-// A finished tile: its first row and column in the output, its size, and what is known of its rows and columns.
-struct tile_position {
-  std::int64_t row, column;
-  int rows, columns;
-  const double* row_norm;
-  const double* row_bit;
-  const double* column_norm;
-  const double* column_bit;
-  const float* panel;  // the packed columns, from k = 0
-};
-
-// Norms and least significant bits of Width rows or columns, while they are packed.
-template <int Width>
-class lane_summary {
- public:
-  // values[terms][Width]. Sums of squares: `terms` additions per slice, then one per slice.
-  void add(const float* values, std::int64_t terms) noexcept {
-    for (int l = 0; l < Width; l += lanes64) {
-      f64v squares{};
-      f32h bit = load<f32h>(bit_ + l);
-      for (std::int64_t k = 0; k < terms; ++k) {
-        const f32h x = load<f32h>(values + k * Width + l);
-        const f64v wide = widen(x);
-        squares = fma_exact_product(wide, wide, squares);
-        bit = smaller(bit, lowest_bit(x));
-      }
-      store(squares_ + l, load<f64v>(squares_ + l) + squares);
-      store(bit_ + l, bit);
-    }
-  }
-  void finish(double* norm, double* lowest) const noexcept {
-    for (int l = 0; l < Width; ++l) {
-      norm[l] = num::sqrt(squares_[l]);
-      lowest[l] = bit_[l];
-    }
-  }
-  lane_summary() noexcept {
-    for (float& b : bit_) b = __builtin_inff();
-  }
-
- private:
-  double squares_[Width] = {};
-  float bit_[Width];
-};
-
-template <int>
-struct no_summary {
-  void add(const float*, std::int64_t) noexcept {}
-  void finish(double*, double*) const noexcept {}
-};
 
 struct exact_engine {
   using row_type = double;
@@ -115,8 +71,6 @@ struct exact_engine {
 
   [[gnu::always_inline]] static vector load_column(const float* b) { return widen(load<f32h>(b)); }
   [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma_exact_product(a, b, s); }
-
-  static constexpr std::int64_t largest_height = std::int64_t{1} << 26;
 
   template <class Problem>
   static void finish(const Problem& problem, const gemm_problem& g, std::int64_t height, const tile_position& at,
@@ -143,15 +97,23 @@ struct exact_engine {
       if constexpr (Bias) problem.load_bias(at.row + r, at.column, at.columns, bias);
       u32h any{};
       for (int c = 0; c < at.columns; c += lanes) {
-        any |= test<Bias>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r], at.column_norm + c, at.column_bit + c,
-                          out + c, differs + c);
+        any |= test<Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
+                                                at.column_norm + c, at.column_bit + c, out + c, differs + c);
       }
       bool undecided = forced;
       for (int l = 0; l < lanes; ++l) undecided |= any[l] != 0;
       if (undecided) [[unlikely]] {
         for (int c = 0; c < at.columns; c += lanes) {
           const int width = at.columns - c < lanes ? at.columns - c : lanes;
-          repaired += repair(problem, g, at, r, c, width, s + c, bias + c, forced, differs + c, out + c, counts);
+          if constexpr (Problem::packs_columns) {
+            for (int l = c; l < c + width; ++l) {
+              if (!forced && differs[l] == 0) continue;
+              ++repaired;
+              out[l] = repair_one(problem, g, at, r, l, s[l], bias[l], false, counts);
+            }
+          } else {
+            repaired += repair(problem, g, at, r, c, width, s + c, bias + c, forced, differs + c, out + c, counts);
+          }
         }
       }
       problem.template store<columns>(at.row + r, at.column, at.columns, out);
@@ -159,9 +121,10 @@ struct exact_engine {
     counts.elements[static_cast<int>(tier::binary64)] += static_cast<std::int64_t>(at.rows) * at.columns - repaired;
   }
 
-  // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided. s becomes the sum with
-  // bias.
-  template <bool Bias>
+ public:
+  // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided (DoubtNan: and no NaN). s
+  // becomes the sum with bias.
+  template <bool Bias, bool DoubtNan>
   [[gnu::always_inline]] static u32h test(double* sums, const float* bias, double factor, double row_norm,
                                           double row_bit, const double* column_norm, const double* column_bit,
                                           float* out, std::uint32_t* differs) noexcept {
@@ -182,12 +145,14 @@ struct exact_engine {
     const f64v e = as<f64v>(as<i64v>(factor * magnitude) & needs_bound);
     const f32h low = narrow(s - e);
     const u32h low_bits = as<u32h>(low);
-    const u32h d = low_bits ^ as<u32h>(narrow(s + e));
+    u32h d = low_bits ^ as<u32h>(narrow(s + e));
+    if constexpr (DoubtNan) d |= as<u32h>(low != low);
     store(out, low == low ? low : broadcast<f32h>(__builtin_nanf("")));
     store(differs, d);
     return d;
   }
 
+ private:
   // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed
   // columns and the row's memory. sums: the binary64 sums, the bias included. Returns how many there were.
   template <class Problem>
@@ -263,11 +228,6 @@ struct exact_engine {
     }
     return repaired;
   }
-
-  // The exponent of a power of two, num::no_lsb for infinity.
-  static int lsb_of(double bit) noexcept {
-    return num::is_finite(bit) ? static_cast<int>(num::bits_of(bit) >> 52) - 1023 : num::no_lsb;
-  }
 };
 
 struct chain_engine {
@@ -287,9 +247,10 @@ struct chain_engine {
   [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma(a, b, s); }
 
   template <class Problem>
-  static void finish(const Problem& problem, const gemm_problem&, std::int64_t, const tile_position& at,
-                     const float* sums, tier_counts& counts) {
+  static void finish(const Problem& problem, const gemm_problem& g, std::int64_t, const tile_position& at, float* sums,
+                     tier_counts& counts) {
     for (int r = 0; r < at.rows; ++r) {
+      if constexpr (Problem::skips_terms) redo_doubtful(problem, g, at, r, sums + r * columns);
       alignas(64) float out[columns];
       if (problem.has_bias) {
         alignas(64) float bias[columns] = {};
@@ -301,6 +262,48 @@ struct chain_engine {
       problem.template store<columns>(at.row + r, at.column, at.columns, out);
     }
     counts.elements[static_cast<int>(tier::proved)] += static_cast<std::int64_t>(at.rows) * at.columns;
+  }
+
+  // The sums of row r that an absent term, taken as a product with zero, may have changed, without it. With finite
+  // operands the chain s' with such products and the chain s without are equal as numbers at every step (an fma of
+  // equal numbers differs only in the sign of a zero), and s' = -0 implies s = -0 (x + +-0 is -0 only for x = -0, and
+  // the same holds for an exact zero of an fma). So only s' = +0 can be wrong. A non-finite operand that meets an
+  // absent one makes s' NaN.
+  template <class Problem>
+  static void redo_doubtful(const Problem& problem, const gemm_problem& g, const tile_position& at, int r,
+                            float* sums) {
+    for (int c = 0; c < at.columns; c += lanes) {
+      const int width = at.columns - c < lanes ? at.columns - c : lanes;
+      bool doubtful = false;
+      for (int l = c; l < c + width; ++l) doubtful |= num::bits_of(sums[l]) == 0 || sums[l] != sums[l];
+      if (!doubtful) [[likely]]
+        continue;
+      bool absent = false;
+      for (int l = c; l < c + width; ++l) absent |= !problem.whole(at.row + r, at.column + l);
+      if (absent) chain_of_present(problem, g, at.row + r, at.column + c, width, sums + c);
+    }
+  }
+
+ private:
+  template <class Problem>
+  [[gnu::noinline]] static void chain_of_present(const Problem& problem, const gemm_problem& g, std::int64_t i,
+                                                 std::int64_t j, int width, float* sums) {
+    constexpr int chunk = 64;
+    alignas(64) float row[chunk], in_row[chunk], column[chunk * lanes], in_column[chunk * lanes];
+    f32v s{};
+    for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
+      const std::int64_t terms = g.k - k0 < chunk ? g.k - k0 : chunk;
+      problem.a.template load<1>(i, 1, k0, terms, row);
+      problem.a.template load_presence<1>(i, 1, k0, terms, in_row);
+      problem.b.template load<lanes>(j, width, k0, terms, column);
+      problem.b.template load_presence<lanes>(j, width, k0, terms, in_column);
+      for (std::int64_t k = 0; k < terms; ++k) {
+        if (in_row[k] == 0) continue;
+        const f32v next = fma(broadcast<f32v>(row[k]), load<f32v>(column + k * lanes), s);
+        s = load<f32v>(in_column + k * lanes) != 0.0f ? next : s;
+      }
+    }
+    for (int l = 0; l < width; ++l) sums[l] = s[l];
   }
 };
 

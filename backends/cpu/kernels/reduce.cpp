@@ -31,7 +31,7 @@ constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
 #elif defined(__AVX__)
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
-#else
+#elif defined(__SSE2__)
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
 #endif
 

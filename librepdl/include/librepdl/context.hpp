@@ -25,7 +25,7 @@ enum class tier : std::int32_t {
   proved = 0,         ///< no test at run time: an IEEE operation, a selection, or a body proved by enumeration
   binary64 = 1,       ///< a binary64 approximation whose error bound excludes every other result
   double_double = 2,  ///< likewise with about 106 bits
-  exact = 3,          ///< integers of the full width
+  exact = 3,          ///< integers of the full width; multi-limb numbers where the function is transcendental
 };
 
 /// Output elements decided per tier since the context was made or its statistics were reset.
@@ -44,6 +44,9 @@ struct context_options {
   /// For tests: the rounding test of every earlier tier is made to fail, so that this tier decides wherever it can.
   /// No bit of any result depends on it.
   tier first_tier = tier::proved;
+  /// The most bits that the last tier of transcendental operations (the softmax family, normal) computes with before it
+  /// gives up with error_site::undecided; 0: it gives up at once. No input is known that needs more than 512.
+  int last_tier_bits = 2048;
 };
 
 /// An execution context: one caller at a time, movable. Operations of one context run in order.
@@ -87,7 +90,8 @@ class context {
   /// Elements decided per tier. Waits for the context's stream.
   statistics read_statistics();
   void reset_statistics();
-  /// Waits until everything launched has finished, and reports device errors.
+  /// Waits until everything launched has finished, and reports device errors, and on CUDA elements that the last tier
+  /// could not decide (on the CPU the call itself reports them).
   void synchronize();
 
   struct impl;

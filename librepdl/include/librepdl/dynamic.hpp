@@ -41,12 +41,13 @@ struct operand_info {
 
 struct op_info {
   std::string name;
-  int id;              ///< index into operations(); may change between releases
-  int bits;            ///< the version of its bits
-  std::string family;  ///< "elementwise", "convert", "reduce", "matmul", "random"
+  int id;    ///< index into operations(); may change between releases
+  int bits;  ///< the version of its bits
+  /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "optimizer", "random"
+  std::string family;
   std::string formula;
-  std::string proof;  ///< why its bits are right
-  std::vector<operand_info> in;
+  std::string proof;             ///< why its bits are right
+  std::vector<operand_info> in;  ///< optimizer: of one tensor; a call takes them once per tensor, the outputs likewise
   std::vector<operand_info> out;
   std::vector<attribute_info> attrs;
 };

@@ -76,6 +76,8 @@ typedef struct {
   int32_t threads;     /* CPU: 0 means the default */
   int32_t first_tier;  /* 0; tests force later tiers: 1 binary64, 2 double-double, 3 exact */
   const char* isa;     /* CPU: null means the best */
+  /* The most bits of the last tier of transcendental operations; 0 means 2048, -1 that it gives up at once. */
+  int32_t last_tier_bits;
 } repdl_context_options;
 
 /* Contexts. `options` may be null. */

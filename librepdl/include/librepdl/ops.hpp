@@ -5,6 +5,8 @@
 // before anything is written: invalid_argument for shapes, axes, element counts; unsupported for element types.
 #pragma once
 
+#include <span>
+
 #include "librepdl/context.hpp"
 #include "librepdl/elementwise.hpp"
 #include "librepdl/export.hpp"
@@ -47,5 +49,105 @@ void uniform(context& ctx, generator& g, tensor_view out, const uniform_options&
 /// out (i64, rank 1) = a permutation of 0 .. n-1: the indices sorted by 64-bit Philox words, ties by index. Uses one
 /// stream value.
 void permutation(context& ctx, generator& g, tensor_view out);
+
+/// out = mean + stddev sqrt(-2 ln u1) cos(2 pi u2) for even i, sin for odd i, rounded once; u1 in (0, 1] and u2 in
+/// [0, 1) from Philox4x32-10 (Box and Muller, Ann. Math. Stat. 29 (1958); contract, section 6); out f16, bf16, f32 or
+/// f64. Uses one stream value.
+void normal(context& ctx, generator& g, tensor_view out, const normal_options& options = {});
+/// out (boolean) = true with probability p (rounded up to a multiple of 2^-32). Uses one stream value.
+void bernoulli(context& ctx, generator& g, tensor_view out, double p = 0.5);
+/// out (i64) = low + floor(W (high - low) / 2^64), W 64 random bits. Uses one stream value.
+void randint(context& ctx, generator& g, tensor_view out, const randint_options& options);
+/// out = +0 where a bernoulli(p) draw is true, else x / (1 - p), rounded once; 0 <= p <= 1. Uses one stream value.
+void dropout(context& ctx, generator& g, const_tensor_view x, tensor_view out, double p = 0.5);
+/// The same for the gradient: `g` is the generator as it was before dropout().
+void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, tensor_view grad_x, double p = 0.5);
+
+// ---- convolution and pooling
+//
+// Images are (n, channels, h, w), kernels (output channels, input channels / groups, kh, kw); channels-last is a matter
+// of strides. A tap on padding is absent: it is not a product with zero. Output sizes:
+// floor((h + top + bottom - dilation.h (kh - 1) - 1) / stride.h) + 1.
+
+/// out (n, o, oh, ow) = the cross-correlation of x with w, + bias_o, each element rounded once (accumulate::exact) or
+/// by the contract's FMA chain over input channel, kernel row, kernel column.
+void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out,
+            const conv2d_options& options = {});
+/// grad_x (n, c, h, w): the gradient of conv2d for g, the gradient of its output; grad_x's sizes say which image. Chain
+/// order: output channel, kernel row, kernel column.
+void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
+                       const conv2d_options& options = {});
+/// grad_w (o, c / groups, kh, kw). Chain order: sample, output row, output column.
+void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
+                        const conv2d_options& options = {});
+/// grad_bias (o) = the sum of g over samples, rows and columns, rounded once.
+void conv2d_grad_bias(context& ctx, const_tensor_view g, tensor_view grad_bias);
+
+/// out (n, c, oh, ow) = the greatest element of each window: NaN wins (canonical), -0 < +0.
+void max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const max_pool2d_options& options);
+/// grad_x = the exact sum, rounded once, of g over the windows whose first greatest element (row-major) is here.
+void max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
+                         const max_pool2d_options& options);
+/// out (n, c, oh, ow) = (exact sum of the window) / count, rounded once; NaN for a count of 0.
+void avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool2d_options& options);
+/// grad_x = the exact sum of g / count over the windows that hold the element, rounded once.
+void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool2d_options& options);
+
+// ---- softmax and losses
+//
+// One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or
+// only -inf is NaN. Near-ties are decided with multi-limb exponentials and logarithms (librepdl/num/
+// exponential_sum.hpp).
+
+/// out_i = e^x_i / sum of e^x_j along the axis.
+void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& options = {});
+/// out_i = x_i - ln sum of e^x_j along the axis.
+void log_softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& options = {});
+/// out = ln sum of e^x over the axes: NaN if any is NaN, else +inf if any is, -inf over nothing or only -inf.
+void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
+/// The mean, the sum, or each of logsumexp(row) - row[target]; targets are i64 of the logits' shape without the class
+/// axis; out is a scalar (rank 0) or has the targets' shape. A target outside the classes that is not ignore_index
+/// makes its terms NaN; the mean over nothing is NaN.
+void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
+                   const cross_entropy_options& options = {});
+
+/// grad_x_i = y_i (g_i - sum of g_j y_j along the axis), y the output of softmax.
+void softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
+                      const softmax_options& options = {});
+/// grad_x_i = g_i - e^y_i sum of g_j along the axis, y the output of log_softmax.
+void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
+                          const softmax_options& options = {});
+/// grad_x_i = g e^x_i / sum of e^x_j over the axes; g has the shape of logsumexp's output.
+void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
+                        const reduce_options& options = {});
+/// grad_logits_i = g (softmax(row)_i - (i = target)), divided by the number of rows not ignored for the mean; g has the
+/// shape of cross_entropy's output.
+void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
+                            tensor_view grad_logits, const cross_entropy_options& options = {});
+
+// ---- optimisers
+//
+// Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,
+// the gradient and the doubles given, rounded once; the parameter's update reads the rounded new state.
+
+struct sgd_tensor {
+  tensor_view param;
+  const_tensor_view grad;
+  tensor_view velocity{};  ///< absent with momentum 0
+};
+/// velocity = momentum velocity + (1 - dampening)(grad + weight_decay param), at the first step grad + weight_decay
+/// param; param -= lr velocity, with nesterov lr (grad + weight_decay param + momentum velocity); without momentum
+/// param -= lr (grad + weight_decay param).
+void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& options = {});
+
+struct adamw_tensor {
+  tensor_view param;
+  const_tensor_view grad;
+  tensor_view first_moment;
+  tensor_view second_moment;
+};
+/// I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", ICLR 2019, with c_i = 1 - beta_i^step rounded
+/// to binary64.
+void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_options& options = {});
 
 }  // namespace repdl

@@ -36,6 +36,95 @@ struct uniform_options {
   double high = 1;  ///< likewise
 };
 
+/// Height and width.
+struct pair {
+  std::int64_t h = 1;
+  std::int64_t w = 1;
+  friend bool operator==(const pair&, const pair&) = default;
+};
+
+/// Rows and columns around an image that are absent from every window (they are not zeros).
+struct padding2d {
+  std::int64_t top = 0;
+  std::int64_t bottom = 0;
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  friend bool operator==(const padding2d&, const padding2d&) = default;
+};
+
+/// Options of conv2d and its gradients.
+struct conv2d_options {
+  pair stride{};
+  padding2d padding{};
+  pair dilation{};
+  std::int64_t groups = 1;  ///< divides the input's and the output's channels; as many as those: depthwise
+  repdl::accumulate accumulate = repdl::accumulate::exact;
+  const_tensor_view bias{};  ///< conv2d: f32, one per output channel; inside the one rounding
+};
+
+/// Options of max_pool2d and max_pool2d_backward.
+struct max_pool2d_options {
+  pair kernel{};                 ///< the window
+  std::optional<pair> stride{};  ///< absent: the window's size
+  padding2d padding{};           ///< absent taps; every window must have at least one that is present
+  pair dilation{};
+};
+
+/// Options of avg_pool2d and avg_pool2d_backward.
+struct avg_pool2d_options {
+  pair kernel{};                   ///< the window
+  std::optional<pair> stride{};    ///< absent: the window's size
+  padding2d padding{};             ///< absent taps
+  bool count_include_pad = false;  ///< divide by the window's size, not by the number of taps that are present
+};
+
+/// Options of softmax, log_softmax and their backward operations.
+struct softmax_options {
+  std::int64_t axis = -1;  ///< negative ones count from the end
+};
+
+/// How cross_entropy combines the rows that are not ignored.
+enum class reduction : std::int32_t { mean = 0, sum = 1, none = 2 };
+
+/// Options of cross_entropy and cross_entropy_backward.
+struct cross_entropy_options {
+  std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
+  repdl::reduction reduction = repdl::reduction::mean;
+  std::int64_t ignore_index = -100;  ///< rows with this target take no part
+};
+
+/// Options of sgd. Real numbers are finite, 0 or of magnitude in [2^-200, 2^200].
+struct sgd_options {
+  double lr = 0.001;
+  double momentum = 0;  ///< >= 0; 0: there is no velocity
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;    ///< needs momentum > 0
+  bool first_step = false;  ///< the velocity is written and not read
+};
+
+/// Options of adamw. Real numbers are finite, 0 or of magnitude in [2^-200, 2^200].
+struct adamw_options {
+  double lr = 0.001;
+  double beta1 = 0.9;    ///< in [0, 1)
+  double beta2 = 0.999;  ///< in [0, 1)
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+  std::int64_t step = 1;  ///< from 1
+};
+
+/// Options of normal.
+struct normal_options {
+  double mean = 0;    ///< finite, 0 or of magnitude in [2^-200, 2^200]
+  double stddev = 1;  ///< likewise, and >= 0
+};
+
+/// Options of randint: integers in [low, high).
+struct randint_options {
+  std::int64_t low = 0;
+  std::int64_t high = 0;  ///< > low
+};
+
 /// The state of a random generator: each random operation uses one stream value and moves on to the next.
 struct generator {
   std::uint64_t seed = 0;

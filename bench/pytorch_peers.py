@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""librepdl's convolutions and softmax on a GPU beside PyTorch's (cuDNN), in turns.
+
+    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS]
+
+Each round runs `repdl_cuda_bench --quick network` and times the same cells in PyTorch: float32 without TF32, deterministic
+algorithms, NCHW. Printed: medians over the rounds, and the ratio of the speeds (above 1: librepdl is faster).
+"""
+import re
+import statistics
+import subprocess
+import sys
+
+import torch
+import torch.nn.functional as F
+
+batch = 32
+
+
+def milliseconds(call):
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(11):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(10):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / 10)
+    return statistics.median(times)
+
+
+def convolution(name):
+    c, h, k, o, what = re.fullmatch(r"conv2d (\d+)x(\d+)x\d+ (\d+)x\d+ (\d+) exact (\w+)", name).groups()
+    c, h, k, o = int(c), int(h), int(k), int(o)
+    stride, pad = (2 if k == 7 else 1), k // 2
+    x, w = torch.randn(batch, c, h, h, device="cuda"), torch.randn(o, c, k, k, device="cuda")
+    y = F.conv2d(x, w, stride=stride, padding=pad)
+    g = torch.randn_like(y)
+    mask = {"grad_input": (True, False, False), "grad_weight": (False, True, False)}
+    if what == "forward":
+        return milliseconds(lambda: F.conv2d(x, w, stride=stride, padding=pad))
+    return milliseconds(lambda: torch.ops.aten.convolution_backward(
+        g, x, w, None, (stride, stride), (pad, pad), (1, 1), False, (0, 0), 1, mask[what]))
+
+
+def rows(name):
+    op, n = re.fullmatch(r"(\w+) rows of (\d+)", name).groups()
+    n = int(n)
+    x = torch.randn(2**28 // n, n, device="cuda")
+    if op == "softmax":
+        return milliseconds(lambda: torch.softmax(x, 1))
+    if op == "log_softmax":
+        return milliseconds(lambda: torch.log_softmax(x, 1))
+    y = torch.softmax(x, 1)
+    backward = torch.ops.aten._softmax_backward_data if op == "softmax_backward" else torch.ops.aten._log_softmax_backward_data
+    return milliseconds(lambda: backward(x, y, 1, torch.float32))
+
+
+def main():
+    bench, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.deterministic = True
+    ours, theirs, unit = {}, {}, {}
+    for _ in range(rounds):
+        text = subprocess.run([bench, "--quick", "network"], check=True, capture_output=True, text=True).stdout
+        for name, ms, rate, what in re.findall(r"^network (.*?) +([0-9.]+) ms +([0-9.]+) (Tflop/s|GB/s)", text, re.M):
+            ours.setdefault(name, []).append(float(ms))
+            unit[name] = (float(ms) * float(rate), what)
+        for name in ours:
+            if "fma_chain" not in name:
+                theirs.setdefault(name, []).append(convolution(name) if name.startswith("conv2d") else rows(name))
+                torch.cuda.empty_cache()
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {rounds} rounds")
+    for name, times in ours.items():
+        work, what = unit[name]
+        mine = work / statistics.median(times)
+        line = f"{name:46} librepdl {mine:8.1f} {what}"
+        if name in theirs:
+            peer = work / statistics.median(theirs[name])
+            line += f"   PyTorch {peer:8.1f}   ratio {mine / peer:.2f}"
+        print(line)
+
+
+main()

@@ -1,0 +1,124 @@
+// The softmax family over rows of 1024 from memory (2^25 elements) and rows of 10, on two threads, against a copy of
+// the same elements on as many; a class axis that is not the last; one long row.
+#include <benchmark/benchmark.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "bench/inputs.hpp"
+#include "librepdl/librepdl.hpp"
+
+namespace {
+
+using repdl::const_tensor_view;
+using repdl::tensor_view;
+
+constexpr std::int64_t elements = std::int64_t{1} << 25;
+constexpr int threads = 2;
+
+void per_element(benchmark::State& state) {
+  state.counters["ns/element"] =
+      benchmark::Counter(static_cast<double>(elements) * 1e-9,
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void copy(benchmark::State& state) {
+  const std::vector<float> x = bench::normal(elements, 1);
+  std::vector<float> out(x.size());
+  for (auto _ : state) {
+#pragma omp parallel num_threads(threads)
+    {
+      const std::size_t part = x.size() / static_cast<std::size_t>(omp_get_num_threads());
+      const std::size_t at = part * static_cast<std::size_t>(omp_get_thread_num());
+      std::memcpy(out.data() + at, x.data() + at, part * sizeof(float));
+    }
+    benchmark::ClobberMemory();
+  }
+  per_element(state);
+}
+
+// `call` with (x, y, out) of shape (rows, n), and per-row tensors.
+struct operands {
+  repdl::context ctx;
+  std::vector<float> x, y, out, row;
+  std::vector<std::int64_t> target;
+  std::int64_t rows, n;
+
+  operands(const std::string& isa, std::int64_t length)
+      : ctx(repdl::context_options{.threads = threads, .isa = isa}),
+        x(bench::normal(elements, 1)),
+        y(bench::normal(elements, 2)),
+        out(x.size()),
+        rows(elements / length),
+        n(length) {
+    row.resize(static_cast<std::size_t>(rows));
+    target.resize(row.size());
+    for (std::size_t i = 0; i < target.size(); ++i) target[i] = static_cast<std::int64_t>(i) % n;
+    std::fill(row.begin(), row.end(), 0.5f);
+  }
+  const_tensor_view in(const std::vector<float>& v) const { return {v.data(), {rows, n}}; }
+  tensor_view to() { return {out.data(), {rows, n}}; }
+  const_tensor_view targets() const { return target; }
+};
+
+template <class Call>
+void run(benchmark::State& state, const std::string& isa, Call&& call) {
+  operands o(isa, state.range(0));
+  for (auto _ : state) {
+    call(o);
+    benchmark::ClobberMemory();
+  }
+  per_element(state);
+}
+
+// Rows of n elements that lie elements / n apart.
+void columns(benchmark::State& state, const std::string& isa) {
+  operands o(isa, state.range(0));
+  for (auto _ : state) {
+    repdl::softmax(o.ctx, const_tensor_view(o.x.data(), {o.n, o.rows}), tensor_view(o.out.data(), {o.n, o.rows}),
+                   {.axis = 0});
+    benchmark::ClobberMemory();
+  }
+  per_element(state);
+}
+
+const bool registered = [] {
+  for (const repdl::isa_info& isa : repdl::instruction_sets()) {
+    if (!isa.available) continue;
+    const auto add = [&](const char* name, auto call) {
+      benchmark::RegisterBenchmark((std::string(name) + "/" + isa.name).c_str(),
+                                   [call, isa](benchmark::State& s) { run(s, isa.name, call); })
+          ->Arg(1024)
+          ->Arg(10)
+          ->UseRealTime();
+    };
+    add("softmax", [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); });
+    add("log_softmax", [](operands& o) { repdl::log_softmax(o.ctx, o.in(o.x), o.to()); });
+    add("logsumexp", [](operands& o) { repdl::logsumexp(o.ctx, o.in(o.x), tensor_view(o.row), {.axis = {{1}}}); });
+    add("cross_entropy", [](operands& o) {
+      repdl::cross_entropy(o.ctx, o.in(o.x), o.targets(), tensor_view(o.row.data(), repdl::sizes{}));
+    });
+    add("softmax_backward", [](operands& o) { repdl::softmax_backward(o.ctx, o.in(o.x), o.in(o.y), o.to()); });
+    add("log_softmax_backward", [](operands& o) { repdl::log_softmax_backward(o.ctx, o.in(o.x), o.in(o.y), o.to()); });
+    add("cross_entropy_backward", [](operands& o) {
+      const_tensor_view g(o.row.data(), repdl::sizes{});
+      repdl::cross_entropy_backward(o.ctx, g, o.in(o.x), o.targets(), o.to());
+    });
+    benchmark::RegisterBenchmark(("softmax-columns/" + std::string(isa.name)).c_str(),
+                                 [isa](benchmark::State& s) { columns(s, isa.name); })
+        ->Arg(1024)
+        ->Arg(16)
+        ->UseRealTime();
+    benchmark::RegisterBenchmark(
+        ("softmax-one-row/" + std::string(isa.name)).c_str(),
+        [isa](benchmark::State& s) { run(s, isa.name, [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); }); })
+        ->Arg(elements)
+        ->UseRealTime();
+  }
+  benchmark::RegisterBenchmark("softmax/copy", copy)->UseRealTime();
+  return true;
+}();
+
+}  // namespace

@@ -1,0 +1,15 @@
+# Cross-compilation for aarch64 Linux with Debian's g++-aarch64-linux-gnu; programs run under qemu-user where it is there.
+#   cmake -S . -B build/aarch64 -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64-toolchain.cmake -DREPDL_CUDA=OFF -DREPDL_REFERENCE=OFF
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
+find_program(REPDL_QEMU qemu-aarch64)
+if(REPDL_QEMU)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${REPDL_QEMU};-L;/usr/aarch64-linux-gnu)
+endif()

@@ -1,0 +1,322 @@
+#include "examples/safetensors.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+namespace examples {
+namespace {
+
+using json = nlohmann::ordered_json;  // keys stay in the order in which they came
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t longest_header = 100000000;  // what the format's own reader accepts
+constexpr std::size_t alignment = 8;                 // of the elements within the file
+constexpr int deepest = 2;                           // of {"name": {"shape": []}}, counted from 0
+constexpr std::string_view metadata_key = "__metadata__";
+
+struct type_name {
+  repdl::dtype type;
+  std::string_view text;
+};
+constexpr type_name type_names[] = {{repdl::dtype::f16, "F16"}, {repdl::dtype::bf16, "BF16"},
+                                    {repdl::dtype::f32, "F32"}, {repdl::dtype::f64, "F64"},
+                                    {repdl::dtype::i64, "I64"}, {repdl::dtype::boolean, "BOOL"}};
+
+std::string error_text() { return std::strerror(errno); }
+
+// ---- writing
+
+// A temporary file that is removed unless it was put in its place.
+class new_file {
+ public:
+  explicit new_file(const std::string& path) : path_(path) {
+    const std::size_t slash = path.rfind('/');
+    name_ = (slash == std::string::npos ? "" : path.substr(0, slash + 1)) + ".safetensors-XXXXXX";
+    fd_ = ::mkostemp(name_.data(), O_CLOEXEC);
+    if (fd_ < 0) unwritable();
+  }
+  ~new_file() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!placed_) ::unlink(name_.c_str());
+  }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  void write(const void* data, std::size_t n) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    const char* at = static_cast<const char*>(data);
+    while (n > 0) {
+      const ssize_t done = ::write(fd_, at, std::min(n, most));
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) unwritable();
+      at += done;
+      n -= static_cast<std::size_t>(done);
+    }
+  }
+  // The elements are on the disk before the name is.
+  void place() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(fd_, 0666 & ~mask) != 0 || ::fsync(fd_) != 0) unwritable();
+    if (::close(std::exchange(fd_, -1)) != 0) unwritable();
+    if (::rename(name_.c_str(), path_.c_str()) != 0) unwritable();
+    placed_ = true;
+  }
+
+ private:
+  [[noreturn]] void unwritable() const { throw file_error(path_, "a place to write", error_text()); }
+  const std::string& path_;
+  std::string name_;
+  int fd_ = -1;
+  bool placed_ = false;
+};
+
+// ---- reading
+
+std::string contents_of(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw file_error(path, "a readable file", error_text());
+  std::string all;
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  for (;;) {
+    const std::size_t have = all.size();
+    all.resize(have + piece);
+    const ssize_t got = ::read(fd, all.data() + have, piece);
+    const int error = errno;
+    all.resize(have + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && error == EINTR) continue;
+    if (got <= 0) {
+      ::close(fd);
+      if (got < 0) throw file_error(path, "a readable file", std::strerror(error));
+      return all;
+    }
+  }
+}
+
+// What the header says of one tensor.
+struct entry {
+  stored_tensor tensor;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class header_reader {
+ public:
+  header_reader(const std::string& path, std::string_view text) : path_(path) {
+    // The parser's default keeps the last of equal keys; the format forbids them.
+    std::vector<std::set<std::string>> seen;
+    const auto watch = [&](int depth, json::parse_event_t event, json& value) {
+      const bool object = event == json::parse_event_t::object_start;
+      if ((object || event == json::parse_event_t::array_start) && depth > deepest) {
+        wrong("a header of objects with arrays in them", "deeper ones");
+      }
+      if (object) seen.emplace_back();
+      if (event == json::parse_event_t::object_end) seen.pop_back();
+      if (event == json::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second) {
+        wrong("each key once in its header", "'" + value.get<std::string>() + "' twice");
+      }
+      return true;
+    };
+    if (text.empty() || text[0] != '{') wrong("a header that starts with '{'", "another one");
+    try {
+      header_ = json::parse(text, watch);
+    } catch (const json::exception& e) {
+      const std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
+      const std::size_t close = what.find("] ");
+      wrong("a header in JSON", close == std::string_view::npos ? what : what.substr(close + 2));
+    }
+  }
+
+  std::map<std::string, std::string> metadata() const {
+    std::map<std::string, std::string> all;
+    const auto found = header_.find(metadata_key);
+    if (found == header_.end()) return all;
+    if (!found->is_object()) wrong("an object of texts for '__metadata__'", kind(*found));
+    for (const auto& [key, value] : found->items()) {
+      if (!value.is_string()) wrong("texts in '__metadata__'", kind(value) + " for '" + key + "'");
+      all[key] = value.get<std::string>();
+    }
+    return all;
+  }
+
+  std::vector<entry> entries() const {
+    std::vector<entry> all;
+    for (const auto& [name, value] : header_.items()) {
+      if (name != metadata_key) all.push_back(one(name, value));
+    }
+    return all;
+  }
+
+ private:
+  [[noreturn]] void wrong(std::string_view expected, std::string_view got) const {
+    throw file_error(path_, expected, got);
+  }
+  // For a message.
+  static std::string text(const json& value) {
+    constexpr std::size_t longest = 60;
+    std::string s = value.dump(-1, ' ', true);
+    if (s.size() > longest) s.replace(longest, std::string::npos, "...");
+    return s;
+  }
+  static std::string kind(const json& value) { return std::string("a value of type ") + value.type_name(); }
+
+  std::uint64_t number(const std::string& name, const json& value, const std::string& what) const {
+    if (!value.is_number_unsigned()) {
+      wrong(what + " of integers from 0 for '" + name + "'", text(value));
+    }
+    return value.get<std::uint64_t>();
+  }
+
+  entry one(const std::string& name, const json& value) const {
+    entry e;
+    e.tensor.name = name;
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets")) {
+      wrong("dtype, shape and data_offsets for '" + name + "'", text(value));
+    }
+    const json& type = value["dtype"];
+    const type_name* known = nullptr;
+    for (const type_name& t : type_names) {
+      if (type.is_string() && type.get<std::string>() == t.text) known = &t;
+    }
+    if (known == nullptr) {
+      wrong("a dtype F16, BF16, F32, F64, I64 or BOOL for '" + name + "'", text(type));
+    }
+    e.tensor.type = known->type;
+
+    const json& shape = value["shape"];
+    if (!shape.is_array()) wrong("a shape of integers from 0 for '" + name + "'", text(shape));
+    if (shape.size() > repdl::max_rank) {
+      wrong("at most " + std::to_string(repdl::max_rank) + " sizes for '" + name + "'", std::to_string(shape.size()));
+    }
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 48;
+    std::uint64_t bytes = repdl::size_of(known->type);
+    for (const json& size : shape) {
+      const std::uint64_t n = number(name, size, "a shape");
+      if (n > most_bytes || (n != 0 && bytes > most_bytes / n)) {
+        wrong("a tensor of at most 2^48 bytes for '" + name + "'", text(shape));
+      }
+      bytes *= n;
+      e.tensor.shape.push_back(static_cast<std::int64_t>(n));
+    }
+
+    const json& offsets = value["data_offsets"];
+    if (!offsets.is_array() || offsets.size() != 2) {
+      wrong("two data_offsets for '" + name + "'", text(offsets));
+    }
+    e.begin = number(name, offsets[0], "data_offsets");
+    e.end = number(name, offsets[1], "data_offsets");
+    if (e.end < e.begin || e.end - e.begin != bytes) {
+      wrong(std::to_string(bytes) + " bytes between the data_offsets of '" + name + "'", text(offsets));
+    }
+    return e;
+  }
+
+  const std::string& path_;
+  json header_;
+};
+
+}  // namespace
+
+file_error::file_error(std::string_view path, std::string_view expected, std::string_view got)
+    : runtime_error(std::string(path).append(": expected ").append(expected).append(", got ").append(got)) {}
+
+void write_tensors(const std::string& path, const tensor_file& file) {
+  std::vector<const stored_tensor*> order;
+  for (const stored_tensor& t : file.tensors) order.push_back(&t);
+  std::stable_sort(order.begin(), order.end(), [](const stored_tensor* a, const stored_tensor* b) {
+    return repdl::size_of(a->type) > repdl::size_of(b->type);
+  });
+  json header = json::object();
+  if (!file.metadata.empty()) header[std::string(metadata_key)] = file.metadata;
+  std::size_t at = 0;
+  for (const stored_tensor* t : order) {
+    const auto* name = std::find_if(std::begin(type_names), std::end(type_names),
+                                    [&](const type_name& n) { return n.type == t->type; });
+    const std::size_t bytes = static_cast<std::size_t>(repdl::element_count(t->shape)) * repdl::size_of(t->type);
+    if (bytes != t->bytes.size()) {
+      throw file_error(path, std::to_string(bytes) + " bytes for '" + t->name + "'", std::to_string(t->bytes.size()));
+    }
+    if (header.contains(t->name) || t->name == metadata_key) {
+      throw file_error(path, "each name once, and not '__metadata__'", "'" + t->name + "'");
+    }
+    json shape = json::array();
+    for (const std::int64_t n : t->shape) shape.push_back(n);
+    header[t->name] = {{"dtype", name->text}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const json::exception&) {
+    throw file_error(path, "names and metadata in UTF-8", "other bytes");
+  }
+  text.resize((text.size() + alignment - 1) / alignment * alignment, ' ');
+
+  unsigned char length[length_bytes];
+  for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<unsigned char>(text.size() >> 8 * i);
+  new_file out(path);
+  out.write(length, length_bytes);
+  out.write(text.data(), text.size());
+  for (const stored_tensor* t : order) out.write(t->bytes.data(), t->bytes.size());
+  out.place();
+}
+
+tensor_file read_tensors(const std::string& path) {
+  const std::string all = contents_of(path);
+  if (all.size() < length_bytes) {
+    throw file_error(path, "the 8 bytes of a header's length", std::to_string(all.size()) + " bytes");
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i) {
+    length |= std::uint64_t{static_cast<unsigned char>(all[i])} << 8 * i;
+  }
+  if (length > longest_header) {
+    throw file_error(path, "a header of at most " + std::to_string(longest_header) + " bytes", std::to_string(length));
+  }
+  if (length > all.size() - length_bytes) {
+    throw file_error(path, "a header of " + std::to_string(length) + " bytes",
+                     std::to_string(all.size() - length_bytes) + " bytes in all");
+  }
+  const std::string_view elements = std::string_view(all).substr(length_bytes + length);
+  const header_reader header(path, std::string_view(all).substr(length_bytes, length));
+  tensor_file file;
+  file.metadata = header.metadata();
+
+  std::vector<entry> entries = header.entries();
+  std::stable_sort(entries.begin(), entries.end(), [](const entry& a, const entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t at = 0;
+  for (const entry& e : entries) {
+    if (e.begin != at) {
+      throw file_error(path, "the elements of '" + e.tensor.name + "' at offset " + std::to_string(at),
+                       std::to_string(e.begin));
+    }
+    at = e.end;
+  }
+  if (at != elements.size()) {
+    throw file_error(path, std::to_string(at) + " bytes of elements", std::to_string(elements.size()));
+  }
+  for (entry& e : entries) {
+    e.tensor.bytes.resize(e.end - e.begin);
+    if (e.end != e.begin) std::memcpy(e.tensor.bytes.data(), elements.data() + e.begin, e.end - e.begin);
+    // As elsewhere in librepdl, a bool is 0 or 1.
+    if (e.tensor.type == repdl::dtype::boolean) {
+      for (std::byte& b : e.tensor.bytes) b = b == std::byte{0} ? b : std::byte{1};
+    }
+    file.tensors.push_back(std::move(e.tensor));
+  }
+  return file;
+}
+
+}  // namespace examples

@@ -1,0 +1,47 @@
+// Attributes that a call takes from its output.
+#include "librepdl/api/submit.hpp"
+
+namespace repdl::api {
+namespace {
+
+// Height and width of an output of rank 4.
+pair image_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
+  plan::check_rank(op, name, out, 4, what);
+  return {out.shape()[2], out.shape()[3]};
+}
+
+}  // namespace
+
+void complete(std::string_view, ops::convert_attrs& a, const tensor_view& out) {
+  if (!a.dtype) a.dtype = out.type();
+}
+void complete(std::string_view, ops::uniform_attrs& a, const tensor_view& out) {
+  if (!a.shape) a.shape = out.shape();
+  if (!a.dtype) a.dtype = out.type();
+}
+void complete(std::string_view, ops::normal_attrs& a, const tensor_view& out) {
+  if (!a.shape) a.shape = out.shape();
+  if (!a.dtype) a.dtype = out.type();
+}
+void complete(std::string_view, ops::permutation_attrs& a, const tensor_view& out) {
+  if (!a.n) a.n = out.count();
+}
+void complete(std::string_view, ops::bernoulli_attrs& a, const tensor_view& out) {
+  if (!a.shape) a.shape = out.shape();
+}
+void complete(std::string_view, ops::randint_attrs& a, const tensor_view& out) {
+  if (!a.shape) a.shape = out.shape();
+}
+void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out) {
+  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+}
+void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out) {
+  if (!a.kernel) {
+    a.kernel = image_size(op, "grad_w", out, "kernels (output channels, input channels / groups, height, width)");
+  }
+}
+void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out) {
+  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+}
+
+}  // namespace repdl::api

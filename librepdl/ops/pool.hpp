@@ -1,0 +1,260 @@
+// Pooling windows: which pixels a window holds, which windows hold a pixel, and one output element at a time, for every
+// geometry. Kernels with faster loops come here for the elements that they cannot decide.
+//
+//     max_pool2d            the greatest x in the window in the contract's order (order.hpp); absent taps do not count
+//     max_pool2d_backward   the sum of g over the windows whose winner (the first greatest, row-major) is the pixel
+//     avg_pool2d            RN(sum of the present x / count)
+//     avg_pool2d_backward   RN(sum of g_o / count_o over the windows o that hold the pixel)
+//
+// Sums: a chain of two_sums, whose errors are known exactly. s is the plain sum, S the exact one, u = 2^-53:
+//     S = s + sum of all errors,   error = fl(sum of their magnitudes)
+// error = 0 proves s = S, which decides ties. Otherwise e = fl(2 error + 2^-52 |s|) satisfies (C) of certify.hpp:
+// |S - s| <= error (1 + K u) for K terms, and e (1 - u) >= |S - s| + u |s| for K < 2^50.
+// What that does not decide is summed in integers, which always decide.
+//
+// The terms of avg_pool2d_backward have different denominators. With `common` their least common multiple,
+// S = (sum of g_o (common / count_o)) / common: products with integers below 2^29 are exact in binary64, and larger
+// ones are used in the integers only (common < 2^62; there the sum is below 2^128+62+62 in units of 2^-149, 402 bits
+// with the sign, in a register of 448); binary64 then takes fl(g_o / count_o), with an error of at most 3u|.|, as the
+// term.
+// Checked by tests/pool_test.cpp against exact rationals.
+#pragma once
+
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/order.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+struct running_sum {
+  double value = 0;
+  double error = 0;
+
+  REPDL_HD void add(double term) {
+    const dd s = two_sum(value, term);
+    value = s.hi;
+    error += s.lo < 0 ? -s.lo : s.lo;
+  }
+  REPDL_HD void add(double term, double term_error) {
+    add(term);
+    error += term_error;
+  }
+  // 0 where the sum is exact; NaN where it is not finite, which certify handles.
+  REPDL_HD double bound() const {
+    const double magnitude = value < 0 ? -value : value;
+    return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude;
+  }
+};
+
+// One axis: output positions against image positions, position y and tap r meeting at y * stride + r * dilation -
+// before. Index: std::int64_t, or std::int32_t where every position and product fits.
+template <class Index>
+struct pool_axis {
+  Index image, pooled, taps, stride, dilation, before;
+
+  struct range {
+    Index begin, end;
+  };
+  // The taps of output y that are present.
+  REPDL_HD range present(Index y) const {
+    const Index origin = y * stride - before;
+    const Index below = origin >= 0 ? 0 : -origin;
+    const Index above = image - origin <= 0 ? 0 : image - origin;
+    const Index from = dilation == 1 ? below : (below + dilation - 1) / dilation;
+    const Index to = dilation == 1 ? above : (above + dilation - 1) / dilation;
+    return {from < taps ? from : taps, to < taps ? (to > from ? to : from) : taps};
+  }
+  // The outputs between the first and the last whose window can hold image position i; with dilation not all do.
+  REPDL_HD range covering(Index i) const {
+    const Index first = i + before - (taps - 1) * dilation;
+    const Index from = first <= 0 ? 0 : (first + stride - 1) / stride;
+    const Index to = (i + before) / stride + 1;
+    return {from, to < pooled ? (to > from ? to : from) : pooled};
+  }
+  // The tap of output y that is at i, or -1.
+  REPDL_HD Index tap(Index y, Index i) const {
+    const Index distance = i + before - y * stride;
+    if (distance < 0) return -1;
+    if (dilation == 1) return distance < taps ? distance : -1;
+    const Index r = distance / dilation;
+    return r < taps && r * dilation == distance ? r : -1;
+  }
+};
+
+// One plane (sample and channel) of a pooling operation. Strides in elements; pointers to the plane.
+template <class Index>
+struct pool_plane {
+  pool_axis<Index> y, x;
+  bool count_include_pad;
+  std::int64_t common;
+  const float* image;   // x
+  const float* pooled;  // g
+  std::int64_t image_row, image_column, pooled_row, pooled_column;
+
+  REPDL_HD float at_image(Index i, Index j) const { return image[i * image_row + j * image_column]; }
+  REPDL_HD float at_pooled(Index i, Index j) const { return pooled[i * pooled_row + j * pooled_column]; }
+
+  REPDL_HD Index count(Index oy, Index ox) const {
+    if (count_include_pad) return y.taps * x.taps;
+    const typename pool_axis<Index>::range r = y.present(oy);
+    const typename pool_axis<Index>::range s = x.present(ox);
+    return (r.end - r.begin) * (s.end - s.begin);
+  }
+
+  // Calls use(value, r, s) for the present taps of a window, row-major.
+  template <class Use>
+  REPDL_HD void for_window(Index oy, Index ox, Use&& use) const {
+    const typename pool_axis<Index>::range rows = y.present(oy);
+    const typename pool_axis<Index>::range columns = x.present(ox);
+    for (Index r = rows.begin; r < rows.end; ++r) {
+      const Index i = oy * y.stride + r * y.dilation - y.before;
+      for (Index s = columns.begin; s < columns.end; ++s) {
+        use(at_image(i, ox * x.stride + s * x.dilation - x.before), r, s);
+      }
+    }
+  }
+  REPDL_HD float max_value(Index oy, Index ox) const {
+    std::int32_t best = no_key;
+    for_window(oy, ox, [&](float v, Index, Index) {
+      const std::int32_t key = order_key(v, order_max);
+      best = key > best ? key : best;
+    });
+    return order_value(best, order_max);
+  }
+  // Whether tap (r, s) wins its window.
+  REPDL_HD bool wins(Index oy, Index ox, Index r, Index s) const {
+    std::int32_t best = no_key;
+    bool mine = false;
+    for_window(oy, ox, [&](float v, Index at_r, Index at_s) {
+      const std::int32_t key = order_key(v, order_max);
+      if (key > best) {
+        best = key;
+        mine = at_r == r && at_s == s;
+      }
+    });
+    return mine;
+  }
+  // Calls use(g, oy, ox) for the windows that hold pixel (i, j); of max_pool2d: that it wins.
+  template <bool Max, class Use>
+  REPDL_HD void for_pixel(Index i, Index j, Use&& use) const {
+    const typename pool_axis<Index>::range rows = y.covering(i);
+    const typename pool_axis<Index>::range columns = x.covering(j);
+    for (Index oy = rows.begin; oy < rows.end; ++oy) {
+      const Index r = y.tap(oy, i);
+      if (r < 0) continue;
+      for (Index ox = columns.begin; ox < columns.end; ++ox) {
+        const Index s = x.tap(ox, j);
+        if (s < 0) continue;
+        if constexpr (Max) {
+          if (!wins(oy, ox, r, s)) continue;
+        }
+        use(at_pooled(oy, ox), oy, ox);
+      }
+    }
+  }
+
+  // ---- binary64 sums of one element
+
+  REPDL_HD running_sum average(Index oy, Index ox) const {
+    running_sum sum;
+    for_window(oy, ox, [&](float v, Index, Index) { sum.add(static_cast<double>(v)); });
+    return sum;
+  }
+  REPDL_HD running_sum max_gradient(Index i, Index j) const {
+    running_sum sum;
+    for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(static_cast<double>(g)); });
+    return sum;
+  }
+  REPDL_HD static bool exact_products(std::int64_t common) { return common < std::int64_t{1} << 29; }
+  REPDL_HD running_sum average_gradient(Index i, Index j) const {
+    running_sum sum;
+    for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
+      const Index n = count(oy, ox);
+      if (exact_products(common)) {
+        sum.add(static_cast<double>(g) * static_cast<double>(common / static_cast<std::int64_t>(n)));
+      } else {
+        const double term = static_cast<double>(g) / static_cast<double>(n);
+        sum.add(term, 0x1p-51 * (term < 0 ? -term : term));
+      }
+    });
+    return sum;
+  }
+
+  // ---- from a sum to the element; `force`: 0, or +inf for undecided
+
+  REPDL_HD static certified finish_average(const running_sum& sum, double force, std::int64_t n) {
+    if (n == 0) return {float_of(canonical_nan_f32), true};
+    if (n > std::int64_t{1} << 53) return {0.0f, false};
+    return certify_mean(sum.value, sum.bound() + force, n);
+  }
+  REPDL_HD static certified finish_max_gradient(const running_sum& sum, double force) {
+    return certify(sum.value, sum.bound() + force);
+  }
+  REPDL_HD certified finish_average_gradient(const running_sum& sum, double force) const {
+    if (exact_products(common)) return certify_mean(sum.value, sum.bound() + force, common);
+    return certify(sum.value, sum.bound() + force);
+  }
+
+  // ---- exact, always decided
+
+  REPDL_HD float exact_average(Index oy, Index ox) const {
+    const Index n = count(oy, ox);
+    if (n == 0) return float_of(canonical_nan_f32);
+    sum_accumulator sum;
+    special_terms special;
+    for_window(oy, ox, [&](float v, Index, Index) { add(sum, special, v); });
+    return special.any() ? special.value() : sum.mean_to_float(n);
+  }
+  REPDL_HD float exact_max_gradient(Index i, Index j) const {
+    sum_accumulator sum;
+    special_terms special;
+    for_pixel<true>(i, j, [&](float g, Index, Index) { add(sum, special, g); });
+    return special.any() ? special.value() : sum.round_to_float();
+  }
+  REPDL_HD float exact_average_gradient(Index i, Index j) const {
+    fixed_point<-149, 7> sum;
+    special_terms special;
+    for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
+      if (!is_finite(static_cast<double>(g))) return special.add(static_cast<double>(g));
+      const auto weight = static_cast<std::uint64_t>(common / static_cast<std::int64_t>(count(oy, ox)));
+      const std::uint32_t b = bits_of(g);
+      const std::uint32_t e = (b >> 23) & 0xff;
+      const std::uint64_t m = (b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u);
+      const int exponent = static_cast<int>(e != 0 ? e : 1) - 150;
+      sum.add_scaled(m * (weight & 0xffffffffu), exponent, (b >> 31) != 0);
+      sum.add_scaled(m * (weight >> 32), exponent + 32, (b >> 31) != 0);
+    });
+    return special.any() ? special.value() : sum.mean_to_float(common);
+  }
+
+ private:
+  REPDL_HD static void add(sum_accumulator& sum, special_terms& special, float v) {
+    if (is_finite(static_cast<double>(v))) {
+      sum.add(v);
+    } else {
+      special.add(static_cast<double>(v));
+    }
+  }
+};
+
+// The plane of sample n and channel c. Plan is plan::pool_plan.
+template <class Index, class Plan>
+REPDL_HD pool_plane<Index> plane_of(const Plan& p, std::int64_t n, std::int64_t c) {
+  const std::int64_t image_at = n * p.image_stride[0] + c * p.image_stride[1];
+  const std::int64_t pooled_at = n * p.pooled_stride[0] + c * p.pooled_stride[1];
+  const auto at = [](std::int64_t i) { return static_cast<Index>(i); };
+  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top)},
+          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left)},
+          p.count_include_pad,
+          p.common,
+          p.x == nullptr ? nullptr : p.x + image_at,
+          p.g == nullptr ? nullptr : p.g + pooled_at,
+          p.image_stride[2],
+          p.image_stride[3],
+          p.pooled_stride[2],
+          p.pooled_stride[3]};
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

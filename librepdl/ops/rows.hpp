@@ -1,0 +1,239 @@
+// The softmax family's fast tiers: binary64 and double-double, host and device.
+//
+// Method: with M the greatest element of a row and d_j = x_j - M <= 0 the gaps,
+//     sum_j e^(x_j) = e^M (count + rest),   count = the number of d_j = 0,   rest = sum over d_j < 0 of e^(d_j),
+// S = count + rest >= 1, and with R = ln S
+//     softmax_i = e^(d_i) / S,   log_softmax_i = d_i - R,   logsumexp = M + R,   cross entropy = -d_t + R.
+// count and rest are kept apart: S - 1 has a relative error bound, and so has R, however small it is. The gaps stay
+// exact (two binary64 numbers), so the sum of a gap and an R far below its last bit is still rounded correctly: that is
+// how the near-ties of log_softmax, such as the row (2^27, -8), are decided here.
+//
+// Constants: reference/gen/rows.sollya; the polynomials are those of exp.hpp and log.hpp. u = 2^-53.
+//
+// e^d, binary64, for binary64 |d| <= 600 (fast_exp): the reduction of exp.hpp with ln2_1 of 42 bits, so that k ln2_1 is
+// exact for |k| < 2^11. d - k ln2_1 is exact: k = 0, or |d| > 1/4 is a multiple of 2^-54 and the difference, a multiple
+// of 2^-54, is below 1/2. The other errors are those of exp.hpp: relative error < 5.1 u; e^0 = 1 exactly.
+//
+// The gap in binary64: fl(x_j - M) is off by u|d_j| at most, and by nothing where the difference is a binary64 number.
+// Gaps below -600 are cut to -600. In the sums the cut adds less than n e^-600 < 2^-820 absolutely; in an output a
+// weight below e^-600, times |g| < 2^128, is below 2^-150 either way.
+//
+// Sums: e^(d_j)'s relative error is (5.1 + |d_j|) u. With q_j = e^(d_j) / rest, sum q_j |d_j| = H(q) - ln rest, H <= ln
+// n the entropy. With additions over a tree of height h:
+//     rest: (5.1 + h + ln n + max(0, -ln rest)) u (1 + tiny)      =: e_rest
+//     S:    (5.1 + h + ln n + 1) u (1 + tiny)                     (the same with S >= 1 for rest)
+//     R:    e_rest + 8 u:   dR/R = (rest / (S ln S)) (d rest / rest), the first factor <= 1; 8 u: fast_log
+// where rest < 2^-700: see row_logarithm.
+#pragma once
+
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/ops/exp.hpp"
+#include "librepdl/ops/log.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// What the templates below need of a binary64 number, or of a register of them (backends/cpu/kernels/rows.cpp).
+struct scalar_math {
+  using real = double;
+  using single = float;
+  REPDL_HD static real all(double x) { return x; }
+  REPDL_HD static real muladd(real a, real b, real c) { return num::muladd(a, b, c); }
+  REPDL_HD static std::uint64_t to_bits(real a) { return bits_of(a); }
+  REPDL_HD static real from_bits(std::uint64_t a) { return double_of(a); }
+  REPDL_HD static single to_float(real a) { return static_cast<float>(a); }
+};
+
+inline constexpr double least_gap = -600.0;
+
+struct row_constants {
+  static constexpr double ln2_1 = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
+  static constexpr double ln2_2 = 0x1.ef35793c768p-45, ln2_3 = -0x1.9ff0342542fc3p-90;
+};
+
+// e^d, |d| <= 600. Relative error < 5.1 u.
+template <class M>
+REPDL_HD typename M::real fast_exp(typename M::real d) {
+  using C = exp_core;
+  using K = row_constants;
+  const auto t = M::muladd(d, M::all(C::log2e), M::all(C::shifter));
+  const auto k = t - C::shifter;
+  const auto r = M::muladd(k, M::all(-K::ln2_low), M::muladd(k, M::all(-K::ln2_1), d));
+  auto p = M::muladd(M::all(C::c10), r, M::all(C::c9));
+  p = M::muladd(p, r, M::all(C::c8));
+  p = M::muladd(p, r, M::all(C::c7));
+  p = M::muladd(p, r, M::all(C::c6));
+  p = M::muladd(p, r, M::all(C::c5));
+  p = M::muladd(p, r, M::all(C::c4));
+  p = M::muladd(p, r, M::all(C::c3));
+  p = M::muladd(p, r, M::all(C::c2));
+  p = M::muladd(p, r, M::all(1.0));
+  p = M::muladd(p, r, M::all(1.0));
+  return M::from_bits(M::to_bits(p) + (M::to_bits(t) << 52));
+}
+
+// ln(count + rest), count an integer in [1, 2^52], 0 <= rest < 2^52: relative error < 8 u, 0 exactly for (1, 0).
+//   S = 2^e m, sqrt(1/2) <= m < sqrt 2;  f = m - 1 = (count 2^-e - 1) + rest 2^-e, the first part exact, one rounding;
+//   ln(1 + f) = s (2 + R(z)), s = f / (2 + f), z = s^2 (log.hpp): f u, 2 + f and the quotient 2 u, R 0.1 u, the sum
+//   and the product 2 u: 5.1 u;  e ln2: with e >= 1, |ln(1 + f)| <= ln S, and two sums: 2 u more.
+template <class M>
+REPDL_HD typename M::real fast_log(typename M::real count, typename M::real rest) {
+  using L = body<ops::log>;
+  using K = row_constants;
+  constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;
+  const auto biased = (M::to_bits(count + rest) + (one - sqrt_half)) >> 52;
+  const auto e = M::from_bits(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
+  const auto scale = M::from_bits((2046 - biased) << 52);
+  const auto f = (count * scale - 1.0) + rest * scale;
+  const auto s = f / (2.0 + f);
+  const auto z = s * s;
+  auto p = M::muladd(M::all(L::c7), z, M::all(L::c6));
+  p = M::muladd(p, z, M::all(L::c5));
+  p = M::muladd(p, z, M::all(L::c4));
+  p = M::muladd(p, z, M::all(L::c3));
+  p = M::muladd(p, z, M::all(L::c2));
+  p = M::muladd(p, z, M::all(L::c1));
+  const auto l = s * M::muladd(p, z, M::all(2.0));
+  return M::muladd(e, M::all(K::ln2_1), M::muladd(e, M::all(K::ln2_low), l));
+}
+
+// ---------------------------------------------------------------------------------------------------- binary64 tier
+
+// What depends on the call alone. weight: e_S / u + 5.1 (the element's own e^d) + its gap + 16 roundings, of which the
+// templates below use at most 8. The gap's error is u|d_i|, rounded up to half an ulp of 2^6 (softmax: below -104 - ln
+// S the result is +0 with any error here) or of 2^7 (gradients: |g| < 2^128 shifts that to -193).
+struct row_bounds {
+  double weight;     // relative error of e^(d_i) / S and of what is made of it
+  double logarithm;  // relative error of R but for max(0, -ln rest) u
+};
+REPDL_HD row_bounds bounds_of_rows(std::int64_t length, std::int64_t height, bool gradient) {
+  int bits = 1;  // ln n <= 0.7 bits
+  while (bits < 62 && (length >> bits) != 0) ++bits;
+  const double sum = 7.0 + static_cast<double>(height) + 0.7 * static_cast<double>(bits);
+  return {(sum + 22.0 + (gradient ? 128.0 : 64.0)) * 0x1p-53, (sum + 24.0) * 0x1p-53};
+}
+
+// R and the half-width f of an interval that holds it, or something that rounds as it does.
+// rest < 2^-700 (cut gaps may be in it): 0 < R < 2^-699. R is then added to a gap, or to M: multiples of 2^-149. All
+// sums of such a number and any number in (0, 2^-150) round alike, so R = 2^-700 stands for it and f = 0. Otherwise the
+// cut changes rest by less than 2^-120 of itself.
+// The 16 u in bounds_of_rows.logarithm beyond e_rest + 8 u are for gap_ends below: it needs 4.
+template <class M>
+struct row_logarithm {
+  typename M::real value;
+  typename M::real slack;
+};
+template <class M>
+REPDL_HD row_logarithm<M> logarithm_of_row(typename M::real count, typename M::real rest, double bound) {
+  const auto r = fast_log<M>(count, rest);
+  // -ln rest <= 0.7 (1023 - biased exponent of rest)
+  const auto exponent = M::from_bits((M::to_bits(rest) >> 52) | 0x4330000000000000) - 0x1p52;
+  const auto deep = (1023.0 - exponent) * (0.7 * 0x1p-53);
+  const auto zero = M::all(0.0);
+  const auto e = bound + (deep > 0.0 ? deep : zero);
+  const auto tiny = M::all(0x1p-700);
+  const auto small = rest > 0.0 ? tiny : zero;
+  const auto is_small = (count < 2.0 ? rest : count) < 0x1p-700;
+  return {is_small ? small : r, is_small ? zero : r * e};
+}
+
+// RN32(hi + t) with one rounding, for any hi and t (the sum is rounded to odd in binary64 first).
+template <class M>
+REPDL_HD typename M::single round_pair(typename M::real hi, typename M::real t) {
+  const auto s = hi + t;
+  const auto b = s - hi;
+  const auto tail = (hi - (s - b)) + (t - b);
+  const auto sb = M::to_bits(s);
+  const auto magnitude = M::from_bits(M::to_bits(tail) & 0x7fffffffffffffffull);
+  const auto one = M::from_bits((sb & 0) + 1);
+  const auto none = M::from_bits(sb & 0);
+  const auto inexact = M::to_bits(magnitude > 0.0 ? one : none);
+  const auto odd = (sb - (((M::to_bits(tail) ^ sb) >> 63) & inexact)) | inexact;
+  return M::to_float(M::from_bits(odd));
+}
+
+template <class M>
+struct float_ends {
+  typename M::single low;
+  typename M::single high;
+};
+
+// (a - b) - R rounded at both ends of R's interval; a, b binary32 values.
+// a - b = hi + lo exactly. t = lo - (R +- g), g >= f + 2u(|lo| + R) (the 2uR is part of f): then fl(t) is beyond the
+// true end as long as lo != 0 or R's own interval covers the rounding, u|t| <= u(|lo| + R + g). lo = 0: t = -(R +- f)
+// exactly but for that rounding, and t = 0 only if R = 0.
+template <class M>
+REPDL_HD float_ends<M> gap_ends(typename M::real a, typename M::real b, typename M::real r, typename M::real f) {
+  const auto hi = a - b;
+  const auto bb = hi - a;
+  const auto lo = (a - (hi - bb)) + (-b - bb);
+  const auto g = f + 0x1p-51 * M::from_bits(M::to_bits(lo) & 0x7fffffffffffffffull);
+  return {round_pair<M>(hi, lo - (r + g)), round_pair<M>(hi, lo - (r - g))};
+}
+
+// The same in a third of the operations, for a <= b and r >= 0: leaves gaps open whose own value is a midpoint and
+// whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), three roundings and those of the ends
+// are below 8u|v|.
+template <class M>
+REPDL_HD float_ends<M> quick_gap_ends(typename M::real a, typename M::real b, typename M::real r, typename M::real f) {
+  const auto v = (a - b) - r;
+  const auto g = f + 0x1p-50 * M::from_bits(M::to_bits(v) & 0x7fffffffffffffffull);
+  return {M::to_float(v - g), M::to_float(v + g)};
+}
+
+// y (g - P) rounded at both ends, P = hi + lo +- e (the sum of g_j y_j).
+// g - hi = z + zl exactly; w = z + ((zl - lo) -+ f), its two additions and the product with y are off by u each: 4u of
+// |z|, |zl|, |lo| cover them. All exact and e = 0: f is 4u|z|, and 0 where z is: an exact zero is decided, with its
+// sign (the sum +0).
+template <class M>
+REPDL_HD float_ends<M> softmax_gradient(typename M::real g, typename M::real y, typename M::real hi,
+                                        typename M::real lo, typename M::real e) {
+  const auto size = [](typename M::real a) { return M::from_bits(M::to_bits(a) & 0x7fffffffffffffffull); };
+  const auto z = g - hi;
+  const auto b = z - g;
+  const auto zl = (g - (z - b)) + (-hi - b);
+  const auto t = zl - lo;
+  const auto f = (e + 0x1p-51 * (size(z) + size(zl) + size(lo))) * (1 + 0x1p-40);
+  return {M::to_float(y * ((z + (t - f)) + 0.0)), M::to_float(y * ((z + (t + f)) + 0.0))};
+}
+
+// g - e^y G rounded at both ends, G = hi + lo +- e. y: cut to |y| <= 600 (e^-600 |G| >= 2^-1015 if G != 0, e^600 |G| >
+// 2^128: both ends round as the exact value does); `weight` = e^y, or 0 for y = -inf.
+// Relative errors of e^y G: 5.1u, hi + lo u, the product u, below 16u; the difference u.
+template <class M>
+REPDL_HD float_ends<M> log_softmax_gradient(typename M::real g, typename M::real weight, typename M::real hi,
+                                            typename M::real lo, typename M::real e) {
+  const auto size = [](typename M::real a) { return M::from_bits(M::to_bits(a) & 0x7fffffffffffffffull); };
+  const auto product = weight * (hi + lo);
+  const auto v = (g - product) + 0.0;
+  const auto f = (weight * e + 0x1p-49 * size(product) + 0x1p-51 * size(v)) * (1 + 0x1p-40);
+  return {M::to_float(v - f), M::to_float(v + f)};
+}
+
+REPDL_HD double size_of(double a) { return double_of(bits_of(a) & 0x7fffffffffffffffull); }
+
+// A sum by a chain of two_sum: exactly hi + the sum of the errors. lo: their plain sum, error: the sum of their
+// absolute values. k additions on the path of an error: |S - (hi + lo)| <= k u error (1 + tiny), nothing where error =
+// 0.
+struct tracked_sum {
+  double hi = 0;
+  double lo = 0;
+  double error = 0;
+
+  REPDL_HD void add(double x) {
+    const dd s = two_sum(hi, x);
+    hi = s.hi;
+    lo += s.lo;
+    error += size_of(s.lo);
+  }
+  REPDL_HD void merge(const tracked_sum& o) {
+    add(o.hi);
+    lo += o.lo;
+    error += o.error;
+  }
+  REPDL_HD double slack(std::int64_t additions) const { return static_cast<double>(additions + 4) * 0x1p-53 * error; }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,257 @@
+// One step of SGD: each new state and the new parameter is one rounding of one formula (contract, section 4). The tests
+// and the exact arithmetic here also serve the states of AdamW (step_adamw.hpp).
+//
+//     v' = RN(mu v + (1 - d)(g + lambda p))       first step: v' = RN(g + lambda p)
+//     p' = RN(p - lr v')                          nesterov:   p' = RN(p - lr (g + lambda p + mu v'))
+//                                                 mu = 0:     p' = RN(p - lr (g + lambda p))
+//
+// Domain: hyper-parameters 0 or of magnitude in [2^-200, 2^200], mu < 1; every binary32 operand. Hyper-parameters are
+// the exact values of doubles, and 1 - d is that exact real number.
+//
+// Multiplied out, a formula is a sum of two to four products c x, c a real number that is known exactly, x an operand.
+// Two tiers; u = 2^-53. (Plain binary64 would not do as a first tier: with beta = 0.9 the sum beta m + (1 - beta) g is
+// nearly a multiple of a tenth of an ulp, and one element in twenty comes within 2^-54 of a midpoint.)
+//   double_double  Error-free products and sums, their small parts added up with a running bound: `evaluate` below.
+//   exact          The same products in a fixed-point register: always decides. Products are multiples of 2^-653 (two
+//                  hyper-parameters of 2^-200-52, an operand of 2^-149; or one and a squared gradient, 2^-252-298) and
+//                  below 2^529; with at most eight of them 1185 bits and a sign suffice; the register has 1216.
+// Nothing over- or underflows in either: with finite operands every value is 0 or in [2^-653, 2^530].
+//
+// Operands that are infinite or NaN follow the formula tree (section 3 of the contract: 0 * inf is NaN, also when the
+// zero is a hyper-parameter). The plain binary64 sum of the products gives the same: RN(c) = 0 only for c = 0, no
+// finite value overflows, and k (g + lambda p) is non-finite exactly when k g + (k lambda) p is, with the same value.
+// (p and
+// - lr lambda p stay two terms: their sum for an infinite p is NaN.)
+// Checked by tests/step_test.cpp against exact rationals.
+#pragma once
+
+#include "librepdl/num/big_integer.hpp"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/format.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// What a tier says about one element. undecided: 0 or 1; an integer of the value's width, so that loops vectorise.
+struct outcome {
+  float value;
+  std::uint32_t undecided;
+};
+
+REPDL_HD double magnitude(double x) { return x < 0 ? -x : x; }
+
+// num::certify in operations that vectorise: s, e under (C) of certify.hpp; e = +inf for undecided.
+REPDL_HD outcome test(double s, double e) {
+  const bool finite = s - s == 0;
+  const double t = s + 0.0;
+  const float low = static_cast<float>(finite ? t - e : s);
+  const float high = static_cast<float>(finite ? t + e : s);
+  const std::uint32_t differs = bits_of(low) ^ bits_of(high);
+  return {canonical(low), (differs | (0u - differs)) >> 31};
+}
+
+// The sum of c_i x_i. Each coefficient is the sum of its four parts, exactly, and within slack |high| of
+// high + low. slack = 0 where that is the sum; `plain` where every low is 0 too. Coefficient `Unit` is 1 (-1: none).
+template <int N, int Unit = -1>
+struct linear_form {
+  static constexpr int terms = N;
+  static constexpr int unit = Unit;
+  double high[N];
+  double low[N];
+  double slack;
+  bool plain;
+  double part[N][4];
+};
+
+// Tier double_double. `force` is 0, or +inf: undecided. Plain: form.plain holds.
+//     high_i x_i = h_i + l_i      two_prod, exact
+//     sum of h_i = s + sum of t_j two_sum, exact
+//     low = fl(sum of all l_i, t_j and fl(low_i x_i))   at most 9 numbers: error <= 9u sigma (1 + 9u), sigma the sum of
+//                                                       their magnitudes
+//     s + low = v + tail          two_sum, exact
+// With the slack of the coefficients, |S - (v + tail)| <= e = fl(2^-48 sigma + slack sum|h_i|): 2^-48 = 32u > 9u, and
+// slack is twice the coefficients' error. If e = 0, S = v + tail. If |tail| >= e > 0, S - v is not 0, has the sign of
+// tail, and |S - v| < ulp(v), so that rounding v + tail to odd and rounding S to odd is the same. In both cases RO(v +
+// tail) converted to binary32 is RN(S) (eft.hpp). Otherwise the element is undecided.
+template <bool Plain, class Form>
+REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], double force) {
+  double s = 0;
+  double low = 0;
+  double sigma = 0;
+  double sum = 0;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#elif !defined(__CUDACC__)
+#pragma GCC unroll 4
+#endif
+  for (int i = 0; i < Form::terms; ++i) {
+    dd h = {x[i], 0.0};
+    if (i != Form::unit) {
+      h = two_prod(form.high[i], x[i]);
+      low += h.lo;
+      sigma += magnitude(h.lo);
+      if constexpr (!Plain) {
+        const double l = form.low[i] * x[i];
+        low += l;
+        sigma += magnitude(l);
+      }
+    }
+    if constexpr (!Plain) sum += magnitude(h.hi);
+    if (i == 0) {
+      s = h.hi;
+    } else {
+      const dd t = two_sum(s, h.hi);
+      s = t.hi;
+      low += t.lo;
+      sigma += magnitude(t.lo);
+    }
+  }
+  const dd v = two_sum(s, low);
+  const double e = (Plain ? 0x1p-48 * sigma : 0x1p-48 * sigma + form.slack * sum) + force;
+  const bool finite = s - s == 0;
+  const double rounded = finite ? round_to_odd(v.hi + 0.0, v.lo) : s;
+  const std::uint64_t undecided = bits_of(finite ? magnitude(v.lo) - e : 0.0) >> 63;
+  return {canonical(static_cast<float>(rounded)), static_cast<std::uint32_t>(undecided)};
+}
+
+using step_accumulator = fixed_point<-656, 19>;
+
+REPDL_HD int trailing_zeros(std::uint64_t x) {  // x != 0
+#if defined(__CUDA_ARCH__)
+  return __ffsll(static_cast<long long>(x)) - 1;
+#else
+  return __builtin_ctzll(x);
+#endif
+}
+
+// += a b, a multiple of 2^-656. Without their trailing zeros the significands' exponents are the numbers' own.
+REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
+  const scaled x = decompose(a);
+  const scaled y = decompose(b);
+  if (x.significand == 0 || y.significand == 0) return;
+  const int zeros_x = trailing_zeros(x.significand);
+  const int zeros_y = trailing_zeros(y.significand);
+  std::uint64_t high = 0;
+  const std::uint64_t low = multiply_wide(x.significand >> zeros_x, y.significand >> zeros_y, &high);
+  const int exponent = x.exponent + y.exponent + zeros_x + zeros_y;
+  sum.add_scaled(low, exponent, x.negative != y.negative);
+  if (high != 0) sum.add_scaled(high, exponent + 64, x.negative != y.negative);
+}
+
+// Tier exact. Finite operands.
+template <class Form>
+REPDL_HD float evaluate_exact(const Form& form, const double (&x)[Form::terms]) {
+  step_accumulator sum;
+  for (int i = 0; i < Form::terms; ++i) {
+    for (int j = 0; j < 4; ++j) add_product(sum, form.part[i][j], x[i]);
+  }
+  return sum.round_to_float();
+}
+
+// ---------------------------------------------------------------------------------------------------------- stages
+//
+// A stage is one formula. Its operands are called x, y, z in `load`, for all stages: the velocity or moment, the
+// gradient, the parameter.
+
+// g + lambda p
+struct sgd_first_velocity : linear_form<2, 0> {
+  REPDL_HD static void load(double, double g, double p, double (&x)[2]) { x[0] = g, x[1] = p; }
+};
+// mu v + (1 - d) g + (1 - d) lambda p
+struct sgd_velocity : linear_form<3> {
+  REPDL_HD static void load(double v, double g, double p, double (&x)[3]) { x[0] = v, x[1] = g, x[2] = p; }
+};
+// p - lr v'
+struct sgd_param : linear_form<2, 1> {
+  REPDL_HD static void load(double v, double, double p, double (&x)[2]) { x[0] = v, x[1] = p; }
+};
+// p - lr g - lr lambda p
+struct sgd_plain_param : linear_form<3, 2> {
+  REPDL_HD static void load(double, double g, double p, double (&x)[3]) { x[0] = g, x[1] = p, x[2] = p; }
+};
+// p - lr mu v' - lr g - lr lambda p
+struct sgd_nesterov_param : linear_form<4, 3> {
+  REPDL_HD static void load(double v, double g, double p, double (&x)[4]) { x[0] = v, x[1] = g, x[2] = p, x[3] = p; }
+};
+// beta m + (1 - beta) g
+struct adamw_first_moment : linear_form<2> {
+  REPDL_HD static void load(double m, double g, double, double (&x)[2]) { x[0] = m, x[1] = g; }
+};
+// beta v + (1 - beta) g^2; the square has 48 bits and is exact.
+struct adamw_second_moment : linear_form<2> {
+  REPDL_HD static void load(double v, double g, double, double (&x)[2]) { x[0] = v, x[1] = g * g; }
+};
+
+// By tier double_double.
+template <bool Plain, class Stage>
+REPDL_HD outcome attempt(const Stage& stage, double force, float x, float y, float z) {
+  double operand[Stage::terms];
+  Stage::load(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z), operand);
+  return evaluate<Plain>(stage, operand, force);
+}
+// By tier exact; finite operands.
+template <class Stage>
+REPDL_HD float decide(const Stage& stage, float x, float y, float z) {
+  double operand[Stage::terms];
+  Stage::load(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z), operand);
+  return evaluate_exact(stage, operand);
+}
+
+// Sets coefficient i to the exact sum of the parts, each 0 or a multiple of 2^-504 below 2^402.
+// Two passes of error-free vector transformation (T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J.
+// Sci. Comput. 26, 2005) keep the sum and leave the parts of a nearly normalised expansion: high = part[3], low =
+// part[2], and the rest is below 8 u^2 |high|. (1 - x with x near 1 is where high cancels; the first pass leaves then
+// nothing but the small parts, exactly.) slack = 2^-100 is 64u^2.
+template <class Form>
+void set_coefficient(Form& form, int i, double a, double b = 0, double c = 0, double d = 0) {
+  double part[4] = {a, b, c, d};
+  for (int pass = 0; pass < 3; ++pass) {
+    for (int j = 1; j < 4; ++j) {
+      const dd s = two_sum(part[j], part[j - 1]);
+      part[j] = s.hi;
+      part[j - 1] = s.lo;
+    }
+  }
+  for (int j = 0; j < 4; ++j) form.part[i][j] = part[j] + 0.0;
+  form.high[i] = part[3] + 0.0;
+  form.low[i] = part[2] + 0.0;
+  if (i == 0) form.plain = true, form.slack = 0;
+  form.plain = form.plain && part[2] == 0;
+  if (part[1] != 0 || part[0] != 0) form.plain = false, form.slack = 0x1p-100;
+}
+
+// The stages of one call. Made once, on the host.
+struct sgd_stages {
+  sgd_first_velocity first_velocity;
+  sgd_velocity velocity;
+  sgd_param param;
+  sgd_plain_param plain_param;
+  sgd_nesterov_param nesterov_param;
+};
+
+inline sgd_stages make_sgd_stages(double lr, double mu, double dampening, double lambda) {
+  sgd_stages s{};
+  const dd k = two_sum(1.0, -dampening);
+  const dd decay_high = two_prod(k.hi, lambda);
+  const dd decay_low = two_prod(k.lo, lambda);
+  const dd lr_lambda = two_prod(lr, lambda);
+  const dd lr_mu = two_prod(lr, mu);
+  set_coefficient(s.first_velocity, 0, 1);
+  set_coefficient(s.first_velocity, 1, lambda);
+  set_coefficient(s.velocity, 0, mu);
+  set_coefficient(s.velocity, 1, k.hi, k.lo);
+  set_coefficient(s.velocity, 2, decay_low.lo, decay_low.hi, decay_high.lo, decay_high.hi);
+  set_coefficient(s.param, 0, -lr);
+  set_coefficient(s.param, 1, 1);
+  set_coefficient(s.plain_param, 0, -lr);
+  set_coefficient(s.plain_param, 1, -lr_lambda.hi, -lr_lambda.lo);
+  set_coefficient(s.plain_param, 2, 1);
+  set_coefficient(s.nesterov_param, 0, -lr_mu.hi, -lr_mu.lo);
+  set_coefficient(s.nesterov_param, 1, -lr);
+  set_coefficient(s.nesterov_param, 2, -lr_lambda.hi, -lr_lambda.lo);
+  set_coefficient(s.nesterov_param, 3, 1);
+  return s;
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

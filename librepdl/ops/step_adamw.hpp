@@ -1,0 +1,291 @@
+// One step of AdamW (contract, section 4): the moments are linear formulas (step.hpp); the parameter is
+//
+//     p' = RN(P),   P = p A - lr (m / c1) / (sqrt(v / c2) + eps),   A = 1 - lr wd,   m, v the new moments.
+//
+// Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, eps, wd of either sign; every binary32 p, m, v.
+//
+// Tier binary64, eps >= 0: the formula with k = RN(lr / c1), r = RN(1 / c2), a = RN(A). u = 2^-53.
+//     v r            2u (r, product)           its root then u, and u for the root's own rounding: 2u
+//     root + eps     3u: both are >= 0
+//     k m            2u                        divided by the root: 2 + 3 + 1 = 6u
+//     p a            2u                        difference: u |P|
+// |error| <= 7u(|p a| + |k m / ...|) with room for second order terms, and 16u times that satisfies (C) of certify.hpp.
+// Nothing over- or underflows: k <= 2^253, the denominator is 0 or in [2^-200, 2^201] (v >= 2^-149 has a root above
+// 2^-75), so the quotient is 0 or in [2^-550, 2^581]. A non-finite result is that of the formula tree and final; v < 0
+// gives NaN, v = -0 counts as 0 (eps + -0 is +0: a sum).
+// eps < 0: the denominator cancels; every element goes to the exact tier.
+//
+// Tier exact: P is compared with midpoints t of neighbouring floats, in integers. With X = p A - t, Y = X c1 and
+// Q = Y eps - lr m, and s = sqrt(v / c2), s + eps != 0,
+//     sign(P - t) = sign(Y s + Q) sign(s + eps),
+// and where Y and Q have opposite signs that of Y s + Q is found by comparing Y^2 v with Q^2 c2. No tie is missed, and
+// nothing is approximated: it always decides. How many bits that takes:
+//     X    a step_accumulator: p, -(lr wd) p and t are multiples of 2^-653; |X| < 2^530: 19 words
+//     Y    |c1| <= 1 has 53 bits: 1186 + 53 = 1239 bits, 20 words
+//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-401 below 2^329; aligned
+//     at
+//          the lower of their exponents: 731 + 1013 + 1 = 1745 bits, 28 words
+//     Q^2 c2: 56 words and one;   Y^2 v: 40 words and one
+// Trailing zero words are dropped first; ordinary numbers take 400 to 900 bits in Q^2 c2.
+// Checked by tests/step_test.cpp against exact rationals and intervals of 4000 bits.
+#pragma once
+
+#include "librepdl/ops/step.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+struct adamw_param {
+  double lr, c1, c2, eps, k, r;
+  dd lr_wd;  // lr wd, exactly
+  double a;
+  bool always_exact;  // eps < 0
+};
+
+struct adamw_stages {
+  adamw_first_moment first_moment;
+  adamw_second_moment second_moment;
+  adamw_param param;
+};
+
+inline adamw_stages make_adamw_stages(double lr, double beta1, double beta2, double eps, double wd, double c1,
+                                      double c2) {
+  const dd k1 = two_sum(1.0, -beta1);
+  const dd k2 = two_sum(1.0, -beta2);
+  const dd lr_wd = two_prod(lr, wd);
+  // 1 - hi - lo: rounded once if 1 - hi is exact, else |1 - hi| >= 1/2 (hi is outside [1/2, 2]) and the tail's rounding
+  // is of second order. A = 0 gives 0.
+  const dd difference = two_sum(1.0, -lr_wd.hi);
+  const double a = difference.hi + (difference.lo - lr_wd.lo);
+  adamw_stages s{};
+  set_coefficient(s.first_moment, 0, beta1);
+  set_coefficient(s.first_moment, 1, k1.hi, k1.lo);
+  set_coefficient(s.second_moment, 0, beta2);
+  set_coefficient(s.second_moment, 1, k2.hi, k2.lo);
+  s.param = {lr, c1, c2, eps + 0.0, lr / c1, 1 / c2, lr_wd, a, eps < 0};
+  return s;
+}
+
+struct estimate {
+  double value;
+  double magnitude;
+};
+REPDL_HD estimate guess_param(const adamw_param& c, double p, double m, double v) {
+  const double denominator = sqrt(v * c.r) + c.eps;
+  const double move = c.k * m / denominator;
+  const double kept = p * c.a;
+  return {kept - move, magnitude(kept) + magnitude(move)};
+}
+
+// By tier binary64. `force` is 0, or +inf: undecided. Only where !always_exact.
+REPDL_HD outcome attempt(const adamw_param& c, double force, float p, float m, float v) {
+  const estimate s = guess_param(c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v));
+  return test(s.value, 0x1p-49 * s.magnitude + force);
+}
+
+// Where the exact tier keeps its numbers: the stack, or on a GPU shared memory.
+struct adamw_scratch {
+  natural<20> y;   // |X|, then |Y|
+  natural<29> q;   // |Y eps|, then |Q|
+  natural<29> lm;  // |lr m|
+  natural<58> left;
+  natural<58> right;
+};
+
+// The value of the float with that place in the order of all floats: 0 is +0 and -0, k > 0 the pattern k, -k its
+// negative. 0x7f800000, infinity's pattern, stands for 2^128, as it does in rounding.
+inline constexpr std::int32_t greatest_place = 0x7f800000;
+
+class adamw_decision {
+ public:
+  REPDL_HD adamw_decision(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch)
+      : c_(c), p_(static_cast<double>(p)), m_(static_cast<double>(m)), v_(static_cast<double>(v)), scratch_(scratch) {}
+
+  // RN(P), non-finite operands included.
+  REPDL_HD float value() {
+    const double zero = 0;
+    const std::uint32_t infinity_bits = 0x7f800000u;
+    if (!(v_ >= 0) || p_ != p_ || m_ != m_) return float_of(canonical_nan_f32);
+    const bool v_infinite = v_ == infinity;
+    denominator_ = v_infinite ? 1 : denominator_sign();
+    // The quotient lr (m / c1) / denominator: NaN, an infinity of sign `direction`, or finite.
+    const int numerator = sign_of(c_.lr) * sign_of(m_);
+    const bool m_infinite = !is_finite(m_);
+    if (m_infinite && (c_.lr == zero || v_infinite)) return float_of(canonical_nan_f32);
+    if (denominator_ == 0 && numerator == 0) return float_of(canonical_nan_f32);
+    const int direction = m_infinite || denominator_ == 0 ? numerator * (denominator_ < 0 ? -1 : 1) : 0;
+    if (!is_finite(p_)) {
+      const int kept = sign_of(p_) * sign_of(c_.a);
+      if (kept == 0 || kept == direction) return float_of(canonical_nan_f32);
+      return float_of(infinity_bits | (kept < 0 ? 0x80000000u : 0u));
+    }
+    if (direction != 0) return float_of(infinity_bits | (direction > 0 ? 0x80000000u : 0u));
+    if (v_infinite || numerator == 0) m_ = 0;  // the quotient is 0: P = p A
+    return search();
+  }
+
+ private:
+  REPDL_HD static int sign_of(double x) { return static_cast<int>(x > 0) - static_cast<int>(x < 0); }
+
+  // The sign of sqrt(v / c2) + eps, v finite.
+  REPDL_HD int denominator_sign() {
+    if (c_.eps > 0) return 1;
+    if (c_.eps == 0) return v_ != 0 ? 1 : 0;
+    const scaled v = decompose(v_);
+    const scaled c2 = decompose(c_.c2);
+    const scaled eps = decompose(c_.eps);
+    assign(scratch_.left, v.significand);
+    assign(scratch_.right, eps.significand);
+    multiply(scratch_.right, eps.significand);
+    multiply(scratch_.right, c2.significand);
+    return compare(scratch_.left, v.exponent, scratch_.right, 2 * eps.exponent + c2.exponent);
+  }
+
+  // The sign of P - t, t = +-significand 2^exponent. m = 0 says that the quotient is 0.
+  REPDL_HD int compare_with(std::uint64_t significand, int exponent, bool negative) {
+    natural<20>& y = scratch_.y;
+    int y_sign = 0;
+    int y_exponent = step_accumulator::lsb;
+    {
+      step_accumulator x;
+      add_product(x, 1.0, p_);
+      add_product(x, -c_.lr_wd.hi, p_);
+      add_product(x, -c_.lr_wd.lo, p_);
+      x.add_scaled(significand, exponent, !negative);
+      y_sign = x.sign();
+      if (x.negative()) x.negate();
+      y.size = 0;
+      for (int i = 0; i < step_accumulator::words; ++i) {
+        const std::uint64_t word = x.word(i);
+        if (y.size != 0 || word != 0) {
+          y.word[y.size++] = word;
+        } else {
+          y_exponent += 64;
+        }
+      }
+      trim(y);
+    }
+    if (m_ == 0) return y_sign;
+    const scaled c1 = decompose(c_.c1);
+    multiply(y, c1.significand);
+    y_exponent += c1.exponent;
+    // Q = Y eps - lr m
+    natural<29>& q = scratch_.q;
+    natural<29>& lm = scratch_.lm;
+    const scaled eps = decompose(c_.eps);
+    const scaled lr = decompose(c_.lr);
+    const scaled m = decompose(m_);
+    assign(q, y);
+    multiply(q, eps.significand);
+    assign(lm, lr.significand);
+    multiply(lm, m.significand);
+    int q_exponent = y_exponent + eps.exponent;
+    const int lm_exponent = lr.exponent + m.exponent;
+    int q_sign = 0;
+    const int eps_part = q.size == 0 ? 0 : eps.negative ? -y_sign : y_sign;
+    const int lm_part = lm.size == 0 ? 0 : lr.negative != m.negative ? 1 : -1;  // of -lr m
+    if (eps_part == 0) {
+      assign(q, lm);
+      q_exponent = lm_exponent;
+      q_sign = lm_part;
+    } else if (lm_part == 0) {
+      q_sign = eps_part;
+    } else {
+      if (q_exponent > lm_exponent) {
+        shift_left(q, q_exponent - lm_exponent);
+        q_exponent = lm_exponent;
+      } else {
+        shift_left(lm, lm_exponent - q_exponent);
+      }
+      if (eps_part == lm_part) {
+        add(q, lm);
+        q_sign = eps_part;
+      } else {
+        q_sign = subtract(q, lm) * eps_part;
+      }
+    }
+    int sign = 0;  // of Y s + Q
+    if (y_sign == 0 || v_ == 0 || y_sign == q_sign) {
+      sign = q_sign;
+    } else if (q_sign == 0) {
+      sign = y_sign;
+    } else {
+      const scaled v = decompose(v_);
+      const scaled c2 = decompose(c_.c2);
+      multiply(y, y, scratch_.left);
+      multiply(scratch_.left, v.significand);
+      multiply(q, q, scratch_.right);
+      multiply(scratch_.right, c2.significand);
+      sign = y_sign * compare(scratch_.left, 2 * y_exponent + v.exponent, scratch_.right, 2 * q_exponent + c2.exponent);
+    }
+    return sign * denominator_;
+  }
+
+  // The sign of P - (the midpoint between places k and k + 1): (2 significand + 1) 2^(exponent - 1) of the one nearer
+  // to 0.
+  REPDL_HD int compare_above(std::int32_t k) {
+    const std::uint32_t b = static_cast<std::uint32_t>(k >= 0 ? k : -k - 1);
+    const std::uint32_t e = b >> 23;
+    const std::uint64_t significand = (b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u);
+    return compare_with(2 * significand + 1, static_cast<int>(e != 0 ? e : 1) - 151, k < 0);
+  }
+
+  // The place of RN(P) is the least k with P < midpoint(k), or the even one of k, k + 1 where P is that midpoint. From
+  // the binary64 guess, in steps that double, then by bisection: two comparisons where the guess is right.
+  REPDL_HD float search() {
+    const double guess = m_ == 0 ? p_ * c_.a : guess_param(c_, p_, m_, v_).value;
+    const float nearest = static_cast<float>(guess);
+    const std::uint32_t b = nearest != nearest ? 0u : bits_of(nearest);
+    const auto size = static_cast<std::int32_t>(b & 0x7fffffffu);
+    std::int64_t low = (b >> 31) != 0 ? -size : size;  // then: P > midpoint(low - 1)
+    std::int64_t high = low;                           // then: P < midpoint(high)
+    std::int64_t step = 1;
+    for (;;) {
+      const int side = high >= greatest_place ? -1 : compare_above(static_cast<std::int32_t>(high));
+      if (side == 0) return tie(static_cast<std::int32_t>(high));
+      if (side < 0) break;
+      low = high + 1;
+      high = high + step < greatest_place ? high + step : greatest_place;
+      step *= 2;
+    }
+    if (low == high && step == 1) {  // nothing is known below
+      for (;;) {
+        const int side = low <= -greatest_place ? 1 : compare_above(static_cast<std::int32_t>(low - 1));
+        if (side == 0) return tie(static_cast<std::int32_t>(low - 1));
+        if (side > 0) break;
+        high = low - 1;
+        low = low - step > -greatest_place ? low - step : -greatest_place;
+        step *= 2;
+      }
+    }
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const int side = compare_above(static_cast<std::int32_t>(middle));
+      if (side == 0) return tie(static_cast<std::int32_t>(middle));
+      if (side < 0) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return at_place(static_cast<std::int32_t>(low));
+  }
+  REPDL_HD float tie(std::int32_t k) { return at_place((k & 1) == 0 ? k : k + 1); }
+  // A zero keeps the sign of P; P = 0 is +0.
+  REPDL_HD float at_place(std::int32_t k) {
+    if (k == 0) return float_of(compare_with(0, -149, false) < 0 ? 0x80000000u : 0u);
+    return float_of(k > 0 ? static_cast<std::uint32_t>(k) : 0x80000000u | static_cast<std::uint32_t>(-k));
+  }
+
+  const adamw_param& c_;
+  double p_, m_, v_;
+  int denominator_ = 1;  // the sign of sqrt(v / c2) + eps
+  adamw_scratch& scratch_;
+};
+
+REPDL_HD float decide(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch) {
+  return adamw_decision(c, p, m, v, scratch).value();
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,356 @@
+// Plans of convolution and pooling.
+#include <numeric>
+
+#include "librepdl/plan/planner.hpp"
+
+namespace repdl::plan {
+namespace {
+
+constexpr std::int64_t largest = std::int64_t{1}
+                                 << 31;  // of strides, dilations, paddings, windows: products stay in int64
+
+void check_pair(std::string_view op, std::string_view name, const pair& v, std::int64_t least) {
+  if (v.h < least || v.w < least || v.h >= largest || v.w >= largest) {
+    fail(error_site::attribute_value, op, name, "two sizes in [" + std::to_string(least) + ", 2^31)",
+         std::to_string(v.h) + "," + std::to_string(v.w));
+  }
+}
+
+void check_padding(std::string_view op, const padding2d& p) {
+  check_pair(op, "padding", {p.top, p.left}, 0);
+  check_pair(op, "padding", {p.bottom, p.right}, 0);
+}
+
+// The windows along one axis.
+struct windows {
+  std::string_view op;
+  std::string_view axis;  // "height", "width"
+  std::int64_t size;      // of the image
+  std::int64_t kernel, stride, dilation, before, after;
+
+  // From the first tap to the last.
+  std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
+  std::int64_t count() const {
+    const std::int64_t padded = size + before + after;
+    if (extent() > padded) {
+      fail(error_site::kernel_too_large, op, axis,
+           "a window of at most " + std::to_string(padded) + " (the padded image)", std::to_string(extent()));
+    }
+    return (padded - extent()) / stride + 1;
+  }
+  // Taps of window o that are in the image.
+  std::int64_t present(std::int64_t o) const {
+    const std::int64_t start = o * stride - before;
+    const std::int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
+    const std::int64_t end = start >= size ? 0 : std::min(kernel, (size - start + dilation - 1) / dilation);
+    return std::max<std::int64_t>(0, end - first);
+  }
+  // Calls use(o) for the windows that may reach over an edge; the others have all taps present.
+  // Returns whether there are others.
+  template <class Use>
+  bool for_each_at_edge(const Use& use) const {
+    const std::int64_t n = count();
+    const std::int64_t inside = std::min(n, (before + stride - 1) / stride);  // the first window that starts inside
+    const std::int64_t room = size - extent() + before;
+    const std::int64_t end = std::max(inside, room < 0 ? 0 : std::min(n, room / stride + 1));
+    for (std::int64_t o = 0; o < inside; ++o) use(o);
+    for (std::int64_t o = end; o < n; ++o) use(o);
+    return inside < end;
+  }
+  void check_not_empty() const {
+    for_each_at_edge([&](std::int64_t o) {
+      if (present(o) == 0) {
+        fail(error_site::empty_window, op, axis, "at least one element of the image in every window",
+             "none in window " + std::to_string(o));
+      }
+    });
+  }
+  // The least common multiple of the present taps of all windows that have any.
+  std::int64_t common() const {
+    std::int64_t all = 1;
+    const auto include = [&](std::int64_t n) {
+      if (n > 0) all = all > largest_common / n ? largest_common : std::lcm(all, n);
+      if (all >= largest_common) too_large();
+    };
+    if (for_each_at_edge([&](std::int64_t o) { include(present(o)); })) include(kernel);
+    return all;
+  }
+  static constexpr std::int64_t largest_common = std::int64_t{1} << 62;
+  [[noreturn]] void too_large() const {
+    fail(error_site::divisor_too_large, op, axis, "counts with a least common multiple below 2^62", "more");
+  }
+};
+
+struct window_pair {
+  windows h, w;
+};
+
+// Every size of a tensor of rank 4, checked.
+const sizes& image_shape(std::string_view op, std::string_view name, const const_tensor_view& v) {
+  check_rank(op, name, v, 4, "images (samples, channels, height, width)");
+  return v.shape();
+}
+
+void expect_size(std::string_view op, std::string_view name, std::string_view what, std::int64_t want,
+                 std::int64_t got) {
+  if (want != got)
+    fail(error_site::image_size, op, name, std::string(what) + " " + std::to_string(want), std::to_string(got));
+}
+
+void expect_channels(std::string_view op, std::string_view name, const std::string& want, bool ok, std::int64_t got) {
+  if (!ok) fail(error_site::channel_count, op, name, want, std::to_string(got));
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------- convolution
+
+namespace {
+
+window_pair conv_windows(std::string_view op, const ops::conv2d_attrs& a, std::int64_t h, std::int64_t w,
+                         std::int64_t kh, std::int64_t kw) {
+  check_pair(op, "stride", a.stride, 1);
+  check_pair(op, "dilation", a.dilation, 1);
+  check_padding(op, a.padding);
+  if (a.groups < 1) fail(error_site::attribute_value, op, "groups", ">= 1", std::to_string(a.groups));
+  check_pair(op, "kernel", {kh, kw}, 1);
+  check_pair(op, "size", {h, w}, 0);
+  return {{op, "height", h, kh, a.stride.h, a.dilation.h, a.padding.top, a.padding.bottom},
+          {op, "width", w, kw, a.stride.w, a.dilation.w, a.padding.left, a.padding.right}};
+}
+
+void check_groups(std::string_view op, std::string_view name, std::int64_t channels, std::int64_t groups) {
+  expect_channels(op, name, "a multiple of " + std::to_string(groups) + " channels (groups)", channels % groups == 0,
+                  channels);
+}
+
+conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
+  conv_plan::tensor4 t{is_output ? nullptr : static_cast<const float*>(v.data()), {}};
+  for (int i = 0; i < 4; ++i) t.stride[static_cast<std::size_t>(i)] = v.strides()[i];
+  return t;
+}
+
+}  // namespace
+
+tensor_spec infer_conv(inputs in, const ops::conv2d_attrs& a) {
+  constexpr std::string_view op = "conv2d";
+  const sizes& x = image_shape(op, "x", in[0]);
+  check_rank(op, "w", in[1], 4, "kernels (output channels, input channels / groups, height, width)");
+  const sizes& w = in[1].shape();
+  const window_pair window = conv_windows(op, a, x[2], x[3], w[2], w[3]);
+  check_groups(op, "w", w[0], a.groups);
+  expect_channels(op, "w", std::to_string(x[1]) + " input channels, over " + std::to_string(a.groups) + " groups,",
+                  x[1] % a.groups == 0 && x[1] / a.groups == w[1], w[1]);
+  if (in.size() > 2 && in[2]) {
+    check_rank(op, "bias", in[2], 1, "a vector");
+    if (in[2].count() != w[0]) {
+      fail(error_site::length_mismatch, op, "bias", std::to_string(w[0]) + " elements, one per output channel",
+           std::to_string(in[2].count()));
+    }
+  }
+  return {dtype::f32, {x[0], w[0], window.h.count(), window.w.count()}};
+}
+
+tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs& a) {
+  constexpr std::string_view op = "conv2d_grad_input";
+  const sizes& g = image_shape(op, "g", in[0]);
+  check_rank(op, "w", in[1], 4, "kernels (output channels, input channels / groups, height, width)");
+  const sizes& w = in[1].shape();
+  const window_pair window = conv_windows(op, a, a.size->h, a.size->w, w[2], w[3]);
+  check_groups(op, "w", w[0], a.groups);
+  expect_channels(op, "g", std::to_string(w[0]) + " channels, as w has output channels,", g[1] == w[0], g[1]);
+  expect_size(op, "g", "height", window.h.count(), g[2]);
+  expect_size(op, "g", "width", window.w.count(), g[3]);
+  return {dtype::f32, {g[0], w[1] * a.groups, a.size->h, a.size->w}};
+}
+
+tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs& a) {
+  constexpr std::string_view op = "conv2d_grad_weight";
+  const sizes& g = image_shape(op, "g", in[0]);
+  const sizes& x = image_shape(op, "x", in[1]);
+  const window_pair window = conv_windows(op, a, x[2], x[3], a.kernel->h, a.kernel->w);
+  check_groups(op, "g", g[1], a.groups);
+  check_groups(op, "x", x[1], a.groups);
+  expect_size(op, "g", "samples", x[0], g[0]);
+  expect_size(op, "g", "height", window.h.count(), g[2]);
+  expect_size(op, "g", "width", window.w.count(), g[3]);
+  return {dtype::f32, {g[1], x[1] / a.groups, a.kernel->h, a.kernel->w}};
+}
+
+conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops::conv2d_attrs& a) {
+  const const_tensor_view result_out(out);
+  const bool forward = op == ops::op_id::conv2d;
+  const bool grad_input = op == ops::op_id::conv2d_grad_input;
+  const const_tensor_view& image = forward ? in[0] : grad_input ? result_out : in[1];
+  const const_tensor_view& kernel = forward || grad_input ? in[1] : result_out;
+  const const_tensor_view& result = forward ? result_out : in[0];
+  conv_plan p{};
+  p.op = op;
+  p.accumulate = a.accumulate;
+  p.groups = a.groups;
+  p.n = image.shape()[0];
+  p.c = kernel.shape()[1];
+  p.o = kernel.shape()[0] / a.groups;
+  p.h = image.shape()[2];
+  p.w = image.shape()[3];
+  p.kh = kernel.shape()[2];
+  p.kw = kernel.shape()[3];
+  p.oh = result.shape()[2];
+  p.ow = result.shape()[3];
+  p.stride = a.stride;
+  p.dilation = a.dilation;
+  p.top = a.padding.top;
+  p.left = a.padding.left;
+  p.image = role(image, grad_input);
+  p.kernel = role(kernel, !forward && !grad_input);
+  p.result = role(result, forward);
+  if (forward && in.size() > 2 && in[2]) {
+    p.bias = static_cast<const float*>(in[2].data());
+    p.bias_stride = in[2].strides()[0];
+  }
+  p.out = static_cast<float*>(out.data());
+  return p;
+}
+
+tensor_spec infer_conv_grad_bias(inputs in) { return {dtype::f32, {image_shape("conv2d_grad_bias", "g", in[0])[1]}}; }
+
+reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out) {
+  return make_reduce(ops::op_id::sum, in, out, {.axis = sizes{0, 2, 3}, .keepdim = false});
+}
+
+// -------------------------------------------------------------------------------------------------------- pooling
+
+namespace {
+
+struct pooling {
+  std::string_view op;
+  pair kernel, stride, dilation;
+  padding2d padding;
+
+  pooling(std::string_view name, const ops::max_pool2d_attrs& a)
+      : op(name), kernel(*a.kernel), stride(a.stride.value_or(kernel)), dilation(a.dilation), padding(a.padding) {
+    check();
+  }
+  pooling(std::string_view name, const ops::avg_pool2d_attrs& a)
+      : op(name), kernel(*a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding) {
+    check();
+  }
+  window_pair over(std::int64_t h, std::int64_t w) const {
+    check_pair(op, "size", {h, w}, 0);
+    return {{op, "height", h, kernel.h, stride.h, dilation.h, padding.top, padding.bottom},
+            {op, "width", w, kernel.w, stride.w, dilation.w, padding.left, padding.right}};
+  }
+
+ private:
+  void check() const {
+    check_pair(op, "kernel", kernel, 1);
+    check_pair(op, "stride", stride, 1);
+    check_pair(op, "dilation", dilation, 1);
+    check_padding(op, padding);
+  }
+};
+
+void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& want) {
+  if (!(g.shape() == want)) {
+    fail(error_site::gradient_shape, op, "g", "the output's shape " + to_string(want), to_string(g.shape()));
+  }
+}
+
+sizes pooled_shape(const sizes& image, const window_pair& w) { return {image[0], image[1], w.h.count(), w.w.count()}; }
+
+sizes max_pooled(std::string_view op, const const_tensor_view& x, const ops::max_pool2d_attrs& a) {
+  const sizes& image = image_shape(op, "x", x);
+  const window_pair w = pooling(op, a).over(image[2], image[3]);
+  const sizes shape = pooled_shape(image, w);
+  if (element_count(shape) != 0) {
+    w.h.check_not_empty();
+    w.w.check_not_empty();
+  }
+  return shape;
+}
+
+pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& image, const const_tensor_view& pooled,
+                    const tensor_view& out) {
+  pool_plan p{};
+  p.op = op;
+  p.n = image.shape()[0];
+  p.c = image.shape()[1];
+  p.h = image.shape()[2];
+  p.w = image.shape()[3];
+  p.oh = pooled.shape()[2];
+  p.ow = pooled.shape()[3];
+  p.kh = q.kernel.h;
+  p.kw = q.kernel.w;
+  p.stride = q.stride;
+  p.dilation = q.dilation;
+  p.top = q.padding.top;
+  p.left = q.padding.left;
+  p.common = 1;
+  for (int i = 0; i < 4; ++i) {
+    const auto d = static_cast<std::size_t>(i);
+    p.image_stride[d] = image.strides()[i];
+    p.pooled_stride[d] = pooled.strides()[i];
+    p.out_stride[d] = out.strides()[i];
+  }
+  p.out = static_cast<float*>(out.data());
+  return p;
+}
+
+const float* floats(const const_tensor_view& v) { return static_cast<const float*>(v.data()); }
+
+// The divisors of all windows: their least common multiple.
+std::int64_t common_divisor(const window_pair& w, bool count_include_pad) {
+  const std::int64_t h = count_include_pad ? w.h.kernel : w.h.common();
+  const std::int64_t v = count_include_pad ? w.w.kernel : w.w.common();
+  if (h > (windows::largest_common - 1) / v) w.h.too_large();
+  return h * v;
+}
+
+}  // namespace
+
+tensor_spec infer_max_pool(inputs in, const ops::max_pool2d_attrs& a) {
+  return {dtype::f32, max_pooled("max_pool2d", in[0], a)};
+}
+tensor_spec infer_max_pool_backward(inputs in, const ops::max_pool2d_attrs& a) {
+  check_gradient("max_pool2d_backward", in[0], max_pooled("max_pool2d_backward", in[1], a));
+  return {dtype::f32, in[1].shape()};
+}
+tensor_spec infer_avg_pool(inputs in, const ops::avg_pool2d_attrs& a) {
+  const sizes& x = image_shape("avg_pool2d", "x", in[0]);
+  return {dtype::f32, pooled_shape(x, pooling("avg_pool2d", a).over(x[2], x[3]))};
+}
+tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs& a) {
+  constexpr std::string_view op = "avg_pool2d_backward";
+  const sizes& g = image_shape(op, "g", in[0]);
+  const sizes image{g[0], g[1], a.size->h, a.size->w};
+  const window_pair w = pooling(op, a).over(a.size->h, a.size->w);
+  check_gradient(op, in[0], pooled_shape(image, w));
+  common_divisor(w, a.count_include_pad);
+  return {dtype::f32, image};
+}
+
+pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+  const bool forward = op == ops::op_id::max_pool2d;
+  const const_tensor_view result(out);
+  const const_tensor_view& x = forward ? in[0] : in[1];
+  pool_plan p = plan_pool(op, pooling("", a), x, forward ? result : in[0], out);
+  p.x = floats(x);
+  p.g = forward ? nullptr : floats(in[0]);
+  return p;
+}
+pool_plan make_avg_pool(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs& a) {
+  pool_plan p = plan_pool(ops::op_id::avg_pool2d, pooling("", a), in[0], out, out);
+  p.x = floats(in[0]);
+  p.count_include_pad = a.count_include_pad;
+  return p;
+}
+pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs& a) {
+  const pooling q("", a);
+  pool_plan p = plan_pool(ops::op_id::avg_pool2d_backward, q, out, in[0], out);
+  p.g = floats(in[0]);
+  p.count_include_pad = a.count_include_pad;
+  p.common = common_divisor(q.over(a.size->h, a.size->w), a.count_include_pad);
+  return p;
+}
+
+}  // namespace repdl::plan

@@ -1,0 +1,98 @@
+// Plans of random numbers and dropout.
+#include <cmath>
+#include <utility>
+
+#include "librepdl/num/fp_environment.hpp"
+#include "librepdl/plan/planner.hpp"
+
+namespace repdl::plan {
+namespace {
+
+void check_probability(std::string_view op, double p) {
+  const num::fp_environment_guard guard;
+  if (!(p >= 0 && p <= 1)) fail(error_site::attribute_value, op, "p", "a probability in [0, 1]", std::to_string(p));
+}
+
+}  // namespace
+
+void check_parameter(std::string_view op, std::string_view name, double value, bool may_be_negative) {
+  const num::fp_environment_guard guard;  // comparisons with NaN trap where the caller unmasked them
+  const double size = std::fabs(value);
+  if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200)) || (!may_be_negative && value < 0)) {
+    fail(error_site::attribute_value, op, name,
+         may_be_negative ? "0 or a magnitude in [2^-200, 2^200]" : "0 or a number in [2^-200, 2^200]",
+         std::to_string(value));
+  }
+}
+
+tensor_spec infer_uniform(const ops::uniform_attrs& a) {
+  check_parameter("uniform", "low", a.low, true);
+  check_parameter("uniform", "high", a.high, true);
+  element_count(*a.shape);
+  return {float_type("uniform", a.dtype.value_or(dtype::f32)), *a.shape};
+}
+
+tensor_spec infer_permutation(const ops::permutation_attrs& a) {
+  if (*a.n < 0) fail(error_site::attribute_value, "permutation", "n", ">= 0", std::to_string(*a.n));
+  return {dtype::i64, {*a.n}};
+}
+
+tensor_spec infer_normal(const ops::normal_attrs& a) {
+  check_parameter("normal", "mean", a.mean, true);
+  check_parameter("normal", "stddev", a.stddev, false);
+  element_count(*a.shape);
+  return {float_type("normal", a.dtype.value_or(dtype::f32)), *a.shape};
+}
+
+tensor_spec infer_bernoulli(const ops::bernoulli_attrs& a) {
+  check_probability("bernoulli", a.p);
+  element_count(*a.shape);
+  return {dtype::boolean, *a.shape};
+}
+
+tensor_spec infer_randint(const ops::randint_attrs& a) {
+  if (*a.high <= a.low) {
+    fail(error_site::attribute_value, "randint", "high", "more than low, " + std::to_string(a.low),
+         std::to_string(*a.high));
+  }
+  element_count(*a.shape);
+  return {dtype::i64, *a.shape};
+}
+
+tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs& a) {
+  check_probability(op, a.p);
+  return {dtype::f32, in[0].shape()};
+}
+
+std::uint64_t threshold_of(double p) noexcept {
+  const num::fp_environment_guard guard;
+  return static_cast<std::uint64_t>(std::ceil(p * 0x1p32));  // the product is exact
+}
+
+random_plan make_random(ops::op_id op, const ops::philox_attrs& a, const tensor_view& out,
+                        const const_tensor_view* in) {
+  loop_axes loop;
+  for (int i = 0; i < out.rank(); ++i) {
+    loop.push(out.shape()[i], {out.strides()[i], in != nullptr ? in->strides()[i] : 0});
+  }
+  loop.squeeze();
+  if (in == nullptr) loop.operands = 1;
+  loop.merge();
+  random_plan p{};
+  p.op = op;
+  p.seed = static_cast<std::uint64_t>(a.seed);
+  p.stream = static_cast<std::uint64_t>(a.stream);
+  p.count = out.count();
+  p.rank = loop.rank;
+  p.shape = loop.shape;
+  p.out = out.data();
+  p.out_stride = loop.stride[0];
+  p.out_type = out.type();
+  if (in != nullptr) {
+    p.in = static_cast<const float*>(in->data());
+    p.in_stride = loop.stride[1];
+  }
+  return p;
+}
+
+}  // namespace repdl::plan

@@ -1,0 +1,186 @@
+// Inputs of sgd, adamw and dropout. The hyper-parameters are attributes: with powers of two as lr and momentum (sgd),
+// or lr, beta1 = beta2 = 0 or 1/2, eps = 0, weight_decay = 0, step = 1 (adamw), the updates can be exact, and the
+// classes aim at them.
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "reference/attributes.hpp"
+#include "reference/samples_detail.hpp"
+
+namespace repdl::reference::detail {
+namespace {
+
+using enum sample_class;
+
+/// k where v = 2^k; absent else.
+std::optional<int> exponent_of(double v) {
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(v));
+  if (n.kind != number_kind::finite || n.negative || (n.significand & (n.significand - 1)) != 0) return std::nullopt;
+  return n.exponent + std::countr_zero(n.significand);
+}
+
+/// One element: the parameter, the gradient and up to two states.
+struct element {
+  std::uint32_t v[4];
+};
+
+std::uint32_t half_of(sample_class c, bool negative, int e, word_stream& w) {
+  const std::uint32_t x = pattern32(negative, 1, e);
+  const bool up = w.flip();
+  return c != near_ties ? x : up ? x + 1 : x - 1;
+}
+
+/// p' = p - lr d is p and half an ulp, d = g (states 0) or the new velocity; or v' = mu v + g is.
+element sgd_element(sample_class c, int lr, std::optional<int> mu, word_stream& w) {
+  const bool s = w.flip(), t = w.flip(), in_velocity = w.flip() && mu.has_value();
+  const int e = w.between(-20, 20);
+  const std::uint32_t odd = pattern32(s, odd_of(24, w), e);
+  if (c == cancelling) {  // lr g = p exactly or nearly
+    const std::uint32_t near = w.below(4) == 0 ? 1 : 0;
+    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << 23), 0, 0}};
+  }
+  if (in_velocity) {
+    const std::uint32_t half = half_of(c, t, e - 1 - *mu, w);
+    return {{ordinary(normal_range, w), odd, half, 0}};
+  }
+  return {{odd, half_of(c, t, e - 1 - lr, w), 0, 0}};
+}
+
+/// The new second moment is g^2 (g of 12 bits) or beside, the first g: p - lr g / (|g| + eps).
+element adamw_element(sample_class c, int lr, word_stream& w) {
+  const bool s = w.flip(), t = w.flip();
+  const std::uint64_t m = odd_of(12, w);
+  const int e = w.between(-10, 10);
+  element r{{pattern32(s, odd_of(24, w), lr + 1), pattern32(t, m, e), 0, 0}};
+  if (c == near_ties) {  // v = g^2 * a few ulp: the root is not rational
+    const std::uint32_t square = pattern32(false, m * m, 2 * e);
+    r.v[3] = pattern32(false, 1 + w.below(3), static_cast<int>(square >> 23) - 127 - 23 + 1);
+  }
+  if (c == cancelling) r.v[0] = pattern32(t, 1, lr) + (w.below(4) == 0 ? 1 : 0);
+  return r;
+}
+
+element plain_element(sample_class c, word_stream& w) {
+  const bool keep = w.below(16) == 0;
+  element r{};
+  for (std::uint32_t& x : r.v) x = drawn(c, keep, w);
+  if (c == single_nonfinite) {
+    for (std::uint32_t& x : r.v) x = ordinary(normal_range, w);
+    r.v[w.below(4)] = special32(w);
+    if (w.below(3) == 0) r.v[w.below(4)] &= sign32;
+  }
+  if (c == wide_exponents && w.flip()) r.v[0] = ordinary(normal_range, w);
+  if (c == overflow_border && w.flip()) {  // p near the largest number, the step about its ulp
+    const bool s = w.flip(), t = w.flip();
+    r.v[0] = 0x7f7fffffU | (s ? sign32 : 0);
+    r.v[1] = pattern32(t, 1, w.between(90, 115));
+    r.v[2] = 0;
+    r.v[3] = pattern32(false, 1, w.between(90, 115));
+  }
+  if (c == cancelling) {
+    const std::uint32_t x = ordinary(normal_range, w);
+    for (std::uint32_t& v : r.v) v = x ^ (w.flip() ? sign32 : 0);
+  }
+  return r;
+}
+
+std::vector<array> steps(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                         const attributes& attrs, word_stream& w) {
+  const double momentum = attribute_or(attrs, "momentum", 0.0);
+  const std::size_t group = op == "adamw" ? 4 : momentum == 0 ? 2 : 3;
+  if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
+  const std::optional<int> lr = exponent_of(attribute_or(attrs, "lr", 0.001));
+  const bool decays = attribute_or(attrs, "weight_decay", op == "adamw" ? 0.01 : 0.0) != 0;
+  const bool aimed = (c == ties || c == near_ties || c == cancelling) && lr && !decays;
+  const std::optional<int> mu = exponent_of(momentum);
+  const double beta = attribute_or(attrs, "beta1", 0.9);
+  const bool exact_moments = attribute_or(attrs, "beta2", 0.999) == beta && (beta == 0 || beta == 0.5) &&
+                             attribute_or<std::int64_t>(attrs, "step", 1) == 1;
+  std::vector<array> v;
+  for (std::size_t t = 0; t < shapes.size(); t += group) {
+    for (std::size_t k = 0; k < group; ++k) v.emplace_back(dtype::f32, shapes[t + k]);
+    const bool no_velocity = group == 3 && v.back().absent();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(v[t].count()); ++i) {
+      element x = !aimed                                          ? plain_element(c, w)
+                  : op == "adamw" && exact_moments                ? adamw_element(c, *lr, w)
+                  : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(c, *lr, mu, w)
+                                                                  : plain_element(c, w);
+      // A second moment is hardly ever negative.
+      if (op == "adamw" && c != uniform_patterns && c != single_nonfinite && w.below(64) != 0) x.v[3] &= ~sign32;
+      for (std::size_t k = 0; k < group; ++k)
+        if (!(no_velocity && k == 2)) v[t + k].set(i, x.v[k]);
+    }
+  }
+  return v;
+}
+
+/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 24 bits: x 2^25 = q y + d, q odd of 25 bits.
+std::vector<std::uint32_t> near_quotients(double p) {
+  std::vector<std::uint32_t> found;
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
+  if (n.kind != number_kind::finite) return found;
+  const std::uint64_t y = n.significand >> std::countr_zero(n.significand);
+  if (y >> 23 != 1) return found;
+  for (std::uint64_t x = 1 << 23; x < 1 << 24; ++x) {
+    const std::uint64_t scaled = x << 25, q = (scaled + y / 2) / y;
+    const auto d = static_cast<std::int64_t>(scaled - q * y);
+    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(static_cast<std::uint32_t>(x));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, word_stream& w) {
+  if (op == "sgd" || op == "adamw") return steps(op, c, shapes, attrs, w);
+  array x(dtype::f32, shapes[0]);
+  const std::vector<std::uint32_t> near =
+      c == near_ties ? near_quotients(attribute_or(attrs, "p", 0.5)) : std::vector<std::uint32_t>{};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()); ++i) {
+    std::uint32_t v = ordinary(c, w);
+    if (c == single_nonfinite && w.flip()) v = special32(w);
+    if (!near.empty()) {
+      const bool negative = w.flip();
+      const int e = w.between(-60, 60);
+      v = pattern32(negative, near[w.below(static_cast<std::uint32_t>(near.size()))], e);
+    }
+    x.set(i, v);
+  }
+  return {x};
+}
+
+}  // namespace repdl::reference::detail
+
+namespace repdl::reference {
+namespace {
+
+using maker = std::vector<array> (*)(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                                     const attributes& attrs, word_stream& w);
+
+maker maker_of(const std::string& op) {
+  if (op == "normal" || op == "bernoulli" || op == "randint")
+    return [](const std::string&, sample_class, const std::vector<shape_list>&, const attributes&, word_stream&) {
+      return std::vector<array>{};
+    };
+  if (op.starts_with("conv2d") || op.find("pool2d") != std::string::npos) return detail::layer_inputs;
+  if (op.find("softmax") != std::string::npos || op.starts_with("logsumexp") || op.starts_with("cross_entropy"))
+    return detail::row_inputs;
+  if (op == "sgd" || op == "adamw" || op.starts_with("dropout")) return detail::step_inputs;
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_fill_inputs(const std::string& op) { return maker_of(op) != nullptr; }
+
+std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream) {
+  const maker make = maker_of(op);
+  if (make == nullptr) throw std::invalid_argument("reference: no sample inputs for " + op);
+  word_stream w(seed, stream);
+  return make(op, c, shapes, attrs, w);
+}
+
+}  // namespace repdl::reference

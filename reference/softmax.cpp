@@ -1,0 +1,170 @@
+// softmax, log_softmax, logsumexp and their gradients. The exact parts and the reasons why `decide` ends are in
+// softmax_row.hpp and beside each formula.
+#include "reference/elementwise.hpp"
+#include "reference/softmax_row.hpp"
+
+namespace repdl::reference {
+namespace {
+
+constexpr dtype f32 = dtype::f32;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void put(array& out, std::int64_t at, const rounded& r, std::vector<outcome>& where) {
+  out.set(index(at), r.bits);
+  where[index(at)] = r.where;
+}
+
+void append(outcomes* where, const std::vector<outcome>& all) {
+  if (where != nullptr) where->insert(where->end(), all.begin(), all.end());
+}
+
+/// x_i - ln sum = D - ln(k + rho), D = x_i - M a multiple of 2^-149. Midpoints are multiples of 2^-150, so with k = 1
+/// and ln(1 + rho) < 2^-150 the result lies below D and above the next midpoint: like D - 2^-151.
+rounded log_softmax_of(const softmax_row& row, std::size_t i) {
+  if (row.invalid()) return nan_result();
+  if (!row.is_finite(i)) return infinite_result(true);
+  const mpq_class d = mpq_class(row.gap(i)) * power_of_two(fixed_unit);
+  if (row.k == 1 && row.all_equal()) return exact_result(d);  // the only finite element: 0
+  if (row.k == 1 && row.negligible()) return beside_result(d - power_of_two(-151), d);
+  return decided_result([&](mpfr_prec_t p) { return interval(p, d) - row.log_sum(p); });
+}
+
+/// M + ln(k + rho), likewise.
+rounded logsumexp_of(const softmax_row& row) {
+  if (row.any_nan) return nan_result();
+  if (row.any_plus) return infinite_result(false);
+  if (row.finite_count == 0) return infinite_result(true);
+  const mpq_class m = mpq_class(row.greatest()) * power_of_two(fixed_unit);
+  if (row.k == 1 && row.all_equal()) return exact_result(m);
+  if (row.k == 1 && row.negligible()) return beside_result(m + power_of_two(-151), m);
+  return decided_result([&](mpfr_prec_t p) { return interval(p, m) + row.log_sum(p); });
+}
+
+/// g_i - e^y_i * total. For finite y_i != 0 and total != 0 the product is irrational; it is at least 2^-149 * 2^-149
+/// away from total, so that some hundred bits decide where g_i - total is a midpoint, and g_i is none.
+rounded log_softmax_backward_of(std::uint32_t g, std::uint32_t y, const extended& total) {
+  const extended gi(f32, g), yi(f32, y);
+  if (yi.is_nan()) return nan_result();
+  if (yi.is_infinite() || yi.is_zero() || total.is_nan() || total.is_infinite() || total.is_zero() || gi.is_nan() ||
+      gi.is_infinite()) {
+    // The weight: 0, infinite, 1, or a positive number, for which 1 stands where the result does not depend on it.
+    const std::uint32_t w = !yi.is_infinite() ? 0x3f800000 : yi.negative() ? 0 : 0x7f800000;
+    const extended r = gi - extended(f32, w) * total;
+    rounded v;
+    v.bits = r.round(f32);
+    mpz_class one = 1;
+    v.where = r.is_nan() || r.is_infinite() ? outcome_of_pattern(f32, v.bits)
+                                            : locate(f32, r.significand(), one.get_mpz_t(), r.exponent());
+    return v;
+  }
+  const mpz_class t(total.significand());
+  const auto product = [&](mpfr_prec_t p) {
+    return exp(interval(p, fixed(y), fixed_unit)) * interval(p, t, total.exponent());
+  };
+  if (gi.is_zero()) return decided_result([&](mpfr_prec_t p) { return -product(p); });
+  return decided_result([&](mpfr_prec_t p) { return interval(p, fixed(g), fixed_unit) - product(p); });
+}
+
+/// g * softmax_i of a row.
+rounded logsumexp_backward_of(std::uint32_t g, const softmax_row& row, std::size_t i) {
+  const number v = widen(f32, g);
+  if (row.invalid() || v.kind == number_kind::nan) return nan_result();
+  if (v.kind == number_kind::infinite) return row.is_finite(i) ? infinite_result(v.negative) : nan_result();
+  if (v.kind == number_kind::zero) return zero_result(v.negative);
+  return scaled_softmax(row, i, rational(f32, g), 1);
+}
+
+template <class F>
+array per_element(const array& x, std::int64_t axis, outcomes* where, F&& f) {
+  const reduce_layout l = layout_of(x.shape, one_axis(axis), false);
+  array out(f32, x.shape);
+  std::vector<outcome> all(index(x.count()));
+  for (const std::int64_t base : l.kept)
+    f(l, base, [&](std::size_t i, const rounded& r) { put(out, base + l.reduced[i], r, all); });
+  append(where, all);
+  return out;
+}
+
+}  // namespace
+
+array softmax(const array& x, std::int64_t axis, outcomes* where) {
+  const patterns v = x.patterns();
+  return per_element(x, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
+    const softmax_row row(row_of(v, l, base));
+    for (std::size_t i = 0; i < l.reduced.size(); ++i)
+      store_at(i, row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1));
+  });
+}
+
+array log_softmax(const array& x, std::int64_t axis, outcomes* where) {
+  const patterns v = x.patterns();
+  return per_element(x, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
+    const softmax_row row(row_of(v, l, base));
+    for (std::size_t i = 0; i < l.reduced.size(); ++i) store_at(i, log_softmax_of(row, i));
+  });
+}
+
+array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  const patterns v = x.patterns();
+  array out(f32, l.kept_shape);
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    const rounded r = logsumexp_of(softmax_row(row_of(v, l, base)));
+    out.set(o++, r.bits);
+    if (where != nullptr) where->push_back(r.where);
+  }
+  return out;
+}
+
+// y_i (g_i - sum of g_j y_j): exact, with the infinities and zeros of the formula.
+array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
+  if (g.shape != y.shape) throw std::invalid_argument("reference::softmax_backward: shapes differ");
+  const patterns gv = g.patterns(), yv = y.patterns();
+  return per_element(g, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
+    const patterns gr = row_of(gv, l, base), yr = row_of(yv, l, base);
+    extended total;
+    for (std::size_t j = 0; j < gr.size(); ++j) total = total + extended(f32, gr[j]) * extended(f32, yr[j]);
+    const mpz_class one = 1;
+    for (std::size_t i = 0; i < gr.size(); ++i) {
+      const extended v = extended(f32, yr[i]) * (extended(f32, gr[i]) - total);
+      rounded r;
+      r.bits = v.round(f32);
+      r.where = v.is_nan() || v.is_infinite() ? outcome_of_pattern(f32, r.bits)
+                                              : locate(f32, v.significand(), one.get_mpz_t(), v.exponent());
+      store_at(i, r);
+    }
+  });
+}
+
+array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
+  if (g.shape != y.shape) throw std::invalid_argument("reference::log_softmax_backward: shapes differ");
+  const patterns gv = g.patterns(), yv = y.patterns();
+  return per_element(g, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
+    const patterns gr = row_of(gv, l, base), yr = row_of(yv, l, base);
+    extended total;
+    for (const std::uint32_t v : gr) total = total + extended(f32, v);
+    for (std::size_t i = 0; i < gr.size(); ++i) store_at(i, log_softmax_backward_of(gr[i], yr[i], total));
+  });
+}
+
+array logsumexp_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
+                         outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  if (g.shape != l.kept_shape) throw std::invalid_argument("reference::logsumexp_backward: g's shape");
+  const patterns v = x.patterns();
+  array out(f32, x.shape);
+  std::vector<outcome> all(index(x.count()));
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    const softmax_row row(row_of(v, l, base));
+    const auto gr = static_cast<std::uint32_t>(g.get(o++));
+    for (std::size_t i = 0; i < l.reduced.size(); ++i)
+      put(out, base + l.reduced[i], logsumexp_backward_of(gr, row, i), all);
+  }
+  append(where, all);
+  return out;
+}
+
+}  // namespace repdl::reference

@@ -1,0 +1,321 @@
+// What classes_network_test.cpp calls: shapes and attributes of every operation on layers, rows, steps and of random
+// numbers, sized so that all classes together give at least 200,000 outputs.
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "librepdl/dynamic.hpp"
+#include "reference/samples.hpp"
+
+namespace repdl::test {
+
+using reference::sample_class;
+using reference::shape_list;
+using integers = std::vector<std::int64_t>;
+
+struct class_call {
+  std::vector<shape_list> shapes;  ///< of the inputs
+  attributes attrs;
+};
+
+inline attribute list(const char* name, integers v) { return {name, std::move(v)}; }
+inline attribute text(const char* name, const char* v) { return {name, std::string(v)}; }
+
+struct geometry {
+  std::int64_t n, groups, c, o, h, w, kh, kw;
+  integers stride, padding, dilation;
+};
+
+// Disjoint windows, "same" padding, strides, dilation, groups, depthwise, a 1x1 image, a kernel larger than the image.
+inline const geometry geometries[] = {
+    {2, 1, 4, 6, 12, 12, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, {4, 1, 2, 8, 10, 10, 2, 2, {2, 2}, {0, 0, 0, 0}, {1, 1}},
+    {2, 2, 2, 4, 11, 9, 3, 2, {2, 1}, {1, 0, 2, 1}, {1, 2}},  {2, 6, 1, 2, 9, 9, 3, 3, {1, 1}, {0, 2, 1, 0}, {1, 1}},
+    {8, 1, 16, 24, 5, 5, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}, {16, 1, 8, 32, 1, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
+    {4, 1, 4, 8, 3, 3, 5, 5, {1, 1}, {2, 2, 2, 2}, {1, 1}},   {2, 1, 2, 4, 20, 20, 5, 3, {3, 2}, {2, 1, 0, 2}, {2, 1}},
+    {2, 1, 32, 16, 6, 6, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, {6, 1, 3, 12, 14, 14, 7, 7, {2, 2}, {3, 3, 3, 3}, {1, 1}},
+    {4, 4, 2, 4, 12, 11, 1, 3, {1, 1}, {0, 0, 1, 1}, {1, 1}},
+};
+
+inline class_call convolution(const std::string& op, const geometry& g, bool chain, bool bias) {
+  const auto along = [](std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t k, std::int64_t d,
+                        std::int64_t s) { return (size + before + after - d * (k - 1) - 1) / s + 1; };
+  const std::int64_t oh = along(g.h, g.padding[0], g.padding[1], g.kh, g.dilation[0], g.stride[0]);
+  const std::int64_t ow = along(g.w, g.padding[2], g.padding[3], g.kw, g.dilation[1], g.stride[1]);
+  const shape_list image{g.n, g.groups * g.c, g.h, g.w}, kernel{g.groups * g.o, g.c, g.kh, g.kw},
+      result{g.n, g.groups * g.o, oh, ow};
+  class_call r;
+  r.attrs = {list("stride", g.stride),
+             list("padding", g.padding),
+             list("dilation", g.dilation),
+             {"groups", g.groups},
+             text("accumulate", chain ? "fma_chain" : "exact")};
+  if (op == "conv2d") {
+    r.shapes = {image, kernel};
+    if (bias) r.shapes.push_back({kernel[0]});
+  } else if (op == "conv2d_grad_input") {
+    r.shapes = {result, kernel};
+    r.attrs.push_back(list("size", {g.h, g.w}));
+  } else {
+    r.shapes = {result, image};
+    r.attrs.push_back(list("kernel", {g.kh, g.kw}));
+  }
+  return r;
+}
+
+inline std::vector<class_call> convolutions(const std::string& op) {
+  std::vector<class_call> all;
+  if (op == "conv2d_grad_bias") {
+    for (const shape_list& s : {shape_list{2, 5000, 1, 1},
+                                {3, 6000, 2, 1},
+                                {4, 3000, 2, 3},
+                                {1, 2500, 5, 5},
+                                {3, 2000, 2, 3},
+                                {2, 300, 17, 16},
+                                {8, 30, 25, 26}})
+      all.push_back({{s}, {}});
+    return all;
+  }
+  for (const geometry& g : geometries) {
+    for (const bool bias : {false, true}) {
+      if (bias && op != "conv2d") continue;
+      all.push_back(convolution(op, g, false, bias));
+      if (op == "conv2d_grad_weight" && g.kh * g.kw * g.c * g.o < 500) all.push_back(all.back());
+    }
+  }
+  if (op == "conv2d_grad_weight") {
+    all.push_back(convolution(op, {2, 1, 40, 60, 4, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, false, false));
+  }
+  for (const geometry& g : geometries) all.push_back(convolution(op, g, true, true));
+  return all;
+}
+
+inline std::vector<class_call> poolings(const std::string& op) {
+  struct pool {
+    std::int64_t planes, h, w, kh, kw;
+    integers stride, padding;
+    bool include;
+  };
+  const pool pools[] = {
+      {40, 16, 16, 2, 2, {2, 2}, {0, 0, 0, 0}, false}, {30, 12, 12, 2, 2, {1, 1}, {0, 0, 0, 0}, false},
+      {10, 15, 15, 3, 3, {2, 2}, {1, 1, 1, 1}, false}, {8, 9, 12, 3, 4, {3, 4}, {0, 0, 0, 0}, true},
+      {8, 9, 12, 3, 2, {1, 2}, {1, 0, 0, 1}, true},    {40, 8, 9, 2, 1, {2, 1}, {0, 0, 0, 0}, false},
+      {400, 2, 3, 2, 3, {2, 3}, {0, 0, 0, 0}, false},  {64, 1, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, false},
+      {90, 8, 8, 2, 2, {1, 1}, {1, 0, 1, 0}, true},    {10, 16, 16, 8, 8, {8, 8}, {0, 0, 0, 0}, false},
+      {400, 8, 4, 2, 2, {2, 2}, {0, 0, 0, 0}, false},  {700, 6, 3, 3, 1, {3, 1}, {0, 0, 0, 0}, false}};
+  std::vector<class_call> all;
+  for (const pool& p : pools) {
+    const shape_list image{2, p.planes, p.h, p.w};
+    const shape_list result{2, p.planes, (p.h + p.padding[0] + p.padding[1] - p.kh) / p.stride[0] + 1,
+                            (p.w + p.padding[2] + p.padding[3] - p.kw) / p.stride[1] + 1};
+    class_call c;
+    c.attrs = {list("kernel", {p.kh, p.kw}), list("stride", p.stride), list("padding", p.padding)};
+    if (op.starts_with("avg")) c.attrs.push_back({"count_include_pad", p.include});
+    if (op == "avg_pool2d_backward") c.attrs.push_back(list("size", {p.h, p.w}));
+    if (op.ends_with("backward")) c.shapes.push_back(result);
+    if (op != "avg_pool2d_backward") c.shapes.push_back(image);
+    all.push_back(std::move(c));
+  }
+  if (op.starts_with("max")) {
+    class_call c;
+    if (op.ends_with("backward")) c.shapes.push_back({1, 20, 5, 4});
+    c.shapes.push_back({1, 20, 11, 10});
+    c.attrs = {list("kernel", {3, 2}), list("stride", {2, 2}), list("padding", {1, 1, 0, 0}), list("dilation", {2, 3})};
+    all.push_back(std::move(c));
+  }
+  return all;
+}
+
+inline std::vector<class_call> rows(const std::string& op) {
+  const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward"),
+             several = op.starts_with("logsumexp");
+  std::vector<class_call> all;
+  struct row {
+    std::int64_t count, length;
+  };
+  std::vector<row> sizes{{200, 1}, {700, 2}, {700, 3}, {600, 4}, {500, 7}, {240, 16}, {60, 32}, {16, 100}, {2, 1000}};
+  const bool one_each = op == "logsumexp" || op == "cross_entropy";
+  if (one_each) sizes = {{1500, 1}, {6000, 2}, {5000, 3}, {3000, 5}, {1000, 9}, {300, 16}, {60, 50}, {1, 1000}};
+  for (const row& s : sizes) {
+    const auto push = [&](const shape_list& x, const shape_list& kept, attributes attrs, bool scalar) {
+      const shape_list g = scalar ? shape_list{} : kept;
+      class_call c;
+      if (gradient && (loss || several)) c.shapes.push_back(g);
+      c.shapes.push_back(x);
+      if (loss) c.shapes.push_back(kept);
+      if (gradient && !loss && !several) c.shapes.push_back(x);
+      c.attrs = std::move(attrs);
+      all.push_back(std::move(c));
+    };
+    if (loss) {
+      push({s.count, s.length}, {s.count}, {text("reduction", "none"), {"ignore_index", std::int64_t{1000}}}, false);
+      if (s.length > 100) continue;
+      for (const std::int64_t n : {1, 2, 4, 3, 32}) {
+        push({n, s.length}, {n}, {text("reduction", "mean")}, true);
+        push({n, s.length, 2}, {n, 2}, {text("reduction", "sum")}, true);
+      }
+    } else if (several) {
+      push({s.count, s.length}, {s.count}, {list("axis", {1})}, false);
+    } else if (s.length == 7) {
+      push({s.length, s.count}, {s.count}, {{"axis", std::int64_t{0}}}, false);
+    } else if (s.length == 3) {
+      push({10, s.length, s.count / 10}, {}, {{"axis", std::int64_t{1}}}, false);
+    } else {
+      push({s.count, s.length}, {s.count}, {}, false);
+    }
+  }
+  if (several) {
+    const shape_list x{3, 50, 2, 4};
+    class_call c;
+    if (gradient) c.shapes.push_back({1, 50, 1, 4});
+    c.shapes.push_back(x);
+    c.attrs = {list("axis", {0, 2}), {"keepdim", true}};
+    all.push_back(c);
+  }
+  return all;
+}
+
+inline std::vector<class_call> steps(const std::string& op, sample_class c) {
+  const shape_list a{41, 37}, b{733}, one{1};
+  const auto groups = [](std::size_t k, const std::vector<shape_list>& params) {
+    std::vector<shape_list> v;
+    for (const shape_list& s : params) v.insert(v.end(), k, s);
+    return v;
+  };
+  std::vector<class_call> all;
+  const bool exact = c == sample_class::ties || c == sample_class::near_ties ||
+                     c == sample_class::cancelling;  // these need powers of two
+  if (op == "sgd") {
+    const auto with = [&](double lr, double mu, double damp, double decay, bool nesterov, bool first) {
+      std::vector<shape_list> shapes = groups(mu == 0 ? 2 : 3, {a, b, one});
+      for (std::size_t i = 2; first && i < shapes.size(); i += 3) shapes[i] = reference::absent_shape;
+      all.push_back(
+          {shapes,
+           {{"lr", lr}, {"momentum", mu}, {"dampening", damp}, {"weight_decay", decay}, {"nesterov", nesterov}}});
+    };
+    with(0x1p-3, 0, 0, 0, false, false);
+    with(0x1p-10, 0x1p-1, 0, 0, false, false);
+    with(0x1p0, 0x1p-4, 0, 0, false, true);
+    with(0x1p-3, 0, 0, 0, false, false);
+    if (exact) return all;
+    with(0.1, 0.9, 0, 1e-4, false, false);
+    with(0.01, 0.9, 0.5, 0.01, false, true);
+    with(-0.3, 0.99, 0, 0.1, true, false);
+    with(0x1p-190, 0.5, 1, 0x1p190, true, false);
+    return all;
+  }
+  const auto with = [&](double lr, double b1, double b2, double eps, double decay, std::int64_t step) {
+    all.push_back({groups(4, {a, b, one}),
+                   {{"lr", lr}, {"beta1", b1}, {"beta2", b2}, {"eps", eps}, {"weight_decay", decay}, {"step", step}}});
+  };
+  with(0x1p-3, 0.5, 0.5, 0, 0, 1);
+  if (c != sample_class::near_ties) with(0x1p-10, 0, 0, 0, 0, 1);
+  with(0x1p-3, 0.5, 0.5, 0x1p-60, 0, 1);
+  if (exact) return all;
+  with(0.001, 0.9, 0.999, 1e-8, 0.01, 1);
+  with(0.1, 0.9, 0.999, 1e-8, 0, 1000);
+  with(-0.01, 0.5, 0.25, 0, 0.1, 1'000'000'007);
+  return all;
+}
+
+inline std::vector<class_call> random_numbers(const std::string& op, sample_class c) {
+  std::vector<class_call> all;
+  std::int64_t stream = static_cast<std::int64_t>(c);
+  const auto add = [&](std::vector<shape_list> shapes, attributes attrs) {
+    attrs.push_back({"seed", std::int64_t{20260101}});
+    attrs.push_back({"stream", stream += 100});
+    all.push_back({std::move(shapes), std::move(attrs)});
+  };
+  if (op == "normal") {
+    struct pair {
+      double mean, stddev;
+    };
+    // Midpoints of binary32 and of 16-bit formats as means, with standard deviations down to 2^-200.
+    const pair grid[] = {{0, 1},
+                         {0, 0x1p-140},
+                         {-0.1, 0.3},
+                         {1 + 0x1p-24, 0x1p-100},
+                         {1 + 0x1p-8, 0x1p-200},
+                         {1 + 0x1p-11, 0x1p-40},
+                         {0x1p-150, 0x1p-199},
+                         {0, 0x1p125},
+                         {3, 0},
+                         {0x1p-149 * 3 / 2, 0x1p-180},
+                         {65520, 0x1p-30},
+                         {-1, 0x1p-24}};
+    for (const char* t : {"f32", "f16", "bf16", "f64"})
+      for (const pair& p : grid)
+        add({}, {list("shape", {t == std::string_view("f32") ? 331 : 127, 4}),
+                 text("dtype", t),
+                 {"mean", p.mean},
+                 {"stddev", p.stddev}});
+    return all;
+  }
+  if (op == "randint") {
+    constexpr std::int64_t least = INT64_MIN, most = INT64_MAX;
+    const std::int64_t ends[][2] = {
+        {0, 1}, {0, 10}, {-3, 4}, {least, most}, {0, most}, {5, 6}, {0, std::int64_t{1} << 32}};
+    for (const auto& e : ends) add({}, {list("shape", {401, 7}), {"low", e[0]}, {"high", e[1]}});
+    return all;
+  }
+  for (const double p : {0.5, 0.1, 0.25, 1 - 0xfedcb9p-24, 0.0, 1.0, 0x1p-40, 0.999}) {
+    if (c == sample_class::near_ties && p != 1 - 0xfedcb9p-24) continue;
+    const std::int64_t n = c == sample_class::near_ties ? 19997 : 2501;
+    if (op == "bernoulli") {
+      add({}, {list("shape", {n}), {"p", p}});
+    } else {
+      add({{n}}, {{"p", p}});
+    }
+  }
+  return all;
+}
+
+inline constexpr std::string_view operations[] = {"conv2d",
+                                                  "conv2d_grad_input",
+                                                  "conv2d_grad_weight",
+                                                  "conv2d_grad_bias",
+                                                  "max_pool2d",
+                                                  "max_pool2d_backward",
+                                                  "avg_pool2d",
+                                                  "avg_pool2d_backward",
+                                                  "softmax",
+                                                  "log_softmax",
+                                                  "logsumexp",
+                                                  "cross_entropy",
+                                                  "softmax_backward",
+                                                  "log_softmax_backward",
+                                                  "logsumexp_backward",
+                                                  "cross_entropy_backward",
+                                                  "sgd",
+                                                  "adamw",
+                                                  "normal",
+                                                  "bernoulli",
+                                                  "randint",
+                                                  "dropout",
+                                                  "dropout_backward"};
+
+inline bool is_row(std::string_view op) {
+  return op.find("softmax") != op.npos || op.starts_with("logsumexp") || op.starts_with("cross_entropy");
+}
+
+inline std::vector<std::string> network_operations() { return {std::begin(operations), std::end(operations)}; }
+
+inline std::vector<sample_class> network_classes(const std::string& op) {
+  std::vector<sample_class> v;
+  v.reserve(reference::element_class_count + 2);
+  for (int i = 0; i < reference::element_class_count; ++i) v.push_back(static_cast<sample_class>(i));
+  if (is_row(op)) v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
+  return v;
+}
+
+inline std::vector<class_call> network_calls(const std::string& op, sample_class c) {
+  if (op.starts_with("conv2d")) return convolutions(op);
+  if (op.find("pool2d") != op.npos) return poolings(op);
+  if (is_row(op)) return rows(op);
+  if (op == "sgd" || op == "adamw") return steps(op, c);
+  return random_numbers(op, c);
+}
+
+}  // namespace repdl::test

@@ -1,0 +1,96 @@
+// Running one call on every engine (instruction set, GPU) with inputs of the oracle, for the tests of sample classes.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.hpp"
+#include "reference/array.hpp"
+
+namespace repdl::test {
+
+struct engine {
+  std::string name;
+  std::unique_ptr<context> ctx;
+};
+
+/// Every instruction set of this machine and every GPU.
+inline std::vector<engine> engines() {
+  std::vector<engine> all;
+  for (const isa_info& i : instruction_sets()) {
+    if (i.available) all.push_back({i.name, std::make_unique<context>(context_options{.threads = 2, .isa = i.name})});
+  }
+  for (const device_info& d : devices()) {
+    if (d.where.kind != device_kind::cuda) continue;
+    context_options o;
+    o.where = d.where;
+    all.push_back({name_of(d.where), std::make_unique<context>(o)});
+  }
+  return all;
+}
+
+inline sizes to_sizes(const reference::shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
+
+/// Device memory that holds an array.
+class resident {
+ public:
+  resident(context& ctx, const reference::array& a)
+      : ctx_(ctx), bytes_(a.bytes.size()), data_(ctx.allocate(bytes_ + 1)) {
+    ctx_.copy(data_, a.bytes.data(), bytes_);
+  }
+  ~resident() { ctx_.deallocate(data_, bytes_ + 1); }
+  resident(const resident&) = delete;
+  resident& operator=(const resident&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  context& ctx_;
+  std::size_t bytes_;
+  void* data_;
+};
+
+/// The outputs, shaped like `like`; their memory is poisoned before.
+inline std::vector<reference::array> run(context& ctx, const std::string& op, const std::vector<reference::array>& in,
+                                         const std::vector<reference::array>& like, const attributes& attrs) {
+  std::vector<std::unique_ptr<resident>> memory;
+  std::vector<const_tensor_view> views;
+  for (const reference::array& a : in) {
+    if (a.absent()) {
+      views.emplace_back();
+      continue;
+    }
+    memory.push_back(std::make_unique<resident>(ctx, a));
+    views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
+  }
+  std::vector<tensor_view> out_views;
+  for (const reference::array& a : like) {
+    reference::array poison = a;
+    std::fill(poison.bytes.begin(), poison.bytes.end(), static_cast<unsigned char>(0xa5));
+    memory.push_back(std::make_unique<resident>(ctx, poison));
+    out_views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
+  }
+  call(ctx, *find(op), views, out_views, attrs);
+  std::vector<reference::array> got = like;
+  for (std::size_t i = 0; i < got.size(); ++i) ctx.copy(got[i].bytes.data(), out_views[i].data(), got[i].bytes.size());
+  return got;
+}
+
+/// The first difference as text; empty where there is none.
+inline std::string difference(const std::vector<reference::array>& got, const std::vector<reference::array>& expected) {
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(expected[o].count()); ++i) {
+      if (got[o].get(i) == expected[o].get(i)) continue;
+      char text[120];
+      std::snprintf(text, sizeof text, "output %zu, element %zu is 0x%llx, expected 0x%llx", o, i,
+                    static_cast<unsigned long long>(got[o].get(i)),
+                    static_cast<unsigned long long>(expected[o].get(i)));
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace repdl::test

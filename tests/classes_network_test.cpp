@@ -1,0 +1,175 @@
+// Convolution, pooling, the softmax family, optimisers and random numbers against the oracle: at least 200,000 outputs
+// of each on every instruction set and, where there is one, on the GPU, from the same inputs. The oracle says how many
+// outputs of a class really were what the class promises; below the stated share the test fails.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "reference/evaluate.hpp"
+#include "tests/class_calls.hpp"
+#include "tests/class_engines.hpp"
+
+using namespace repdl;
+using reference::array;
+using reference::outcome;
+using reference::outcomes;
+using reference::sample_class;
+
+namespace {
+
+constexpr std::int64_t required_outputs = 200'000;
+
+// The least shares of outputs that are of a class, a tenth below what the inputs reach. What is not listed promises
+// nothing: softmax has no midpoints, pooling gradients sum few terms, max_pool2d does not round, and so on.
+struct share {
+  std::string_view op;
+  double narrow_lattice, cancelling, ties, near_ties, subnormal, overflow_border, single_nonfinite, zeros;
+};
+constexpr share shares[] = {
+    {"conv2d", .9, .45, .85, .8, .9, .6, .6, .7},
+    {"conv2d_grad_input", .85, .55, .4, .4, .85, .3, .4, .65},
+    {"conv2d_grad_weight", .9, .8, .6, .6, .9, .45, .55, .65},
+    {"conv2d_grad_bias", .9, .7, .7, .7, .8, .75, .9, .75},
+    {"max_pool2d_backward", .9, .65, .015, .005, .2, .1, .015, .85},
+    {"avg_pool2d", .7, .7, .5, .5, .9, .2, .55, .65},
+    {"avg_pool2d_backward", .7, .12, .5, .03, .85, .06, .06, .7},
+    {"softmax", 0, 0, 0, 0, .35, 0, .65, 0},
+    {"log_softmax", 0, 0, 0, .75, .04, .4, .7, 0},
+    {"logsumexp", .05, 0, 0, 0, .3, .15, .6, .05},
+    {"cross_entropy", .1, .1, 0, .7, .1, .25, .6, .1},
+    {"softmax_backward", .85, .7, .75, .7, .85, .6, .9, .85},
+    {"log_softmax_backward", 0, 0, .6, .6, .85, .2, .3, .25},
+    {"logsumexp_backward", 0, 0, .6, .2, .85, .015, .65, .8},
+    {"cross_entropy_backward", .04, .05, .5, .25, .8, .01, .6, .75},
+    {"sgd", .4, .4, .5, .5, .9, .2, .5, .65},
+    {"adamw", .4, .14, .2, .3, .55, .4, .5, .55},
+    {"normal", .07, 0, 0, .14, .18, .02, 0, 0},
+    {"dropout", .5, .3, 0, .9, .5, .2, .3, .8},
+    {"dropout_backward", .5, .3, 0, .9, .5, .2, .3, .8},
+};
+
+double least_share(const std::string& op, sample_class c) {
+  for (const share& s : shares) {
+    if (s.op != op) continue;
+    switch (c) {
+      case sample_class::narrow_lattice:
+        return s.narrow_lattice;
+      case sample_class::cancelling:
+        return s.cancelling;
+      case sample_class::ties:
+        return s.ties;
+      case sample_class::near_ties:
+        return s.near_ties;
+      case sample_class::subnormal:
+        return s.subnormal;
+      case sample_class::overflow_border:
+        return s.overflow_border;
+      case sample_class::single_nonfinite:
+        return s.single_nonfinite;
+      case sample_class::zeros:
+        return s.zeros;
+      default:
+        return 0;
+    }
+  }
+  return 0;
+}
+
+struct tally {
+  std::int64_t outputs = 0;
+  std::int64_t located = 0;  // those that round
+  std::int64_t hits = 0;
+};
+
+void check(std::vector<test::engine>& all, const std::string& op, sample_class c, const test::class_call& call,
+           std::uint64_t stream, tally& counted) {
+  const std::vector<array> in = reference::fill_inputs(op, c, call.shapes, call.attrs, 11, stream);
+  outcomes where;
+  const std::vector<array> expected = reference::evaluate_all(op, in, call.attrs, &where);
+  for (const array& a : expected) counted.outputs += a.count();
+  counted.located += static_cast<std::int64_t>(where.size());
+  counted.hits += std::count_if(where.begin(), where.end(), [&](const outcome& o) { return hit(c, o); });
+  for (test::engine& e : all) {
+    const std::string text = test::difference(test::run(*e.ctx, op, in, expected, call.attrs), expected);
+    if (!text.empty())
+      FAIL_CHECK(op << " on " << e.name << ", class " << std::string(name_of(c)) << ", call " << stream << ": "
+                    << text);
+  }
+}
+
+void check_all(const std::string& op) {
+  std::vector<test::engine> all = test::engines();
+  std::string names, table;
+  for (const test::engine& e : all) names += (names.empty() ? "" : ", ") + e.name;
+  std::int64_t total = 0;
+  for (const sample_class c : test::network_classes(op)) {
+    tally counted;
+    std::uint64_t stream = 0;
+    for (const test::class_call& call : test::network_calls(op, c)) check(all, op, c, call, stream++, counted);
+    total += counted.outputs;
+    char line[96];
+    std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
+                  static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
+    table += line;
+    if (counted.located == 0) continue;
+    CHECK_MESSAGE(static_cast<double>(counted.hits) >= least_share(op, c) * static_cast<double>(counted.located),
+                  op << " " << std::string(name_of(c)) << ": " << counted.hits << " of " << counted.located);
+  }
+  CHECK(total >= required_outputs);
+  MESSAGE(op << ": " << total << " outputs against the oracle on each of " << names << table);
+}
+
+}  // namespace
+
+TEST_CASE("classes: conv2d") { check_all("conv2d"); }
+TEST_CASE("classes: conv2d_grad_input") { check_all("conv2d_grad_input"); }
+TEST_CASE("classes: conv2d_grad_weight") { check_all("conv2d_grad_weight"); }
+TEST_CASE("classes: conv2d_grad_bias") { check_all("conv2d_grad_bias"); }
+TEST_CASE("classes: max_pool2d") { check_all("max_pool2d"); }
+TEST_CASE("classes: max_pool2d_backward") { check_all("max_pool2d_backward"); }
+TEST_CASE("classes: avg_pool2d") { check_all("avg_pool2d"); }
+TEST_CASE("classes: avg_pool2d_backward") { check_all("avg_pool2d_backward"); }
+TEST_CASE("classes: softmax [long]") { check_all("softmax"); }
+TEST_CASE("classes: log_softmax [long]") { check_all("log_softmax"); }
+TEST_CASE("classes: logsumexp [long]") { check_all("logsumexp"); }
+TEST_CASE("classes: cross_entropy [long]") { check_all("cross_entropy"); }
+TEST_CASE("classes: softmax_backward") { check_all("softmax_backward"); }
+TEST_CASE("classes: log_softmax_backward [long]") { check_all("log_softmax_backward"); }
+TEST_CASE("classes: logsumexp_backward [long]") { check_all("logsumexp_backward"); }
+TEST_CASE("classes: cross_entropy_backward [long]") { check_all("cross_entropy_backward"); }
+TEST_CASE("classes: sgd") { check_all("sgd"); }
+TEST_CASE("classes: adamw") { check_all("adamw"); }
+TEST_CASE("classes: normal [long]") { check_all("normal"); }
+TEST_CASE("classes: bernoulli") { check_all("bernoulli"); }
+TEST_CASE("classes: randint") { check_all("randint"); }
+TEST_CASE("classes: dropout") { check_all("dropout"); }
+TEST_CASE("classes: dropout_backward") { check_all("dropout_backward"); }
+
+// A part of the long ones, also for builds with sanitizers.
+TEST_CASE("classes: hard rows and normal numbers") {
+  std::vector<test::engine> all = test::engines();
+  for (const std::string& op : test::network_operations()) {
+    if (!test::is_row(op) && op != "normal") continue;
+    for (const sample_class c : {sample_class::near_ties, sample_class::exact_gaps, sample_class::single_nonfinite}) {
+      if (op == "normal" && c != sample_class::near_ties) continue;
+      tally counted;
+      std::uint64_t stream = 0;
+      for (const test::class_call& call : test::network_calls(op, c)) {
+        if (stream % 3 == 1) check(all, op, c, call, stream, counted);
+        ++stream;
+      }
+      CHECK(counted.outputs > 0);
+    }
+  }
+}
+
+TEST_CASE("classes: every operation on layers, rows and steps is tried") {
+  const std::vector<std::string> tried = test::network_operations();
+  for (const op_info& op : operations()) {
+    if (reference::has_fill_inputs(op.name))
+      CHECK_MESSAGE(std::count(tried.begin(), tried.end(), op.name) == 1, op.name);
+  }
+}

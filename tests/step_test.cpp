@@ -1,0 +1,339 @@
+// SGD and AdamW: the arithmetic beneath them against GMP, and steps through the public API against the oracle: random
+// and chosen operands, hyper-parameters at both ends of their range, every instruction set, tier, layout.
+#include <doctest/doctest.h>
+#include <gmpxx.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "librepdl/librepdl.hpp"
+#include "librepdl/ops/step_adamw.hpp"
+#include "reference/evaluate.hpp"
+#include "tests/class_engines.hpp"
+
+namespace {
+
+using namespace repdl;
+using reference::array;
+
+std::mt19937_64 engine(20240607);
+
+float from_bits(std::uint32_t b) { return std::bit_cast<float>(b); }
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+// ---------------------------------------------------------------------------------------------- big integers
+
+template <int N>
+mpz_class to_mpz(const num::natural<N>& a) {
+  mpz_class z;
+  if (a.size > 0) mpz_import(z.get_mpz_t(), static_cast<std::size_t>(a.size), -1, 8, 0, 0, a.word);
+  return z;
+}
+template <int N>
+void random_natural(num::natural<N>& a, int words) {
+  a.size = words;
+  for (int i = 0; i < words; ++i)
+    a.word[i] = engine() % 4 == 0 ? (engine() % 2 != 0 ? ~std::uint64_t{0} : 0) : engine();
+  num::trim(a);
+}
+
+TEST_CASE("natural numbers against GMP") {
+  num::natural<12> a, b;
+  num::natural<25> c;
+  for (int trial = 0; trial < 20000; ++trial) {
+    random_natural(a, static_cast<int>(engine() % 10));
+    random_natural(b, static_cast<int>(engine() % 10));
+    if (trial % 5 == 0) num::assign(b, a);
+    const mpz_class x = to_mpz(a);
+    const mpz_class y = to_mpz(b);
+    num::multiply(a, b, c);
+    REQUIRE((to_mpz(c) == x * y));
+    const std::uint64_t m = engine() >> (engine() % 64);
+    const mpz_class wide =
+        (mpz_class(static_cast<unsigned long>(m >> 32)) << 32) + static_cast<unsigned long>(m & 0xffffffffu);
+    num::assign(c, a);
+    num::multiply(c, m);
+    REQUIRE((to_mpz(c) == x * wide));
+    const auto shift = static_cast<int>(engine() % 700);
+    num::assign(c, a);
+    num::shift_left(c, shift);
+    REQUIRE((to_mpz(c) == x << static_cast<unsigned>(shift)));
+    REQUIRE(num::bit_length(a) == static_cast<int>(x == 0 ? 0 : mpz_sizeinbase(x.get_mpz_t(), 2)));
+    num::assign(c, a);
+    num::add(c, b);
+    REQUIRE((to_mpz(c) == x + y));
+    num::assign(c, a);
+    const int sign = num::subtract(c, b);
+    REQUIRE(sign == cmp(x, y));
+    REQUIRE((to_mpz(c) == abs(x - y)));
+    const auto lift = static_cast<int>(engine() % 200);
+    const mpz_class lifted = x << static_cast<unsigned>(lift);
+    const int order = cmp(lifted, y);
+    REQUIRE(num::compare(a, lift - 77, b, -77) == (order > 0) - (order < 0));
+    REQUIRE(num::compare(b, 5, a, 5 + lift) == (order < 0) - (order > 0));
+  }
+}
+
+// -------------------------------------------------------------------------------------------------- steps
+
+struct hyper {
+  bool is_sgd;
+  sgd_options sgd;
+  adamw_options adamw;
+};
+
+// What one step reads: param, grad, velocity or first moment, second moment.
+using operands = std::vector<float>;
+
+enum class kind { patterns, short_numbers, stuck, near_one, huge, special, subnormal, root, ordinary, count };
+float pick(kind k) {
+  const auto b = static_cast<std::uint32_t>(engine());
+  switch (k) {
+    case kind::patterns:
+      return from_bits(b);
+    case kind::short_numbers:
+      return std::ldexp(static_cast<float>(static_cast<int>(b % 2001) - 1000), static_cast<int>(engine() % 8) - 4);
+    case kind::stuck:
+      return std::ldexp(static_cast<float>(static_cast<int>(b % 41) - 20), -149);
+    case kind::near_one:
+      return from_bits((b & 0x80ffffffu) | 0x3f000000u);
+    case kind::huge:
+      return from_bits((b & 0x807fffffu) | (static_cast<std::uint32_t>(250 + engine() % 5) << 23));
+    case kind::special: {
+      constexpr std::uint32_t all[] = {0,           0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f800001u,
+                                       0x7f7fffffu, 0xff7fffffu, 1u,          0x80000001u, 0x00800000u, 0x3f800000u};
+      return from_bits(all[b % 12]);
+    }
+    case kind::subnormal:
+      return from_bits((b & 0x807fffffu) | (static_cast<std::uint32_t>(engine() % 3) << 23));
+    case kind::root: {  // the square of a number of 12 bits
+      const float x = std::ldexp(static_cast<float>(b & 0xfff), static_cast<int>(engine() % 20) - 20);
+      return x * x;
+    }
+    default:
+      return from_bits((b & 0x83ffffffu) | 0x3c000000u);
+  }
+}
+kind any_kind() { return static_cast<kind>(engine() % static_cast<std::uint64_t>(kind::count)); }
+
+double number(int k) {
+  const std::uint64_t m = engine();
+  const double sign = (m & 1) != 0 ? -1 : 1;
+  const double mantissa = 1 + static_cast<double>(m >> 12) * 0x1p-52;
+  constexpr double typical[] = {0.1, 0.01, 0.001, 1e-4, 0.9, 0.99, 1e-8, 0.3};
+  switch (k) {
+    case 0:
+      return typical[m / 2 % 8];
+    case 1:
+      return sign * std::ldexp(1.0, static_cast<int>(m / 2 % 12) - 8);
+    case 2:
+      return 0;
+    case 3:
+      return sign * std::ldexp(mantissa, static_cast<int>(engine() % 399) - 200);
+    case 4:
+      return sign * std::ldexp(mantissa, -200);
+    case 5:
+      return sign * 0x1p200;
+    case 6:
+      return sign * 0x1p-200;
+    default:
+      return sign * mantissa * 0x1p199;
+  }
+}
+double beta() {
+  constexpr double some[] = {0, 0.9, 0.999, 0.5, 1 - 0x1p-53, 0x1p-200, 0.75};
+  const std::uint64_t k = engine() % 9;
+  return k < 7 ? some[k] : static_cast<double>(engine() >> 11) * 0x1p-53;
+}
+
+hyper make_hyper(int trial) {
+  hyper h{};
+  h.is_sgd = trial % 2 == 0;
+  const auto some = [&] {
+    return number(trial % 4 < 2 ? static_cast<int>(engine() % 3) : static_cast<int>(engine() % 8));
+  };
+  h.sgd.lr = h.adamw.lr = some();
+  h.sgd.weight_decay = h.adamw.weight_decay = engine() % 3 == 0 ? 0 : some();
+  h.sgd.momentum = engine() % 4 == 0 ? 0 : beta();
+  h.sgd.dampening = engine() % 2 == 0 ? 0 : engine() % 3 == 0 ? 1 : some();
+  h.sgd.nesterov = h.sgd.momentum > 0 && engine() % 2 == 0;
+  h.sgd.first_step = h.sgd.momentum > 0 && engine() % 4 == 0;
+  h.adamw.beta1 = beta();
+  h.adamw.beta2 = beta();
+  h.adamw.eps = engine() % 5 == 0 ? 0 : std::fabs(some());
+  h.adamw.step = 1 + static_cast<std::int64_t>(engine() % 5);
+  if (trial % 8 == 5) {  // exact roots, exact quotients: ties of the parameter
+    h.adamw.beta1 = h.adamw.beta2 = 0;
+    h.adamw.lr = number(1);
+    h.adamw.weight_decay = engine() % 2 == 0 ? 0 : number(1);
+    h.adamw.eps = engine() % 3 == 0 ? 0 : std::ldexp(1.0, -static_cast<int>(engine() % 4));
+  }
+  return h;
+}
+
+operands make_operands(const hyper& h, int i) {
+  const kind k = any_kind();
+  operands o(4);
+  for (float& x : o) x = pick(i % 4 == 0 ? any_kind() : k);
+  if (i % 5 != 0) o[3] = std::fabs(o[3]);
+  if (!h.is_sgd && i % 3 == 0) o[3] = pick(kind::root);
+  if (!h.is_sgd && h.adamw.beta2 == 0 && i % 2 != 0) {
+    // P near a midpoint, or a quotient of few bits.
+    o[0] = pick(kind::near_one);
+    o[1] = i % 4 == 1 ? static_cast<float>(h.adamw.eps) * static_cast<float>(1 + i % 8) : std::sqrt(pick(kind::root));
+    if (i % 8 == 3) {
+      const double quotient =
+          h.adamw.lr * static_cast<double>(o[1]) / (std::fabs(static_cast<double>(o[1])) + h.adamw.eps);
+      o[0] = static_cast<float>(static_cast<double>(o[0]) + 0x1p-25 + quotient);
+    }
+  }
+  if (h.is_sgd && i % 5 == 0) {  // cancellation
+    o[1] = static_cast<float>(-h.sgd.weight_decay * static_cast<double>(o[0]));
+    if (i % 2 != 0) o[2] = -o[1];
+  }
+  return o;
+}
+
+array column(const std::vector<operands>& all, std::size_t which) {
+  array a(dtype::f32, {static_cast<std::int64_t>(all.size())});
+  for (std::size_t i = 0; i < all.size(); ++i) a.set(i, bits(all[i][which]));
+  return a;
+}
+
+std::vector<array> expected(const hyper& h, const std::vector<operands>& all) {
+  if (h.is_sgd) {
+    std::vector<array> in = {column(all, 0), column(all, 1)};
+    if (h.sgd.momentum > 0) in.push_back(h.sgd.first_step ? array::none() : column(all, 2));
+    return reference::evaluate_all("sgd", in,
+                                   {{"lr", h.sgd.lr},
+                                    {"momentum", h.sgd.momentum},
+                                    {"dampening", h.sgd.dampening},
+                                    {"weight_decay", h.sgd.weight_decay},
+                                    {"nesterov", h.sgd.nesterov}});
+  }
+  return reference::evaluate_all("adamw", {column(all, 0), column(all, 1), column(all, 2), column(all, 3)},
+                                 {{"lr", h.adamw.lr},
+                                  {"beta1", h.adamw.beta1},
+                                  {"beta2", h.adamw.beta2},
+                                  {"eps", h.adamw.eps},
+                                  {"weight_decay", h.adamw.weight_decay},
+                                  {"step", h.adamw.step}});
+}
+
+// The new param and states (column 1 stays), by the library. `stride`: of the tensors in memory, may be negative; the
+// elements are cut into tensors of several sizes.
+std::vector<operands> step(context& ctx, const hyper& h, const std::vector<operands>& all, std::int64_t stride) {
+  const std::size_t n = all.size();
+  const auto room = n * static_cast<std::size_t>(std::abs(stride));
+  std::vector<float> memory(4 * room);
+  const auto place = [&](std::size_t k, std::size_t i) {
+    const std::size_t at = i * static_cast<std::size_t>(std::abs(stride));
+    return k * room + (stride > 0 ? at : room - 1 - at);
+  };
+  for (std::size_t k = 0; k < 4; ++k) {
+    for (std::size_t i = 0; i < n; ++i) memory[place(k, i)] = all[i][k];
+  }
+  void* const device = ctx.allocate(memory.size() * sizeof(float));
+  ctx.copy(device, memory.data(), memory.size() * sizeof(float));
+  const auto view = [&](std::size_t k, std::size_t first, std::size_t count) {
+    return tensor_view(static_cast<float*>(device) + place(k, first), dtype::f32, {static_cast<std::int64_t>(count)},
+                       {stride}, ctx.where());
+  };
+  std::vector<sgd_tensor> sgd_tensors;
+  std::vector<adamw_tensor> adamw_tensors;
+  for (std::size_t first = 0, size = 1; first < n; first += size, size = size * 3 + 1) {
+    const std::size_t count = std::min(size, n - first);
+    if (h.is_sgd) {
+      sgd_tensor t{view(0, first, count), view(1, first, count)};
+      if (h.sgd.momentum > 0) t.velocity = view(2, first, count);
+      sgd_tensors.push_back(t);
+    } else {
+      adamw_tensors.push_back(
+          {view(0, first, count), view(1, first, count), view(2, first, count), view(3, first, count)});
+    }
+  }
+  if (h.is_sgd) {
+    sgd(ctx, sgd_tensors, h.sgd);
+  } else {
+    adamw(ctx, adamw_tensors, h.adamw);
+  }
+  ctx.copy(memory.data(), device, memory.size() * sizeof(float));
+  ctx.deallocate(device, memory.size() * sizeof(float));
+  std::vector<operands> result(n, operands(4));
+  for (std::size_t k = 0; k < 4; ++k) {
+    for (std::size_t i = 0; i < n; ++i) result[i][k] = memory[place(k, i)];
+  }
+  return result;
+}
+
+void check(context& ctx, const hyper& h, const std::vector<operands>& all, const std::vector<array>& want,
+           std::int64_t stride) {
+  const std::vector<operands> got = step(ctx, h, all, stride);
+  const std::size_t columns[] = {0, 2, 3};
+  for (std::size_t k = 0; k < want.size(); ++k) {
+    if (want[k].absent()) continue;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) wrong += bits(got[i][columns[k]]) != want[k].get(i) ? 1 : 0;
+    CHECK_MESSAGE(wrong == 0, (h.is_sgd ? "sgd" : "adamw"), " output ", k, " lr ", h.sgd.lr, " stride ", stride);
+  }
+}
+
+TEST_CASE("sgd and adamw: random and adversarial steps against the oracle, every tier") {
+  std::vector<test::engine> engines = test::engines();
+  std::vector<test::engine> exact;
+  for (const isa_info& isa : instruction_sets()) {
+    if (!isa.available) continue;
+    exact.push_back({isa.name, std::make_unique<context>(
+                                   context_options{.threads = 2, .isa = isa.name, .first_tier = tier::exact})});
+  }
+  for (int trial = 0; trial < 160; ++trial) {
+    const hyper h = make_hyper(trial);
+    std::vector<operands> all;
+    for (int i = 0; i < 500; ++i) all.push_back(make_operands(h, i));
+    const std::vector<array> want = expected(h, all);
+    constexpr std::int64_t strides[] = {1, 3, -2};
+    for (const test::engine& e : engines) check(*e.ctx, h, all, want, strides[trial % 3]);
+    for (const test::engine& e : exact) {
+      e.ctx->reset_statistics();
+      check(*e.ctx, h, all, want, 1);
+      const statistics s = e.ctx->read_statistics();
+      std::int64_t elements = 0;
+      for (int t = 0; t < 4; ++t) elements += s[static_cast<tier>(t)];
+      CHECK(elements == static_cast<std::int64_t>(all.size() * (h.is_sgd ? (h.sgd.momentum > 0 ? 2 : 1) : 3)));
+      CHECK(s[tier::exact] > 0);
+    }
+  }
+}
+
+TEST_CASE("adamw: moments that can no longer decay are decided without integers") {
+  // 0.9 m is within 2^-53 of a midpoint for m = 5 2^-149, and rounds up to m again: an embedding's unused rows stay
+  // there for ever.
+  context ctx({.threads = 1});
+  const hyper h{false, {}, {}};
+  const std::vector<operands> all(4096, operands{0.5f, 0.0f, 0x5p-149f, 0x1f3p-149f});
+  ctx.reset_statistics();
+  const std::vector<operands> got = step(ctx, h, all, 1);
+  CHECK(bits(got[17][2]) == 5);
+  CHECK(bits(got[17][3]) == 0x1f3);
+  const statistics s = ctx.read_statistics();
+  CHECK(s[tier::exact] == 0);
+  CHECK(s[tier::double_double] == 8192);
+  CHECK(s[tier::binary64] == 4096);
+}
+
+TEST_CASE("steps: many elements and threads") {
+  const hyper h = make_hyper(0);
+  std::vector<operands> all;
+  for (int i = 0; i < 100000; ++i) all.push_back({pick(kind::ordinary), pick(kind::ordinary), pick(kind::ordinary), 0});
+  context one({.threads = 1});
+  const auto want = step(one, h, all, 1);
+  for (const int threads : {2, 3, 7}) {
+    context many({.threads = threads});
+    CHECK(step(many, h, all, 1) == want);
+  }
+}
+
+}  // namespace
