@@ -48,19 +48,20 @@ show() {
 }
 
 # -------------------------------------------------------------------------------------------------------------- stages
+# The compiler that the tree is kept free of warnings with; newer ones may know more warnings.
+werror() { [[ $(g++ -dumpversion) == 12* ]] && echo ON || echo OFF; }
 stage_build() {
-  local werror=OFF
-  # The compiler that the tree is kept free of warnings with; newer ones may know more warnings.
-  [[ $(g++ -dumpversion) == 12* ]] && werror=ON
-  configure cpu -DREPDL_WERROR=$werror
+  configure cpu -DREPDL_WERROR="$(werror)"
   build cpu
   printf '   %s, %s\n' "$(g++ --version | head -n 1)" "$(nproc) cores" >&3
 }
-stage_unit() { show build/cpu/tests/repdl_tests; }
+unit_tests() { python3 tests/in_parallel.py --jobs "$jobs" "$@"; }
+stage_unit() { lines=6 show unit_tests build/cpu/tests/repdl_tests; }
 # Without the tests that go through all sets themselves: they ran before.
 stage_isa() {
-  lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl build/cpu/tests/repdl_tests \
-    --test-case-exclude='classes*,*200\,000*,cnn*,perceptron*,conv*,matmul*,cpu reductions*,*[long]*'
+  lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl \
+    python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests \
+    --test-case-exclude='classes*,*200\,000*,cnn: short*,conv*,matmul*,cpu reductions*'
 }
 stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
 # Every operation; then, unless quick, the operations whose bits are not plain IEEE 754 or selection in full: all 2^32 inputs
@@ -88,13 +89,11 @@ stage_docs() {
   lines=2 show python3 tools/certificates.py check
 }
 
-# The sanitizers slow everything down, so the tests with "[long]" in their names are left out, and threads that wait do
-# not spin.
+# The sanitizers slow everything down, so the tests with "[long]" in their names are left out.
 sanitized_tests() {
-  export OMP_WAIT_POLICY=passive
   # The classes of single operations repeat in other values what the tests of each family do.
-  lines=3 show "$1/tests/repdl_tests" \
-    --test-case-exclude='*[long]*,classes: *conv*,*200\,000*,cnn: short*,cnn: the ordinary*,cnn: any floating*,*random shapes*'
+  lines=6 show unit_tests "$1/tests/repdl_tests" \
+    --test-case-exclude='*[long]*,classes: *conv*,cnn: short*,cnn: the ordinary*,cnn: any floating*,*random shapes*'
 }
 stage_asan() {
   configure asan
@@ -121,7 +120,7 @@ stage_tsan() {
 stage_cuda() {
   PATH=$PATH:/usr/local/cuda/bin
   # One architecture: what runs here is the CPU side and the answer that there is no GPU.
-  configure cuda -DCMAKE_CUDA_ARCHITECTURES=90
+  configure cuda -DCMAKE_CUDA_ARCHITECTURES=90 -DREPDL_WERROR="$(werror)"
   local start=$SECONDS
   build cuda repdl_cli repdl_tests
   printf '   built with %s, %d s\n' "$(nvcc --version | grep -o 'release [0-9.]*')" $((SECONDS - start)) >&3
@@ -145,7 +144,7 @@ stage_old_cpu() {
 }
 # The command line of a build without MPFR and GMP: it verifies all the same, and says what it cannot do.
 stage_no_oracle() {
-  configure cpu -B build/no-oracle -DREPDL_REFERENCE=OFF
+  configure cpu -B build/no-oracle -DREPDL_REFERENCE=OFF -DREPDL_WERROR="$(werror)"
   cmake --build build/no-oracle --parallel "$jobs" --target repdl_cli
   lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root"
 }
@@ -155,6 +154,8 @@ stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$j
 run_stages() {
   local quick=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
+  # What several stages compile alike is compiled once.
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR=$root/build/ccache CCACHE_MAXSIZE=4G
   stage "build" stage_build
   if ((${#failed[@]} > 0)); then
     printf '\n0 passed, 1 failed\n'

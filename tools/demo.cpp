@@ -117,7 +117,13 @@ training_result show_training(context& ctx, const cnn_settings& settings, const 
   return result;
 }
 
-// Returns how many runs differ from `expected`.
+struct timed_training {
+  std::string place;
+  std::string fingerprint;
+  double seconds;
+};
+
+// Returns how many runs differ from `expected`. Those of one thread go side by side.
 int show_everywhere(const std::vector<context_options>& runs, const cnn_settings& settings, const std::string& expected,
                     bool published) {
   std::printf(
@@ -126,16 +132,29 @@ int show_everywhere(const std::vector<context_options>& runs, const cnn_settings
       "   images: change one bit of one number, and it is another fingerprint. %s:\n\n"
       "   %s\n\n",
       published ? "librepdl publishes this one" : "The training above ended in this one", expected.c_str());
-  int different = 0;
-  for (const context_options& o : runs) {
+  std::fflush(stdout);
+  const auto train = [&settings](const context_options& o) {
     context ctx(o);
     const stopwatch watch;
     const training_result result = examples::train_cnn(ctx, examples::digits(), settings);
-    const bool same = result.fingerprint == expected;
+    return timed_training{place(ctx), result.fingerprint, watch.seconds()};
+  };
+  int different = 0;
+  const auto show = [&](const timed_training& t) {
+    const bool same = t.fingerprint == expected;
     different += same ? 0 : 1;
-    std::printf("   %-24s   %s...   %-9s %6.1f s\n", place(ctx).c_str(), result.fingerprint.substr(0, 16).c_str(),
-                same ? "the same" : "DIFFERENT", watch.seconds());
+    std::printf("   %-24s   %s...   %-9s %6.1f s\n", t.place.c_str(), t.fingerprint.substr(0, 16).c_str(),
+                same ? "the same" : "DIFFERENT", t.seconds);
     std::fflush(stdout);
+  };
+  const auto alone = [](const context_options& o) { return o.where.kind == device_kind::cpu && o.threads == 1; };
+  std::vector<std::future<timed_training>> side_by_side;
+  for (const context_options& o : runs) {
+    if (alone(o)) side_by_side.push_back(std::async(std::launch::async, train, o));
+  }
+  for (auto& f : side_by_side) show(f.get());
+  for (const context_options& o : runs) {
+    if (!alone(o)) show(train(o));
   }
   std::printf("\n");
   return different;

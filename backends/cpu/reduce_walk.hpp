@@ -14,14 +14,15 @@
 
 namespace repdl::cpu {
 
-// A position in a row-major index space together with its offset in N tensors. Rank 0 is one position.
+// A position in a row-major index space together with its offset in N tensors. Rank 0 is one position; an empty space has
+// none, and the walk that starts there at 0 goes nowhere.
 template <int N>
 class walk {
  public:
   walk(int rank, const plan::axes& shape, const plan::axes* const (&strides)[N], std::int64_t start) noexcept
       : rank_(rank), shape_(&shape) {
     for (int k = 0; k < N; ++k) stride_[k] = strides[k];
-    for (int d = rank - 1; d >= 0; --d) {
+    for (int d = rank - 1; d >= 0 && start != 0; --d) {
       const auto i = static_cast<std::size_t>(d);
       index_[i] = start % shape[i];
       start /= shape[i];

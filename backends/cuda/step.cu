@@ -108,7 +108,7 @@ struct adamw_program {
     const float v = run_stage(stages.second_moment, force.double_double, active, in[3], in[1], 0.0f, counters);
     const num::outcome o = num::attempt(stages.param, force.binary64, p, m, v);
     float value = o.value;
-    const bool exact = active && (stages.param.always_exact || o.undecided != 0);
+    const bool exact = active && o.undecided != 0;
     const unsigned undecided = __ballot_sync(full_warp, exact);
     if (undecided != 0) {
       for (unsigned rest = undecided; rest != 0; rest &= rest - 1) {

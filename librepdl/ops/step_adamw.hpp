@@ -2,9 +2,9 @@
 //
 //     p' = RN(P),   P = p A - lr (m / c1) / (sqrt(v / c2) + eps),   A = 1 - lr wd,   m, v the new moments.
 //
-// Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, eps, wd of either sign; every binary32 p, m, v.
+// Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, wd of either sign; eps >= 0; every binary32 p, m, v.
 //
-// Tier binary64, eps >= 0: the formula with k = RN(lr / c1), r = RN(1 / c2), a = RN(A). u = 2^-53.
+// Tier binary64: the formula with k = RN(lr / c1), r = RN(1 / c2), a = RN(A). u = 2^-53.
 //     v r            2u (r, product)           its root then u, and u for the root's own rounding: 2u
 //     root + eps     3u: both are >= 0
 //     k m            2u                        divided by the root: 2 + 3 + 1 = 6u
@@ -13,18 +13,16 @@
 // Nothing over- or underflows: k <= 2^253, the denominator is 0 or in [2^-200, 2^201] (v >= 2^-149 has a root above
 // 2^-75), so the quotient is 0 or in [2^-550, 2^581]. A non-finite result is that of the formula tree and final; v < 0
 // gives NaN, v = -0 counts as 0 (eps + -0 is +0: a sum).
-// eps < 0: the denominator cancels; every element goes to the exact tier.
 //
 // Tier exact: P is compared with midpoints t of neighbouring floats, in integers. With X = p A - t, Y = X c1 and
-// Q = Y eps - lr m, and s = sqrt(v / c2), s + eps != 0,
-//     sign(P - t) = sign(Y s + Q) sign(s + eps),
+// Q = Y eps - lr m, and s = sqrt(v / c2), s + eps > 0,
+//     sign(P - t) = sign(Y s + Q),
 // and where Y and Q have opposite signs that of Y s + Q is found by comparing Y^2 v with Q^2 c2. No tie is missed, and
 // nothing is approximated: it always decides. How many bits that takes:
 //     X    a step_accumulator: p, -(lr wd) p and t are multiples of 2^-653; |X| < 2^530: 19 words
 //     Y    |c1| <= 1 has 53 bits: 1186 + 53 = 1239 bits, 20 words
-//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-401 below 2^329; aligned
-//     at
-//          the lower of their exponents: 731 + 1013 + 1 = 1745 bits, 28 words
+//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-401 below 2^329;
+//          aligned at the lower of their exponents: 731 + 1013 + 1 = 1745 bits, 28 words
 //     Q^2 c2: 56 words and one;   Y^2 v: 40 words and one
 // Trailing zero words are dropped first; ordinary numbers take 400 to 900 bits in Q^2 c2.
 // Checked by tests/step_test.cpp against exact rationals and intervals of 4000 bits.
@@ -39,7 +37,6 @@ struct adamw_param {
   double lr, c1, c2, eps, k, r;
   dd lr_wd;  // lr wd, exactly
   double a;
-  bool always_exact;  // eps < 0
 };
 
 struct adamw_stages {
@@ -62,7 +59,7 @@ inline adamw_stages make_adamw_stages(double lr, double beta1, double beta2, dou
   set_coefficient(s.first_moment, 1, k1.hi, k1.lo);
   set_coefficient(s.second_moment, 0, beta2);
   set_coefficient(s.second_moment, 1, k2.hi, k2.lo);
-  s.param = {lr, c1, c2, eps + 0.0, lr / c1, 1 / c2, lr_wd, a, eps < 0};
+  s.param = {lr, c1, c2, eps + 0.0, lr / c1, 1 / c2, lr_wd, a};
   return s;
 }
 
@@ -77,7 +74,7 @@ REPDL_HD estimate guess_param(const adamw_param& c, double p, double m, double v
   return {kept - move, magnitude(kept) + magnitude(move)};
 }
 
-// By tier binary64. `force` is 0, or +inf: undecided. Only where !always_exact.
+// By tier binary64. `force` is 0, or +inf: undecided.
 REPDL_HD outcome attempt(const adamw_param& c, double force, float p, float m, float v) {
   const estimate s = guess_param(c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v));
   return test(s.value, 0x1p-49 * s.magnitude + force);
@@ -107,13 +104,13 @@ class adamw_decision {
     const std::uint32_t infinity_bits = 0x7f800000u;
     if (!(v_ >= 0) || p_ != p_ || m_ != m_) return float_of(canonical_nan_f32);
     const bool v_infinite = v_ == infinity;
-    denominator_ = v_infinite ? 1 : denominator_sign();
+    const bool by_zero = v_ == zero && c_.eps == zero;
     // The quotient lr (m / c1) / denominator: NaN, an infinity of sign `direction`, or finite.
     const int numerator = sign_of(c_.lr) * sign_of(m_);
     const bool m_infinite = !is_finite(m_);
     if (m_infinite && (c_.lr == zero || v_infinite)) return float_of(canonical_nan_f32);
-    if (denominator_ == 0 && numerator == 0) return float_of(canonical_nan_f32);
-    const int direction = m_infinite || denominator_ == 0 ? numerator * (denominator_ < 0 ? -1 : 1) : 0;
+    if (by_zero && numerator == 0) return float_of(canonical_nan_f32);
+    const int direction = m_infinite || by_zero ? numerator : 0;
     if (!is_finite(p_)) {
       const int kept = sign_of(p_) * sign_of(c_.a);
       if (kept == 0 || kept == direction) return float_of(canonical_nan_f32);
@@ -126,20 +123,6 @@ class adamw_decision {
 
  private:
   REPDL_HD static int sign_of(double x) { return static_cast<int>(x > 0) - static_cast<int>(x < 0); }
-
-  // The sign of sqrt(v / c2) + eps, v finite.
-  REPDL_HD int denominator_sign() {
-    if (c_.eps > 0) return 1;
-    if (c_.eps == 0) return v_ != 0 ? 1 : 0;
-    const scaled v = decompose(v_);
-    const scaled c2 = decompose(c_.c2);
-    const scaled eps = decompose(c_.eps);
-    assign(scratch_.left, v.significand);
-    assign(scratch_.right, eps.significand);
-    multiply(scratch_.right, eps.significand);
-    multiply(scratch_.right, c2.significand);
-    return compare(scratch_.left, v.exponent, scratch_.right, 2 * eps.exponent + c2.exponent);
-  }
 
   // The sign of P - t, t = +-significand 2^exponent. m = 0 says that the quotient is 0.
   REPDL_HD int compare_with(std::uint64_t significand, int exponent, bool negative) {
@@ -182,7 +165,7 @@ class adamw_decision {
     int q_exponent = y_exponent + eps.exponent;
     const int lm_exponent = lr.exponent + m.exponent;
     int q_sign = 0;
-    const int eps_part = q.size == 0 ? 0 : eps.negative ? -y_sign : y_sign;
+    const int eps_part = q.size == 0 ? 0 : y_sign;
     const int lm_part = lm.size == 0 ? 0 : lr.negative != m.negative ? 1 : -1;  // of -lr m
     if (eps_part == 0) {
       assign(q, lm);
@@ -218,7 +201,7 @@ class adamw_decision {
       multiply(scratch_.right, c2.significand);
       sign = y_sign * compare(scratch_.left, 2 * y_exponent + v.exponent, scratch_.right, 2 * q_exponent + c2.exponent);
     }
-    return sign * denominator_;
+    return sign;
   }
 
   // The sign of P - (the midpoint between places k and k + 1): (2 significand + 1) 2^(exponent - 1) of the one nearer
@@ -279,7 +262,6 @@ class adamw_decision {
 
   const adamw_param& c_;
   double p_, m_, v_;
-  int denominator_ = 1;  // the sign of sqrt(v / c2) + eps
   adamw_scratch& scratch_;
 };
 

@@ -76,6 +76,12 @@ bool overlaps_itself(const const_tensor_view& v) {
 
 }  // namespace
 
+void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& output) {
+  if (!(g.shape() == output)) {
+    fail(error_site::gradient_shape, op, "g", "the output's shape " + to_string(output), to_string(g.shape()));
+  }
+}
+
 std::string describe(ops::dtype_set types) {
   std::vector<std::string_view> names;
   for (int i = 0; i < 6; ++i) {

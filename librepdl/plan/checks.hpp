@@ -29,12 +29,17 @@ void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, i
 void check_rank(std::string_view op, std::string_view name, const const_tensor_view& v, int rank,
                 std::string_view what);
 
+/// The gradient of an output has its shape.
+void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& output);
+
 /// The set as text: "f16, bf16, f32 or f64".
 std::string describe(ops::dtype_set types);
 /// NumPy's rule, right-aligned; `name` is the operand that joins.
 sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b);
 /// The strides of v seen with the (broadcast) shape: 0 along repeated axes.
 sizes broadcast_strides(const const_tensor_view& v, const sizes& shape);
+/// The data of a tensor of f32; null for an absent one.
+inline const float* floats(const const_tensor_view& v) { return static_cast<const float*>(v.data()); }
 /// One axis into [0, rank).
 int normalize_axis(std::string_view op, std::int64_t axis, int rank);
 /// Normalises axes into [0, rank), rejects duplicates; absent means all.

@@ -69,8 +69,10 @@ struct windows {
   std::int64_t common() const {
     std::int64_t all = 1;
     const auto include = [&](std::int64_t n) {
-      if (n > 0) all = all > largest_common / n ? largest_common : std::lcm(all, n);
-      if (all >= largest_common) too_large();
+      if (n == 0) return;
+      const std::int64_t factor = n / std::gcd(all, n);
+      if (all > (largest_common - 1) / factor) too_large();
+      all *= factor;
     };
     if (for_each_at_edge([&](std::int64_t o) { include(present(o)); })) include(kernel);
     return all;
@@ -125,7 +127,7 @@ void check_groups(std::string_view op, std::string_view name, std::int64_t chann
 }
 
 conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
-  conv_plan::tensor4 t{is_output ? nullptr : static_cast<const float*>(v.data()), {}};
+  conv_plan::tensor4 t{is_output ? nullptr : floats(v), {}};
   for (int i = 0; i < 4; ++i) t.stride[static_cast<std::size_t>(i)] = v.strides()[i];
   return t;
 }
@@ -205,7 +207,7 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops:
   p.kernel = role(kernel, !forward && !grad_input);
   p.result = role(result, forward);
   if (forward && in.size() > 2 && in[2]) {
-    p.bias = static_cast<const float*>(in[2].data());
+    p.bias = floats(in[2]);
     p.bias_stride = in[2].strides()[0];
   }
   p.out = static_cast<float*>(out.data());
@@ -250,12 +252,6 @@ struct pooling {
   }
 };
 
-void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& want) {
-  if (!(g.shape() == want)) {
-    fail(error_site::gradient_shape, op, "g", "the output's shape " + to_string(want), to_string(g.shape()));
-  }
-}
-
 sizes pooled_shape(const sizes& image, const window_pair& w) { return {image[0], image[1], w.h.count(), w.w.count()}; }
 
 sizes max_pooled(std::string_view op, const const_tensor_view& x, const ops::max_pool2d_attrs& a) {
@@ -295,8 +291,6 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
   p.out = static_cast<float*>(out.data());
   return p;
 }
-
-const float* floats(const const_tensor_view& v) { return static_cast<const float*>(v.data()); }
 
 // The divisors of all windows: their least common multiple.
 std::int64_t common_divisor(const window_pair& w, bool count_include_pad) {

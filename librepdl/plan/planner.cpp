@@ -121,7 +121,8 @@ tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs
       if (a.keepdim) shape.push_back(1);
     }
   }
-  const bool needs_one = op != ops::op_id::sum && op != ops::op_id::mean;
+  using enum ops::op_id;
+  const bool needs_one = op == max || op == min || op == argmax || op == argmin;
   if (needs_one && nothing_to_reduce) {
     fail(error_site::empty_reduction, name, "x", "at least one element along the reduced axes",
          "shape " + to_string(x.shape()));
@@ -160,7 +161,7 @@ reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const 
   p.kept_shape = kept.shape;
   p.reduced_shape = inner.shape;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    p.in[i] = {static_cast<const float*>(in[i].data()), kept.stride[i + 1], inner.stride[i]};
+    p.in[i] = {floats(in[i]), kept.stride[i + 1], inner.stride[i]};
   }
   p.out = out.data();
   p.out_stride = kept.stride[0];
@@ -261,14 +262,14 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch.rank); ++i) p.batches *= batch.shape[i];
   p.out_batch_stride = batch.stride[0];
   const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
-    return matmul_plan::matrix{static_cast<const float*>(v.data()), batch_stride, v.strides()[v.rank() - 2],
+    return matmul_plan::matrix{floats(v), batch_stride, v.strides()[v.rank() - 2],
                                v.strides()[v.rank() - 1]};
   };
   p.a = matrix(x, batch.stride[1]);
   p.b = matrix(y, batch.stride[2]);
   p.bias = {};
   if (has_bias) {
-    p.bias = {static_cast<const float*>(in[2].data()), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
+    p.bias = {floats(in[2]), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
   }
   p.out = static_cast<float*>(out.data());
   p.out_row = out.strides()[rank - 2];

@@ -89,7 +89,7 @@ random_plan make_random(ops::op_id op, const ops::philox_attrs& a, const tensor_
   p.out_stride = loop.stride[0];
   p.out_type = out.type();
   if (in != nullptr) {
-    p.in = static_cast<const float*>(in->data());
+    p.in = floats(*in);
     p.in_stride = loop.stride[1];
   }
   return p;

@@ -89,7 +89,7 @@ step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in,
     s.rank = loop.rank;
     s.shape = loop.shape;
     for (std::size_t i = 0; i < 4; ++i) {
-      s.in[i] = static_cast<const float*>(operand[i].data());
+      s.in[i] = floats(operand[i]);
       s.in_stride[i] = loop.stride[i];
     }
     for (std::size_t i = 0; i < 3; ++i) {

@@ -81,15 +81,11 @@ void run_stage(const Stage& stage, double force, const float* x, const float* y,
 
 void run_param(const num::adamw_param& c, double force, const float* p, const float* m, const float* v,
                block_buffer& out, marks& undecided, std::int64_t n, step_counts& counts) {
-  if (c.always_exact) {
-    for (std::int64_t i = 0; i < n; ++i) undecided.undecided[i] = 1;
-  } else {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) {
-      const num::outcome o = num::attempt(c, force, p[i], m[i], v[i]);
-      out.value[i] = o.value;
-      undecided.undecided[i] = o.undecided;
-    }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const num::outcome o = num::attempt(c, force, p[i], m[i], v[i]);
+    out.value[i] = o.value;
+    undecided.undecided[i] = o.undecided;
   }
   const std::int64_t exact = count_marks(undecided, n);
   counts.elements[static_cast<int>(tier::binary64)] += n - exact;
