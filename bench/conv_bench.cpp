@@ -3,7 +3,6 @@
 // the thread's CPU clock, and `of_onednn` is the median of the iterations' speed ratios. `undecided` is the fraction of
 // the outputs that binary64 could not decide.
 #include <benchmark/benchmark.h>
-#include <time.h>
 
 #include <algorithm>
 #include <string>
@@ -17,16 +16,11 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #endif
 
+#include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
 #include "librepdl/librepdl.hpp"
 
 namespace {
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 constexpr std::int64_t samples = 8;
 
@@ -100,6 +94,7 @@ class onednn {
       }
     }
   }
+  static constexpr const char* name = "of_onednn";
   void operator()() {
     call_.execute(stream_, operands_);
     stream_.wait();
@@ -112,6 +107,7 @@ class onednn {
   std::unordered_map<int, dnnl::memory> operands_;
 #else
  public:
+  static constexpr const char* name = nullptr;
   onednn(const shape&, direction) {}
   void operator()() {}
 #endif
@@ -145,30 +141,7 @@ void convolution(benchmark::State& state, const shape& s, direction way, const s
     }
   };
   onednn peer(s, way);
-  peer();
-  ours();
-  ctx.reset_statistics();
-  std::vector<double> ratios;
-  for (auto _ : state) {
-    const double start = cpu_seconds();
-    peer();
-    const double between = cpu_seconds();
-    ours();
-    const double end = cpu_seconds();
-    state.SetIterationTime(end - between);
-    ratios.push_back((between - start) / (end - between));
-    benchmark::ClobberMemory();
-  }
-  state.counters["flop/s"] = benchmark::Counter(s.work(), benchmark::Counter::kIsIterationInvariantRate);
-#if defined(REPDL_WITH_ONEDNN)
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  state.counters["of_onednn"] = *middle;
-#endif
-  const repdl::statistics seen = ctx.read_statistics();
-  const auto escalated = static_cast<double>(seen[repdl::tier::double_double] + seen[repdl::tier::exact]);
-  const auto decided = static_cast<double>(seen[repdl::tier::proved] + seen[repdl::tier::binary64]);
-  state.counters["undecided"] = escalated / (escalated + decided);
+  bench::by_turns(state, ctx, s.work(), 1, onednn::name, ours, peer);
 }
 
 const int registered = [] {

@@ -3,7 +3,6 @@
 // the iterations' speed ratios: a figure that holds on a noisy machine. `undecided` is the fraction of the outputs that
 // binary64 could not decide.
 #include <benchmark/benchmark.h>
-#include <time.h>
 
 #include <algorithm>
 #include <string>
@@ -14,16 +13,11 @@
 extern "C" void openblas_set_num_threads(int);
 #endif
 
+#include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
 #include "librepdl/librepdl.hpp"
 
 namespace {
-
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 struct shape {
   std::int64_t m, n, k;
@@ -51,35 +45,14 @@ void matmul(benchmark::State& state, const shape& s, const std::string& isa, rep
     repdl::matmul(ctx, repdl::const_tensor_view(a.data(), {s.m, s.k}), repdl::const_tensor_view(b.data(), {s.k, s.n}),
                   repdl::tensor_view(out.data(), {s.m, s.n}), options);
   };
+  const char* peer = nullptr;
 #if defined(REPDL_WITH_OPENBLAS)
   openblas_set_num_threads(1);
+  peer = "of_sgemm";
 #endif
   const double work = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   const int calls = std::max(1, static_cast<int>(2e7 / work));
-  ours();
-  sgemm(s, a, b, peer_out);
-  ctx.reset_statistics();
-  std::vector<double> ratios;
-  for (auto _ : state) {
-    const double start = cpu_seconds();
-    for (int i = 0; i < calls; ++i) sgemm(s, a, b, peer_out);
-    const double between = cpu_seconds();
-    for (int i = 0; i < calls; ++i) ours();
-    const double end = cpu_seconds();
-    state.SetIterationTime((end - between) / calls);
-    ratios.push_back((between - start) / (end - between));
-    benchmark::ClobberMemory();
-  }
-  state.counters["flop/s"] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
-#if defined(REPDL_WITH_OPENBLAS)
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  state.counters["of_sgemm"] = *middle;
-#endif
-  const repdl::statistics seen = ctx.read_statistics();
-  const auto escalated = static_cast<double>(seen[repdl::tier::double_double] + seen[repdl::tier::exact]);
-  const auto decided = static_cast<double>(seen[repdl::tier::proved] + seen[repdl::tier::binary64]);
-  state.counters["undecided"] = escalated / (escalated + decided);
+  bench::by_turns(state, ctx, work, calls, peer, ours, [&] { sgemm(s, a, b, peer_out); });
 }
 
 const int registered = [] {

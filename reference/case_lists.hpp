@@ -10,18 +10,6 @@
 namespace repdl::reference::case_lists {
 
 inline constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-inline constexpr sample_class element_classes[] = {sample_class::uniform_patterns,
-                                                   sample_class::normal_range,
-                                                   sample_class::narrow_lattice,
-                                                   sample_class::cancelling,
-                                                   sample_class::ties,
-                                                   sample_class::near_ties,
-                                                   sample_class::subnormal,
-                                                   sample_class::overflow_border,
-                                                   sample_class::single_nonfinite,
-                                                   sample_class::wide_exponents,
-                                                   sample_class::zeros};
-
 struct list {
   std::vector<digest_case> v;
   /// Every case has its own inputs: the seed is its number.

@@ -10,7 +10,7 @@ using case_lists::floats, case_lists::integer, case_lists::integers, case_lists:
     case_lists::text;
 
 constexpr dtype f32 = dtype::f32;
-constexpr auto& classes = case_lists::element_classes;
+constexpr auto& classes = element_classes;
 
 void add_elementwise(list& l) {
   for (const ops::elementwise_row& row : ops::elementwise_rows) {

@@ -3,6 +3,7 @@
 // often it was kept, and tests count.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,7 +34,12 @@ enum class sample_class {
   multiplicities,    ///< rows of softmax with groups of equal elements
 };
 inline constexpr int sample_class_count = 14;
-inline constexpr int element_class_count = 11;  ///< the first ones: those that single elements have
+/// The first ones: those that single elements have.
+inline constexpr auto element_classes = [] {
+  std::array<sample_class, 11> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<sample_class>(i);
+  return all;
+}();
 std::string_view name_of(sample_class c);
 /// Throws std::invalid_argument.
 sample_class sample_class_named(std::string_view name);

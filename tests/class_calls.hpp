@@ -304,8 +304,7 @@ inline std::vector<std::string> network_operations() { return {std::begin(operat
 
 inline std::vector<sample_class> network_classes(const std::string& op) {
   std::vector<sample_class> v;
-  v.reserve(reference::element_class_count + 2);
-  for (int i = 0; i < reference::element_class_count; ++i) v.push_back(static_cast<sample_class>(i));
+  v.assign(reference::element_classes.begin(), reference::element_classes.end());
   if (is_row(op)) v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
   return v;
 }

@@ -23,17 +23,7 @@ namespace {
 
 constexpr std::int64_t required_outputs = 200'000;
 
-constexpr sample_class classes[] = {sample_class::uniform_patterns,
-                                    sample_class::normal_range,
-                                    sample_class::narrow_lattice,
-                                    sample_class::cancelling,
-                                    sample_class::ties,
-                                    sample_class::near_ties,
-                                    sample_class::subnormal,
-                                    sample_class::overflow_border,
-                                    sample_class::single_nonfinite,
-                                    sample_class::wide_exponents,
-                                    sample_class::zeros};
+constexpr auto& classes = reference::element_classes;
 
 // The least share of outputs that must be of the class, by the oracle's word. (Not all can be: sums of one or two terms
 // have no near-ties, and one NaN or infinity reaches one row or column of a product.)

@@ -18,6 +18,7 @@
 
 #include "examples/contrast.hpp"
 #include "reference/evaluate.hpp"
+#include "tools/scratch_directory.hpp"
 
 namespace {
 
@@ -229,10 +230,8 @@ std::vector<repdl::context_options> everywhere() {
 
 // A training whose every epoch runs in the next context, saved and read again in between.
 std::string relay_fingerprint(const std::vector<repdl::context_options>& legs, const cnn_settings& s) {
-  std::string name = std::filesystem::temp_directory_path() / "repdl-cnn-XXXXXX";
-  REQUIRE(::mkdtemp(name.data()) != nullptr);
-  const std::filesystem::path dir = name;
-  const std::string file = dir / "checkpoint";
+  const repdl::tools::scratch_directory dir;
+  const std::string file = dir.file("checkpoint");
   std::string fingerprint;
   for (int epoch = 0; epoch < s.epochs; ++epoch) {
     repdl::context ctx(legs[static_cast<std::size_t>(epoch) % legs.size()]);
@@ -248,7 +247,6 @@ std::string relay_fingerprint(const std::vector<repdl::context_options>& legs, c
       fingerprint = training.result().fingerprint;
     }
   }
-  std::filesystem::remove_all(dir);
   return fingerprint;
 }
 

@@ -20,23 +20,14 @@ using namespace repdl;
 using reference::array;
 using reference::digest_case;
 using reference::shape_list;
+using tests::gpu;
+using tests::has_gpu;
 using tests::layout;
 using tests::layouts;
 using tests::tensor;
 using tests::to_sizes;
 
 namespace {
-
-constexpr device gpu{device_kind::cuda, 0};
-
-bool has_gpu() {
-  std::string why;
-  for (const device_info& d : devices(&why)) {
-    if (d.where.kind == device_kind::cuda) return true;
-  }
-  MESSAGE("skipped: " << why);
-  return false;
-}
 
 bool is_network(const std::string& op) {
   const std::string& family = find(op)->family;

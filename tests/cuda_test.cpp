@@ -25,23 +25,14 @@ using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::gpu;
+using tests::has_gpu;
 using tests::layout;
 using tests::layouts;
 using tests::tensor;
 using tests::to_sizes;
 
 namespace {
-
-constexpr device gpu{device_kind::cuda, 0};
-
-bool has_gpu() {
-  std::string why;
-  for (const device_info& d : devices(&why)) {
-    if (d.where.kind == device_kind::cuda) return true;
-  }
-  MESSAGE("skipped: " << why);
-  return false;
-}
 
 array run(context& ctx, const std::string& name, const std::vector<array>& in, const tensor_spec& spec,
           const attributes& attrs, layout in_layout = layout::contiguous, layout out_layout = layout::contiguous) {

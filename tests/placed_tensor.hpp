@@ -1,9 +1,11 @@
-// Tensors on a context's device that lie in memory in ways that callers are allowed to choose.
+// The GPU of the CUDA tests, and tensors on a context's device that lie in memory in ways that callers are allowed to
+// choose.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "librepdl/context.hpp"
@@ -13,6 +15,18 @@ namespace repdl::tests {
 
 using reference::array;
 using reference::shape_list;
+
+inline constexpr device gpu{device_kind::cuda, 0};
+
+// Says so where there is none.
+inline bool has_gpu() {
+  std::string why;
+  for (const device_info& d : devices(&why)) {
+    if (d.where.kind == device_kind::cuda) return true;
+  }
+  MESSAGE("skipped: " << why);
+  return false;
+}
 
 // How a tensor lies in memory.
 enum class layout { contiguous, shifted, gaps, reversed_axes, backwards };

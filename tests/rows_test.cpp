@@ -7,12 +7,15 @@
 // gaps of 2^-149, gaps up to 2^129, logsumexp near 0 (-ln n), -inf, NaN and +inf among ordinary ones, all -inf.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
@@ -315,6 +318,53 @@ TEST_CASE("softmax family: every class of rows, against the oracle") {
           CAPTURE(isa);
           CHECK(run(c, {isa, 2, first, false}) == want);
         }
+      }
+    }
+  }
+}
+
+// From 2^24 elements on, outputs are written past the caches, in whole registers.
+TEST_CASE("softmax family: many rows are as each of them alone, wherever the output begins") {
+  constexpr std::int64_t rows = 16500, n = 1021, part = 4125;
+  const std::int64_t count = rows * n;
+  std::vector<float> x(static_cast<std::size_t>(count));
+  std::uint32_t w = 1;
+  for (float& v : x) {
+    w = w * 1664525u + 1013904223u;
+    v = static_cast<float>(static_cast<std::int32_t>(w)) * 0x1p-28f;
+  }
+  x[5 * n + 7] = inf;
+  x[6 * n + 1020] = not_a_number;
+  std::fill(x.begin() + 7 * n, x.begin() + 8 * n, -inf);
+  const std::vector<float> g(static_cast<std::size_t>(rows), 0.5f);
+  std::vector<float> want(x.size());
+  std::vector<float> got(x.size() + 16);
+  const auto call = [&](repdl::context& ctx, const char* op, std::int64_t first, std::int64_t many, float* to) {
+    const const_tensor_view from(x.data() + first * n, {many, n});
+    const tensor_view out(to, {many, n});
+    if (std::string_view(op) == "logsumexp_backward") {
+      const const_tensor_view in[] = {const_tensor_view(g.data() + first, {many}), from};
+      repdl::call(ctx, *repdl::find(op), in, {&out, 1}, {{"axis", std::vector<std::int64_t>{1}}});
+    } else {
+      repdl::call(ctx, *repdl::find(op), {&from, 1}, {&out, 1}, {});
+    }
+  };
+  for (const char* op : {"softmax", "log_softmax", "logsumexp_backward"}) {
+    CAPTURE(op);
+    repdl::context plain;
+    for (std::int64_t r = 0; r < rows; r += part) call(plain, op, r, part, want.data() + r * n);
+    for (const std::string& isa : available()) {
+      CAPTURE(isa);
+      repdl::context ctx(repdl::context_options{.threads = 2, .isa = isa});
+      for (const std::size_t offset : {0, 1, 2, 5}) {
+        if (offset > 1 && isa == "baseline") continue;
+        CAPTURE(offset);
+        std::fill(got.begin(), got.end(), 3.0f);
+        call(ctx, op, 0, rows, got.data() + offset);
+        CHECK(std::memcmp(got.data() + offset, want.data(), want.size() * sizeof(float)) == 0);
+        const auto untouched = [](float v) { return v == 3.0f; };
+        CHECK(std::all_of(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(offset), untouched));
+        CHECK(std::all_of(got.end() - 16 + static_cast<std::ptrdiff_t>(offset), got.end(), untouched));
       }
     }
   }

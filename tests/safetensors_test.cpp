@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/scratch_directory.hpp"
+
 namespace {
 
 using examples::file_error;
@@ -22,30 +24,12 @@ using examples::read_tensors;
 using examples::stored_tensor;
 using examples::tensor_file;
 using examples::write_tensors;
+using repdl::tools::scratch_directory;
 
-// A directory that goes away.
-class scratch {
- public:
-  scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "repdl-safetensors-XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  std::string file(const std::string& name) const { return path_ / name; }
-  std::size_t count() const {
-    const std::filesystem::directory_iterator all(path_);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+std::ptrdiff_t files_in(const scratch_directory& dir) {
+  const std::filesystem::directory_iterator all(dir.path());
+  return std::distance(begin(all), end(all));
+}
 
 void put(const std::string& path, const std::string& bytes) {
   std::ofstream out(path, std::ios::binary);
@@ -81,7 +65,7 @@ std::string refusal(const std::string& path) {
 }
 
 TEST_CASE("safetensors: every type and shape is read as it was written") {
-  const scratch dir;
+  const scratch_directory dir;
   tensor_file file;
   file.metadata = {{"epoch", "12"}, {"", "\"quoted\" \\ \n \xc3\xa9"}};
   file.tensors.push_back(tensor<float>("floats", {1.0f, -0.0f, std::numeric_limits<float>::quiet_NaN()}, {3, 1}));
@@ -93,7 +77,7 @@ TEST_CASE("safetensors: every type and shape is read as it was written") {
   file.tensors.push_back({"flags", repdl::dtype::boolean, {3}, {std::byte{1}, std::byte{0}, std::byte{1}}});
   file.tensors.push_back(tensor<float>("none \xe2\x82\xac \"'", {}, {4, 0, 2}));
   write_tensors(dir.file("a"), file);
-  CHECK(dir.count() == 1);
+  CHECK(files_in(dir) == 1);
   const tensor_file back = read_tensors(dir.file("a"));
   CHECK(back.metadata == file.metadata);
   REQUIRE(back.tensors.size() == file.tensors.size());
@@ -120,7 +104,7 @@ TEST_CASE("safetensors: every type and shape is read as it was written") {
 }
 
 TEST_CASE("safetensors: the layout on the disk") {
-  const scratch dir;
+  const scratch_directory dir;
   tensor_file file;
   file.metadata["k"] = "v";
   file.tensors.push_back(tensor<float>("w", {1.0f, -2.0f}, {1, 2}));
@@ -135,7 +119,7 @@ TEST_CASE("safetensors: the layout on the disk") {
 }
 
 TEST_CASE("safetensors: files that another program may have written") {
-  const scratch dir;
+  const scratch_directory dir;
   using namespace std::string_literals;
   const std::string path = dir.file("other");
   // The bytes that the Python package safetensors 0.8 writes for three small arrays of ours.
@@ -171,7 +155,7 @@ TEST_CASE("safetensors: files that another program may have written") {
 }
 
 TEST_CASE("safetensors: malformed files are refused, by name") {
-  const scratch dir;
+  const scratch_directory dir;
   const std::string path = dir.file("bad");
   const auto tensors = [](const std::string& list) { return "{" + list + "}"; };
   const std::string good = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
@@ -258,7 +242,7 @@ TEST_CASE("safetensors: malformed files are refused, by name") {
 }
 
 TEST_CASE("safetensors: a file that cannot be written leaves what was there") {
-  const scratch dir;
+  const scratch_directory dir;
   const std::string path = dir.file("a");
   tensor_file file;
   file.tensors.push_back(tensor<float>("w", {1.0f}, {}));
@@ -291,7 +275,7 @@ TEST_CASE("safetensors: a file that cannot be written leaves what was there") {
   CHECK(attempt(file, dir.file("directory")) ==
         dir.file("directory") + ": expected a place to write, got Is a directory");
   CHECK(get(path) == before);
-  CHECK(dir.count() == 2);  // no temporary file stays
+  CHECK(files_in(dir) == 2);  // no temporary file stays
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include "tools/demo.hpp"
 
-#include <stdlib.h>  // mkdtemp
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -17,6 +14,7 @@
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
+#include "tools/scratch_directory.hpp"
 
 namespace repdl::tools {
 namespace {
@@ -160,32 +158,12 @@ int show_everywhere(const std::vector<context_options>& runs, const cnn_settings
   return different;
 }
 
-// A directory that goes away.
-class scratch {
- public:
-  scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "repdl-demo-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw examples::file_error(name, "a place to write", "none");
-    path_ = name;
-  }
-  ~scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  std::string file(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // One training, of which every run does a part. Returns whether it ended in `expected`.
 bool show_relay(const std::vector<context_options>& runs, const cnn_settings& settings, const std::string& expected) {
   std::printf(
       "3. Stopped, saved and continued elsewhere\n\n"
       "   One training, handed on through a checkpoint file (safetensors, which other libraries read too).\n\n");
-  const scratch dir;
+  const scratch_directory dir;
   const std::string file = dir.file("checkpoint.safetensors");
   const examples::digit_data& data = examples::digits();
   const auto legs = std::min<int>(static_cast<int>(runs.size()), settings.epochs);

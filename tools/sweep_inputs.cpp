@@ -59,7 +59,7 @@ std::uint32_t in_neighbourhood(std::uint32_t which, const ops::interval& d, word
 }
 
 std::vector<array> elementwise_inputs(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
-  constexpr std::uint32_t classes = reference::element_class_count;
+  constexpr auto classes = static_cast<std::uint32_t>(reference::element_classes.size());
   const std::uint64_t stratum = index / 2 % (neighbourhoods + classes);
   if (index % 2 == 1 && stratum >= neighbourhoods) {
     return reference::fill_operands(static_cast<sample_class>(stratum - neighbourhoods), row.arity, batch_elements,
@@ -122,7 +122,7 @@ sweep_batch make_batch(const op_info& op, std::uint64_t seed, std::uint64_t inde
     // Three batches of four are from binary64 to a narrower format: the others can be swept exhaustively.
     const bool any = index % 4 == 3;
     const conversion c{any ? float_types[index / 4 % 4] : dtype::f64, float_types[any ? index / 16 % 4 : index % 4]};
-    const auto kind = static_cast<sample_class>(index / 4 % reference::element_class_count);
+    const auto kind = reference::element_classes[index / 4 % reference::element_classes.size()];
     return {{reference::fill_conversion(kind, c.from, c.to, batch_elements, seed, index)},
             {{"dtype", std::string(name_of(c.to))}}};
   }

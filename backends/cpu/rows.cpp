@@ -100,6 +100,7 @@ class row_call final : public rows_in_tiles {
           ++r;
         }
       }
+      if (streams_) k_.drain();
       part[thread] = local;
     });
     for (int t = 0; t < threads; ++t) total.merge(part[t]);

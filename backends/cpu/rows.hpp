@@ -40,7 +40,9 @@ struct row_slice {
   double* keep;  // of the block's shape, room for one register more; may be null
   std::int64_t n;
   std::int64_t columns;  // 0: a piece of one row
+  std::uintptr_t ahead;  // address of n elements that weights() brings closer: they are wanted next; 0: none
   float* out;
+  bool stream;          // out is written past the caches
   std::uint32_t* open;  // of the block's shape, or null: not 0 for elements that are not decided
   row_state* state;
 };
@@ -67,12 +69,13 @@ struct row_kernels {
   void (*logarithms)(row_state&, std::int64_t rows, double bound) noexcept;
   // value = (max - scale) + R.
   void (*gaps)(row_state&, std::int64_t rows) noexcept;
-  // These return how many elements are not decided. scale: e^(x - M) between low and high, from keep where it is not
+  // These return how many elements are not decided (some twice where they are streamed). scale: e^(x - M) between low and high, from keep where it is not
   // null. The others: see ops/rows.hpp.
   std::int64_t (*scale)(const row_slice&) noexcept;
   std::int64_t (*log_softmax)(const row_slice&) noexcept;
   std::int64_t (*softmax_backward)(const row_slice&) noexcept;      // a = g, b = y
   std::int64_t (*log_softmax_backward)(const row_slice&) noexcept;  // a = g, b = y
+  void (*drain)() noexcept;                                         // what was streamed comes before all later stores
   // state.sum, .lo, .error of the block: of a, or of a b.
   void (*track)(const row_slice&, bool products) noexcept;
 

@@ -15,6 +15,9 @@ inline constexpr std::int32_t row_inf_bits = 0x7f800000;
 // Up to this length e^(x - max) is kept from the sum for the outputs.
 inline constexpr std::int64_t kept_length = 4096;
 
+// From this number of elements on, outputs are written past the caches, which they would only go through.
+inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
+
 inline float row_nan() noexcept { return num::float_of(num::canonical_nan_f32); }
 
 // How the work is cut.
@@ -78,6 +81,9 @@ class row_call_base {
     height_ = weights_height(k.lanes, tile ? p.length : std::min(p.length, row_chunk), tile) + 2;
     bounds_ = num::bounds_of_rows(p.length, height_, gradient);
     if (forced_) bounds_ = {num::infinity, num::infinity};
+    // Where the next row's elements are on their way too (`ahead` below): else the stores hold up the loads.
+    streams_ = per_element(p.op) && !is_tracked(p.op) && !tile && l.team == 1 && contiguous(p.out_reduced_stride) &&
+               p.rows * p.length >= streamed_length;
     // Every two_sum adds one error, every merge two.
     tracked_height_ = tile ? p.length + 8 : p.length / k.lanes + 8 * k.lanes + 2 * (p.length / row_chunk) + 2 * l.team;
   }
@@ -129,6 +135,7 @@ class row_call_base {
               F&& f) noexcept {
     const bool direct_in[2] = {contiguous(p_.in[0].reduced_stride), contiguous(p_.in[1].reduced_stride)};
     const bool direct_out = contiguous(p_.out_reduced_stride);
+    const bool ahead = direct_in[0] && p_.length <= row_chunk && p_.kept_rank != 0;
     for (std::int64_t i = begin; i < end; i += row_chunk) {
       row_slice b{};
       b.n = std::min(row_chunk, end - i);
@@ -144,7 +151,14 @@ class row_call_base {
         (k == 0 ? b.a : b.b) = from;
       }
       if (inputs == 1) b.b = b.a;
-      if (writes) b.out = direct_out ? p_.out + at.out + i : w.out;
+      if (ahead) {  // the next row
+        const std::int64_t step = p_.in[0].kept_stride[static_cast<std::size_t>(p_.kept_rank - 1)];
+        b.ahead = reinterpret_cast<std::uintptr_t>(b.a) + sizeof(float) * static_cast<std::uintptr_t>(step);
+      }
+      if (writes) {
+        b.out = direct_out ? p_.out + at.out + i : w.out;
+        b.stream = streams_;
+      }
       f(b, i);
       if (writes && !direct_out) scatter_row(p_, at.out, i, b.n, w.out);
     }
@@ -211,6 +225,7 @@ class row_call_base {
   std::int64_t tracked_height_;
   std::int64_t counted_ = 0;
   std::int64_t divisor_ = 1;
+  bool streams_;  // the outputs
 };
 
 }  // namespace repdl::cpu

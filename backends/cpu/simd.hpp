@@ -57,6 +57,24 @@ template <class V>
 [[gnu::always_inline]] inline void store(void* to, const V& v) {
   __builtin_memcpy(to, &v, sizeof(V));
 }
+// Past the caches where the target can; `to` is a multiple of the register's size. drain(): these stores come before
+// all later ones.
+[[gnu::always_inline]] inline void stream(float* to, const f32h& v) {
+#if defined(__AVX512F__)
+  _mm256_stream_ps(to, v);
+#elif defined(__AVX__)
+  _mm_stream_ps(to, v);
+#elif defined(__SSE2__)
+  _mm_stream_si64(reinterpret_cast<long long*>(to), __builtin_bit_cast(long long, v));
+#else
+  store(to, v);
+#endif
+}
+inline void drain() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 template <class V, class T>
 [[gnu::always_inline]] inline V broadcast(T x) {
   return x - V{};  // x - 0 is x for every x, -0 included

@@ -99,9 +99,13 @@ template <bool Separate, bool Keep>
     return;
   }
   const f64v max = V::all(state.max[0]);
+  const std::uintptr_t ahead = s.ahead != 0 ? s.ahead : reinterpret_cast<std::uintptr_t>(s.a);
   weight_sums sums;
   std::int64_t i = 0;
   for (; i + 4 * L <= s.n; i += 4 * L) {
+    for (int line = 0; line < 4 * L; line += 16) {
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead + sizeof(float) * static_cast<std::size_t>(i + line)));
+    }
 #pragma GCC unroll 4
     for (int c = 0; c < 4; ++c) add_weight<Separate, Keep>(sums, c, s.a + i + c * L, max, s.keep + i + c * L);
   }
@@ -407,6 +411,7 @@ constinit const row_kernels row_table = {
     .log_softmax = log_softmax,
     .softmax_backward = softmax_backward,
     .log_softmax_backward = log_softmax_backward,
+    .drain = []() noexcept { drain(); },
     .track = track,
     .rest_dd = rest_dd,
     .logarithm_dd = logarithm_dd,

@@ -49,32 +49,49 @@ template <bool Tile>
   }
 }
 
-template <bool Open, class Body>
+// Where the results go: with a mark for those that are not decided, or past the caches.
+enum class to { memory, memory_and_marks, stream };
+
+template <to To, class Body>
 [[gnu::always_inline]] inline void emit(const Body& body, const float* a, const float* b, const double* keep,
                                         float* out, std::uint32_t* open, i32h& fails) {
   const ends e = body(a, b, keep);
   const i32h f = differ(e);
   fails -= f;
-  store(out, e.low);
-  if constexpr (Open) store(open, as<u32h>(f));
+  if constexpr (To == to::stream) {
+    stream(out, e.low);
+  } else {
+    store(out, e.low);
+  }
+  if constexpr (To == to::memory_and_marks) store(open, as<u32h>(f));
 }
 
-template <bool Tile, bool Open, class Make>
+template <bool Tile, to To, class Make>
 [[gnu::always_inline]] inline std::int64_t elements_as(const row_slice& s, float pad, const Make& make) {
   i32h fails = {};
   if constexpr (Tile) {
     for (std::int64_t c = 0; c < s.columns; c += L) {
       const auto body = make.template operator()<true>(c);
       for (std::int64_t at = c; at < s.n * s.columns; at += s.columns) {
-        emit<Open>(body, s.a + at, s.b + at, s.keep + at, s.out + at, s.open + at, fails);
+        emit<To>(body, s.a + at, s.b + at, s.keep + at, s.out + at, s.open + at, fails);
       }
     }
   } else {
     const auto body = make.template operator()<false>(0);
-    const std::int64_t full = s.n / L * L;
+    std::int64_t full = s.n / L * L;
+    std::int64_t i = 0;
+    if constexpr (To == to::stream) {
+      // From the first whole register of `out` on; what lies before it, and a little more, apart.
+      const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(s.out) / sizeof(float) % L);
+      if (past != 0 && s.n >= L) {
+        emit<to::memory>(body, s.a, s.b, s.keep, s.out, nullptr, fails);
+        i = L - past;
+        full = i + (s.n - i) / L * L;
+      }
+    }
 #pragma GCC unroll 2
-    for (std::int64_t i = 0; i < full; i += L) {
-      emit<Open>(body, s.a + i, s.b + i, s.keep + i, s.out + i, s.open + i, fails);
+    for (; i < full; i += L) {
+      emit<To>(body, s.a + i, s.b + i, s.keep + i, s.out + i, s.open + i, fails);
     }
     if (full < s.n) {
       float a[L];
@@ -89,11 +106,11 @@ template <bool Tile, bool Open, class Make>
         if (l < left && s.keep != nullptr) keep[l] = s.keep[full + l];
       }
       i32h last = {};
-      emit<true>(body, a, b, keep, out, open, last);
+      emit<to::memory_and_marks>(body, a, b, keep, out, open, last);
       for (int l = 0; l < left; ++l) {
         s.out[full + l] = out[l];
         fails[l] += last[l];
-        if constexpr (Open) s.open[full + l] = open[l];
+        if constexpr (To == to::memory_and_marks) s.open[full + l] = open[l];
       }
     }
   }
@@ -104,9 +121,12 @@ template <bool Tile, bool Open, class Make>
 
 template <class Make>
 [[gnu::always_inline]] inline std::int64_t elements(const row_slice& s, float pad, const Make& make) {
-  if (s.columns != 0)
-    return s.open != nullptr ? elements_as<true, true>(s, pad, make) : elements_as<true, false>(s, pad, make);
-  return s.open != nullptr ? elements_as<false, true>(s, pad, make) : elements_as<false, false>(s, pad, make);
+  if (s.columns != 0) {
+    return s.open != nullptr ? elements_as<true, to::memory_and_marks>(s, pad, make)
+                             : elements_as<true, to::memory>(s, pad, make);
+  }
+  if (s.open != nullptr) return elements_as<false, to::memory_and_marks>(s, pad, make);
+  return s.stream ? elements_as<false, to::stream>(s, pad, make) : elements_as<false, to::memory>(s, pad, make);
 }
 
 }  // namespace

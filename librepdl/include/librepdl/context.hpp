@@ -45,8 +45,8 @@ struct context_options {
   /// No bit of any result depends on it.
   tier first_tier = tier::proved;
   /// The most bits that the last tier of transcendental operations (the softmax family, normal) computes with before it
-  /// gives up with error_site::undecided; 0: it gives up at once. No input is known that needs more than 512. On CUDA the
-  /// softmax family stops at 512 and normal at 256 at the latest.
+  /// gives up with error_site::undecided; 0: it gives up at once. No input is known that needs more than 512. On CUDA
+  /// the softmax family stops at 512 and normal at 256 at the latest.
   int last_tier_bits = 2048;
 };
 
@@ -59,7 +59,7 @@ class context {
   context& operator=(context&&) noexcept;
 
   const repdl::device& where() const noexcept;
-  /// CPU: "baseline", "avx2" or "avx512". CUDA: "cuda".
+  /// CPU: "baseline", "avx2" or "avx512", on aarch64 "neon". CUDA: "cuda".
   const std::string& isa() const noexcept;
   int threads() const noexcept;
   void* stream() const noexcept;
