@@ -92,7 +92,6 @@ class cnn {
   };
   void forward(const repdl::const_tensor_view& images, const activations& a);
   void output(const repdl::const_tensor_view& hidden, const repdl::tensor_view& outputs);
-  void backward(const repdl::const_tensor_view& images, const repdl::const_tensor_view& labels);
   const buffer& value(which w) const { return parameters_[static_cast<std::size_t>(w)].value; }
   const buffer& gradient(which w) const { return parameters_[static_cast<std::size_t>(w)].gradient; }
 

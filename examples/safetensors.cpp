@@ -199,15 +199,18 @@ class header_reader {
       wrong("at most " + std::to_string(repdl::max_rank) + " sizes for '" + name + "'", std::to_string(shape.size()));
     }
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 48;
-    std::uint64_t bytes = repdl::size_of(known->type);
+    std::uint64_t bytes = repdl::size_of(known->type);  // where no size were 0: strides are products of them too
+    bool empty = false;
     for (const json& size : shape) {
       const std::uint64_t n = number(name, size, "a shape");
       if (n > most_bytes || (n != 0 && bytes > most_bytes / n)) {
         wrong("a tensor of at most 2^48 bytes for '" + name + "'", text(shape));
       }
-      bytes *= n;
+      bytes *= std::max<std::uint64_t>(n, 1);
+      empty = empty || n == 0;
       e.tensor.shape.push_back(static_cast<std::int64_t>(n));
     }
+    if (empty) bytes = 0;
 
     const json& offsets = value["data_offsets"];
     if (!offsets.is_array() || offsets.size() != 2) {

@@ -601,6 +601,13 @@ class Errors(Case):
             self.fails("sweep exp", "MPFR")
             self.fails("digests --write", "MPFR")
 
+    def test_demo(self):
+        for words, *expected in (("demo --epochs 0", "'0'"), ("demo --epochs many", "'many'"), ("demo --save", "a value"),
+                                 ("demo more", "'more'"), ("demo --resume absent.safetensors", "absent.safetensors", "No such file"),
+                                 ("demo --resume magic.npy", "magic.npy", "header"), ("demo --resume directory", "directory"),
+                                 ("demo --save absent/file", "absent/file", "No such file")):
+            self.fails(words, *expected)
+
     def test_no_gpu(self):
         if "\nGPU                none" in self.run_repdl("info").stdout:
             self.fails("eval exp x.npy -o out.npy --backend cuda", "cuda")
@@ -616,6 +623,18 @@ class Errors(Case):
 
 
 class Commands(Case):
+    def test_demo(self):
+        for words in ("--epochs 1 --save one", "--epochs 2 --resume one --save two", "--epochs 2 --save both", "--epochs 2 --resume two --save again"):
+            r = self.run_repdl("demo", *words.split())
+            self.assertEqual((r.returncode, r.stderr), (0, ""), words)
+            self.assertIn("DONE", r.stdout)
+        one, *two = [(self.dir / name).read_bytes() for name in ("one", "two", "both", "again")]
+        self.assertNotEqual(one, two[0])
+        self.assertEqual(two, [two[0]] * 3)
+        r = self.run_repdl("demo", "--epochs", "1", "--resume", "two")
+        self.assertEqual((r.returncode, r.stdout), (2, ""))
+        self.assertIn("at most 1 epochs, got 2", r.stderr)
+
     def test_info_help(self):
         info = self.run_repdl("info").stdout
         for text in ("bits version 1", "isa baseline", "compiler", "flags", "GPU" if "GPU " in info else "cuda:0", ", active"):

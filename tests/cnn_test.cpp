@@ -275,7 +275,11 @@ TEST_CASE("cnn: every element decided by the last tier, and the fingerprint is t
   s.epochs = 1;
   repdl::context usual;
   repdl::context exact({.first_tier = repdl::tier::exact});
+  exact.reset_statistics();
   CHECK(train_cnn(exact, few_digits(), s).fingerprint == train_cnn(usual, few_digits(), s).fingerprint);
+  const repdl::statistics counted = exact.read_statistics();
+  CHECK(counted[repdl::tier::double_double] == 0);
+  CHECK(counted[repdl::tier::exact] > counted[repdl::tier::binary64]);
 }
 
 TEST_CASE("cnn: any floating-point environment") {

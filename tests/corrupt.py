@@ -4,7 +4,7 @@
     tests/corrupt.py WORK_DIR [--jobs N]
 
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums and of matrix products. Each must make `repdl verify` fail and name what is wrong; undone, it must
+the error bounds of sums, of matrix products and of the softmax family. Each must make `repdl verify` fail and name what is wrong; undone, it must
 pass again.
 """
 import argparse
@@ -65,6 +65,10 @@ cases = [
     ("the error bound of matrix products is zero", "backends/cpu/kernels/gemm_engines.hpp",
      replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"),
      ["--quick", "matmul"], element_of("matmul")),
+    ("the error bound of the softmax family is zero", "librepdl/ops/rows.hpp",
+     replace("(gradient ? 128.0 : 64.0)) * 0x1p-53, (sum + 24.0) * 0x1p-53};", "(gradient ? 128.0 : 64.0)) * 0.0, 0.0};"),
+     ["--quick", "softmax", "log_softmax", "logsumexp", "cross_entropy"], element_of("softmax", "log_softmax", "logsumexp",
+                                                                                 "cross_entropy")),
 ]
 
 

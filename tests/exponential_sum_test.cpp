@@ -133,7 +133,10 @@ struct row_of {
 
 bool same(float a, float b) { return bits_of(a) == bits_of(b); }
 
+std::int64_t compared = 0;
+
 void check_value(certified c, float expected, const std::string& what, const std::vector<float>& x, std::size_t i) {
+  ++compared;
   if (c.decided && same(c.value, expected)) return;
   CAPTURE(what);
   CAPTURE(i);
@@ -224,6 +227,7 @@ TEST_CASE("random rows") {
     if (kind == 6) x[0] = 0.25f;
     check_row(x, kind == 5 || kind == 7 ? 16000 : 3000, engine);
   }
+  CHECK(compared > 5000);
 }
 
 TEST_CASE("rows with exact results, midpoints and hidden terms") {
@@ -270,6 +274,7 @@ TEST_CASE("rows with exact results, midpoints and hidden terms") {
     const double gap = static_cast<double>(most) - static_cast<double>(least);
     check_row(x, gap > 1e4 ? 30000 : 16000, engine, 512);
   }
+  CHECK(compared > 500);
 }
 
 TEST_CASE("long rows, merged parts, budgets") {
@@ -371,6 +376,7 @@ TEST_CASE("cross_entropy over rows") {
       check_value(total_of<4>(rows, first, n), total_by_mpfr(rows, first, n), "near", rows[0], 1);
     }
   }
+  CHECK(compared >= 2 * 200 + 2 * 3 * 6);
 }
 
 TEST_CASE("gradients from saved outputs") {

@@ -4,8 +4,8 @@
     tests/in_parallel.py [--jobs N] PROGRAM [FILTER...]
 
 FILTER: doctest's options that choose cases (--test-case, --test-case-exclude, ...). Prints the whole output of a case that
-fails, the slowest cases, and how many passed. A case counts as passed when its process ends with status 0 and reports the
-duration of this case and of no other.
+fails, the slowest cases, and how many passed. A case counts as passed when its process ends with status 0, reports the
+duration of this case and of no other, and made assertions; or as skipped when it says "skipped: WHY" and made none.
 """
 import argparse
 import concurrent.futures
@@ -38,14 +38,17 @@ def main():
                               env=environment)
         ran = re.findall(r"^[0-9.]+ s: (.*)$", done.stdout, re.M)
         assertions = re.search(r"assertions: +(\d+)", done.stdout)
-        passed = done.returncode == 0 and ran == [names[number - 1]] and assertions is not None
-        return passed, int(assertions.group(1)) if passed else 0, time.monotonic() - start, done
+        n = int(assertions.group(1)) if assertions else 0
+        skipped = n == 0 and "MESSAGE: skipped: " in done.stdout
+        passed = done.returncode == 0 and ran == [names[number - 1]] and (n > 0 or skipped)
+        return passed, skipped, n, time.monotonic() - start, done
 
-    failed, assertions, times = [], 0, []
+    failed, skips, assertions, times = [], 0, 0, []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         runs = {pool.submit(run, i + 1): name for i, name in enumerate(names)}
         for future in concurrent.futures.as_completed(runs):
-            passed, n, seconds, done = future.result()
+            passed, skipped, n, seconds, done = future.result()
+            skips += passed and skipped
             name = runs[future]
             assertions += n
             times.append((seconds, name))
@@ -56,7 +59,8 @@ def main():
         print(f"{seconds:7.1f} s  {name}")
     for name in failed:
         print(f"failed: {name}")
-    print(f"test cases: {len(names)} | {len(names) - len(failed)} passed | {len(failed)} failed; assertions: {assertions}")
+    print(f"test cases: {len(names)} | {len(names) - len(failed) - skips} passed | {len(failed)} failed | {skips} skipped; "
+          f"assertions: {assertions}")
     sys.exit(bool(failed))
 
 

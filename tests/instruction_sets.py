@@ -39,7 +39,8 @@ def main():
         active = re.search(rf"^isa {name}\s+yes, active$", info.stdout, re.M) is not None
         status = 0
         if active and command:
-            status = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL).returncode
+            sys.stdout.flush()
+            status = subprocess.run(command, env=environment).returncode
         print(f"{name}: in this CPU, forced, active: {'yes' if active else 'NO'}"
               + (f", {' '.join(command)}: {'ok' if status == 0 else f'status {status}'}" if command else ""))
         if not active or status != 0:

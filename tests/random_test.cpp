@@ -40,9 +40,12 @@ std::uint64_t expected(double low, double high, std::uint64_t n) {
   return reference::round_rational(dtype_of<T>, v.get_mpq_t());
 }
 
+std::int64_t compared = 0;
+
 // One element, by both tiers.
 template <class T>
 void check_element(double low, double high, std::uint64_t n) {
+  ++compared;
   const num::uniform_range range(low, high);
   const std::uint64_t want = expected<T>(low, high, n);
   bool exact = false;
@@ -174,6 +177,7 @@ TEST_CASE_TEMPLATE("uniform: every range is rounded once from the exact value", 
       check_element<T>(low, low, engine() & top);
     }
   }
+  CHECK(compared >= 6 * 3000 * 4);
 }
 
 TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, float, double) {
@@ -208,6 +212,7 @@ TEST_CASE_TEMPLATE("uniform: midpoints, and values next to them", T, f16, bf16, 
       }
     }
   }
+  CHECK(compared >= 2000 * 7 + 1000 * 12);
 }
 
 TEST_CASE_TEMPLATE("uniform: no bit depends on count, threads, instruction set, tier, strides", T, f16, bf16, float,

@@ -5,6 +5,8 @@
 // Classes of rows, stated by `fill`: ordinary, wide exponents, all bit patterns, equal entries (1/n: multiplicities),
 // small integers (many at the maximum), exact gaps far above ln S (2^27, -8), (100, 2^-18), (2^24, -1), (0, -1000),
 // gaps of 2^-149, gaps up to 2^129, logsumexp near 0 (-ln n), -inf, NaN and +inf among ordinary ones, all -inf.
+#include "backends/cpu/rows.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -323,9 +325,10 @@ TEST_CASE("softmax family: every class of rows, against the oracle") {
   }
 }
 
-// From 2^24 elements on, outputs are written past the caches, in whole registers.
-TEST_CASE("softmax family: many rows are as each of them alone, wherever the output begins") {
+// Large outputs are written past the caches, in whole registers.
+TEST_CASE("softmax family: a large call is as smaller ones, wherever the output begins") {
   constexpr std::int64_t rows = 16500, n = 1021, part = 4125;
+  static_assert(rows * n >= repdl::cpu::streamed_length && part * n < repdl::cpu::streamed_length);
   const std::int64_t count = rows * n;
   std::vector<float> x(static_cast<std::size_t>(count));
   std::uint32_t w = 1;

@@ -206,6 +206,8 @@ TEST_CASE("safetensors: malformed files are refused, by name") {
        "expected at most 8 sizes for 'a', got 9"},
       {bytes_of(tensors(R"("a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})"), ""),
        "expected a tensor of at most 2^48 bytes for 'a', got [4294967296,4294967296]"},
+      {bytes_of(tensors(R"("a":{"dtype":"F32","shape":[0,4294967296,4294967296],"data_offsets":[0,0]})"), ""),
+       "expected a tensor of at most 2^48 bytes for 'a', got [0,4294967296,4294967296]"},
       {bytes_of(tensors(R"("a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]})"), "1234"),
        "expected a tensor of at most 2^48 bytes for 'a', got [18446744073709551615]"},
       {bytes_of(tensors(R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0]})"), "1234"),

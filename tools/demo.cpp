@@ -85,12 +85,6 @@ struct files {
 
 training_result show_training(context& ctx, const cnn_settings& settings, const files& f) {
   const examples::digit_data& data = examples::digits();
-  std::printf(
-      "1. Training\n\n"
-      "   A small convolutional network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
-      "   learn from, %lld others as the test. Running on %s.\n\n",
-      static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
-  const stopwatch watch;
   auto training = f.resume.empty()
                       ? std::make_unique<cnn_training>(ctx, data, settings)
                       : std::make_unique<cnn_training>(ctx, data, settings, examples::read_tensors(f.resume), f.resume);
@@ -98,6 +92,16 @@ training_result show_training(context& ctx, const cnn_settings& settings, const 
     throw examples::file_error(f.resume, "a training of at most " + std::to_string(settings.epochs) + " epochs",
                                std::to_string(training->epoch()));
   }
+  // Where it cannot be saved is known before anything was computed.
+  if (!f.save.empty()) examples::write_tensors(f.save, training->checkpoint());
+  std::printf("librepdl %s: every result is the exact one, rounded once; so it is the same on every machine.\n\n",
+              std::string(version()).c_str());
+  std::printf(
+      "1. Training\n\n"
+      "   A small convolutional network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
+      "   learn from, %lld others as the test. Running on %s.\n\n",
+      static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
+  const stopwatch watch;
   if (!f.resume.empty()) std::printf("   Continued from %s, after epoch %d.\n\n", f.resume.c_str(), training->epoch());
   std::printf("   epoch   loss per image   test images read correctly\n");
   std::fflush(stdout);
@@ -240,8 +244,6 @@ int run_demo(std::span<const std::string_view> args) {
     if (parsed.value(option) && parsed.value(option)->empty()) usage("demo", option, "a file", "''");
   }
 
-  std::printf("librepdl %s: every result is the exact one, rounded once; so it is the same on every machine.\n\n",
-              std::string(version()).c_str());
   const training_result trained = show_training(first, settings, named);
   const std::string expected(published ? examples::published_cnn_fingerprint() : trained.fingerprint);
   int different = trained.fingerprint != expected ? 1 : 0;
@@ -268,7 +270,7 @@ int run_demo(std::span<const std::string_view> args) {
     return exit_mismatch;
   }
   if (trainings == 1) {
-    std::printf("DONE: epoch %d of %d.\n", settings.epochs, default_epochs);
+    std::printf("DONE: epoch %d%s.\n", settings.epochs, published ? ", the last" : "");
     return 0;
   }
   std::printf("PASSED: %zu trainings, one fingerprint: %s.\n", trainings,

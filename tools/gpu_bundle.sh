@@ -3,7 +3,7 @@
 #   bin/      repdl, the tests and the benchmarks, built here with nvcc
 #   lib/      the shared libraries that they need and that such a machine may lack
 #   source/   this tree: digests for verify, and everything to build again
-#   include/  headers of MPFR, GMP, doctest and Google Benchmark, to build again
+#   include/  headers of MPFR, GMP, doctest, Google Benchmark and nlohmann-json, to build again
 #   run-gpu.sh
 # Called by ./run gpu --bundle DIR.
 set -euo pipefail
@@ -33,7 +33,7 @@ for header in mpfr.h gmp.h gmpxx.h doctest benchmark nlohmann; do
   [[ -z $path ]] || cp -rL "$path" "$out/include/"
 done
 inside=$(realpath --relative-to=. "$out")  # where DIR is below the root, it does not contain itself
-tar -c --exclude=./.carry --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude="./$inside" . | tar -x -C "$out/source"
+tar -c --exclude=./build --exclude=./.git --exclude=__pycache__ --exclude="./$inside" . | tar -x -C "$out/source"
 git rev-parse HEAD >"$out/source/COMMIT" 2>/dev/null || echo unknown >"$out/source/COMMIT"
 [[ -z $(git status --porcelain 2>/dev/null) ]] || echo "with uncommitted changes" >>"$out/source/COMMIT"
 

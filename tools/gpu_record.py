@@ -8,6 +8,7 @@ root of the sources. Exit status 1 when a command failed or the GPU was not used
 """
 import argparse
 import datetime
+import importlib.util
 import os
 import pathlib
 import platform
@@ -98,6 +99,9 @@ def main():
     bodies = []
     for step in chosen:
         print(f"== {step}", flush=True)
+        if step == "pytorch" and importlib.util.find_spec("torch") is None:
+            table.append("| pytorch | | not run: no torch for this Python | |")
+            continue
         start = time.monotonic()
         done = subprocess.run(steps[step], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         took = time.monotonic() - start

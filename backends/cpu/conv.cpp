@@ -247,7 +247,8 @@ bool cut(const conv_product& p, const conv_axis& rows, const conv_axis& line, co
   const auto fits = [&](std::int64_t count) {
     return (1 + copied(count)) * d.lines * d.length * 4 <= plane_budget && count * bytes_per_row <= plane_budget;
   };
-  if (d.length > plane_budget || d.lines > plane_budget || !fits(1)) return false;
+  // The first two keep the products of the third in int64.
+  if (d.length > plane_budget || d.lines > plane_budget / d.length || !fits(1)) return false;
   std::int64_t low = 1, high = rows.size;
   while (low < high) {
     const std::int64_t middle = (low + high + 1) / 2;
@@ -292,13 +293,22 @@ direct_form direct(const conv_plan& plan, const conv_product& p) {
   return f;
 }
 
+// Of a group: an input channel, or a sample's band.
+std::int64_t tasks_of_group(const conv_plan& plan, const conv_product& p, const conv_planes& d) {
+  return plan.op == ops::op_id::conv2d_grad_weight ? p.site[0].size : p.site[0].size * d.bands;
+}
+// As many as for_each_task uses.
+int direct_threads(const conv_plan& plan, const conv_product& p, const conv_planes& d, int threads) {
+  return static_cast<int>(std::clamp<std::int64_t>(p.groups * tasks_of_group(plan, p, d), 1, std::max(1, threads)));
+}
+
 void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const dispatch::launch& launch,
                 const conv_kernels& kernels, counters& counted) {
   const bool taps = plan.op == ops::op_id::conv2d_grad_weight;
   const bool exact = plan.accumulate == plan::accumulate_kind::exact;
   const auto band = (exact ? kernels.exact_band : kernels.chain_band)[p.channels - 1];
   std::atomic<std::int64_t> elements[4] = {};
-  const std::int64_t each = taps ? p.site[0].size : p.site[0].size * d.bands;
+  const std::int64_t each = tasks_of_group(plan, p, d);
   for_each_task(launch.threads, p.groups * each, [&](std::int64_t i, int thread) {
     void* const scratch = static_cast<char*>(launch.workspace) + static_cast<std::size_t>(thread) * d.scratch_bytes;
     const std::int64_t j = i % each;
@@ -340,7 +350,8 @@ std::size_t conv_workspace(const plan::conv_plan& plan, const dispatch::launch& 
   std::size_t most = 0;
   for_each_product(plan, [&](conv_product p) {
     if (const direct_form f = direct(plan, p); f.taken) {
-      most = std::max(most, static_cast<std::size_t>(std::max(1, launch.threads)) * f.planes.scratch_bytes);
+      const int threads = direct_threads(plan, p, f.planes, launch.threads);
+      most = std::max(most, static_cast<std::size_t>(threads) * f.planes.scratch_bytes);
       return;
     }
     arrange(p, any_order(plan));

@@ -205,10 +205,11 @@ void dropout(const plan::random_plan& p, const dispatch::launch& l, const random
           return;
         }
         float gathered[block];
-        const float* x = p.in + first;
-        if (!direct) {
+        const float* x = gathered;
+        if (direct) {
+          x = p.in + first;
+        } else {
           walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
-          x = gathered;
         }
         std::uint32_t open[block];
         words.make<float>(p, kernels, first, n);

@@ -15,6 +15,8 @@ namespace repdl::cpu {
 inline constexpr std::int64_t row_chunk = 2048;
 inline constexpr int tile_columns = 256;
 inline constexpr int column_step = 16;
+// From this number of elements on, outputs are written past the caches, which they would only go through.
+inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
 
 struct alignas(64) row_state {
   double max[tile_columns];    // M
@@ -69,8 +71,8 @@ struct row_kernels {
   void (*logarithms)(row_state&, std::int64_t rows, double bound) noexcept;
   // value = (max - scale) + R.
   void (*gaps)(row_state&, std::int64_t rows) noexcept;
-  // These return how many elements are not decided (some twice where they are streamed). scale: e^(x - M) between low and high, from keep where it is not
-  // null. The others: see ops/rows.hpp.
+  // These return how many elements are not decided (some twice where they are streamed). scale: e^(x - M) between low
+  // and high, from keep where it is not null. The others: see ops/rows.hpp.
   std::int64_t (*scale)(const row_slice&) noexcept;
   std::int64_t (*log_softmax)(const row_slice&) noexcept;
   std::int64_t (*softmax_backward)(const row_slice&) noexcept;      // a = g, b = y
@@ -94,7 +96,7 @@ struct row_kernels {
                                       std::uint8_t* decided) noexcept;
 };
 
-// Additions on the longest path of weights() and, three for each (two_sum and its error), of track().
+// Additions on the longest path of weights().
 inline std::int64_t weights_height(int lanes, std::int64_t n, bool tile) noexcept {
   return tile ? n / 4 + 6 : n / (4 * lanes) + 8 + lanes;
 }

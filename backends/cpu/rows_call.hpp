@@ -15,9 +15,6 @@ inline constexpr std::int32_t row_inf_bits = 0x7f800000;
 // Up to this length e^(x - max) is kept from the sum for the outputs.
 inline constexpr std::int64_t kept_length = 4096;
 
-// From this number of elements on, outputs are written past the caches, which they would only go through.
-inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
-
 inline float row_nan() noexcept { return num::float_of(num::canonical_nan_f32); }
 
 // How the work is cut.

@@ -57,7 +57,7 @@ class rows_one_by_one : public row_settler {
     s.rest[0] = rest.hi;
     s.count[0] = count;
     late_row late;
-    if (!per_element(p_.op)) return row_value(w, at, top, count, late, team, total);
+    if (!per_element(p_.op)) return row_value(w, at, top, late, team, total);
 
     const bool logs = p_.op == op_id::log_softmax;
     float g = 1;
@@ -99,9 +99,7 @@ class rows_one_by_one : public row_settler {
   }
 
   // logsumexp and cross_entropy: one number per row, from state[0].
-  void row_value(row_worker& w, const row_place& at, float max, double count, late_row& late, int team,
-                 loss_total& total) noexcept {
-    static_cast<void>(count);
+  void row_value(row_worker& w, const row_place& at, float max, late_row& late, int team, loss_total& total) noexcept {
     row_state& s = w.state;
     k_.logarithms(s, 1, bounds_.logarithm);
     const bool loss = p_.op == op_id::cross_entropy;
@@ -198,6 +196,8 @@ class rows_one_by_one : public row_settler {
   void special_tracked(row_worker& w, const row_place& at, const num::tracked_sum& sum) noexcept {
     const bool products = p_.op == op_id::softmax_backward;
     const bool finite = num::is_finite(sum.hi);
+    // Of infinity times the exact sum: its sign.
+    const double weighted = finite ? exact_sign(at) : sum.hi;
     walk<3> along = along_row(p_, 0);
     for (std::int64_t i = 0; i < p_.length; ++i, along.advance(1)) {
       const float g = p_.in[0].data[at.in[0] + along.offset(0)];
@@ -219,22 +219,16 @@ class rows_one_by_one : public row_settler {
       }
       double weight = y == row_inf ? num::infinity : y == -row_inf ? 0.0 : 1.0;  // its sign and kind
       if (y != y) weight = num::double_of(0x7ff8000000000000);
-      double total = sum.hi;
-      if (finite) {
-        // row_inf times the exact sum: its sign.
-        const dd_sign sign = exact_sign(at);
-        total = sign == dd_sign::zero ? 0.0 : sign == dd_sign::negative ? -1.0 : 1.0;
-      }
-      out = num::canonical(static_cast<float>(static_cast<double>(g) - weight * total));
+      out = num::canonical(static_cast<float>(static_cast<double>(g) - weight * weighted));
       ++w.by[0];
     }
   }
-  enum class dd_sign { negative, zero, positive };
-  dd_sign exact_sign(const row_place& at) const noexcept {
+  // -1, 0, 1.
+  double exact_sign(const row_place& at) const noexcept {
     num::sum_accumulator sum;
     walk<3> w = along_row(p_, 0);
     for (std::int64_t j = 0; j < p_.length; ++j, w.advance(1)) sum.add(p_.in[0].data[at.in[0] + w.offset(0)]);
-    return sum.negative() ? dd_sign::negative : sum.is_zero() ? dd_sign::zero : dd_sign::positive;
+    return sum.negative() ? -1.0 : sum.is_zero() ? 0.0 : 1.0;
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "librepdl/plan/checks.hpp"
+
 namespace repdl::api {
 namespace {
 
@@ -35,11 +37,7 @@ bool parse_list(std::string_view text, std::vector<std::int64_t>& list) {
 
 }  // namespace
 
-std::string attribute_type<double>::text(double v) {
-  char buffer[40];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, v);
-  return {buffer, end};
-}
+std::string attribute_type<double>::text(double v) { return plan::to_text(v); }
 
 repdl::accumulate attribute_type<repdl::accumulate>::read(std::string_view op, std::string_view name,
                                                           const attribute_value& v) {

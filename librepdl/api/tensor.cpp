@@ -75,15 +75,14 @@ std::int64_t element_count(const sizes& shape) {
     if (n < 0) fail(error_site::negative_size, "tensor view", "shape", "sizes >= 0", to_string(shape));
     empty = empty || n == 0;
   }
-  if (empty) return 0;
-  wide count = 1;
+  wide count = 1;  // of an empty tensor: where no size were 0; strides are products of them too
   for (const std::int64_t n : shape) {
-    count *= n;
+    count *= std::max<std::int64_t>(n, 1);
     if (count > count_limit) {
       fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 elements", to_string(shape));
     }
   }
-  return static_cast<std::int64_t>(count);
+  return empty ? 0 : static_cast<std::int64_t>(count);
 }
 
 sizes row_major(const sizes& shape) {

@@ -11,8 +11,9 @@
 // or float) lies strictly between D and D + (anything of the term's sign below a threshold, 2^-160 or 2^-400): then the
 // term is replaced by a number at the threshold, which is exact. Boundaries are b' 2^y, |b'| < 2^25, y >= -150.
 // What is left is decided with about as many bits as the smallest visible difference has: gaps are multiples of 2^-149,
-// so p_i can be as close as 2^-300 to a rational tie (the gaps +-2^-149 cancel to first order): 512 bits; a sum of more
-// logarithms or exponentials that is closer to a boundary than that by accident takes more, and `undecided` says so.
+// so p_i can be as close as 2^-298 / n to a rational tie (the gaps +-2^-149 cancel to first order): 512 bits; a sum of
+// more logarithms or exponentials that is closer to a boundary than that by accident takes more, and `undecided` says
+// so.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"
@@ -24,9 +25,10 @@ inline namespace REPDL_ISA {
 template <int L>
 inline constexpr int exact_limbs = L < 8 ? 8 : L;
 
-// e^(a - b), a <= b. A gap of g = 45 (L + 4) or more is only enclosed: e^-g < 2^(-64 (L + 4)), and 2^55 such terms
-// stay below 2^-457. A smaller one has at most 160 bits, as both floats are multiples of 2^-149: it is exact. (Rounding
-// is monotone: a rounded difference below the integer g belongs to an exact one below g.)
+// e^(a - b), a <= b. A gap of g = 45 (L + 4) or more is only enclosed: e^-g < 2^(-64 (L + 4)), and 2^35 such terms,
+// every addition of their radii rounded up, stay below 2^-457 (more are undecided at L = 4 and decided later). A
+// smaller one has at most 160 bits, as both floats are multiples of 2^-149: it is exact. (Rounding is monotone: a
+// rounded difference below the integer g belongs to an exact one below g.)
 template <int L>
 REPDL_HD_CALL ball<L> exponential_of_gap(float a, float b) {
   if (static_cast<double>(b) - static_cast<double>(a) >= 45.0 * (L + 4)) {

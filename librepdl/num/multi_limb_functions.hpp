@@ -24,14 +24,14 @@ inline constexpr int exp_halvings = N <= 5    ? 20
                                     : N <= 9  ? 26
                                     : N <= 17 ? 34
                                               : 44;
-// The least K with r^(K+1)/(K+1)! (1 + r) < 2^(-64 N) for r < 2^-s ln 2: log2 of the (K+1)-th term's inverse is at
+// A K with r^(K+1)/(K+1)! (1 + r) < 2^(-64 N) for r < 2^-s ln 2: log2 of the (K+1)-th term's inverse is at
 // least the sum over k <= K+1 of s + floor(log2 k), and (ln 2)^2 (1 + r) < 1/2.
 constexpr int exp_terms(int bits, int s) {
   int k = 0;
   for (int have = 0; have < bits; have += s + floor_log2(static_cast<std::uint64_t>(k))) ++k;
   return k < 2 ? 2 : k;
 }
-// sin and cos: the least K with w^(K+1)/(2K+2)! < 2^(-64 N - 1), w < 0.62 < 1.
+// sin and cos: a K with w^(K+1)/(2K+2)! < 2^(-64 N - 1), w < 0.62 < 1.
 constexpr int circular_terms(int bits) {
   int k = 0;
   for (int have = 0; have < bits + 1; have += floor_log2(static_cast<std::uint64_t>((2 * k - 1) * (2 * k)))) ++k;
@@ -210,7 +210,8 @@ REPDL_HD double log_start(double m) {
 
 // ln x for an exact x > 0: absolute error at most 2^(5 - 64 L) max(1, |ln x|).
 // x = m 2^k; y = log_start(m); m e^-y = 1 + v with |v| < 2^-39; ln x = y + ln(1 + v) + k ln 2. k = 0 for x in
-// [0.7, 1.4), so ln x keeps a relative accuracy there down to |ln x| = 2^-40 or so; the ball's radius says it exactly.
+// [0.7072, 1.4142), so ln x keeps a relative accuracy there down to |ln x| = 2^-40 or so; the ball's radius says it
+// exactly.
 template <int L>
 REPDL_HD_CALL ball<L> logarithm(const multi_limb<L>& x) {
   const double half = double_near(scaled(x, -x.exponent));  // in [1/2, 1)

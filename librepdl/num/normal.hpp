@@ -42,7 +42,7 @@
 //     ln u1 = (e ln2_hi + t_hi) + (e ln2_lo + t_lo) + log1p(f),  log1p(f) = f + f^2 (-1/2 + f/3 + f^2 P(f)).
 // The first bracket is exact: multiples of 2^-42 below 2^6. e = 0 at u1 = 1, where r = 1/2 (for 2m), t = 0.
 //   f^2 P <= 2^-17.9: P and f^2 rounded, their product, the low part of f^2 left out, two sums: 6.2 u; polynomial
-//   2^-63.6: in all 2^-68.2 in the bracket, f^3 2^-68.2 <= |f| 2^-76.1 in log1p
+//   2^-63.6: in all 2^-68.2 in the bracket, f^2 2^-68.2 <= |f| 2^-76.1 in log1p
 //   f^2 (bracket): its low products, at most 2^-33.8, rounded three times: 2^-85.2 at |f| = 2^-7.97, falling as f^4:
 //   |f| 2^-77.2 at most. Everything else, 2^-86 |f|. log1p: |f| 2^-75.5
 //   |ln u1| >= |f| (e = 0 and the last interval: f < 0), else at least 1.4 max|f|                    ln u1: 2^-75.5

@@ -15,7 +15,7 @@
 // The terms of avg_pool2d_backward have different denominators. With `common` their least common multiple,
 // S = (sum of g_o (common / count_o)) / common: products with integers below 2^29 are exact in binary64, and larger
 // ones are used in the integers only (common < 2^62; there the sum is below 2^128+62+62 in units of 2^-149, 402 bits
-// with the sign, in a register of 448); binary64 then takes fl(g_o / count_o), with an error of at most 3u|.|, as the
+// with the sign, in a register of 448); binary64 then takes fl(g_o / count_o), with an error of at most u|.|, as the
 // term.
 // Checked by tests/pool_test.cpp against exact rationals.
 #pragma once

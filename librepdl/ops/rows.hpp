@@ -15,7 +15,7 @@
 // of 2^-54, is below 1/2. The other errors are those of exp.hpp: relative error < 5.1 u; e^0 = 1 exactly.
 //
 // The gap in binary64: fl(x_j - M) is off by u|d_j| at most, and by nothing where the difference is a binary64 number.
-// Gaps below -600 are cut to -600. In the sums the cut adds less than n e^-600 < 2^-820 absolutely; in an output a
+// Gaps below -600 are cut to -600. In the sums the cut adds less than n e^-600 < 2^-810 absolutely; in an output a
 // weight below e^-600, times |g| < 2^128, is below 2^-150 either way.
 //
 // Sums: e^(d_j)'s relative error is (5.1 + |d_j|) u. With q_j = e^(d_j) / rest, sum q_j |d_j| = H(q) - ln rest, H <= ln
@@ -117,7 +117,7 @@ REPDL_HD row_bounds bounds_of_rows(std::int64_t length, std::int64_t height, boo
 // R and the half-width f of an interval that holds it, or something that rounds as it does.
 // rest < 2^-700 (cut gaps may be in it): 0 < R < 2^-699. R is then added to a gap, or to M: multiples of 2^-149. All
 // sums of such a number and any number in (0, 2^-150) round alike, so R = 2^-700 stands for it and f = 0. Otherwise the
-// cut changes rest by less than 2^-120 of itself.
+// cut changes rest by less than 2^-110 of itself.
 // The 16 u in bounds_of_rows.logarithm beyond e_rest + 8 u are for gap_ends below: it needs 4.
 template <class M>
 struct row_logarithm {

@@ -198,8 +198,8 @@ REPDL_HD float decide(const Stage& stage, float x, float y, float z) {
 }
 
 // Sets coefficient i to the exact sum of the parts, each 0 or a multiple of 2^-504 below 2^402.
-// Two passes of error-free vector transformation (T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J.
-// Sci. Comput. 26, 2005) keep the sum and leave the parts of a nearly normalised expansion: high = part[3], low =
+// Three passes of error-free vector transformation (T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM
+// J. Sci. Comput. 26, 2005) keep the sum and leave the parts of a nearly normalised expansion: high = part[3], low =
 // part[2], and the rest is below 8 u^2 |high|. (1 - x with x near 1 is where high cancels; the first pass leaves then
 // nothing but the small parts, exactly.) slack = 2^-100 is 64u^2.
 template <class Form>

@@ -21,7 +21,7 @@
 // nothing is approximated: it always decides. How many bits that takes:
 //     X    a step_accumulator: p, -(lr wd) p and t are multiples of 2^-653; |X| < 2^530: 19 words
 //     Y    |c1| <= 1 has 53 bits: 1186 + 53 = 1239 bits, 20 words
-//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-401 below 2^329;
+//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-453 below 2^329;
 //          aligned at the lower of their exponents: 731 + 1013 + 1 = 1745 bits, 28 words
 //     Q^2 c2: 56 words and one;   Y^2 v: 40 words and one
 // Trailing zero words are dropped first; ordinary numbers take 400 to 900 bits in Q^2 c2.

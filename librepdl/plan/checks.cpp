@@ -1,5 +1,6 @@
 #include "librepdl/plan/checks.hpp"
 
+#include <charconv>
 #include <numeric>
 #include <vector>
 
@@ -75,6 +76,12 @@ bool overlaps_itself(const const_tensor_view& v) {
 }
 
 }  // namespace
+
+std::string to_text(double value) {
+  char buffer[40];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, end};
+}
 
 void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& output) {
   if (!(g.shape() == output)) {

@@ -32,6 +32,8 @@ void check_rank(std::string_view op, std::string_view name, const const_tensor_v
 /// The gradient of an output has its shape.
 void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& output);
 
+/// The shortest decimal number that is this one.
+std::string to_text(double value);
 /// The set as text: "f16, bf16, f32 or f64".
 std::string describe(ops::dtype_set types);
 /// NumPy's rule, right-aligned; `name` is the operand that joins.

@@ -114,7 +114,9 @@ window_pair conv_windows(std::string_view op, const ops::conv2d_attrs& a, std::i
   check_pair(op, "stride", a.stride, 1);
   check_pair(op, "dilation", a.dilation, 1);
   check_padding(op, a.padding);
-  if (a.groups < 1) fail(error_site::attribute_value, op, "groups", ">= 1", std::to_string(a.groups));
+  if (a.groups < 1 || a.groups >= largest) {
+    fail(error_site::attribute_value, op, "groups", "a number in [1, 2^31)", std::to_string(a.groups));
+  }
   check_pair(op, "kernel", {kh, kw}, 1);
   check_pair(op, "size", {h, w}, 0);
   return {{op, "height", h, kh, a.stride.h, a.dilation.h, a.padding.top, a.padding.bottom},
@@ -126,9 +128,12 @@ void check_groups(std::string_view op, std::string_view name, std::int64_t chann
                   channels);
 }
 
+// A stride that no step is made along is 0: as given it may be any number, and is multiplied.
 conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
   conv_plan::tensor4 t{is_output ? nullptr : floats(v), {}};
-  for (int i = 0; i < 4; ++i) t.stride[static_cast<std::size_t>(i)] = v.strides()[i];
+  for (int i = 0; i < 4; ++i) {
+    t.stride[static_cast<std::size_t>(i)] = v.count() == 0 || v.shape()[i] == 1 ? 0 : v.strides()[i];
+  }
   return t;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 void check_probability(std::string_view op, double p) {
   const num::fp_environment_guard guard;
-  if (!(p >= 0 && p <= 1)) fail(error_site::attribute_value, op, "p", "a probability in [0, 1]", std::to_string(p));
+  if (!(p >= 0 && p <= 1)) fail(error_site::attribute_value, op, "p", "a probability in [0, 1]", to_text(p));
 }
 
 }  // namespace
@@ -20,8 +20,7 @@ void check_parameter(std::string_view op, std::string_view name, double value, b
   const double size = std::fabs(value);
   if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200)) || (!may_be_negative && value < 0)) {
     fail(error_site::attribute_value, op, name,
-         may_be_negative ? "0 or a magnitude in [2^-200, 2^200]" : "0 or a number in [2^-200, 2^200]",
-         std::to_string(value));
+         may_be_negative ? "0 or a magnitude in [2^-200, 2^200]" : "0 or a number in [2^-200, 2^200]", to_text(value));
   }
 }
 

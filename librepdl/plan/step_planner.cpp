@@ -61,7 +61,7 @@ void check_step(const ops::adamw_attrs& a) {
   check_parameter("adamw", "weight_decay", a.weight_decay, true);
   for (const auto& [name, beta] : {std::pair{"beta1", a.beta1}, std::pair{"beta2", a.beta2}}) {
     check_parameter("adamw", name, beta, false);
-    if (beta >= 1) fail(error_site::attribute_value, "adamw", name, "a number in [0, 1)", std::to_string(beta));
+    if (beta >= 1) fail(error_site::attribute_value, "adamw", name, "a number in [0, 1)", to_text(beta));
   }
   if (a.step < 1) fail(error_site::attribute_value, "adamw", "step", ">= 1", std::to_string(a.step));
 }

@@ -158,9 +158,11 @@ struct pool_pass {
       column.clear(span);
       const int64_t begin = larger(from, 0);
       const int64_t length = smaller(from + span, p.w) - begin;
-      double* const value = column.value + (begin - from);
-      double* const error = column.error + (begin - from);
-      for (int64_t r = rows.begin; r < rows.end; ++r) {
+      // Only padding under these windows: nothing is added.
+      const int64_t offset = length > 0 ? begin - from : 0;
+      double* const value = column.value + offset;
+      double* const error = column.error + offset;
+      for (int64_t r = rows.begin; r < rows.end && length > 0; ++r) {
         const float* const line =
             plane.image + (oy * p.stride.h + r - p.top) * plane.image_row + begin * plane.image_column;
         with_stride(

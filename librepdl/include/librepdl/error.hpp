@@ -19,7 +19,7 @@ enum class status : std::int32_t {
   out_of_memory = 3,
   workspace_too_small = 4,  ///< the message names the bytes needed
   device_error = 5,         ///< the machine failed: no GPU, wrong driver, a launch that did not start
-  undecided = 6,            ///< a last tier exhausted its budget; no output bit was guessed
+  undecided = 6,            ///< a last tier exhausted its budget; the output is unspecified
   internal = 7,             ///< a defect of librepdl
 };
 

@@ -2,7 +2,9 @@
 //
 // Common to all: tensors are f32 unless said otherwise, of any strides, on the context's device; outputs are allocated
 // by the caller with the shape that infer() (dynamic.hpp) gives, and share no memory with inputs. Errors are thrown
-// before anything is written: invalid_argument for shapes, axes, element counts; unsupported for element types.
+// before anything is written: invalid_argument for shapes, axes, element counts; unsupported for element types. The one
+// exception is error_site::undecided (context_options::last_tier_bits), found at the end of the work: what the output
+// then holds is unspecified.
 #pragma once
 
 #include <span>

@@ -108,7 +108,7 @@ struct adamw_options {
   double lr = 0.001;
   double beta1 = 0.9;    ///< in [0, 1)
   double beta2 = 0.999;  ///< in [0, 1)
-  double eps = 1e-8;
+  double eps = 1e-8;     ///< >= 0
   double weight_decay = 0.01;
   std::int64_t step = 1;  ///< from 1
 };
