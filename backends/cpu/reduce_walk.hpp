@@ -14,8 +14,8 @@
 
 namespace repdl::cpu {
 
-// A position in a row-major index space together with its offset in N tensors. Rank 0 is one position; an empty space has
-// none, and the walk that starts there at 0 goes nowhere.
+// A position in a row-major index space together with its offset in N tensors. Rank 0 is one position; an empty space
+// has none, and the walk that starts there at 0 goes nowhere.
 template <int N>
 class walk {
  public:

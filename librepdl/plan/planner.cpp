@@ -262,8 +262,7 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch.rank); ++i) p.batches *= batch.shape[i];
   p.out_batch_stride = batch.stride[0];
   const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
-    return matmul_plan::matrix{floats(v), batch_stride, v.strides()[v.rank() - 2],
-                               v.strides()[v.rank() - 1]};
+    return matmul_plan::matrix{floats(v), batch_stride, v.strides()[v.rank() - 2], v.strides()[v.rank() - 1]};
   };
   p.a = matrix(x, batch.stride[1]);
   p.b = matrix(y, batch.stride[2]);
