@@ -208,6 +208,23 @@ TEST_CASE("conv2d and its gradients: nothing to add") {
   each({.n = 1, .c = 2, .o = 2, .h = 0, .w = 3, .kh = 2, .kw = 2, .padding = {2, 2, 0, 0}});
 }
 
+TEST_CASE("conv2d: a stride that no step is made along may be any number") {
+  context ctx;
+  const float x = 2;
+  const float w = 3;
+  for (const std::int64_t huge : {std::int64_t{1} << 62, -(std::int64_t{1} << 62)}) {
+    float out = 0;
+    const const_tensor_view image(&x, dtype::f32, {1, 1, 1, 1}, {huge, huge, huge, huge});
+    const const_tensor_view kernel(&w, dtype::f32, {1, 1, 1, 1}, {huge, huge, huge, huge});
+    conv2d(ctx, image, kernel, tensor_view(&out, dtype::f32, {1, 1, 1, 1}, {huge, huge, huge, huge}),
+           {.stride = {2, 2}, .padding = {1, 0, 1, 0}});
+    CHECK(out == 0.0f);  // the window at (-1, -1)
+    conv2d_grad_input(ctx, image, kernel, tensor_view(&out, dtype::f32, {1, 1, 1, 1}, {huge, huge, huge, huge}),
+                      {.stride = {2, 2}});
+    CHECK(out == 6.0f);
+  }
+}
+
 // Wider than a block, more rows than one, several slices of terms, many phases.
 TEST_CASE("conv2d and its gradients: several blocks") {
   random_engine g(3);

@@ -128,11 +128,13 @@ void check_groups(std::string_view op, std::string_view name, std::int64_t chann
                   channels);
 }
 
-// A stride that no step is made along is 0: as given it may be any number, and is multiplied.
+// Strides are multiplied with sizes. One that no step is made along may be any number: a huge one becomes 0.
 conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
   conv_plan::tensor4 t{is_output ? nullptr : floats(v), {}};
   for (int i = 0; i < 4; ++i) {
-    t.stride[static_cast<std::size_t>(i)] = v.count() == 0 || v.shape()[i] == 1 ? 0 : v.strides()[i];
+    const std::int64_t stride = v.strides()[i];
+    const bool unused = v.count() == 0 || v.shape()[i] == 1;
+    t.stride[static_cast<std::size_t>(i)] = unused && (stride > largest || stride < -largest) ? 0 : stride;
   }
   return t;
 }
