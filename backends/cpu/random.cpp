@@ -7,6 +7,7 @@
 
 #include "backends/cpu/isa.hpp"
 #include "backends/cpu/parallel.hpp"
+#include "backends/cpu/strided_runs.hpp"
 #include "librepdl/num/dropout.hpp"
 #include "librepdl/num/normal.hpp"
 #include "librepdl/num/normal_exact.hpp"
@@ -32,18 +33,9 @@ struct step_words {
 // Moves n elements of the iteration space, from element `first` on, between a strided operand and a buffer.
 template <class T, class Use>
 void walk(const plan::random_plan& p, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n, Use use) {
-  if (p.rank == 0) return use(*data, 0);
-  const auto last = static_cast<std::size_t>(p.rank - 1);
-  for (std::int64_t at = 0; at < n;) {
-    std::int64_t rest = first + at;
-    std::int64_t offset = 0;
-    for (std::size_t a = last + 1; a-- > 0;) {
-      offset += rest % p.shape[a] * stride[a];
-      rest /= p.shape[a];
-    }
-    const std::int64_t end = std::min(n, at + p.shape[last] - (first + at) % p.shape[last]);
-    for (; at < end; ++at, offset += stride[last]) use(data[offset], at);
-  }
+  for_runs(p, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+    for (std::int64_t i = 0; i < run; ++i) use(at[i * step], done + i);
+  });
 }
 
 bool contiguous(const plan::random_plan& p, const plan::axes& stride) {

@@ -118,16 +118,16 @@ inline void scatter_row(const plan::row_plan& p, std::int64_t base, std::int64_t
 }
 
 // Rows [0, count) of the worker's places, `columns` >= count of them, as a tile (unused columns: 0).
-inline bool side_by_side(const row_place* place, std::int64_t count, std::int64_t row_place::*member) noexcept {
+template <class Offset>
+bool side_by_side(const row_place* place, std::int64_t count, Offset&& offset) noexcept {
   for (std::int64_t c = 1; c < count; ++c) {
-    if (place[c].*member != place[0].*member + c) return false;
+    if (offset(place[c]) != offset(place[0]) + c) return false;
   }
   return true;
 }
 inline void gather_tile(const plan::row_plan& p, int k, const row_place* place, std::int64_t count,
                         std::int64_t columns, float* to) noexcept {
-  bool together = true;
-  for (std::int64_t c = 1; c < count; ++c) together &= place[c].in[k] == place[0].in[k] + c;
+  const bool together = side_by_side(place, count, [k](const row_place& at) { return at.in[k]; });
   const bool along = p.reduced_rank == 1 && !together;
   if (along) {
     const std::int64_t stride = p.in[k].reduced_stride[0];
@@ -153,7 +153,7 @@ inline void gather_tile(const plan::row_plan& p, int k, const row_place* place, 
 }
 inline void scatter_tile(const plan::row_plan& p, const row_place* place, std::int64_t count, std::int64_t columns,
                          const float* from) noexcept {
-  const bool together = side_by_side(place, count, &row_place::out);
+  const bool together = side_by_side(place, count, [](const row_place& at) { return at.out; });
   if (p.reduced_rank == 1 && !together) {
     const std::int64_t stride = p.out_reduced_stride[0];
     for (std::int64_t c = 0; c < count; ++c) {

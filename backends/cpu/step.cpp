@@ -3,6 +3,7 @@
 #include "backends/cpu/step.hpp"
 
 #include "backends/cpu/parallel.hpp"
+#include "backends/cpu/strided_runs.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -10,26 +11,6 @@ namespace {
 
 // Below this, waking another worker costs more than it saves.
 constexpr std::int64_t elements_per_thread = 16 * step_block;
-
-// Calls use(address of a run's first element, stride, elements before the run, length) for the elements first .. first
-// + n - 1 of a strided tensor, row-major.
-template <class T, class Use>
-void for_runs(const plan::step_tensor& t, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n,
-              Use&& use) {
-  if (t.rank == 0) return use(data, std::int64_t{0}, std::int64_t{0}, n);
-  const auto last = static_cast<std::size_t>(t.rank - 1);
-  for (std::int64_t done = 0; done < n;) {
-    std::int64_t rest = first + done;
-    std::int64_t offset = 0;
-    for (std::size_t a = last + 1; a-- > 0;) {
-      offset += rest % t.shape[a] * stride[a];
-      rest /= t.shape[a];
-    }
-    const std::int64_t run = std::min(n - done, t.shape[last] - (first + done) % t.shape[last]);
-    use(data + offset, stride[last], done, run);
-    done += run;
-  }
-}
 
 // The address of element `first` if the n elements from there on are side by side, else null.
 template <class T>

@@ -1,33 +1,10 @@
 // The later tiers of convolutions, for the outputs that the binary64 tier marked: double-double with the lattice rule,
 // then exact integers. Here absent terms are skipped, and all indices have 64 bits.
-#include <type_traits>
-
 #include "backends/cuda/conv_terms.cuh"
-#include "librepdl/num/fixed_point.hpp"
+#include "backends/cuda/exact_dot.cuh"
 
 namespace repdl::cuda::conv {
 namespace {
-
-struct exact_sum {
-  num::dot_accumulator sum;
-  num::special_terms special;
-
-  __device__ void merge_lanes() {
-    static_assert(std::is_trivially_copyable_v<num::dot_accumulator>);
-    constexpr int words = sizeof(num::dot_accumulator) / 8;
-    for (int distance = 16; distance >= 1; distance /= 2) {
-      std::uint64_t w[words];
-      memcpy(w, &sum, sizeof(sum));
-      for (std::uint64_t& x : w) x = __shfl_xor_sync(full_warp, x, distance);
-      num::dot_accumulator other;
-      memcpy(&other, w, sizeof(other));
-      sum.merge(other);
-    }
-    special.nan = __any_sync(full_warp, special.nan);
-    special.positive = __any_sync(full_warp, special.positive);
-    special.negative = __any_sync(full_warp, special.negative);
-  }
-};
 
 // Synchronises the threads of an output.
 template <int Group>
@@ -44,7 +21,7 @@ struct group_state {
   view v;
   walk w;
   dot_sum sums[Group / 32];
-  exact_sum exact[Group / 32];
+  exact_dot exact[Group / 32];
   std::uint32_t words[Group];
 };
 
@@ -107,38 +84,22 @@ __device__ inline void store(const view& v, std::int64_t row, std::int64_t col, 
 template <int Group>
 __device__ __noinline__ float exact(group_state<Group>& state, std::int64_t row, std::int64_t col, int rank) {
   const view& v = state.v;
-  exact_sum sum;
+  exact_dot sum;
   for (terms t(v, state.w, row, col, rank, v.k, Group); t.more();) {
     float x;
     float y;
-    if (!t.next(x, y)) continue;
-    const double xy = static_cast<double>(x) * static_cast<double>(y);
-    if (num::is_finite(xy)) {
-      sum.sum.add_product(x, y);
-    } else {
-      sum.special.add(xy);
-    }
+    if (t.next(x, y)) sum.add_product(x, y);
   }
-  if (v.bias != nullptr && rank == 0) {
-    const double c = static_cast<double>(v.bias[row * v.bias_stride]);
-    if (num::is_finite(c)) {
-      sum.sum.add(c);
-    } else {
-      sum.special.add(c);
-    }
-  }
+  if (v.bias != nullptr && rank == 0) sum.add(v.bias[row * v.bias_stride]);
   sum.merge_lanes();
   if constexpr (Group > 32) {
     if (rank % 32 == 0) state.exact[rank / 32] = sum;
     __syncthreads();
     sum = state.exact[0];
-    for (int w = 1; w < Group / 32; ++w) {
-      sum.sum.merge(state.exact[w].sum);
-      sum.special.merge(state.exact[w].special);
-    }
+    for (int w = 1; w < Group / 32; ++w) sum.merge(state.exact[w]);
     __syncthreads();
   }
-  return sum.special.any() ? sum.special.value() : sum.sum.round_to_float();
+  return sum.round();
 }
 
 struct output_index {

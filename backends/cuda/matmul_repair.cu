@@ -1,12 +1,10 @@
 // The later tiers of the exact matrix product, for the outputs that the binary64 tier marked: double-double with the
 // lattice rule, then exact integers.
-#include <type_traits>
-
+#include "backends/cuda/exact_dot.cuh"
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/matmul.hpp"
 #include "backends/cuda/mma.cuh"
 #include "librepdl/num/dd.hpp"
-#include "librepdl/num/fixed_point.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -115,40 +113,14 @@ __device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t 
 }
 
 __device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
-  num::dot_accumulator sum;
-  num::special_terms special;
+  exact_dot sum;
   for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
-    const float x = static_cast<float>(rows.a[panel * panel_size]);  // they were floats
-    const float y = static_cast<float>(rows.b[panel * panel_size]);
-    const double xy = static_cast<double>(x) * static_cast<double>(y);
-    if (num::is_finite(xy)) {
-      sum.add_product(x, y);
-    } else {
-      special.add(xy);
-    }
+    sum.add_product(static_cast<float>(rows.a[panel * panel_size]),  // they were floats
+                    static_cast<float>(rows.b[panel * panel_size]));
   }
-  if (bias != nullptr && lane_of_thread() == 0) {
-    const double c = static_cast<double>(*bias);
-    if (num::is_finite(c)) {
-      sum.add(c);
-    } else {
-      special.add(c);
-    }
-  }
-  static_assert(std::is_trivially_copyable_v<num::dot_accumulator>);
-  constexpr int words = sizeof(num::dot_accumulator) / 8;
-  for (int distance = 16; distance >= 1; distance /= 2) {
-    std::uint64_t w[words];
-    memcpy(w, &sum, sizeof(sum));
-    for (std::uint64_t& x : w) x = __shfl_xor_sync(full_warp, x, distance);
-    num::dot_accumulator other;
-    memcpy(&other, w, sizeof(other));
-    sum.merge(other);
-  }
-  special.nan = __any_sync(full_warp, special.nan);
-  special.positive = __any_sync(full_warp, special.positive);
-  special.negative = __any_sync(full_warp, special.negative);
-  return special.any() ? special.value() : sum.round_to_float();
+  if (bias != nullptr && lane_of_thread() == 0) sum.add(*bias);
+  sum.merge_lanes();
+  return sum.round();
 }
 
 // Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after

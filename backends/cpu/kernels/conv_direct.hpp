@@ -208,11 +208,10 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   const std::int64_t first_y = p.y + row0 * p.site[1].y;
   const std::int64_t last_y = first_y + (rows - 1) * p.site[1].y;
   tier_counts counts;
-  for (std::int64_t c = 0; c < std::max<std::int64_t>(1, planes); ++c) {
-    if (planes > 0)
-      plane.copy(p.gathered + group * p.gathered_group, p.origin + n * p.site[0].gathered + c * p.term[0].gathered,
-                 first_y + p.low_y, last_y + p.high_y, p.site[1].gathered / p.site[1].y,
-                 p.site[2].gathered / p.site[2].x);
+  for (std::int64_t c = 0; c < planes; ++c) {  // one at least: direct() in conv.cpp refuses empty terms
+    plane.copy(p.gathered + group * p.gathered_group, p.origin + n * p.site[0].gathered + c * p.term[0].gathered,
+               first_y + p.low_y, last_y + p.high_y, p.site[1].gathered / p.site[1].y,
+               p.site[2].gathered / p.site[2].x);
     if constexpr (exact) {
       for (std::int64_t y = 0; y < plane.copied_rows(); ++y) largest[y] = plane.largest_square(plane.first_row() + y);
       for (std::int64_t i = 0; i < rows; ++i) {
