@@ -95,7 +95,9 @@ std::vector<variant> make_variants(bool quick) {
 }
 
 int run_verify(command_arguments raw) {
-  const arguments args("verify", raw, {{"--quick", false}, {"--digests"}, {"--threads"}, {"--flip"}});
+  const arguments args("verify", raw,
+                       {{"--quick", false}, {"--self-test", false}, {"--digests"}, {"--threads"}, {"--flip"}});
+  if (args.has("--self-test")) return verify_kernels();
   verify_options options;
   options.quick = args.has("--quick");
   options.digests = args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests");

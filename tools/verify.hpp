@@ -59,4 +59,7 @@ struct mismatch : std::exception {
 void verify_cases(const verify_options& options, std::vector<variant>& variants, verify_table& table);
 void verify_chunks(const verify_options& options, std::vector<variant>& variants, verify_table& table);
 
+/// `--self-test`: the exit status.
+int verify_kernels();
+
 }  // namespace repdl::tools

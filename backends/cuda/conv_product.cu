@@ -57,7 +57,9 @@ double tile_cost(std::int64_t m, std::int64_t n) {
 schedule plan_product(const problem& p, const properties& device) {
   schedule best{};
   double best_time = 0;
+  const dispatch::kernel_choice& given = device.choice;
   for (int kind = 0; kind < tile_kinds; ++kind) {
+    if (given.conv_tile >= 0 && kind != given.conv_tile) continue;
     const tile_figures& f = shapes[kind];
     schedule s{};
     s.tile = kind;
@@ -81,6 +83,7 @@ schedule plan_product(const problem& p, const properties& device) {
         if (parts > 1) {
           time += seconds_per_finish + static_cast<double>(rest * parts) * f.sums * 16 / bytes_per_second;
         }
+        if (given.conv_tile >= 0 && given.conv_split != (parts > 1)) continue;
         if (best_time == 0 || time < best_time) {
           best_time = time;
           best = s;

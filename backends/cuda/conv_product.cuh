@@ -369,12 +369,8 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
 template <class T, bool AKFast, bool BKFast>
 void launch(const problem& p, const schedule& s, const loading& l, const job& j) {
   constexpr std::size_t bytes = shared_bytes<T, AKFast, BKFast>;
-  check(cudaFuncSetAttribute(product_kernel<T, AKFast, BKFast>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(bytes)),
-        "conv", "cudaFuncSetAttribute");
   const auto blocks = static_cast<unsigned>(s.whole + s.split * s.parts);
-  product_kernel<T, AKFast, BKFast><<<blocks, T::threads, bytes, j.stream>>>(p, s, l, j.counters);
-  check_launch("conv");
+  launch_kernel<product_kernel<T, AKFast, BKFast>>(j, blocks, T::threads, bytes, p, s, l, j.counters);
 }
 
 template <class T>
@@ -392,8 +388,7 @@ void launch_tile(const problem& p, const schedule& s, const loading& l, const jo
   }
   if (s.split > 0) {
     const auto blocks = static_cast<unsigned>(s.split * T::warps_m * T::warps_n * T::m_tiles);
-    finish_kernel<T><<<blocks, finish_helpers<T> * 32, 0, j.stream>>>(p, s, j.counters);
-    check_launch("conv");
+    launch_kernel<finish_kernel<T>>(j, blocks, finish_helpers<T> * 32, 0, p, s, j.counters);
   }
 }
 

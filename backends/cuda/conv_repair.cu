@@ -280,20 +280,17 @@ void mark_all(const problem& p, const job& j) {
 void repair(const problem& p, const job& j) {
   const undecided_marks& m = p.marks;
   if (m.capacity > 0) {
-    list_kernel<<<grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, j.stream>>>(p, j.counters);
-    check_launch("conv");
+    launch_kernel<list_kernel>(j, grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, p, j.counters);
     if (m.chunks > 1) {
-      finish_list_kernel<<<grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, j.stream>>>(p, j.counters);
-      check_launch("conv");
+      launch_kernel<finish_list_kernel>(j, grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, p, j.counters);
     }
   }
   const std::int64_t words = p.products() * p.m * m.words_per_row;
   if (p.k > 8192) {
-    repair_kernel<256><<<grid_for(j.device, words, 8), 256, 0, j.stream>>>(p, j.counters);
+    launch_kernel<repair_kernel<256>>(j, grid_for(j.device, words, 8), 256, 0, p, j.counters);
   } else {
-    repair_kernel<32><<<grid_for(j.device, ceil_div(words, 8), 8), 256, 0, j.stream>>>(p, j.counters);
+    launch_kernel<repair_kernel<32>>(j, grid_for(j.device, ceil_div(words, 8), 8), 256, 0, p, j.counters);
   }
-  check_launch("conv");
 }
 
 }  // namespace repdl::cuda::conv

@@ -2,7 +2,8 @@
 // family.
 //
 // A driver only launches: it allocates nothing, waits for nothing and asks the device nothing, so that every operation
-// can be captured in a CUDA graph. Every launch is checked.
+// can be captured in a CUDA graph. Launches go through launch_kernel (launch.cuh): each kernel is tested on the device
+// before its first use, and every launch is checked.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,22 +14,19 @@
 #include <string>
 #include <string_view>
 
-#include "librepdl/context.hpp"
-#include "librepdl/plan/plans.hpp"
+#include "librepdl/dispatch/backend.hpp"
 
 namespace repdl::cuda {
 
 // Throws device_failure (out_of_memory for cudaErrorMemoryAllocation) unless the call succeeded. The message carries
 // CUDA's name of the error and its text.
 void check(cudaError_t status, std::string_view op, std::string_view what);
-// To be called after every launch.
-inline void check_launch(std::string_view op) { check(cudaGetLastError(), op, "kernel launch"); }
-
 struct properties {
   int index;
   int multiprocessors;
   int capability;  // 90 for 9.0
   std::string name;
+  dispatch::kernel_choice choice{};
 };
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
@@ -37,12 +35,14 @@ inline constexpr std::size_t counter_count = 5;      // one per tier, and
 inline constexpr std::size_t undecided_counter = 4;  // elements that the last tier gave up on
 
 struct job {
+  dispatch::subject what;
   cudaStream_t stream;
   const properties& device;
   counter* counters;  // [counter_count]
   tier first_tier;
   int last_tier_bits;
   std::byte* workspace;
+  bool self_test;  // kernels may be untested
 };
 
 // Hands out 256-byte aligned parts of the workspace; with a null base it only counts.
@@ -87,6 +87,6 @@ void run_step(const plan::step_plan&, const job&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.
-std::string self_test(cudaStream_t stream);
+std::string test_arithmetic(cudaStream_t stream);
 
 }  // namespace repdl::cuda

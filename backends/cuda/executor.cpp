@@ -9,6 +9,7 @@
 
 #include "backends/cuda/cuda_backend.hpp"
 #include "backends/cuda/drivers.hpp"
+#include "backends/cuda/kernel_tests.hpp"
 #include "librepdl/error.hpp"
 
 namespace repdl::cuda {
@@ -64,7 +65,7 @@ std::string why_no_gpu(cudaError_t status, int count) {
 properties properties_of(int index) {
   cudaDeviceProp p{};
   check(cudaGetDeviceProperties(&p, index), "context", "cudaGetDeviceProperties");
-  return {index, p.multiProcessorCount, p.major * 10 + p.minor, p.name};
+  return {index, p.multiProcessorCount, p.major * 10 + p.minor, p.name, {}};
 }
 
 std::vector<device_info> list_devices(std::string* why_none) {
@@ -141,6 +142,19 @@ allocator& default_allocator() {
   return *instance;
 }
 
+// Which self-tests stand for a plan's kernels.
+dispatch::subject subject_of(const plan::map_plan& p) { return {p.op, p.in_type, p.out_type}; }
+dispatch::subject subject_of(const plan::random_plan& p) { return {p.op, dtype::f32, p.out_type}; }
+dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
+dispatch::subject subject_of(const plan::reduce_plan& p) {
+  const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
+  return {p.op, dtype::f32, index ? dtype::i64 : dtype::f32};
+}
+template <class Plan>
+dispatch::subject subject_of(const Plan& p) {
+  return {p.op, dtype::f32, dtype::f32};
+}
+
 class cuda_executor final : public dispatch::executor {
  public:
   explicit cuda_executor(const context_options& o)
@@ -148,7 +162,7 @@ class cuda_executor final : public dispatch::executor {
         device_(properties_of(o.where.index)),
         last_tier_bits_(o.last_tier_bits) {
     const device_guard guard(device_.index);
-    run_self_test_once();
+    test_device(device_.index);
     void* memory = nullptr;
     check(cudaMalloc(&memory, sizeof(counter) * counter_count), "context", "cudaMalloc");
     counters_.reset(static_cast<counter*>(memory));
@@ -157,20 +171,20 @@ class cuda_executor final : public dispatch::executor {
 
   const std::string& isa() const noexcept override { return isa_; }
 
-  std::size_t workspace(const plan::reduce_plan& p, const dispatch::launch&) const override {
-    return reduce_workspace(p, device_);
+  std::size_t workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
+    return with_device(l, [&](const properties& d) { return reduce_workspace(p, d); });
   }
-  std::size_t workspace(const plan::matmul_plan& p, const dispatch::launch&) const override {
-    return matmul_workspace(p, device_);
+  std::size_t workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
+    return with_device(l, [&](const properties& d) { return matmul_workspace(p, d); });
   }
-  std::size_t workspace(const plan::random_plan& p, const dispatch::launch&) const override {
-    return random_workspace(p, device_);
+  std::size_t workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
+    return with_device(l, [&](const properties& d) { return random_workspace(p, d); });
   }
-  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch&) const override {
-    return conv_workspace(p, device_);
+  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
+    return with_device(l, [&](const properties& d) { return conv_workspace(p, d); });
   }
-  std::size_t workspace(const plan::row_plan& p, const dispatch::launch&) const override {
-    return row_workspace(p, device_);
+  std::size_t workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
+    return with_device(l, [&](const properties& d) { return row_workspace(p, d); });
   }
 
   void run(const plan::map_plan& p, const dispatch::launch& l) override { start(run_map, p, l); }
@@ -193,6 +207,11 @@ class cuda_executor final : public dispatch::executor {
     statistics s;
     for (std::size_t i = 0; i < 4; ++i) s.elements[i] = static_cast<std::int64_t>(host[i]);
     return s;
+  }
+
+  dispatch::kernel_report test_kernels() override {
+    const device_guard guard(device_.index);
+    return test_all_kernels(device_.index);
   }
 
   void reset_statistics() override {
@@ -227,25 +246,24 @@ class cuda_executor final : public dispatch::executor {
     }
   };
 
-  template <class Plan>
-  void start(void (*driver)(const Plan&, const job&), const Plan& p, const dispatch::launch& l) {
-    const device_guard guard(device_.index);
-    driver(p, job{stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits,
-                  static_cast<std::byte*>(l.workspace)});
+  // The device, as a self-test wants it to be seen.
+  template <class F>
+  std::invoke_result_t<F, const properties&> with_device(const dispatch::launch& l, F&& f) const {
+    if (l.self_test == nullptr) return f(device_);
+    properties seen = device_;
+    seen.choice = *l.self_test;
+    if (seen.choice.multiprocessors > 0) seen.multiprocessors = seen.choice.multiprocessors;
+    return f(seen);
   }
 
-  // Once per device and process: kernels that were built or are run with other floating-point rules than the proofs
-  // assume must not return a single bit.
-  void run_self_test_once() {
-    static std::mutex mutex;
-    static std::map<int, std::string> results;
-    const std::lock_guard lock(mutex);
-    auto it = results.find(device_.index);
-    if (it == results.end()) it = results.emplace(device_.index, self_test(stream_)).first;
-    if (!it->second.empty()) {
-      fail(error_site::self_test, "context", name_of(repdl::device{device_kind::cuda, device_.index}), "known answers",
-           it->second);
-    }
+  template <class Plan>
+  void start(void (*driver)(const Plan&, const job&), const Plan& p, const dispatch::launch& l) {
+    check_trusted(device_.index);
+    const device_guard guard(device_.index);
+    with_device(l, [&](const properties& d) {
+      driver(p, job{subject_of(p), stream_, d, counters_.get(), l.first_tier, l.last_tier_bits,
+                    static_cast<std::byte*>(l.workspace), l.self_test != nullptr});
+    });
   }
 
   std::string isa_ = "cuda";
@@ -267,6 +285,10 @@ std::unique_ptr<dispatch::executor> open_device(const context_options& o) {
   }
   if (!o.isa.empty() && o.isa != "cuda") {
     fail(error_site::isa_name, "context", "isa", "\"\" or \"cuda\" for a GPU", "\"" + o.isa + "\"");
+  }
+  if (o.where.index >= most_devices) {
+    fail(error_site::device_index, "context", "where", "an index below " + std::to_string(most_devices),
+         std::to_string(o.where.index));
   }
   const properties p = properties_of(o.where.index);
   if (p.capability < oldest_capability) {

@@ -15,11 +15,9 @@ constexpr int per_thread = tile * tile_k / threads;
 
 struct chain {
   plan::matmul_plan plan;
+  strided_axes<4> batch;    // of a, b, the output, the bias
   bool a_k_fast, b_k_fast;  // which index of an operand is consecutive in memory
 };
-
-// Element d; std::array's own operator is no device function.
-__device__ inline std::int64_t at(const plan::axes& a, int d) { return reinterpret_cast<const std::int64_t*>(&a)[d]; }
 
 // Element i of a thread's share of a tile_k x tile panel: where it lies.
 __device__ inline void place(bool k_fast, int i, int& row, int& k) {
@@ -35,21 +33,14 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
   const std::int64_t cols = (p.n + tile - 1) / tile;
   const std::int64_t rows = (p.m + tile - 1) / tile;
   const std::int64_t index = blockIdx.x;
-  std::int64_t batch = index / (rows * cols);
+  std::int64_t offset[4];
+  c.batch.locate(index / (rows * cols), offset);
   const std::int64_t row0 = index / cols % rows * tile;
   const std::int64_t col0 = index % cols * tile;
-  const float* a = p.a.data;
-  const float* b = p.b.data;
-  const float* bias = p.bias.data;
-  float* out = p.out;
-  for (int d = p.batch_rank - 1; d >= 0; --d) {
-    const std::int64_t index_d = batch % at(p.batch_shape, d);
-    batch /= at(p.batch_shape, d);
-    a += index_d * at(p.a.batch_stride, d);
-    b += index_d * at(p.b.batch_stride, d);
-    out += index_d * at(p.out_batch_stride, d);
-    if (bias != nullptr) bias += index_d * at(p.bias.batch_stride, d);
-  }
+  const float* const a = p.a.data + offset[0];
+  const float* const b = p.b.data + offset[1];
+  float* const out = p.out + offset[2];
+  const float* const bias = p.bias.data == nullptr ? nullptr : p.bias.data + offset[3];
   const int tid = static_cast<int>(threadIdx.x);
   const int ty = tid / 16 * 4;  // rows ty + {0..3} and 64 + ty + {0..3}, columns likewise
   const int tx = tid % 16 * 4;
@@ -137,10 +128,14 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
 
 void run_fma_chain(const plan::matmul_plan& p, const job& j) {
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  const chain c{p, size(p.a.col) <= size(p.a.row), size(p.b.row) <= size(p.b.col)};
+  chain c{p, {}, size(p.a.col) <= size(p.a.row), size(p.b.row) <= size(p.b.col)};
+  c.batch.set_shape(p.batch_rank, p.batch_shape);
+  c.batch.set_stride(0, p.a.batch_stride);
+  c.batch.set_stride(1, p.b.batch_stride);
+  c.batch.set_stride(2, p.out_batch_stride);
+  c.batch.set_stride(3, p.bias.batch_stride);
   const std::int64_t blocks = ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.batches;
-  chain_kernel<<<static_cast<unsigned>(blocks), threads, 0, j.stream>>>(c, j.counters);
-  check_launch("matmul");
+  launch_kernel<chain_kernel>(j, static_cast<unsigned>(blocks), threads, 0, c, j.counters);
 }
 
 }  // namespace repdl::cuda

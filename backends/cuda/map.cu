@@ -5,9 +5,8 @@
 #include <array>
 #include <type_traits>
 
-#include "backends/cuda/drivers.hpp"
+#include "backends/cuda/axes.cuh"
 #include "backends/cuda/launch.cuh"
-#include "librepdl/error.hpp"
 #include "librepdl/ops/bodies.hpp"
 
 namespace repdl::cuda {
@@ -16,14 +15,12 @@ namespace {
 constexpr int threads = 256;
 constexpr int batch = 4;  // elements that a thread works on at a time
 
+template <int Arity>
 struct operands {
-  const void* in[3];
+  const void* in[Arity];
   void* out;
   std::int64_t count;
-  int rank;
-  std::int64_t shape[max_rank];
-  std::int64_t in_stride[3][max_rank];
-  std::int64_t out_stride[max_rank];
+  strided_axes<Arity + 1> axes;  // the inputs, then the output
 };
 
 template <class T>
@@ -66,7 +63,7 @@ __device__ void apply(const pack<typename F::input> (&x)[F::arity], pack<typenam
 // that a warp still reads and writes side by side. Exact aliasing of out and an input is legal: a thread reads its
 // elements before it writes them.
 template <class F, bool Packed>
-__global__ void __launch_bounds__(threads) map_contiguous(const operands p, counter* counters) {
+__global__ void __launch_bounds__(threads) map_contiguous(const operands<F::arity> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -107,29 +104,10 @@ __global__ void __launch_bounds__(threads) map_contiguous(const operands p, coun
   }
 }
 
-// Offsets of element `index`; Index is 32 bits wide where the count allows it, for the divisions.
-template <int Arity, class Index>
-__device__ void locate(const operands& p, Index index, std::int64_t (&in)[Arity], std::int64_t& out) {
-  out = 0;
-#pragma unroll
-  for (int a = 0; a < Arity; ++a) in[a] = 0;
-  for (int d = p.rank - 1; d >= 0; --d) {
-    Index at = index;
-    if (d > 0) {
-      const Index size = static_cast<Index>(p.shape[d]);
-      index /= size;
-      at -= index * size;
-    }
-    out += static_cast<std::int64_t>(at) * p.out_stride[d];
-#pragma unroll
-    for (int a = 0; a < Arity; ++a) in[a] += static_cast<std::int64_t>(at) * p.in_stride[a][d];
-  }
-}
-
 // Any strides. Packed: the innermost size is a multiple of `batch`, its stride is 1 for the output and 0 or 1 for the
 // inputs, and every pack with stride 1 is aligned.
 template <class F, class Index, bool Packed>
-__global__ void __launch_bounds__(threads) map_strided(const operands p, counter* counters) {
+__global__ void __launch_bounds__(threads) map_strided(const operands<F::arity> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -139,13 +117,12 @@ __global__ void __launch_bounds__(threads) map_strided(const operands p, counter
   pack<Out> y;
   if constexpr (Packed) {
     for (std::int64_t i = first; i < p.count / batch; i += step) {
-      std::int64_t in[F::arity];
-      std::int64_t out;
-      locate<F::arity>(p, static_cast<Index>(i * batch), in, out);
+      std::int64_t at[F::arity + 1];
+      p.axes.locate(static_cast<Index>(i * batch), at);
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
-        const In* from = static_cast<const In*>(p.in[a]) + in[a];
-        if (p.in_stride[a][p.rank - 1] != 0) {
+        const In* from = static_cast<const In*>(p.in[a]) + at[a];
+        if (p.axes.stride[a][0] != 0) {
           x[a] = *reinterpret_cast<const pack<In>*>(from);
         } else {
 #pragma unroll
@@ -153,18 +130,19 @@ __global__ void __launch_bounds__(threads) map_strided(const operands p, counter
         }
       }
       apply<F>(x, y);
-      *reinterpret_cast<pack<Out>*>(static_cast<Out*>(p.out) + out) = y;
+      *reinterpret_cast<pack<Out>*>(static_cast<Out*>(p.out) + at[F::arity]) = y;
     }
   } else {
     for (std::int64_t i = first; i < p.count; i += step * batch) {
       std::int64_t out[batch];
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        std::int64_t in[F::arity];
+        std::int64_t at[F::arity + 1];
         const std::int64_t element = i + j * step;
-        locate<F::arity>(p, static_cast<Index>(element < p.count ? element : i), in, out[j]);
+        p.axes.locate(static_cast<Index>(element < p.count ? element : i), at);
 #pragma unroll
-        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[in[a]];
+        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at[a]];
+        out[j] = at[F::arity];
       }
       apply<F>(x, y);
 #pragma unroll
@@ -181,54 +159,57 @@ bool aligned(const void* p) {
 }
 
 // Whether map_strided<F, ., Packed = true> may run.
-template <class In, class Out>
-bool can_pack(const operands& p, int arity) {
-  const int last = p.rank - 1;
-  if (p.rank == 0 || p.shape[last] % batch != 0 || p.out_stride[last] != 1 || !aligned<Out>(p.out)) return false;
-  for (int d = 0; d < last; ++d) {
-    if (p.out_stride[d] % batch != 0) return false;
-  }
-  for (int a = 0; a < arity; ++a) {
-    if (p.in_stride[a][last] == 0) continue;
-    if (p.in_stride[a][last] != 1 || !aligned<In>(p.in[a])) return false;
-    for (int d = 0; d < last; ++d) {
-      if (p.in_stride[a][d] % batch != 0) return false;
+template <class In, class Out, int Arity>
+bool can_pack(const operands<Arity>& p) {
+  const strided_axes<Arity + 1>& x = p.axes;
+  if (x.rank == 0 || x.size[0] % batch != 0 || x.stride[Arity][0] != 1 || !aligned<Out>(p.out)) return false;
+  for (int a = 0; a <= Arity; ++a) {
+    if (x.stride[a][0] == 0) continue;
+    if (x.stride[a][0] != 1 || (a < Arity && !aligned<In>(p.in[a]))) return false;
+    for (int d = 1; d < x.rank; ++d) {
+      if (x.stride[a][d] % batch != 0) return false;
     }
   }
   return true;
 }
 
 template <class F>
-void launch(const operands& p, const job& j) {
+void launch(const plan::map_plan& plan, const job& j) {
   using In = typename F::input;
   using Out = typename F::output;
-  bool contiguous = p.count == 1 || (p.rank == 1 && p.out_stride[0] == 1);
+  operands<F::arity> p{};
+  p.out = plan.out;
+  p.count = plan.count;
+  p.axes.set_shape(plan.rank, plan.shape);
+  p.axes.set_stride(F::arity, plan.out_stride);
+  bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
   bool packed = aligned<Out>(p.out);
   for (int a = 0; a < F::arity; ++a) {
-    contiguous = contiguous && (p.count == 1 || p.in_stride[a][0] == 1);
+    p.in[a] = plan.in[a].data;
+    p.axes.set_stride(a, plan.in[a].stride);
+    contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
     packed = packed && aligned<In>(p.in[a]);
   }
   const unsigned grid = grid_for(j.device, ceil_div(p.count, threads * batch), 32);
-  const bool small = p.count < (std::int64_t{1} << 31);
+  const bool small = !j.device.choice.wide && fits_32_bits(p.count);
   if (contiguous && packed) {
-    map_contiguous<F, true><<<grid, threads, 0, j.stream>>>(p, j.counters);
+    launch_kernel<map_contiguous<F, true>>(j, grid, threads, 0, p, j.counters);
   } else if (contiguous) {
-    map_contiguous<F, false><<<grid, threads, 0, j.stream>>>(p, j.counters);
-  } else if (can_pack<In, Out>(p, F::arity)) {
+    launch_kernel<map_contiguous<F, false>>(j, grid, threads, 0, p, j.counters);
+  } else if (can_pack<In, Out>(p)) {
     if (small) {
-      map_strided<F, std::uint32_t, true><<<grid, threads, 0, j.stream>>>(p, j.counters);
+      launch_kernel<map_strided<F, std::uint32_t, true>>(j, grid, threads, 0, p, j.counters);
     } else {
-      map_strided<F, std::uint64_t, true><<<grid, threads, 0, j.stream>>>(p, j.counters);
+      launch_kernel<map_strided<F, std::uint64_t, true>>(j, grid, threads, 0, p, j.counters);
     }
   } else if (small) {
-    map_strided<F, std::uint32_t, false><<<grid, threads, 0, j.stream>>>(p, j.counters);
+    launch_kernel<map_strided<F, std::uint32_t, false>>(j, grid, threads, 0, p, j.counters);
   } else {
-    map_strided<F, std::uint64_t, false><<<grid, threads, 0, j.stream>>>(p, j.counters);
+    launch_kernel<map_strided<F, std::uint64_t, false>>(j, grid, threads, 0, p, j.counters);
   }
-  check_launch("map");
 }
 
-using launcher = void (*)(const operands&, const job&);
+using launcher = void (*)(const plan::map_plan&, const job&);
 
 constexpr auto elementwise_table = [] {
   std::array<launcher, ops::elementwise_count> table{};
@@ -248,22 +229,10 @@ constexpr std::array<std::array<launcher, 4>, 4> conversion_table = {conversions
 }  // namespace
 
 void run_map(const plan::map_plan& p, const job& j) {
-  operands o{};
-  o.out = p.out;
-  o.count = p.count;
-  o.rank = p.rank;
-  for (int a = 0; a < p.arity; ++a) o.in[a] = p.in[a].data;
-  for (int d = 0; d < p.rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    o.shape[d] = p.shape[i];
-    o.out_stride[d] = p.out_stride[i];
-    for (int a = 0; a < p.arity; ++a) o.in_stride[a][d] = p.in[a].stride[i];
-  }
-  if (p.op == ops::op_id::convert) {
-    conversion_table[static_cast<std::size_t>(p.in_type)][static_cast<std::size_t>(p.out_type)](o, j);
-  } else {
-    elementwise_table[static_cast<std::size_t>(p.op)](o, j);
-  }
+  const launcher run = p.op == ops::op_id::convert
+                           ? conversion_table[static_cast<std::size_t>(p.in_type)][static_cast<std::size_t>(p.out_type)]
+                           : elementwise_table[static_cast<std::size_t>(p.op)];
+  run(p, j);
 }
 
 }  // namespace repdl::cuda

@@ -239,13 +239,9 @@ layout describe(const plan::matmul_plan& p, const properties& device, carver& c)
   l.p.out = p.out;
   l.p.out_row = p.out_row;
   l.p.out_col = p.out_col;
-  l.p.batch_rank = p.batch_rank;
-  for (int d = 0; d < max_rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    l.p.batch_shape[d] = p.batch_shape[i];
-    l.p.bias_batch[d] = p.bias.batch_stride[i];
-    l.p.out_batch[d] = p.out_batch_stride[i];
-  }
+  l.p.batch.set_shape(p.batch_rank, p.batch_shape);
+  l.p.batch.set_stride(0, p.out_batch_stride);
+  l.p.batch.set_stride(1, p.bias.batch_stride);
   // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
   // traffic.
   const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, 16));
@@ -258,12 +254,8 @@ layout describe(const plan::matmul_plan& p, const properties& device, carver& c)
 
 template <class T>
 void launch_product(const product& p, const job& j) {
-  check(cudaFuncSetAttribute(product_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(T::shared_bytes)),
-        "matmul", "cudaFuncSetAttribute");
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
-  product_kernel<T><<<static_cast<unsigned>(tiles), T::threads, T::shared_bytes, j.stream>>>(p, j.counters);
-  check_launch("matmul");
+  launch_kernel<product_kernel<T>>(j, static_cast<unsigned>(tiles), T::threads, T::shared_bytes, p, j.counters);
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/drivers.hpp"
-#include "librepdl/plan/plans.hpp"
+#include "backends/cuda/axes.cuh"
 
 namespace repdl::cuda {
 
@@ -17,9 +16,7 @@ struct operand_source {
   std::int64_t row_stride;
   std::int64_t k_stride;
   std::int64_t batches;  // 1 when every batch uses the same matrix
-  int batch_rank;
-  std::int64_t batch_shape[max_rank];
-  std::int64_t batch_stride[max_rank];
+  strided_axes<1> batch;
 };
 
 // The same as binary64 panels (mma.cuh): panel (r, c) of a batch is number r * k_panels + c. Zero padding.
@@ -43,13 +40,7 @@ struct pack_scratch {
 
 #if defined(__CUDACC__)
 __device__ inline const float* batch_of(const operand_source& s, std::int64_t batch) {
-  const float* data = s.data;
-  for (int d = s.batch_rank - 1; d >= 0; --d) {
-    const std::int64_t at = batch % s.batch_shape[d];
-    batch /= s.batch_shape[d];
-    data += at * s.batch_stride[d];
-  }
-  return data;
+  return s.data + s.batch.offset<0>(batch);
 }
 #endif
 
@@ -73,10 +64,7 @@ struct product {
   std::int64_t bias_row, bias_col;
   float* out;
   std::int64_t out_row, out_col;
-  int batch_rank;
-  std::int64_t batch_shape[max_rank];
-  std::int64_t bias_batch[max_rank];
-  std::int64_t out_batch[max_rank];
+  strided_axes<2> batch;      // of the output, of the bias
   std::int64_t block_panels;  // panels of k per block
   std::int64_t height;        // H above
   tier first_tier;
@@ -92,13 +80,11 @@ struct batch_pointers {
   const float* bias;
   float* out;
 
-  __device__ batch_pointers(const product& p, std::int64_t batch) : bias(p.bias), out(p.out) {
-    for (int d = p.batch_rank - 1; d >= 0; --d) {
-      const std::int64_t at = batch % p.batch_shape[d];
-      batch /= p.batch_shape[d];
-      out += at * p.out_batch[d];
-      if (bias != nullptr) bias += at * p.bias_batch[d];
-    }
+  __device__ batch_pointers(const product& p, std::int64_t batch) {
+    std::int64_t offset[2];
+    p.batch.locate(batch, offset);
+    out = p.out + offset[0];
+    bias = p.bias == nullptr ? nullptr : p.bias + offset[1];
   }
 };
 

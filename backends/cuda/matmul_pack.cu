@@ -105,14 +105,10 @@ operand_source source_of(const plan::matmul_plan& p, bool second) {
   s.rows = second ? p.n : p.m;
   s.row_stride = second ? m.col : m.row;
   s.k_stride = second ? m.row : m.col;
-  s.batch_rank = p.batch_rank;
+  s.batch.set_shape(p.batch_rank, p.batch_shape);
+  s.batch.set_stride(0, m.batch_stride);
   bool same = true;
-  for (int d = 0; d < p.batch_rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    s.batch_shape[d] = p.batch_shape[i];
-    s.batch_stride[d] = m.batch_stride[i];
-    same = same && m.batch_stride[i] == 0;
-  }
+  for (int d = 0; d < p.batch_rank; ++d) same = same && s.batch.stride[0][d] == 0;
   s.batches = same ? 1 : p.batches;
   return s;
 }
@@ -147,11 +143,10 @@ pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
-  pack_kernel<<<grid, threads, 0, j.stream>>>(s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride), s.second);
-  check_launch("matmul");
+  launch_kernel<pack_kernel>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
+                             s.second);
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
-  finish_norms<<<rows, threads, 0, j.stream>>>(to, scratch, splits);
-  check_launch("matmul");
+  launch_kernel<finish_norms>(j, rows, threads, 0, to, scratch, splits);
 }
 
 }  // namespace repdl::cuda

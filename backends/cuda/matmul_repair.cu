@@ -211,8 +211,7 @@ void repair(const product& p, const job& j) {
   const int span = static_cast<int>(
       std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
   const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
-  repair_kernel<<<grid, warps * 32, 0, j.stream>>>(p, span, j.counters);
-  check_launch("matmul");
+  launch_kernel<repair_kernel>(j, grid, warps * 32, 0, p, span, j.counters);
 }
 
 }  // namespace repdl::cuda

@@ -108,12 +108,11 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
 template <class Operation>
 void launch(const pool_geometry& g, const job& j) {
   const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
-  if (g.small()) {
-    pool_kernel<Operation, std::int32_t><<<grid, threads, 0, j.stream>>>(g, j.counters);
+  if (g.small() && !j.device.choice.wide) {
+    launch_kernel<pool_kernel<Operation, std::int32_t>>(j, grid, threads, 0, g, j.counters);
   } else {
-    pool_kernel<Operation, std::int64_t><<<grid, threads, 0, j.stream>>>(g, j.counters);
+    launch_kernel<pool_kernel<Operation, std::int64_t>>(j, grid, threads, 0, g, j.counters);
   }
-  check_launch("pool");
 }
 
 }  // namespace
@@ -135,7 +134,7 @@ void run_pool(const plan::pool_plan& p, const job& j) {
   g.force = j.first_tier > tier::double_double ? num::infinity : 0.0;
   const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
   g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
-  if (run_pool_fast(p.op, g, j)) return;
+  if (!j.device.choice.wide && run_pool_fast(p.op, g, j)) return;
   switch (p.op) {
     case ops::op_id::max_pool2d:
       return launch<max_pool>(g, j);

@@ -421,16 +421,23 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
   if (!backward) {
     if (!two && !three) return false;
     const compact p(g, g.oh, g.ow);
+    const auto start = [&]<auto Kernel>() { launch_kernel<Kernel>(j, grid(g.elements), threads, 0, p, j.counters); };
     if (max) {
-      (two ? max_kernel<2> : max_kernel<3>)<<<grid(g.elements), threads, 0, j.stream>>>(p, j.counters);
+      two ? start.operator()<max_kernel<2>>() : start.operator()<max_kernel<3>>();
     } else {
-      (two ? average_kernel<2> : average_kernel<3>)<<<grid(g.elements), threads, 0, j.stream>>>(p, j.counters);
+      two ? start.operator()<average_kernel<2>>() : start.operator()<average_kernel<3>>();
     }
   } else if (g.stride.h >= g.kh && g.stride.w >= g.kw) {
     const compact p(g, g.oh, g.ow);
     const auto windows = static_cast<int>(g.n * g.c * g.oh * g.ow);
-    auto* const kernel = max ? (two ? cell_kernel<2, true> : cell_kernel<0, true>) : cell_kernel<0, false>;
-    kernel<<<grid(windows), threads, 0, j.stream>>>(p, windows, j.counters);
+    const auto start = [&]<auto Kernel>() {
+      launch_kernel<Kernel>(j, grid(windows), threads, 0, p, windows, j.counters);
+    };
+    if (max) {
+      two ? start.operator()<cell_kernel<2, true>>() : start.operator()<cell_kernel<0, true>>();
+    } else {
+      start.operator()<cell_kernel<0, false>>();
+    }
   } else if (max) {
     const std::int64_t rows = (tile_rows + g.kh - 2) / g.stride.h + 2;
     const std::int64_t columns = (tile_columns + g.kw - 2) / g.stride.w + 2;
@@ -439,13 +446,13 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
     const std::int64_t x = ceil_div(g.w, tile_columns);
     const std::int64_t y = ceil_div(g.h, tile_rows);
     const auto tiles = static_cast<int>(g.n * g.c * x * y);
-    tile_kernel<<<grid_for(j.device, tiles, 16), threads, 0, j.stream>>>(p, divider(x), divider(y), tiles, j.counters);
+    launch_kernel<tile_kernel>(j, grid_for(j.device, tiles, 16), threads, 0, p, divider(x), divider(y), tiles,
+                               j.counters);
   } else {
     if (!num::pool_plane<int>::exact_products(g.common)) return false;
     const compact p(g, g.h, g.w);
-    average_gradient_kernel<<<grid(g.elements), threads, 0, j.stream>>>(p, j.counters);
+    launch_kernel<average_gradient_kernel>(j, grid(g.elements), threads, 0, p, j.counters);
   }
-  check_launch("pool");
   return true;
 }
 

@@ -124,12 +124,9 @@ void sort_by_key(std::int64_t count, const sort_buffers& b, const job& j) {
   for (int pass = 0; pass < 8; ++pass) {
     const sort_entries& from = b.entries[pass % 2];
     const sort_entries& to = b.entries[(pass + 1) % 2];
-    count_digits<<<grid, threads, 0, j.stream>>>(count, tiles, from.keys, pass, b.counts);
-    check_launch("permutation");
-    scan_tiles<<<digits, threads, 0, j.stream>>>(tiles, b.counts, b.totals);
-    check_launch("permutation");
-    move_entries<<<grid, threads, 0, j.stream>>>(count, tiles, from, to, pass, b.counts, b.totals);
-    check_launch("permutation");
+    launch_kernel<count_digits>(j, grid, threads, 0, count, tiles, from.keys, pass, b.counts);
+    launch_kernel<scan_tiles>(j, digits, threads, 0, tiles, b.counts, b.totals);
+    launch_kernel<move_entries>(j, grid, threads, 0, count, tiles, from, to, pass, b.counts, b.totals);
   }
 }
 

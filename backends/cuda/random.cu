@@ -42,9 +42,8 @@ template <class T>
 void launch_uniform(const plan::random_plan& p, const job& j) {
   constexpr int per_block = num::per_block<T>;
   const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
-  uniform_kernel<T><<<random_grid(j.device, p.count, per_block), threads, 0, j.stream>>>(
-      target_of(p), p.low, p.high, whole, j.first_tier == tier::exact, j.counters);
-  check_launch("uniform");
+  launch_kernel<uniform_kernel<T>>(j, random_grid(j.device, p.count, per_block), threads, 0, target_of(p), p.low,
+                                   p.high, whole, j.first_tier == tier::exact, j.counters);
 }
 
 // ---- bernoulli, randint
@@ -88,7 +87,7 @@ __global__ void __launch_bounds__(threads)
     } else {
 #pragma unroll
       for (int place = 0; place < 4; ++place) {
-        if (place < here) x.v[place] = t.in[t.offset(block * 4 + place, t.in_stride)];
+        if (place < here) x.v[place] = t.in[t.in_offset(block * 4 + place)];
       }
     }
     pack<float, 4> made;
@@ -117,10 +116,9 @@ __global__ void __launch_bounds__(threads)
 void launch_dropout(const plan::random_plan& p, const job& j) {
   const bool all = p.threshold > 0xffffffff;  // every word is below it
   const bool whole = moves_whole<float, 4>(p, p.out, p.out_stride) && moves_whole<float, 4>(p, p.in, p.in_stride);
-  dropout_kernel<<<random_grid(j.device, p.count, 4), threads, 0, j.stream>>>(
-      target_of(p), p.p, p.threshold, num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
-      all || p.threshold == 0, whole, j.counters);
-  check_launch("dropout");
+  launch_kernel<dropout_kernel>(j, random_grid(j.device, p.count, 4), threads, 0, target_of(p), p.p, p.threshold,
+                                num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
+                                all || p.threshold == 0, whole, j.counters);
 }
 
 // ---- permutation
@@ -147,7 +145,7 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   for (std::int64_t i = first; i < t.count; i += step) {
-    static_cast<std::int64_t*>(t.out)[t.offset(i, t.stride)] = values[i];
+    static_cast<std::int64_t*>(t.out)[t.out_offset(i)] = values[i];
   }
   if (first == 0) count_elements(counters, tier::proved, t.count);
 }
@@ -156,11 +154,9 @@ void launch_permutation(const plan::random_plan& p, const job& j) {
   carver c(j.workspace);
   const sort_buffers buffers = sort_workspace(p.count, c);
   const unsigned grid = random_grid(j.device, p.count, 2);
-  make_keys<<<grid, threads, 0, j.stream>>>(p.seed, p.stream, p.count, buffers.entries[0]);
-  check_launch("permutation");
+  launch_kernel<make_keys>(j, grid, threads, 0, p.seed, p.stream, p.count, buffers.entries[0]);
   sort_by_key(p.count, buffers, j);  // stable: equal keys keep the order of their indices
-  write_permutation<<<grid, threads, 0, j.stream>>>(target_of(p), buffers.entries[0].values, j.counters);
-  check_launch("permutation");
+  launch_kernel<write_permutation>(j, grid, threads, 0, target_of(p), buffers.entries[0].values, j.counters);
 }
 
 }  // namespace
@@ -180,13 +176,13 @@ void run_random(const plan::random_plan& p, const job& j) {
     case ops::op_id::normal:
       return run_normal(p, j);
     case ops::op_id::bernoulli:
-      bernoulli_kernel<<<random_grid(j.device, p.count, 4), threads, 0, j.stream>>>(
-          target_of(p), p.threshold, moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
-      return check_launch("bernoulli");
+      launch_kernel<bernoulli_kernel>(j, random_grid(j.device, p.count, 4), threads, 0, target_of(p), p.threshold,
+                                      moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
+      return;
     case ops::op_id::randint:
-      randint_kernel<<<random_grid(j.device, p.count, 2), threads, 0, j.stream>>>(
-          target_of(p), p.first, p.range, moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
-      return check_launch("randint");
+      launch_kernel<randint_kernel>(j, random_grid(j.device, p.count, 2), threads, 0, target_of(p), p.first, p.range,
+                                    moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
+      return;
     case ops::op_id::dropout:
     case ops::op_id::dropout_backward:
       return launch_dropout(p, j);

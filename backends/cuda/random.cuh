@@ -1,6 +1,7 @@
 // What the kernels of random numbers share: where the elements of a Philox block go.
 #pragma once
 
+#include "backends/cuda/axes.cuh"
 #include "backends/cuda/launch.cuh"
 #include "librepdl/num/philox.hpp"
 
@@ -13,22 +14,12 @@ struct random_target {
   std::uint64_t seed;
   std::uint64_t stream;
   std::int64_t count;
-  int rank;
-  std::int64_t shape[max_rank];
-  std::int64_t stride[max_rank];
-  std::int64_t in_stride[max_rank];
+  strided_axes<2> axes;  // of the output, of dropout's input
   void* out;
   const float* in;
 
-  __device__ std::int64_t offset(std::int64_t index, const std::int64_t* strides) const {
-    std::int64_t at = 0;
-    for (int d = rank - 1; d > 0; --d) {
-      const std::int64_t rest = index / shape[d];
-      at += (index - rest * shape[d]) * strides[d];
-      index = rest;
-    }
-    return rank == 0 ? 0 : at + index * strides[0];
-  }
+  __device__ std::int64_t out_offset(std::int64_t index) const { return axes.offset<0>(index); }
+  __device__ std::int64_t in_offset(std::int64_t index) const { return axes.offset<1>(index); }
 };
 
 inline random_target target_of(const plan::random_plan& p) {
@@ -36,15 +27,11 @@ inline random_target target_of(const plan::random_plan& p) {
   t.seed = p.seed;
   t.stream = p.stream;
   t.count = p.count;
-  t.rank = p.rank;
   t.out = p.out;
   t.in = p.in;
-  for (int d = 0; d < p.rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    t.shape[d] = p.shape[i];
-    t.stride[d] = p.out_stride[i];
-    t.in_stride[d] = p.in_stride[i];
-  }
+  t.axes.set_shape(p.rank, p.shape);
+  t.axes.set_stride(0, p.out_stride);
+  t.axes.set_stride(1, p.in_stride);
   return t;
 }
 
@@ -71,7 +58,7 @@ __device__ void store_block(const random_target& t, std::int64_t block, int here
   } else {
 #pragma unroll
     for (int place = 0; place < Elements; ++place) {
-      if (place < here) out[t.offset(block * Elements + place, t.stride)] = made.v[place];
+      if (place < here) out[t.out_offset(block * Elements + place)] = made.v[place];
     }
   }
 }

@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(threads)
     const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, device_tables);
     const auto ends = num::normal_round<T>(n.mean, n.stddev, place % 2 != 0 ? z.sine : z.cosine, force);
     if (!num::equal_bits(ends.below, ends.above)) return false;
-    static_cast<T*>(t.out)[t.offset(block * 4 + place, t.stride)] = ends.below;
+    static_cast<T*>(t.out)[t.out_offset(block * 4 + place)] = ends.below;
     ++decided;
     return true;
   });
@@ -149,7 +149,7 @@ __device__ bool exact_element(const random_target& t, const normal_parameters& n
   // every thread that the device can hold, 2 GB for 2048 bits.
   const int affordable = budget >= 256 ? 256 : 0;
   const auto r = num::normal_exact<T>(w1, w2, per_block == 2 ? 64 : 32, place % 2 != 0, n.mean, n.stddev, affordable);
-  if (r.decided) static_cast<T*>(t.out)[t.offset(block * per_block + place, t.stride)] = r.value;
+  if (r.decided) static_cast<T*>(t.out)[t.out_offset(block * per_block + place)] = r.value;
   return r.decided;
 }
 
@@ -205,23 +205,21 @@ void launch_normal(const plan::random_plan& p, const job& j) {
   const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
   const unsigned grid = random_grid(j.device, p.count, per_block);
   if (n.stddev == 0) {
-    fill_kernel<T><<<grid, threads, 0, j.stream>>>(t, n.mean, whole, j.counters);
-    return check_launch("normal");
+    launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t, n.mean, whole, j.counters);
+    return;
   }
   const auto force = [&](tier this_tier) { return j.first_tier > this_tier ? num::infinity : 0.0; };
   carver c(j.workspace);
   const std::int64_t words = open_words<T>(p.count);
   auto* const open = c.take<std::uint32_t>(words);
-  normal_kernel<T><<<grid, threads, 0, j.stream>>>(t, n, force(normal_first_tier<T>), whole, open, j.counters);
-  check_launch("normal");
+  launch_kernel<normal_kernel<T>>(j, grid, threads, 0, t, n, force(normal_first_tier<T>), whole, open, j.counters);
   if constexpr (per_block == 4) {
     const unsigned small = grid_for(j.device, ceil_div(words, 4 * threads), 4);
-    double_double_kernel<T><<<small, threads, 0, j.stream>>>(t, n, force(tier::double_double), open, words, j.counters);
-    check_launch("normal");
+    launch_kernel<double_double_kernel<T>>(j, small, threads, 0, t, n, force(tier::double_double), open, words,
+                                           j.counters);
   }
   const unsigned small = grid_for(j.device, ceil_div(words, 4 * exact_threads), 4);
-  exact_kernel<<<small, exact_threads, 0, j.stream>>>(t, n, p.out_type, j.last_tier_bits, open, words, j.counters);
-  check_launch("normal");
+  launch_kernel<exact_kernel>(j, small, exact_threads, 0, t, n, p.out_type, j.last_tier_bits, open, words, j.counters);
 }
 
 }  // namespace

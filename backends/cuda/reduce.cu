@@ -10,7 +10,7 @@
 // trip.
 #include <type_traits>
 
-#include "backends/cuda/drivers.hpp"
+#include "backends/cuda/axes.cuh"
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/reduce_policies.cuh"
 
@@ -23,47 +23,25 @@ constexpr int warps = threads / 32;
 struct geometry {
   const float* in[2];
   void* out;
-  int kept_rank;
-  int reduced_rank;
   std::int64_t outputs;
   std::int64_t length;
   std::int64_t chunks;
   std::int64_t chunk_length;  // rows
   int team;                   // rows: threads per item, a power of two up to 32, or 256
   bool columns;
-  bool small;   // outputs and length below 2^31
-  bool packed;  // rows: four terms per load
-  std::int64_t kept_shape[max_rank];
-  std::int64_t reduced_shape[max_rank];
-  std::int64_t kept_stride[2][max_rank];
-  std::int64_t reduced_stride[2][max_rank];
-  std::int64_t out_stride[max_rank];
+  bool small;               // outputs and length below 2^31
+  bool packed;              // rows: four terms per load
+  strided_axes<3> kept;     // of two inputs and the output
+  strided_axes<2> reduced;  // of two inputs
 };
 
-// The sum of index * stride over a row-major index, for N lists of strides.
-template <class Index, int N>
-__device__ void locate_as(Index index, int rank, const std::int64_t* shape, const std::int64_t* const (&stride)[N],
-                          std::int64_t (&offset)[N]) {
-#pragma unroll
-  for (int k = 0; k < N; ++k) offset[k] = 0;
-  for (int d = rank - 1; d >= 0; --d) {
-    Index at = index;
-    if (d > 0) {
-      const Index size = static_cast<Index>(shape[d]);
-      index /= size;
-      at -= index * size;
-    }
-#pragma unroll
-    for (int k = 0; k < N; ++k) offset[k] += static_cast<std::int64_t>(at) * stride[k][d];
-  }
-}
-template <int N>
-__device__ void locate(bool small, std::int64_t index, int rank, const std::int64_t* shape,
-                       const std::int64_t* const (&stride)[N], std::int64_t (&offset)[N]) {
-  if (small) {
-    locate_as<std::uint32_t>(static_cast<std::uint32_t>(index), rank, shape, stride, offset);
+// Offsets of operands First, First + 1, ... at a row-major index.
+template <int First, class Axes, int N>
+__device__ void locate(const geometry& g, const Axes& axes, std::int64_t index, std::int64_t (&offset)[N]) {
+  if (g.small) {
+    axes.template locate<First>(static_cast<std::uint32_t>(index), offset);
   } else {
-    locate_as<std::uint64_t>(static_cast<std::uint64_t>(index), rank, shape, stride, offset);
+    axes.template locate<First>(static_cast<std::uint64_t>(index), offset);
   }
 }
 
@@ -72,18 +50,16 @@ struct row_pointers {
   const float* at[Inputs];
 
   __device__ row_pointers(const geometry& g, std::int64_t output) {
-    const std::int64_t* const strides[2] = {g.kept_stride[0], g.kept_stride[1]};
-    std::int64_t offset[2];
-    locate(g.small, output, g.kept_rank, g.kept_shape, strides, offset);
+    std::int64_t offset[Inputs];
+    locate<0>(g, g.kept, output, offset);
 #pragma unroll
     for (int k = 0; k < Inputs; ++k) at[k] = g.in[k] + offset[k];
   }
-  __device__ const float* term(const geometry& g, int k, std::int64_t r) const {
-    if (g.reduced_rank <= 1) return at[k] + r * g.reduced_stride[k][0];
-    const std::int64_t* const strides[1] = {g.reduced_stride[k]};
+  template <int K>
+  __device__ const float* term(const geometry& g, std::int64_t r) const {
     std::int64_t offset[1];
-    locate(g.small, r, g.reduced_rank, g.reduced_shape, strides, offset);
-    return at[k] + offset[0];
+    locate<K>(g, g.reduced, r, offset);
+    return at[K] + offset[0];
   }
 };
 
@@ -91,14 +67,14 @@ struct row_pointers {
 template <int K, int Inputs>
 __device__ void load_single(const geometry& g, const row_pointers<Inputs>& row, std::int64_t r, std::int64_t step,
                             float (&x)[batch_terms]) {
-  if (g.reduced_rank <= 1) {
-    const float* const from = row.at[K] + r * g.reduced_stride[K][0];
-    const std::int64_t apart = step * g.reduced_stride[K][0];
+  if (g.reduced.rank <= 1) {
+    const float* const from = row.at[K] + r * g.reduced.stride[K][0];
+    const std::int64_t apart = step * g.reduced.stride[K][0];
 #pragma unroll
     for (int i = 0; i < batch_terms; ++i) x[i] = from[i * apart];
   } else {
 #pragma unroll
-    for (int i = 0; i < batch_terms; ++i) x[i] = *row.term(g, K, r + i * step);
+    for (int i = 0; i < batch_terms; ++i) x[i] = *row.template term<K>(g, r + i * step);
   }
 }
 
@@ -107,14 +83,14 @@ template <int K, int Inputs>
 __device__ void load_packed(const geometry& g, const row_pointers<Inputs>& row, std::int64_t r, std::int64_t step,
                             int lane, float (&x)[batch_terms]) {
   float4 v[batch_terms / 4];
-  if (g.reduced_rank <= 1) {
+  if (g.reduced.rank <= 1) {
     const float4* const from = reinterpret_cast<const float4*>(row.at[K] + r) + lane;
 #pragma unroll
     for (int q = 0; q < batch_terms / 4; ++q) v[q] = from[q * step];
   } else {
 #pragma unroll
     for (int q = 0; q < batch_terms / 4; ++q) {
-      v[q] = *reinterpret_cast<const float4*>(row.term(g, K, r + (q * step + lane) * 4));
+      v[q] = *reinterpret_cast<const float4*>(row.template term<K>(g, r + (q * step + lane) * 4));
     }
   }
 #pragma unroll
@@ -149,9 +125,9 @@ __device__ void take_terms(P& acc, const geometry& g, const reduce_parameters& p
   }
 #pragma unroll 4
   for (r += lane; r < end; r += step) {
-    const float x = *row.term(g, 0, r);
+    const float x = *row.template term<0>(g, r);
     float y = 0;
-    if constexpr (P::inputs == 2) y = *row.term(g, 1, r);
+    if constexpr (P::inputs == 2) y = *row.template term<1>(g, r);
     acc.take(p, x, y, r);
   }
 }
@@ -163,9 +139,8 @@ __device__ bool finish(const P& acc, const geometry& g, const reduce_parameters&
   typename P::output value;
   const bool decided = acc.finish(p, &value);
   if (decided) {
-    const std::int64_t* const strides[1] = {g.out_stride};
     std::int64_t offset[1];
-    locate(g.small, output, g.kept_rank, g.kept_shape, strides, offset);
+    locate<2>(g, g.kept, output, offset);
     static_cast<typename P::output*>(g.out)[offset[0]] = value;
   }
   const std::uint32_t bit = 1u << (output & 31);
@@ -288,47 +263,45 @@ template <class P>
 void launch(const geometry& g, const reduce_parameters& p, void* partials, std::uint32_t* undecided, bool marked,
             const job& j) {
   P* const parts = static_cast<P*>(partials);
-  if (g.columns) {
-    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks, threads), 16);
-    reduce_columns<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
-  } else {
+  const auto rows = [&] {
     const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks * g.team, threads), 16);
-    reduce_rows<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
+    launch_kernel<reduce_rows<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
+  };
+  if constexpr (P::batched) {
+    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks, threads), 16);
+    if (g.columns) {
+      launch_kernel<reduce_columns<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
+    } else {
+      rows();
+    }
+  } else {
+    rows();  // repairs
   }
-  check_launch("reduce");
   if (g.chunks > 1) {
     const unsigned grid = grid_for(j.device, ceil_div(g.outputs, warps), 16);
-    join_chunks<P><<<grid, threads, 0, j.stream>>>(g, p, parts, undecided, marked, j.counters);
-    check_launch("reduce");
+    launch_kernel<join_chunks<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
   }
 }
 
 // `repair`: for the tiers after the first, which see few outputs and want many threads for each.
 geometry describe(const plan::reduce_plan& p, const properties& device, bool repair) {
   geometry g{};
-  g.kept_rank = p.kept_rank;
-  g.reduced_rank = p.reduced_rank;
   g.outputs = p.outputs;
   g.length = p.length;
   g.out = p.out;
-  for (int d = 0; d < max_rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    g.kept_shape[d] = p.kept_shape[i];
-    g.reduced_shape[d] = p.reduced_shape[i];
-    g.out_stride[d] = p.out_stride[i];
-    for (int k = 0; k < p.inputs; ++k) {
-      g.kept_stride[k][d] = p.in[k].kept_stride[i];
-      g.reduced_stride[k][d] = p.in[k].reduced_stride[i];
-    }
+  g.kept.set_shape(p.kept_rank, p.kept_shape);
+  g.reduced.set_shape(p.reduced_rank, p.reduced_shape);
+  g.kept.set_stride(2, p.out_stride);
+  for (int k = 0; k < p.inputs; ++k) {
+    g.in[k] = p.in[k].data;
+    g.kept.set_stride(k, p.in[k].kept_stride);
+    g.reduced.set_stride(k, p.in[k].reduced_stride);
   }
-  for (int k = 0; k < p.inputs; ++k) g.in[k] = p.in[k].data;
-  constexpr std::int64_t limit = std::int64_t{1} << 31;
-  g.small = p.outputs < limit && p.length < limit;
+  g.small = !device.choice.wide && fits_32_bits(p.outputs) && fits_32_bits(p.length);
 
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  const int last = p.reduced_rank - 1;
-  const std::int64_t along = last < 0 ? 0 : size(g.reduced_stride[0][last]);
-  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept_stride[0][p.kept_rank - 1]);
+  const std::int64_t along = size(g.reduced.stride[0][0]);
+  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
   g.columns = !repair && (p.length < 32 || across < along);
 
   // Enough items to fill the device, each with at least one batch per thread.
@@ -354,12 +327,12 @@ geometry describe(const plan::reduce_plan& p, const properties& device, bool rep
     const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
     g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
-    g.packed = last >= 0;
+    g.packed = p.reduced_rank > 0;
     for (int k = 0; k < p.inputs; ++k) {
-      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 &&
-                 g.reduced_stride[k][last] == 1 && (last == 0 || g.reduced_shape[last] % 4 == 0);
-      for (int d = 0; d < last; ++d) g.packed = g.packed && g.reduced_stride[k][d] % 4 == 0;
-      for (int d = 0; d < p.kept_rank; ++d) g.packed = g.packed && g.kept_stride[k][d] % 4 == 0;
+      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced.stride[k][0] == 1 &&
+                 (p.reduced_rank == 1 || g.reduced.size[0] % 4 == 0);
+      for (int d = 1; d < p.reduced_rank; ++d) g.packed = g.packed && g.reduced.stride[k][d] % 4 == 0;
+      for (int d = 0; d < p.kept_rank; ++d) g.packed = g.packed && g.kept.stride[k][d] % 4 == 0;
     }
   }
   return g;

@@ -43,20 +43,16 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
   g.target = p.target;
   g.rows = p.rows;
   g.length = p.length;
-  g.kept_rank = p.kept_rank;
-  g.reduced_rank = p.reduced_rank;
-  for (std::size_t i = 0; i < max_rank; ++i) {
-    g.kept_shape[i] = p.kept_shape[i];
-    g.reduced_shape[i] = p.reduced_shape[i];
-    for (int k = 0; k < 2; ++k) {
-      g.in_stride[k].kept[i] = p.in[k].kept_stride[i];
-      g.in_stride[k].reduced[i] = p.in[k].reduced_stride[i];
-    }
-    g.out_stride.kept[i] = p.out_kept_stride[i];
-    g.out_stride.reduced[i] = p.out_reduced_stride[i];
-    g.g_stride[i] = p.row_g_stride[i];
-    g.target_stride[i] = p.target_stride[i];
+  g.kept.set_shape(p.kept_rank, p.kept_shape);
+  g.reduced.set_shape(p.reduced_rank, p.reduced_shape);
+  for (int k = 0; k < 2; ++k) {
+    g.kept.set_stride(k, p.in[k].kept_stride);
+    g.reduced.set_stride(k, p.in[k].reduced_stride);
   }
+  g.kept.set_stride(2, p.out_kept_stride);
+  g.reduced.set_stride(2, p.out_reduced_stride);
+  g.kept.set_stride(3, p.row_g_stride);
+  g.kept.set_stride(4, p.target_stride);
   g.ignore_index = p.ignore_index;
   g.is_mean = cuda_is_loss(p.op) && p.reduction == repdl::reduction::mean;
   g.is_total = p.op == op_id::cross_entropy && p.reduction != repdl::reduction::none;
@@ -64,9 +60,8 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
   g.last_tier_bits = bits;
 
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  const int last = p.reduced_rank - 1;
-  const std::int64_t along = last < 0 ? 0 : size(g.in_stride[0].reduced[last]);
-  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.in_stride[0].kept[p.kept_rank - 1]);
+  const std::int64_t along = size(g.reduced.stride[0][0]);
+  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
   const std::int64_t floats = p.length * (cuda_is_tracked(p.op) ? 2 : 1);
   d.shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
   d.how = p.length <= 16 * threads                                                     ? manner::registers
@@ -78,15 +73,15 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < p.length) g.team *= 2;
   g.chunks = ceil_div(std::max<std::int64_t>(p.length, 1), long_chunk);
   const auto aligned = [](const void* q) { return reinterpret_cast<std::uintptr_t>(q) % 16 == 0; };
-  g.packed = p.reduced_rank == 1 && p.length % 4 == 0 && aligned(g.in[0]) && g.in_stride[0].reduced[0] == 1;
-  for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.in_stride[0].kept[i] % 4 == 0;
+  g.packed = p.reduced_rank == 1 && p.length % 4 == 0 && aligned(g.in[0]) && g.reduced.stride[0][0] == 1;
+  for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[0][i] % 4 == 0;
   if (g.in[1] != nullptr) {
-    g.packed = g.packed && aligned(g.in[1]) && g.in_stride[1].reduced[0] == 1;
-    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.in_stride[1].kept[i] % 4 == 0;
+    g.packed = g.packed && aligned(g.in[1]) && g.reduced.stride[1][0] == 1;
+    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[1][i] % 4 == 0;
   }
   if (cuda_per_element(p.op)) {
-    g.packed = g.packed && aligned(g.out) && g.out_stride.reduced[0] == 1;
-    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.out_stride.kept[i] % 4 == 0;
+    g.packed = g.packed && aligned(g.out) && g.reduced.stride[2][0] == 1;
+    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[2][i] % 4 == 0;
   }
 
   // Additions on a path: a thread's own (32 in a chunk), the team's.
@@ -125,21 +120,17 @@ void launch_fast(const division& d, const job& j) {
   }
   if (d.how == manner::columns) {
     const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
-    column_kernel<Op><<<grid, threads, 0, j.stream>>>(g, j.counters);
+    launch_kernel<column_kernel<Op>>(j, grid, threads, 0, g, j.counters);
   } else if (d.how == manner::blocks) {
-    check(cudaFuncSetAttribute(block_kernel<Op>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(d.shared_bytes)),
-          "rows", "cudaFuncSetAttribute");
-    block_kernel<Op><<<grid_for(j.device, g.rows, 8), block_threads, d.shared_bytes, j.stream>>>(g, j.counters);
+    launch_kernel<block_kernel<Op>>(j, grid_for(j.device, g.rows, 8), block_threads, d.shared_bytes, g, j.counters);
   } else {
     const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads / g.team), 24);
     if (d.per_thread == 8) {
-      row_kernel<Op, 8><<<grid, threads, 0, j.stream>>>(g, j.counters);
+      launch_kernel<row_kernel<Op, 8>>(j, grid, threads, 0, g, j.counters);
     } else {
-      row_kernel<Op, 16><<<grid, threads, 0, j.stream>>>(g, j.counters);
+      launch_kernel<row_kernel<Op, 16>>(j, grid, threads, 0, g, j.counters);
     }
   }
-  check_launch("rows");
 }
 
 void launch_fast(op_id op, const division& d, const job& j) {
@@ -176,8 +167,7 @@ void run_rows(const plan::row_plan& p, const job& j) {
   const division d = divide(p, j.device, c, j.first_tier, j.last_tier_bits);
   check(cudaMemsetAsync(j.workspace, 0, d.zeroed, j.stream), "rows", "cudaMemsetAsync");
   if (cuda_is_loss(p.op) && p.rows != 0) {
-    count_targets<<<grid_for(j.device, ceil_div(p.rows, threads), 8), threads, 0, j.stream>>>(d.g);
-    check_launch("rows");
+    launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(p.rows, threads), 8), threads, 0, d.g);
   }
   launch_fast(p.op, d, j);
   if (d.g.is_total) {

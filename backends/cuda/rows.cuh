@@ -2,7 +2,7 @@
 // binary64 decides an element (librepdl/ops/rows.hpp).
 #pragma once
 
-#include "backends/cuda/drivers.hpp"
+#include "backends/cuda/axes.cuh"
 #include "backends/cuda/launch.cuh"
 #include "librepdl/num/order.hpp"
 #include "librepdl/ops/rows.hpp"
@@ -10,11 +10,6 @@
 namespace repdl::cuda {
 
 using ops::op_id;
-
-struct row_axes {
-  std::int64_t kept[max_rank];
-  std::int64_t reduced[max_rank];
-};
 
 // (max - x_t) + R of a row: gap + low + r +- slack. gap = NaN, +inf: the row is. Ignored rows: all 0.
 struct loss_row {
@@ -44,14 +39,8 @@ struct row_geometry {
   const std::int64_t* target;
   std::int64_t rows;
   std::int64_t length;
-  int kept_rank;
-  int reduced_rank;
-  std::int64_t kept_shape[max_rank];
-  std::int64_t reduced_shape[max_rank];
-  row_axes in_stride[2];
-  row_axes out_stride;
-  std::int64_t g_stride[max_rank];
-  std::int64_t target_stride[max_rank];
+  strided_axes<5> kept;     // of in[0], in[1], the output, row_g, target
+  strided_axes<3> reduced;  // of in[0], in[1], the output
   std::int64_t ignore_index;
   bool is_mean;
   bool is_total;  // cross_entropy, mean or sum
@@ -80,21 +69,15 @@ REPDL_HD constexpr bool cuda_is_tracked(op_id op) {
 REPDL_HD constexpr bool cuda_per_element(op_id op) { return op != op_id::logsumexp && op != op_id::cross_entropy; }
 REPDL_HD constexpr bool cuda_is_separate(op_id op) { return op != op_id::softmax && op != op_id::logsumexp_backward; }
 
-// The offset of a row-major index. Out of line beyond one axis: the divisions are rare and large.
-__device__ __noinline__ inline std::int64_t row_offset_of_axes(std::int64_t index, int rank, const std::int64_t* shape,
-                                                               const std::int64_t* stride) {
-  std::int64_t offset = 0;
-  for (int d = rank - 1; d > 0; --d) {
-    const std::int64_t next = index / shape[d];
-    offset += (index - next * shape[d]) * stride[d];
-    index = next;
-  }
-  return offset + index * stride[0];
+// The offset of an operand at a row-major index. Out of line beyond one axis: the divisions are rare and large.
+template <int Operand, class Axes>
+__device__ __noinline__ std::int64_t row_offset_of_axes(const Axes& axes, std::int64_t index) {
+  return axes.template offset<Operand>(index);
 }
-__device__ inline std::int64_t row_offset(std::int64_t index, int rank, const std::int64_t* shape,
-                                          const std::int64_t* stride) {
-  if (rank <= 1) return index * stride[0];  // rank 0: index 0
-  return row_offset_of_axes(index, rank, shape, stride);
+template <int Operand, class Axes>
+__device__ std::int64_t row_offset(const Axes& axes, std::int64_t index) {
+  if (axes.rank <= 1) return index * axes.stride[Operand][0];  // rank 0: index 0
+  return row_offset_of_axes<Operand>(axes, index);
 }
 
 struct row_site {
@@ -104,19 +87,13 @@ struct row_site {
   std::int64_t row;
 
   __device__ row_site(const row_geometry& g, std::int64_t r) : row(r) {
-    a = g.in[0] + row_offset(r, g.kept_rank, g.kept_shape, g.in_stride[0].kept);
-    b = g.in[1] == nullptr ? a : g.in[1] + row_offset(r, g.kept_rank, g.kept_shape, g.in_stride[1].kept);
-    out = g.out + row_offset(r, g.kept_rank, g.kept_shape, g.out_stride.kept);
+    a = g.in[0] + row_offset<0>(g.kept, r);
+    b = g.in[1] == nullptr ? a : g.in[1] + row_offset<1>(g.kept, r);
+    out = g.out + row_offset<2>(g.kept, r);
   }
-  __device__ const float& x(const row_geometry& g, std::int64_t j) const {
-    return a[row_offset(j, g.reduced_rank, g.reduced_shape, g.in_stride[0].reduced)];
-  }
-  __device__ const float& y(const row_geometry& g, std::int64_t j) const {
-    return b[row_offset(j, g.reduced_rank, g.reduced_shape, g.in_stride[1].reduced)];
-  }
-  __device__ float& to(const row_geometry& g, std::int64_t j) const {
-    return out[row_offset(j, g.reduced_rank, g.reduced_shape, g.out_stride.reduced)];
-  }
+  __device__ const float& x(const row_geometry& g, std::int64_t j) const { return a[row_offset<0>(g.reduced, j)]; }
+  __device__ const float& y(const row_geometry& g, std::int64_t j) const { return b[row_offset<1>(g.reduced, j)]; }
+  __device__ float& to(const row_geometry& g, std::int64_t j) const { return out[row_offset<2>(g.reduced, j)]; }
 };
 
 inline constexpr float row_inf = __builtin_inff();
@@ -154,13 +131,13 @@ __device__ void classify(row_numbers& r, const row_geometry& g, std::int64_t row
   r.fill = 0;
   bool invalid = false;
   if constexpr (cuda_is_loss(Op)) {
-    r.target = g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)];
+    r.target = g.target[row_offset<4>(g.kept, row)];
     r.ignored = r.target == g.ignore_index;
     invalid = r.target < 0 || r.target >= g.length;
     if (Op == op_id::cross_entropy_backward) r.n = divisor_of(g);
   }
   if constexpr (Op == op_id::logsumexp_backward || Op == op_id::cross_entropy_backward) {
-    r.g = g.row_g[row_offset(row, g.kept_rank, g.kept_shape, g.g_stride)];
+    r.g = g.row_g[row_offset<3>(g.kept, row)];
   }
   r.max = num::order_value(key, num::order_max);
   const bool bad = !(fabsf(r.max) < row_inf);

@@ -92,11 +92,10 @@ __global__ void __launch_bounds__(threads) exact_kernel(const __grid_constant__ 
     const row_site at(g, row);
     num::exponential_sum<L> s;
     sum_of_warp(s, g, at);
-    const std::int64_t target =
-        cuda_is_loss(g.op) ? g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)] : -1;
+    const std::int64_t target = cuda_is_loss(g.op) ? g.target[row_offset<4>(g.kept, row)] : -1;
     if (cuda_per_element(g.op)) {
       const bool scales = g.op == op_id::logsumexp_backward || g.op == op_id::cross_entropy_backward;
-      const float factor = scales ? g.row_g[row_offset(row, g.kept_rank, g.kept_shape, g.g_stride)] : 1.0f;
+      const float factor = scales ? g.row_g[row_offset<3>(g.kept, row)] : 1.0f;
       const std::int64_t n = g.is_mean ? static_cast<std::int64_t>(*g.counted) : 1;
       decided += open_elements_of(g, at, [&](std::int64_t j) {
         const float x = at.x(g, j);
@@ -183,7 +182,7 @@ __global__ void __launch_bounds__(threads)
   total.start();
   const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32;
   for (std::int64_t row = warp; row < g.rows; row += static_cast<std::int64_t>(gridDim.x) * warps) {
-    const std::int64_t target = g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)];
+    const std::int64_t target = g.target[row_offset<4>(g.kept, row)];
     if (target == g.ignore_index) continue;
     const row_site at(g, row);
     num::exponential_sum<L> s;
@@ -216,15 +215,13 @@ void launch(const row_geometry& g, std::byte* partials, unsigned grid, const job
   if (g.last_tier_bits < 64 * L && g.op != op_id::softmax_backward) return;
   if (g.is_total) {
     auto* const parts = reinterpret_cast<num::cross_entropy_total<L>*>(partials);
-    exact_total_kernel<L><<<total_blocks, threads, 0, j.stream>>>(g, parts);
-    check_launch("rows");
-    exact_total_finish<L><<<1, 1, 0, j.stream>>>(g, parts, j.counters);
+    launch_kernel<exact_total_kernel<L>>(j, total_blocks, threads, 0, g, parts);
+    launch_kernel<exact_total_finish<L>>(j, 1, 1, 0, g, parts, j.counters);
   } else if (cuda_is_tracked(g.op)) {
-    exact_tracked_kernel<L><<<grid, threads, 0, j.stream>>>(g, j.counters);
+    launch_kernel<exact_tracked_kernel<L>>(j, grid, threads, 0, g, j.counters);
   } else {
-    exact_kernel<L><<<grid, threads, 0, j.stream>>>(g, j.counters);
+    launch_kernel<exact_kernel<L>>(j, grid, threads, 0, g, j.counters);
   }
-  check_launch("rows");
 }
 
 }  // namespace
@@ -236,16 +233,15 @@ std::int64_t exact_workspace(const row_geometry& g, const properties&) {
 
 void decide_rows_exactly(const row_geometry& g, std::byte* partials, const job& j) {
   const unsigned grid = grid_for(j.device, ceil_div(g.rows, warps), 2);
-  launch<4>(g, partials, grid, j);
+  if (!j.device.choice.wide || g.op == op_id::softmax_backward) launch<4>(g, partials, grid, j);
   if (g.op != op_id::softmax_backward) {
     launch<most_limbs>(g, partials, grid, j);
   }
   if (g.is_total) {
-    total_undecided<<<1, 1, 0, j.stream>>>(g, j.counters);
+    launch_kernel<total_undecided>(j, 1, 1, 0, g, j.counters);
   } else {
-    count_undecided<<<grid, threads, 0, j.stream>>>(g, j.counters);
+    launch_kernel<count_undecided>(j, grid, threads, 0, g, j.counters);
   }
-  check_launch("rows");
 }
 
 }  // namespace repdl::cuda

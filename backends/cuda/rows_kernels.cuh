@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   unsigned n = 0;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
-    n += g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)] != g.ignore_index ? 1u : 0u;
+    n += g.target[row_offset<4>(g.kept, row)] != g.ignore_index ? 1u : 0u;
   }
   n = __reduce_add_sync(full_warp, n);
   if (lane_of_thread() == 0 && n != 0) atomicAdd(g.counted, static_cast<unsigned long long>(n));

@@ -159,16 +159,12 @@ void launch(const row_geometry& g, const long_work& w, const job& j) {
   const unsigned grid = grid_for(j.device, g.rows * g.chunks, 8);
   if constexpr (!cuda_is_tracked(Op)) {
     check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
-    top_kernel<<<grid, threads, 0, j.stream>>>(g, w);
-    check_launch("rows");
+    launch_kernel<top_kernel>(j, grid, threads, 0, g, w);
   }
-  sum_kernel<Op><<<grid, threads, 0, j.stream>>>(g, w);
-  check_launch("rows");
-  join_kernel<Op><<<grid_for(j.device, ceil_div(g.rows, warps), 8), threads, 0, j.stream>>>(g, w, j.counters);
-  check_launch("rows");
+  launch_kernel<sum_kernel<Op>>(j, grid, threads, 0, g, w);
+  launch_kernel<join_kernel<Op>>(j, grid_for(j.device, ceil_div(g.rows, warps), 8), threads, 0, g, w, j.counters);
   if constexpr (cuda_per_element(Op)) {
-    output_kernel<Op><<<grid, threads, 0, j.stream>>>(g, w, j.counters);
-    check_launch("rows");
+    launch_kernel<output_kernel<Op>>(j, grid, threads, 0, g, w, j.counters);
   }
 }
 

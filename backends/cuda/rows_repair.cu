@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(threads)
       shared.n = 1;
       shared.target = -1;
       if (g.op == op_id::logsumexp_backward || g.op == op_id::cross_entropy_backward) {
-        shared.g = g.row_g[row_offset(row, g.kept_rank, g.kept_shape, g.g_stride)];
+        shared.g = g.row_g[row_offset<3>(g.kept, row)];
       }
-      if (cuda_is_loss(g.op)) shared.target = g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)];
+      if (cuda_is_loss(g.op)) shared.target = g.target[row_offset<4>(g.kept, row)];
       if (g.op == op_id::cross_entropy_backward) shared.n = divisor_of(g);
       if (tracked) {
         shared.sum = {s.hi, s.lo, s.third};
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(threads)
   num::dd total = {0, 0};
   double slack = 0;
   for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) {
-    const std::int64_t target = g.target[row_offset(row, g.kept_rank, g.kept_shape, g.target_stride)];
+    const std::int64_t target = g.target[row_offset<4>(g.kept, row)];
     if (target == g.ignore_index) continue;
     const row_site at(g, row);
     const float max = num::order_value(block_key(g, at, 0, g.length), num::order_max);
@@ -325,14 +325,11 @@ void repair_rows(const row_geometry& g, std::byte* partials, const job& j) {
   if (g.chunks > 1 && !g.skip_dd) {
     if (!cuda_is_tracked(g.op)) {
       check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
-      wide_top_kernel<<<grid, threads, 0, j.stream>>>(g, w);
-      check_launch("rows");
+      launch_kernel<wide_top_kernel>(j, grid, threads, 0, g, w);
     }
-    wide_sum_kernel<<<grid, threads, 0, j.stream>>>(g, w);
-    check_launch("rows");
+    launch_kernel<wide_sum_kernel>(j, grid, threads, 0, g, w);
   }
-  settle_kernel<<<grid, threads, 0, j.stream>>>(g, w, j.counters);
-  check_launch("rows");
+  launch_kernel<settle_kernel>(j, grid, threads, 0, g, w, j.counters);
 }
 
 std::int64_t total_workspace(const row_geometry&, const properties&) {
@@ -341,14 +338,10 @@ std::int64_t total_workspace(const row_geometry&, const properties&) {
 
 void run_total(const row_geometry& g, std::byte* partials, const job& j) {
   auto* const parts = reinterpret_cast<total_part*>(partials);
-  total_kernel<<<total_blocks, threads, 0, j.stream>>>(g, parts);
-  check_launch("rows");
-  total_finish_kernel<<<1, threads, 0, j.stream>>>(g, parts, total_blocks, false, j.counters);
-  check_launch("rows");
-  wide_total_kernel<<<total_blocks, threads, 0, j.stream>>>(g, parts);
-  check_launch("rows");
-  total_finish_kernel<<<1, threads, 0, j.stream>>>(g, parts, total_blocks, true, j.counters);
-  check_launch("rows");
+  launch_kernel<total_kernel>(j, total_blocks, threads, 0, g, parts);
+  launch_kernel<total_finish_kernel>(j, 1, threads, 0, g, parts, total_blocks, false, j.counters);
+  launch_kernel<wide_total_kernel>(j, total_blocks, threads, 0, g, parts);
+  launch_kernel<total_finish_kernel>(j, 1, threads, 0, g, parts, total_blocks, true, j.counters);
 }
 
 }  // namespace repdl::cuda

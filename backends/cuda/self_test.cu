@@ -93,17 +93,17 @@ __global__ void check_rules(const known_operands x, unsigned* failures) {
 
 }  // namespace
 
-std::string self_test(cudaStream_t stream) {
+std::string test_arithmetic(cudaStream_t stream) {
   unsigned* results = nullptr;
   check(cudaMalloc(reinterpret_cast<void**>(&results), 2 * sizeof(unsigned)), "self-test", "cudaMalloc");
   unsigned host[2] = {1, 1};
   const auto run = [&] {
     check(cudaMemsetAsync(results, 0, sizeof(host), stream), "self-test", "cudaMemsetAsync");
     compare_mma<<<blocks, 32, 0, stream>>>(results);
-    check_launch("self-test");
+    check(cudaGetLastError(), "self-test", "kernel launch");
     const known_operands x{1.0f / 3.0f, 0x1p-127f, 1.0f, 0x1p53, 1.0 + 0x1p-40};
     check_rules<<<1, 1, 0, stream>>>(x, results + 1);
-    check_launch("self-test");
+    check(cudaGetLastError(), "self-test", "kernel launch");
     check(cudaMemcpyAsync(host, results, sizeof(host), cudaMemcpyDeviceToHost, stream), "self-test", "cudaMemcpyAsync");
     check(cudaStreamSynchronize(stream), "self-test", "cudaStreamSynchronize");
   };

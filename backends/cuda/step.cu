@@ -6,6 +6,7 @@
 // A thread that cannot decide an element in the first tier does so at once in integers; that is rare, and needs no
 // workspace and no second kernel. The wide numbers of AdamW's parameter live in shared memory, one set per warp, and
 // the lanes of a warp take turns: on the stack they would reserve a gigabyte of the device's memory.
+#include "backends/cuda/axes.cuh"
 #include "backends/cuda/launch.cuh"
 #include "librepdl/num/fp_environment.hpp"
 #include "librepdl/ops/step_adamw.hpp"
@@ -218,10 +219,7 @@ struct strided_tensor {
   const float* in[4];
   float* out[3];
   std::int64_t count;
-  int rank;
-  std::int64_t shape[max_rank];
-  std::int64_t in_stride[4][max_rank];
-  std::int64_t out_stride[3][max_rank];
+  strided_axes<7> axes;  // four inputs, three outputs
 };
 
 template <class Program>
@@ -235,25 +233,16 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
   for (std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * threads; base < t.count; base += step) {
     const std::int64_t i = base + threadIdx.x;
     const bool active = i < t.count;
-    std::int64_t in_offset[4] = {};
-    std::int64_t out_offset[3] = {};
-    std::int64_t rest = active ? i : 0;
-    for (int d = t.rank - 1; d >= 0; --d) {
-      const std::int64_t at = rest % t.shape[d];
-      rest /= t.shape[d];
-#pragma unroll
-      for (int k = 0; k < Program::inputs; ++k) in_offset[k] += at * t.in_stride[k][d];
-#pragma unroll
-      for (int k = 0; k < Program::outputs; ++k) out_offset[k] += at * t.out_stride[k][d];
-    }
+    std::int64_t at[7];
+    t.axes.locate(active ? i : 0, at);
     float in[4] = {};
     float out[3];
 #pragma unroll
-    for (int k = 0; k < Program::inputs; ++k) in[k] = t.in[k][in_offset[k]];
+    for (int k = 0; k < Program::inputs; ++k) in[k] = t.in[k][at[k]];
     program.run(in, out, active, mine, counters);
 #pragma unroll
     for (int k = 0; k < Program::outputs; ++k) {
-      if (active) t.out[k][out_offset[k]] = out[k];
+      if (active) t.out[k][at[4 + k]] = out[k];
     }
   }
 }
@@ -273,8 +262,7 @@ bool contiguous(const plan::step_tensor& t) {
 template <class Program>
 void flush(const Program& program, tensor_list& list, const job& j) {
   if (list.tensors == 0) return;
-  step_kernel<<<grid_for(j.device, list.units, 16), threads, 0, j.stream>>>(program, list, j.counters);
-  check_launch("step");
+  launch_kernel<step_kernel<Program>>(j, grid_for(j.device, list.units, 16), threads, 0, program, list, j.counters);
   list = {};
 }
 
@@ -305,17 +293,17 @@ void launch(const Program& program, const plan::step_plan& p, const job& j, cons
     } else {
       strided_tensor s{};
       s.count = t.count;
-      s.rank = t.rank;
-      for (std::size_t d = 0; d < static_cast<std::size_t>(t.rank); ++d) {
-        s.shape[d] = t.shape[d];
-        for (std::size_t k = 0; k < Program::inputs; ++k) s.in_stride[k][d] = t.in_stride[k][d];
-        for (std::size_t k = 0; k < Program::outputs; ++k) s.out_stride[k][d] = t.out_stride[k][d];
+      s.axes.set_shape(t.rank, t.shape);
+      for (std::size_t k = 0; k < Program::inputs; ++k) {
+        s.in[k] = t.in[k];
+        s.axes.set_stride(static_cast<int>(k), t.in_stride[k]);
       }
-      for (std::size_t k = 0; k < Program::inputs; ++k) s.in[k] = t.in[k];
-      for (std::size_t k = 0; k < Program::outputs; ++k) s.out[k] = t.out[k];
+      for (std::size_t k = 0; k < Program::outputs; ++k) {
+        s.out[k] = t.out[k];
+        s.axes.set_stride(static_cast<int>(4 + k), t.out_stride[k]);
+      }
       const unsigned grid = grid_for(j.device, ceil_div(t.count, threads), 16);
-      strided_step_kernel<<<grid, threads, 0, j.stream>>>(program, s, j.counters);
-      check_launch("step");
+      launch_kernel<strided_step_kernel<Program>>(j, grid, threads, 0, program, s, j.counters);
     }
   }
   flush(program, list, j);

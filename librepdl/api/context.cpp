@@ -113,7 +113,8 @@ dispatch::launch context::impl::launch() const noexcept {
           .threads = options.threads,
           .stream = options.stream,
           .first_tier = options.first_tier,
-          .last_tier_bits = options.last_tier_bits};
+          .last_tier_bits = options.last_tier_bits,
+          .self_test = self_test};
 }
 
 void dispatch::undecided(std::int64_t elements, int bits) {

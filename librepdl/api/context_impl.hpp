@@ -23,6 +23,8 @@ struct context::impl {
   std::size_t given_bytes = 0;
   bool uses_given = false;
 
+  const dispatch::kernel_choice* self_test = nullptr;  // not null: this context runs self-tests
+
   bool dry_run = false;
   std::size_t dry_run_bytes = 0;
 

@@ -13,6 +13,39 @@
 
 namespace repdl::dispatch {
 
+/// What kernels are chosen for: an operation and the formats of its first input and its first output.
+struct subject {
+  ops::op_id op;
+  dtype in;
+  dtype out;
+  std::string_view name() const;
+  friend auto operator<=>(const subject&, const subject&) = default;
+};
+
+/// Self-tests are small calls; these make a backend choose what it chooses for large ones and on other devices.
+struct kernel_choice {
+  bool wide = false;        ///< 64-bit indices and the widest numbers, though narrower ones would do
+  int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
+  int conv_tile = -1;       ///< the shape of a convolution's tiles; -1: the fastest one
+  bool conv_split = false;  ///< with conv_tile: cut the products into parts
+};
+
+/// What the tests of a backend's kernels showed.
+struct kernel_report {
+  struct line {
+    subject what;
+    int groups = 0;   ///< of calls
+    int kernels = 0;  ///< that were reached for the first time
+    double milliseconds = 0;
+    double slowest_group = 0;  ///< milliseconds
+    double loading = 0;        ///< milliseconds in which the driver loaded or compiled; not in the others
+  };
+  double preparation = 0;  ///< milliseconds before the first context was there
+  std::vector<line> lines;
+  int kernels = 0;                     ///< of the build
+  std::vector<std::string> unreached;  ///< by no test
+};
+
 /// What one run is given besides its plan.
 struct launch {
   void* workspace;  // 256-byte aligned, at least what workspace(plan) asked for
@@ -21,6 +54,7 @@ struct launch {
   void* stream;  // CUDA
   tier first_tier;
   int last_tier_bits;
+  const kernel_choice* self_test;  // not null: a call of a self-test
 };
 
 /// One family of operations per plan type; each backend runs all of them. A context owns one executor.
@@ -55,6 +89,8 @@ class executor {
   virtual void reset_statistics() = 0;
   /// Copies between the host and the device (either way); waits.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// Runs the self-test of every kernel now, not at its first use. Throws error_site::self_test.
+  virtual kernel_report test_kernels() { return {}; }
 };
 
 struct backend {

@@ -1,9 +1,21 @@
 // The known-answer test of a backend: run once per backend, instruction set and device, when the first context is made.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "librepdl/context.hpp"
+#include "librepdl/ops/registry.hpp"
 
 namespace repdl::dispatch {
+
+struct known_answer {
+  ops::op_id op;
+  std::uint32_t in[3];
+  std::uint32_t out;
+};
+/// Hardest-to-round, subnormal and special inputs of the elementwise operations, and their results.
+std::span<const known_answer> known_answers() noexcept;
 
 /// Throws error_site::self_test, naming the operation, its inputs and both results, when a result is not the known one:
 /// a build with the wrong flags, a broken driver, hardware that does not do IEEE 754 arithmetic.

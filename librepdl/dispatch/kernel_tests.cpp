@@ -1,0 +1,553 @@
+#include "librepdl/dispatch/kernel_tests.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "librepdl/api/context_impl.hpp"
+#include "librepdl/dispatch/self_test.hpp"
+#include "librepdl/dynamic.hpp"
+#include "librepdl/num/philox.hpp"
+
+namespace repdl::dispatch {
+namespace {
+
+using ops::op_id;
+
+// How an operand lies in memory.
+enum class layout {
+  contiguous,
+  shifted,  // contiguous, one element away from where packs of elements could be moved
+  packs,    // rows of packs, with a pack between them
+  spread    // axes in another order, gaps along every axis, one axis backwards; no two axes can be merged
+};
+
+struct operand {
+  sizes shape;
+  layout how = layout::spread;
+  dtype type = dtype::f32;
+};
+
+using attribute_texts = std::vector<std::pair<std::string_view, std::string_view>>;
+
+struct test_call {
+  op_id op;
+  std::vector<operand> in;
+  layout out = layout::spread;
+  attribute_texts attrs{};
+  tier first_tier = tier::proved;
+  kernel_choice choice{};
+};
+using group = std::vector<test_call>;
+
+// ------------------------------------------------------------------------------------------------- an operation's
+// calls
+
+constexpr tier every_tier[] = {tier::proved, tier::double_double, tier::exact};
+
+// The call from each tier on.
+group from_every_tier(test_call c) {
+  group g;
+  for (const tier t : every_tier) {
+    c.first_tier = t;
+    g.push_back(c);
+  }
+  return g;
+}
+void append(group& to, const group& from) { to.insert(to.end(), from.begin(), from.end()); }
+test_call wide(test_call c) {
+  c.choice.wide = true;
+  return c;
+}
+
+// Elementwise: side by side, and every way to walk strides; in `spread` ones the inputs after the first are broadcast.
+std::vector<group> map_calls(const subject& what, int inputs) {
+  const sizes odd{3, 2, 5, 3, 7};
+  const sizes fours{3, 5, 2, 3, 8};
+  const auto call = [&](const sizes& shape, layout how) {
+    test_call c{what.op, {}, how};
+    for (int i = 0; i < inputs; ++i) {
+      c.in.push_back({shape, how, what.in});
+      if (how == layout::spread && i > 0) c.in.back().shape[i] = 1;
+    }
+    if (what.op == op_id::convert) c.attrs = {{"dtype", name_of(what.out)}};
+    return c;
+  };
+  group g{call(odd, layout::contiguous), call(odd, layout::shifted)};
+  for (const test_call& c : {call(fours, layout::packs), call(odd, layout::spread)}) {
+    g.push_back(c);
+    g.push_back(wide(c));
+  }
+  return {g};
+}
+
+// Reductions: rows and columns, in one piece and in chunks that are joined.
+std::vector<group> reduce_calls(op_id op) {
+  const test_call columns{op, {{{3, 2, 5, 3, 2, 3}}}, layout::spread, {{"axis", "1,3,5"}}};
+  const test_call rows{op, {{{3, 5, 2, 67}, layout::contiguous}}, layout::spread, {{"axis", "2,3"}}};
+  const test_call packed_rows{op, {{{3, 5, 72}, layout::packs}}, layout::contiguous, {{"axis", "-1"}}};
+  const test_call long_rows{op, {{{1, 8203}, layout::contiguous}}, layout::contiguous, {{"axis", "1"}}};
+  const test_call long_columns{op, {{{701, 3}, layout::contiguous}}, layout::contiguous, {{"axis", "0"}}};
+  std::vector<group> all{from_every_tier(columns), {rows, packed_rows}, from_every_tier(long_rows), {long_columns}};
+  all.front().push_back(wide(columns));
+  return all;
+}
+std::vector<group> dot_calls() {
+  std::vector<group> all;
+  for (const std::int64_t n : {19, 67, 8203}) {
+    all.push_back(from_every_tier({op_id::dot, {{{n}}, {{n}, layout::contiguous}}, layout::contiguous}));
+  }
+  return all;
+}
+
+std::vector<group> matmul_calls() {
+  const test_call batches{op_id::matmul, {{{3, 2, 5, 37}}, {{3, 1, 37, 7}}, {{2, 5, 7}}}};
+  test_call large{op_id::matmul, {{{131, 19}}, {{19, 261}}}};
+  large.choice.multiprocessors = 1;
+  test_call chain = batches;
+  chain.attrs = {{"accumulate", "fma_chain"}};
+  return {from_every_tier(batches), {large}, {chain}};
+}
+
+// Convolutions: the kernels are chosen by the shape of the tiles, whether a product is split, and which way each
+// operand is the nearer one to walk in memory: along a product's terms, or across.
+std::vector<group> conv2d_calls() {
+  const auto call = [](sizes x, sizes w, layout how) {
+    return test_call{op_id::conv2d, {{x, layout::contiguous}, {w, how}}, layout::contiguous};
+  };
+  std::vector<group> all{from_every_tier(
+      {op_id::conv2d, {{{2, 6, 7, 9}}, {{4, 3, 3, 2}}, {{4}}}, layout::spread, {{"groups", "2"}, {"padding", "1"}}})};
+  // Terms enough for repairs in chunks, and by whole blocks.
+  for (const std::int64_t c : {457, 923})
+    all.push_back(from_every_tier(call({1, c, 4, 5}, {3, c, 3, 3}, layout::contiguous)));
+  for (int tile = 0; tile < 4; ++tile) {
+    for (const std::string_view dilation : {"1,1", "1,2"}) {
+      for (const layout how : {layout::contiguous, layout::spread}) {
+        test_call c = call({2, 15, 9, 11}, {7, 15, 3, 3}, how);
+        c.attrs = {{"dilation", dilation}};
+        c.choice.conv_tile = tile;
+        all.push_back({c});
+      }
+    }
+    test_call split = call({2, 15, 9, 11}, {7, 15, 3, 3}, layout::contiguous);
+    split.choice.conv_tile = tile;
+    split.choice.conv_split = true;
+    all.push_back({split});
+  }
+  // The chain's tiles follow from the number of outputs and of multiprocessors.
+  for (const auto& [channels, multiprocessors] : {std::pair{70, 1}, {35, 1}, {5, 1}, {5, 0}}) {
+    test_call c{op_id::conv2d, {{{1, 3, 11, 13}}, {{channels, 3, 3, 3}}, {{channels}}}};
+    c.attrs = {{"accumulate", "fma_chain"}};
+    c.choice.multiprocessors = multiprocessors;
+    all.push_back({c});
+  }
+  return all;
+}
+// Their own, then the kernels that all convolutions share.
+std::vector<group> conv_gradient_calls(op_id op) {
+  test_call c{op,
+              {{{2, 4, 4, 9}}, {{4, 3, 3, 2}}},
+              layout::spread,
+              {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}, {"size", "7,8"}}};
+  if (op == op_id::conv2d_grad_weight) {
+    c.in[1] = {{2, 6, 7, 8}};
+    c.attrs.back() = {"kernel", "3,2"};
+  }
+  std::vector<group> all{from_every_tier(c)};
+  for (group& g : conv2d_calls()) all.push_back(std::move(g));
+  return all;
+}
+
+std::vector<group> pool_calls(op_id op) {
+  const bool max = op == op_id::max_pool2d || op == op_id::max_pool2d_backward;
+  const bool backward = op == op_id::max_pool2d_backward || op == op_id::avg_pool2d_backward;
+  struct window {
+    std::string_view kernel, stride, dilation;
+    std::int64_t oh, ow;
+  };
+  const auto call = [&](const window& w) {
+    test_call c{op, {}, layout::spread, {{"kernel", w.kernel}, {"stride", w.stride}, {"padding", "1"}}};
+    if (backward) c.in.push_back({{2, 3, w.oh, w.ow}});
+    if (max || !backward) c.in.push_back({{2, 3, 9, 11}});
+    if (max) c.attrs.push_back({"dilation", w.dilation});
+    if (op == op_id::avg_pool2d_backward) c.attrs.push_back({"size", "9,11"});
+    return c;
+  };
+  // No kernel of its own; kernels of 2x2 and 3x3; windows that overlap, and that do not.
+  const test_call any = call(max ? window{"3,2", "2,1", "2,1", 4, 12} : window{"4,2", "2,1", "1,1", 4, 12});
+  group g = from_every_tier(any);
+  g.push_back(wide(any));
+  return {
+      g, {call({"2,2", "2,2", "1,1", 5, 6})}, {call({"3,3", "3,3", "1,1", 3, 4})}, {call({"3,3", "2,2", "1,1", 5, 6})}};
+}
+
+// The softmax family: rows in the registers of some lanes or warps, in a block's shared memory, a thread's own, and cut
+// into chunks.
+std::vector<group> row_calls(op_id op) {
+  const bool loss = op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
+  const bool axes = op == op_id::logsumexp || op == op_id::logsumexp_backward;
+  // x: the row's elements along `axis`, with what the operation takes beside it.
+  const auto call = [&](const sizes& x, int axis, layout how, std::string_view reduction = "none") {
+    sizes kept;
+    for (int d = 0; d < x.size(); ++d) {
+      if (d != axis) kept.push_back(x[d]);
+    }
+    test_call c{op, {}, how};
+    static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
+    c.attrs = {{"axis", digits[axis]}};
+    if (loss) c.attrs.push_back({"reduction", reduction});
+    if (op == op_id::softmax_backward || op == op_id::log_softmax_backward) {
+      c.in = {{x, how}, {x, how}};
+    } else if (op == op_id::logsumexp_backward) {
+      c.in = {{kept}, {x, how}};
+    } else if (op == op_id::cross_entropy_backward) {
+      c.in = {{reduction == "none" ? kept : sizes{}}, {x, how}, {kept, layout::spread, dtype::i64}};
+    } else {
+      c.in = {{x, how}};
+      if (loss) c.in.push_back({kept, layout::spread, dtype::i64});
+    }
+    return c;
+  };
+  const auto on_one = [](test_call c) {
+    c.choice.multiprocessors = 1;
+    return c;
+  };
+  test_call small = call({3, 2, 7, 3}, 2, layout::spread);
+  if (axes) small.attrs = {{"axis", "1,2"}};
+  if (op == op_id::logsumexp_backward) small.in[0].shape = {3, 3};
+  group first = from_every_tier(small);
+  first.push_back(wide(first.back()));
+  std::vector<group> all{first};
+  if (loss) {
+    for (const std::string_view reduction : {"mean", "sum"}) {
+      group g = from_every_tier(call({3, 7, 2, 3}, 1, layout::spread, reduction));
+      g.push_back(wide(g.back()));
+      all.push_back(std::move(g));
+    }
+  }
+  all.push_back({call({2, 3, 259}, 2, layout::contiguous)});
+  all.push_back({on_one(call({2, 37, 19}, 1, layout::contiguous))});
+  all.push_back({on_one(call({2, 4099}, 1, layout::contiguous))});
+  test_call chunks = call({2, 8209}, 1, layout::contiguous);
+  group late{chunks};
+  chunks.first_tier = tier::double_double;
+  late.push_back(chunks);
+  all.push_back(late);
+  return all;
+}
+
+std::vector<group> random_calls(const subject& what) {
+  test_call c{what.op, {}, layout::contiguous, {{"seed", "81985529216486895"}, {"stream", "7"}}};
+  const bool drops = what.op == op_id::dropout || what.op == op_id::dropout_backward;
+  if (what.op == op_id::permutation) {
+    c.attrs.push_back({"n", "4999"});
+  } else if (drops) {
+    c.in = {{{3, 5, 2, 3, 7}, layout::contiguous}};
+  } else {
+    c.attrs.push_back({"shape", "3,5,2,3,7"});
+  }
+  if (what.op == op_id::uniform || what.op == op_id::normal) c.attrs.push_back({"dtype", name_of(what.out)});
+  if (what.op == op_id::randint) {
+    c.attrs.push_back({"low", "-1000000007"});
+    c.attrs.push_back({"high", "9223372036854775807"});
+  }
+  if (what.op == op_id::bernoulli || drops) c.attrs.push_back({"p", "0.3"});
+  test_call spread = c;
+  spread.out = layout::spread;
+  if (drops) spread.in[0].how = layout::spread;
+  group g = from_every_tier(c);
+  append(g, from_every_tier(spread));
+  if (what.op == op_id::uniform) {
+    for (test_call& each : g) {
+      each.attrs.push_back({"low", "-0.1"});
+      each.attrs.push_back({"high", "2.7"});
+    }
+    g.push_back(spread);  // of [0, 1)
+  }
+  std::vector<group> all{g};
+  if (what.op == op_id::normal) {
+    spread.attrs.push_back({"stddev", "0"});
+    all.push_back({spread});
+  }
+  return all;
+}
+
+// Optimisers: a program for each kind of state, on tensors side by side and strided ones.
+std::vector<group> step_calls(op_id op) {
+  const auto call = [&](int inputs, attribute_texts attrs) {
+    test_call c{op, {}, layout::contiguous, std::move(attrs)};
+    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 13}, layout::contiguous});
+    test_call spread = c;
+    spread.out = layout::spread;
+    for (operand& o : spread.in) o.how = layout::spread;
+    group g = from_every_tier(c);
+    append(g, from_every_tier(spread));
+    return g;
+  };
+  if (op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
+  std::vector<group> all{call(2, {{"lr", "0.1"}, {"weight_decay", "0.01"}})};
+  for (const std::string_view nesterov : {"false", "true"}) {
+    all.push_back(call(3, {{"lr", "0.1"}, {"momentum", "0.9"}, {"nesterov", nesterov}}));
+    group first = all.back();
+    for (test_call& c : first) c.in[2].shape = {};
+    all.push_back(first);
+  }
+  return all;
+}
+
+std::vector<group> calls_of(const subject& what) {
+  if (static_cast<int>(what.op) < ops::elementwise_count) {
+    return map_calls(what, ops::elementwise_rows[static_cast<int>(what.op)].arity);
+  }
+  switch (what.op) {
+    case op_id::convert:
+      return map_calls(what, 1);
+    case op_id::sum:
+    case op_id::mean:
+    case op_id::max:
+    case op_id::min:
+    case op_id::argmax:
+    case op_id::argmin:
+      return reduce_calls(what.op);
+    case op_id::dot:
+      return dot_calls();
+    case op_id::matmul:
+      return matmul_calls();
+    case op_id::conv2d:
+      return conv2d_calls();
+    case op_id::conv2d_grad_input:
+    case op_id::conv2d_grad_weight:
+      return conv_gradient_calls(what.op);
+    case op_id::conv2d_grad_bias:
+      return {{{what.op, {{{2, 3, 5, 7}}}}}};
+    case op_id::max_pool2d:
+    case op_id::max_pool2d_backward:
+    case op_id::avg_pool2d:
+    case op_id::avg_pool2d_backward:
+      return pool_calls(what.op);
+    case op_id::softmax:
+    case op_id::log_softmax:
+    case op_id::logsumexp:
+    case op_id::cross_entropy:
+    case op_id::softmax_backward:
+    case op_id::log_softmax_backward:
+    case op_id::logsumexp_backward:
+    case op_id::cross_entropy_backward:
+      return row_calls(what.op);
+    case op_id::uniform:
+    case op_id::permutation:
+    case op_id::normal:
+    case op_id::bernoulli:
+    case op_id::randint:
+    case op_id::dropout:
+    case op_id::dropout_backward:
+      return random_calls(what);
+    case op_id::sgd:
+    case op_id::adamw:
+      return step_calls(what.op);
+    default:
+      return {};
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------
+// operands
+
+// Where a tensor lies in the memory of a call, which is the same on both sides.
+struct placed {
+  tensor_spec spec;
+  sizes strides;
+  std::size_t offset = 0;  // of element 0, in bytes
+
+  std::size_t element(std::int64_t index) const {
+    std::int64_t at = 0;
+    for (int d = spec.shape.size() - 1; d >= 0; --d) {
+      at += index % spec.shape[d] * strides[d];
+      index /= spec.shape[d];
+    }
+    return offset + static_cast<std::size_t>(at * static_cast<std::int64_t>(size_of(spec.type)));
+  }
+};
+
+// Hands out parts of the memory, with guard bytes around each.
+class arena {
+ public:
+  placed place(const tensor_spec& spec, layout how, int number) {
+    constexpr std::size_t guard = 64;
+    constexpr std::size_t alignment = 256;
+    placed p{spec, sizes(spec.shape), 0};
+    const int rank = spec.shape.size();
+    const auto bytes = static_cast<std::int64_t>(size_of(spec.type));
+    std::int64_t next = 1;
+    std::int64_t first = how == layout::shifted ? 1 : 0;
+    for (int i = 0; i < rank; ++i) {
+      // Innermost first; `spread` begins at an axis of its own and goes round.
+      const int d = how == layout::spread ? (rank - 1 - i + number * 2 + rank) % rank : rank - 1 - i;
+      if (how == layout::spread) next += 1 + i % 2;
+      p.strides[d] = next;
+      next *= std::max<std::int64_t>(spec.shape[d], 1);
+      if (how == layout::packs) next += 4;
+    }
+    if (how == layout::spread && rank > 0) {
+      const int back = number % rank;
+      first = (std::max<std::int64_t>(spec.shape[back], 1) - 1) * p.strides[back];
+      p.strides[back] = -p.strides[back];
+    }
+    size_ = (size_ + guard + alignment - 1) / alignment * alignment;
+    p.offset = size_ + static_cast<std::size_t>(first * bytes);
+    size_ += static_cast<std::size_t>((next + first + 1) * bytes) + guard;
+    return p;
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_ = 0;
+};
+
+// Numbers with a bias to what is hard: cancellation, ties, the borders of the format. An infinity or NaN would hide the
+// rest of a sum or a row, so `tame` has none.
+std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
+  const auto pick = static_cast<unsigned>(w >> 56);
+  if (type == dtype::i64) return pick < 16 ? static_cast<std::uint64_t>(-100) : w % 7;  // targets
+  if (type != dtype::f32) return w;  // every pattern of the narrow formats and of f64 is a number or a NaN
+  const auto bits = static_cast<std::uint32_t>(w);
+  constexpr std::uint32_t borders[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x3f800000, 0xbf800000,
+                                       0x3f000001, 0x4b800000, 0xcb800000, 0x7f800000, 0xff800000, 0x7fc00000};
+  if (pick < 48) return borders[pick % (tame ? 9u : 12u)];
+  // Exponents of -12 to 3; in pairs of opposite sign, so that sums cancel.
+  const std::uint32_t exponent = 115 + (pick & 15u);
+  return (static_cast<std::uint32_t>(i & 1) << 31) | exponent << 23 | (pick < 96 ? bits & 0x7ff000u : bits & 0x7fffffu);
+}
+
+void fill(std::vector<std::byte>& memory, const placed& p, const subject& what, std::size_t operand_number) {
+  const bool elementwise = static_cast<int>(what.op) < ops::elementwise_count;
+  const std::int64_t count = element_count(p.spec.shape);
+  std::vector<std::uint32_t> known;
+  if (elementwise) {
+    for (const known_answer& k : known_answers()) {
+      if (k.op == what.op) known.push_back(k.in[operand_number]);
+    }
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t w = num::permutation_key(0x9e3779b97f4a7c15, operand_number, static_cast<std::uint64_t>(i));
+    const std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
+                                                                          : value_of(p.spec.type, !elementwise, w, i);
+    std::memcpy(memory.data() + p.element(i), &bits, size_of(p.spec.type));  // little-endian
+  }
+}
+
+std::string hex(const std::byte* at, std::size_t bytes) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, at, bytes);
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%0*llx", static_cast<int>(2 * bytes), static_cast<unsigned long long>(bits));
+  return text;
+}
+
+std::string difference(const std::vector<std::byte>& expected, const std::vector<std::byte>& got,
+                       const std::vector<placed>& out) {
+  for (const placed& p : out) {
+    const std::size_t bytes = size_of(p.spec.type);
+    for (std::int64_t i = 0; i < element_count(p.spec.shape); ++i) {
+      const std::size_t at = p.element(i);
+      if (std::memcmp(expected.data() + at, got.data() + at, bytes) == 0) continue;
+      return "element " + std::to_string(i) + " of shape " + to_string(p.spec.shape) + ", strides " +
+             to_string(p.strides) + " is " + hex(got.data() + at, bytes) + ", on the CPU " +
+             hex(expected.data() + at, bytes);
+    }
+  }
+  return "memory around the outputs was written";
+}
+
+class device_memory {
+ public:
+  device_memory(context& c, std::size_t bytes) : c_(c), bytes_(bytes), data_(c.allocate(bytes)) {}
+  ~device_memory() { c_.deallocate(data_, bytes_); }
+  device_memory(const device_memory&) = delete;
+  device_memory& operator=(const device_memory&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  context& c_;
+  std::size_t bytes_;
+  void* data_;
+};
+
+std::string run_call(context& tested, context& cpu, const subject& what, const test_call& t) {
+  const op_info& op = operations()[static_cast<std::size_t>(t.op)];
+  attributes attrs;
+  for (const auto& [name, text] : t.attrs) attrs.push_back(parse_attribute(op, name, text));
+
+  arena layout_of_call;
+  std::vector<placed> in;
+  for (std::size_t i = 0; i < t.in.size(); ++i) {
+    const bool absent = op.family == "optimizer" && t.in[i].shape.empty();
+    in.push_back(absent ? placed{}
+                        : layout_of_call.place({t.in[i].type, t.in[i].shape}, t.in[i].how, static_cast<int>(i)));
+  }
+  const auto views = [&](std::byte* memory, const device& where) {
+    std::vector<const_tensor_view> v;
+    for (const placed& p : in) {
+      v.push_back(p.strides.empty() && op.family == "optimizer"
+                      ? const_tensor_view()
+                      : const_tensor_view(memory + p.offset, p.spec.type, p.spec.shape, p.strides, where));
+    }
+    return v;
+  };
+  std::vector<std::byte> expected(layout_of_call.size());
+  std::vector<placed> out;
+  for (const tensor_spec& s : infer(op, views(expected.data(), {}), attrs)) {
+    out.push_back(layout_of_call.place(s, t.out, static_cast<int>(t.in.size() + out.size())));
+  }
+  expected.assign(layout_of_call.size() + 256, std::byte{0xa5});
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (views(expected.data(), {})[i]) fill(expected, in[i], what, i);
+  }
+  const auto run = [&](context& c, std::byte* memory) {
+    std::vector<tensor_view> results;
+    for (const placed& p : out) {
+      results.emplace_back(memory + p.offset, p.spec.type, p.spec.shape, p.strides, c.where());
+    }
+    call(c, op, views(memory, c.where()), results, attrs);
+  };
+
+  const device_memory memory(tested, expected.size());
+  tested.copy(memory.data(), expected.data(), expected.size());
+  run(cpu, expected.data());
+  context::impl& c = tested.self();
+  c.self_test = &t.choice;
+  c.options.first_tier = t.first_tier;
+  run(tested, memory.data());
+  std::vector<std::byte> got(expected.size());
+  tested.copy(got.data(), memory.data(), got.size());
+  if (got == expected) return {};
+  return std::string(op.name) + ": " + difference(expected, got, out);
+}
+
+}  // namespace
+
+std::vector<subject> kernel_test_subjects() {
+  std::vector<subject> all;
+  for (const op_info& op : operations()) {
+    const auto id = static_cast<op_id>(op.id);
+    const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
+    for (const dtype from : in) {
+      for (const dtype to : op.out[0].types) all.push_back({id, from, to});
+    }
+  }
+  return all;
+}
+
+std::size_t kernel_test_groups(const subject& what) { return calls_of(what).size(); }
+
+std::string run_kernel_test_group(context& tested, const subject& what, std::size_t number) {
+  context cpu({.threads = 1});
+  for (const test_call& t : calls_of(what)[number]) {
+    if (std::string text = run_call(tested, cpu, what, t); !text.empty()) return text;
+  }
+  return {};
+}
+
+std::string_view subject::name() const { return operations()[static_cast<std::size_t>(op)].name; }
+
+}  // namespace repdl::dispatch

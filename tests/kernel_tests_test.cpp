@@ -1,0 +1,81 @@
+// The calls that test a backend's kernels before their first use: legal, right on every instruction set, and able to
+// find a fault.
+#include "librepdl/dispatch/kernel_tests.hpp"
+
+#include <doctest/doctest.h>
+
+#include "librepdl/api/context_impl.hpp"
+
+namespace {
+
+using namespace repdl;
+
+// An executor that computes what another one does, but for one wrong bit in one element of elementwise outputs, or one
+// byte beyond them.
+class faulty final : public dispatch::executor {
+ public:
+  faulty(std::unique_ptr<dispatch::executor> right, std::int64_t at) : right_(std::move(right)), at_(at) {}
+
+  const std::string& isa() const noexcept override { return right_->isa(); }
+  int threads() const noexcept override { return right_->threads(); }
+  void run(const plan::map_plan& p, const dispatch::launch& l) override {
+    right_->run(p, l);
+    static_cast<unsigned char*>(p.out)[at_] ^= 1;
+  }
+  void run(const plan::reduce_plan&, const dispatch::launch&) override {}
+  void run(const plan::matmul_plan&, const dispatch::launch&) override {}
+  void run(const plan::random_plan&, const dispatch::launch&) override {}
+  void run(const plan::conv_plan&, const dispatch::launch&) override {}
+  void run(const plan::pool_plan&, const dispatch::launch&) override {}
+  void run(const plan::row_plan&, const dispatch::launch&) override {}
+  void run(const plan::step_plan&, const dispatch::launch&) override {}
+  void synchronize() override { right_->synchronize(); }
+  statistics read_statistics() override { return right_->read_statistics(); }
+  void reset_statistics() override { right_->reset_statistics(); }
+  void copy(void* to, const void* from, std::size_t bytes) override { right_->copy(to, from, bytes); }
+
+ private:
+  std::unique_ptr<dispatch::executor> right_;
+  std::int64_t at_;
+};
+
+}  // namespace
+
+TEST_CASE("kernel tests: every call is legal and has the same bits on every instruction set") {
+  std::size_t groups = 0;
+  for (const isa_info& i : instruction_sets()) {
+    if (!i.available) continue;
+    context ctx({.threads = 2, .isa = i.name});
+    for (const dispatch::subject& what : dispatch::kernel_test_subjects()) {
+      CAPTURE(i.name);
+      CAPTURE(what.name());
+      const std::size_t count = dispatch::kernel_test_groups(what);
+      CHECK(count > 0);
+      for (std::size_t g = 0; g < count; ++g) CHECK(dispatch::run_kernel_test_group(ctx, what, g) == "");
+      groups += count;
+    }
+  }
+  MESSAGE(groups << " groups");
+}
+
+TEST_CASE("kernel tests: a wrong element and a write outside are found") {
+  const dispatch::subject relu{ops::op_id::relu, dtype::f32, dtype::f32};
+  const auto found = [&](std::int64_t at) {
+    context ctx({.threads = 1});
+    context::impl& c = ctx.self();
+    c.executor = std::make_unique<faulty>(std::move(c.executor), at);
+    return dispatch::run_kernel_test_group(ctx, relu, 0);
+  };
+  CHECK(found(0).find("relu: element 0 of shape [3, 2, 5, 3, 7], strides") == 0);
+  CHECK(found(-1) == "relu: memory around the outputs was written");
+}
+
+TEST_CASE("kernel tests: operations that compute nothing are found") {
+  for (const dispatch::subject& what : dispatch::kernel_test_subjects()) {
+    context ctx({.threads = 1});
+    context::impl& c = ctx.self();
+    c.executor = std::make_unique<faulty>(std::move(c.executor), 0);
+    CAPTURE(what.name());
+    CHECK(dispatch::run_kernel_test_group(ctx, what, 0) != "");
+  }
+}

@@ -1,0 +1,57 @@
+// A program whose elementwise CUDA kernels are compiled with a fault (REPDL_SEEDED_FAULT in axes.cuh): the self-test
+// must refuse the device before one wrong bit is returned. Exit status 0: it did.
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "librepdl/context.hpp"
+#include "librepdl/error.hpp"
+#include "librepdl/ops.hpp"
+
+namespace {
+
+using namespace repdl;
+
+// Whether f fails with error_site::self_test and the given words.
+template <class F>
+bool refused(const char* what, std::string_view words, F&& f) {
+  try {
+    f();
+  } catch (const error& e) {
+    std::printf("%s: %s\n", what, e.what());
+    return e.site() == error_site::self_test && std::string_view(e.what()).find(words) != std::string_view::npos;
+  }
+  std::printf("%s: no error\n", what);
+  return false;
+}
+
+}  // namespace
+
+int main() {
+  const device gpu{device_kind::cuda, 0};
+  context ctx({.where = gpu});
+  constexpr std::int64_t n = 2 * 3 * 5 * 7;
+  const std::vector<float> x(n, -1.0f);
+  std::vector<float> y(n, 2.0f);
+  auto* const in = static_cast<float*>(ctx.allocate(n * sizeof(float)));
+  auto* const out = static_cast<float*>(ctx.allocate(n * sizeof(float)));
+  ctx.copy(in, x.data(), n * sizeof(float));
+  ctx.copy(out, y.data(), n * sizeof(float));
+  // A sum is computed by kernels without the fault: it is right as long as the device is trusted.
+  sum(ctx, const_tensor_view(in, {n}, gpu), tensor_view(out, {}, gpu));
+  ctx.copy(y.data(), out, sizeof(float));
+  bool ok = y[0] == -static_cast<float>(n);
+  const const_tensor_view strided(in, dtype::f32, {2, 3, 5, 7}, {1, 2, 6, 30}, gpu);
+  ok = refused("first use", REPDL_FAULT_WORDS, [&] { relu(ctx, strided, tensor_view(out, {2, 3, 5, 7}, gpu)); }) && ok;
+  ok = refused("another operation", REPDL_FAULT_WORDS,
+               [&] { sum(ctx, const_tensor_view(in, {n}, gpu), tensor_view(out, {}, gpu)); }) &&
+       ok;
+  if (std::string_view(REPDL_FAULT_WORDS).find("lost") == std::string_view::npos) {
+    // Nothing was written: the launch that was asked for never came.
+    ctx.copy(y.data(), out, n * sizeof(float));
+    ok = ok && y[1] == 2.0f;
+    ok = refused("a new context", REPDL_FAULT_WORDS, [&] { context another({.where = gpu}); }) && ok;
+  }
+  std::printf("%s\n", ok ? "refused, as it should be" : "NOT REFUSED");
+  return ok ? 0 : 1;
+}
