@@ -13,11 +13,12 @@ int run_info(command_arguments args);
 int run_eval(command_arguments args);
 int run_verify(command_arguments args);
 int run_sweep(command_arguments args);
+int run_fuzz(command_arguments args);
 int run_digests(command_arguments args);
 int run_docs(command_arguments args);
 
 /// Exit statuses: 0 is success.
-inline constexpr int exit_mismatch = 1;  ///< verify, sweep, docs --check: something differs
+inline constexpr int exit_mismatch = 1;  ///< verify, sweep, fuzz, docs --check: something differs
 inline constexpr int exit_error = 2;     ///< wrong usage, files, machine: one line on stderr
 
 }  // namespace repdl::tools

@@ -43,6 +43,9 @@ constexpr command commands[] = {
      "sweep OP [--exhaustive] [--count N] [--seed N] [--json]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
      "compare an operation with MPFR"},
+    {"fuzz", run_fuzz, "fuzz [--seconds N] [--count N] [--seed N] [--op OP] [--call N]",
+     "random calls of every operation in every layout, on two devices or instruction sets, bit for bit;\n"
+     "      --call: this call of the seed alone"},
     {"digests", run_digests, "digests --list|--write [--only TEXT] [--digests DIR] [--threads N]",
      "the committed digests; they are written from the MPFR/GMP reference only"},
     {"docs", run_docs, "docs --write|--check [--root DIR]", "the tables of docs/operations.md and README.md"},

@@ -7,6 +7,7 @@
 
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
+#include "tools/placed_call.hpp"
 #include "tools/progress.hpp"
 
 namespace repdl::tools {
@@ -23,15 +24,6 @@ verify_row& verify_table::at(const std::string& name) {
 }
 
 namespace {
-
-constexpr std::string_view tier_names[] = {"proved", "binary64", "double_double", "exact"};
-
-std::string label_of(const std::string& engine, int threads, tier first) {
-  std::string s = engine;
-  if (threads > 0) s += joined(", ", std::to_string(threads), threads == 1 ? " thread" : " threads");
-  if (first != tier::proved) s += joined(", from ", tier_names[static_cast<int>(first)]);
-  return s;
-}
 
 void print_tables(const verify_table& table, std::vector<variant>& variants, double seconds) {
   std::printf("%-17s %-19s %6s %7s %6s %14s %7s  %s\n", "operation", "formats", "cases", "classes", "runs", "elements",

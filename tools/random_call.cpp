@@ -1,0 +1,620 @@
+#include "tools/random_call.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "reference/attributes.hpp"
+#include "reference/digests.hpp"
+#include "reference/windows.hpp"
+
+namespace repdl::tools {
+namespace {
+
+using reference::absent_shape;
+using reference::array;
+using reference::count_of;
+using reference::digest_case;
+using reference::layout;
+using reference::placement;
+using reference::sample_class;
+using reference::shape_list;
+using reference::word_stream;
+using enum reference::sample_class;
+using integers = std::vector<std::int64_t>;
+
+constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+constexpr std::string_view size_1 = "size 1";
+
+sizes sizes_of(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
+
+/// One call in the making. Never two draws in one expression whose operands the language may evaluate in either order.
+class maker {
+ public:
+  maker(const op_info& op, word_stream& w) : op_(op), w_(w) {
+    c_.op = op.name;
+    grouped_ = one_in(3);
+  }
+
+  random_call make() {
+    draw_operands();
+    c_.kind = draw_class();
+    c_.seed = w_.next64();
+    std::vector<array> in = values();
+    random_call r{.call = {.op = &op_, .attrs = c_.attrs, .memory = {}, .in = {}, .out = {}, .groups = groups_},
+                  .kind = c_.kind,
+                  .work = work_};
+    place_all(in, r.call);
+    if (r.work == 0) {
+      for (const auto& t : r.call.memory.tensors()) r.work = std::max(r.work, element_count(t.spec.shape));
+    }
+    return r;
+  }
+
+ private:
+  // ---- small draws
+
+  bool one_in(std::uint32_t n) { return w_.below(n) == 0; }
+  std::int64_t from_to(std::int64_t lo, std::int64_t hi) {
+    return lo + static_cast<std::int64_t>(w_.below(static_cast<std::uint32_t>(hi - lo + 1)));
+  }
+  /// 1 .. 2^bits, every magnitude as likely.
+  std::int64_t magnitude(int bits) {
+    const int b = w_.between(0, bits);
+    return from_to(std::max<std::int64_t>(1, (std::int64_t{1} << b) / 2), std::int64_t{1} << b);
+  }
+  template <class T>
+  T any_of(std::initializer_list<T> list) {
+    return list.begin()[w_.below(static_cast<std::uint32_t>(list.size()))];
+  }
+  /// How many elements: mostly few, at times enough for several blocks, chunks and long rows.
+  std::int64_t count() {
+    const std::uint32_t u = w_.below(100);
+    return magnitude(u < 86 ? 11 : u < 97 ? 14 : 17);
+  }
+  int rank(int least) {
+    constexpr int ranks[] = {0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 8, 8};
+    return std::max(least, ranks[w_.below(20)]);
+  }
+  /// A real parameter: 0 or of magnitude in [2^-200, 2^200].
+  double real(bool may_be_negative) {
+    const bool negative = w_.flip() && may_be_negative;
+    const std::uint32_t u = w_.below(10);
+    const double fraction = 1 + static_cast<double>(w_.next64() >> 12) * 0x1p-52;
+    const int e = u < 6 ? w_.between(-12, 6) : u < 8 ? w_.between(-200, 199) : 0;
+    const double v = u == 9 ? 0 : u == 8 ? 1 : std::ldexp(fraction, e);
+    return negative ? -v : v;
+  }
+  double probability() {
+    const double u = static_cast<double>(w_.next64() >> 11) * 0x1p-53;
+    return one_in(2) ? u : any_of({0.0, 1.0, 0.5, 0.1, 0x1p-32, 1 - 0x1p-53, 0x1p-1000});
+  }
+
+  // ---- shapes
+
+  /// About `elements` of them, mostly small odd sizes in all axes and one or two that take the rest; at times a 0.
+  shape_list shape(int rank, std::int64_t elements) {
+    shape_list s;
+    std::int64_t have = 1;
+    for (int i = 0; i < rank; ++i) {
+      const std::uint32_t u = w_.below(16);
+      s.push_back(u < 2 ? 1 : u < 9 ? 2 : u < 15 ? 3 : 5);
+      have *= s.back();
+    }
+    if (rank == 0) return s;
+    for (int times = w_.between(1, 2); times > 0; --times) {
+      std::int64_t& n = w_.flip() ? s.back() : s[w_.below(static_cast<std::uint32_t>(rank))];
+      have /= n;
+      n = std::max(n, have >= elements ? 1 : times == 2 ? magnitude(4) : elements / have);
+      have *= n;
+    }
+    if (grouped_) s.back() = (s.back() + 3) / 4 * 4;
+    if (one_in(50)) s[w_.below(static_cast<std::uint32_t>(rank))] = 0;
+    return s;
+  }
+  shape_list any_shape(int least_rank = 0) {
+    const int r = rank(least_rank);
+    return shape(r, count());
+  }
+  /// Broadcasts to s: some axes of size 1, some leading ones dropped.
+  shape_list smaller(shape_list s, std::size_t keep) {
+    const std::size_t free = s.size() - keep;
+    for (std::size_t i = 0; i < free; ++i) {
+      if (one_in(3)) s[i] = 1;
+    }
+    if (free > 0 && one_in(3)) {
+      s.erase(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(w_.below(static_cast<std::uint32_t>(free) + 1)));
+    }
+    return s;
+  }
+
+  // ---- operands and attributes
+
+  void add(std::string name, attribute_value v) { c_.attrs.push_back({std::move(name), std::move(v)}); }
+  void add_input(shape_list s, dtype t = dtype::f32) {
+    c_.shapes.push_back(std::move(s));
+    c_.formats.push_back(t);
+  }
+  std::string format() { return std::string(name_of(floats[w_.below(4)])); }
+
+  void draw_operands() {
+    if (op_.family == "elementwise") return elementwise();
+    if (op_.family == "convert") return convert();
+    if (op_.name == "dot") return dot();
+    if (op_.family == "reduce") return reduce();
+    if (op_.family == "matmul") return matmul();
+    if (op_.family == "random") return random();
+    if (op_.family == "convolution") return convolution();
+    if (op_.family == "pooling") return pooling();
+    if (op_.family == "softmax") return rows();
+    return steps();
+  }
+
+  void elementwise() {
+    const shape_list full = any_shape();
+    const std::size_t arity = op_.in.size();
+    const bool broadcast = arity > 1 && one_in(2);
+    for (std::size_t i = 0; i < arity; ++i) add_input(broadcast && one_in(2) ? smaller(full, 0) : full);
+  }
+
+  void convert() {
+    add_input(any_shape(), floats[w_.below(4)]);
+    add("dtype", format());
+  }
+
+  void dot() {
+    const std::int64_t n = one_in(30) ? 0 : count();
+    add_input({n});
+    add_input({n});
+    work_ = n;
+  }
+
+  integers some_axes(std::size_t rank) {
+    integers axes;
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (!w_.flip()) continue;
+      const auto axis = static_cast<std::int64_t>(i);
+      axes.push_back(w_.flip() ? axis : axis - static_cast<std::int64_t>(rank));
+    }
+    if (axes.size() > 1 && w_.flip()) std::swap(axes.front(), axes.back());
+    return axes;
+  }
+
+  /// Draws the attributes of a reduction of s, and returns the result's shape.
+  shape_list reduction_of(shape_list& s, bool needs_one) {
+    std::vector<bool> reduced(s.size(), true);
+    if (!one_in(4)) {
+      const integers axes = some_axes(s.size());
+      std::fill(reduced.begin(), reduced.end(), false);
+      for (const std::int64_t a : axes) reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(s) : a)] = true;
+      add("axis", axes);
+    }
+    const bool keep = w_.flip();
+    if (keep || w_.flip()) add("keepdim", keep);
+    shape_list result;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (reduced[i] && needs_one) s[i] = std::max<std::int64_t>(s[i], 1);
+      if (!reduced[i]) result.push_back(s[i]);
+      if (reduced[i] && keep) result.push_back(1);
+    }
+    return result;
+  }
+
+  void reduce() {
+    shape_list s = any_shape();
+    reduction_of(s, op_.name != "sum" && op_.name != "mean");
+    add_input(s);
+  }
+
+  void matmul() {
+    const int batch_axes = std::max(0, rank(2) - 2);
+    shape_list batch = shape(batch_axes, magnitude(4));
+    grouped_ = grouped_ && w_.flip();
+    const int bits = one_in(20) ? 8 : 6;
+    std::int64_t m = magnitude(bits), n = magnitude(bits), k = one_in(4) ? magnitude(11) : magnitude(bits);
+    if (one_in(30)) k = w_.flip() ? 0 : 1;
+    if (one_in(60)) (w_.flip() ? m : n) = 0;
+    const std::int64_t most = one_in(25) ? 1 << 23 : 1 << 18;
+    while (count_of(batch) * m * n * std::max<std::int64_t>(k, 1) > most) {
+      std::int64_t& largest = k >= m && k >= n ? k : m >= n ? m : n;
+      if (largest <= 4) break;
+      largest /= 2;
+    }
+    if (grouped_) {
+      for (std::int64_t* v : {&m, &n, &k}) *v = (*v + 3) / 4 * 4;
+    }
+    const bool ta = w_.flip(), tb = w_.flip();
+    const auto with = [](shape_list s, std::int64_t rows, std::int64_t columns) {
+      s.insert(s.end(), {rows, columns});
+      return s;
+    };
+    const std::uint32_t which = w_.below(4);
+    const shape_list a_batch = which == 0 ? smaller(batch, 0) : batch;
+    const shape_list b_batch = which == 1 ? smaller(batch, 0) : which == 2 ? shape_list{} : batch;
+    add_input(ta ? with(a_batch, k, m) : with(a_batch, m, k));
+    add_input(tb ? with(b_batch, n, k) : with(b_batch, k, n));
+    if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0));
+    if (ta || w_.flip()) add("transpose_a", ta);
+    if (tb || w_.flip()) add("transpose_b", tb);
+    accumulate();
+    work_ = count_of(batch) * m * n * k;
+  }
+
+  void accumulate() {
+    const bool chain = one_in(4);
+    if (chain || w_.flip()) add("accumulate", std::string(chain ? "fma_chain" : "exact"));
+  }
+
+  void generator() {
+    add("seed", static_cast<std::int64_t>(w_.next64()));
+    add("stream", static_cast<std::int64_t>(w_.flip() ? w_.next64() : w_.below(4)));
+  }
+
+  void random() {
+    if (op_.name == "permutation") {
+      add("n", one_in(20) ? std::int64_t{w_.below(3)} : count());
+    } else if (!op_.in.empty()) {  // dropout
+      add_input(any_shape());
+      add("p", probability());
+    } else {
+      add("shape", any_shape());
+    }
+    generator();
+    if (op_.name == "uniform" || op_.name == "normal") {
+      add("dtype", format());
+      const bool normal = op_.name == "normal";
+      add(normal ? "mean" : "low", real(true));
+      add(normal ? "stddev" : "high", real(!normal));
+      if (normal) work_ = 16 * count_of(std::get<integers>(c_.attrs[0].value));
+    }
+    if (op_.name == "bernoulli") add("p", probability());
+    if (op_.name == "randint") {
+      std::int64_t low = static_cast<std::int64_t>(w_.next64()), high = static_cast<std::int64_t>(w_.next64());
+      if (w_.flip()) {
+        low = from_to(-20, 20);
+        high = low + from_to(1, 1000);
+      }
+      if (low > high) std::swap(low, high);
+      if (low == high) low = INT64_MIN;
+      add("low", low);
+      add("high", high);
+    }
+  }
+
+  integers draw_padding(std::int64_t most) {
+    if (one_in(3)) return {0, 0, 0, 0};
+    const integers p{from_to(0, most), from_to(0, most), from_to(0, most), from_to(0, most)};
+    if (one_in(4)) return {p[0]};
+    if (one_in(4)) return {p[0], p[1]};
+    return p;
+  }
+
+  struct geometry {
+    std::int64_t h, w, oh, ow;
+  };
+  /// Image sizes for the windows drawn so far: at least one window along each axis.
+  geometry image_for(reference::extent k, std::int64_t most, reference::extent default_stride) {
+    const reference::windows win(k, c_.attrs, default_stride);
+    const auto along = [&](std::int64_t reach, std::int64_t padded, std::int64_t stride, std::int64_t& results) {
+      const std::int64_t least = std::max<std::int64_t>(1, reach - padded);
+      const std::int64_t size = least + from_to(0, most);
+      results = (size + padded - reach) / stride + 1;
+      return size;
+    };
+    geometry g{};
+    g.h = along(win.dilation.h * (k.h - 1) + 1, win.top + win.bottom, win.stride.h, g.oh);
+    g.w = along(win.dilation.w * (k.w - 1) + 1, win.left + win.right, win.stride.w, g.ow);
+    return g;
+  }
+
+  void convolution() {
+    std::int64_t n = from_to(1, 3);
+    const std::int64_t groups = one_in(2) ? 1 : from_to(2, 4);
+    std::int64_t c = magnitude(one_in(6) ? 6 : 3), o = magnitude(one_in(6) ? 6 : 3);
+    if (one_in(6)) c = o = 1;
+    const std::int64_t most = one_in(8) ? 40 : 12;
+    if (one_in(60)) (w_.flip() ? n : c) = 0;
+    if (op_.name == "conv2d_grad_bias") {
+      shape_list s{n, groups * o, from_to(0, most), from_to(1, most)};
+      add_input(std::move(s));
+      work_ = count_of(c_.shapes[0]);
+      return;
+    }
+    const reference::extent k{from_to(1, one_in(6) ? 7 : 3), from_to(1, one_in(6) ? 7 : 3)};
+    const std::int64_t largest_stride = one_in(2) ? 1 : 3;
+    integers stride{from_to(1, largest_stride), from_to(1, largest_stride)};
+    const bool square = one_in(3);
+    if (square) stride[1] = stride[0];
+    add("stride", square && w_.flip() ? integers{stride[0]} : stride);
+    add("padding", draw_padding(std::max(k.h, k.w)));
+    const std::int64_t largest_dilation = one_in(2) ? 1 : 3;
+    integers dilation{from_to(1, largest_dilation), from_to(1, largest_dilation)};
+    add("dilation", dilation);
+    if (groups > 1 || w_.flip()) add("groups", groups);
+    geometry g = image_for(k, most, {1, 1});
+    const std::int64_t limit = one_in(25) ? 1 << 23 : 1 << 18;
+    const auto products = [&] { return n * groups * o * g.oh * g.ow * c * k.h * k.w; };
+    while (products() > limit && (c > 1 || o > 1)) (c >= o ? c : o) /= 2;
+    work_ = products();
+    const shape_list image{n, groups * c, g.h, g.w}, kernel{groups * o, c, k.h, k.w}, result{n, groups * o, g.oh, g.ow};
+    const bool forward = op_.name == "conv2d", grad_input = op_.name == "conv2d_grad_input";
+    add_input(forward ? image : result);
+    add_input(forward || grad_input ? kernel : image);
+    if (forward && one_in(3)) add_input({groups * o});
+    accumulate();
+    if (grad_input) add("size", integers{g.h, g.w});
+    if (!forward && !grad_input) add("kernel", integers{k.h, k.w});
+  }
+
+  void pooling() {
+    const bool max = op_.name.starts_with("max"), backward = op_.name.ends_with("backward");
+    std::int64_t n = from_to(1, 3), c = magnitude(4);
+    if (one_in(60)) (w_.flip() ? n : c) = 0;
+    const std::int64_t largest = one_in(6) ? 9 : 3;
+    const reference::extent k{from_to(1, largest), from_to(1, largest)};
+    add("kernel", integers{k.h, k.w});
+    if (!one_in(3)) {
+      const std::int64_t most = one_in(2) ? 2 : 5;
+      add("stride", integers{from_to(1, most), from_to(1, most)});
+    }
+    bool dilated = false;
+    if (max && one_in(2)) {
+      integers dilation{from_to(1, 3), from_to(1, 3)};
+      dilated = dilation[0] > 1 || dilation[1] > 1;
+      add("dilation", dilation);
+    }
+    // Every window of max_pool2d has an element of the image: in front of a window of taps side by side fewer than k.
+    if (!max) {
+      add("padding", draw_padding(std::max(k.h, k.w)));
+    } else if (!dilated) {
+      add("padding", draw_padding(std::min(k.h, k.w) - 1));
+    }
+    if (!max && w_.flip()) add("count_include_pad", w_.flip());
+    const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
+    const shape_list image{n, c, g.h, g.w}, result{n, c, g.oh, g.ow};
+    if (backward) add_input(result);
+    if (op_.name != "avg_pool2d_backward") add_input(image);
+    if (op_.name == "avg_pool2d_backward") add("size", integers{g.h, g.w});
+    work_ = count_of(result) * k.h * k.w;
+  }
+
+  void rows() {
+    const bool loss = op_.name.starts_with("cross_entropy"), backward = op_.name.ends_with("backward");
+    if (op_.name.starts_with("logsumexp")) {
+      shape_list s = any_shape();
+      const shape_list result = reduction_of(s, false);
+      if (backward) add_input(result);
+      add_input(s);
+      return;
+    }
+    const shape_list s = any_shape(1);
+    const auto rank = std::ssize(s);
+    std::int64_t axis = from_to(0, rank - 1);
+    const bool given = loss ? one_in(2) : true;
+    if (loss && !given) axis = rank > 1 ? 1 : 0;
+    if (given) add("axis", w_.flip() ? axis : axis - rank);
+    if (!loss) {
+      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
+      return;
+    }
+    const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
+    if (reduction != "mean" || w_.flip()) add("reduction", reduction);
+    if (w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
+    shape_list targets = s;
+    targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(axis));
+    if (backward) add_input(reduction == "none" ? targets : shape_list{});
+    add_input(s);
+    add_input(targets, dtype::i64);
+    classes_ = s[static_cast<std::size_t>(axis)];
+  }
+
+  void steps() {
+    const bool sgd = op_.name == "sgd";
+    const double momentum = !sgd || one_in(3) ? 0 : real(false);
+    groups_ = static_cast<std::size_t>(from_to(1, 3));
+    for (std::size_t g = 0; g < groups_; ++g) {
+      const shape_list s = any_shape();
+      const bool first_step = sgd && one_in(4);
+      for (int i = sgd ? (momentum == 0 ? 2 : 3) : 4; i > 0; --i)
+        add_input(i == 1 && momentum != 0 && first_step ? absent_shape : s);
+    }
+    add("lr", real(true));
+    if (sgd) {
+      add("momentum", momentum);
+      add("dampening", real(true));
+      add("weight_decay", real(true));
+      add("nesterov", momentum != 0 && w_.flip());
+    } else {
+      add("beta1", below_one());
+      add("beta2", below_one());
+      add("eps", real(false));
+      add("weight_decay", real(true));
+      add("step", one_in(4) ? static_cast<std::int64_t>(w_.next64() >> 2) + 1 : magnitude(10));
+    }
+  }
+  double below_one() {
+    const double u = static_cast<double>(w_.next64() >> 11) * 0x1p-53;
+    return one_in(2) ? std::max(u, 0x1p-53) : any_of({0.0, 0.5, 0.9, 0.999, 1 - 0x1p-53, 0x1p-200});
+  }
+
+  // ---- values
+
+  sample_class draw_class() {
+    constexpr sample_class list[] = {normal_range,   normal_range,    normal_range,  uniform_patterns,
+                                     narrow_lattice, cancelling,      ties,          near_ties,
+                                     subnormal,      overflow_border, zeros,         single_nonfinite,
+                                     wide_exponents, exact_gaps,      multiplicities};
+    const bool rows = op_.family == "softmax";
+    const sample_class c = list[w_.below(rows ? 15 : 13)];
+    // Their rows take multi-limb numbers, and near-ties of a quotient are searched for.
+    const bool slow = rows && (c == ties || c == near_ties || c == exact_gaps || c == multiplicities);
+    if ((slow && largest_input() > 1024) || (c == near_ties && op_.name.starts_with("dropout"))) return normal_range;
+    return c;
+  }
+  std::int64_t largest_input() const {
+    std::int64_t n = 0;
+    for (const shape_list& s : c_.shapes) n = std::max(n, s == absent_shape ? 0 : count_of(s));
+    return n;
+  }
+
+  /// Whether the makers of digest cases can aim at the class with these operands.
+  bool can_aim() const {
+    for (const shape_list& s : c_.shapes) {
+      if (s != absent_shape && count_of(s) == 0) return false;
+    }
+    if (op_.family != "matmul") return true;
+    const auto batch = [](const shape_list& s) { return shape_list(s.begin(), s.end() - 2); };
+    const shape_list &a = c_.shapes[0], &b = c_.shapes[1];
+    if (c_.shapes.size() > 2 && c_.shapes[2].size() != 1) return false;
+    return b.size() == 2 || batch(a) == batch(b);
+  }
+
+  std::vector<array> values() {
+    if (c_.shapes.empty()) return {};
+    if (op_.family == "convert") c_.formats.push_back(dtype_named(std::get<std::string>(c_.attrs[0].value)));
+    if (w_.flip() && can_aim()) return reference::inputs(c_);
+    std::vector<array> v;
+    for (std::size_t i = 0; i < c_.shapes.size(); ++i) {
+      if (c_.shapes[i] == absent_shape) {
+        v.push_back(array::none());
+      } else if (c_.formats[i] == dtype::i64) {
+        v.push_back(targets(c_.shapes[i]));
+      } else {
+        // Uniform patterns and non-finite ones soon make everything NaN where much is added up.
+        const bool sums = op_.family != "elementwise" && op_.family != "convert";
+        const sample_class k = sums && c_.kind == uniform_patterns ? wide_exponents : c_.kind;
+        v.push_back(reference::fill(k, c_.formats[i], c_.shapes[i], c_.seed, i));
+      }
+    }
+    return v;
+  }
+
+  array targets(const shape_list& s) {
+    array t(dtype::i64, s);
+    const auto ignored = reference::attribute_or<std::int64_t>(c_.attrs, "ignore_index", -100);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(t.count()); ++i) {
+      const std::uint32_t u = w_.below(64);
+      std::int64_t v = w_.below(static_cast<std::uint32_t>(classes_));
+      if (u < 4) v = ignored;
+      if (u == 63) v = one_in(2) ? classes_ : -1;
+      t.set(i, static_cast<std::uint64_t>(v));
+    }
+    return t;
+  }
+
+  // ---- placement
+
+  layout draw_layout(bool is_input) {
+    using enum layout;
+    constexpr layout list[] = {contiguous, contiguous, shifted, gaps,  gaps,  permuted, permuted, backwards,
+                               mixed,      mixed,      mixed,   mixed, mixed, repeated, repeated};
+    return list[w_.below(is_input ? 15 : 13)];
+  }
+
+  std::size_t add_tensor(placed_call& p, const tensor_spec& spec, bool is_input) {
+    const layout kind = plain_ ? layout::contiguous : draw_layout(is_input);
+    return p.memory.add(spec, place(spec.shape, kind, w_, is_input), kind);
+  }
+
+  static bool has_repeats(const reference::memory_image::tensor& t) {
+    for (int i = 0; i < t.spec.shape.size(); ++i) {
+      if (t.spec.shape[i] > 1 && t.where.strides[i] == 0) return true;
+    }
+    return false;
+  }
+
+  void place_all(const std::vector<array>& in, placed_call& p) {
+    plain_ = one_in(12);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (in[i].absent()) {
+        p.in.emplace_back();
+        continue;
+      }
+      const tensor_spec spec{in[i].type, sizes_of(in[i].shape)};
+      if (op_.family == "elementwise" && i > 0 && p.memory.tensors()[*p.in[0]].spec == spec && one_in(16)) {
+        p.in.push_back(p.in[0]);  // f(x, x)
+        continue;
+      }
+      p.in.push_back(add_tensor(p, spec, true));
+      p.memory.set(*p.in.back(), in[i]);
+    }
+    const std::vector<tensor_spec> outputs = p.infer_outputs();
+    const bool any_input = op_.family == "elementwise" || op_.family == "convert" || op_.name.starts_with("dropout");
+    const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      std::optional<std::size_t> alias;
+      if (any_input && one_in(5)) {
+        alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
+      } else if (op_.family == "optimizer" && one_in(2)) {  // the input of its name: param, grad, states
+        const std::size_t of_group = o % group_out;
+        alias = p.in[o / group_out * group_in + (of_group == 0 ? 0 : of_group + 1)];
+      }
+      const bool legal =
+          alias && p.memory.tensors()[*alias].spec == outputs[o] && !has_repeats(p.memory.tensors()[*alias]);
+      p.out.push_back(legal ? *alias : add_tensor(p, outputs[o], false));
+    }
+  }
+
+  const op_info& op_;
+  word_stream& w_;
+  digest_case c_;
+  bool grouped_ = false, plain_ = false;  // sizes in fours; everything contiguous
+  std::int64_t work_ = 0, classes_ = 0;
+  std::size_t groups_ = 1;
+};
+
+}  // namespace
+
+random_call make_random_call(const op_info& op, word_stream& w) { return maker(op, w).make(); }
+
+std::string_view layout_kind_name(std::size_t kind) {
+  return kind < reference::every_layout.size() ? name_of(reference::every_layout[kind]) : size_1;
+}
+
+std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
+  std::vector<std::pair<int, std::size_t>> all;
+  const auto& tensors = c.memory.tensors();
+  for (const auto& t : tensors) {
+    if (shows(t.spec.shape, t.kind)) all.emplace_back(t.spec.shape.size(), static_cast<std::size_t>(t.kind));
+  }
+  if (c.op->family != "elementwise" && c.op->family != "matmul") return all;
+  const sizes& result = tensors[c.out[0]].spec.shape;
+  for (std::size_t i = 0; i < c.in.size(); ++i) {
+    const sizes& shape = tensors[*c.in[i]].spec.shape;
+    const int lead = result.size() - shape.size(), matrix = c.op->family == "matmul" && i < 2 ? 2 : 0;
+    bool smaller = lead > 0;
+    for (int a = 0; a < shape.size() - matrix; ++a) smaller = smaller || (shape[a] == 1 && result[a + lead] > 1);
+    if (smaller) all.emplace_back(result.size(), reference::every_layout.size());
+  }
+  return all;
+}
+
+bool is_possible(const op_info& op, int rank, std::size_t kind) {
+  const std::string& family = op.family;
+  const bool image = family == "convolution" || family == "pooling";
+  const bool vector = op.name == "dot" || op.name == "permutation";
+  const int least = image                                                      ? 4
+                    : vector                                                   ? 1
+                    : family == "matmul"                                       ? 2
+                    : family == "softmax" && !op.name.starts_with("logsumexp") ? 1
+                                                                               : 0;
+  const int most = image ? 4 : vector ? 1 : max_rank;
+  if (rank < least || rank > most) return false;
+  if (kind == reference::every_layout.size()) {
+    return rank > 0 && ((family == "elementwise" && op.in.size() > 1) || family == "matmul");
+  }
+  switch (reference::every_layout[kind]) {
+    case layout::contiguous:
+    case layout::shifted:
+      return true;
+    case layout::permuted:
+      return rank > 1;
+    case layout::repeated:
+      return rank > 0 && !op.in.empty();
+    default:
+      return rank > 0;
+  }
+}
+
+}  // namespace repdl::tools
