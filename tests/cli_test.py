@@ -11,10 +11,12 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 REPDL = ""
@@ -590,6 +592,9 @@ class Errors(Case):
                                  ("eval exp x.npy -o out.npy --threads many", "'many'"), ("eval exp x.npy -o out.npy --isa", "a value"),
                                  ("eval exp x.npy -o out.npy --speed 9", "'--speed'"), ("eval exp x.npy -o out.npy --isa avx2 --isa avx2", "2 times"),
                                  ("eval exp x.npy -o out.npy --backend cuda --isa avx2", "--isa"), ("info more", "'more'"), ("info --operations=1", "no value"),
+                                 ("fuzz --seed x", "--seed", "'x'"), ("fuzz --op nothing", "--op", "'nothing'"),
+                                 ("fuzz --call 3 --count 4", "--count", "both"), ("fuzz --seconds 0", "--seconds", "'0'"),
+                                 ("fuzz extra", "'extra'"), ("fuzz --flip all", "--flip", "'all'"),
                                  ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases.txt"),
                                  ("digests",), ("docs",), ("docs --check --root absent", "absent")):
             self.fails(words, *expected)
@@ -718,6 +723,49 @@ class Verify(Case):
             self.assertEqual(status, 1, (name, new))
             self.assertIn(name, out)
             shutil.rmtree(d)
+
+
+class Fuzz(Case):
+    def fuzz(self, *args):
+        r = self.run_repdl("fuzz", *args)
+        return r.returncode, r.stdout
+
+    def test_finds_nothing(self):
+        status, out = self.fuzz("--count", 1500, "--seed", 77)
+        self.assertEqual(status, 0, out)
+        self.assertIn("fuzz: seed 77, 1500 calls in ", out)
+        # One operation in every layout: a row of the table for each rank, and nothing that never came.
+        status, out = self.fuzz("--count", 3000, "--op", "fma")
+        self.assertEqual(status, 0, out)
+        self.assertEqual([line.split()[1] for line in out.splitlines() if line.startswith("fma ")], list("012345678"))
+        self.assertIn("\n65 of 65 combinations of operation, rank and layout hit", out)
+        self.assertNotIn("never:", out)
+        self.assertEqual(self.fuzz("--seconds", 1, "--op", "conv2d")[0], 0)
+
+    def test_finds_faults(self):
+        """--flip spoils a bit of each result, of an input or beside the operands: found, and found again alone."""
+        for what, found in (("output", "1 of "), ("input", "an input was changed: "), ("guard", "memory that belongs to no element")):
+            status, out = self.fuzz("--seed", 3, "--flip", what)
+            self.assertEqual(status, 1)
+            line = out.splitlines()[0]
+            self.assertRegex(line, r"^MISMATCH repdl fuzz --seed 3 --call \d+ --flip %s$" % what)
+            self.assertIn(found, out)
+            alone = line.split()[3:]
+            status, again = self.fuzz(*alone)
+            self.assertEqual(status, 1)
+            report = [text for text in out.splitlines()[1:] if not text.startswith("fuzz: ")]
+            self.assertEqual(sorted(report), sorted(text for text in again.splitlines() if not text.startswith("MISMATCH")))
+            status, out = self.fuzz(*alone[:-2])
+            self.assertEqual((status, out.splitlines()[-1]), (0, "the same bits"))
+        self.assertRegex(self.fuzz("--op", "sgd", "--flip", "output")[1], r"MISMATCH repdl fuzz --seed 1 --call \d+ --op sgd --flip output\n")
+
+    def test_crash(self):
+        """A process that dies names the call."""
+        p = subprocess.Popen([REPDL, "fuzz", "--seed", "5", "--seconds", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        p.send_signal(signal.SIGSEGV)
+        self.assertRegex(p.communicate(timeout=60)[1], r"^CRASH repdl fuzz --seed 5 --call \d+\n")
+        self.assertEqual(p.returncode, -signal.SIGSEGV)
 
 
 class Sweep(Case):

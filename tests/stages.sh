@@ -74,6 +74,16 @@ stage_verify() {
   [[ ${1:-} == --quick ]] || show build/cpu/tools/repdl verify exp log tanh sigmoid sum mean dot matmul uniform permutation \
     conv2d conv2d_grad_input conv2d_grad_weight cross_entropy cross_entropy_backward sgd adamw normal dropout
 }
+# Random whole calls; two processes with different seeds.
+stage_fuzz() {
+  local pids=() pid seed seconds=120
+  [[ ${1:-} != --quick ]] || seconds=10
+  seed=$((RANDOM * 32768 + RANDOM))
+  build/cpu/tools/repdl fuzz --seconds $seconds --seed $((seed + 1)) >build/logs/fuzz-2.txt & pid=$!
+  lines=2 show build/cpu/tools/repdl fuzz --seconds $seconds --seed $seed
+  wait $pid || { cat build/logs/fuzz-2.txt; return 1; }
+  tail -n 1 build/logs/fuzz-2.txt >&3
+}
 stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl "$root"; }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo ${1:+--epochs 1}; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
@@ -167,6 +177,7 @@ run_stages() {
   stage "unit tests" stage_unit ${quick:+--quick}
   stage "floating-point environments" stage_environments
   stage "verify${quick:+ --quick}" stage_verify ${quick:+--quick}
+  stage "fuzz" stage_fuzz ${quick:+--quick}
   stage "instruction sets" "stage_isa${quick:+_list}"
   stage "command line" stage_cli
   stage "kernel symbols" stage_symbols

@@ -1,6 +1,9 @@
 // `repdl fuzz`: random whole calls of every operation, with operands in every layout, each on two engines: the subject
 // on the operands as they lie, with guards around them, and the witness, another device or instruction set, on the same
 // values made contiguous. Bits and bytes are compared.
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -29,6 +32,21 @@ struct fuzz_options {
   spoil flip = spoil::nothing;
   std::string flip_name;
 };
+
+/// The reproducer of the call that is under way: what a crash leaves on stderr.
+char under_way[256];
+void report_crash(int signal) {
+  // The handler was removed when it was entered: the signal raised again ends the process.
+  const std::size_t length = std::char_traits<char>::length(under_way);
+  if (::write(STDERR_FILENO, under_way, length) < 0) ::_exit(exit_mismatch);
+  ::raise(signal);
+}
+void watch_for_crashes() {
+  struct sigaction action {};
+  action.sa_handler = report_crash;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(s, &action, nullptr);
+}
 
 /// What the two engines are.
 struct engine_choice {
@@ -65,6 +83,7 @@ class fuzzer {
       if (options_.seconds > 0 && clock.seconds() > options_.seconds) break;
       good = one_call(false);
     }
+    if (good) print_table();
     print_summary(clock.seconds());
     return good;
   }
@@ -80,9 +99,9 @@ class fuzzer {
     // Two streams per call: the call is the same on every machine, the engines are what this one has.
     const auto stream = 2 * static_cast<std::uint64_t>(index_), seed = static_cast<std::uint64_t>(options_.seed);
     word_stream words(seed, stream), engine_words(seed, stream + 1);
+    std::snprintf(under_way, sizeof under_way, "CRASH %s\n", reproducer().c_str());
     const op_info& op = *ops_[words.below(static_cast<std::uint32_t>(ops_.size()))];
     random_call r;
-    std::string legal;
     try {
       r = make_random_call(op, words);
     } catch (const std::exception& e) {
@@ -95,9 +114,14 @@ class fuzzer {
     const std::string heading =
         joined("  values:     ", reference::name_of(r.kind), "\n  subject:    ", subject.label(),
                ", operands as they lie\n  witness:    ", witness.label(), ", operands contiguous\n");
-    if (tell) std::printf("%s%s", describe(r.call).c_str(), heading.c_str());
+    if (tell) {
+      std::printf("%s%s", describe(r.call).c_str(), heading.c_str());
+      std::fflush(stdout);
+    }
     outcome want = run_on(witness, reference_call), got = run_on(subject, r.call);
-    const auto fails = [&](const std::string& what) { return fail_with(describe(r.call) + heading + what); };
+    const auto fails = [&](const std::string& what) {
+      return fail_with(tell ? what : describe(r.call) + heading + what);
+    };
     if (want.device_failed || got.device_failed || want.error != got.error) {
       const bool both_undecided_or_one = (want.undecided || got.undecided) && !want.device_failed &&
                                          !got.device_failed && (want.error.empty() || want.undecided) &&
@@ -130,10 +154,13 @@ class fuzzer {
     return true;
   }
 
-  bool fail_with(const std::string& text) {
-    std::printf("MISMATCH repdl fuzz --seed %lld --call %lld%s%s\n%s", static_cast<long long>(options_.seed),
-                static_cast<long long>(index_), options_.op.empty() ? "" : (" --op " + options_.op).c_str(),
-                options_.flip == spoil::nothing ? "" : (" --flip " + options_.flip_name).c_str(), text.c_str());
+  std::string reproducer() const {
+    return joined("repdl fuzz --seed ", std::to_string(options_.seed), " --call ", std::to_string(index_),
+                  options_.op.empty() ? "" : " --op ", options_.op, options_.flip_name.empty() ? "" : " --flip ",
+                  options_.flip_name);
+  }
+  bool fail_with(const std::string& text) const {
+    std::printf("MISMATCH %s\n%s", reproducer().c_str(), text.c_str());
     return false;
   }
 
@@ -215,14 +242,14 @@ class fuzzer {
     m.bytes()[at] ^= 1;
   }
 
-  void print_summary(double seconds) const {
+  /// How often operands were laid out in each way, and the ways that never came.
+  void print_table() {
     std::printf("%-22s %4s", "operation", "rank");
     for (std::size_t k = 0; k < layout_kinds; ++k) {
       std::printf(" %13s", std::string(layout_kind_name(k)).c_str());
     }
     std::printf("   (operands laid out so%s)\n", gpus_.empty() ? "" : ": on a GPU, on the CPU");
     std::string never;
-    std::int64_t combinations = 0, missed = 0;
     for (const op_info* op : ops_) {
       for (int rank = 0; rank <= max_rank; ++rank) {
         const auto found = hits_.find(op);
@@ -242,9 +269,9 @@ class fuzzer {
           }
           line += cell;
           if (!possible) continue;
-          ++combinations;
+          ++combinations_;
           if (n[gpus_.empty() ? 0 : 1] == 0) {
-            ++missed;
+            ++missed_;
             missing += joined(missing.empty() ? "" : ", ", layout_kind_name(k));
           }
         }
@@ -254,15 +281,17 @@ class fuzzer {
           never += joined("never: ", op->name, ", rank ", std::to_string(rank), ": ", missing, "\n");
       }
     }
-    std::printf("%s", never.c_str());
+    std::printf("%s\n%lld of %lld combinations of operation, rank and layout hit%s\n", never.c_str(),
+                static_cast<long long>(combinations_ - missed_), static_cast<long long>(combinations_),
+                gpus_.empty() ? "" : " on a GPU");
+  }
+  void print_summary(double seconds) const {
     std::printf(
-        "\nfuzz: seed %lld, %lld calls in %.1f s (%.0f/s), %lld with a GPU as subject, %lld undecided, %lld elements "
-        "compared, %lld of %lld combinations of operation, rank and layout hit%s\n",
+        "fuzz: seed %lld, %lld calls in %.1f s (%.0f/s), %lld with a GPU as subject, %lld undecided, "
+        "%lld elements compared\n",
         static_cast<long long>(options_.seed), static_cast<long long>(calls_), seconds,
         static_cast<double>(calls_) / std::max(seconds, 1e-9), static_cast<long long>(gpu_calls_),
-        static_cast<long long>(undecided_), static_cast<long long>(elements_),
-        static_cast<long long>(combinations - missed), static_cast<long long>(combinations),
-        gpus_.empty() ? "" : " on a GPU");
+        static_cast<long long>(undecided_), static_cast<long long>(elements_));
   }
 
   fuzz_options options_;
@@ -271,6 +300,7 @@ class fuzzer {
   std::vector<const op_info*> ops_;
   std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier>, std::unique_ptr<call_runner>> runners_;
   std::int64_t index_ = 0, calls_ = 0, gpu_calls_ = 0, undecided_ = 0, elements_ = 0;
+  std::int64_t combinations_ = 0, missed_ = 0;
   /// [rank][kind][0: CPU, 1: GPU]
   using counts = std::array<std::array<std::array<std::int64_t, 2>, layout_kinds>, max_rank + 1>;
   std::map<const op_info*, counts> hits_;
@@ -295,6 +325,7 @@ int run_fuzz(command_arguments raw) {
     o.flip = *flip == "output" ? spoil::output : *flip == "input" ? spoil::input : spoil::guard;
     if (o.flip == spoil::guard && *flip != "guard") usage("fuzz", "--flip", "output, input or guard", in_quotes(*flip));
   }
+  watch_for_crashes();
   const std::int64_t call = args.integer("--call", -1, 0, large);
   if (call >= 0) {
     for (const std::string_view other : {"--seconds", "--count"}) {
