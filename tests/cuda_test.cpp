@@ -134,7 +134,7 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
         compare(c, name, {cube[0], row});
         compare(c, name, {cube[0], column});
         compare(c, name, {row, cube[0]});
-        compare(c, name, {cube[0], row}, {}, layout::shifted, layout::reversed_axes);
+        compare(c, name, {cube[0], row}, {}, layout::shifted, layout::permuted);
       }
     }
   }
@@ -206,7 +206,7 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
             reference::fill_terms(class_of(k), g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k));
         a.shape = {g.rows, g.length};
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}});                         // rows
-        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::reversed_axes);  // columns
+        compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::permuted);  // columns
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::shifted);
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{0}}});
         compare(c, name, {a});
@@ -216,7 +216,7 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
       for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0, 2, 3}, {1}, {0, 2}, {3}, {}}) {
         for (const layout l : layouts) {
           compare(c, name, {cube}, {{"axis", axes}, {"keepdim", true}}, l,
-                  l == layout::gaps ? layout::reversed_axes : layout::contiguous);
+                  l == layout::gaps ? layout::permuted : layout::contiguous);
         }
       }
     }
@@ -262,7 +262,7 @@ TEST_CASE("cuda: matmul has the CPU's bits") {
         if (with_bias) in.push_back(f.bias);
         for (const std::string how : {"exact", "fma_chain"}) {
           compare(c, "matmul", in, {{"accumulate", how}});
-          compare(c, "matmul", in, {{"accumulate", how}}, layout::reversed_axes, layout::reversed_axes);
+          compare(c, "matmul", in, {{"accumulate", how}}, layout::permuted, layout::permuted);
           compare(c, "matmul", in, {{"accumulate", how}}, layout::gaps, layout::backwards);
         }
       }

@@ -4,12 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "librepdl/context.hpp"
 #include "reference/array.hpp"
+#include "reference/placement.hpp"
 
 namespace repdl::tests {
 
@@ -28,102 +28,49 @@ inline bool has_gpu() {
   return false;
 }
 
-// How a tensor lies in memory.
-enum class layout { contiguous, shifted, gaps, reversed_axes, backwards };
-inline constexpr layout layouts[] = {layout::contiguous, layout::shifted, layout::gaps, layout::reversed_axes,
-                                     layout::backwards};
+using reference::layout;
 
-struct placement {
-  sizes strides;
-  std::int64_t offset = 0;  // of element 0, in elements
-  std::int64_t span = 0;    // elements of memory
-};
-
-inline placement place(const shape_list& shape, layout l) {
-  placement p;
-  const int rank = static_cast<int>(shape.size());
-  for (int i = 0; i < rank; ++i) p.strides.push_back(1);
-  std::int64_t next = l == layout::gaps ? 3 : 1;
-  const auto assign = [&](int i) {
-    p.strides[i] = next;
-    next *= std::max<std::int64_t>(shape[static_cast<std::size_t>(i)], 1);
-    if (l == layout::gaps) next += 5;
-  };
-  if (l == layout::reversed_axes) {
-    for (int i = 0; i < rank; ++i) assign(i);
-  } else {
-    for (int i = rank - 1; i >= 0; --i) assign(i);
-  }
-  p.span = next + 8;
-  if (l == layout::shifted) p.offset = 1;
-  if (l == layout::backwards && rank > 0 && shape[static_cast<std::size_t>(rank - 1)] > 0) {
-    p.offset = (shape[static_cast<std::size_t>(rank - 1)] - 1) * p.strides[rank - 1];
-    p.strides[rank - 1] = -p.strides[rank - 1];
-  }
-  return p;
-}
-
-inline std::int64_t element_offset(const placement& p, const shape_list& shape, std::int64_t index) {
-  std::int64_t at = p.offset;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    at += index % shape[i] * p.strides[static_cast<int>(i)];
-    index /= shape[i];
-  }
-  return at;
-}
+// Those that outputs can have too: no two elements share memory.
+inline constexpr layout layouts[] = {layout::contiguous, layout::shifted,   layout::gaps,
+                                     layout::permuted,   layout::backwards, layout::mixed};
 
 inline sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 
-// A tensor on a context's device with a copy of its memory on the host.
+// A tensor on a context's device, with guards around it and between its elements.
 class tensor {
  public:
-  tensor(context& ctx, dtype t, const shape_list& shape, layout l)
-      : ctx_(ctx),
-        type_(t),
-        shape_(shape),
-        where_(place(shape, l)),
-        bytes_(static_cast<std::size_t>(where_.span) * size_of(t), 0xa5) {
-    data_ = ctx_.allocate(bytes_.size());
-    ctx_.copy(data_, bytes_.data(), bytes_.size());
+  tensor(context& ctx, dtype t, const shape_list& shape, layout l) : ctx_(ctx) {
+    reference::word_stream words(shape.size(), static_cast<std::uint64_t>(reference::count_of(shape)));
+    memory_.add({t, to_sizes(shape)}, reference::place(to_sizes(shape), l, words), l);
+    data_ = ctx_.allocate(memory_.bytes().size());
+    upload();
   }
   tensor(context& ctx, const array& a, layout l) : tensor(ctx, a.type, a.shape, l) { set(a); }
   tensor(const tensor&) = delete;
   tensor& operator=(const tensor&) = delete;
-  ~tensor() { ctx_.deallocate(data_, bytes_.size()); }
+  ~tensor() { ctx_.deallocate(data_, memory_.bytes().size()); }
 
   void set(const array& a) {
-    const std::size_t n = size_of(type_);
-    for (std::int64_t i = 0; i < a.count(); ++i) {
-      std::memcpy(bytes_.data() + static_cast<std::size_t>(element_offset(where_, shape_, i)) * n,
-                  a.bytes.data() + static_cast<std::size_t>(i) * n, n);
-    }
-    ctx_.copy(data_, bytes_.data(), bytes_.size());
+    memory_.set(0, a);
+    upload();
   }
   // Also checks that nothing beside the tensor was written.
   array get() {
-    const std::size_t n = size_of(type_);
-    std::vector<unsigned char> now(bytes_.size());
-    ctx_.copy(now.data(), data_, now.size());
-    array a(type_, shape_);
-    for (std::int64_t i = 0; i < a.count(); ++i) {
-      const std::size_t at = static_cast<std::size_t>(element_offset(where_, shape_, i)) * n;
-      std::memcpy(a.bytes.data() + static_cast<std::size_t>(i) * n, now.data() + at, n);
-      std::memcpy(now.data() + at, bytes_.data() + at, n);
-    }
-    CHECK(now == bytes_);
+    reference::memory_image now = memory_;
+    ctx_.copy(now.bytes().data(), data_, now.bytes().size());
+    const array a = now.get(0);
+    reference::memory_image expected = memory_;
+    expected.set(0, a);
+    CHECK(now.bytes() == expected.bytes());
     return a;
   }
-  tensor_view view() const {
-    return tensor_view(static_cast<unsigned char*>(data_) + static_cast<std::size_t>(where_.offset) * size_of(type_),
-                       type_, to_sizes(shape_), where_.strides, ctx_.where());
-  }
+  tensor_view view() const { return memory_.view(0, data_, ctx_.where()); }
 
  private:
+  void upload() { ctx_.copy(data_, memory_.bytes().data(), memory_.bytes().size()); }
+
   context& ctx_;
-  dtype type_;
-  shape_list shape_;
-  placement where_;
-  std::vector<unsigned char> bytes_;
+  reference::memory_image memory_;
   void* data_ = nullptr;
 };
 

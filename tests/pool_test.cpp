@@ -19,6 +19,7 @@ using namespace repdl;
 using reference::array;
 using reference::shape_list;
 using tests::layout;
+using tests::tensor;
 
 std::mt19937_64 engine(97531);
 
@@ -136,49 +137,6 @@ array values(const shape_list& shape) {
   return a;
 }
 
-// A tensor in device memory.
-struct placed {
-  context& ctx;
-  tests::placement at;
-  shape_list shape;
-  float* memory;
-
-  placed(context& c, const shape_list& s, layout l)
-      : ctx(c),
-        at(tests::place(s, l)),
-        shape(s),
-        memory(static_cast<float*>(c.allocate(static_cast<std::size_t>(at.span) * sizeof(float)))) {}
-  ~placed() { ctx.deallocate(memory, static_cast<std::size_t>(at.span) * sizeof(float)); }
-  placed(const placed&) = delete;
-  placed& operator=(const placed&) = delete;
-
-  tensor_view view() const {
-    return {memory + at.offset, dtype::f32, sizes(std::span<const std::int64_t>(shape)), at.strides, ctx.where()};
-  }
-  void write(const array& a) {
-    std::vector<float> host(static_cast<std::size_t>(at.span), 777.0f);
-    for (std::int64_t i = 0; i < a.count(); ++i) {
-      host[static_cast<std::size_t>(tests::element_offset(at, shape, i))] =
-          from_bits(static_cast<std::uint32_t>(a.get(static_cast<std::size_t>(i))));
-    }
-    ctx.copy(memory, host.data(), host.size() * sizeof(float));
-  }
-  // Whether the elements are those of `a`, and nothing else was written.
-  bool holds(const array& a) const {
-    std::vector<float> host(static_cast<std::size_t>(at.span));
-    ctx.copy(host.data(), memory, host.size() * sizeof(float));
-    for (std::int64_t i = 0; i < a.count(); ++i) {
-      float& x = host[static_cast<std::size_t>(tests::element_offset(at, shape, i))];
-      if (bits(x) != a.get(static_cast<std::size_t>(i))) return false;
-      x = 777.0f;
-    }
-    for (const float x : host) {
-      if (x != 777.0f) return false;
-    }
-    return true;
-  }
-};
-
 std::int64_t one_of(std::initializer_list<std::int64_t> all) { return all.begin()[engine() % all.size()]; }
 
 struct geometry {
@@ -264,16 +222,13 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
     if (maximum || !backward) in.push_back(values(image));
     constexpr const char* names[] = {"max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward"};
     const array want = reference::evaluate(names[trial % 4], in, t.attrs(maximum, !maximum && backward));
-    const layout in_layout = tests::layouts[engine() % 5];
-    const layout out_layout = tests::layouts[engine() % 5];
+    const layout in_layout = tests::layouts[engine() % std::size(tests::layouts)];
+    const layout out_layout = tests::layouts[engine() % std::size(tests::layouts)];
     for (const test::engine& e : engines) {
-      placed first(*e.ctx, in[0].shape, in_layout);
-      first.write(in[0]);
-      placed out(*e.ctx, backward ? image : result, out_layout);
-      out.write(array(dtype::f32, {0}));
+      const tensor first(*e.ctx, in[0], in_layout);
+      tensor out(*e.ctx, dtype::f32, backward ? image : result, out_layout);
       if (maximum && backward) {
-        placed second(*e.ctx, image, out_layout);
-        second.write(in[1]);
+        const tensor second(*e.ctx, in[1], out_layout);
         max_pool2d_backward(*e.ctx, first.view(), second.view(), out.view(), t.max);
       } else if (maximum) {
         max_pool2d(*e.ctx, first.view(), out.view(), t.max);
@@ -282,7 +237,7 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
       } else {
         avg_pool2d(*e.ctx, first.view(), out.view(), t.avg);
       }
-      CHECK_MESSAGE(out.holds(want), names[trial % 4], " ", e.name, " trial ", trial, " image ", t.h, "x", t.w,
+      CHECK_MESSAGE(out.get() == want, names[trial % 4], " ", e.name, " trial ", trial, " image ", t.h, "x", t.w,
                     " kernel ", t.max.kernel.h, "x", t.max.kernel.w, " stride ", t.max.stride->h, ",", t.max.stride->w);
     }
   }
