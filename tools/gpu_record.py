@@ -38,7 +38,7 @@ def commit():
 def program_paths(args):
     places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
               "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench",
-              "repdl_step_bench": "bench"}
+              "repdl_step_bench": "bench", "repdl_seeded_fault_1": "tests", "repdl_seeded_fault_2": "tests"}
     if args.bin:
         return {name: str(args.bin / name) for name in places}
     return {name: str(args.build / place / name) for name, place in places.items()}
@@ -55,9 +55,17 @@ def main():
     args = parser.parse_args()
     bins = program_paths(args)
 
+    fuzz = [sys.executable, "tests/fuzz.py", bins["repdl"]]
     steps = {
         "info": [bins["repdl"], "info"],
+        "self-test": [bins["repdl"], "verify", "--self-test"],
+        "seeded-fault-1": [bins["repdl_seeded_fault_1"]],
+        "seeded-fault-2": [bins["repdl_seeded_fault_2"]],
         "tests": [bins["repdl_tests"]],
+        "fuzz": [*fuzz, "--processes", "14", "--count", "1100000", "--seed", "1000000"],
+        **{tool: [*fuzz, "--processes", "6", "--count", "3000", "--seed", seed, "--prefix",
+                  f"compute-sanitizer --tool {tool} --error-exitcode 9"]
+           for tool, seed in (("memcheck", "2000000"), ("racecheck", "3000000"), ("initcheck", "4000000"))},
         "verify": [bins["repdl"], "verify"],
         "environments": [bins["repdl_consumer_program"]],
         "demo": [bins["repdl"], "demo"],

@@ -37,8 +37,12 @@ constexpr command commands[] = {
      "eval OP IN.npy... -o OUT.npy [--attr NAME=VALUE]... [--dtype f16|bf16|f32|f64]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
      "an operation on NumPy files; <u2 is bf16"},
-    {"verify", run_verify, "verify [--quick] [OP]... [--threads N] [--digests DIR]",
-     "every operation, instruction set, thread count, tier and GPU against the committed digests"},
+    {"verify", run_verify,
+     "verify [--quick] [OP]... [--threads N] [--digests DIR]\n"
+     "       verify --self-test",
+     "every operation, instruction set, thread count, tier and GPU against the committed digests; --self-test: what "
+     "each\n"
+     "      kernel of the GPUs is tested with before its first use"},
     {"sweep", run_sweep,
      "sweep OP [--exhaustive] [--count N] [--seed N] [--json]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",

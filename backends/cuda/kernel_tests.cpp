@@ -51,14 +51,14 @@ class device_tests {
     return *d;
   }
 
-  void check_trusted() const {
-    if (refused_.load(std::memory_order_acquire)) fail_refused();
+  [[noreturn]] void fail_refused() const {
+    fail(error_site::self_test, "self-test", name_of(where()), "the bits of the CPU", why_);
   }
 
   void test_arithmetic() {
-    if (arithmetic_tested_.load(std::memory_order_acquire)) return check_trusted();
+    if (arithmetic_tested_.load(std::memory_order_acquire)) return check_trusted(index_);
     const std::lock_guard lock(mutex_);
-    if (arithmetic_tested_.load(std::memory_order_relaxed)) return check_trusted();
+    if (arithmetic_tested_.load(std::memory_order_relaxed)) return check_trusted(index_);
     const relaxed_capture relaxed;
     check(cudaFree(nullptr), "self-test", "cudaFree");  // the driver's own beginnings are not timed
     const auto start = std::chrono::steady_clock::now();
@@ -67,7 +67,7 @@ class device_tests {
     }
     if (std::string text = guarded([&] { return cuda::test_arithmetic(stream_); }); !text.empty()) refuse(text);
     arithmetic_tested_.store(true, std::memory_order_release);
-    check_trusted();
+    check_trusted(index_);
     // What the kernels' tests need, so that their first one need not wait for it: the CPU's own self-test, a context on
     // the stream, and memory in the pool.
     { const context cpu({.threads = 1}); }
@@ -81,7 +81,7 @@ class device_tests {
   // Runs the operation's groups from where it stopped until this kernel has been reached.
   void test(kernel_record& record, const dispatch::subject& what) {
     const std::lock_guard lock(mutex_);
-    check_trusted();
+    check_trusted(index_);
     const relaxed_capture relaxed;
     dispatch::kernel_report::line line{.what = what};
     while (!record.tested(index_) && run_next_group(what, line)) {
@@ -94,7 +94,7 @@ class device_tests {
 
   dispatch::kernel_report test_all() {
     const std::lock_guard lock(mutex_);
-    check_trusted();
+    check_trusted(index_);
     const relaxed_capture relaxed;
     dispatch::kernel_report report;
     report.preparation = preparation_;
@@ -116,12 +116,9 @@ class device_tests {
 
   device where() const { return {device_kind::cuda, index_}; }
 
-  [[noreturn]] void fail_refused() const {
-    fail(error_site::self_test, "self-test", name_of(where()), "the bits of the CPU", why_);
-  }
   void refuse(std::string text) {
     why_ = std::move(text);
-    refused_.store(true, std::memory_order_release);
+    refused[static_cast<std::size_t>(index_)].store(true, std::memory_order_release);
   }
 
   // What f says is wrong, or the device's error; out of memory is nobody's fault and thrown on.
@@ -173,7 +170,6 @@ class device_tests {
   const int index_;
   std::mutex mutex_;
   std::atomic<bool> arithmetic_tested_ = false;
-  std::atomic<bool> refused_ = false;
   std::string why_;
   double preparation_ = 0;
   cudaStream_t stream_ = nullptr;     // of the tests alone; as long as the process
@@ -203,7 +199,7 @@ std::string kernel_record::name() const {
 
 const kernel_record* kernel_records() { return newest; }
 
-void check_trusted(int device) { device_tests::of(device).check_trusted(); }
+void fail_refused(int device) { device_tests::of(device).fail_refused(); }
 void test_device(int device) { device_tests::of(device).test_arithmetic(); }
 dispatch::kernel_report test_all_kernels(int device) { return device_tests::of(device).test_all(); }
 

@@ -42,8 +42,13 @@ class kernel_record {
 // The first of all records.
 const kernel_record* kernel_records();
 
-// Throws error_site::self_test if the device failed a test.
-void check_trusted(int device);
+// Whether a device failed a test.
+inline std::array<std::atomic<bool>, most_devices> refused{};
+// Throws error_site::self_test if it did.
+[[noreturn]] void fail_refused(int device);
+inline void check_trusted(int device) {
+  if (refused[static_cast<std::size_t>(device)].load(std::memory_order_acquire)) fail_refused(device);
+}
 // The arithmetic of the device (test_arithmetic), once per process; on a stream of its own. Throws as check_trusted.
 void test_device(int device);
 
