@@ -1,4 +1,4 @@
-// nvcc 13.0.88 makes this kernel read the wrong array from count = 4 on: nvcc-parameter-loop.md.
+// nvcc 13.0 and 13.1 make this kernel read the wrong array from count = 4 on: nvcc-parameter-loop.md.
 //   its PTX  nvcc -std=c++20 -arch=compute_90 -ptx nvcc-parameter-loop.cu
 //   a GPU    nvcc -std=c++20 -arch=sm_90 nvcc-parameter-loop.cu && ./a.out
 //   the CPU  g++ -std=c++20 -x c++ -fsanitize=undefined,address nvcc-parameter-loop.cu && ./a.out

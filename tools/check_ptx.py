@@ -1,15 +1,25 @@
 #!/usr/bin/env python3
-"""Checks that nvcc was told to keep the arithmetic as written.
+"""Checks the PTX that the build has compiled.
 
     tools/check_ptx.py BUILD_DIR [--jobs N]
 
-Every CUDA file is compiled to PTX with the options of BUILD_DIR/compile_commands.json. With -fmad=false each floating-point
-mul, add and sub says .rn; without it they are bare, and ptxas may fuse them. -ftz=false, -prec-div=true and -prec-sqrt=true
-leave no .ftz, .approx or .full. A canary compiled without the options must be rejected, and is accepted with them: a checker
-that accepts everything would pass too.
+It is read from the objects of BUILD_DIR/compile_commands.json (tools/fatbin.py), for every architecture.
+
+Arithmetic as written: with -fmad=false each floating-point mul, add and sub says .rn; without it they are bare, and ptxas
+may fuse them. -ftz=false, -prec-div=true and -prec-sqrt=true leave no .ftz, .approx or .full.
+
+Parameters read where the source says: nvcc 13.0 and 13.1 get the places wrong in some loops that index a kernel's parameters
+(docs/nvcc-parameter-loop.md). So
+  - a parameter is read at constant places only (tools/ptx_flow.py), except by the kernels listed in `indexing_by_design`;
+  - a walk along strided_axes (backends/cuda/axes.cuh) divides by each size but the last, and by no stride.
+
+A checker that accepts everything would pass too: canaries compiled here with each fault must be rejected, and are accepted
+without it.
 """
 import argparse
+import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +29,9 @@ import subprocess
 import sys
 import tempfile
 
+import fatbin
+import ptx_flow
+
 rules = [
     ("a mul, add or sub that may be fused", re.compile(r"^\s*(?:@!?%\w+\s+)?(?:mul|add|sub)\.(?:f32|f64|f16|bf16)(?:x2)?\s")),
     ("a multiply-add without rounding", re.compile(r"^\s*(?:@!?%\w+\s+)?mad\.(?:f32|f64)\s")),
@@ -27,8 +40,27 @@ rules = [
 ]
 # What an fma of the source looks like: not a fault, but counted.
 arithmetic = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:add|sub|mul|fma|div|sqrt)\.rn\.(?:f32|f64)\s")
+options_of_bits = ["-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"]
 
-canary = """
+indexed = "indexes its parameters by a register"
+leaves = "passes the address of a parameter to where it is not followed"
+wrong_divisor = "divides by what is no size of an axis"
+missing_divisor = "does not divide by the size of an axis"
+
+# Function (without repdl::cuda:: and template arguments): the parameter's number, and why.
+copies = (0, "copies the problem word by word to shared memory: a single array")
+indexing_by_design = {
+    "conv::chain_kernel": copies,
+    "conv::product_kernel": copies,
+    "conv::finish_kernel": copies,
+    "conv::list_kernel": copies,
+    "conv::finish_list_kernel": copies,
+    "conv::repair_kernel": copies,
+    "step_kernel": (1, "finds its tensor in a list by bisection and reads that entry: an array of structures"),
+    "decide_exactly": (0, "reads the words of a coefficient in a loop: a single array"),
+}
+
+arithmetic_canary = """
 __global__ void canary(float* x, double* y) {
   const int i = threadIdx.x;
   x[i] = x[i] * x[i + 1] + x[i + 2];
@@ -38,53 +70,145 @@ __global__ void canary(float* x, double* y) {
   x[i] = sqrtf(x[i]) / x[i + 3];
 }
 """
-options_of_bits = ["-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"]
+# WRONG: the axis that is divided by a stride. PLACE: the size that a function reads through a reference.
+axes_canary = """
+struct axes {
+  int rank;
+  long long size[8];
+  long long stride[2][8];
+};
+__global__ void walk(const axes p, long long index, long long* out) {
+  asm volatile("{ .reg .b32 strided_axes_8_2; mov.b32 strided_axes_8_2, %0; }" ::"r"(p.rank));
+  long long at = 0;
+#pragma unroll
+  for (int d = 0; d < 8; ++d) {
+    long long digit = index;
+    const bool last = d + 1 == 8 || d + 1 >= p.rank;
+    if (!last) {
+      const long long size = d == WRONG ? p.stride[1][d] : p.size[d];
+      index /= size;
+      digit -= index * size;
+    }
+    at += digit * p.stride[0][d];
+    if (last) break;
+  }
+  *out = at;
+}
+__device__ __noinline__ long long read(const axes& p, int i) { return p.size[PLACE] + i; }
+__global__ void call(const __grid_constant__ axes p, long long* out) { *out = read(p, threadIdx.x); }
+"""
+loop_canary = pathlib.Path(__file__).resolve().parent.parent / "docs/nvcc-parameter-loop.cu"
 
 
-def faults(ptx):
-    for number, line in enumerate(ptx.splitlines(), 1):
+def names_of(symbols):
+    """{symbol: the function's name without repdl::cuda::, arguments and template arguments}"""
+    plain = subprocess.run(["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True).stdout
+    names = {}
+    for symbol, name in zip(symbols, plain.splitlines()):
+        name = name.replace("(anonymous namespace)::", "")
+        while (shorter := re.sub(r"<[^<>]*>", "", name)) != name:
+            name = shorter
+        name = re.sub(r"\b_INTERNAL_\w+::", "", name.split("(")[0]).split()[-1]
+        names[symbol] = name.removeprefix("repdl::cuda::")
+    return names
+
+
+def faults_of_arithmetic(ptx):
+    for line in ptx.splitlines():
         for what, rule in rules:
             if rule.search(line):
-                yield number, what, line.strip()
+                yield what, line.strip()
 
 
-def to_ptx(nvcc, source, options, directory):
-    with tempfile.NamedTemporaryFile(suffix=".ptx") as ptx:
-        done = subprocess.run([nvcc, *options, "-ptx", "-arch=compute_90", str(source), "-o", ptx.name], cwd=directory,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"check_ptx: {source}\n{done.stderr[-3000:]}")
-        return pathlib.Path(ptx.name).read_text()
+def faults_of_walks(found):
+    """8 bytes after the rank come the sizes, then the strides of each operand; all are 64 bits wide."""
+    for root, rank, sizes, operands in found.walks:
+        if rank is ptx_flow.varying:
+            yield wrong_divisor, f"the rank of strided_axes is read from no one place of a parameter (got {root})"
+            continue
+        needed = {rank + 8 + 8 * i for i in range(sizes - 1)}
+        last = rank + 8 * sizes
+        end = last + 8 + 8 * sizes * operands
+        seen = {at for of, at in found.divisors if of == root and rank <= at < end}
+        yield from ((wrong_divisor, f"[{root}+{at}], sizes are at {rank + 8} to {last}") for at in sorted(seen - needed - {last}))
+        yield from ((missing_divisor, f"[{root}+{at}]") for at in sorted(needed - seen))
 
 
-def compile_options(command):
-    """The command's options without output, dependencies, source and architecture."""
-    words, kept, skip = shlex.split(command), [], 0
-    for word in words[1:]:
-        if skip:
-            skip -= 1
-        elif word in ("-o", "-MF", "-MT", "-c", "-x"):
-            skip = 1
-        elif word in ("-MD", "-dc") or word.endswith(".cu") or re.match(r"-?-(generate-code|gencode|arch|threads)", word):
-            pass
-        else:
-            kept.append(word)
-    return words[0], kept
+def check(ptx):
+    """(faults, used entries of indexing_by_design, instructions, walks); a fault: (what, function, text)."""
+    faults = [(what, "", line) for what, line in faults_of_arithmetic(ptx)]
+    used, walks = set(), 0
+    analysed = ptx_flow.analyse(ptx)
+    names = names_of([f.name for f, _ in analysed])
+    for f, found in analysed:
+        name = names[f.name]
+        allowed = indexing_by_design.get(name)
+        for root, text in sorted(found.index):
+            if allowed and root.lstrip("*") == f.params[allowed[0]]:
+                used.add(name)
+            else:
+                faults.append((indexed, name, text))
+        faults += ((leaves, name, text) for _, text in sorted(found.escape))
+        faults += ((what, name, text) for what, text in faults_of_walks(found))
+        walks += len(found.walks)
+    return faults, used, sum(1 for line in ptx.splitlines() if arithmetic.search(line)), walks
 
 
-def check_canary(nvcc):
-    with tempfile.TemporaryDirectory() as directory:
-        source = pathlib.Path(directory) / "canary.cu"
-        source.write_text(canary)
-        fused = {what for _, what, _ in faults(to_ptx(nvcc, source, [], directory))}
-        fast = {what for _, what, _ in faults(to_ptx(nvcc, source, ["-use_fast_math"], directory))}
-        clean = list(faults(to_ptx(nvcc, source, options_of_bits, directory)))
-    if rules[0][0] not in fused:
-        sys.exit("check_ptx: the canary compiled without -fmad=false was accepted")
-    if not {rules[2][0], rules[3][0]} <= fast:
-        sys.exit("check_ptx: the canary compiled with -use_fast_math was accepted")
-    if clean:
-        sys.exit(f"check_ptx: the canary compiled with the options was rejected: {clean[0]}")
+def compile_here(nvcc, source, options, output):
+    done = subprocess.run([nvcc, "-std=c++20", *options, str(source), "-o", str(output)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"check_ptx: {source}\n{done.stderr[-3000:]}")
+
+
+def check_canaries(nvcc, pool):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        numbers = itertools.count()
+
+        def faults(source, *options):
+            output = folder / f"{next(numbers)}.ptx"
+            compile_here(nvcc, source, ["-ptx", "-arch=compute_90", *options], output)
+            return {what for what, _, _ in check(output.read_text())[0]}
+
+        bare, axes = folder / "arithmetic.cu", folder / "axes.cu"
+        bare.write_text(arithmetic_canary)
+        axes.write_text(axes_canary)
+        fused, fast, indexes = {rules[0][0]}, {rules[2][0], rules[3][0]}, {indexed}
+        cases = [  # the faults that must be found; no others may be where there are none
+            ("arithmetic without -fmad=false", fused, bare, []),
+            ("arithmetic with -use_fast_math", fast, bare, ["-use_fast_math"]),
+            ("arithmetic", set(), bare, options_of_bits),
+            ("nvcc-parameter-loop.cu", indexes, loop_canary, []),
+            ("nvcc-parameter-loop.cu, unrolled", set(), loop_canary, ["-DUNROLLED"]),
+            ("a walk that divides by a stride", {wrong_divisor, missing_divisor}, axes, ["-DWRONG=2", "-DPLACE=3"]),
+            ("a function that indexes a parameter of its caller", indexes, axes, ["-DWRONG=8", "-DPLACE=i"]),
+            ("a walk along axes", set(), axes, ["-DWRONG=8", "-DPLACE=3"]),
+        ]
+        for (what, expected, _, _), got in zip(cases, pool.map(lambda c: faults(c[2], *c[3]), cases)):
+            if not expected <= got:
+                sys.exit(f"check_ptx: the canary '{what}' was accepted: expected {sorted(expected)}, found {sorted(got)}")
+            if not expected and got:
+                sys.exit(f"check_ptx: the canary '{what}' was rejected: {sorted(got)}")
+
+        # What is read from an object is what was compiled.
+        compile_here(nvcc, bare, ["-ptx", "-arch=compute_90"], folder / "bare.ptx")
+        compile_here(nvcc, bare, ["-c", "--generate-code=arch=compute_90,code=[compute_90,sm_90]"], folder / "bare.o")
+        plain = re.sub(r"//[^\n]*", "", (folder / "bare.ptx").read_text()).split()
+        if [text.split() for text in fatbin.ptx_of(folder / "bare.o").values()] != [plain]:
+            sys.exit("check_ptx: the PTX read from an object is not what nvcc compiles")
+        return len(cases)
+
+
+def check_object(path):
+    return {architecture: check(ptx) for architecture, ptx in fatbin.ptx_of(path).items()}
+
+
+def group(faults):
+    groups = collections.defaultdict(list)
+    for what, function, text in faults:
+        groups[what, function].append(text)
+    return groups
 
 
 def main():
@@ -95,22 +219,41 @@ def main():
     commands = [c for c in json.loads((args.build / "compile_commands.json").read_text()) if c["file"].endswith(".cu")]
     if not commands:
         sys.exit(f"check_ptx: no CUDA files in {args.build}/compile_commands.json")
-    check_canary(compile_options(commands[0]["command"])[0])
+    objects = []
+    for command in commands:
+        words = shlex.split(command["command"])
+        source, built = pathlib.Path(command["file"]), pathlib.Path(command["directory"], words[words.index("-o") + 1])
+        if absent := [o for o in options_of_bits if o not in words]:
+            sys.exit(f"check_ptx: {source}: compiled without {' '.join(absent)}")
+        if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
+            sys.exit(f"check_ptx: {built}: missing or older than {source.name}; build first")
+        objects.append(built)
 
-    def one(command):
-        nvcc, options = compile_options(command["command"])
-        return to_ptx(nvcc, command["file"], options, command["directory"])
-
-    failed = total = 0
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for command, ptx in zip(commands, pool.map(one, commands)):
-            name = pathlib.Path(command["file"]).name
-            total += sum(1 for line in ptx.splitlines() if arithmetic.search(line))
-            for number, what, line in faults(ptx):
-                print(f"{name}: PTX line {number}: {what}: {line}")
-                failed += 1
-    print(f"check_ptx: {len(commands)} files, {total} correctly rounded instructions, {failed} faults; the canary is rejected")
+    failed = instructions = walks = 0
+    used = set()
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as threads:
+        canaries = check_canaries(shlex.split(commands[0]["command"])[0], threads)
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as processes:
+        for built, results in zip(objects, processes.map(check_object, objects)):
+            for architecture, (faults, names, count, found) in results.items():
+                used |= names
+                instructions += count
+                walks += found
+                failed += len(faults)
+                for (what, function), alike in group(faults).items():
+                    more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
+                    print(f"{built.stem}, sm_{architecture}: {what}: {function + ': ' if function else ''}{alike[0]}{more}")
+    if walks == 0:
+        sys.exit("check_ptx: no walk along strided_axes found: does axes.cuh mark them?")
+    if unused := set(indexing_by_design) - used:
+        sys.exit(f"check_ptx: listed, but indexes its parameters no more: {', '.join(sorted(unused))}")
+    print(f"check_ptx: {len(objects)} objects, {instructions} correctly rounded instructions, {walks} walks along axes, "
+          f"{failed} faults; {canaries} canaries")
     sys.exit(failed != 0)
 
 
-main()
+if __name__ == "__main__":
+    try:
+        main()
+    except ValueError as error:
+        sys.exit(f"check_ptx: {error}")
