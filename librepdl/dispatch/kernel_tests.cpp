@@ -542,7 +542,8 @@ std::size_t kernel_test_groups(const subject& what) { return calls_of(what).size
 
 std::string run_kernel_test_group(context& tested, const subject& what, std::size_t number) {
   context cpu({.threads = 1});
-  for (const test_call& t : calls_of(what)[number]) {
+  const std::vector<group> groups = calls_of(what);
+  for (const test_call& t : groups[number]) {
     if (std::string text = run_call(tested, cpu, what, t); !text.empty()) return text;
   }
   return {};
