@@ -122,9 +122,9 @@ placement place(const sizes& shape, layout kind, word_stream& w, bool may_repeat
 }
 
 std::size_t memory_image::add(const tensor_spec& spec, const placement& where, layout kind) {
-  const tensor& t =
-      tensors_.emplace_back(tensor{spec, where, (bytes_.size() + alignment - 1) / alignment * alignment, kind});
-  bytes_.resize(t.begin + t.bytes(), guard);
+  const std::size_t end = tensors_.empty() ? border : tensors_.back().begin + tensors_.back().bytes();
+  const tensor& t = tensors_.emplace_back(tensor{spec, where, (end + alignment - 1) / alignment * alignment, kind});
+  bytes_.resize(t.begin + t.bytes() + border, guard);
   return tensors_.size() - 1;
 }
 

@@ -70,6 +70,7 @@ void for_each_element(const sizes& shape, const placement& p, const Use& use) {
 class memory_image {
  public:
   static constexpr unsigned char guard = 0xa5;
+  static constexpr std::size_t border = 4096;  ///< bytes before the first tensor and after the last one
 
   struct tensor {
     tensor_spec spec;

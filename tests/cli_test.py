@@ -596,6 +596,7 @@ class Errors(Case):
                                  ("fuzz --call 3 --count 4", "--count", "both"), ("fuzz --seconds 0", "--seconds", "'0'"),
                                  ("fuzz extra", "'extra'"), ("fuzz --flip all", "--flip", "'all'"),
                                  ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases.txt"),
+                                 ("verify --part half", "--part", "'half'"),
                                  ("digests",), ("docs",), ("docs --check --root absent", "absent")):
             self.fails(words, *expected)
         if "MPFR/GMP reference built in" in self.run_repdl("info").stdout:
@@ -676,6 +677,12 @@ class Verify(Case):
         status, out = self.verify("sum", "tanh")
         self.assertEqual(status, 0, out)
         self.assertIn(" 0 mismatches", out)
+        self.assertRegex(out, r"\nverified: \d+ cases, [1-9]\d* runs, [1-9]\d* calls in other layouts, [1-9]")
+        for part, counts in (("cases", r"[1-9]\d* cases, [1-9]\d* runs, 0 calls"), ("layouts", r"0 cases, 0 runs, [1-9]\d* calls"),
+                             ("chunks", r"0 cases, 0 runs, 0 calls in other layouts, [1-9]")):
+            status, out = self.verify("tanh", "--part", part)
+            self.assertEqual(status, 0, out)
+            self.assertRegex(out, "\nverified: " + counts)
 
     def test_corrupted_case(self):
         d = self.digests()
@@ -708,6 +715,11 @@ class Verify(Case):
             self.assertIn("MISMATCH %s " % op, out)
             self.assertIn("element 0 of ", out)
             self.assertIn("expected: ", out)
+        for op in ("add", "convert", "sum", "dot", "matmul", "conv2d", "avg_pool2d", "softmax", "adamw", "normal", "dropout"):
+            status, out = self.verify(op, "--part", "layouts", "--flip", 0)
+            self.assertEqual(status, 1)
+            self.assertRegex(out, r"MISMATCH %s, .*, operands in other layouts\n(.*\n)* .*: .* \[.*\], strides \[.*\], offset \d+ " % op)
+            self.assertRegex(out, r": 1 of \d+ elements differ; first element 0, at \[.*\]\n  got: .*\n  expected: ")
         status, out = self.verify("exp", "--flip", 12345)
         self.assertIn("element 12345 of ", out)
         self.assertIn("x[12345] = 0x", out)

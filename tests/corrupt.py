@@ -4,8 +4,8 @@
     tests/corrupt.py WORK_DIR [--jobs N]
 
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums, of matrix products and of the softmax family. Each must make `repdl verify` fail and name what is wrong; undone, it must
-pass again.
+the error bounds of sums, of matrix products and of the softmax family, negative strides. Each must make `repdl verify`
+fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -69,6 +69,9 @@ cases = [
      replace("(gradient ? 128.0 : 64.0)) * 0x1p-53, (sum + 24.0) * 0x1p-53};", "(gradient ? 128.0 : 64.0)) * 0.0, 0.0};"),
      ["--quick", "softmax", "log_softmax", "logsumexp", "cross_entropy"], element_of("softmax", "log_softmax", "logsumexp",
                                                                                  "cross_entropy")),
+    ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
+     replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
+     ["--quick", "--part", "layouts", "relu"], r"MISMATCH relu, .*operands in other layouts\n(.|\n)*elements differ; first element \d+"),
 ]
 
 

@@ -45,7 +45,7 @@ void watch_for_crashes() {
   struct sigaction action {};
   action.sa_handler = report_crash;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(s, &action, nullptr);
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(s, &action, nullptr);
 }
 
 /// What the two engines are.
@@ -108,17 +108,17 @@ class fuzzer {
       return fail_with(joined("  operation:  ", op.name, "\na legal call was refused: ", e.what(), "\n"));
     }
     const engine_choice engines = choose(r, engine_words);
-    call_runner& subject = runner(engines.subject);
-    call_runner& witness = runner(engines.witness);
+    engine& subject = engine_for(engines.subject);
+    engine& witness = engine_for(engines.witness);
     const placed_call reference_call = contiguous(r.call);
     const std::string heading =
-        joined("  values:     ", reference::name_of(r.kind), "\n  subject:    ", subject.label(),
-               ", operands as they lie\n  witness:    ", witness.label(), ", operands contiguous\n");
+        joined("  values:     ", reference::name_of(r.kind), "\n  subject:    ", subject.label,
+               ", operands as they lie\n  witness:    ", witness.label, ", operands contiguous\n");
     if (tell) {
       std::printf("%s%s", describe(r.call).c_str(), heading.c_str());
       std::fflush(stdout);
     }
-    outcome want = run_on(witness, reference_call), got = run_on(subject, r.call);
+    outcome want = run_on(witness.runner, reference_call), got = run_on(subject.runner, r.call);
     const auto fails = [&](const std::string& what) {
       return fail_with(tell ? what : describe(r.call) + heading + what);
     };
@@ -141,9 +141,9 @@ class fuzzer {
     spoil_memory(r.call, got.memory);
     const std::vector<array> results = results_of(reference_call, want.memory);
     const std::string wrong =
-        difference(r.call, got.memory, subject.label(), expected_memory(r.call, results), witness.label());
+        difference(r.call, got.memory, subject.label, expected_memory(r.call, results), witness.label);
     if (!wrong.empty()) return fails(wrong);
-    const std::string beside = difference(reference_call, want.memory, witness.label(),
+    const std::string beside = difference(reference_call, want.memory, witness.label,
                                           expected_memory(reference_call, results), "the same memory before the call");
     if (!beside.empty()) return fails(beside);
     for (const array& a : results) elements_ += a.count();
@@ -206,21 +206,24 @@ class fuzzer {
     e.subject.first_tier = w.flip() ? tier::proved : static_cast<tier>(w.between(1, 3));
     if (w.below(8) == 0) e.witness.first_tier = static_cast<tier>(w.between(1, 3));
     for (context_options* o : {&e.subject, &e.witness}) {
-      if (o->first_tier == tier::exact && r.work > most_exact(r, *o)) o->first_tier = tier::double_double;
+      if (!is_affordable(r, *o)) o->first_tier = tier::double_double;
     }
     return e;
   }
-  /// The last tier takes some 10 us per transcendental result, some 10 ns per product.
-  static std::int64_t most_exact(const random_call& r, const context_options& o) {
-    const bool multi_limb = r.call.op->family == "softmax" || r.call.op->name == "normal";
-    return multi_limb ? (o.where.kind == device_kind::cuda ? 2000 : 200) : 100000;
-  }
-
-  call_runner& runner(const context_options& o) {
-    const auto key = std::tuple(o.where.kind, o.where.index, o.isa, o.threads, o.first_tier);
-    auto& r = runners_[key];
-    if (!r) r = std::make_unique<call_runner>(o);
-    return *r;
+  struct engine {
+    context ctx;
+    call_runner runner;
+    std::string label;
+    explicit engine(const context_options& o)
+        : ctx(o),
+          runner(ctx),
+          label(o.where.kind == device_kind::cpu ? label_of(ctx.isa(), ctx.threads(), o.first_tier)
+                                                 : label_of(name_of(o.where), 0, o.first_tier)) {}
+  };
+  engine& engine_for(const context_options& o) {
+    auto& e = engines_[std::tuple(o.where.kind, o.where.index, o.isa, o.threads, o.first_tier)];
+    if (!e) e = std::make_unique<engine>(o);
+    return *e;
   }
 
   void spoil_memory(const placed_call& c, memory_image& m) const {
@@ -298,7 +301,7 @@ class fuzzer {
   std::vector<std::string> isas_;
   std::vector<device> gpus_;
   std::vector<const op_info*> ops_;
-  std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier>, std::unique_ptr<call_runner>> runners_;
+  std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier>, std::unique_ptr<engine>> engines_;
   std::int64_t index_ = 0, calls_ = 0, gpu_calls_ = 0, undecided_ = 0, elements_ = 0;
   std::int64_t combinations_ = 0, missed_ = 0;
   /// [rank][kind][0: CPU, 1: GPU]

@@ -90,28 +90,23 @@ std::string label_of(const std::string& engine, int threads, tier first) {
   return s;
 }
 
-call_runner::call_runner(context_options options) : options_(std::move(options)), ctx_(options_) {
-  const bool cpu = options_.where.kind == device_kind::cpu;
-  label_ = label_of(cpu ? ctx_.isa() : name_of(options_.where), cpu ? ctx_.threads() : 0, options_.first_tier);
-}
-
 memory_image call_runner::run(const placed_call& c) {
   memory_image after = c.memory;
   std::vector<unsigned char>& bytes = after.bytes();
   if (bytes.size() > capacity_) {
     memory_.reset();
     capacity_ = std::max(bytes.size(), 2 * capacity_);
-    memory_.emplace(ctx_, capacity_);
+    memory_.emplace(*ctx_, capacity_);
   }
   void* base = memory_ ? memory_->data() : nullptr;
-  ctx_.copy(base, bytes.data(), bytes.size());
+  ctx_->copy(base, bytes.data(), bytes.size());
   std::vector<const_tensor_view> in;
   for (const auto& t : c.in)
-    in.push_back(t ? const_tensor_view(after.view(*t, base, ctx_.where())) : const_tensor_view());
+    in.push_back(t ? const_tensor_view(after.view(*t, base, ctx_->where())) : const_tensor_view());
   std::vector<tensor_view> out;
-  for (const std::size_t t : c.out) out.push_back(after.view(t, base, ctx_.where()));
-  call(ctx_, *c.op, in, out, c.attrs);
-  ctx_.copy(bytes.data(), base, bytes.size());
+  for (const std::size_t t : c.out) out.push_back(after.view(t, base, ctx_->where()));
+  call(*ctx_, *c.op, in, out, c.attrs);
+  ctx_->copy(bytes.data(), base, bytes.size());
   return after;
 }
 

@@ -30,20 +30,15 @@ struct placed_call {
 /// The same values, every operand contiguous in memory of its own.
 placed_call contiguous(const placed_call& c);
 
-/// A context with memory on its device.
+/// Runs calls on a context, in one piece of memory on its device that grows. May not outlive the context.
 class call_runner {
  public:
-  explicit call_runner(context_options options);
+  explicit call_runner(context& ctx) : ctx_(&ctx) {}
   /// What is in the memory after the call.
   reference::memory_image run(const placed_call& c);
-  const context_options& options() const { return options_; }
-  /// "cuda:0, from exact", "avx2, 3 threads".
-  const std::string& label() const { return label_; }
 
  private:
-  context_options options_;
-  std::string label_;
-  context ctx_;
+  context* ctx_;
   std::optional<device_memory> memory_;
   std::size_t capacity_ = 0;
 };

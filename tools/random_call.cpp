@@ -568,6 +568,13 @@ class maker {
 
 random_call make_random_call(const op_info& op, word_stream& w) { return maker(op, w).make(); }
 
+bool is_affordable(const random_call& r, const context_options& o) {
+  if (o.first_tier != tier::exact) return true;
+  // Some 10 us per transcendental result, some 10 ns per product.
+  const bool multi_limb = r.call.op->family == "softmax" || r.call.op->name == "normal";
+  return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
+}
+
 std::string_view layout_kind_name(std::size_t kind) {
   return kind < reference::every_layout.size() ? name_of(reference::every_layout[kind]) : size_1;
 }

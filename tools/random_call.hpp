@@ -20,6 +20,9 @@ struct random_call {
 /// The same call for the same words, on every machine. Every call is legal.
 random_call make_random_call(const op_info& op, reference::word_stream& w);
 
+/// Whether a context that begins with its last tier takes a moment for the call, not minutes.
+bool is_affordable(const random_call& r, const context_options& o);
+
 /// Tensors that broadcast by an axis of size 1, or by having fewer axes, count as a layout of their own.
 inline constexpr std::size_t layout_kinds = reference::every_layout.size() + 1;
 std::string_view layout_kind_name(std::size_t kind);

@@ -1,5 +1,5 @@
 // `repdl verify`: every operation, format, input class, instruction set, thread count, forced tier and GPU against the
-// committed digests. A difference ends it with the first wrong element.
+// committed digests, and in every layout of its operands. A difference ends it with the first wrong element.
 #include "tools/verify.hpp"
 
 #include <algorithm>
@@ -26,16 +26,18 @@ verify_row& verify_table::at(const std::string& name) {
 namespace {
 
 void print_tables(const verify_table& table, std::vector<variant>& variants, double seconds) {
-  std::printf("%-17s %-19s %6s %7s %6s %14s %7s  %s\n", "operation", "formats", "cases", "classes", "runs", "elements",
-              "chunks", "result");
+  std::printf("%-17s %-19s %6s %7s %6s %7s %14s %7s  %s\n", "operation", "formats", "cases", "classes", "runs",
+              "layouts", "elements", "chunks", "result");
   verify_row sum;
   for (const auto& [name, r] : table.rows) {
     const std::size_t bar = name.find('|');
-    std::printf("%-17s %-19s %6lld %7lld %6lld %14lld %7lld  ok\n", name.substr(0, bar).c_str(),
+    std::printf("%-17s %-19s %6lld %7lld %6lld %7lld %14lld %7lld  ok\n", name.substr(0, bar).c_str(),
                 name.substr(bar + 1).c_str(), static_cast<long long>(r.cases), static_cast<long long>(r.classes),
-                static_cast<long long>(r.runs), static_cast<long long>(r.elements), static_cast<long long>(r.chunks));
+                static_cast<long long>(r.runs), static_cast<long long>(r.layouts), static_cast<long long>(r.elements),
+                static_cast<long long>(r.chunks));
     sum.cases += r.cases;
     sum.runs += r.runs;
+    sum.layouts += r.layouts;
     sum.elements += r.elements;
     sum.chunks += r.chunks;
   }
@@ -49,9 +51,11 @@ void print_tables(const verify_table& table, std::vector<variant>& variants, dou
                 static_cast<long long>(s[tier::proved]), static_cast<long long>(s[tier::binary64]),
                 static_cast<long long>(s[tier::double_double]), static_cast<long long>(s[tier::exact]), v.seconds);
   }
-  std::printf("\nverified: %lld cases, %lld runs, %lld chunks of 2^24 inputs, %lld elements, 0 mismatches, %.1f s\n",
-              static_cast<long long>(sum.cases), static_cast<long long>(sum.runs), static_cast<long long>(sum.chunks),
-              static_cast<long long>(sum.elements), seconds);
+  std::printf(
+      "\nverified: %lld cases, %lld runs, %lld calls in other layouts, %lld chunks of 2^24 inputs, %lld elements, "
+      "0 mismatches, %.1f s\n",
+      static_cast<long long>(sum.cases), static_cast<long long>(sum.runs), static_cast<long long>(sum.layouts),
+      static_cast<long long>(sum.chunks), static_cast<long long>(sum.elements), seconds);
 }
 
 }  // namespace
@@ -87,13 +91,18 @@ std::vector<variant> make_variants(bool quick) {
 }
 
 int run_verify(command_arguments raw) {
-  const arguments args("verify", raw,
-                       {{"--quick", false}, {"--self-test", false}, {"--digests"}, {"--threads"}, {"--flip"}});
+  const arguments args(
+      "verify", raw,
+      {{"--quick", false}, {"--self-test", false}, {"--digests"}, {"--threads"}, {"--part"}, {"--flip"}});
   if (args.has("--self-test")) return verify_kernels();
   verify_options options;
   options.quick = args.has("--quick");
   options.digests = args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests");
   options.threads = static_cast<int>(args.integer("--threads", 0, 0, arguments::most_threads));
+  const std::string_view part = args.value("--part").value_or("all");
+  const bool cases = part == "all" || part == "cases", layouts = part == "all" || part == "layouts";
+  const bool chunks = part == "all" || part == "chunks";
+  if (!cases && !layouts && !chunks) usage("verify", "--part", "all, cases, layouts or chunks", in_quotes(part));
   options.flip = args.integer("--flip", -1, 0, std::int64_t{1} << 62);
   for (const std::string_view op : args.positional()) {
     if (find(op) == nullptr) {
@@ -105,8 +114,9 @@ int run_verify(command_arguments raw) {
   std::vector<variant> variants = make_variants(options.quick);
   verify_table table;
   try {
-    verify_cases(options, variants, table);
-    verify_chunks(options, variants, table);
+    if (cases) verify_cases(options, variants, table);
+    if (layouts) verify_layouts(options, variants, table);
+    if (chunks) verify_chunks(options, variants, table);
   } catch (const mismatch& m) {
     std::printf("%s", m.what());
     return exit_mismatch;

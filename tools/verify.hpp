@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
+#include "reference/digests.hpp"
 #include "tools/host_tensor.hpp"
 
 namespace repdl::tools {
@@ -40,7 +41,8 @@ struct verify_row {
   std::int64_t classes = 0;
   std::int64_t runs = 0;
   std::int64_t elements = 0;
-  std::int64_t chunks = 0;  ///< of 2^24 inputs
+  std::int64_t layouts = 0;  ///< calls with operands in other layouts
+  std::int64_t chunks = 0;   ///< of 2^24 inputs
 };
 /// By "op" and formats, in the order of the registry.
 struct verify_table {
@@ -55,8 +57,14 @@ struct mismatch : std::exception {
   std::string text;
 };
 
-/// The digest cases on every variant, and the exhaustive chunks on every instruction set and GPU.
+/// The row of the table that a case belongs to: "op|formats".
+std::string row_name(const reference::digest_case& c);
+/// The committed cases; throws mismatch for a malformed file.
+std::vector<reference::committed_digest> read_cases(const std::string& path);
+
+/// The digest cases on every variant, the exhaustive chunks on every instruction set and GPU, and the layouts likewise.
 void verify_cases(const verify_options& options, std::vector<variant>& variants, verify_table& table);
+void verify_layouts(const verify_options& options, std::vector<variant>& variants, verify_table& table);
 void verify_chunks(const verify_options& options, std::vector<variant>& variants, verify_table& table);
 
 /// `--self-test`: the exit status.

@@ -84,7 +84,11 @@ bool is_slow(const digest_case& c, const std::vector<array>& in) {
   return find(c.op)->family == "softmax" && in[0].count() > 1024;
 }
 
-std::vector<committed_digest> read_file(const std::string& path) {
+}  // namespace
+
+std::string row_name(const digest_case& c) { return joined(c.op, "|", formats_of(c)); }
+
+std::vector<committed_digest> read_cases(const std::string& path) {
   std::ifstream f(path);
   if (!f) fail(error_site::file_open, "verify", path, "a digest file", "none");
   try {
@@ -94,11 +98,9 @@ std::vector<committed_digest> read_file(const std::string& path) {
   }
 }
 
-}  // namespace
-
 void verify_cases(const verify_options& options, std::vector<variant>& variants, verify_table& table) {
   const std::string file = options.digests + "/cases.txt";
-  const std::vector<committed_digest> committed = read_file(file);
+  const std::vector<committed_digest> committed = read_cases(file);
   // The published list and the file agree, line by line: a dropped line would be a dropped promise.
   const std::vector<digest_case> published = reference::digest_cases();
   for (std::size_t i = 0; i < std::max(committed.size(), published.size()); ++i) {
@@ -112,7 +114,7 @@ void verify_cases(const verify_options& options, std::vector<variant>& variants,
     bar.add(1, d.c.op);
     if (!options.wants(d.c.op)) continue;
     const std::vector<array> in = reference::inputs(d.c);
-    const std::string name = joined(d.c.op, "|", formats_of(d.c));
+    const std::string name = row_name(d.c);
     verify_row& row = table.at(name);
     ++row.cases;
     classes[name].insert(d.c.kind);

@@ -1,0 +1,405 @@
+// The layouts of `repdl verify`: operands of 1 to 8 axes that lie in memory in every way, each in another one, with
+// guards around and between their elements. Digest cases whose axes are split into more must have the committed digest;
+// calls that broadcast, which no digest case does by stride 0, the results of the baseline on contiguous operands.
+#include <algorithm>
+#include <optional>
+
+#include "reference/attributes.hpp"
+#include "reference/digests.hpp"
+#include "reference/layout.hpp"
+#include "tools/progress.hpp"
+#include "tools/random_call.hpp"
+#include "tools/text.hpp"
+#include "tools/verify.hpp"
+
+namespace repdl::tools {
+namespace {
+
+using reference::absent_shape;
+using reference::array;
+using reference::committed_digest;
+using reference::count_of;
+using reference::digest_case;
+using reference::layout;
+using reference::memory_image;
+using reference::placement;
+using reference::shape_list;
+using reference::word_stream;
+using integers = std::vector<std::int64_t>;
+
+/// Each axis of a shape as the factors that it is split into. The row-major order of the elements stays.
+using axis_factors = std::vector<shape_list>;
+
+std::int64_t smallest_factor(std::int64_t n) {
+  for (std::int64_t p = 2; p * p <= n; ++p) {
+    if (n % p == 0) return p;
+  }
+  return n;
+}
+
+/// Splits axes until there are `rank`, with factors of 1 where sizes are prime. `whole`: not to be split.
+axis_factors split(const shape_list& shape, const std::vector<bool>& whole, std::size_t rank, word_stream& w) {
+  axis_factors f;
+  for (const std::int64_t n : shape) f.push_back({n});
+  for (std::size_t have = shape.size(); have < rank; ++have) {
+    std::vector<std::pair<std::size_t, std::size_t>> composite, any;
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      for (std::size_t j = 0; j < f[i].size() && !whole[i]; ++j) {
+        any.emplace_back(i, j);
+        if (f[i][j] > 3 && smallest_factor(f[i][j]) != f[i][j]) composite.emplace_back(i, j);
+      }
+    }
+    const auto& from = composite.empty() ? any : composite;
+    if (from.empty()) return f;
+    const auto [axis, at] = from[w.below(static_cast<std::uint32_t>(from.size()))];
+    shape_list& list = f[axis];
+    const std::int64_t n = list[at], p = composite.empty() ? 1 : smallest_factor(n);
+    const bool small_first = w.flip();
+    list[at] = small_first ? n / p : p;
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), small_first ? p : n / p);
+  }
+  return f;
+}
+
+shape_list joined_axes(const axis_factors& f) {
+  shape_list s;
+  for (const shape_list& axis : f) s.insert(s.end(), axis.begin(), axis.end());
+  return s;
+}
+
+/// The shape of an operand that broadcasts to the split one: its axes of size 1 become as many.
+shape_list like(const shape_list& operand, const axis_factors& f) {
+  shape_list s;
+  const std::size_t lead = f.size() - operand.size();
+  for (std::size_t i = 0; i < operand.size(); ++i) {
+    const shape_list& axis = f[i + lead];
+    if (operand[i] == count_of(axis)) {
+      s.insert(s.end(), axis.begin(), axis.end());
+    } else {
+      s.insert(s.end(), axis.size(), 1);
+    }
+  }
+  return s;
+}
+
+attribute* attribute_named(attributes& attrs, std::string_view name) {
+  for (attribute& a : attrs) {
+    if (a.name == name) return &a;
+  }
+  return nullptr;
+}
+
+/// A digest case with more axes: the same inputs, in order, and results that have the same bytes.
+struct view_of_case {
+  attributes attrs;
+  std::vector<shape_list> shapes;  ///< of the inputs
+};
+
+/// The axes of a reduction, or of a softmax, in [0, rank).
+std::vector<bool> reduced_axes(const digest_case& c, const shape_list& x, bool one_axis, std::int64_t otherwise) {
+  std::vector<bool> reduced(x.size(), false);
+  const auto mark = [&](std::int64_t a) { reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(x) : a)] = true; };
+  if (one_axis) {
+    mark(reference::attribute_or<std::int64_t>(c.attrs, "axis", otherwise));
+  } else if (const auto axes = reference::attribute_of<integers>(c.attrs, "axis")) {
+    for (const std::int64_t a : *axes) mark(a);
+  } else {
+    reduced.assign(x.size(), true);
+  }
+  return reduced;
+}
+
+view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
+  view_of_case v{c.attrs, c.shapes};
+  const op_info& op = *find(c.op);
+  const auto nothing_whole = [](const shape_list& s) { return std::vector<bool>(s.size(), false); };
+  if (op.family == "elementwise") {  // operands that broadcast
+    shape_list full;
+    for (const shape_list& s : c.shapes) full = reference::broadcast_shape(full, s);
+    const axis_factors f = split(full, nothing_whole(full), rank, w);
+    for (shape_list& s : v.shapes) s = like(s, f);
+  } else if (op.family == "matmul") {
+    const auto batch = [](const shape_list& s) { return shape_list(s.begin(), s.end() - 2); };
+    const shape_list full = reference::broadcast_shape(batch(c.shapes[0]), batch(c.shapes[1]));
+    const axis_factors f = split(full, nothing_whole(full), rank < 2 ? 0 : rank - 2, w);
+    for (std::size_t i = 0; i < 2; ++i) {
+      shape_list s = like(batch(c.shapes[i]), f);
+      s.insert(s.end(), c.shapes[i].end() - 2, c.shapes[i].end());
+      v.shapes[i] = s;
+    }
+  } else if (attribute* shape = attribute_named(v.attrs, "shape"); shape != nullptr) {  // random numbers
+    const auto s = std::get<integers>(shape->value);
+    shape->value = joined_axes(split(s, nothing_whole(s), rank, w));
+  } else if (op.family == "random" && !c.shapes.empty()) {  // dropout
+    v.shapes[0] = joined_axes(split(c.shapes[0], nothing_whole(c.shapes[0]), rank, w));
+  } else if (op.family == "optimizer") {
+    const std::size_t group = c.op == "adamw" ? 4 : reference::attribute_or(c.attrs, "momentum", 0.0) == 0 ? 2 : 3;
+    for (std::size_t t = 0; t < v.shapes.size(); t += group) {
+      const shape_list s = joined_axes(split(c.shapes[t], nothing_whole(c.shapes[t]), rank, w));
+      for (std::size_t i = t; i < t + group; ++i) {
+        if (v.shapes[i] != absent_shape) v.shapes[i] = s;
+      }
+    }
+  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot")) {
+    const bool loss = c.op.starts_with("cross_entropy"),
+               several = op.family == "reduce" || c.op.starts_with("logsumexp");
+    const bool given = c.op == "logsumexp_backward" || c.op == "cross_entropy_backward";
+    const std::size_t at = given ? 1 : 0;  // of x
+    const shape_list& x = c.shapes[at];
+    const std::vector<bool> reduced = reduced_axes(c, x, !several, loss ? (x.size() > 1 ? 1 : 0) : -1);
+    const bool keepdim = reference::attribute_or(c.attrs, "keepdim", false);
+    const axis_factors f = split(x, several ? nothing_whole(x) : reduced, rank, w);
+    v.shapes[at] = joined_axes(f);
+    integers axes;
+    shape_list rows;  // of what has one element per row
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      for (const std::int64_t n : f[i]) {
+        if (reduced[i]) axes.push_back(next);
+        if (!reduced[i]) rows.push_back(n);
+        if (reduced[i] && keepdim) rows.push_back(1);
+        ++next;
+      }
+    }
+    for (std::size_t i = 0; i < v.shapes.size(); ++i) {
+      if (i == at) continue;
+      v.shapes[i] = c.shapes[i] == x && !loss ? v.shapes[at] : c.shapes[i].empty() ? shape_list{} : rows;
+    }
+    attribute* axis = attribute_named(v.attrs, "axis");
+    if (!several && axis == nullptr) axis = &v.attrs.emplace_back(attribute{"axis", {}});
+    if (axis != nullptr) axis->value = several ? attribute_value(axes) : attribute_value(axes[0]);
+  }
+  return v;
+}
+
+/// Whether elements depend on nothing but the inputs' elements of the same place: any part can be computed alone.
+bool is_elementwise(const digest_case& c) {
+  const std::string& family = find(c.op)->family;
+  if (family != "elementwise" && family != "convert") return false;
+  for (const shape_list& s : c.shapes) {
+    if (s != c.shapes[0]) return false;
+  }
+  return true;
+}
+
+/// A shape of so many axes of sizes from 2, with at least half of the elements, where that is possible.
+shape_list body_shape(std::int64_t elements, std::size_t rank, word_stream& w) {
+  shape_list s(rank, 1);
+  std::int64_t have = 1;
+  for (std::int64_t& n : s) {
+    const std::int64_t size = w.between(2, 4);
+    if (have * size > elements) break;
+    n = size;
+    have *= size;
+  }
+  std::int64_t& long_axis = s[w.below(static_cast<std::uint32_t>(rank))];
+  have /= long_axis;
+  long_axis = elements / have;
+  if (long_axis > 4 && w.flip()) long_axis -= long_axis % 4;
+  return s;
+}
+
+array part_of(const array& a, std::int64_t first, const shape_list& shape) {
+  array p(a.type, shape);
+  const auto begin = a.bytes.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(first) * size_of(a.type));
+  std::copy_n(begin, p.bytes.size(), p.bytes.begin());
+  return p;
+}
+
+class layout_checks {
+ public:
+  layout_checks(const verify_options& options, std::vector<variant>& variants)
+      : options_(options), variants_(variants) {
+    for (variant& v : variants_) runners_.emplace_back(*v.ctx);
+    for (std::size_t i = 0; i < variants_.size(); ++i) {
+      const context_options& o = variants_[i].options;
+      const auto same = std::find_if(engines_.begin(), engines_.end(), [&](const std::vector<std::size_t>& e) {
+        const context_options& first = variants_[e[0]].options;
+        return first.isa == o.isa && first.where == o.where;
+      });
+      (same == engines_.end() ? engines_.emplace_back() : *same).push_back(i);
+    }
+  }
+
+  /// The case with `rank` axes where its operation allows it; operand k lies in layout `kind` + k.
+  void check_case(const committed_digest& d, const std::vector<array>& in, std::size_t rank, std::size_t kind,
+                  verify_row& row) {
+    word_stream w(d.c.seed, 1000 + rank * 100 + kind);
+    std::vector<placed_call> calls;  // in order, their results are the case's
+    bool committed = true;
+    if (is_elementwise(d.c)) {
+      // A body of many axes, and the rest of a count that is often prime.
+      const std::int64_t all = in[0].count();
+      const shape_list body = body_shape(all, rank, w);
+      for (const auto& [first, shape] :
+           {std::pair(std::int64_t{0}, body), std::pair(count_of(body), shape_list{all - count_of(body)})}) {
+        if (count_of(shape) == 0) continue;
+        std::vector<array> part;
+        for (const array& a : in) part.push_back(part_of(a, first, shape));
+        committed = add_call(d.c, d.c.attrs, part, kind, w, calls) && committed;
+      }
+    } else {
+      const view_of_case v = with_axes(d.c, rank, w);
+      std::vector<array> seen = in;
+      for (std::size_t i = 0; i < seen.size(); ++i) seen[i].shape = v.shapes[i];
+      committed = add_call(d.c, v.attrs, seen, kind, w, calls);
+    }
+    for (std::size_t e = 0; e < engines_.size(); ++e) {
+      const std::size_t turn = (rank + kind + e) % engines_[e].size();
+      const std::size_t i = engines_[e][variants_[engines_[e][turn]].options.first_tier == tier::exact &&
+                                                find(d.c.op)->family == "softmax" && in[0].count() > 1024
+                                            ? 0
+                                            : turn];
+      std::vector<array> results;
+      for (const placed_call& c : calls) {
+        const memory_image after = run(i, c, row);
+        const std::vector<array> part = results_of(c, after);
+        for (std::size_t o = 0; o < part.size(); ++o) {
+          if (results.size() <= o) results.emplace_back(part[o].type, shape_list{0});
+          array& r = results[o];
+          r.bytes.insert(r.bytes.end(), part[o].bytes.begin(), part[o].bytes.end());
+          r.shape = {static_cast<std::int64_t>(r.bytes.size() / size_of(r.type))};
+        }
+        // The committed digest says it for all results at once; a report, and inputs that repeat, need the others.
+        if (!committed) compare_with_baseline(c, after, i);
+      }
+      if (committed && reference::digest(d.c, results) != d.value) {
+        for (const placed_call& c : calls) compare_with_baseline(c, run(i, c, row), i);
+        throw mismatch(joined("MISMATCH ", d.c.op, ", ", variants_[i].label, ", operands in other layouts\ncase: ",
+                              reference::to_text(d.c), "\nthe digest is not the committed one\n"));
+      }
+    }
+  }
+
+  /// Calls that repdl fuzz makes, always the same ones.
+  void check_random(const op_info& op, std::int64_t calls, verify_row& row) {
+    for (std::int64_t k = 0; k < calls; ++k) {
+      word_stream w(0x1a70775, static_cast<std::uint64_t>(op.id) << 32 | static_cast<std::uint64_t>(k));
+      const random_call r = make_random_call(op, w);
+      for (std::size_t e = 0; e < engines_.size(); ++e) {
+        std::size_t i = engines_[e][(static_cast<std::size_t>(k) + e) % engines_[e].size()];
+        if (!is_affordable(r, variants_[i].options)) i = engines_[e][0];
+        try {
+          compare_with_baseline(r.call, run(i, r.call, row), i);
+        } catch (const error& failed) {
+          // Random values may be hard ones; the most precise computation gives up before it guesses.
+          if (failed.site() != error_site::undecided) throw;
+        }
+      }
+    }
+  }
+
+ private:
+  /// False: the results are not the case's, because an input repeats elements.
+  static bool add_call(const digest_case& c, const attributes& attrs, const std::vector<array>& in, std::size_t kind,
+                       word_stream& w, std::vector<placed_call>& calls) {
+    placed_call p{.op = find(c.op), .attrs = attrs, .memory = {}, .in = {}, .out = {}};
+    if (p.op->family == "optimizer") {
+      const bool velocity = c.op == "sgd" && reference::attribute_or(c.attrs, "momentum", 0.0) != 0;
+      p.groups = in.size() / (c.op == "adamw" ? 4 : velocity ? 3 : 2);
+    }
+    bool same_values = true;
+    std::size_t next = kind;
+    const auto draw = [&](bool is_input) {
+      layout l = reference::every_layout[next++ % reference::every_layout.size()];
+      return !is_input && l == layout::repeated ? layout::gaps : l;
+    };
+    for (const array& a : in) {
+      if (a.absent()) {
+        p.in.emplace_back();
+        continue;
+      }
+      const layout l = draw(true);
+      const sizes shape{std::span<const std::int64_t>(a.shape)};
+      p.in.push_back(p.memory.add({a.type, shape}, place(shape, l, w, true), l));
+      p.memory.set(*p.in.back(), a);
+      same_values = same_values && p.memory.get(*p.in.back()).bytes == a.bytes;
+    }
+    for (const tensor_spec& s : p.infer_outputs()) {
+      const layout l = draw(false);
+      p.out.push_back(p.memory.add(s, place(s.shape, l, w), l));
+    }
+    calls.push_back(std::move(p));
+    return same_values;
+  }
+
+  /// Also checks that inputs and guards stay as they were.
+  memory_image run(std::size_t i, const placed_call& c, verify_row& row) {
+    variant& v = variants_[i];
+    const stopwatch clock;
+    memory_image after = runners_[i].run(c);
+    v.seconds += clock.seconds();
+    std::vector<array> results = results_of(c, after);
+    for (std::size_t o = 0; o < results.size(); ++o) {
+      array& a = results[o];
+      v.elements += a.count();
+      row.elements += a.count();
+      if (options_.flip >= 0 && a.count() > 0) {
+        const auto at = static_cast<std::size_t>(options_.flip % a.count());
+        a.set(at, a.get(at) ^ 1);
+        after.set(c.out[o], a);
+      }
+    }
+    ++v.runs;
+    ++row.layouts;
+    report(c, i, difference(c, after, v.label, expected_memory(c, results), "the memory before the call"));
+    return after;
+  }
+
+  void compare_with_baseline(const placed_call& c, const memory_image& after, std::size_t i) {
+    const placed_call plain = contiguous(c);
+    const std::vector<array> want = results_of(plain, runners_[0].run(plain));
+    report(c, i,
+           difference(c, after, variants_[i].label, expected_memory(c, want),
+                      variants_[0].label + " with contiguous operands"));
+  }
+
+  void report(const placed_call& c, std::size_t i, const std::string& wrong) const {
+    if (wrong.empty()) return;
+    throw mismatch(
+        joined("MISMATCH ", c.op->name, ", ", variants_[i].label, ", operands in other layouts\n", describe(c), wrong));
+  }
+
+  const verify_options& options_;
+  std::vector<variant>& variants_;
+  std::vector<call_runner> runners_;
+  std::vector<std::vector<std::size_t>> engines_;  ///< variants by instruction set or GPU
+};
+
+}  // namespace
+
+void verify_layouts(const verify_options& options, std::vector<variant>& variants, verify_table& table) {
+  std::vector<std::pair<std::string, std::vector<committed_digest>>> rows;  // by row of the table
+  for (committed_digest& d : read_cases(options.digests + "/cases.txt")) {
+    const bool large = !d.c.shapes.empty() && count_of(d.c.shapes[0]) > 70000;
+    if (!options.wants(d.c.op) || (options.quick && large)) continue;
+    const std::string name = row_name(d.c);
+    auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == name; });
+    if (found == rows.end()) found = rows.insert(rows.end(), {name, {}});
+    found->second.push_back(std::move(d));
+  }
+  layout_checks checks(options, variants);
+  constexpr std::size_t kinds = reference::every_layout.size();
+  // Quick: every rank once, the layouts in turn; else every rank with every layout of the first operand.
+  const std::size_t turns = options.quick ? 1 : kinds;
+  const std::int64_t random_calls = options.quick ? 8 : 200;
+  progress bar("layouts", static_cast<std::int64_t>(rows.size()));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::vector<committed_digest>& cases = rows[r].second;
+    const op_info& op = *find(cases[0].c.op);
+    bar.add(1, op.name);
+    verify_row& row = table.at(rows[r].first);
+    std::size_t next = r;
+    for (std::size_t rank = 1; rank <= static_cast<std::size_t>(max_rank); ++rank) {
+      for (std::size_t turn = 0; turn < turns; ++turn, next += 7) {
+        const committed_digest& d = cases[next % cases.size()];
+        checks.check_case(d, reference::inputs(d.c), rank, (r + rank + turn) % kinds, row);
+      }
+    }
+    // Formats are drawn, too.
+    const bool first_of_op = r == 0 || rows[r - 1].second[0].c.op != op.name;
+    if (first_of_op) checks.check_random(op, random_calls * (op.family == "convert" ? 4 : 1), row);
+  }
+}
+
+}  // namespace repdl::tools
