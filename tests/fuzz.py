@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Runs `repdl fuzz` in several processes side by side, each with a seed of its own, and adds up what they report.
+"""Runs several processes of `repdl fuzz` side by side, each with a seed of its own, and adds up what they did.
 
-    tests/fuzz.py REPDL [--processes N] [--seconds S | --count CALLS] [--seed FIRST] [--op OP] [--prefix 'COMMAND ...']
+    tests/fuzz.py REPDL [--processes N] [--seed S] [--seconds N | --count N] [--under 'COMMAND...'] [OPTION...]
 
---count is for all processes together. A combination of operation, rank and layout counts as never hit when no process hit
-it. --prefix runs the program under another one, such as compute-sanitizer. Exit status 1: a process failed.
+Seeds are S, S + 1, ...; S is random when absent. --count is of calls in all processes together. --under runs them under
+another program, such as compute-sanitizer. Further options go to `repdl fuzz`. Prints the reports of processes that
+found something (status 1), else the table of operation x rank x layout of all processes together, what was never hit,
+and how many calls there were.
 """
 import argparse
-import concurrent.futures
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -17,47 +19,63 @@ import time
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description="see the head of this file")
     parser.add_argument("repdl")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 40))
+    parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--op")
-    parser.add_argument("--prefix", default="")
-    args = parser.parse_args()
-    limit = ["--count", str(-(-args.count // args.processes))] if args.count else ["--seconds", str(args.seconds or 10)]
-
-    def one(seed):
-        command = [*shlex.split(args.prefix), args.repdl, "fuzz", "--seed", str(seed), *limit]
-        return subprocess.run(command + (["--op", args.op] if args.op else []), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace")
+    parser.add_argument("--under", default="")
+    args, options = parser.parse_known_args()
 
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(args.processes) as pool:
-        runs = list(pool.map(one, range(args.seed, args.seed + args.processes)))
-    seconds = time.monotonic() - start
-    totals, combinations, never = [0] * 4, 0, None
-    for run in runs:
-        found = re.search(r"^fuzz: seed \d+, (\d+) calls .*?(\d+) with a GPU as subject, (\d+) undecided, (\d+) elements",
-                          run.stdout, re.M)
-        for i in range(4):
-            totals[i] += int(found.group(i + 1)) if found else 0
-        table = re.search(r"^\d+ of (\d+) combinations", run.stdout, re.M)
-        combinations = max(combinations, int(table.group(1)) if table else 0)
-        missed = {f"{where}: {kind}" for where, kinds in re.findall(r"^never: (.*): (.*)$", run.stdout, re.M)
-                  for kind in kinds.split(", ")}
-        if table:
-            never = missed if never is None else never & missed
-        if run.returncode != 0:
-            print("\n".join(run.stdout.splitlines()[-40:]))
-    for line in sorted(never or ()):
-        print(f"never: {line}")
-    failed = sum(run.returncode != 0 for run in runs)
-    print(f"fuzz: {args.processes} processes, seeds {args.seed} to {args.seed + args.processes - 1}, {totals[0]} calls in "
-          f"{seconds:.0f} s, {totals[1]} with a GPU as subject, {totals[2]} undecided, {totals[3]} elements compared; "
-          f"{combinations - len(never or ())} of {combinations} combinations of operation, rank and layout hit; "
-          f"{failed} processes failed")
+    limit = ["--count", str(-(-args.count // args.processes))] if args.count else ["--seconds", str(args.seconds)]
+    commands = [[*shlex.split(args.under), args.repdl, "fuzz", *limit, "--seed", str(args.seed + i), *options]
+                for i in range(args.processes)]
+    # Threads that wait leave their cores to the other processes.
+    environment = dict(os.environ, OMP_WAIT_POLICY="passive")
+    processes = [subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) for c in commands]
+    outputs = [p.communicate()[0] for p in processes]
+    took = time.monotonic() - start
+
+    failed = 0
+    for p, command, out in zip(processes, commands, outputs):
+        if p.returncode != 0:
+            failed += 1
+            print(f"FAILED with status {p.returncode}: {' '.join(command)}\n{out}")
+    totals = [re.search(r"^fuzz: seed \d+, (\d+) calls in .*, (\d+) with a GPU as subject, (\d+) undecided, (\d+) elements compared$",
+                        out, re.M) for out in outputs]
+    if not all(totals):
+        sys.exit("a process ended without its last line")
+    calls, on_gpu, undecided, elements = (sum(int(t.group(i)) for t in totals) for i in (1, 2, 3, 4))
+
+    if not failed:
+        tables = [[line.split() for line in out.splitlines() if re.match(r"\w+ +\d( +(\d+|-))+$", line)] for out in outputs]
+        header = next(line for line in outputs[0].splitlines() if line.startswith("operation "))
+        layouts = re.sub(r"\(.*", "", header).replace("size 1", "size_1").split()[2:]
+        print(header)
+        never, hit, possible = [], 0, 0
+        for rows in zip(*tables):
+            assert all(row[:2] == rows[0][:2] for row in rows)
+            cells = ["-" if all(c == "-" for c in column) else sum(int(c) for c in column if c != "-")
+                     for column in zip(*(row[2:] for row in rows))]
+            # With a GPU two numbers per layout, the GPU's first; a lone "-" stands for an impossible layout.
+            pairs, rest = [], list(cells)
+            for _ in layouts:
+                two = on_gpu > 0 and rest[0] != "-"
+                pairs.append(rest[:2] if two else rest[:1])
+                del rest[:2 if two else 1]
+            print(f"{rows[0][0]:<22} {rows[0][1]:>4} " + " ".join(f"{' '.join(f'{n:>6}' for n in p):>13}" for p in pairs))
+            counted = [(layout, p[0]) for layout, p in zip(layouts, pairs) if p[0] != "-"]
+            possible += len(counted)
+            hit += sum(n > 0 for _, n in counted)
+            missing = [layout for layout, n in counted if n == 0]
+            if missing:
+                never.append(f"never: {rows[0][0]}, rank {rows[0][1]}: {', '.join(missing)}")
+        print("\n".join(never))
+        print(f"{hit} of {possible} combinations of operation, rank and layout hit{' on a GPU' if on_gpu else ''}")
+    print(f"fuzz: {args.processes} processes, seeds {args.seed} to {args.seed + args.processes - 1}, {calls} calls in {took:.1f} s "
+          f"({calls / took:.0f}/s), {on_gpu} with a GPU as subject, {undecided} undecided, {elements} elements compared, {failed} failed")
     sys.exit(failed != 0)
 
 

@@ -262,7 +262,7 @@ class fuzzer {
           const std::array<std::int64_t, 2> n =
               found == hits_.end() ? std::array<std::int64_t, 2>{} : found->second[static_cast<std::size_t>(rank)][k];
           char cell[48];
-          if (!possible && n[0] + n[1] == 0) {
+          if (!possible) {
             std::snprintf(cell, sizeof cell, " %13s", "-");
           } else if (gpus_.empty()) {
             std::snprintf(cell, sizeof cell, " %13lld", static_cast<long long>(n[0]));
