@@ -583,8 +583,39 @@ class Errors(Case):
                                  ("eval convert x.npy -o out.npy --dtype i64", "i64"), ("eval exp x.npy -o out.npy --dtype bf16", "dtype"),
                                  ("eval uniform -o out.npy", "shape"), ("eval uniform -o out.npy --attr shape=-1", "-1"),
                                  ("eval uniform -o out.npy --attr shape=2 --attr low=inf", "low"), ("eval permutation -o out.npy --attr n=-1", "-1"),
-                                 ("eval permutation -o out.npy --attr n=1.5", "'1.5'")):
+                                 ("eval permutation -o out.npy --attr n=1.5", "'1.5'"),
+                                 ("eval sgd -o out.npy", "param grad [velocity], for each tensor", "got 0"),
+                                 ("eval sgd v.npy v.npy v.npy -o out.npy", "4, that is param, grad for each tensor", "got 3"),
+                                 ("eval exp x.npy", "1 output file,", "got 0"),
+                                 ("eval adamw v.npy v.npy v.npy v.npy -o out.npy --attr step=9223372036854775808", "step", "got 9223372036854775808"),
+                                 ("eval convert x.npy -o out.npy --dtype f8", "expected f16, bf16, f32 or f64,")):
             self.fails(words, *expected)
+
+    def test_huge_shapes(self):
+        """One line that names the shape: nothing wraps, whatever number of bytes it would be modulo 2^64."""
+        for elements in (2 ** 61 + 1, 2 ** 61 + 2, 2 ** 61 + 2 ** 40, 2 ** 61):
+            self.fails("eval uniform -o out.npy --dtype f64 --attr shape=%d" % elements, "shape", "2^62 bytes", str(elements))
+            self.fails("eval normal -o out.npy --dtype f64 --attr shape=%d" % elements, "shape", "2^62 bytes", str(elements))
+            self.fails("eval randint -o out.npy --attr high=9 --attr shape=%d" % elements, "shape", "2^62 bytes", str(elements))
+            self.fails("eval permutation -o out.npy --attr n=%d" % elements, "permutation: n: ", str(elements))
+        self.fails("eval uniform -o out.npy --attr shape=2305843009213693953,2", "shape", "2^62 elements")
+        # No memory has them: 2^59 and 2^60 bytes.
+        for words in ("eval uniform -o out.npy --dtype f64 --attr shape=72057594037927936", "eval permutation -o out.npy --attr n=72057594037927936"):
+            self.fails(words, "memory: expected 576460752303423488 bytes", "[72057594037927936]", "got none")
+        self.fails("eval bernoulli -o out.npy --attr shape=1152921504606846976", "memory: expected 1152921504606846976 bytes")
+
+    def test_empty_shapes(self):
+        """A size 0 makes the number of elements 0, whatever the others are."""
+        for shape in ((0, 2 ** 63 - 1), (2 ** 62, 0, 2 ** 62), (2 ** 63 - 1, 2 ** 63 - 1, 0)):
+            r = self.run_repdl("eval", "uniform", "-o", "empty_out.npy", "--attr", "shape=" + ",".join(map(str, shape)))
+            self.assertEqual((r.returncode, r.stderr, r.stdout), (0, "", ""))
+            self.assertEqual(read_npy(self.dir / "empty_out.npy"), ("f32", shape, []))
+            r = self.run_repdl("eval", "exp", "empty_out.npy", "-o", "e.npy")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(read_npy(self.dir / "e.npy"), ("f32", shape, []))
+            r = self.run_repdl("eval", "sum", "empty_out.npy", "-o", "s.npy")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(read_npy(self.dir / "s.npy"), ("f32", (), [0]))
 
     def test_options(self):
         for words, *expected in (("", "none"), ("frobnicate", "'frobnicate'", "verify"), ("eval exp x.npy -o out.npy --isa sse9", "'sse9'", "avx2"),

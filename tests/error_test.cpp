@@ -2,6 +2,7 @@
 // command line are produced by cli_test.py; this file fails when a site is produced by neither (see `elsewhere`).
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -49,6 +50,7 @@ struct null_allocator final : allocator {
 
 std::vector<cpp_case> cpp_cases(operands& o) {
   constexpr std::int64_t big = std::int64_t{1} << 40;
+  constexpr std::int64_t huge = (std::int64_t{1} << 61) + 1;  // times 8 bytes: 8 modulo 2^64
   std::vector<std::int64_t> nine(9, 1);
   return {
       {error_site::rank_too_large, "sizes", "length", [=] { sizes(std::span<const std::int64_t>(nine)); }},
@@ -65,6 +67,18 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          o.vx({big, big});
        }},
+      {error_site::size_overflow, "tensor view", "shape",  // 2^63 bytes
+       [&] {
+         const_tensor_view(o.d.data(), dtype::f64, {big, big >> 20});
+       }},
+      {error_site::size_overflow, "tensor view", "shape",
+       [&] {
+         infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{huge}}, {"dtype", std::string("f64")}});
+       }},
+      {error_site::size_overflow, "tensor view", "shape",
+       [&] {
+         infer(o.op("randint"), {}, {{"shape", std::vector<std::int64_t>{huge}}, {"high", std::int64_t{1}}});
+       }},
       {error_site::strides_rank, "tensor view", "strides",
        [&] {
          const_tensor_view(o.x.data(), dtype::f32, {2, 3}, {1});
@@ -72,6 +86,10 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::stride_overflow, "tensor view", "strides",
        [&] {
          const_tensor_view(o.x.data(), dtype::f32, {2, 3}, {std::numeric_limits<std::int64_t>::max(), 1});
+       }},
+      {error_site::stride_overflow, "tensor view", "strides",  // 2^63 bytes
+       [&] {
+         const_tensor_view(o.x.data(), dtype::f32, {2, 3}, {std::int64_t{1} << 61, 1});
        }},
       {error_site::null_data, "tensor view", "data",
        [] { const_tensor_view(static_cast<const float*>(nullptr), {2}); }},
@@ -213,6 +231,14 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          infer(o.op("permutation"), {}, {{"n", std::int64_t{-1}}});
        }},
+      {error_site::attribute_value, "permutation", "n",
+       [&] {
+         infer(o.op("permutation"), {}, {{"n", huge}});
+       }},
+      {error_site::attribute_value, "adamw", "step",
+       [&] { parse_attribute(o.op("adamw"), "step", "9223372036854775808"); }},
+      {error_site::attribute_value, "randint", "high",
+       [&] { parse_attribute(o.op("randint"), "high", "18446744073709551615"); }},
       {error_site::attribute_syntax, "sum", "axis", [&] { parse_attribute(o.op("sum"), "axis", "0,,1"); }},
       {error_site::attribute_syntax, "sum", "keepdim", [&] { parse_attribute(o.op("sum"), "keepdim", "yes"); }},
       {error_site::isa_name, "context", "isa", [] { context(context_options{.isa = "sse9"}); }},
@@ -239,6 +265,20 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          null_allocator none;
          context c(context_options{.threads = 1, .memory = &none});
          c.allocate(1000);
+       }},
+      // Workspaces that no memory has: these sizes are small numbers modulo 2^64.
+      {error_site::out_of_memory, "matmul", "workspace",
+       [&] {
+         std::vector<float> result(8 * 8);
+         const std::int64_t k = std::int64_t{1} << 59;
+         const const_tensor_view a(o.x.data(), dtype::f32, {8, k}, {0, 0});
+         o.ctx.workspace_for([&] { matmul(o.ctx, a, a.transpose(), tensor_view(result.data(), sizes{8, 8})); });
+       }},
+      {error_site::out_of_memory, "permutation", "workspace",
+       [&] {
+         generator g;
+         const tensor_view out(o.i.data(), dtype::i64, {std::int64_t{1} << 59});
+         o.ctx.workspace_for([&] { permutation(o.ctx, g, out); });
        }},
       // operations of networks
       {error_site::undecided, "context", "last_tier_bits",
@@ -269,6 +309,10 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::channel_count, "conv2d_grad_input", "g",
        [&] {
          conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
+       }},
+      {error_site::channel_count, "conv2d", "x",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 3, 2, 2}), o.vy({2, 1, 1, 1}), o.vo({1, 2, 2, 2}), {.groups = 2});
        }},
       {error_site::length_mismatch, "conv2d", "bias",
        [&] {
@@ -348,6 +392,10 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::attribute_value, "sgd", "nesterov",
        [&] {
          sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}}, {.nesterov = true});
+       }},
+      {error_site::input_count, "sgd", "inputs",
+       [&] {
+         infer(o.op("sgd"), std::vector{o.vx({2}), o.vx({2}), o.vx({2})}, {{"lr", 0.1}});
        }},
       {error_site::absent_operand, "sgd", "velocity",
        [&] {
@@ -619,6 +667,73 @@ TEST_CASE("errors through C++: site, operation, argument, message; outputs untou
     CHECK(thrown);
     for (const float v : o.out) REQUIRE(v == untouched);
   }
+}
+
+TEST_CASE("errors: what was expected and what came, in words") {
+  operands o;
+  const auto message = [](auto&& provoke) -> std::string {
+    try {
+      provoke();
+    } catch (const error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  CHECK(message([&] { parse_attribute(o.op("adamw"), "step", "9223372036854775808"); }) ==
+        "adamw: step: expected an integer below 2^63, got 9223372036854775808");
+  CHECK(message([&] {
+          infer(o.op("sgd"), std::vector{o.vx({2}), o.vx({2}), o.vx({2})}, {{"lr", 0.1}});
+        }) == "sgd: inputs: expected 4, that is param, grad for each tensor, got 3");
+  CHECK(message([&] {
+          conv2d(o.ctx, o.vx({1, 4, 2, 2}), o.vy({2, 3, 1, 1}), o.vo({1, 2, 2, 2}), {.groups = 2});
+        }) == "conv2d: w: expected 2 input channels (4 of x over 2 groups), got 3");
+  CHECK(message([&] {
+          conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
+        }) == "conv2d_grad_input: g: expected 3 channels, one for each output channel of w, got 2");
+  CHECK(message([&] {
+          infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("f8")}});
+        }) == "convert: dtype: expected f16, bf16, f32 or f64, got 'f8'");
+  CHECK(message([&] {
+          infer(o.op("permutation"), {}, {{"n", (std::int64_t{1} << 59) + 1}});
+        }) == "permutation: n: expected a number in [0, 2^59], got 576460752303423489");
+}
+
+// A size 0 makes the product of the sizes 0, whatever the others are.
+TEST_CASE("shapes with a 0 and huge sizes have no elements") {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t big = std::int64_t{1} << 40;
+  const float* const none = nullptr;
+  for (const sizes& shape :
+       {sizes{0, huge, huge}, sizes{huge, 0, huge}, sizes{huge, huge, 0}, sizes{big, 0, big, big}}) {
+    const const_tensor_view v(none, shape);
+    CHECK(v.count() == 0);
+    CHECK(v.is_contiguous());
+    CHECK(v.reshape({huge, 0}).count() == 0);
+    CHECK(v.transpose(0, 1).slice(2, 0, 0, 7).count() == 0);
+    CHECK(infer(*find("uniform"), {}, {{"shape", std::vector<std::int64_t>(shape.begin(), shape.end())}})[0].shape ==
+          shape);
+    CHECK(infer(*find("exp"), std::vector{v})[0].shape == shape);
+    for (const int threads : {1, 3}) {
+      context ctx({.threads = threads});
+      float out = untouched;
+      sum(ctx, v, tensor_view(&out, {}));
+      CHECK((out == 0 && !std::signbit(out)));
+      mean(ctx, v, tensor_view(&out, {}));
+      CHECK(std::isnan(out));
+      logsumexp(ctx, v, tensor_view(&out, {}));
+      CHECK(out == -std::numeric_limits<float>::infinity());
+      exp(ctx, v, tensor_view(static_cast<float*>(nullptr), shape));
+    }
+  }
+  // Kept and reduced axes, the classes of a loss.
+  context ctx;
+  float out[2] = {untouched, untouched};
+  sum(ctx, const_tensor_view(none, {2, huge, 0, huge}), tensor_view(out, {2}), {.axis = sizes{1, 2, 3}});
+  CHECK((out[0] == 0 && out[1] == 0));
+  const const_tensor_view targets(static_cast<const std::int64_t*>(nullptr), sizes{0, huge, big});
+  cross_entropy(ctx, const_tensor_view(none, {0, 3, huge, big}), targets, tensor_view(out, {}),
+                {.reduction = reduction::sum});
+  CHECK(out[0] == 0);
 }
 
 TEST_CASE("errors through the C ABI: status, site, message; outputs untouched") {

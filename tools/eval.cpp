@@ -41,16 +41,17 @@ int run_eval(command_arguments raw) {
   for (const operand_info& o : op->in) required += o.optional ? 0 : 1;
   const std::size_t given = words.size() - 1;
   const bool grouped = op->family == "optimizer";  // once per tensor: call() counts
-  if (!grouped && (given < required || given > op->in.size())) {
+  if (given < required || (!grouped && given > op->in.size())) {
     std::string names;
     for (const operand_info& o : op->in) names += (o.optional ? " [" : " ") + o.name + (o.optional ? "]" : "");
-    fail(error_site::input_count, op->name, "inputs", op->in.empty() ? "no input files" : "the input files" + names,
+    fail(error_site::input_count, op->name, "inputs",
+         op->in.empty() ? "no input files" : "the input files" + names + (grouped ? ", for each tensor" : ""),
          std::to_string(given));
   }
   const auto destinations = args.values("-o");
   const auto expect_destinations = [&](std::size_t n) {
     if (destinations.size() != n) {
-      fail(error_site::output_count, op->name, "-o", std::to_string(n) + " output files",
+      fail(error_site::output_count, op->name, "-o", std::to_string(n) + (n == 1 ? " output file" : " output files"),
            std::to_string(destinations.size()));
     }
   };

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <new>
 
 #include "tools/device_memory.hpp"
 
@@ -51,6 +52,17 @@ struct device_copy {
 };
 
 }  // namespace
+
+std::vector<std::byte> host_tensor::unwritten_bytes(const tensor_spec& s) {
+  const std::int64_t bytes = byte_count(s);
+  try {
+    return std::vector<std::byte>(static_cast<std::size_t>(bytes), std::byte{unwritten});
+  } catch (const std::bad_alloc&) {
+    fail(error_site::out_of_memory, "tensor", "memory",
+         std::to_string(bytes) + " bytes for shape " + to_string(s.shape) + " of " + std::string(name_of(s.type)),
+         "none");
+  }
+}
 
 std::string hex_bits(dtype t, std::uint64_t bits) {
   char text[32];

@@ -20,15 +20,15 @@ struct host_tensor {
   host_tensor() = default;
   /// Row-major. The bytes are `unwritten`, so that an element that a kernel forgets is seen.
   explicit host_tensor(const tensor_spec& s)
-      : type(s.type),
-        shape(s.shape),
-        strides((element_count(s.shape), row_major(s.shape))),
-        data(static_cast<std::size_t>(element_count(s.shape)) * size_of(s.type), std::byte{unwritten}) {}
+      : type(s.type), shape(s.shape), strides(row_major(s.shape)), data(unwritten_bytes(s)) {}
 
   const_tensor_view view() const { return {data.data(), type, shape, strides}; }
   tensor_view writable() { return {data.data(), type, shape, strides}; }
 
   static constexpr unsigned char unwritten = 0xa5;
+
+ private:
+  static std::vector<std::byte> unwritten_bytes(const tensor_spec& s);
 };
 
 /// "0x3f800000": a bit pattern with the digits of its format.

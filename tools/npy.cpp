@@ -167,13 +167,10 @@ class header_reader {
   std::string_view text_;
 };
 
-sizes column_major(const sizes& shape) {
-  sizes strides = shape;
-  std::int64_t stride = 1;
-  for (int i = 0; i < shape.size(); ++i) {
-    strides[i] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
-  }
+sizes column_major(sizes shape) {
+  std::reverse(shape.begin(), shape.end());
+  sizes strides = row_major(shape);
+  std::reverse(strides.begin(), strides.end());
   return strides;
 }
 
@@ -204,16 +201,15 @@ host_tensor read_npy(const std::string& path) {
   host_tensor t;
   t.type = h.type;
   t.shape = h.shape;
-  const std::int64_t count = element_count(h.shape);
+  const std::int64_t bytes = byte_count({h.type, h.shape});
   t.strides = h.fortran ? column_major(h.shape) : row_major(h.shape);
-  const auto bytes = static_cast<std::int64_t>(size_of(h.type)) * count;
   const auto header_bytes = static_cast<std::int64_t>(8 + length_bytes + length);
   const auto wrong_size = [&](const std::string& got) {
     fail(error_site::npy_truncated, "eval", path,
          std::to_string(bytes) + " bytes of elements for shape " + to_string(h.shape), got);
   };
   // A header may promise anything: nothing is allocated before the file is known to have it.
-  if (count > (std::int64_t{1} << 48)) wrong_size("a file, which cannot hold them");
+  if (bytes > (std::int64_t{1} << 48)) wrong_size("a file, which cannot hold them");
   if (file.size() && *file.size() - header_bytes != bytes) {
     wrong_size(std::to_string(*file.size() - header_bytes));
   }

@@ -52,7 +52,7 @@ dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, co
   for (int i = 0; i < 6; ++i) {
     if (name_of(static_cast<dtype>(i)) == text) return static_cast<dtype>(i);
   }
-  fail(error_site::attribute_value, op, name, "f16, bf16, f32, f64, i64 or bool", "'" + text + "'");
+  fail(error_site::attribute_value, op, name, plan::describe(ops::FLOATS), "'" + text + "'");
 }
 
 sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, const attribute_value& v) {
@@ -105,17 +105,20 @@ void required(std::string_view op, std::string_view name) {
   fail(error_site::missing_attribute, op, name, "a value", "none");
 }
 
-attribute_value parse_value(std::string_view op, std::string_view name, attribute_kind kind, std::string_view text) {
-  switch (kind) {
+attribute_value parse_value(std::string_view op, const attribute_info& a, std::string_view text) {
+  switch (a.kind) {
     case attribute_kind::boolean:
       if (text == "true" || text == "1") return true;
       if (text == "false" || text == "0") return false;
       break;
     case attribute_kind::integer: {
       std::int64_t value = 0;
-      std::uint64_t bits = 0;  // seeds are 64-bit patterns: both spellings of the upper half are good
+      std::uint64_t bits = 0;
       if (parse_number(text, value)) return value;
-      if (parse_number(text, bits)) return static_cast<std::int64_t>(bits);
+      if (parse_number(text, bits)) {
+        if (a.pattern) return static_cast<std::int64_t>(bits);
+        fail(error_site::attribute_value, op, a.name, "an integer below 2^63", std::string(text));
+      }
       break;
     }
     case attribute_kind::real: {
@@ -131,7 +134,7 @@ attribute_value parse_value(std::string_view op, std::string_view name, attribut
       break;
     }
   }
-  syntax(op, name, kind, text);
+  syntax(op, a.name, a.kind, text);
 }
 
 }  // namespace repdl::api

@@ -80,7 +80,7 @@ struct attribute_type<std::optional<T>> {
   }
 };
 
-attribute_value parse_value(std::string_view op, std::string_view name, attribute_kind kind, std::string_view text);
+attribute_value parse_value(std::string_view op, const attribute_info& a, std::string_view text);
 [[noreturn]] void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected);
 [[noreturn]] void no_such_attribute(std::string_view op, std::string_view name, std::string_view known);
 [[noreturn]] void given_twice(std::string_view op, std::string_view name);
@@ -133,7 +133,7 @@ std::vector<attribute_info> describe_attributes() {
   const Attrs defaults;
   const auto describe = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
     all.push_back({std::string(f.name), attribute_type<T>::kind, attribute_type<T>::text(defaults.*f.member),
-                   std::string(f.doc), f.required});
+                   std::string(f.doc), f.required, f.pattern});
   };
   std::apply([&](const auto&... f) { (describe(f), ...); }, Attrs::fields);
   return all;

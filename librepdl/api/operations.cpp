@@ -132,7 +132,7 @@ const op_info* find(std::string_view name) noexcept {
 attribute parse_attribute(const op_info& op, std::string_view name, std::string_view text) {
   std::string known;
   for (const attribute_info& a : op.attrs) {
-    if (a.name == name) return {a.name, api::parse_value(op.name, name, a.kind, text)};
+    if (a.name == name) return {a.name, api::parse_value(op.name, a, text)};
     known += (known.empty() ? "" : ", ") + a.name;
   }
   api::no_such_attribute(op.name, name, known.empty() ? "none" : known);

@@ -52,7 +52,7 @@ plan::operand_rows rows_of(std::size_t inputs, const typename Op::attrs& attrs) 
 
 template <class Op>
 std::vector<tensor_spec> infer(const plan::operand_rows& rows, plan::inputs in, const typename Op::attrs& attrs) {
-  plan::check_inputs(Op::name, rows.in(), in);
+  plan::check_inputs(Op::name, rows.in(), in, rows.group());
   check_required(Op::name, attrs);
   if constexpr (grouped<Op>) {
     return plan::planner<Op>::infer(rows, in, attrs);

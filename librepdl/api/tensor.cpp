@@ -5,8 +5,8 @@
 namespace repdl {
 namespace {
 
-__extension__ using wide = __int128;  // products and sums of 64-bit sizes
-constexpr std::int64_t count_limit = std::int64_t{1} << 62;
+__extension__ using wide = __int128;                   // products and sums of 64-bit sizes
+constexpr std::int64_t limit = std::int64_t{1} << 62;  // of elements, and of bytes
 constexpr std::string_view dtype_names[] = {"f16", "bf16", "f32", "f64", "i64", "bool"};
 
 int checked_axis(std::string_view what, int axis, int rank) {
@@ -17,18 +17,19 @@ int checked_axis(std::string_view what, int axis, int rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-// The elements that the view spans, checked so that no offset computed from it can overflow.
-void check_span(const sizes& shape, const sizes& strides) {
+bool has_zero(const sizes& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+// The elements that the view spans, checked so that no offset computed from it can overflow, in elements or in bytes.
+void check_span(dtype type, const sizes& shape, const sizes& strides) {
+  if (has_zero(shape)) return;
+  const wide most = limit / static_cast<std::int64_t>(size_of(type));
   wide span = 1;
-  for (int i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 0) return;
-  }
   for (int i = 0; i < shape.size(); ++i) {
     const wide stride = strides[i] < 0 ? -static_cast<wide>(strides[i]) : strides[i];
     span += stride * (shape[i] - 1);
-    if (span > count_limit) {
-      fail(error_site::stride_overflow, "tensor view", "strides", "a span of at most 2^62 elements",
-           to_string(strides));
+    if (span > most) {
+      fail(error_site::stride_overflow, "tensor view", "strides", "a span of at most 2^62 bytes",
+           to_string(strides) + " for shape " + to_string(shape) + " of " + std::string(name_of(type)));
     }
   }
 }
@@ -70,34 +71,44 @@ std::string to_string(const sizes& s) {
 }
 
 std::int64_t element_count(const sizes& shape) {
-  bool empty = false;
   for (const std::int64_t n : shape) {
     if (n < 0) fail(error_site::negative_size, "tensor view", "shape", "sizes >= 0", to_string(shape));
-    empty = empty || n == 0;
   }
-  wide count = 1;  // of an empty tensor: where no size were 0; strides are products of them too
+  if (has_zero(shape)) return 0;
+  wide count = 1;
   for (const std::int64_t n : shape) {
-    count *= std::max<std::int64_t>(n, 1);
-    if (count > count_limit) {
+    count *= n;
+    if (count > limit) {
       fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 elements", to_string(shape));
     }
   }
-  return empty ? 0 : static_cast<std::int64_t>(count);
+  return static_cast<std::int64_t>(count);
+}
+
+std::int64_t byte_count(const tensor_spec& s) {
+  const std::int64_t count = element_count(s.shape);
+  const auto size = static_cast<std::int64_t>(size_of(s.type));
+  if (count > limit / size) {
+    fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 bytes",
+         to_string(s.shape) + " of " + std::string(name_of(s.type)));
+  }
+  return count * size;
 }
 
 sizes row_major(const sizes& shape) {
   sizes strides = shape;
-  std::int64_t stride = 1;
+  wide stride = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
+    // An empty tensor's other sizes may have any product; no step is made there.
+    strides[i] = stride > limit ? 0 : static_cast<std::int64_t>(stride);
+    if (stride <= limit) stride *= std::max<std::int64_t>(shape[i], 1);
   }
   return strides;
 }
 
 const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, device where)
-    // The strides are made after element_count has ruled out overflow.
-    : const_tensor_view(data, type, shape, (element_count(shape), row_major(shape)), where) {}
+    // Too many elements are the shape's fault, not that of the strides made from it.
+    : const_tensor_view(data, type, shape, (byte_count({type, shape}), row_major(shape)), where) {}
 
 const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, sizes strides, device where)
     : data_(data),
@@ -111,7 +122,7 @@ const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, 
     fail(error_site::strides_rank, "tensor view", "strides", std::to_string(shape.size()) + " strides",
          std::to_string(strides.size()));
   }
-  check_span(shape_, strides_);
+  check_span(type, shape_, strides_);
   if (data == nullptr && count_ > 0) {
     fail(error_site::null_data, "tensor view", "data", "memory for shape " + to_string(shape_), "a null pointer");
   }
@@ -123,9 +134,10 @@ const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, 
 }
 
 bool const_tensor_view::is_contiguous() const noexcept {
+  if (count_ == 0) return true;
   std::int64_t expected = 1;
   for (int i = rank() - 1; i >= 0; --i) {
-    if (shape_[i] != 1 && strides_[i] != expected && count_ > 0) return false;
+    if (shape_[i] != 1 && strides_[i] != expected) return false;
     expected *= shape_[i];
   }
   return true;
@@ -150,9 +162,8 @@ const_tensor_view const_tensor_view::slice(int axis, std::int64_t begin, std::in
   const_tensor_view v = *this;
   v.shape_[i] = (end - begin) / step + ((end - begin) % step != 0 ? 1 : 0);
   v.count_ = element_count(v.shape_);
-  if (v.count_ > 0) {
-    v.data_ = static_cast<const std::byte*>(data_) + begin * strides_[i] * static_cast<std::int64_t>(size_of(type_));
-  }
+  if (v.count_ == 0) return v;
+  v.data_ = static_cast<const std::byte*>(data_) + begin * strides_[i] * static_cast<std::int64_t>(size_of(type_));
   if (v.shape_[i] > 1) v.strides_[i] *= step;
   return v;
 }

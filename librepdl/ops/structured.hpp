@@ -32,11 +32,14 @@ struct field {
   T Attrs::*member;
   std::string_view doc;
   bool required = false;  // by infer and the command line, where there is no output tensor to take it from
+  bool pattern = false;   // 64 bits, which text may give as an unsigned number too
 };
 template <class Attrs, class T>
 field(std::string_view, T Attrs::*, std::string_view) -> field<Attrs, T>;
 template <class Attrs, class T>
 field(std::string_view, T Attrs::*, std::string_view, bool) -> field<Attrs, T>;
+template <class Attrs, class T>
+field(std::string_view, T Attrs::*, std::string_view, bool, bool) -> field<Attrs, T>;
 
 struct no_attrs {
   static constexpr auto fields = std::tuple{};
@@ -70,9 +73,9 @@ struct matmul_attrs {
 struct philox_attrs {
   std::int64_t seed = 0;
   std::int64_t stream = 0;
-  static constexpr auto fields =
-      std::tuple{field{"seed", &philox_attrs::seed, "the Philox key (its 64 bits)"},
-                 field{"stream", &philox_attrs::stream, "the upper half of the Philox counter (its 64 bits)"}};
+  static constexpr auto fields = std::tuple{
+      field{"seed", &philox_attrs::seed, "the Philox key (its 64 bits)", false, true},
+      field{"stream", &philox_attrs::stream, "the upper half of the Philox counter (its 64 bits)", false, true}};
 };
 struct uniform_attrs : philox_attrs {
   std::optional<sizes> shape;

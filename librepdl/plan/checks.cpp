@@ -102,13 +102,24 @@ std::string describe(ops::dtype_set types) {
   return text;
 }
 
-void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in) {
+std::string names_of(std::span<const ops::operand> rows) {
+  std::string names;
+  for (const ops::operand& r : rows) {
+    names += names.empty() ? "" : ", ";
+    names += r.optional ? "[" + std::string(r.name) + "]" : r.name;
+  }
+  return names;
+}
+
+void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in,
+                  std::span<const ops::operand> group) {
   std::size_t required = 0;
   for (const ops::operand& r : rows) required += r.optional ? 0 : 1;
   if (in.size() < required || in.size() > rows.size()) {
+    std::string count = std::to_string(required);
+    if (required != rows.size()) count += " to " + std::to_string(rows.size());
     fail(error_site::input_count, op, "inputs",
-         required == rows.size() ? std::to_string(required)
-                                 : std::to_string(required) + " to " + std::to_string(rows.size()),
+         group.empty() ? count : count + ", that is " + names_of(group) + " for each tensor",
          std::to_string(in.size()));
   }
   for (std::size_t i = 0; i < in.size(); ++i) {

@@ -13,8 +13,11 @@ namespace repdl::plan {
 using inputs = std::span<const const_tensor_view>;
 using outputs = std::span<const tensor_view>;
 
-/// The number of inputs, presence, element types.
-void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in);
+/// The number of inputs, presence, element types. `group`: what comes once per tensor, where the rows are groups.
+void check_inputs(std::string_view op, std::span<const ops::operand> rows, inputs in,
+                  std::span<const ops::operand> group = {});
+/// "param, grad, [velocity]": the names, optional ones in brackets.
+std::string names_of(std::span<const ops::operand> rows);
 /// Number, presence, element types, shapes; no output element shares memory with another.
 void check_outputs(std::string_view op, std::span<const ops::operand> rows, outputs out,
                    std::span<const tensor_spec> expected);

@@ -148,8 +148,11 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_attrs& a) {
   const sizes& w = in[1].shape();
   const window_pair window = conv_windows(op, a, x[2], x[3], w[2], w[3]);
   check_groups(op, "w", w[0], a.groups);
-  expect_channels(op, "w", std::to_string(x[1]) + " input channels, over " + std::to_string(a.groups) + " groups,",
-                  x[1] % a.groups == 0 && x[1] / a.groups == w[1], w[1]);
+  check_groups(op, "x", x[1], a.groups);
+  expect_channels(op, "w",
+                  std::to_string(x[1] / a.groups) + " input channels (" + std::to_string(x[1]) + " of x over " +
+                      std::to_string(a.groups) + " groups)",
+                  x[1] / a.groups == w[1], w[1]);
   if (in.size() > 2 && in[2]) {
     check_rank(op, "bias", in[2], 1, "a vector");
     if (in[2].count() != w[0]) {
@@ -167,10 +170,10 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs& a) {
   const sizes& w = in[1].shape();
   const window_pair window = conv_windows(op, a, a.size->h, a.size->w, w[2], w[3]);
   check_groups(op, "w", w[0], a.groups);
-  expect_channels(op, "g", std::to_string(w[0]) + " channels, as w has output channels,", g[1] == w[0], g[1]);
+  expect_channels(op, "g", std::to_string(w[0]) + " channels, one for each output channel of w", g[1] == w[0], g[1]);
   expect_size(op, "g", "height", window.h.count(), g[2]);
   expect_size(op, "g", "width", window.w.count(), g[3]);
-  return {dtype::f32, {g[0], w[1] * a.groups, a.size->h, a.size->w}};
+  return {dtype::f32, {g[0], element_count({w[1], a.groups}), a.size->h, a.size->w}};
 }
 
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs& a) {

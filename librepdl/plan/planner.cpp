@@ -1,5 +1,6 @@
 #include "librepdl/plan/planner.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,13 @@ void loop_axes::push(std::int64_t size, std::initializer_list<std::int64_t> stri
 }
 
 void loop_axes::squeeze() {
+  const auto end = shape.begin() + rank;
+  if (std::find(shape.begin(), end, 0) != end) {
+    rank = 1;
+    shape[0] = 0;
+    for (axes& s : stride) s[0] = 0;
+    return;
+  }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
     if (shape[i] == 1) continue;
@@ -22,6 +30,12 @@ void loop_axes::squeeze() {
     ++kept;
   }
   rank = static_cast<int>(kept);
+}
+
+std::int64_t loop_axes::count() const {
+  std::int64_t n = 1;
+  for (int i = 0; i < rank; ++i) n *= shape[static_cast<std::size_t>(i)];
+  return n;
 }
 
 void loop_axes::sort_by(int operand) {
@@ -106,6 +120,31 @@ namespace {
 
 bool is_reduced(const sizes& axes, int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); }
 
+// kept: the strides of the output, the inputs and the bias; inner: of the inputs.
+reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes kept, loop_axes inner) {
+  kept.squeeze();
+  kept.sort_by(0);
+  kept.merge();
+  inner.squeeze();
+  inner.merge();
+  reduce_plan p{};
+  p.op = op;
+  p.inputs = inputs;
+  p.kept_rank = kept.rank;
+  p.reduced_rank = inner.rank;
+  p.outputs = kept.count();
+  p.length = inner.count();
+  p.kept_shape = kept.shape;
+  p.reduced_shape = inner.shape;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(inputs); ++i) {
+    p.in[i].kept_stride = kept.stride[i + 1];
+    p.in[i].reduced_stride = inner.stride[i];
+  }
+  p.out_stride = kept.stride[0];
+  p.bias_stride = kept.stride[3];
+  return p;
+}
+
 }  // namespace
 
 tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const ops::reduce_attrs& a) {
@@ -142,29 +181,12 @@ reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const 
       inner.push(x.shape()[i], {x.strides()[i], second});
       o += a.keepdim ? 1 : 0;
     } else {
-      kept.push(x.shape()[i], {out.strides()[o++], x.strides()[i], second});
+      kept.push(x.shape()[i], {out.strides()[o++], x.strides()[i], second, 0});
     }
   }
-  kept.squeeze();
-  kept.sort_by(0);
-  kept.merge();
-  reduce_plan p{};
-  p.length = 1;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(inner.rank); ++i) p.length *= inner.shape[i];
-  inner.squeeze();
-  inner.merge();
-  p.op = op;
-  p.inputs = static_cast<int>(in.size());
-  p.kept_rank = kept.rank;
-  p.reduced_rank = inner.rank;
-  p.outputs = out.count();
-  p.kept_shape = kept.shape;
-  p.reduced_shape = inner.shape;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    p.in[i] = {floats(in[i]), kept.stride[i + 1], inner.stride[i]};
-  }
+  reduce_plan p = reduce_over(op, static_cast<int>(in.size()), kept, inner);
+  for (std::size_t i = 0; i < in.size(); ++i) p.in[i].data = floats(in[i]);
   p.out = out.data();
-  p.out_stride = kept.stride[0];
   return p;
 }
 
@@ -258,8 +280,7 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
   batch.merge();
   p.batch_rank = batch.rank;
   p.batch_shape = batch.shape;
-  p.batches = 1;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(batch.rank); ++i) p.batches *= batch.shape[i];
+  p.batches = batch.count();
   p.out_batch_stride = batch.stride[0];
   const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
     return matmul_plan::matrix{floats(v), batch_stride, v.strides()[v.rank() - 2], v.strides()[v.rank() - 1]};
@@ -273,6 +294,24 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_att
   p.out = static_cast<float*>(out.data());
   p.out_row = out.strides()[rank - 2];
   p.out_col = out.strides()[rank - 1];
+  return p;
+}
+
+reduce_plan dots_of(const matmul_plan& m) {
+  loop_axes kept;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(m.batch_rank); ++i) {
+    kept.push(m.batch_shape[i],
+              {m.out_batch_stride[i], m.a.batch_stride[i], m.b.batch_stride[i], m.bias.batch_stride[i]});
+  }
+  kept.push(m.m, {m.out_row, m.a.row, 0, m.bias.row});
+  kept.push(m.n, {m.out_col, 0, m.b.col, m.bias.col});
+  loop_axes inner;
+  inner.push(m.k, {m.a.col, m.b.row});
+  reduce_plan p = reduce_over(ops::op_id::dot, 2, kept, inner);
+  p.in[0].data = m.a.data;
+  p.in[1].data = m.b.data;
+  p.out = m.out;
+  p.bias = m.bias.data;
   return p;
 }
 

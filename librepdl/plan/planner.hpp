@@ -73,6 +73,8 @@ class operand_rows {
   operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out) : in_(in), out_(out) {}
   /// As many groups as the inputs fill.
   operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given);
+  /// One group's inputs; empty where operands come once.
+  std::span<const ops::operand> group() const { return group_; }
   operand_rows(const operand_rows&) = delete;
   operand_rows& operator=(const operand_rows&) = delete;
   std::span<const ops::operand> in() const { return in_; }
@@ -81,7 +83,7 @@ class operand_rows {
  private:
   std::deque<std::string> names_;  // "grad[3]"
   std::vector<ops::operand> all_;
-  std::span<const ops::operand> in_, out_;
+  std::span<const ops::operand> in_, out_, group_;
 };
 /// One group's rows: sgd without momentum has no velocity.
 std::span<const ops::operand> group_in(const ops::sgd_attrs&);
@@ -102,8 +104,11 @@ struct loop_axes {
   std::array<axes, 7> stride{};
 
   void push(std::int64_t size, std::initializer_list<std::int64_t> strides);
-  /// Drops axes of size 1.
+  /// Drops axes of size 1. A space without elements becomes one axis of size 0: the product of its other sizes may be
+  /// no int64.
   void squeeze();
+  /// The product of the sizes, after squeeze().
+  std::int64_t count() const;
   /// Sorts the axes so that the given operand's strides fall (the order of iteration must not matter).
   void sort_by(int operand);
   /// Merges neighbours that every operand steps through as one.

@@ -38,7 +38,8 @@ struct map_plan {
 
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
 /// sum, mean, max, min: out f32. argmax, argmin: out i64, the row-major index within the reduced axes as the caller
-/// gave them (merging axes keeps it). dot: two inputs, the terms are their products.
+/// gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
+/// bias.
 struct reduce_plan {
   ops::op_id op;
   int inputs;  // 1, or 2 for dot
@@ -54,7 +55,9 @@ struct reduce_plan {
     axes reduced_stride;
   } in[2];
   void* out;
-  axes out_stride;  // along the kept axes
+  axes out_stride;    // along the kept axes
+  const float* bias;  // of dot; null: none
+  axes bias_stride;   // along the kept axes
 };
 
 using accumulate_kind = repdl::accumulate;
@@ -76,6 +79,9 @@ struct matmul_plan {
   axes out_batch_stride;
   std::int64_t out_row, out_col;
 };
+
+/// The exact product as one dot product per output.
+reduce_plan dots_of(const matmul_plan&);
 
 /// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its
 /// entry has null data and the strides to write with):

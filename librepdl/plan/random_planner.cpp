@@ -13,6 +13,11 @@ void check_probability(std::string_view op, double p) {
   if (!(p >= 0 && p <= 1)) fail(error_site::attribute_value, op, "p", "a probability in [0, 1]", to_text(p));
 }
 
+tensor_spec checked(const tensor_spec& s) {
+  byte_count(s);
+  return s;
+}
+
 }  // namespace
 
 void check_parameter(std::string_view op, std::string_view name, double value, bool may_be_negative) {
@@ -27,26 +32,25 @@ void check_parameter(std::string_view op, std::string_view name, double value, b
 tensor_spec infer_uniform(const ops::uniform_attrs& a) {
   check_parameter("uniform", "low", a.low, true);
   check_parameter("uniform", "high", a.high, true);
-  element_count(*a.shape);
-  return {float_type("uniform", a.dtype.value_or(dtype::f32)), *a.shape};
+  return checked({float_type("uniform", a.dtype.value_or(dtype::f32)), *a.shape});
 }
 
 tensor_spec infer_permutation(const ops::permutation_attrs& a) {
-  if (*a.n < 0) fail(error_site::attribute_value, "permutation", "n", ">= 0", std::to_string(*a.n));
+  if (*a.n < 0 || *a.n > std::int64_t{1} << 59) {
+    fail(error_site::attribute_value, "permutation", "n", "a number in [0, 2^59]", std::to_string(*a.n));
+  }
   return {dtype::i64, {*a.n}};
 }
 
 tensor_spec infer_normal(const ops::normal_attrs& a) {
   check_parameter("normal", "mean", a.mean, true);
   check_parameter("normal", "stddev", a.stddev, false);
-  element_count(*a.shape);
-  return {float_type("normal", a.dtype.value_or(dtype::f32)), *a.shape};
+  return checked({float_type("normal", a.dtype.value_or(dtype::f32)), *a.shape});
 }
 
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs& a) {
   check_probability("bernoulli", a.p);
-  element_count(*a.shape);
-  return {dtype::boolean, *a.shape};
+  return checked({dtype::boolean, *a.shape});
 }
 
 tensor_spec infer_randint(const ops::randint_attrs& a) {
@@ -54,8 +58,7 @@ tensor_spec infer_randint(const ops::randint_attrs& a) {
     fail(error_site::attribute_value, "randint", "high", "more than low, " + std::to_string(a.low),
          std::to_string(*a.high));
   }
-  element_count(*a.shape);
-  return {dtype::i64, *a.shape};
+  return checked({dtype::i64, *a.shape});
 }
 
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs& a) {

@@ -58,15 +58,13 @@ row_plan make_rows(ops::op_id op, const const_tensor_view& x, const sizes& reduc
   }
   row_plan p{};
   p.op = op;
-  p.rows = 1;
-  p.length = 1;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kept.rank); ++i) p.rows *= kept.shape[i];
-  for (std::size_t i = 0; i < static_cast<std::size_t>(inner.rank); ++i) p.length *= inner.shape[i];
   for (loop_axes* l : {&kept, &inner}) {  // the order of rows, and of the terms of a row, does not matter
     l->squeeze();
     l->sort_by(0);
     l->merge();
   }
+  p.rows = kept.count();
+  p.length = inner.count();
   p.kept_rank = kept.rank;
   p.reduced_rank = inner.rank;
   p.kept_shape = kept.shape;

@@ -4,7 +4,8 @@
 
 namespace repdl::plan {
 
-operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given) {
+operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given)
+    : group_(in) {
   const std::size_t tensors = (given + in.size() - 1) / in.size();
   const auto add = [&](std::span<const ops::operand> rows) {
     for (std::size_t t = 0; t < tensors; ++t) {

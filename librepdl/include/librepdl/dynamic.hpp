@@ -31,6 +31,7 @@ struct attribute_info {
   std::string default_text;  ///< as parse_attribute reads it; empty where there is none
   std::string doc;
   bool required;  ///< by infer; call takes it from the outputs
+  bool pattern;   ///< an integer that is 64 bits: its text may be an unsigned number too
 };
 
 struct operand_info {

@@ -113,7 +113,7 @@ class sizes {
 
 /// "[2, 3]".
 std::string to_string(const sizes& s);
-/// The product of the sizes; throws invalid_argument for a negative size or when it exceeds 2^62.
+/// The product of the sizes, 0 where one is 0; throws invalid_argument for a negative size or when it exceeds 2^62.
 std::int64_t element_count(const sizes& shape);
 /// Row-major (C order) strides in elements.
 sizes row_major(const sizes& shape);
@@ -124,6 +124,9 @@ struct tensor_spec {
   sizes shape;
   friend bool operator==(const tensor_spec&, const tensor_spec&) = default;
 };
+
+/// The bytes of the elements, one after the other; throws invalid_argument when they exceed 2^62.
+std::int64_t byte_count(const tensor_spec& s);
 
 /// A read-only strided view. Strides are in elements, of any sign; 0 repeats. Default-constructed: an absent operand.
 class const_tensor_view {
