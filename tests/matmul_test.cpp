@@ -142,7 +142,7 @@ struct workspace {
 
 void run(const matmul_plan& plan, const instruction_set& isa, int threads, tier first, counters& counted) {
   repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048};
-  const std::size_t bytes = repdl::cpu::matmul_workspace(plan, launch, *isa.matmul);
+  const std::size_t bytes = repdl::cpu::matmul_workspace(plan, launch, *isa.matmul).value();
   const workspace w(bytes);
   launch.workspace = w.data;
   launch.bytes = bytes;

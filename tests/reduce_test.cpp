@@ -327,7 +327,7 @@ void check(const layout& l, int kind, std::mt19937_64& g, tested& result, repdl:
           if (order && first != tier::proved) continue;
           if (threads == 2 && first == tier::exact) continue;
           repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048};
-          launch.bytes = repdl::cpu::reduce_workspace(p, launch);
+          launch.bytes = repdl::cpu::reduce_workspace(p, launch).value();
           launch.workspace = ::operator new (launch.bytes + 1, std::align_val_t{256});
           std::memset(launch.workspace, 0x7f, launch.bytes + 1);  // nothing may be read before it is written
           std::vector<std::int64_t> wide(index ? cells : 0, 0x7777);

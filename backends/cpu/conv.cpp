@@ -345,13 +345,13 @@ bool any_order(const conv_plan& plan) { return plan.accumulate == plan::accumula
 
 }  // namespace
 
-std::size_t conv_workspace(const plan::conv_plan& plan, const dispatch::launch& launch,
-                           const conv_kernels& kernels) noexcept {
-  std::size_t most = 0;
+plan::checked_size conv_workspace(const plan::conv_plan& plan, const dispatch::launch& launch,
+                                  const conv_kernels& kernels) noexcept {
+  plan::checked_size most;
   for_each_product(plan, [&](conv_product p) {
     if (const direct_form f = direct(plan, p); f.taken) {
       const int threads = direct_threads(plan, p, f.planes, launch.threads);
-      most = std::max(most, static_cast<std::size_t>(threads) * f.planes.scratch_bytes);
+      most = std::max(most, plan::checked_size::product(threads, f.planes.scratch_bytes));
       return;
     }
     arrange(p, any_order(plan));

@@ -39,19 +39,19 @@ class cpu_executor final : public dispatch::executor {
   const std::string& isa() const noexcept override { return isa_; }
   int threads() const noexcept override { return threads_; }
 
-  std::size_t workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
     return reduce_workspace(p, l);
   }
-  std::size_t workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
     return matmul_workspace(p, l, *set_.matmul);
   }
-  std::size_t workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
     return random_workspace(p, l);
   }
-  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
     return conv_workspace(p, l, *set_.conv);
   }
-  std::size_t workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
     return row_workspace(p, l);
   }
 

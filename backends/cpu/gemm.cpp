@@ -17,6 +17,9 @@
 namespace repdl::cpu {
 namespace {
 
+using plan::checked_size;
+
+constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(float));
 constexpr std::int64_t packed_budget = std::int64_t{64} << 20;  // bytes
 constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
 constexpr std::int64_t widest_block = 2048;                      // columns
@@ -24,7 +27,7 @@ constexpr std::int64_t work_per_thread = std::int64_t{1} << 19;  // multiply-add
 constexpr std::int64_t blocks_per_thread = 4;
 constexpr std::int64_t narrowest_block = 8;  // panels, of a block that packs its own
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 struct blocking {
@@ -34,9 +37,9 @@ struct blocking {
   std::int64_t packs;    // copies of b in a group: 1 where it is shared
   std::int64_t block_rows;
   std::int64_t block_columns;
-  std::size_t panel_bytes;    // all packed panels
-  std::size_t summary_bytes;  // norms; as many again for the least significant bits
-  std::size_t scratch_bytes;  // of one worker
+  checked_size panel_bytes;    // all packed panels
+  checked_size summary_bytes;  // norms; as many again for the least significant bits
+  checked_size scratch_bytes;  // of one worker
 
   blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) {
     const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
@@ -48,11 +51,11 @@ struct blocking {
       return;
     }
     const std::int64_t width = kernels.columns;
-    const std::int64_t column_bytes = std::max<std::int64_t>(1, g.k) * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);
     const bool read_once = row_blocks == 1 && !(g.shared_b && g.batches > 1);
     const std::int64_t budget = read_once ? std::min(packed_budget, cached_budget * threads) : packed_budget;
-    const std::int64_t fitting = std::max<std::int64_t>(width, budget / column_bytes / width * width);
+    const std::int64_t fitting =
+        std::max<std::int64_t>(width, budget / element_bytes / std::max<std::int64_t>(1, g.k) / width * width);
     columns = std::min(round_up(g.n, width), fitting);
     group = g.shared_b ? g.batches : columns < g.n ? 1 : std::clamp<std::int64_t>(fitting / columns, 1, g.batches);
     packs = g.shared_b ? 1 : group;
@@ -62,12 +65,12 @@ struct blocking {
     const std::int64_t pieces = std::max(wanted, ceil_div(columns, widest_block));
     block_columns = std::min(columns, std::max(round_up(ceil_div(columns, pieces), width), 2 * width));
 
-    panel_bytes = bytes(packs * columns * g.k * static_cast<std::int64_t>(sizeof(float)));
-    summary_bytes = bytes(packs * columns * static_cast<std::int64_t>(sizeof(double)));
-    scratch_bytes = bytes(static_cast<std::int64_t>(kernels.scratch_bytes(block_columns, g.k)));
+    panel_bytes = checked_size::product(packs, columns, g.k, sizeof(float)).rounded_up(256);
+    summary_bytes = checked_size::product(packs, columns, sizeof(double)).rounded_up(256);
+    scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
   }
-  std::size_t total() const {
-    return panel_bytes + 2 * summary_bytes + static_cast<std::size_t>(threads) * scratch_bytes;
+  checked_size total() const {
+    return panel_bytes + summary_bytes + summary_bytes + checked_size::product(threads, scratch_bytes);
   }
 
  private:
@@ -76,7 +79,7 @@ struct blocking {
     const std::int64_t width = kernels.columns;
     columns = round_up(g.n, width);
     group = g.batches;
-    packs = panel_bytes = summary_bytes = 0;
+    packs = 0;
     block_rows = round_up(ceil_div(g.m, ceil_div(g.m, kernels.row_block)), kernels.rows);
     std::int64_t pieces = ceil_div(columns, widest_block);
     const auto blocks = [&] { return g.batches * ceil_div(g.m, block_rows) * pieces; };
@@ -92,14 +95,13 @@ struct blocking {
       }
     }
     block_columns = round_up(ceil_div(columns, pieces), width);
-    scratch_bytes = bytes(static_cast<std::int64_t>(kernels.scratch_bytes(block_columns, g.k)));
+    scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
   }
-  static std::size_t bytes(std::int64_t n) { return static_cast<std::size_t>(round_up(n, 256)); }
 };
 
 }  // namespace
 
-std::size_t gemm_workspace(const gemm_problem& g, const gemm_kernels& kernels, int threads) noexcept {
+checked_size gemm_workspace(const gemm_problem& g, const gemm_kernels& kernels, int threads) noexcept {
   return blocking(g, kernels, threads).total();
 }
 
@@ -107,9 +109,10 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, v
               counters& counted) noexcept {
   const blocking cut(g, kernels, threads);
   char* const base = static_cast<char*>(workspace);
-  const packed_columns packed = {reinterpret_cast<float*>(base), reinterpret_cast<double*>(base + cut.panel_bytes),
-                                 reinterpret_cast<double*>(base + cut.panel_bytes + cut.summary_bytes)};
-  char* const scratch = base + cut.panel_bytes + 2 * cut.summary_bytes;
+  char* const summaries = base + cut.panel_bytes.value();
+  const packed_columns packed = {reinterpret_cast<float*>(base), reinterpret_cast<double*>(summaries),
+                                 reinterpret_cast<double*>(summaries + cut.summary_bytes.value())};
+  char* const scratch = summaries + 2 * cut.summary_bytes.value();
   // The packed columns from `column` of one pack of the group on.
   const auto packed_at = [&](std::int64_t pack, std::int64_t column) {
     const std::int64_t at = pack * cut.columns + column;
@@ -142,7 +145,7 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, v
                                   column0 + column,
                                   std::min(cut.block_columns, columns - column),
                                   packed_at(g.shared_b ? 0 : batch, column),
-                                  scratch + static_cast<std::size_t>(thread) * cut.scratch_bytes};
+                                  scratch + static_cast<std::size_t>(thread) * cut.scratch_bytes.value()};
         const tier_counts c = kernels.multiply(g, block);
         for (int t = 0; t < 4; ++t)
           if (c.elements[t] != 0) elements[t].fetch_add(c.elements[t], std::memory_order_relaxed);

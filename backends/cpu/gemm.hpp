@@ -53,7 +53,7 @@ struct gemm_kernels {
   tier_counts (*multiply)(const gemm_problem&, const gemm_block&);
 };
 
-std::size_t gemm_workspace(const gemm_problem&, const gemm_kernels&, int threads) noexcept;
+plan::checked_size gemm_workspace(const gemm_problem&, const gemm_kernels&, int threads) noexcept;
 void run_gemm(const gemm_problem&, const gemm_kernels&, int threads, void* workspace, counters&) noexcept;
 
 }  // namespace repdl::cpu

@@ -45,16 +45,16 @@ struct counters {
 
 // The drivers. Behind the API boundary: they trust their plans and do not throw.
 void run_map(const plan::map_plan&, const dispatch::launch&, const map_kernels&, counters&) noexcept;
-std::size_t reduce_workspace(const plan::reduce_plan&, const dispatch::launch&) noexcept;
+plan::checked_size reduce_workspace(const plan::reduce_plan&, const dispatch::launch&) noexcept;
 void run_reduce(const plan::reduce_plan&, const dispatch::launch&, const reduce_kernels&, counters&) noexcept;
-std::size_t matmul_workspace(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&) noexcept;
+plan::checked_size matmul_workspace(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&) noexcept;
 void run_matmul(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&, counters&) noexcept;
-std::size_t random_workspace(const plan::random_plan&, const dispatch::launch&) noexcept;
+plan::checked_size random_workspace(const plan::random_plan&, const dispatch::launch&) noexcept;
 void run_random(const plan::random_plan&, const dispatch::launch&, const random_kernels&, counters&) noexcept;
-std::size_t conv_workspace(const plan::conv_plan&, const dispatch::launch&, const conv_kernels&) noexcept;
+plan::checked_size conv_workspace(const plan::conv_plan&, const dispatch::launch&, const conv_kernels&) noexcept;
 void run_conv(const plan::conv_plan&, const dispatch::launch&, const conv_kernels&, counters&) noexcept;
 void run_pool(const plan::pool_plan&, const dispatch::launch&, const pool_kernels&, counters&) noexcept;
-std::size_t row_workspace(const plan::row_plan&, const dispatch::launch&) noexcept;
+plan::checked_size row_workspace(const plan::row_plan&, const dispatch::launch&) noexcept;
 void run_rows(const plan::row_plan&, const dispatch::launch&, const row_kernels&, counters&) noexcept;
 void run_step(const plan::step_plan&, const dispatch::launch&, const step_kernels&, counters&) noexcept;
 

@@ -64,7 +64,7 @@ gemm_problem problem_of(const plan::matmul_plan& p, tier first_tier) {
 
 }  // namespace
 
-std::size_t matmul_workspace(const plan::matmul_plan& plan, const dispatch::launch& launch,
+plan::checked_size matmul_workspace(const plan::matmul_plan& plan, const dispatch::launch& launch,
                              const matmul_kernels& kernels) noexcept {
   const gemm_kernels& k = engine(plan, kernels);
   const plan::matmul_plan p = oriented(folded(plan), k);

@@ -298,10 +298,12 @@ void permutation(const plan::random_plan& p, const dispatch::launch& l) {
 
 }  // namespace
 
-std::size_t random_workspace(const plan::random_plan& p, const dispatch::launch& l) noexcept {
+plan::checked_size random_workspace(const plan::random_plan& p, const dispatch::launch& l) noexcept {
   if (p.op != ops::op_id::permutation) return 0;
   const sort_layout layout(p.count, l.threads);
-  return static_cast<std::size_t>(p.count) * sizeof(entry) + layout.counters() * sizeof(std::int64_t);
+  using plan::checked_size;
+  return checked_size::product(p.count, sizeof(entry)) +
+         checked_size::product(layout.buckets(), layout.parts, sizeof(std::int64_t));
 }
 
 void run_random(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels,

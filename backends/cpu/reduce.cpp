@@ -108,8 +108,9 @@ void fill_empty(const reduce_call& c, counters& count) noexcept {
 
 }  // namespace
 
-std::size_t reduce_workspace(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
-  return p.length == 0 ? 0 : sizeof(worker) * static_cast<std::size_t>(useful_threads(p, launch));
+plan::checked_size reduce_workspace(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
+  if (p.length == 0) return 0;
+  return plan::checked_size::product(sizeof(worker), useful_threads(p, launch));
 }
 
 void run_reduce(const plan::reduce_plan& p, const dispatch::launch& launch, const reduce_kernels& kernels,

@@ -150,9 +150,9 @@ class row_call final : public rows_in_tiles {
 
 }  // namespace
 
-std::size_t row_workspace(const plan::row_plan& p, const dispatch::launch& launch) noexcept {
+plan::checked_size row_workspace(const plan::row_plan& p, const dispatch::launch& launch) noexcept {
   const row_layout l = lay_out(p, launch.threads);
-  return l.bytes * static_cast<std::size_t>(l.threads);
+  return plan::checked_size::product(l.bytes, l.threads);
 }
 
 void run_rows(const plan::row_plan& p, const dispatch::launch& launch, const row_kernels& kernels,

@@ -209,7 +209,9 @@ void merge_phases(problem& p, const plan::conv_plan& c) {
 
 bool merging_pays(const problem& p, const plan::conv_plan& c) {
   const std::int64_t phases = p.phases_h * p.phases_w;
-  if (phases == 1 || phases * c.c > 4096 || c.dilation.h != 1 || c.dilation.w != 1) return false;
+  // Rounded up, the taps of all phases are more than the kernel's: their product with the channels must not wrap.
+  if (phases == 1 || phases * c.c > 4096 || c.o >= std::int64_t{1} << 31 || c.dilation.h != 1 || c.dilation.w != 1)
+    return false;
   const std::int64_t columns = std::max<std::int64_t>(c.n * ceil_div(c.h, c.stride.h) * ceil_div(c.w, c.stride.w), 1);
   const auto cost = [&](std::int64_t rows, std::int64_t taps) {
     return conv::tile_cost(rows, columns) * static_cast<double>(taps);
@@ -344,7 +346,7 @@ bool within_reach(const plan::conv_plan& c, const problem& p) {
 
 }  // namespace
 
-std::size_t conv_workspace(const plan::conv_plan& c, const properties& device) {
+plan::checked_size conv_workspace(const plan::conv_plan& c, const properties& device) {
   if (c.accumulate == accumulate::fma_chain) return 0;
   problem p = describe(c);
   carver carve(nullptr);

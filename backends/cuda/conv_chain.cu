@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(threads, 2)
 template <int R>
 void launch(const problem& p, const loading& l, const job& j) {
   const std::int64_t blocks = ceil_div(p.m, 16 * R) * ceil_div(p.n, 16 * R) * p.products();
-  launch_kernel<chain_kernel<R>>(j, static_cast<unsigned>(blocks), threads, 0, p, l.a_k_fast, l.b_k_fast, j.counters);
+  launch_kernel<chain_kernel<R>>(j, blocks, threads, 0, p, l.a_k_fast, l.b_k_fast, j.counters);
 }
 
 }  // namespace

@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
 template <class T, bool AKFast, bool BKFast>
 void launch(const problem& p, const schedule& s, const loading& l, const job& j) {
   constexpr std::size_t bytes = shared_bytes<T, AKFast, BKFast>;
-  const auto blocks = static_cast<unsigned>(s.whole + s.split * s.parts);
+  const std::int64_t blocks = s.whole + s.split * s.parts;
   launch_kernel<product_kernel<T, AKFast, BKFast>>(j, blocks, T::threads, bytes, p, s, l, j.counters);
 }
 
@@ -387,7 +387,7 @@ void launch_tile(const problem& p, const schedule& s, const loading& l, const jo
     launch<T, false, false>(p, s, l, j);
   }
   if (s.split > 0) {
-    const auto blocks = static_cast<unsigned>(s.split * T::warps_m * T::warps_n * T::m_tiles);
+    const std::int64_t blocks = s.split * T::warps_m * T::warps_n * T::m_tiles;
     launch_kernel<finish_kernel<T>>(j, blocks, finish_helpers<T> * 32, 0, p, s, j.counters);
   }
 }

@@ -255,11 +255,12 @@ void take_marks(problem& p, carver& c) {
   static_assert(sizeof(dot_sum) <= 4 * sizeof(double));
   undecided_marks& m = p.marks;
   m.listed = c.take<unsigned long long>(2);
-  m.bitmap = c.take<std::uint32_t>(p.products() * p.m * m.words_per_row);
+  m.bitmap = c.take<std::uint32_t>(p.products(), p.m, m.words_per_row);
   m.chunks = std::clamp<std::int64_t>(p.k / 2048, 1, 256);
-  m.capacity = std::clamp<std::int64_t>(p.products() * p.m * p.n / 16, 64, std::int64_t{1} << (m.chunks > 1 ? 12 : 16));
+  const auto outputs = static_cast<std::int64_t>(plan::checked_size::product(p.products(), p.m, p.n).value());
+  m.capacity = std::clamp<std::int64_t>(outputs / 16, 64, std::int64_t{1} << (m.chunks > 1 ? 12 : 16));
   m.list = c.take<std::int64_t>(m.capacity);
-  m.partial = c.take<double>(m.chunks > 1 ? m.capacity * m.chunks * 4 : 0);
+  m.partial = c.take<double>(m.chunks > 1 ? m.capacity : 0, m.chunks, 4);
 }
 
 void clear_marks(const problem& p, const job& j) {

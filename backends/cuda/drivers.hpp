@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "librepdl/dispatch/backend.hpp"
+#include "librepdl/plan/checked_size.hpp"
 
 namespace repdl::cuda {
 
@@ -45,24 +46,25 @@ struct job {
   bool self_test;  // kernels may be untested
 };
 
-// Hands out 256-byte aligned parts of the workspace; with a null base it only counts.
+// Hands out 256-byte aligned parts of the workspace; with a null base it only counts. A count that is a product is
+// given by its factors, take<T>(a, b), which may not wrap.
 class carver {
  public:
   explicit carver(std::byte* base) : base_(base) {}
-  template <class T>
-  T* take(std::int64_t count) {
-    const std::size_t at = used_;
-    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 255) / 256 * 256;
-    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + at);
+  template <class T, class... Factors>
+  T* take(Factors... factors) {
+    const plan::checked_size at = used_;
+    used_ += plan::checked_size::product(factors..., sizeof(T)).rounded_up(256);
+    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + at.value());
   }
-  std::size_t used() const { return used_; }
+  plan::checked_size used() const { return used_; }
 
  private:
   std::byte* base_;
-  std::size_t used_ = 0;
+  plan::checked_size used_;
 };
 
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 // The number of blocks of a grid-stride loop over `items` block-sized pieces.
@@ -71,17 +73,20 @@ inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per
       std::clamp<std::int64_t>(items, 1, std::int64_t{d.multiprocessors} * blocks_per_multiprocessor));
 }
 
+// The grid of a kernel that needs all of its blocks; the driver starts at most 2^31 - 1.
+unsigned grid_of(std::string_view op, std::int64_t blocks);
+
 void run_map(const plan::map_plan&, const job&);
-std::size_t reduce_workspace(const plan::reduce_plan&, const properties&);
+plan::checked_size reduce_workspace(const plan::reduce_plan&, const properties&);
 void run_reduce(const plan::reduce_plan&, const job&);
-std::size_t matmul_workspace(const plan::matmul_plan&, const properties&);
+plan::checked_size matmul_workspace(const plan::matmul_plan&, const properties&);
 void run_matmul(const plan::matmul_plan&, const job&);
-std::size_t random_workspace(const plan::random_plan&, const properties&);
+plan::checked_size random_workspace(const plan::random_plan&, const properties&);
 void run_random(const plan::random_plan&, const job&);
-std::size_t conv_workspace(const plan::conv_plan&, const properties&);
+plan::checked_size conv_workspace(const plan::conv_plan&, const properties&);
 void run_conv(const plan::conv_plan&, const job&);
 void run_pool(const plan::pool_plan&, const job&);
-std::size_t row_workspace(const plan::row_plan&, const properties&);
+plan::checked_size row_workspace(const plan::row_plan&, const properties&);
 void run_rows(const plan::row_plan&, const job&);
 void run_step(const plan::step_plan&, const job&);
 

@@ -22,6 +22,15 @@ void check(cudaError_t status, std::string_view op, std::string_view what) {
        "cudaSuccess", got);
 }
 
+unsigned grid_of(std::string_view op, std::int64_t blocks) {
+  constexpr std::int64_t most = INT32_MAX;
+  if (blocks > most) {
+    fail(error_site::device_failure, op, "kernel launch", "at most " + std::to_string(most) + " blocks",
+         std::to_string(blocks));
+  }
+  return static_cast<unsigned>(blocks);
+}
+
 namespace {
 
 constexpr int oldest_capability = 80;
@@ -171,19 +180,19 @@ class cuda_executor final : public dispatch::executor {
 
   const std::string& isa() const noexcept override { return isa_; }
 
-  std::size_t workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
     return with_device(l, [&](const properties& d) { return reduce_workspace(p, d); });
   }
-  std::size_t workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
     return with_device(l, [&](const properties& d) { return matmul_workspace(p, d); });
   }
-  std::size_t workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
     return with_device(l, [&](const properties& d) { return random_workspace(p, d); });
   }
-  std::size_t workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
     return with_device(l, [&](const properties& d) { return conv_workspace(p, d); });
   }
-  std::size_t workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
+  plan::checked_size workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
     return with_device(l, [&](const properties& d) { return row_workspace(p, d); });
   }
 

@@ -135,7 +135,7 @@ void run_fma_chain(const plan::matmul_plan& p, const job& j) {
   c.batch.set_stride(2, p.out_batch_stride);
   c.batch.set_stride(3, p.bias.batch_stride);
   const std::int64_t blocks = ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.batches;
-  launch_kernel<chain_kernel>(j, static_cast<unsigned>(blocks), threads, 0, c, j.counters);
+  launch_kernel<chain_kernel>(j, blocks, threads, 0, c, j.counters);
 }
 
 }  // namespace repdl::cuda

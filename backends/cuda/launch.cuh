@@ -24,7 +24,7 @@ void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t s
     check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
           j.what.name(), "cudaFuncSetAttribute");
   }
-  Kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared_bytes, j.stream>>>(args...);
+  Kernel<<<grid_of(j.what.name(), blocks), static_cast<unsigned>(threads), shared_bytes, j.stream>>>(args...);
   check(cudaGetLastError(), j.what.name(), "kernel launch");
 }
 

@@ -248,19 +248,19 @@ layout describe(const plan::matmul_plan& p, const properties& device, carver& c)
   l.p.block_panels = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, blocks));
   l.p.height = l.p.block_panels * panel_k + blocks;
   l.p.words_per_row = ceil_div(p.n, 32);
-  l.p.undecided = c.take<std::uint32_t>(p.batches * p.m * l.p.words_per_row);
+  l.p.undecided = c.take<std::uint32_t>(p.batches, p.m, l.p.words_per_row);
   return l;
 }
 
 template <class T>
 void launch_product(const product& p, const job& j) {
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
-  launch_kernel<product_kernel<T>>(j, static_cast<unsigned>(tiles), T::threads, T::shared_bytes, p, j.counters);
+  launch_kernel<product_kernel<T>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
 }
 
 }  // namespace
 
-std::size_t matmul_workspace(const plan::matmul_plan& p, const properties& device) {
+plan::checked_size matmul_workspace(const plan::matmul_plan& p, const properties& device) {
   if (p.accumulate == accumulate::fma_chain) return 0;
   carver c(nullptr);
   describe(p, device, c);

@@ -119,9 +119,9 @@ operand_panels panels_of(const operand_source& s, carver& c) {
   p.row_panels = round_up(ceil_div(s.rows, panel_rows), 2);
   p.k_panels = ceil_div(s.k, panel_k);
   p.batches = s.batches;
-  p.data = c.take<double>(p.row_panels * p.k_panels * p.batches * panel_size);
-  p.norm = c.take<double>(p.padded_rows() * p.batches);
-  p.lsb = c.take<int>(p.padded_rows() * p.batches);
+  p.data = c.take<double>(p.row_panels, p.k_panels, p.batches, panel_size);
+  p.norm = c.take<double>(p.padded_rows(), p.batches);
+  p.lsb = c.take<int>(p.padded_rows(), p.batches);
   return p;
 }
 

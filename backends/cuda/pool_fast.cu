@@ -429,6 +429,7 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
     }
   } else if (g.stride.h >= g.kh && g.stride.w >= g.kw) {
     const compact p(g, g.oh, g.ow);
+    if (g.n * g.c * g.oh * g.ow > INT32_MAX) return false;  // of a broadcast g
     const auto windows = static_cast<int>(g.n * g.c * g.oh * g.ow);
     const auto start = [&]<auto Kernel>() {
       launch_kernel<Kernel>(j, grid(windows), threads, 0, p, windows, j.counters);

@@ -113,7 +113,7 @@ sort_buffers sort_workspace(std::int64_t count, carver& c) {
     e.keys = c.take<std::uint64_t>(count);
     e.values = c.take<std::int64_t>(count);
   }
-  b.counts = c.take<std::int64_t>(ceil_div(count, tile) * digits);
+  b.counts = c.take<std::int64_t>(ceil_div(count, tile), digits);
   b.totals = c.take<std::int64_t>(digits);
   return b;
 }

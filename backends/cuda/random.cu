@@ -161,7 +161,7 @@ void launch_permutation(const plan::random_plan& p, const job& j) {
 
 }  // namespace
 
-std::size_t random_workspace(const plan::random_plan& p, const properties&) {
+plan::checked_size random_workspace(const plan::random_plan& p, const properties&) {
   if (p.op == ops::op_id::normal) return normal_workspace(p);
   if (p.op != ops::op_id::permutation) return 0;
   carver c(nullptr);

@@ -95,7 +95,7 @@ __device__ inline void count_tiers(counter* counters, tier first, std::int64_t a
 }
 
 // normal (random_normal.cu).
-std::size_t normal_workspace(const plan::random_plan&);
+plan::checked_size normal_workspace(const plan::random_plan&);
 void run_normal(const plan::random_plan&, const job&);
 
 }  // namespace repdl::cuda

@@ -224,7 +224,7 @@ void launch_normal(const plan::random_plan& p, const job& j) {
 
 }  // namespace
 
-std::size_t normal_workspace(const plan::random_plan& p) {
+plan::checked_size normal_workspace(const plan::random_plan& p) {
   carver c(nullptr);
   c.take<std::uint32_t>(p.out_type == dtype::f64 ? open_words<double>(p.count) : open_words<float>(p.count));
   return c.used();

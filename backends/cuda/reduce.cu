@@ -360,7 +360,7 @@ division divide(const plan::reduce_plan& p, const properties& device, carver& c)
     chunks = std::max(chunks, d.repair.chunks);
     d.undecided = c.take<std::uint32_t>(ceil_div(p.outputs, 32));
   }
-  if (chunks > 1) d.partials = c.take<std::byte>(p.outputs * chunks * static_cast<std::int64_t>(partial_size(p.op)));
+  if (chunks > 1) d.partials = c.take<std::byte>(p.outputs, chunks, partial_size(p.op));
   return d;
 }
 
@@ -385,7 +385,7 @@ void run_sum(const division& d, reduce_parameters p, const job& j) {
 
 }  // namespace
 
-std::size_t reduce_workspace(const plan::reduce_plan& p, const properties& device) {
+plan::checked_size reduce_workspace(const plan::reduce_plan& p, const properties& device) {
   carver c(nullptr);
   divide(p, device, c);
   return c.used();

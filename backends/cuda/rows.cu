@@ -65,7 +65,7 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
   const std::int64_t floats = p.length * (cuda_is_tracked(p.op) ? 2 : 1);
   d.shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
   d.how = p.length <= 16 * threads                                                     ? manner::registers
-          : floats * 4 <= shared_limit(device) && p.rows >= device.multiprocessors / 2 ? manner::blocks
+          : floats <= shared_limit(device) / 4 && p.rows >= device.multiprocessors / 2 ? manner::blocks
                                                                                        : manner::chunks;
   if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) d.how = manner::columns;
   g.team = 1;
@@ -100,11 +100,11 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
     l->bits = c.take<std::uint32_t>(row_words);
   }
   g.open_elements = c.take<std::uint32_t>(cuda_per_element(p.op) ? ceil_div(p.rows * p.length, 32) : 0);
-  d.zeroed = c.used();
+  d.zeroed = c.used().value();
   for (open_list* l : {&g.open, &g.left}) l->rows = c.take<std::int64_t>(g.is_total ? 0 : p.rows);
   if (g.is_total) g.losses = c.take<loss_row>(p.rows);
-  const std::int64_t late = g.is_total ? total_workspace(g, device) : repair_workspace(g, device);
-  const std::int64_t parts =
+  const plan::checked_size late = g.is_total ? total_workspace(g, device) : repair_workspace(g, device);
+  const plan::checked_size parts =
       std::max({d.how == manner::chunks ? long_workspace(g) : 0, late, exact_workspace(g, device)});
   d.partials = c.take<std::byte>(parts);
   return d;
@@ -156,7 +156,7 @@ void launch_fast(op_id op, const division& d, const job& j) {
 
 }  // namespace
 
-std::size_t row_workspace(const plan::row_plan& p, const properties& device) {
+plan::checked_size row_workspace(const plan::row_plan& p, const properties& device) {
   carver c(nullptr);
   divide(p, device, c, tier::proved, 0);
   return c.used();

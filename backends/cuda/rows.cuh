@@ -339,13 +339,13 @@ struct part_sums {
 
 // The parts of rows.cu, rows_long.cu, rows_repair.cu and rows_exact.cu.
 void run_long_rows(const row_geometry& g, std::byte* partials, const job& j);
-std::int64_t long_workspace(const row_geometry& g);
+plan::checked_size long_workspace(const row_geometry& g);
 void repair_rows(const row_geometry& g, std::byte* partials, const job& j);
-std::int64_t repair_workspace(const row_geometry& g, const properties& device);
+plan::checked_size repair_workspace(const row_geometry& g, const properties& device);
 void run_total(const row_geometry& g, std::byte* partials, const job& j);
-std::int64_t total_workspace(const row_geometry& g, const properties& device);
+plan::checked_size total_workspace(const row_geometry& g, const properties& device);
 void decide_rows_exactly(const row_geometry& g, std::byte* partials, const job& j);
-std::int64_t exact_workspace(const row_geometry& g, const properties& device);
+plan::checked_size exact_workspace(const row_geometry& g, const properties& device);
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more
 

@@ -226,9 +226,9 @@ void launch(const row_geometry& g, std::byte* partials, unsigned grid, const job
 
 }  // namespace
 
-std::int64_t exact_workspace(const row_geometry& g, const properties&) {
-  return g.is_total ? total_blocks * warps * static_cast<std::int64_t>(sizeof(num::cross_entropy_total<most_limbs>))
-                    : 0;
+plan::checked_size exact_workspace(const row_geometry& g, const properties&) {
+  if (!g.is_total) return 0;
+  return plan::checked_size::product(total_blocks, warps, sizeof(num::cross_entropy_total<most_limbs>));
 }
 
 void decide_rows_exactly(const row_geometry& g, std::byte* partials, const job& j) {

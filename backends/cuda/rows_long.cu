@@ -16,10 +16,10 @@ struct long_work {
   part_sums* chunks;
   part_sums* rows;
 };
-long_work carve(const row_geometry& g, std::byte* at, std::int64_t* bytes) {
+long_work carve(const row_geometry& g, std::byte* at, plan::checked_size* bytes) {
   carver c(at);
-  long_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows * g.chunks), c.take<part_sums>(g.rows)};
-  *bytes = static_cast<std::int64_t>(c.used());
+  long_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows, g.chunks), c.take<part_sums>(g.rows)};
+  *bytes = c.used();
   return w;
 }
 
@@ -170,14 +170,14 @@ void launch(const row_geometry& g, const long_work& w, const job& j) {
 
 }  // namespace
 
-std::int64_t long_workspace(const row_geometry& g) {
-  std::int64_t bytes = 0;
+plan::checked_size long_workspace(const row_geometry& g) {
+  plan::checked_size bytes;
   carve(g, nullptr, &bytes);
   return bytes;
 }
 
 void run_long_rows(const row_geometry& g, std::byte* partials, const job& j) {
-  std::int64_t bytes = 0;
+  plan::checked_size bytes;
   const long_work w = carve(g, partials, &bytes);
   switch (g.op) {
     case op_id::softmax:

@@ -13,10 +13,10 @@ struct repair_work {
   std::uint32_t* keys;  // by position in the list
   part_sums* chunks;
 };
-repair_work carve(const row_geometry& g, std::byte* at, std::int64_t* bytes) {
+repair_work carve(const row_geometry& g, std::byte* at, plan::checked_size* bytes) {
   carver c(at);
-  repair_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows * g.chunks)};
-  *bytes = static_cast<std::int64_t>(c.used());
+  repair_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows, g.chunks)};
+  *bytes = c.used();
   return w;
 }
 
@@ -311,15 +311,15 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-std::int64_t repair_workspace(const row_geometry& g, const properties&) {
-  std::int64_t bytes = 0;
+plan::checked_size repair_workspace(const row_geometry& g, const properties&) {
+  plan::checked_size bytes;
   if (g.chunks > 1) carve(g, nullptr, &bytes);
   return bytes;
 }
 
 void repair_rows(const row_geometry& g, std::byte* partials, const job& j) {
   if (g.rows == 0) return;
-  std::int64_t bytes = 0;
+  plan::checked_size bytes;
   const repair_work w = g.chunks > 1 ? carve(g, partials, &bytes) : repair_work{};
   const unsigned grid = grid_for(j.device, g.rows * g.chunks, 4);
   if (g.chunks > 1 && !g.skip_dd) {
@@ -332,8 +332,8 @@ void repair_rows(const row_geometry& g, std::byte* partials, const job& j) {
   launch_kernel<settle_kernel>(j, grid, threads, 0, g, w, j.counters);
 }
 
-std::int64_t total_workspace(const row_geometry&, const properties&) {
-  return total_blocks * static_cast<std::int64_t>(sizeof(total_part));
+plan::checked_size total_workspace(const row_geometry&, const properties&) {
+  return plan::checked_size::product(total_blocks, sizeof(total_part));
 }
 
 void run_total(const row_geometry& g, std::byte* partials, const job& j) {

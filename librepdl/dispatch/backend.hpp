@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "librepdl/context.hpp"
+#include "librepdl/plan/checked_size.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::dispatch {
@@ -65,14 +66,15 @@ class executor {
   virtual const std::string& isa() const noexcept = 0;
   virtual int threads() const noexcept { return 1; }
 
-  virtual std::size_t workspace(const plan::map_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::reduce_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::matmul_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::random_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::conv_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::pool_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::row_plan&, const launch&) const { return 0; }
-  virtual std::size_t workspace(const plan::step_plan&, const launch&) const { return 0; }
+  /// Bytes.
+  virtual plan::checked_size workspace(const plan::map_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::reduce_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::matmul_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::random_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::conv_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::pool_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::row_plan&, const launch&) const { return 0; }
+  virtual plan::checked_size workspace(const plan::step_plan&, const launch&) const { return 0; }
 
   virtual void run(const plan::map_plan&, const launch&) = 0;
   virtual void run(const plan::reduce_plan&, const launch&) = 0;
