@@ -289,6 +289,59 @@ TEST_CASE("cuda: large matmul (large tiles, blocks of k) has the CPU's bits") {
   }
 }
 
+// Dot products on the GPU: in rows, in columns, in chunks.
+TEST_CASE("cuda: few outputs of long sums have the CPU's bits, and small workspaces") {
+  if (!has_gpu()) return;
+  contexts c;
+  struct dimensions {
+    std::int64_t m, n, k;
+  };
+  const dimensions all[] = {{1, 1, 200000}, {4, 4, 50000}, {1, 64, 9000}, {64, 1, 9000}, {3, 50, 8192}, {64, 64, 8192}};
+  for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+    CAPTURE(k);
+    for (const dimensions& d : all) {
+      if (d.m * d.n > 256 && k % 4 != 0) continue;
+      CAPTURE(d.m);
+      CAPTURE(d.n);
+      for (const bool with_bias : {false, true}) {
+        const reference::factors f =
+            reference::fill_factors(class_of(k), d.m, d.n, d.k, with_bias, 8, static_cast<std::uint64_t>(k));
+        std::vector<array> in = {f.a, f.b};
+        if (with_bias) in.push_back(f.bias);
+        compare(c, "matmul", in);
+        compare(c, "matmul", in, {}, layout::reversed_axes, layout::reversed_axes);
+      }
+    }
+  }
+  for (const std::int64_t m : {1, 2, 8, 30, 64}) {
+    for (const std::int64_t n : {1, 2, 8, 30, 64}) {
+      CAPTURE(m);
+      CAPTURE(n);
+      const std::int64_t k = std::int64_t{1} << 24;
+      const auto fake = reinterpret_cast<float*>(std::uintptr_t{1} << 20);  // nothing runs
+      const const_tensor_view a(fake, dtype::f32, {m, k}, {0, 0}, gpu);
+      const const_tensor_view b(fake, dtype::f32, {k, n}, {0, 0}, gpu);
+      const tensor_view out(fake + 64, sizes{m, n}, gpu);
+      const std::size_t bytes = c.cuda[0]->workspace_for([&] { matmul(*c.cuda[0], a, b, out); });
+      CHECK(bytes <= static_cast<std::size_t>(8 * (m + n) * k) + (std::size_t{1} << 20));
+    }
+  }
+}
+
+TEST_CASE("cuda: more blocks than a launch has are an error") {
+  if (!has_gpu()) return;
+  context_options o;
+  o.where = gpu;
+  context cuda(o);
+  const auto fake = reinterpret_cast<float*>(std::uintptr_t{1} << 20);  // nothing may run
+  const std::int64_t batches = (std::int64_t{1} << 32) + 1;             // 1 modulo 2^32
+  const const_tensor_view one(fake, dtype::f32, {batches, 1, 1}, {0, 1, 1}, gpu);
+  const tensor_view out(fake + 64, sizes{batches, 1, 1}, gpu);
+  CHECK_THROWS_WITH_AS(matmul(cuda, one, one, out, {.accumulate = accumulate::fma_chain}),
+                       "matmul: kernel launch: expected at most 2147483647 blocks, got 4294967297", machine_error);
+  CHECK_NOTHROW(cuda.synchronize());
+}
+
 TEST_CASE("cuda: random numbers have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;

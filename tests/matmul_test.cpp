@@ -146,7 +146,7 @@ void run(const matmul_plan& plan, const instruction_set& isa, int threads, tier 
   const workspace w(bytes);
   launch.workspace = w.data;
   launch.bytes = bytes;
-  repdl::cpu::run_matmul(plan, launch, *isa.matmul, counted);
+  repdl::cpu::run_matmul(plan, launch, *isa.matmul, *isa.reduce, counted);
   CHECK_FALSE(w.overrun(bytes));
 }
 
@@ -334,6 +334,58 @@ TEST_CASE("matmul: long k") {
   for (const kind what : {kind::normal, kind::bf16_values, kind::bit_patterns, kind::cancelling, kind::ties}) {
     problem p = make_problem(what, 1, 2, 3, 100000, what == kind::ties, {}, g);
     check(p, kind_names[static_cast<int>(what)]);
+  }
+}
+
+// So few outputs that a packed panel would be mostly padding: dot products, or blocks that pack slices of their own.
+TEST_CASE("matmul: few outputs of long sums") {
+  random_engine g(8);
+  constexpr std::int64_t shapes[][2] = {{1, 1}, {1, 2}, {2, 2}, {4, 1}, {3, 2}, {5, 6}, {1, 10}};
+  for (const kind what : {kind::normal, kind::special, kind::bit_patterns, kind::subnormal, kind::cancelling,
+                          kind::ties, kind::bias_stagnation}) {
+    for (const auto& s : shapes) {
+      layouts l;
+      l.a = every_layout[uniform(g, 0, 4)];
+      l.b = every_layout[uniform(g, 0, 4)];
+      l.bias = every_layout[uniform(g, 0, 7)];
+      l.out = every_layout[uniform(g, 0, output_layouts - 1)];
+      l.shared_b = uniform(g, 0, 2) == 0;
+      problem p = make_problem(what, uniform(g, 1, 2), s[0], s[1], 11000, uniform(g, 0, 1) != 0, l, g);
+      check(p, kind_names[static_cast<int>(what)]);
+    }
+  }
+}
+
+TEST_CASE("matmul: workspaces are at most twice the operands, and 1 MiB for each thread") {
+  const float x = 1;
+  float out[40 * 40];
+  for (const instruction_set& isa : repdl::cpu::all_instruction_sets()) {
+    if (!isa.available()) continue;
+    for (const int threads : {1, 2, 7}) {
+      for (const std::int64_t k : {std::int64_t{1} << 13, std::int64_t{1} << 16, std::int64_t{1} << 20,
+                                   std::int64_t{1} << 24, std::int64_t{1} << 58}) {
+        for (const std::int64_t m : {1, 2, 3, 5, 6, 8, 12, 13, 23, 24, 40}) {
+          for (const std::int64_t n : {1, 2, 3, 5, 6, 8, 12, 13, 23, 24, 40}) {
+            if (k >> 58 != 0 && m * n > 1) continue;  // operands of 2^62 bytes
+            for (const accumulate_kind how : {accumulate_kind::exact, accumulate_kind::fma_chain}) {
+              INFO(isa.name, " threads ", threads, " shape ", m, "x", n, "x", k, " ", static_cast<int>(how));
+              matmul_plan q{};
+              q.accumulate = how;
+              q.batches = 1;
+              q.m = m, q.n = n, q.k = k;
+              q.a.data = q.b.data = &x;  // repeated: nothing runs here
+              q.out = out;
+              q.out_row = n, q.out_col = 1;
+              const repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, tier::proved, 2048};
+              const auto bytes = repdl::cpu::matmul_workspace(q, launch, *isa.matmul);
+              REQUIRE(bytes.fits());
+              const double bound = 8.0 * static_cast<double>(m + n) * static_cast<double>(k) + threads * 0x1p20;
+              CHECK(static_cast<double>(bytes.value()) <= bound);
+            }
+          }
+        }
+      }
+    }
   }
 }
 

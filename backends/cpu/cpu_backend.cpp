@@ -60,7 +60,7 @@ class cpu_executor final : public dispatch::executor {
     run_reduce(p, l, *set_.reduce, counters_);
   }
   void run(const plan::matmul_plan& p, const dispatch::launch& l) override {
-    run_matmul(p, l, *set_.matmul, counters_);
+    run_matmul(p, l, *set_.matmul, *set_.reduce, counters_);
   }
   void run(const plan::random_plan& p, const dispatch::launch& l) override {
     run_random(p, l, *set_.random, counters_);

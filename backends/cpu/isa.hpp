@@ -48,7 +48,8 @@ void run_map(const plan::map_plan&, const dispatch::launch&, const map_kernels&,
 plan::checked_size reduce_workspace(const plan::reduce_plan&, const dispatch::launch&) noexcept;
 void run_reduce(const plan::reduce_plan&, const dispatch::launch&, const reduce_kernels&, counters&) noexcept;
 plan::checked_size matmul_workspace(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&) noexcept;
-void run_matmul(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&, counters&) noexcept;
+void run_matmul(const plan::matmul_plan&, const dispatch::launch&, const matmul_kernels&, const reduce_kernels&,
+                counters&) noexcept;
 plan::checked_size random_workspace(const plan::random_plan&, const dispatch::launch&) noexcept;
 void run_random(const plan::random_plan&, const dispatch::launch&, const random_kernels&, counters&) noexcept;
 plan::checked_size conv_workspace(const plan::conv_plan&, const dispatch::launch&, const conv_kernels&) noexcept;

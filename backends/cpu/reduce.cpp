@@ -71,18 +71,18 @@ void run_columns(const reduce_call& c, const column_layout& layout, worker* work
 // Writes outputs [first, last), the threads of the team sharing each of them.
 void run_rows(const reduce_call& c, range outputs, const team& team, counters& count) noexcept {
   std::int64_t decided[4] = {};
-  walk<3> kept = kept_walk(c.plan, outputs.begin);
+  walk<4> kept = kept_walk(c.plan, outputs.begin);
   for (std::int64_t i = outputs.begin; i < outputs.end; ++i) {
-    const std::int64_t base[2] = {kept.offset(0), kept.offset(1)};
+    const output_terms output = terms_at(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
     if (is_sum(c.plan.op)) {
-      const decision d = sum_output(c, base, team);
+      const decision d = sum_output(c, output, team);
       static_cast<float*>(c.plan.out)[at] = d.value;
       ++decided[static_cast<int>(d.by)];
       continue;
     }
-    const order_partial p = order_output(c, base, team);
+    const order_partial p = order_output(c, output, team);
     if (p.wants_index) {
       static_cast<std::int64_t*>(c.plan.out)[at] = p.index;
     } else {
@@ -98,7 +98,7 @@ void run_rows(const reduce_call& c, range outputs, const team& team, counters& c
 // The sum of nothing is +0, the mean of nothing NaN.
 void fill_empty(const reduce_call& c, counters& count) noexcept {
   const float value = c.plan.op == op_id::mean ? num::float_of(num::canonical_nan_f32) : 0.0f;
-  walk<3> kept = kept_walk(c.plan, 0);
+  walk<4> kept = kept_walk(c.plan, 0);
   for (std::int64_t i = 0; i < c.plan.outputs; ++i) {
     static_cast<float*>(c.plan.out)[kept.offset(2)] = value;
     kept.advance(1);

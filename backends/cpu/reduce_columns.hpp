@@ -28,8 +28,8 @@ struct column_layout {
 
 inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexcept {
   column_layout c;
-  // Indices of rows are 32-bit in the column kernels; longer reductions go row by row.
-  if (p.length < 1 || p.length > 0x7ffffff0) return c;
+  // Indices of rows are 32-bit in the column kernels; longer reductions, and those with a bias, go row by row.
+  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr) return c;
   constexpr std::int64_t least_columns = 8;
   constexpr std::int64_t short_length = 32;
   if (p.kept_rank > 0) {
@@ -58,7 +58,7 @@ class column_task {
       : call_(c), direct_(layout.direct), w_(w), n_(0) {
     const range r = layout.columns(task);
     n_ = r.end - r.begin;
-    walk<3> kept = kept_walk(c.plan, r.begin);
+    walk<4> kept = kept_walk(c.plan, r.begin);
     for (std::int64_t j = 0; j < n_; ++j) {
       w.base[0][j] = kept.offset(0);
       w.base[1][j] = kept.offset(1);
@@ -205,16 +205,16 @@ class column_task {
     }
     for (std::int64_t j = 0; j < n_; ++j) {
       if (w_.decided[j] != 0) continue;
-      const std::int64_t base[2] = {w_.base[0][j], w_.base[1][j]};
+      const output_terms output{{w_.base[0][j], w_.base[1][j]}, nullptr};
       const team self{&w_, 1};
       const lsb_partial lsb =
-          all_at_once ? lsb_partial{{w_.lsb[0][j], w_.lsb[1][j]}} : collect(call_, base, self, lsb_partial{});
+          all_at_once ? lsb_partial{{w_.lsb[0][j], w_.lsb[1][j]}} : collect(call_, output, self, lsb_partial{});
       const int g = lsb.terms(inputs);
       decision d;
       if (!call_.forced(tier::binary64) && !tracked() && num::lattice_holds(w_.magnitude[j], g)) {
         d = {round_result(w_.hi[j] + w_.lo[j], 0, call_.divisor()).value, tier::binary64};
       } else {
-        d = escalate(call_, base, self, g);
+        d = escalate(call_, output, self, g);
       }
       w_.value[j] = d.value;
       ++decided[static_cast<int>(d.by)];

@@ -58,8 +58,20 @@ class walk {
   plan::axes index_ = {};
 };
 
-inline walk<3> kept_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
-  return {p.kept_rank, p.kept_shape, {&p.in[0].kept_stride, &p.in[p.inputs - 1].kept_stride, &p.out_stride}, start};
+// One output: where its terms begin in each input, and its bias.
+struct output_terms {
+  std::int64_t base[2];
+  const float* bias;  // null: none
+};
+// Along the outputs: offsets in the inputs, the output and the bias.
+inline walk<4> kept_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
+  return {p.kept_rank,
+          p.kept_shape,
+          {&p.in[0].kept_stride, &p.in[p.inputs - 1].kept_stride, &p.out_stride, &p.bias_stride},
+          start};
+}
+inline output_terms terms_at(const plan::reduce_plan& p, const walk<4>& at) noexcept {
+  return {{at.offset(0), at.offset(1)}, p.bias == nullptr ? nullptr : p.bias + at.offset(3)};
 }
 inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
   return {p.reduced_rank, p.reduced_shape, {&p.in[0].reduced_stride, &p.in[p.inputs - 1].reduced_stride}, start};

@@ -213,17 +213,31 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
 }
 
 struct layout {
+  bool large;  // tiles
   operand_source source[2];
   int splits[2];
   pack_scratch scratch[2];
   product p;
 };
 
+// Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
+// many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
+// product, which all multiprocessors share.
+bool by_dots(const plan::matmul_plan& p) {
+  constexpr std::int64_t long_sum = 8192;
+  constexpr std::int64_t most_dots = 4096;
+  return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
+}
+
 layout describe(const plan::matmul_plan& p, const properties& device, carver& c) {
   layout l{};
   operand_panels* const panels[2] = {&l.p.a, &l.p.b};
+  const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
+  l.large = 2 * large_tiles >= 3 * device.multiprocessors;
   for (int i = 0; i < 2; ++i) {
-    l.source[i] = source_of(p, i == 1);
+    const int tile_rows = l.large ? large_tile::rows : small_tile::rows;
+    const int tile_cols = l.large ? large_tile::cols : small_tile::cols;
+    l.source[i] = source_of(p, i == 1, (i == 0 ? tile_rows : tile_cols) / panel_rows);
     l.splits[i] = pack_splits(l.source[i], device);
     *panels[i] = panels_of(l.source[i], c);
     l.scratch[i] = scratch_of(l.source[i], l.splits[i], c);
@@ -262,6 +276,7 @@ void launch_product(const product& p, const job& j) {
 
 plan::checked_size matmul_workspace(const plan::matmul_plan& p, const properties& device) {
   if (p.accumulate == accumulate::fma_chain) return 0;
+  if (by_dots(p)) return reduce_workspace(plan::dots_of(p), device);
   carver c(nullptr);
   describe(p, device, c);
   return c.used();
@@ -270,6 +285,10 @@ plan::checked_size matmul_workspace(const plan::matmul_plan& p, const properties
 void run_matmul(const plan::matmul_plan& p, const job& j) {
   if (p.accumulate == accumulate::fma_chain) {
     run_fma_chain(p, j);
+    return;
+  }
+  if (by_dots(p)) {
+    run_reduce(plan::dots_of(p), j);
     return;
   }
   carver c(j.workspace);
@@ -281,8 +300,7 @@ void run_matmul(const plan::matmul_plan& p, const job& j) {
   check(cudaMemsetAsync(l.p.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
   pack(l.source[0], l.p.a, l.scratch[0], l.splits[0], j);
   pack(l.source[1], l.p.b, l.scratch[1], l.splits[1], j);
-  const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
-  if (2 * large_tiles >= 3 * j.device.multiprocessors) {
+  if (l.large) {
     launch_product<large_tile>(l.p, j);
   } else {
     launch_product<small_tile>(l.p, j);

@@ -12,6 +12,7 @@ struct operand_source {
   const float* data;
   bool second;  // packed as b
   std::int64_t rows;
+  std::int64_t row_panels;  // whole tiles
   std::int64_t k;
   std::int64_t row_stride;
   std::int64_t k_stride;
@@ -44,7 +45,8 @@ __device__ inline const float* batch_of(const operand_source& s, std::int64_t ba
 }
 #endif
 
-operand_source source_of(const plan::matmul_plan& p, bool second);
+// `tile_panels`: the row panels that a tile takes.
+operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels);
 operand_panels panels_of(const operand_source& s, carver& c);
 int pack_splits(const operand_source& s, const properties& device);
 pack_scratch scratch_of(const operand_source& s, int splits, carver& c);

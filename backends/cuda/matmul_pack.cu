@@ -96,13 +96,14 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-operand_source source_of(const plan::matmul_plan& p, bool second) {
+operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels) {
   const plan::matmul_plan::matrix& m = second ? p.b : p.a;
   operand_source s{};
   s.second = second;
   s.data = m.data;
   s.k = p.k;
   s.rows = second ? p.n : p.m;
+  s.row_panels = round_up(ceil_div(s.rows, panel_rows), tile_panels);
   s.row_stride = second ? m.col : m.row;
   s.k_stride = second ? m.row : m.col;
   s.batch.set_shape(p.batch_rank, p.batch_shape);
@@ -115,8 +116,7 @@ operand_source source_of(const plan::matmul_plan& p, bool second) {
 
 operand_panels panels_of(const operand_source& s, carver& c) {
   operand_panels p{};
-  // An even number of row panels: the large tiles take two.
-  p.row_panels = round_up(ceil_div(s.rows, panel_rows), 2);
+  p.row_panels = s.row_panels;
   p.k_panels = ceil_div(s.k, panel_k);
   p.batches = s.batches;
   p.data = c.take<double>(p.row_panels, p.k_panels, p.batches, panel_size);
@@ -126,17 +126,17 @@ operand_panels panels_of(const operand_source& s, carver& c) {
 }
 
 int pack_splits(const operand_source& s, const properties& device) {
-  const std::int64_t blocks = round_up(ceil_div(s.rows, panel_rows), 2) * s.batches;
+  // As many as the device has room for: beyond that, their number does not matter.
+  const auto blocks = static_cast<std::int64_t>(plan::checked_size::product(s.row_panels, s.batches).value());
   const std::int64_t wanted = std::int64_t{device.multiprocessors} * 8;
   return static_cast<int>(
       std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(s.k, chunk_k), 1, 64)));
 }
 
 pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
-  const std::int64_t rows = round_up(ceil_div(s.rows, panel_rows), 2) * panel_rows * s.batches * splits;
   pack_scratch p{};
-  p.squares = c.take<double>(rows);
-  p.lsb = c.take<int>(rows);
+  p.squares = c.take<double>(s.row_panels, panel_rows, s.batches, splits);
+  p.lsb = c.take<int>(s.row_panels, panel_rows, s.batches, splits);
   return p;
 }
 

@@ -23,6 +23,7 @@ constexpr int warps = threads / 32;
 struct geometry {
   const float* in[2];
   void* out;
+  const float* bias;  // dot: one more term, or null
   std::int64_t outputs;
   std::int64_t length;
   std::int64_t chunks;
@@ -31,7 +32,7 @@ struct geometry {
   bool columns;
   bool small;               // outputs and length below 2^31
   bool packed;              // rows: four terms per load
-  strided_axes<3> kept;     // of two inputs and the output
+  strided_axes<4> kept;     // of two inputs, the output and the bias
   strided_axes<2> reduced;  // of two inputs
 };
 
@@ -134,8 +135,15 @@ __device__ void take_terms(P& acc, const geometry& g, const reduce_parameters& p
 
 // Decides one output, or marks it. `marked`: the bitmap held the outputs to work off, decided ones are cleared.
 template <class P>
-__device__ bool finish(const P& acc, const geometry& g, const reduce_parameters& p, std::int64_t output,
+__device__ bool finish(P acc, const geometry& g, const reduce_parameters& p, std::int64_t output,
                        std::uint32_t* undecided, bool marked) {
+  if constexpr (P::inputs == 2) {
+    if (g.bias != nullptr) {  // c is the product c * 1
+      std::int64_t offset[1];
+      locate<3>(g, g.kept, output, offset);
+      acc.take(p, g.bias[offset[0]], 1.0f, g.length);
+    }
+  }
   typename P::output value;
   const bool decided = acc.finish(p, &value);
   if (decided) {
@@ -289,9 +297,11 @@ geometry describe(const plan::reduce_plan& p, const properties& device, bool rep
   g.outputs = p.outputs;
   g.length = p.length;
   g.out = p.out;
+  g.bias = p.bias;
   g.kept.set_shape(p.kept_rank, p.kept_shape);
   g.reduced.set_shape(p.reduced_rank, p.reduced_shape);
   g.kept.set_stride(2, p.out_stride);
+  g.kept.set_stride(3, p.bias_stride);
   for (int k = 0; k < p.inputs; ++k) {
     g.in[k] = p.in[k].data;
     g.kept.set_stride(k, p.in[k].kept_stride);
@@ -364,10 +374,10 @@ division divide(const plan::reduce_plan& p, const properties& device, carver& c)
   return d;
 }
 
-// A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp.
+// A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp, a bias.
 std::int64_t height_of(const geometry& g) {
   return (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
-         ceil_div(g.chunks, 32) + 8;
+         ceil_div(g.chunks, 32) + 9;
 }
 
 template <int Inputs>

@@ -262,7 +262,6 @@ struct gathered_loader {
 // The batch is the group.
 template <bool SitesInRows>
 struct conv_problem {
-  static constexpr bool packs_columns = true;
   static constexpr bool skips_terms = true;
   std::conditional_t<SitesInRows, gathered_loader, dense_loader> a;
   std::conditional_t<SitesInRows, dense_loader, gathered_loader> b;

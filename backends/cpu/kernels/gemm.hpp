@@ -7,10 +7,6 @@
 //                                       numbers: rows of a or columns of b, zeros from `count` on
 //     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from): a segment of count <= Width outputs of row
 //     i.
-//     packs_columns                     true: where the driver has not packed b (gemm_problem::blocks_pack), every
-//     block
-//                                       packs its panels slice by slice, each just before its only use; repairs load
-//                                       from memory, not from panels
 //     skips_terms                       true: operands have absent entries, whose products are no terms. They load as
 //                                       zeros; a and b then have load_presence too, and the Problem whole(i, j): no
 //                                       term of that output is absent
@@ -18,7 +14,9 @@
 // One block is up to row_block rows times any number of panels of b. k is cut into slices of at most `slice` terms; per
 // slice the rows of a are packed, then every tile of the block advances by that slice: the tile's sums start from +0,
 // and are added to (Engine::exact) or continue (fma_chain) the sums of the slices before. After the last slice the
-// tile, still in the first-level cache, is finished: tested, rounded, stored, repaired.
+// tile, still in the first-level cache, is finished: tested, rounded, stored, repaired. Where the driver has not packed
+// b (gemm_problem::blocks_pack), the block packs its panels slice by slice, each just before its only use; repairs then
+// load from memory, not from panels.
 //
 // Terms are added in ascending k in every lane; no result depends on the blocking (exact: proved to; fma_chain: by
 // order).
@@ -159,11 +157,10 @@ struct gemm {
   static_assert(rows_bytes % 256 == 0);
 
   using column_summary = typename Engine::template summary<Engine::columns>;
-  static constexpr std::size_t panel_bytes =
-      Problem::packs_columns ? sizeof(float) * Engine::columns * slices::most_terms : 0;
+  static constexpr std::size_t panel_bytes = sizeof(float) * Engine::columns * slices::most_terms;
   static_assert(panel_bytes % 256 == 0);
   static std::size_t summary_bytes(std::int64_t panels) noexcept {
-    return Problem::packs_columns ? (sizeof(column_summary) * static_cast<std::size_t>(panels) + 255) / 256 * 256 : 0;
+    return (sizeof(column_summary) * static_cast<std::size_t>(panels) + 255) / 256 * 256;
   }
 
   static std::size_t scratch_bytes(std::int64_t columns, std::int64_t k) noexcept {
@@ -218,12 +215,11 @@ struct gemm {
       for (std::int64_t column = 0; column < block.columns; column += Engine::columns) {
         const int columns = static_cast<int>(std::min<std::int64_t>(Engine::columns, block.columns - column));
         const int vectors = (columns + Engine::lanes - 1) / Engine::lanes;
-        const bool packs = Problem::packs_columns && g.blocks_pack;
-        const float* const panel = packs ? nullptr : block.b.panels + column * g.k;
+        const float* const panel = g.blocks_pack ? nullptr : block.b.panels + column * g.k;
         const float* slice_panel = own_panel;
         alignas(64) double own_norm[Engine::columns];
         alignas(64) double own_bit[Engine::columns];
-        if (packs) {
+        if (g.blocks_pack) {
           problem.b.template load<Engine::columns>(block.column + column, columns, k0, terms, own_panel);
           column_summary& s = seen_columns[column / Engine::columns];
           if (slice == 0) s = column_summary();
@@ -244,8 +240,8 @@ struct gemm {
                                    columns,
                                    norm + row,
                                    lowest_bit + row,
-                                   packs ? own_norm : block.b.norm + column,
-                                   packs ? own_bit : block.b.lowest_bit + column,
+                                   g.blocks_pack ? own_norm : block.b.norm + column,
+                                   g.blocks_pack ? own_bit : block.b.lowest_bit + column,
                                    panel};
             Engine::finish(problem, g, cut.terms + cut.count, at, tile, counts);
           }

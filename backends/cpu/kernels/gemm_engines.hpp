@@ -105,14 +105,16 @@ struct exact_engine {
       if (undecided) [[unlikely]] {
         for (int c = 0; c < at.columns; c += lanes) {
           const int width = at.columns - c < lanes ? at.columns - c : lanes;
-          if constexpr (Problem::packs_columns) {
-            for (int l = c; l < c + width; ++l) {
-              if (!forced && differs[l] == 0) continue;
-              ++repaired;
-              out[l] = repair_one(problem, g, at, r, l, s[l], bias[l], false, counts);
+          if constexpr (!Problem::skips_terms) {
+            if (at.panel != nullptr) {
+              repaired += repair(problem, g, at, r, c, width, s + c, bias + c, forced, differs + c, out + c, counts);
+              continue;
             }
-          } else {
-            repaired += repair(problem, g, at, r, c, width, s + c, bias + c, forced, differs + c, out + c, counts);
+          }
+          for (int l = c; l < c + width; ++l) {
+            if (!forced && differs[l] == 0) continue;
+            ++repaired;
+            out[l] = repair_one(problem, g, at, r, l, s[l], bias[l], false, counts);
           }
         }
       }

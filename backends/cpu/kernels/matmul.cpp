@@ -8,7 +8,6 @@ namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 struct matmul_problem {
-  static constexpr bool packs_columns = false;
   static constexpr bool skips_terms = false;
   strided_loader a;
   strided_loader b;
