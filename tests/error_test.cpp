@@ -486,10 +486,33 @@ repdl_attribute text_attribute(const char* name, const char* text) {
   return a;
 }
 
+// exp of one tensor, with counts that may be wrong.
+repdl_status exp_with(c_operands& c, std::int32_t in_count, std::int32_t out_count, std::int32_t attribute_count) {
+  const repdl_tensor* in = &c.tx;
+  const repdl_tensor* out = &c.to;
+  const repdl_attribute none{};
+  return repdl_run(c.ctx, c.op("exp"), &in, in_count, &out, out_count, &none, attribute_count);
+}
+
+repdl_status infer_exp(c_operands& c, std::int32_t index) {
+  const repdl_tensor* in = &c.tx;
+  repdl_data_type type;
+  std::int32_t rank = 0;
+  std::int64_t shape[8];
+  return repdl_infer(c.op("exp"), &in, 1, nullptr, 0, index, &type, &rank, shape);
+}
+
 struct c_case {
   error_site site;
   std::function<repdl_status(c_operands&)> provoke;
+  std::string message = ": expected ";  // a part of it
 };
+
+repdl_attribute integers_attribute(const char* name, std::int64_t count, const std::int64_t* integers) {
+  repdl_attribute a{name, REPDL_INTEGERS, count, {}};
+  a.value.integers = integers;
+  return a;
+}
 
 const std::vector<c_case>& c_cases() {
   using C = c_operands;
@@ -582,16 +605,10 @@ const std::vector<c_case>& c_cases() {
       {error_site::axis_range,
        [](C& c) {
          static std::int64_t five[] = {5};
-         repdl_attribute a{"axis", REPDL_INTEGERS, 1, {}};
-         a.value.integers = five;
-         return c.run("sum", {&c.tx}, &c.to, {a});
+         return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", 1, five)});
        }},
       {error_site::duplicate_axis,
-       [](C& c) {
-         repdl_attribute a{"axis", REPDL_INTEGERS, 2, {}};
-         a.value.integers = axes;
-         return c.run("sum", {&c.tx}, &c.to, {a});
-       }},
+       [](C& c) { return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", 2, axes)}); }},
       {error_site::unknown_attribute, [](C& c) { return c.run("exp", {&c.tx}, &c.to, {text_attribute("base", "2")}); }},
       {error_site::duplicate_attribute,
        [](C& c) {
@@ -636,6 +653,114 @@ const std::vector<c_case>& c_cases() {
        }},
       {error_site::workspace_misaligned,
        [](C& c) { return repdl_context_workspace(c.ctx, reinterpret_cast<void*>(std::uintptr_t{4096 + 8}), 64); }},
+      // Counts and numbers that cannot be.
+      {error_site::attribute_value, [](C& c) { return exp_with(c, 1, 1, -1); },
+       "attribute_count: expected a count >= 0, got -1"},
+      {error_site::input_count, [](C& c) { return exp_with(c, -1, 1, 0); }, "in_count: expected a count >= 0, got -1"},
+      {error_site::output_count, [](C& c) { return exp_with(c, 1, std::numeric_limits<std::int32_t>::min(), 0); },
+       "out_count: expected a count >= 0, got -2147483648"},
+      {error_site::input_count,
+       [](C& c) {
+         char hex[65];
+         return repdl_fingerprint(c.ctx, nullptr, -3, hex);
+       },
+       "tensors_count: expected a count >= 0, got -3"},
+      {error_site::absent_operand,
+       [](C& c) {
+         char hex[65];
+         const repdl_tensor* none = nullptr;
+         return repdl_fingerprint(c.ctx, &none, 1, hex);
+       },
+       "tensors[0]: expected a tensor"},
+      {error_site::null_argument,
+       [](C& c) {
+         const repdl_tensor* in = &c.tx;
+         const repdl_tensor* out = &c.to;
+         return repdl_run(c.ctx, c.op("exp"), &in, 1, &out, 1, nullptr, 1);
+       },
+       "attributes: expected an address"},
+      {error_site::null_argument,
+       [](C& c) {
+         const repdl_tensor* out = &c.to;
+         return repdl_run(c.ctx, c.op("exp"), nullptr, 1, &out, 1, nullptr, 0);
+       },
+       "in: expected an address"},
+      {error_site::null_argument,
+       [](C& c) { return c.run("sum", {&c.tx}, &c.to, {integers_attribute(nullptr, 1, axes)}); },
+       "attributes[0].name: expected an address"},
+      {error_site::null_argument,
+       [](C& c) { return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", 1, nullptr)}); },
+       "axis: expected an address"},
+      {error_site::null_argument,
+       [](C& c) { return c.run("convert", {&c.tx}, &c.to, {text_attribute("dtype", nullptr)}); },
+       "dtype: expected an address"},
+      {error_site::attribute_value,
+       [](C& c) { return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", -1, axes)}); },
+       "axis.count: expected 0 to 8, got -1"},
+      {error_site::attribute_value,
+       [](C& c) {
+         // With 8 bytes each, the sizes of 2^62 + 1 and 2^61 + 1 integers are 8 modulo 2^64.
+         return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", (std::int64_t{1} << 62) + 1, axes)});
+       },
+       "axis.count: expected 0 to 8, got 4611686018427387905"},
+      {error_site::attribute_value,
+       [](C& c) {
+         static constexpr std::int64_t nine[9] = {};
+         return c.run("sum", {&c.tx}, &c.to, {integers_attribute("axis", 9, nine)});
+       },
+       "axis.count: expected 0 to 8, got 9"},
+      {error_site::attribute_value,
+       [](C& c) {
+         repdl_attribute a{"keepdim", REPDL_BOOLEAN, 0, {}};
+         a.value.i64 = 7;
+         return c.run("sum", {&c.tx}, &c.to, {a});
+       },
+       "keepdim: expected a boolean, 0 or 1, got 7"},
+      {error_site::attribute_value,
+       [](C& c) {
+         repdl_attribute a{"keepdim", REPDL_BOOLEAN, 0, {}};
+         a.value.i64 = -1;
+         return c.run("sum", {&c.tx}, &c.to, {a});
+       },
+       "keepdim: expected a boolean, 0 or 1, got -1"},
+      {error_site::attribute_kind,
+       [](C& c) {
+         return c.run("sum", {&c.tx}, &c.to, {{"keepdim", -1, 0, {}}});
+       },
+       "keepdim: expected a kind from 0 to 4, got -1"},
+      {error_site::rank_too_large, [](C& c) { return with(c, [](repdl_tensor& t) { t.ndim = -1; }); },
+       "in[0]: expected ndim >= 0, got -1"},
+      {error_site::null_argument, [](C& c) { return with(c, [](repdl_tensor& t) { t.shape = nullptr; }); },
+       "in[0].shape: expected an address"},
+      {error_site::stride_overflow,
+       [](C& c) { return with(c, [](repdl_tensor& t) { t.byte_offset = static_cast<std::uint64_t>(-4); }); },
+       "in[0].byte_offset: expected a number below 2^63, got 18446744073709551612"},
+      {error_site::foreign_device,
+       [](C&) {
+         repdl_context_options o{};
+         o.device = {0, 5};
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       },
+       "options.device: expected device type 1 (CPU) or 2 (CUDA), got 0"},
+      {error_site::attribute_value,
+       [](C&) {
+         repdl_context_options o{};
+         o.first_tier = 4;
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       },
+       "first_tier: expected 0 to 3, got 4"},
+      {error_site::attribute_value,
+       [](C&) {
+         repdl_context_options o{};
+         o.last_tier_bits = -2;
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       },
+       "last_tier_bits: expected >= -1, got -2"},
+      {error_site::output_count, [](C& c) { return infer_exp(c, 1); }, "index: expected 0 to 0, got 1"},
+      {error_site::output_count, [](C& c) { return infer_exp(c, -1); }, "index: expected 0 to 0, got -1"},
   };
   return cases;
 }
@@ -743,7 +868,7 @@ TEST_CASE("errors through the C ABI: status, site, message; outputs untouched") 
     const repdl_status s = c.provoke(o);
     CHECK(s == static_cast<repdl_status>(info_of(c.site).code));
     CHECK(repdl_last_error_site() == info_of(c.site).name);
-    CHECK(std::strstr(repdl_last_error(), ": expected ") != nullptr);
+    CHECK(std::strstr(repdl_last_error(), c.message.c_str()) != nullptr);
     for (const float v : o.out) REQUIRE(v == untouched);
   }
 }

@@ -85,6 +85,10 @@ tensor_view view_of(const repdl_tensor* t, std::string_view name) {
   if (t->ndim < 0) fail(error_site::rank_too_large, "DLPack tensor", name, "ndim >= 0", std::to_string(t->ndim));
   const auto rank = static_cast<std::size_t>(t->ndim);
   if (rank > 0) need(t->shape, "DLPack tensor", std::string(name) + ".shape");
+  if (t->byte_offset >= std::uint64_t{1} << 63) {
+    fail(error_site::stride_overflow, "DLPack tensor", std::string(name) + ".byte_offset", "a number below 2^63",
+         std::to_string(t->byte_offset));
+  }
   const sizes shape(std::span<const std::int64_t>(t->shape, rank));
   void* data = t->data == nullptr ? nullptr : static_cast<std::byte*>(t->data) + t->byte_offset;
   if (t->strides == nullptr) return tensor_view(data, type, shape, where);
@@ -93,22 +97,40 @@ tensor_view view_of(const repdl_tensor* t, std::string_view name) {
 
 template <class View>
 std::vector<View> views_of(const repdl_tensor* const* t, std::int32_t n, error_site count_site, std::string_view what) {
-  if (n < 0) fail(count_site, "repdl", what, "a count >= 0", std::to_string(n));
+  if (n < 0) fail(count_site, "repdl", std::string(what) + "_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(t, "repdl", what);
   std::vector<View> v;
   for (std::int32_t i = 0; i < n; ++i) v.push_back(view_of(t[i], std::string(what) + "[" + std::to_string(i) + "]"));
   return v;
 }
 
+// No attribute is a longer list than a shape.
+std::vector<std::int64_t> integers_of(const repdl_attribute& a) {
+  if (a.count < 0 || a.count > max_rank) {
+    fail(error_site::attribute_value, "repdl", std::string(a.name) + ".count", "0 to " + std::to_string(max_rank),
+         std::to_string(a.count));
+  }
+  if (a.count > 0) need(a.value.integers, "repdl", a.name);
+  return {a.value.integers, a.value.integers + a.count};
+}
+
+bool boolean_of(const repdl_attribute& a) {
+  if (a.value.i64 != 0 && a.value.i64 != 1) {
+    fail(error_site::attribute_value, "repdl", a.name, "a boolean, 0 or 1", std::to_string(a.value.i64));
+  }
+  return a.value.i64 == 1;
+}
+
 attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
   attributes list;
+  if (n < 0) fail(error_site::attribute_value, "repdl", "attribute_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(a, "repdl", "attributes");
   for (std::int32_t i = 0; i < n; ++i) {
     need(a[i].name, "repdl", "attributes[" + std::to_string(i) + "].name");
     attribute_value value;
     switch (a[i].kind) {
       case REPDL_BOOLEAN:
-        value = a[i].value.i64 != 0;
+        value = boolean_of(a[i]);
         break;
       case REPDL_INTEGER:
         value = a[i].value.i64;
@@ -121,9 +143,7 @@ attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
         value = std::string(a[i].value.text);
         break;
       case REPDL_INTEGERS:
-        if (a[i].count > 0) need(a[i].value.integers, "repdl", a[i].name);
-        value =
-            std::vector<std::int64_t>(a[i].value.integers, a[i].value.integers + std::max<std::int64_t>(a[i].count, 0));
+        value = integers_of(a[i]);
         break;
       default:
         fail(error_site::attribute_kind, "repdl", a[i].name, "a kind from 0 to 4", std::to_string(a[i].kind));
@@ -144,7 +164,10 @@ repdl_status repdl_context_create(const repdl_context_options* o, repdl_context*
     *context = nullptr;
     context_options options;
     if (o != nullptr) {
-      if (o->device.device_type != 0) options.where = device_from(o->device, "options.device");
+      // {0, 0} is an options struct that says nothing about the device.
+      if (o->device.device_type != 0 || o->device.device_id != 0) {
+        options.where = device_from(o->device, "options.device");
+      }
       options.stream = o->stream;
       options.threads = o->threads;
       if (o->first_tier < 0 || o->first_tier > 3) {

@@ -51,14 +51,14 @@ typedef struct {
   repdl_data_type dtype;
   int64_t* shape;
   int64_t* strides; /* in elements; null: row-major */
-  uint64_t byte_offset;
+  uint64_t byte_offset; /* below 2^63 */
 } repdl_tensor;
 
 enum { REPDL_BOOLEAN = 0, REPDL_INTEGER = 1, REPDL_REAL = 2, REPDL_TEXT = 3, REPDL_INTEGERS = 4 };
 typedef struct {
   const char* name;
   int32_t kind;  /* REPDL_BOOLEAN ... */
-  int64_t count; /* REPDL_INTEGERS: how many; otherwise ignored */
+  int64_t count; /* REPDL_INTEGERS: how many, 0 to 8; otherwise ignored */
   union {
     int64_t i64; /* REPDL_BOOLEAN (0 or 1), REPDL_INTEGER */
     double f64;
