@@ -1,6 +1,7 @@
 // Pooling through the public API: known answers, and random geometries, layouts and values against the oracle, on every
 // instruction set and tier.
 #include <doctest/doctest.h>
+#include <gmpxx.h>
 
 #include <bit>
 #include <cmath>
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
+#include "librepdl/num/quotient_sum.hpp"
 #include "reference/evaluate.hpp"
+#include "reference/number.hpp"
 #include "tests/class_engines.hpp"
 #include "tests/placed_tensor.hpp"
 
@@ -241,6 +244,245 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
                     " kernel ", t.max.kernel.h, "x", t.max.kernel.w, " stride ", t.max.stride->h, ",", t.max.stride->w);
     }
   }
+}
+
+// The quotients of large windows have no small common denominator. The sides of these kernels have up to 100 counts.
+TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
+  struct problem {
+    std::int64_t h, w;
+    pair kernel, stride, padding;
+    bool small;  // counts with a common multiple just below or above 2^29
+  };
+  constexpr problem problems[] = {
+      {31, 37, {23, 29}, {2, 3}, {22, 22}, false},    {1, 300, {1, 201}, {1, 1}, {0, 100}, false},
+      {230, 2, {150, 2}, {1, 1}, {149, 1}, false},    {64, 64, {64, 64}, {3, 5}, {32, 32}, false},
+      {9, 1100, {3, 1000}, {2, 90}, {2, 999}, false}, {23, 29, {11, 11}, {1, 1}, {5, 5}, false},
+      {20, 20, {9, 9}, {1, 1}, {4, 4}, true},
+  };
+  std::vector<test::engine> engines = test::engines();
+  engines.push_back({"exact", std::make_unique<context>(context_options{.threads = 3, .first_tier = tier::exact})});
+  for (const problem& p : problems) {
+    const avg_pool2d_options o{
+        .kernel = p.kernel, .stride = p.stride, .padding = {p.padding.h, p.padding.h, p.padding.w, p.padding.w}};
+    const attributes attrs{{"kernel", std::vector<std::int64_t>{p.kernel.h, p.kernel.w}},
+                           {"stride", std::vector<std::int64_t>{p.stride.h, p.stride.w}},
+                           {"padding", std::vector<std::int64_t>{p.padding.h, p.padding.w}},
+                           {"size", std::vector<std::int64_t>{p.h, p.w}}};
+    const std::int64_t oh = (p.h + 2 * p.padding.h - p.kernel.h) / p.stride.h + 1;
+    const std::int64_t ow = (p.w + 2 * p.padding.w - p.kernel.w) / p.stride.w + 1;
+    // What counts[y] of the windows have of one axis.
+    const auto present = [](std::int64_t y, std::int64_t size, std::int64_t kernel, std::int64_t stride,
+                            std::int64_t padding) {
+      const std::int64_t first = y * stride - padding;
+      return std::min(first + kernel, size) - std::max<std::int64_t>(first, 0);
+    };
+    for (int k = 0; k < 11; ++k) {
+      array g(dtype::f32, {1, 1, oh, ow});
+      for (std::int64_t y = 0; y < oh; ++y) {
+        for (std::int64_t x = 0; x < ow; ++x) {
+          const std::int64_t n = present(y, p.h, p.kernel.h, p.stride.h, p.padding.h) *
+                                 present(x, p.w, p.kernel.w, p.stride.w, p.padding.w);
+          // 9: multiples of the counts, which add up to integers, some to ties and to 0; 10: the same, tiny.
+          const auto multiple = static_cast<float>(n * (static_cast<std::int64_t>(engine() % 3) - 1));
+          const float huge = engine() % 97 == 0 ? std::ldexp(static_cast<float>(n), 24) : 0.0f;
+          g.set(static_cast<std::size_t>(y * ow + x), bits(k < 9    ? pick(k)
+                                                           : k == 9 ? multiple + huge
+                                                                    : std::ldexp(multiple, -149)));
+        }
+      }
+      const array want = reference::evaluate("avg_pool2d_backward", {g}, attrs);
+      for (const test::engine& e : engines) {
+        placed in(*e.ctx, g.shape, tests::layouts[0]);
+        in.write(g);
+        placed out(*e.ctx, want.shape, tests::layouts[0]);
+        out.write(array(dtype::f32, {0}));
+        avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
+        CHECK_MESSAGE(out.holds(want), e.name, " values ", k, " image ", p.h, "x", p.w);
+      }
+    }
+  }
+}
+
+TEST_CASE("avg_pool2d_backward: every geometry of the forward operation") {
+  // One window's gradient is g / count at its pixels, and +0 elsewhere.
+  const avg_pool2d_options o{.kernel = {64, 64}, .stride = pair{1, 1}, .padding = {32, 32, 32, 32}};
+  for (const test::engine& e : test::engines()) {
+    for (const std::int64_t y : {0, 7, 32, 64}) {
+      array g(dtype::f32, {1, 1, 65, 65});
+      g.set(static_cast<std::size_t>(y * 65 + 20), bits(1.0f));
+      array want(dtype::f32, {1, 1, 64, 64});
+      const std::int64_t rows = std::min<std::int64_t>(y + 32, 64) - std::max<std::int64_t>(y - 32, 0);
+      for (std::int64_t i = 0; i < 64; ++i) {
+        for (std::int64_t j = 0; j < 64; ++j) {
+          const bool inside = i >= y - 32 && i < y + 32 && j < 52;
+          want.set(static_cast<std::size_t>(i * 64 + j), bits(inside ? 1.0f / static_cast<float>(rows * 52) : 0.0f));
+        }
+      }
+      placed in(*e.ctx, g.shape, tests::layouts[0]);
+      in.write(g);
+      placed out(*e.ctx, want.shape, tests::layouts[0]);
+      out.write(array(dtype::f32, {0}));
+      avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
+      CHECK_MESSAGE(out.holds(want), e.name, " window ", y);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------- sums of quotients
+
+mpz_class to_mpz(std::uint64_t x) {
+  return (mpz_class(static_cast<unsigned long>(x >> 32)) << 32) + static_cast<unsigned long>(x & 0xffffffffu);
+}
+
+TEST_CASE("division of two words and powers of 2, modulo up to 62 bits, against GMP") {
+  for (int trial = 0; trial < 20000; ++trial) {
+    const std::uint64_t n =
+        trial % 3 == 0 ? (engine() >> 2) | (std::uint64_t{1} << 61) : (engine() >> (2 + engine() % 62)) | 1;
+    const std::uint64_t high = trial % 5 == 0 ? n - 1 : engine() % n;
+    const std::uint64_t low = trial % 7 == 0 ? ~std::uint64_t{0} : engine();
+    std::uint64_t rest = 0;
+    const std::uint64_t quotient = num::divide_wide(high, low, n, &rest);
+    const mpz_class value = (to_mpz(high) << 64) + to_mpz(low);
+    REQUIRE((to_mpz(quotient) == value / to_mpz(n)));
+    REQUIRE((to_mpz(rest) == value % to_mpz(n)));
+    const auto exponent = static_cast<std::int64_t>(engine() >> (20 + engine() % 44));
+    mpz_class power;
+    const mpz_class e = to_mpz(static_cast<std::uint64_t>(exponent)), two = 2, modulus = to_mpz(n);
+    mpz_powm(power.get_mpz_t(), two.get_mpz_t(), e.get_mpz_t(), modulus.get_mpz_t());
+    REQUIRE((to_mpz(num::power_modulo(exponent, n)) == power));
+  }
+}
+
+struct quotients {
+  struct term {
+    float g;
+    std::uint64_t n;
+  };
+  std::vector<term> terms;
+  mpq_class sum;
+  mpz_class common = 1;
+
+  void add(float g, std::uint64_t n) {
+    terms.push_back({g, n});
+    if (!std::isfinite(g)) return;
+    mpz_class significand;
+    mpz_set_d(significand.get_mpz_t(), std::ldexp(static_cast<double>(g), 149));
+    mpq_class q(significand, to_mpz(n) << 149);
+    q.canonicalize();
+    sum += q;
+    const mpz_class divisor = to_mpz(n);
+    mpz_lcm(common.get_mpz_t(), common.get_mpz_t(), divisor.get_mpz_t());
+  }
+  // a 2^exponent / n, in pieces of 24 bits.
+  void add_scaled(std::uint64_t a, int exponent, std::uint64_t n, bool negative) {
+    for (int at = 0; a != 0; a >>= 24, at += 24) {
+      const float g = std::ldexp(static_cast<float>(a & 0xffffffu), exponent + at);
+      add(negative ? -g : g, n);
+    }
+  }
+  // The library's result and how often it went through the terms.
+  std::uint32_t round(std::int64_t slack, int* passes) const {
+    *passes = 0;
+    const auto all = [&](auto&& use) {
+      ++*passes;
+      for (const term& t : terms) use(t.g, t.n);
+    };
+    return bits(num::round_quotient_sum(all, static_cast<std::int64_t>(mpz_sizeinbase(common.get_mpz_t(), 2)) + slack));
+  }
+  std::uint32_t expected() const {
+    return static_cast<std::uint32_t>(reference::round_rational(dtype::f32, sum.get_mpq_t()));
+  }
+};
+
+TEST_CASE("sums of quotients against GMP: random terms") {
+  int passes = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    quotients q;
+    const int k = static_cast<int>(engine() % 9);
+    const int bound = static_cast<int>(engine() % 62);
+    bool finite = true;
+    for (int i = static_cast<int>(engine() % 12); i >= 0; --i) {
+      const float g = pick(engine() % 8 == 0 ? static_cast<int>(engine() % 9) : k);
+      finite = finite && std::isfinite(g);
+      q.add(g, (engine() >> (2 + bound)) | 1);
+    }
+    if (!finite) {
+      num::special_terms special;
+      for (const quotients::term& t : q.terms) special.add(static_cast<double>(t.g));
+      REQUIRE(q.round(0, &passes) == bits(special.value()));
+    } else {
+      REQUIRE(q.round(0, &passes) == q.expected());
+    }
+  }
+}
+
+// Sums that are a boundary of rounding, or one unit of the common denominator beside it: sum of a_i / n_i = 1 / D
+// modulo 1 for coprime n_i with the product D and a_i the inverse of D / n_i modulo n_i.
+TEST_CASE("sums of quotients against GMP: at a boundary and 2^-149 / D beside it") {
+  const float largest = std::numeric_limits<float>::max();
+  const std::vector<std::vector<float>> boundaries = {
+      {},                                       // 0
+      {1.0f, 0x1p-24f},                         // 1 + half an ulp
+      {1 + 0x1p-23f, 0x1p-24f},                 // an odd float + half an ulp
+      {3.0f},                                   // no boundary
+      {0x1p-126f - 0x1p-149f},                  // + 2^-150: the border of subnormal numbers
+      {5 * 0x1p-149f},                          // + 2^-150
+      {0.0f},                                   // + 2^-150
+      {largest, 0x1p103f},                      // the border of overflow
+      {largest, -0x1p103f, largest, -largest},  // a tie below it
+  };
+  int most = 0;
+  int decided_late = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const auto which = static_cast<std::size_t>(trial) % boundaries.size();
+    const bool negative = engine() % 2 != 0;
+    const int beside = static_cast<int>(engine() % 3) - 1;
+    quotients q;
+    for (const float g : boundaries[which]) q.add(negative ? -g : g, 1);
+    if (which >= 4 && which <= 6) q.add(negative ? -0x1p-149f : 0x1p-149f, 2);
+    // Coprime divisors.
+    std::vector<std::uint64_t> n;
+    mpz_class product = 1;
+    const int width = static_cast<int>(one_of({5, 12, 31, 33, 62}));
+    const int count = static_cast<int>(engine() % 16);
+    for (int tries = 0; static_cast<int>(n.size()) < count && tries < 200; ++tries) {
+      const std::uint64_t candidate = (engine() >> (64 - width)) | 1;
+      if (candidate == 1 || gcd(to_mpz(candidate), product) != 1) continue;
+      n.push_back(candidate);
+      product *= to_mpz(candidate);
+    }
+    mpz_class units = 0;  // whole ones in the sum of a_i / n_i - 1 / D
+    for (const std::uint64_t d : n) {
+      const mpz_class modulus = to_mpz(d), cofactor = product / modulus;
+      mpz_class inverse;
+      mpz_invert(inverse.get_mpz_t(), cofactor.get_mpz_t(), modulus.get_mpz_t());
+      units += inverse * cofactor;
+      const std::uint64_t a = mpz_get_ui(inverse.get_mpz_t());
+      if (beside != 0) {
+        q.add_scaled(a, -149, d, beside < 0);
+      } else {  // a / d and (d - a) / d: one unit, in pieces that leave rests
+        q.add_scaled(a, -149, d, false);
+        q.add_scaled(d - a, -149, d, false);
+        q.add(-0x1p-149f, 1);
+      }
+    }
+    if (beside != 0 && !n.empty()) {
+      units = (units - 1) / product;
+      q.add_scaled(mpz_get_ui(units.get_mpz_t()), -149, 1, beside > 0);
+    }
+    if (trial % 2 == 0) {  // terms that cancel, with different divisors
+      const float g = std::ldexp(1.0f + static_cast<float>(engine() % 1024), static_cast<int>(engine() % 100) - 40);
+      q.add(3 * g, 9 * 7);
+      q.add(-g, 3 * 7);
+    }
+    std::shuffle(q.terms.begin(), q.terms.end(), engine);
+    int passes = 0;
+    REQUIRE(q.round(trial % 3 == 0 ? 400 : 0, &passes) == q.expected());
+    most = std::max(most, passes);
+    decided_late += beside != 0 && passes > 1 ? 1 : 0;
+  }
+  CHECK(most >= 4);
+  CHECK(decided_late > 100);
 }
 
 TEST_CASE("pooling: channels last, many threads, and an empty batch") {

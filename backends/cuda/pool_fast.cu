@@ -41,7 +41,7 @@ struct compact {
   pool_geometry g;
   int h, w, oh, ow, kh, kw, sh, sw, top, left;
   int image[4], pooled[4], out[4];  // strides
-  int full_weight;                  // common / (kh kw), or 0 where that is not an integer
+  int full_weight;                  // common / (kh kw), or 0 where that is not a positive integer
   double common, reciprocal;
   divider channels, height, width;  // of what a thread index runs over
 
@@ -450,7 +450,7 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
     launch_kernel<tile_kernel>(j, grid_for(j.device, tiles, 16), threads, 0, p, divider(x), divider(y), tiles,
                                j.counters);
   } else {
-    if (!num::pool_plane<int>::exact_products(g.common)) return false;
+    if (g.common == 0) return false;
     const compact p(g, g.h, g.w);
     launch_kernel<average_gradient_kernel>(j, grid(g.elements), threads, 0, p, j.counters);
   }

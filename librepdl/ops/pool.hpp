@@ -12,17 +12,18 @@
 // |S - s| <= error (1 + K u) for K terms, and e (1 - u) >= |S - s| + u |s| for K < 2^50.
 // What that does not decide is summed in integers, which always decide.
 //
-// The terms of avg_pool2d_backward have different denominators. With `common` their least common multiple,
-// S = (sum of g_o (common / count_o)) / common: products with integers below 2^29 are exact in binary64, and larger
-// ones are used in the integers only (common < 2^62; there the sum is below 2^128+62+62 in units of 2^-149, 402 bits
-// with the sign, in a register of 448); binary64 then takes fl(g_o / count_o), with an error of at most u|.|, as the
-// term.
+// The terms of avg_pool2d_backward have different denominators. Where `common`, their least common multiple, is below
+// 2^29, S = (sum of g_o (common / count_o)) / common: the products are exact in binary64, and in integers the sum is
+// below 2^(128 + 29 + 62) in units of 2^-149, 369 bits with the sign. Else `common` is 0: binary64 takes
+// fl(g_o / count_o) as the term, with an error of at most 2u|.| and a little (count_o < 2^62 is rounded as well), and
+// the integers are those of quotient_sum.hpp.
 // Checked by tests/pool_test.cpp against exact rationals.
 #pragma once
 
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
+#include "librepdl/num/quotient_sum.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -72,6 +73,15 @@ struct pool_axis {
     const Index to = (i + before) / stride + 1;
     return {from, to < pooled ? (to > from ? to : from) : pooled};
   }
+  // The least common multiple of any of the windows that hold one position has at most so many bits: the lcm of
+  // 1 .. n is below 3^n (D. Hanson, "On the product of the primes", 1972), and that of numbers below 2^31 no larger
+  // than their product.
+  REPDL_HD std::int64_t common_bits() const {
+    const std::int64_t windows = (static_cast<std::int64_t>(taps) - 1) / stride + 1;
+    const std::int64_t largest = static_cast<std::int64_t>(taps < image ? taps : image);
+    const std::int64_t multiple = 8 * largest / 5 + 1;
+    return multiple < 31 * windows ? multiple : 31 * windows;
+  }
   // The tap of output y that is at i, or -1.
   REPDL_HD Index tap(Index y, Index i) const {
     const Index distance = i + before - y * stride;
@@ -87,7 +97,7 @@ template <class Index>
 struct pool_plane {
   pool_axis<Index> y, x;
   bool count_include_pad;
-  std::int64_t common;
+  std::int64_t common;  // avg_pool2d_backward: of all windows' divisors, below 2^29; else 0
   const float* image;   // x
   const float* pooled;  // g
   std::int64_t image_row, image_column, pooled_row, pooled_column;
@@ -166,12 +176,11 @@ struct pool_plane {
     for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(static_cast<double>(g)); });
     return sum;
   }
-  REPDL_HD static bool exact_products(std::int64_t common) { return common < std::int64_t{1} << 29; }
   REPDL_HD running_sum average_gradient(Index i, Index j) const {
     running_sum sum;
     for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
       const Index n = count(oy, ox);
-      if (exact_products(common)) {
+      if (common != 0) {
         sum.add(static_cast<double>(g) * static_cast<double>(common / static_cast<std::int64_t>(n)));
       } else {
         const double term = static_cast<double>(g) / static_cast<double>(n);
@@ -192,7 +201,7 @@ struct pool_plane {
     return certify(sum.value, sum.bound() + force);
   }
   REPDL_HD certified finish_average_gradient(const running_sum& sum, double force) const {
-    if (exact_products(common)) return certify_mean(sum.value, sum.bound() + force, common);
+    if (common != 0) return certify_mean(sum.value, sum.bound() + force, common);
     return certify(sum.value, sum.bound() + force);
   }
 
@@ -213,7 +222,13 @@ struct pool_plane {
     return special.any() ? special.value() : sum.round_to_float();
   }
   REPDL_HD float exact_average_gradient(Index i, Index j) const {
-    fixed_point<-149, 7> sum;
+    if (common == 0) {
+      const auto terms = [&](auto&& use) {
+        for_pixel<false>(i, j, [&](float g, Index oy, Index ox) { use(g, static_cast<std::uint64_t>(count(oy, ox))); });
+      };
+      return round_quotient_sum(terms, count_include_pad ? 62 : y.common_bits() + x.common_bits());
+    }
+    sum_accumulator sum;
     special_terms special;
     for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
       if (!is_finite(static_cast<double>(g))) return special.add(static_cast<double>(g));
@@ -221,9 +236,7 @@ struct pool_plane {
       const std::uint32_t b = bits_of(g);
       const std::uint32_t e = (b >> 23) & 0xff;
       const std::uint64_t m = (b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u);
-      const int exponent = static_cast<int>(e != 0 ? e : 1) - 150;
-      sum.add_scaled(m * (weight & 0xffffffffu), exponent, (b >> 31) != 0);
-      sum.add_scaled(m * (weight >> 32), exponent + 32, (b >> 31) != 0);
+      sum.add_scaled(m * weight, static_cast<int>(e != 0 ? e : 1) - 150, (b >> 31) != 0);
     });
     return special.any() ? special.value() : sum.mean_to_float(common);
   }

@@ -65,22 +65,16 @@ struct windows {
       }
     });
   }
-  // The least common multiple of the present taps of all windows that have any.
+  // The least common multiple of the present taps of all windows that have any, or 0 from largest_common on.
   std::int64_t common() const {
     std::int64_t all = 1;
-    const auto include = [&](std::int64_t n) {
-      if (n == 0) return;
-      const std::int64_t factor = n / std::gcd(all, n);
-      if (all > (largest_common - 1) / factor) too_large();
-      all *= factor;
-    };
+    const auto include = [&](std::int64_t n) { all = n == 0 ? all : below_largest(all, n / std::gcd(all, n)); };
     if (for_each_at_edge([&](std::int64_t o) { include(present(o)); })) include(kernel);
     return all;
   }
-  static constexpr std::int64_t largest_common = std::int64_t{1} << 62;
-  [[noreturn]] void too_large() const {
-    fail(error_site::divisor_too_large, op, axis, "counts with a least common multiple below 2^62", "more");
-  }
+  // The product of two numbers below 2^31, or 0 from largest_common on.
+  static std::int64_t below_largest(std::int64_t a, std::int64_t b) { return a * b < largest_common ? a * b : 0; }
+  static constexpr std::int64_t largest_common = std::int64_t{1} << 29;  // exact in binary64: ops/pool.hpp
 };
 
 struct window_pair {
@@ -302,12 +296,10 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
   return p;
 }
 
-// The divisors of all windows: their least common multiple.
+// The divisors of all windows: their least common multiple, or 0 where it is too large to be of use.
 std::int64_t common_divisor(const window_pair& w, bool count_include_pad) {
-  const std::int64_t h = count_include_pad ? w.h.kernel : w.h.common();
-  const std::int64_t v = count_include_pad ? w.w.kernel : w.w.common();
-  if (h > (windows::largest_common - 1) / v) w.h.too_large();
-  return h * v;
+  return count_include_pad ? windows::below_largest(w.h.kernel, w.w.kernel)
+                           : windows::below_largest(w.h.common(), w.w.common());
 }
 
 }  // namespace
@@ -329,7 +321,6 @@ tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_at
   const sizes image{g[0], g[1], a.size->h, a.size->w};
   const window_pair w = pooling(op, a).over(a.size->h, a.size->w);
   check_gradient(op, in[0], pooled_shape(image, w));
-  common_divisor(w, a.count_include_pad);
   return {dtype::f32, image};
 }
 

@@ -120,7 +120,7 @@ struct pool_plan {
   pair stride, dilation;
   std::int64_t top, left;
   bool count_include_pad;  // avg: the divisor is kh * kw; else the number of present taps of the window
-  std::int64_t common;     // avg_pool2d_backward: the least common multiple of all windows' divisors, < 2^62
+  std::int64_t common;     // avg_pool2d_backward: the least common multiple of all windows' divisors if < 2^29, else 0
   const float* x;
   const float* g;
   float* out;

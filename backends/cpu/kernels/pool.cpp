@@ -350,7 +350,7 @@ struct pool_pass {
   }
 
   void average_gradient_row(int64_t i) const {
-    if (force != 0 || !pool_plane::exact_products(p.common)) return pixels(i);
+    if (force != 0 || p.common == 0) return pixels(i);
     const bool done = for_stretches([&](const stretch& s) {
       sums window;  // column sums of the windows over this row, weighted
       sums pixel;
