@@ -434,10 +434,11 @@ const std::set<error_site> elsewhere = {
     error_site::unknown_operation, error_site::file_open, error_site::file_write, error_site::npy_magic,
     error_site::npy_version, error_site::npy_header, error_site::npy_dtype, error_site::npy_truncated,
     error_site::usage, error_site::no_oracle,
-    // a machine without AVX-512 or AVX2; with no CUDA in the build; with no GPU; with a GPU (cuda_test.cpp); a wrong
+    // a machine without AVX-512 or AVX2; with no CUDA in the build; with no GPU; with a GPU (cuda_test.cpp,
+    // fork_test.cpp); a wrong
     // build
     error_site::isa_unavailable, error_site::no_backend, error_site::no_device, error_site::allocation_in_capture,
-    error_site::device_failure, error_site::self_test};
+    error_site::device_failure, error_site::cuda_after_fork, error_site::self_test};
 
 // ---- the same through the C ABI
 

@@ -12,11 +12,15 @@ namespace repdl::cpu {
 
 inline int max_threads() noexcept { return omp_get_max_threads(); }
 
-// Calls body(thread, threads) on `threads` workers, each under the library's floating-point environment (OpenMP workers
-// have their own; setting the caller's would not do). body must not throw.
+// Whether this process was forked from one with threads: workers that OpenMP would wait for may not exist
+// (parallel.cpp).
+bool lost_workers() noexcept;
+
+// Calls body(thread, threads) on `threads` workers or fewer, each under the library's floating-point environment
+// (OpenMP workers have their own; setting the caller's would not do). body must not throw.
 template <class Body>
 void parallel(int threads, Body&& body) {
-  if (threads <= 1) {
+  if (threads <= 1 || lost_workers()) {
     const num::fp_environment_guard guard;
     body(0, 1);
     return;

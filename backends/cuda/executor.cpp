@@ -1,6 +1,8 @@
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,10 +37,35 @@ namespace {
 
 constexpr int oldest_capability = 80;
 
+// CUDA does not survive fork(): in a child of a process that has used it, no call of it is made.
+std::atomic<bool> in_use{false};
+std::atomic<bool> lost{false};
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+  if (in_use.load(std::memory_order_relaxed)) lost.store(true, std::memory_order_relaxed);
+});
+
+constexpr std::string_view why_lost = "a child, after fork(), of a process that used CUDA";
+
+// Before every use.
+void check_not_lost() {
+  if (lost.load(std::memory_order_relaxed)) {
+    fail(error_site::cuda_after_fork, "context", "where", "CUDA in the process that first used it",
+         std::string(why_lost));
+  }
+}
+
+// The first call of CUDA in a process.
+cudaError_t count_devices(int* count) {
+  const cudaError_t status = cudaGetDeviceCount(count);
+  if (status == cudaSuccess) in_use.store(true, std::memory_order_relaxed);
+  return status;
+}
+
 // The caller's current device is the caller's: set ours for the time of one call, then put theirs back.
 class device_guard {
  public:
   explicit device_guard(int index) {
+    check_not_lost();
     check(cudaGetDevice(&saved_), "context", "cudaGetDevice");
     if (saved_ != index) check(cudaSetDevice(index), "context", "cudaSetDevice");
     restore_ = saved_ != index;
@@ -68,7 +95,8 @@ std::string why_no_gpu(cudaError_t status, int count) {
     return "the CUDA driver supports CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
            ", this build needs " + std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10);
   }
-  return std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
+  const std::string text = std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
+  return status == cudaErrorInitializationError ? text + "; CUDA does not survive fork()" : text;
 }
 
 properties properties_of(int index) {
@@ -78,8 +106,12 @@ properties properties_of(int index) {
 }
 
 std::vector<device_info> list_devices(std::string* why_none) {
+  if (lost.load(std::memory_order_relaxed)) {
+    if (why_none != nullptr) *why_none = why_lost;
+    return {};
+  }
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
+  const cudaError_t status = count_devices(&count);
   std::vector<device_info> list;
   std::string why = why_no_gpu(status, count);
   if (why.empty()) {
@@ -122,6 +154,7 @@ class pool_allocator final : public allocator {
   }
 
   void deallocate(void* data, std::size_t, const device&, void* stream) noexcept override {
+    if (lost.load(std::memory_order_relaxed)) return;
     if (cudaFreeAsync(data, static_cast<cudaStream_t>(stream)) != cudaSuccess) cudaGetLastError();
   }
 
@@ -251,6 +284,7 @@ class cuda_executor final : public dispatch::executor {
 
   struct device_free {
     void operator()(counter* p) const noexcept {
+      if (lost.load(std::memory_order_relaxed)) return;
       if (cudaFree(p) != cudaSuccess) cudaGetLastError();
     }
   };
@@ -283,8 +317,9 @@ class cuda_executor final : public dispatch::executor {
 };
 
 std::unique_ptr<dispatch::executor> open_device(const context_options& o) {
+  check_not_lost();
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
+  const cudaError_t status = count_devices(&count);
   if (const std::string why = why_no_gpu(status, count); !why.empty()) {
     fail(error_site::no_device, "context", "where", "an NVIDIA GPU and its driver", why);
   }

@@ -51,6 +51,12 @@ struct context_options {
 };
 
 /// An execution context: one caller at a time, movable. Operations of one context run in order.
+///
+/// After fork(), called while no other thread is inside librepdl, the child may go on with contexts of the CPU and make
+/// new ones. If the process had more than one thread, OpenMP's workers are missing in the child, and its operations run
+/// on the calling thread, whatever threads() says; the bits are the same. CUDA does not survive fork(): if the process
+/// had made a context on a GPU or listed its devices, every call in the child that needs the GPU fails with
+/// cuda_after_fork; contexts may be destroyed. A program that calls exec() has no such limits.
 class context {
  public:
   explicit context(context_options options = {});

@@ -80,7 +80,8 @@ typedef struct {
   int32_t last_tier_bits;
 } repdl_context_options;
 
-/* Contexts. `options` may be null. */
+/* Contexts. `options` may be null. After fork(): see repdl::context in context.hpp; in short, contexts of the CPU go on,
+ * on one thread if the process had more than one; those of a GPU fail with REPDL_DEVICE_ERROR. */
 REPDL_API repdl_status repdl_context_create(const repdl_context_options* options, repdl_context** context);
 REPDL_API void repdl_context_destroy(repdl_context* context);
 REPDL_API repdl_status repdl_context_synchronize(repdl_context* context);
