@@ -260,7 +260,10 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
       {20, 20, {9, 9}, {1, 1}, {4, 4}, true},
   };
   std::vector<test::engine> engines = test::engines();
-  engines.push_back({"exact", std::make_unique<context>(context_options{.threads = 3, .first_tier = tier::exact})});
+  for (const device_info& d : devices()) {
+    const context_options exact{.where = d.where, .threads = 3, .first_tier = tier::exact};
+    engines.push_back({name_of(d.where) + " exact", std::make_unique<context>(exact)});
+  }
   for (const problem& p : problems) {
     const avg_pool2d_options o{
         .kernel = p.kernel, .stride = p.stride, .padding = {p.padding.h, p.padding.h, p.padding.w, p.padding.w}};
