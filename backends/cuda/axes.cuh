@@ -12,8 +12,8 @@
 
 namespace repdl::cuda {
 
-// Not 0 in the programs that show that the self-test finds a fault (tests/seeded_fault.cpp): 1: sizes of the next axis,
-// 2: addresses outside of all memory.
+// Not 0 in the programs that show that the self-test finds a fault (tests/seeded_fault.cpp): 1: the first operand's
+// element 0 in every place, 2: addresses outside of all memory.
 #if defined(REPDL_SEEDED_FAULT)
 inline constexpr int fault = REPDL_SEEDED_FAULT;
 #else
@@ -51,7 +51,7 @@ struct strided_axes {
       Index at = index;
       const bool last = d + 1 == max_rank || d + 1 >= rank;
       if (!last) {
-        const Index count = static_cast<Index>(size[d + (fault == 1 ? 1 : 0)]);
+        const Index count = static_cast<Index>(size[d]);
         index /= count;
         at -= index * count;
       }
@@ -59,6 +59,7 @@ struct strided_axes {
       for (int k = 0; k < N; ++k) offset[k] += static_cast<std::int64_t>(at) * stride[First + k][d];
       if (last) break;
     }
+    if (fault == 1) offset[0] = 0;
     if (fault == 2) offset[0] += std::int64_t{1} << 44;
   }
   template <int Operand, class Index>

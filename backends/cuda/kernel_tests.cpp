@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "librepdl/dispatch/kernel_tests.hpp"
 #include "librepdl/error.hpp"
@@ -38,6 +39,13 @@ struct reached_kernels {
   double loading = 0;
 };
 thread_local reached_kernels* reached = nullptr;
+class reaching {
+ public:
+  explicit reaching(reached_kernels* r) { reached = r; }
+  ~reaching() { reached = nullptr; }
+  reaching(const reaching&) = delete;
+  reaching& operator=(const reaching&) = delete;
+};
 
 class device_tests {
  public:
@@ -78,18 +86,19 @@ class device_tests {
     preparation_ = milliseconds_since(start);
   }
 
-  // Runs the operation's groups from where it stopped until this kernel has been reached.
+  // Runs the group that vouches for this kernel.
   void test(kernel_record& record, const dispatch::subject& what) {
     const std::lock_guard lock(mutex_);
     check_trusted(index_);
+    if (record.tested(index_)) return;
     const relaxed_capture relaxed;
     dispatch::kernel_report::line line{.what = what};
-    while (!record.tested(index_) && run_next_group(what, line)) {
+    const std::vector<kernel_set>& groups = groups_of(what);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (groups[g].contains(&record)) return run_group(what, g, line);
     }
-    if (!record.tested(index_)) {
-      refuse("no self-test of " + std::string(what.name()) + " reaches " + record.name());
-      fail_refused();
-    }
+    refuse("no self-test of " + std::string(what.name()) + " reaches " + record.name());
+    fail_refused();
   }
 
   dispatch::kernel_report test_all() {
@@ -100,8 +109,10 @@ class device_tests {
     report.preparation = preparation_;
     for (const dispatch::subject& what : dispatch::kernel_test_subjects()) {
       dispatch::kernel_report::line line{.what = what};
-      while (run_next_group(what, line)) {
-      }
+      const auto start = std::chrono::steady_clock::now();
+      const std::size_t groups = groups_of(what).size();
+      line.milliseconds = milliseconds_since(start);
+      for (std::size_t g = 0; g < groups; ++g) run_group(what, g, line);
       report.lines.push_back(line);
     }
     for (const kernel_record* r = kernel_records(); r != nullptr; r = r->next()) {
@@ -136,35 +147,45 @@ class device_tests {
     }
   }
 
-  // False: there was none.
-  bool run_next_group(const dispatch::subject& what, dispatch::kernel_report::line& line) {
-    std::size_t& next = next_group_[what];
-    if (next == dispatch::kernel_test_groups(what)) return false;
+  // For which kernels each group of an operation's calls vouches.
+  using kernel_set = std::set<kernel_record*>;
+  const std::vector<kernel_set>& groups_of(const dispatch::subject& what) {
+    if (const auto it = groups_.find(what); it != groups_.end()) return it->second;
+    std::vector<kernel_set> groups;
+    kernel_set before;
+    for (std::size_t g = 0; g < dispatch::kernel_test_groups(what); ++g) {
+      reached_kernels here;
+      const reaching scope(&here);
+      dispatch::plan_kernel_test_group(*context_, what, g);
+      kernel_set& own = groups.emplace_back();
+      for (kernel_record* r : here.records) {
+        if (before.insert(r).second) own.insert(r);
+      }
+    }
+    return groups_[what] = std::move(groups);
+  }
+
+  void run_group(const dispatch::subject& what, std::size_t group, dispatch::kernel_report::line& line) {
     reached_kernels here;
     const auto start = std::chrono::steady_clock::now();
     std::string text = guarded([&] {
-      struct scope {
-        explicit scope(reached_kernels* r) { reached = r; }
-        ~scope() { reached = nullptr; }
-      } const s(&here);
-      return dispatch::run_kernel_test_group(*context_, what, next);
+      const reaching scope(&here);
+      return dispatch::run_kernel_test_group(*context_, what, group);
     });
     if (!text.empty()) {
       refuse(std::move(text));
       fail_refused();
     }
     const double took = milliseconds_since(start) - here.loading;
-    for (kernel_record* r : here.records) {
+    for (kernel_record* r : groups_of(what)[group]) {
       if (r->tested(index_)) continue;
       r->set_tested(index_);
       ++line.kernels;
     }
-    ++next;
     ++line.groups;
     line.milliseconds += took;
     line.slowest_group = std::max(line.slowest_group, took);
     line.loading += here.loading;
-    return true;
   }
 
   const int index_;
@@ -174,7 +195,7 @@ class device_tests {
   double preparation_ = 0;
   cudaStream_t stream_ = nullptr;     // of the tests alone; as long as the process
   std::unique_ptr<context> context_;  // on it
-  std::map<dispatch::subject, std::size_t> next_group_;
+  std::map<dispatch::subject, std::vector<kernel_set>> groups_;
 };
 
 }  // namespace
@@ -203,15 +224,20 @@ void fail_refused(int device) { device_tests::of(device).fail_refused(); }
 void test_device(int device) { device_tests::of(device).test_arithmetic(); }
 dispatch::kernel_report test_all_kernels(int device) { return device_tests::of(device).test_all(); }
 
-void test_before_launch(kernel_record& record, const job& j) {
-  if (!j.self_test) return device_tests::of(j.device.index).test(record, j.what);
+bool test_before_launch(kernel_record& record, const job& j) {
+  if (!j.self_test) {
+    device_tests::of(j.device.index).test(record, j.what);
+    return true;
+  }
+  reached->records.push_back(&record);
+  if (j.device.choice.dry) return false;
   if (!record.tested(j.device.index)) {
     const auto start = std::chrono::steady_clock::now();
     cudaFuncAttributes unused;  // asking for them loads the kernel
     check(cudaFuncGetAttributes(&unused, record.kernel()), j.what.name(), "cudaFuncGetAttributes");
     reached->loading += milliseconds_since(start);
   }
-  reached->records.push_back(&record);
+  return true;
 }
 
 }  // namespace repdl::cuda

@@ -52,9 +52,10 @@ inline void check_trusted(int device) {
 // The arithmetic of the device (test_arithmetic), once per process; on a stream of its own. Throws as check_trusted.
 void test_device(int device);
 
-void test_before_launch(kernel_record& record, const job& j);
-inline void before_launch(kernel_record& record, const job& j) {
-  if (j.self_test || !record.tested(j.device.index)) test_before_launch(record, j);
+// Whether to launch.
+bool test_before_launch(kernel_record& record, const job& j);
+inline bool before_launch(kernel_record& record, const job& j) {
+  return (!j.self_test && record.tested(j.device.index)) || test_before_launch(record, j);
 }
 
 // All tests of all operations; see dispatch::executor::test_kernels.

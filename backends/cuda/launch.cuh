@@ -19,7 +19,7 @@ inline kernel_record record_of{signature_of<Kernel>(), reinterpret_cast<const vo
 // Launches Kernel on j.stream, after its self-test where this is its first use on the device.
 template <auto Kernel, class... Args>
 void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t shared_bytes, const Args&... args) {
-  before_launch(record_of<Kernel>, j);
+  if (!before_launch(record_of<Kernel>, j)) return;
   if (shared_bytes > std::size_t{48} << 10) {  // what a kernel may have unasked
     check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
           j.what.name(), "cudaFuncSetAttribute");

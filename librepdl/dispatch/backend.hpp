@@ -29,6 +29,7 @@ struct kernel_choice {
   int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
   int conv_tile = -1;       ///< the shape of a convolution's tiles; -1: the fastest one
   bool conv_split = false;  ///< with conv_tile: cut the products into parts
+  bool dry = false;         ///< launch nothing: only to see which kernels are chosen
 };
 
 /// What the tests of a backend's kernels showed.

@@ -14,9 +14,11 @@ namespace repdl::dispatch {
 /// Every operation with every pair of formats that it takes.
 std::vector<subject> kernel_test_subjects();
 
-/// The calls of an operation come in groups, to be run in order: a group vouches for the kernels that it reaches and
-/// that no group before it reached.
+/// The calls of an operation come in groups. A group vouches for the kernels that it reaches and that no group before
+/// it reaches: those give them work to do.
 std::size_t kernel_test_groups(const subject& what);
+/// Plans a group's calls in `tested`, without operands and launches.
+void plan_kernel_test_group(context& tested, const subject& what, std::size_t group);
 
 /// Runs a group's calls in `tested`, and on the CPU. Operands have four axes and more, odd sizes, strides of both signs
 /// with gaps between them; everything around the outputs must stay as it was. Returns what differs; empty: nothing.
