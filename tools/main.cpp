@@ -38,12 +38,10 @@ constexpr command commands[] = {
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
      "an operation on NumPy files; <u2 is bf16"},
     {"verify", run_verify,
-     "verify [--quick] [OP]... [--part cases|layouts|chunks] [--threads N] [--digests DIR]
-     "
+     "verify [--quick] [OP]... [--part cases|layouts|chunks] [--threads N] [--digests DIR]\n"
      "       verify --self-test",
-     "every operation, instruction set, thread count, tier, GPU and layout against the committed digests; --self-test:
-     "
-     "      what each kernel of the GPUs is tested with before its first use"},
+     "every operation, instruction set, thread count, tier, GPU and layout against the committed digests;\n"
+     "      --self-test: what each kernel of the GPUs is tested with before its first use"},
     {"sweep", run_sweep,
      "sweep OP [--exhaustive] [--count N] [--seed N] [--json]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
