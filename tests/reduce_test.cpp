@@ -326,7 +326,7 @@ void check(const layout& l, int kind, std::mt19937_64& g, tested& result, repdl:
         for (const tier first : {tier::proved, tier::double_double, tier::exact}) {
           if (order && first != tier::proved) continue;
           if (threads == 2 && first == tier::exact) continue;
-          repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048};
+          repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048, nullptr};
           launch.bytes = repdl::cpu::reduce_workspace(p, launch).value();
           launch.workspace = ::operator new (launch.bytes + 1, std::align_val_t{256});
           std::memset(launch.workspace, 0x7f, launch.bytes + 1);  // nothing may be read before it is written
