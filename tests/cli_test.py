@@ -715,6 +715,12 @@ class Verify(Case):
             self.assertEqual(status, 0, out)
             self.assertRegex(out, "\nverified: " + counts)
 
+    def test_self_test(self):
+        r = self.run_repdl("verify", "--self-test")
+        self.assertEqual(r.returncode, 0, r.stdout)
+        if "not here: CUDA" not in r.stdout:
+            self.assertRegex(r.stdout, r"\nself-test: [1-9]\d* kernels, 0 that no test reaches")
+
     def test_corrupted_case(self):
         d = self.digests()
         lines = (d / "cases.txt").read_text().splitlines()
