@@ -50,7 +50,7 @@ typedef struct {
   int32_t ndim;
   repdl_data_type dtype;
   int64_t* shape;
-  int64_t* strides; /* in elements; null: row-major */
+  int64_t* strides;     /* in elements; null: row-major */
   uint64_t byte_offset; /* below 2^63 */
 } repdl_tensor;
 
@@ -80,8 +80,8 @@ typedef struct {
   int32_t last_tier_bits;
 } repdl_context_options;
 
-/* Contexts. `options` may be null. After fork(): see repdl::context in context.hpp; in short, contexts of the CPU go on,
- * on one thread if the process had more than one; those of a GPU fail with REPDL_DEVICE_ERROR. */
+/* Contexts. `options` may be null. After fork(): see repdl::context in context.hpp; in short, contexts of the CPU go
+ * on, on one thread if the process had more than one; those of a GPU fail with REPDL_DEVICE_ERROR. */
 REPDL_API repdl_status repdl_context_create(const repdl_context_options* options, repdl_context** context);
 REPDL_API void repdl_context_destroy(repdl_context* context);
 REPDL_API repdl_status repdl_context_synchronize(repdl_context* context);
