@@ -63,9 +63,10 @@ def main():
         "seeded-fault-2": [bins["repdl_seeded_fault_2"]],
         "tests": [bins["repdl_tests"]],
         "fuzz": [*fuzz, "--processes", "14", "--count", "1100000", "--seed", "1000000"],
-        **{tool: [*fuzz, "--processes", "6", "--count", "3000", "--seed", seed, "--under",
+        **{tool: [*fuzz, "--processes", "6", "--count", count, "--seed", seed, "--under",
                   f"compute-sanitizer --tool {tool} --error-exitcode 9"]
-           for tool, seed in (("memcheck", "2000000"), ("racecheck", "3000000"), ("initcheck", "4000000"))},
+           for tool, count, seed in (("memcheck", "20000", "2000000"), ("racecheck", "1500", "3000000"),
+                                     ("initcheck", "20000", "4000000"))},
         "verify": [bins["repdl"], "verify"],
         "wide": [bins["repdl_tests"], "--test-case=cuda: views*,cuda: every operation on*", "--duration=true"],
         "environments": [bins["repdl_consumer_program"]],

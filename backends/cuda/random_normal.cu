@@ -101,11 +101,16 @@ __device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block,
   for (std::int64_t at = 4 * (first - lane_of_thread()); at < words; at += 4 * step) {
     const std::int64_t mine = at + 4 * lane_of_thread();
     uint4 four = {0, 0, 0, 0};
-    if (mine < words) four = *reinterpret_cast<const uint4*>(open + mine);
+    if (mine + 4 <= words) {
+      four = *reinterpret_cast<const uint4*>(open + mine);
+    } else if (mine < words) {  // an even number of words
+      const uint2 two = *reinterpret_cast<const uint2*>(open + mine);
+      four.x = two.x;
+      four.y = two.y;
+    }
 #pragma unroll 1
     for (int k = 0; k < 4; ++k) {
-      const std::uint32_t word = k == 0 ? four.x : k == 1 ? four.y : k == 2 ? four.z : four.w;
-      const std::uint32_t bits = mine + k < words ? word : 0;
+      const std::uint32_t bits = k == 0 ? four.x : k == 1 ? four.y : k == 2 ? four.z : four.w;
       for (std::uint32_t left = __ballot_sync(full_warp, bits != 0); left != 0; left &= left - 1) {
         const int lane = __ffs(static_cast<int>(left)) - 1;
         const std::uint32_t these = __shfl_sync(full_warp, bits, lane);
