@@ -62,6 +62,9 @@ def main():
         "seeded-fault-1": [bins["repdl_seeded_fault_1"]],
         "seeded-fault-2": [bins["repdl_seeded_fault_2"]],
         "tests": [bins["repdl_tests"]],
+        # Processes of their own, so that kernels are used for the first time while a graph is being captured.
+        "capture": [bins["repdl_tests"], "--test-case=cuda: every operation can be captured*"],
+        "capture-network": [bins["repdl_tests"], "--test-case=cuda: every operation of a network can be captured*"],
         "fuzz": [*fuzz, "--processes", "14", "--count", "1100000", "--seed", "1000000"],
         **{tool: [*fuzz, "--processes", "6", "--count", count, "--seed", seed, "--under",
                   f"compute-sanitizer --tool {tool} --error-exitcode 9"]
