@@ -76,13 +76,7 @@ class device_tests {
     if (std::string text = guarded([&] { return cuda::test_arithmetic(stream_); }); !text.empty()) refuse(text);
     arithmetic_tested_.store(true, std::memory_order_release);
     check_trusted(index_);
-    // What the kernels' tests need, so that their first one need not wait for it: the CPU's own self-test, a context on
-    // the stream, and memory in the pool.
-    { const context cpu({.threads = 1}); }
-    context_ = std::make_unique<context>(context_options{.where = where(), .stream = stream_});
-    constexpr std::size_t bytes = std::size_t{8} << 20;
-    context_->deallocate(context_->allocate(bytes), bytes);
-    context_->synchronize();
+    prepare();
     preparation_ = milliseconds_since(start);
   }
 
@@ -92,6 +86,7 @@ class device_tests {
     check_trusted(index_);
     if (record.tested(index_)) return;
     const relaxed_capture relaxed;
+    prepare();
     dispatch::kernel_report::line line{.what = what};
     const std::vector<kernel_set>& groups = groups_of(what);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -105,6 +100,7 @@ class device_tests {
     const std::lock_guard lock(mutex_);
     check_trusted(index_);
     const relaxed_capture relaxed;
+    prepare();
     dispatch::kernel_report report;
     report.preparation = preparation_;
     for (const dispatch::subject& what : dispatch::kernel_test_subjects()) {
@@ -126,6 +122,18 @@ class device_tests {
   explicit device_tests(int index) : index_(index) {}
 
   device where() const { return {device_kind::cuda, index_}; }
+
+  // What the kernels' tests need, so that their first one need not wait for it: the CPU's own self-test, a context on
+  // the stream, and memory in the pool. What failed, for lack of memory, is tried again by the next test.
+  void prepare() {
+    if (context_ != nullptr) return;
+    { const context cpu({.threads = 1}); }
+    auto fresh = std::make_unique<context>(context_options{.where = where(), .stream = stream_});
+    constexpr std::size_t bytes = std::size_t{8} << 20;
+    fresh->deallocate(fresh->allocate(bytes), bytes);
+    fresh->synchronize();
+    context_ = std::move(fresh);
+  }
 
   void refuse(std::string text) {
     why_ = std::move(text);
