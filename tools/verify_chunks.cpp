@@ -1,5 +1,6 @@
 // The exhaustive part of `repdl verify`: all 2^32 results of the unary operations and of the conversions from binary32,
-// hashed in chunks of 2^24 inputs and compared with the committed digests.
+// in chunks of 2^24 inputs. One engine's are hashed and compared with the committed digests, the others' with those,
+// byte for byte: that is the same and costs less than hashing.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -21,7 +22,6 @@ using reference::exhaustive_op;
 
 struct task {
   std::size_t op;
-  std::size_t variant;
   int chunk;
 };
 
@@ -50,37 +50,59 @@ std::uint64_t element(const std::vector<std::byte>& v, std::size_t i, dtype t) {
   return b;
 }
 
-/// Runs chunks; one per worker thread.
+/// Runs chunks on every engine; one per worker thread.
 class worker {
  public:
-  worker(const verify_options& o, const variant& v) : options_(o), label_(v.label), ctx_(single(v.options)) {
+  struct engine {
+    std::string label;
+    context ctx;
+    double seconds = 0;
+  };
+
+  worker(const verify_options& o, const std::vector<variant*>& variants) : options_(o) {
+    for (const variant* v : variants) engines_.push_back({v->label, context(single(v->options))});
     in_.resize(chunk_elements);
   }
 
   void run(const exhaustive_op& op, int chunk, const exhaustive_digests& committed, const std::string& file) {
-    const std::uint32_t first = static_cast<std::uint32_t>(chunk) << 24;
-    std::iota(in_.begin(), in_.end(), first);
-    out_.assign(chunk_elements * size_of(op.to), std::byte{host_tensor::unwritten});
-    const sizes shape{static_cast<std::int64_t>(chunk_elements)};
-    const const_tensor_view x(in_.data(), dtype::f32, shape);
-    const tensor_view y(out_.data(), op.to, shape);
-    call_on_host(ctx_, *find(op.name), {&x, 1}, {&y, 1}, attributes_of(op));
-    if (options_.flip >= 0) {
-      const std::size_t at = static_cast<std::uint64_t>(options_.flip) % chunk_elements * size_of(op.to);
-      out_[at] = out_[at] ^ std::byte{1};
-    }
-    const auto pieces = reference::piece_digests(out_.data(), chunk_elements, size_of(op.to));
-    if (reference::chunk_digest(op, chunk, pieces) != committed.chunks[static_cast<std::size_t>(chunk)]) {
-      report(op, chunk, committed, file);
+    std::iota(in_.begin(), in_.end(), static_cast<std::uint32_t>(chunk) << 24);
+    for (engine& e : engines_) {
+      const bool is_first = &e == &engines_.front();
+      std::vector<std::byte>& out = is_first ? proved_ : out_;
+      const stopwatch clock;
+      compute(e, op, out);
+      e.seconds += clock.seconds();
+      if (is_first ? !has_digest(op, chunk, committed, out) : out != proved_) {
+        report(e, op, chunk, committed, file, out);
+      }
     }
   }
 
-  statistics tiers() { return ctx_.read_statistics(); }
+  statistics read_statistics(std::size_t e) { return engines_[e].ctx.read_statistics(); }
+  /// In which the engine computed.
+  double seconds(std::size_t e) const { return engines_[e].seconds; }
 
  private:
   static context_options single(context_options o) {
     o.threads = o.where.kind == device_kind::cpu ? 1 : 0;
     return o;
+  }
+
+  void compute(engine& e, const exhaustive_op& op, std::vector<std::byte>& out) const {
+    out.assign(chunk_elements * size_of(op.to), std::byte{host_tensor::unwritten});
+    const sizes shape{static_cast<std::int64_t>(chunk_elements)};
+    const const_tensor_view x(in_.data(), dtype::f32, shape);
+    const tensor_view y(out.data(), op.to, shape);
+    call_on_host(e.ctx, *find(op.name), {&x, 1}, {&y, 1}, attributes_of(op));
+    if (options_.flip < 0) return;
+    const std::size_t at = static_cast<std::uint64_t>(options_.flip) % chunk_elements * size_of(op.to);
+    out[at] = out[at] ^ std::byte{1};
+  }
+
+  static bool has_digest(const exhaustive_op& op, int chunk, const exhaustive_digests& committed,
+                         const std::vector<std::byte>& out) {
+    const auto pieces = reference::piece_digests(out.data(), chunk_elements, size_of(op.to));
+    return reference::chunk_digest(op, chunk, pieces) == committed.chunks[static_cast<std::size_t>(chunk)];
   }
 
   /// Results of the same chunk from the oracle; in a build without it, from an engine that has the committed digest.
@@ -98,45 +120,42 @@ class worker {
       if (!i.available) continue;
       context ctx({.where = {}, .stream = nullptr, .threads = 1, .isa = i.name});
       call_on_host(ctx, *find(op.name), {&x, 1}, {&y, 1}, attributes_of(op));
-      const auto pieces = reference::piece_digests(expected.data(), chunk_elements, size_of(op.to));
-      if (reference::chunk_digest(op, chunk, pieces) == committed.chunks[static_cast<std::size_t>(chunk)])
-        return i.name;
+      if (has_digest(op, chunk, committed, expected)) return i.name;
     }
     return "";
 #endif
   }
 
-  [[noreturn]] void report(const exhaustive_op& op, int chunk, const exhaustive_digests& committed,
-                           const std::string& file) const {
-    std::vector<std::byte> expected(out_.size());
+  [[noreturn]] void report(const engine& e, const exhaustive_op& op, int chunk, const exhaustive_digests& committed,
+                           const std::string& file, const std::vector<std::byte>& out) const {
+    std::vector<std::byte> expected(out.size());
     const std::string source = find_truth(op, chunk, committed, expected);
     char number[8];
     std::snprintf(number, sizeof number, "%02x", static_cast<unsigned>(chunk));
     for (std::size_t i = 0; !source.empty() && i < chunk_elements; ++i) {
-      const std::uint64_t got = element(out_, i, op.to);
+      const std::uint64_t got = element(out, i, op.to);
       const std::uint64_t want = element(expected, i, op.to);
       if (got == want) continue;
-      throw mismatch(joined("MISMATCH ", op.name, " ", name_of(op.from), " ", name_of(op.to), ", ", label_, "\nchunk ",
+      throw mismatch(joined("MISMATCH ", op.name, " ", name_of(op.from), " ", name_of(op.to), ", ", e.label, "\nchunk ",
                             number, ", element ", std::to_string(i), " of ", std::to_string(chunk_elements),
                             "\n  inputs:   x = ", describe_bits(op.from, in_[i]),
                             "\n  got:      ", describe_bits(op.to, got), "\n  expected: ", describe_bits(op.to, want),
                             ", says ", source, "\n"));
     }
-    const auto pieces = reference::piece_digests(out_.data(), chunk_elements, size_of(op.to));
+    const auto pieces = reference::piece_digests(out.data(), chunk_elements, size_of(op.to));
     throw mismatch(
         joined("MISMATCH ", file, "\nchunk ", number,
                "\n  committed: ", sha256::hex(committed.chunks[static_cast<std::size_t>(chunk)]),
-               "\n  got:       ", sha256::hex(reference::chunk_digest(op, chunk, pieces)), " (", label_, ")\n",
+               "\n  got:       ", sha256::hex(reference::chunk_digest(op, chunk, pieces)), " (", e.label, ")\n",
                source.empty()
                    ? "no instruction set has the committed digest; a build with MPFR can name the element\n"
                    : joined("every element is that of ", source, ": the committed digest is wrong, not the result\n")));
   }
 
   const verify_options& options_;
-  std::string label_;
-  context ctx_;
+  std::vector<engine> engines_;
   std::vector<std::uint32_t> in_;
-  std::vector<std::byte> out_;
+  std::vector<std::byte> proved_, out_;
 };
 
 /// The chunks that --quick takes: one of the middle of the exponents, the sign alternating from operation to operation.
@@ -167,50 +186,49 @@ void verify_chunks(const verify_options& options, std::vector<variant>& variants
   const int chunks = options.quick ? 1 : reference::chunk_count;
   total = static_cast<std::int64_t>(ops.size() * engines.size()) * chunks * static_cast<std::int64_t>(chunk_elements);
   progress bar("all inputs", total);
-  for (std::size_t e = 0; e < engines.size(); ++e) {
-    variant& v = *engines[e];
-    std::vector<task> tasks;
-    for (std::size_t o = 0; o < ops.size(); ++o) {
-      for (int c = 0; c < chunks; ++c) tasks.push_back({o, e, options.quick ? quick_chunk(o) : c});
-    }
-    std::atomic<std::size_t> next{0};
-    std::exception_ptr failure;
-    std::mutex mutex;
-    const auto work = [&] {
-      try {
-        worker w(options, v);
-        for (std::size_t i = next++; i < tasks.size(); i = next++) {
-          const task& t = tasks[i];
-          w.run(ops[t.op], t.chunk, committed[t.op], files[t.op]);
-          bar.add(chunk_elements, joined(v.options.isa, " ", ops[t.op].name));
-          const std::lock_guard lock(mutex);
-          verify_row& row = table.at(name_of_row(ops[t.op]));
-          ++row.chunks;
-          row.elements += chunk_elements;
-          v.elements += chunk_elements;
-          ++v.runs;
+  std::vector<task> tasks;
+  for (std::size_t o = 0; o < ops.size(); ++o) {
+    for (int c = 0; c < chunks; ++c) tasks.push_back({o, options.quick ? quick_chunk(o) : c});
+  }
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      worker w(options, engines);
+      for (std::size_t i = next++; i < tasks.size(); i = next++) {
+        const task& t = tasks[i];
+        w.run(ops[t.op], t.chunk, committed[t.op], files[t.op]);
+        const auto computed = static_cast<std::int64_t>(chunk_elements * engines.size());
+        bar.add(computed, ops[t.op].name);
+        const std::lock_guard lock(mutex);
+        verify_row& row = table.at(name_of_row(ops[t.op]));
+        row.chunks += static_cast<std::int64_t>(engines.size());
+        row.elements += computed;
+        for (variant* v : engines) {
+          v->elements += chunk_elements;
+          ++v->runs;
         }
-        const statistics s = w.tiers();
-        const std::lock_guard lock(mutex);
-        for (int i = 0; i < 4; ++i) v.tiers.elements[i] += s.elements[i];
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = tasks.size();
       }
-    };
-    const stopwatch clock;
-    std::vector<std::thread> pool;
-    // On a GPU the time goes into hashing on the host, so a few workers share it, each with its own context.
-    const int workers = v.options.where.kind == device_kind::cpu ? available : std::min(available, 8);
-    for (int i = 1; i < workers; ++i) pool.emplace_back(work);
-    work();
-    for (std::thread& t : pool) t.join();
-    v.seconds += clock.seconds();
-    if (failure) {
-      bar.clear();
-      std::rethrow_exception(failure);
+      for (std::size_t e = 0; e < engines.size(); ++e) {
+        const statistics s = w.read_statistics(e);
+        const std::lock_guard lock(mutex);
+        for (int i = 0; i < 4; ++i) engines[e]->tiers.elements[i] += s.elements[i];
+        engines[e]->seconds += w.seconds(e);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+      next = tasks.size();
     }
+  };
+  std::vector<std::thread> pool;
+  for (int i = 1; i < available; ++i) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
+  if (failure) {
+    bar.clear();
+    std::rethrow_exception(failure);
   }
 }
 
