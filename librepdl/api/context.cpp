@@ -89,7 +89,7 @@ void* context::impl::allocate(std::string_view op, std::size_t bytes) {
   return data;
 }
 
-std::size_t context::impl::addressable(std::string_view op, plan::checked_size bytes) {
+std::size_t dispatch::addressable(std::string_view op, plan::checked_size bytes) {
   if (!bytes.fits())
     fail(error_site::out_of_memory, op, "workspace", "fewer than 2^63 bytes", "a call that needs more");
   return bytes.value();

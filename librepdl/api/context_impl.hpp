@@ -11,6 +11,11 @@
 
 namespace repdl {
 
+namespace dispatch {
+/// The bytes of a workspace, if they are a number that memory can have.
+std::size_t addressable(std::string_view op, plan::checked_size bytes);
+}  // namespace dispatch
+
 struct context::impl {
   context_options options;
   const dispatch::backend* backend = nullptr;
@@ -31,8 +36,6 @@ struct context::impl {
   ~impl() { release(); }
   void release() noexcept;
   void* allocate(std::string_view op, std::size_t bytes);
-  /// The bytes of a workspace, if they are a number that memory can have.
-  static std::size_t addressable(std::string_view op, plan::checked_size bytes);
   void* workspace(std::string_view op, std::size_t bytes);
   dispatch::launch launch() const noexcept;
 
@@ -41,7 +44,7 @@ struct context::impl {
   void run(std::string_view op, const Plan& plan) {
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     dispatch::launch l = launch();
-    l.bytes = addressable(op, executor->workspace(plan, l));
+    l.bytes = dispatch::addressable(op, executor->workspace(plan, l));
     if (dry_run) {
       dry_run_bytes = std::max(dry_run_bytes, l.bytes);
       return;
