@@ -5,6 +5,9 @@
                                                  and notes the run in docs/certificates/OP.txt
     tools/certificates.py check                  fails when a body has changed since its certificate, or when a
                                                  certificate lacks an instruction set
+    tools/certificates.py unproved COMPILER OP...
+                                                 prints those of the operations that no certificate proves for this
+                                                 compiler ("g++ 12.2.0") on every instruction set of x86-64
 
 A certificate names the source it is about by a SHA-256 over the body's header and everything of librepdl that it
 includes, comments and white space removed. A changed body or constant makes it stale; `record` then starts it afresh.
@@ -138,11 +141,31 @@ def check():
     return 1 if failures else 0
 
 
+def unproved(compiler, ops):
+    for op in ops:
+        path = folder / f"{op}.txt"
+        lines = path.read_text().splitlines() if path.exists() else []
+        proved = set()
+        if lines[:len(head(op))] == head(op):
+            for run in lines[len(head(op)):]:
+                fields = [f.strip() for f in run.split("|")]
+                if fields[2] == compiler:
+                    proved |= set(fields[3].split())
+        if required - {"cuda"} - proved:
+            print(op)
+    return 0
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 commands = parser.add_subparsers(dest="command", required=True)
 recorder = commands.add_parser("record")
 recorder.add_argument("repdl", metavar="REPDL", help="the repdl program")
 recorder.add_argument("ops", metavar="OP", nargs="*")
 commands.add_parser("check")
+finder = commands.add_parser("unproved")
+finder.add_argument("compiler", metavar="COMPILER")
+finder.add_argument("ops", metavar="OP", nargs="+")
 args = parser.parse_args()
-sys.exit(check() if args.command == "check" else record(args.repdl, args.ops))
+if args.command == "check":
+    sys.exit(check())
+sys.exit(unproved(args.compiler, args.ops) if args.command == "unproved" else record(args.repdl, args.ops))
