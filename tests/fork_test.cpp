@@ -86,7 +86,7 @@ TEST_CASE("fork: helper, a process without threads" * doctest::skip()) {
           std::vector<float> x(1 << 20, 1.0f);
           float total = 0;
           sum(ctx, x, tensor_view(&total, {}));
-          return total == 0x1p20f && threads_of_process() == 4 ? 0 : 1;
+          return total == 0x1p20f && threads_of_process() >= 4 ? 0 : 1;  // a sanitizer may have its own
         }) == 0);
 }
 TEST_CASE("fork: a child of a process without threads has workers") {

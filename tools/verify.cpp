@@ -60,7 +60,7 @@ void print_tables(const verify_table& table, std::vector<variant>& variants, dou
 
 }  // namespace
 
-std::vector<variant> make_variants(bool quick) {
+std::vector<variant> make_variants() {
   std::vector<variant> all;
   const auto add = [&](const std::string& engine, const device& where, const std::string& isa, int threads,
                        tier first) {
@@ -75,12 +75,8 @@ std::vector<variant> make_variants(bool quick) {
   constexpr tier forced[] = {tier::binary64, tier::double_double, tier::exact};
   for (const isa_info& i : instruction_sets()) {
     if (!i.available) continue;
-    for (const int threads : {1, 2, 3, 8}) {
-      if (!quick || threads == 1 || threads == 3) add(i.name, {}, i.name, threads, tier::proved);
-    }
-    for (const tier t : forced) {
-      if (!quick || t == tier::exact) add(i.name, {}, i.name, 2, t);
-    }
+    for (const int threads : {1, 2, 3, 8}) add(i.name, {}, i.name, threads, tier::proved);
+    for (const tier t : forced) add(i.name, {}, i.name, 2, t);
   }
   for (const device_info& d : devices()) {
     if (d.where.kind != device_kind::cuda) continue;
@@ -111,7 +107,7 @@ int run_verify(command_arguments raw) {
     options.ops.emplace_back(op);
   }
   const stopwatch clock;
-  std::vector<variant> variants = make_variants(options.quick);
+  std::vector<variant> variants = make_variants();
   verify_table table;
   try {
     if (cases) verify_cases(options, variants, table);

@@ -33,7 +33,8 @@ struct variant {
   double seconds = 0;
   statistics tiers{};  ///< of the exhaustive chunks, which have their own contexts
 };
-std::vector<variant> make_variants(bool quick);
+/// Every instruction set and GPU, thread count and forced tier.
+std::vector<variant> make_variants();
 
 /// One line of the table: an operation and its formats.
 struct verify_row {

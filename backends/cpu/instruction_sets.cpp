@@ -64,8 +64,12 @@ const cpu_features& features() noexcept {
 
 constexpr instruction_set sets[] = {
     {"baseline", []() noexcept { return true; }, REPDL_TABLES(baseline)},
+#ifdef REPDL_WITH_avx2
     {"avx2", []() noexcept { return features().v3(); }, REPDL_TABLES(avx2)},
+#endif
+#ifdef REPDL_WITH_avx512
     {"avx512", []() noexcept { return features().v4(); }, REPDL_TABLES(avx512)},
+#endif
 };
 
 #else

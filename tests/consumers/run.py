@@ -109,7 +109,11 @@ def main():
         call("g++", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
         compare("installed, static, pkg-config", [work / "pc_program"], expected, False)
 
-    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=OFF", f"-DCMAKE_INSTALL_PREFIX={shared}")
+    # The same flags as the static build's: with a compiler cache nothing is compiled again.
+    cache = (args.build / "CMakeCache.txt").read_text()
+    werror = re.search(r"^REPDL_WERROR:BOOL=(.*)$", cache, re.M).group(1)
+    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=OFF", f"-DREPDL_WERROR={werror}",
+          f"-DCMAKE_INSTALL_PREFIX={shared}")
     call("cmake", "--install", work / "shared")
     installed_files(shared)
     exported_symbols(next(p for p in shared.rglob("librepdl.so") ))
