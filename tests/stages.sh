@@ -86,7 +86,10 @@ stage_fuzz() {
   [[ ${1:-} != --quick ]] || seconds=10
   lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds $seconds
 }
-stage_cli() { show python3 tests/cli_test.py build/cpu/tools/repdl "$root"; }
+stage_cli() {
+  lines=1 show cmake -P tests/tristate_test.cmake
+  show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
+}
 stage_demo() { lines=2 show build/cpu/tools/repdl demo ${1:+--epochs 1}; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
 
