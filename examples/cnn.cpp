@@ -209,12 +209,12 @@ void cnn::step(const const_tensor_view& images, const const_tensor_view& labels,
 
   repdl::cross_entropy_backward(ctx_, one_, a.outputs, labels, e.outputs);
   repdl::matmul(ctx_, e.outputs, hidden, gradient(linear2_weight), {.transpose_a = true});
-  repdl::sum(ctx_, e.outputs, gradient(linear2_bias), {.axis = sizes{0}});
+  repdl::sum(ctx_, e.outputs, gradient(linear2_bias), {.axis = 0});
   repdl::matmul(ctx_, e.outputs, value(linear2_weight), dropout ? e.dropped : e.relu3);
   if (dropout) repdl::dropout_backward(ctx_, before, e.dropped, e.relu3, settings_.dropout);
   repdl::relu_backward(ctx_, e.relu3, a.linear1, e.linear1);
   repdl::matmul(ctx_, e.linear1, a.flat(), gradient(linear1_weight), {.transpose_a = true});
-  repdl::sum(ctx_, e.linear1, gradient(linear1_bias), {.axis = sizes{0}});
+  repdl::sum(ctx_, e.linear1, gradient(linear1_bias), {.axis = 0});
   repdl::matmul(ctx_, e.linear1, value(linear1_weight), e.flat());
   repdl::max_pool2d_backward(ctx_, e.pool, a.relu2, e.relu2, halve);
   repdl::relu_backward(ctx_, e.relu2, a.conv2, e.conv2);
@@ -306,7 +306,7 @@ epoch_report cnn_training::run_epoch() {
 std::int64_t cnn_training::evaluate() {
   network_.evaluate(test_images_, test_outputs_);
   const buffer answers(ctx_, dtype::i64, {data_.test.size()});
-  repdl::argmax(ctx_, test_outputs_, answers, {.axis = sizes{1}});
+  repdl::argmax(ctx_, test_outputs_, answers, {.axis = 1});
   const std::vector<std::int64_t> read = answers.read<std::int64_t>();
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < read.size(); ++i) correct += read[i] == data_.test.labels[i] ? 1 : 0;

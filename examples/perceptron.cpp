@@ -55,15 +55,15 @@ void perceptron::step(const const_tensor_view& images, const const_tensor_view& 
   repdl::matmul(ctx_, hidden_, second_.weight, outputs_, {.bias = second_.bias.view()});
   repdl::sub(ctx_, outputs_, targets, error_);
   repdl::mul(ctx_, error_, error_, squares_);
-  repdl::sum(ctx_, squares_, losses, {.axis = sizes{1}});
+  repdl::sum(ctx_, squares_, losses, {.axis = 1});
 
   // Backward. The factor 2 of the derivative of a square is left to the learning rate.
   repdl::matmul(ctx_, hidden_, error_, second_.weight_gradient, {.transpose_a = true});
-  repdl::sum(ctx_, error_, second_.bias_gradient, {.axis = sizes{0}});
+  repdl::sum(ctx_, error_, second_.bias_gradient, {.axis = 0});
   repdl::matmul(ctx_, error_, second_.weight, hidden_error_, {.transpose_b = true});
   repdl::relu_backward(ctx_, hidden_error_, hidden_in_, hidden_in_error_);
   repdl::matmul(ctx_, images, hidden_in_error_, first_.weight_gradient, {.transpose_a = true});
-  repdl::sum(ctx_, hidden_in_error_, first_.bias_gradient, {.axis = sizes{0}});
+  repdl::sum(ctx_, hidden_in_error_, first_.bias_gradient, {.axis = 0});
 
   for (const layer* l : {&first_, &second_}) {
     descend(l->weight_gradient, l->weight_speed, l->weight);
@@ -135,7 +135,7 @@ training_result train(repdl::context& ctx, const digit_data& data, const trainin
     repdl::mean(ctx, losses, loss);
 
     network.evaluate(test_inputs, test_outputs);
-    repdl::argmax(ctx, test_outputs, answers, {.axis = sizes{1}});
+    repdl::argmax(ctx, test_outputs, answers, {.axis = 1});
     const std::vector<std::int64_t> read = answers.read<std::int64_t>();
     result.correct = 0;
     for (std::size_t i = 0; i < read.size(); ++i) result.correct += read[i] == data.test.labels[i] ? 1 : 0;

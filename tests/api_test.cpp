@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <xmmintrin.h>
 
+#include <array>
 #include <bit>
 #include <cfenv>
 #include <cstring>
@@ -56,6 +57,70 @@ static_assert(offsetof(repdl_tensor, byte_offset) == offsetof(DLTensor, byte_off
 static_assert(static_cast<int>(device_kind::cpu) == kDLCPU && static_cast<int>(device_kind::cuda) == kDLCUDA);
 static_assert(!std::is_constructible_v<const_tensor_view, std::vector<float>&&>, "a view of a temporary");
 static_assert(!std::is_constructible_v<tensor_view, std::vector<float>&&>, "a view of a temporary");
+
+// Sizes: ranges and braced lists of any integer type, and nothing else.
+template <class T>
+constexpr bool is_shape = std::is_convertible_v<T, sizes>;
+static_assert(is_shape<std::vector<std::size_t>> && is_shape<std::vector<int>&> &&
+              is_shape<std::array<std::uint8_t, 2>>);
+static_assert(is_shape<const long long (&)[3]> && is_shape<unsigned (&)[2]> && is_shape<std::span<const std::size_t>>);
+static_assert(is_shape<std::span<std::int64_t, 2>> && is_shape<std::initializer_list<short>>);
+static_assert(!is_shape<std::vector<double>> && !is_shape<std::string> && !is_shape<std::array<bool, 2>>);
+static_assert(!is_shape<int> && !is_shape<float (&)[2]> && !is_shape<const char (&)[2]> &&
+              !is_shape<std::vector<bool>>);
+static_assert(!std::is_constructible_v<sizes::entry, double> && !std::is_constructible_v<sizes::entry, bool>);
+// Axes: one integer, whatever converts to sizes, all_axes.
+template <class T>
+constexpr bool is_axes = std::is_convertible_v<T, axis_list>;
+static_assert(is_axes<int> && is_axes<std::size_t> && is_axes<std::int64_t> && is_axes<sizes> && is_axes<all_axes_t>);
+static_assert(is_axes<std::vector<int>> && is_axes<std::array<std::size_t, 2>> && is_axes<int (&)[2]>);
+static_assert(!is_axes<double> && !is_axes<bool> && !is_axes<char> && !is_axes<void*> && !is_axes<std::vector<float>>);
+static_assert(!std::is_constructible_v<const_tensor_view, std::array<float, 2>&&>, "a view of a temporary");
+static_assert(!std::is_constructible_v<tensor_view, std::array<float, 2>&&>, "a view of a temporary");
+static_assert(!std::is_constructible_v<tensor_view, const float (&)[2]>, "a writable view of constants");
+static_assert(!std::is_constructible_v<tensor_view, const std::array<float, 2>&>, "a writable view of constants");
+
+TEST_CASE("sizes and axes from every integer type") {
+  const std::size_t n = 3;
+  const std::int16_t m = 2;
+  const std::size_t c_array[] = {3, 2};
+  for (const sizes& s : {sizes{n, m}, sizes(std::vector<std::size_t>{n, 2}), sizes(std::array{3, 2}), sizes(c_array),
+                         sizes(std::span(c_array)), sizes(std::initializer_list<unsigned>{3, 2})}) {
+    CHECK(s == sizes{3, 2});
+  }
+  CHECK(sizes{-1, std::int8_t{-2}} == sizes(std::vector<long>{-1, -2}));
+  CHECK(sizes(std::vector<int>{}).empty());
+
+  CHECK(*axis_list().list() == sizes{});
+  CHECK(*axis_list(n).list() == sizes{3});
+  CHECK(*axis_list(-1).list() == sizes{-1});
+  CHECK(*axis_list{0, n}.list() == sizes{0, 3});
+  CHECK(*axis_list(std::vector<std::size_t>{1, 0}).list() == sizes{1, 0});
+  CHECK_FALSE(axis_list(all_axes).list());
+  CHECK(reduce_options{}.axis == axis_list(all_axes));
+  CHECK(reduce_options{.axis = {}}.axis == axis_list());
+  CHECK(reduce_options{.axis = {0}}.axis == axis_list(0));
+}
+
+TEST_CASE("reductions over none, one, several and all axes; arrays as tensors") {
+  context ctx(context_options{.threads = 1});
+  const float x[] = {1, 2, 4, 8, 16, 32};
+  const const_tensor_view matrix(x, {2, 3});
+  std::array<float, 6> none{};
+  sum(ctx, matrix, tensor_view(none).reshape({2, 3}), {.axis = {}});
+  CHECK(std::equal(none.begin(), none.end(), x));
+  sum(ctx, x, none, {.axis = {}});
+  CHECK(std::equal(none.begin(), none.end(), x));
+  float columns[3], rows[2], total[1], also[1];
+  sum(ctx, matrix, columns, {.axis = 0});
+  CHECK(std::vector<float>(columns, columns + 3) == std::vector<float>{9, 18, 36});
+  sum(ctx, matrix, rows, {.axis = {-1}});
+  CHECK(std::vector<float>(rows, rows + 2) == std::vector<float>{7, 56});
+  sum(ctx, matrix, tensor_view(total, {}), {.axis = {0, std::size_t{1}}});
+  sum(ctx, matrix, tensor_view(also, sizes{1, 1}), {.axis = all_axes, .keepdim = true});
+  CHECK(total[0] == 63);
+  CHECK(also[0] == 63);
+}
 
 TEST_CASE("views: shape, strides, slices, transposes, reshapes") {
   std::vector<float> x(24);

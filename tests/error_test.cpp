@@ -54,6 +54,9 @@ std::vector<cpp_case> cpp_cases(operands& o) {
   std::vector<std::int64_t> nine(9, 1);
   return {
       {error_site::rank_too_large, "sizes", "length", [=] { sizes(std::span<const std::int64_t>(nine)); }},
+      {error_site::rank_too_large, "sizes", "length", [] { sizes{1, 2, 3, 4, 5, 6, 7, 8, 9}; }},
+      {error_site::size_overflow, "sizes", "value", [] { sizes{std::uint64_t{1} << 63}; }},
+      {error_site::size_overflow, "sizes", "value", [] { sizes(std::vector{std::size_t(-1)}); }},
       {error_site::rank_too_large, "sizes", "length",
        [] {
          sizes s{1, 1, 1, 1, 1, 1, 1, 1};
@@ -243,6 +246,8 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::attribute_syntax, "sum", "keepdim", [&] { parse_attribute(o.op("sum"), "keepdim", "yes"); }},
       {error_site::isa_name, "context", "isa", [] { context(context_options{.isa = "sse9"}); }},
       {error_site::thread_count, "context", "threads", [] { context(context_options{.threads = -1}); }},
+      {error_site::thread_count, "context", "threads", [] { context(context_options{.threads = max_threads + 1}); }},
+      {error_site::thread_count, "context", "threads", [] { context(context_options{.threads = 100000}); }},
       {error_site::device_index, "context", "where",
        [] {
          context(context_options{.where = {device_kind::cpu, 1}});
@@ -634,6 +639,13 @@ const std::vector<c_case>& c_cases() {
        [](C&) {
          repdl_context_options o{};
          o.threads = -2;
+         repdl_context* c = nullptr;
+         return repdl_context_create(&o, &c);
+       }},
+      {error_site::thread_count,
+       [](C&) {
+         repdl_context_options o{};
+         o.threads = 1025;
          repdl_context* c = nullptr;
          return repdl_context_create(&o, &c);
        }},

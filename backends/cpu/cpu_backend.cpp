@@ -118,7 +118,7 @@ dispatch::backend cpu_backend() noexcept {
         if (o.where.index != 0) {
           fail(error_site::device_index, "context", "where", "index 0 for the CPU", std::to_string(o.where.index));
         }
-        return std::make_unique<cpu_executor>(choose(o.isa), o.threads == 0 ? max_threads() : o.threads);
+        return std::make_unique<cpu_executor>(choose(o.isa), o.threads == 0 ? default_threads() : o.threads);
       },
       .default_allocator = []() -> allocator& {
         static host_allocator a;

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "librepdl/context.hpp"
 #include "librepdl/num/fp_environment.hpp"
 
 namespace repdl::cpu {
 
-inline int max_threads() noexcept { return omp_get_max_threads(); }
+inline int default_threads() noexcept { return std::min(omp_get_max_threads(), max_threads); }
 
 // Whether this process was forked from one with threads: workers that OpenMP would wait for may not exist
 // (parallel.cpp).

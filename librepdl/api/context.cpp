@@ -20,8 +20,9 @@ const dispatch::backend& backend_for(const device& where) {
 }  // namespace
 
 context::context(context_options options) : impl_(std::make_unique<impl>()) {
-  if (options.threads < 0) {
-    fail(error_site::thread_count, "context", "threads", ">= 0", std::to_string(options.threads));
+  if (options.threads < 0 || options.threads > max_threads) {
+    fail(error_site::thread_count, "context", "threads", "0 to " + std::to_string(max_threads),
+         std::to_string(options.threads));
   }
   if (options.last_tier_bits < 0) {
     fail(error_site::attribute_value, "context", "last_tier_bits", ">= 0", std::to_string(options.last_tier_bits));

@@ -8,7 +8,7 @@ namespace {
 
 template <class Op>
 void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& o) {
-  api::submit<Op>(ctx.self(), {&x, 1}, {&out, 1}, {.axis = o.axis, .keepdim = o.keepdim});
+  api::submit<Op>(ctx.self(), {&x, 1}, {&out, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
 }
 
 template <class... View>
@@ -168,7 +168,7 @@ void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y
 void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                         const reduce_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::logsumexp_backward>(ctx.self(), in, {&grad_x, 1}, {.axis = o.axis, .keepdim = o.keepdim});
+  api::submit<ops::logsumexp_backward>(ctx.self(), in, {&grad_x, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
 }
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& o) {

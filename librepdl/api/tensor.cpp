@@ -47,13 +47,15 @@ dtype dtype_named(std::string_view name) {
 
 std::string name_of(const device& d) { return d.kind == device_kind::cpu ? "cpu" : "cuda:" + std::to_string(d.index); }
 
-sizes::sizes(std::span<const std::int64_t> v) {
-  if (v.size() > static_cast<std::size_t>(max_rank)) {
-    fail(error_site::rank_too_large, "sizes", "length", "at most " + std::to_string(max_rank),
-         std::to_string(v.size()));
+void sizes::resize(std::size_t n) {
+  if (n > static_cast<std::size_t>(max_rank)) {
+    fail(error_site::rank_too_large, "sizes", "length", "at most " + std::to_string(max_rank), std::to_string(n));
   }
-  std::copy(v.begin(), v.end(), v_.begin());
-  size_ = static_cast<int>(v.size());
+  size_ = static_cast<int>(n);
+}
+
+void sizes::too_large(std::uint64_t v) {
+  fail(error_site::size_overflow, "sizes", "value", "an integer below 2^63", std::to_string(v));
 }
 
 void sizes::push_back(std::int64_t x) {

@@ -35,11 +35,14 @@ struct statistics {
   std::int64_t operator[](tier t) const { return elements[static_cast<int>(t)]; }
 };
 
+/// The most threads of a context.
+inline constexpr int max_threads = 1024;
+
 struct context_options {
   repdl::device where{};
-  void* stream = nullptr;       ///< a cudaStream_t; null is the default stream
-  int threads = 0;              ///< CPU: 0 means omp_get_max_threads()
-  std::string isa{};            ///< CPU: empty means $REPDL_ISA, else the best that the CPU has
+  void* stream = nullptr;  ///< a cudaStream_t; null is the default stream
+  int threads = 0;         ///< CPU: at most max_threads; 0 means omp_get_max_threads(), or max_threads if that is less
+  std::string isa{};       ///< CPU: empty means $REPDL_ISA, else the best that the CPU has
   allocator* memory = nullptr;  ///< null: the default allocator. Not owned.
   /// For tests: the rounding test of every earlier tier is made to fail, so that this tier decides wherever it can.
   /// No bit of any result depends on it.

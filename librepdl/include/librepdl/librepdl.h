@@ -73,7 +73,7 @@ typedef struct repdl_op repdl_op;           /* never freed */
 typedef struct {
   repdl_device device; /* {0, 0} means the CPU */
   void* stream;        /* a cudaStream_t */
-  int32_t threads;     /* CPU: 0 means the default */
+  int32_t threads;     /* CPU: 0 means the default; at most 1024 */
   int32_t first_tier;  /* 0; tests force later tiers: 1 binary64, 2 double-double, 3 exact */
   const char* isa;     /* CPU: null means the best */
   /* The most bits of the last tier of transcendental operations; 0 means 2048, -1 that it gives up at once. */

@@ -1,7 +1,9 @@
 // The options of the structured operations.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "librepdl/export.hpp"
@@ -16,9 +18,35 @@ enum class accumulate : std::int32_t {
       1,  ///< s = fma(a_k, b_k, s) in f32 from s = +0, k ascending; a bias is added afterwards (contract, section 5)
 };
 
-/// Options of sum, mean, max, min, argmax, argmin.
+/// Every axis of a tensor, whatever its rank.
+struct all_axes_t {
+  explicit all_axes_t() = default;
+};
+inline constexpr all_axes_t all_axes{};
+
+/// Axes of a tensor: none ({}), one (1), several ({0, -1}, or a sizes) or all of them (all_axes). Negative ones count
+/// from the end.
+class axis_list {
+ public:
+  axis_list() : list_(sizes{}) {}
+  axis_list(all_axes_t) {}
+  template <integer T>
+  axis_list(T axis) : list_(sizes{axis}) {}
+  axis_list(std::initializer_list<sizes::entry> axes) : list_(sizes(axes)) {}
+  template <class Axes>
+  requires std::convertible_to<const Axes&, sizes> axis_list(const Axes& axes) : list_(axes) {}
+
+  /// The axes; absent: all.
+  const std::optional<sizes>& list() const noexcept { return list_; }
+  friend bool operator==(const axis_list&, const axis_list&) = default;
+
+ private:
+  std::optional<sizes> list_;
+};
+
+/// Options of sum, mean, max, min, argmax, argmin, logsumexp and logsumexp_backward.
 struct reduce_options {
-  std::optional<sizes> axis;  ///< the axes to reduce, negative ones count from the end; absent: all; {}: none
+  axis_list axis = all_axes;  ///< the axes to reduce; over none, each element is a result
   bool keepdim = false;       ///< keep the reduced axes with size 1
 };
 

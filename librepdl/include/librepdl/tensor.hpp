@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -85,12 +86,38 @@ std::string name_of(const device& d);
 /// The largest rank of a tensor.
 inline constexpr int max_rank = 8;
 
-/// Up to max_rank integers, stored inline: a shape, strides, a list of axes.
+/// The integer types of C++ without bool and the character types.
+template <class T>
+concept integer = std::integral<T> && !std::same_as<T, bool> &&
+                  (std::same_as<T, std::make_signed_t<T>> || std::same_as<T, std::make_unsigned_t<T>>);
+
+/// Up to max_rank integers, stored inline: a shape, strides, a list of axes. They may come in any integer type; throws
+/// invalid_argument for more than max_rank of them, and for one of 2^63 or more.
 class sizes {
  public:
+  /// One of them, in a braced list.
+  struct entry {
+    std::int64_t value;
+    template <integer T>
+    entry(T v) : value(static_cast<std::int64_t>(v)) {
+      if (std::is_unsigned_v<T> && value < 0) too_large(static_cast<std::uint64_t>(v));
+    }
+  };
+
   sizes() = default;
-  sizes(std::initializer_list<std::int64_t> v) : sizes(std::span<const std::int64_t>(v.begin(), v.size())) {}
-  sizes(std::span<const std::int64_t> v);  ///< throws invalid_argument when longer than max_rank
+  sizes(std::initializer_list<entry> list) {
+    resize(list.size());
+    std::transform(list.begin(), list.end(), begin(), [](entry e) { return e.value; });
+  }
+  /// A std::vector, std::array, array or std::span of integers.
+  template <class Range>
+  requires(!std::same_as<Range, sizes> && requires(const Range& r) {
+    requires integer<typename decltype(std::span(r))::value_type>;
+  }) sizes(const Range& range) {
+    const std::span list(range);
+    resize(list.size());
+    std::transform(list.begin(), list.end(), begin(), [](entry e) { return e.value; });
+  }
 
   int size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
@@ -100,13 +127,16 @@ class sizes {
   const std::int64_t* end() const noexcept { return v_.data() + size_; }
   std::int64_t* begin() noexcept { return v_.data(); }
   std::int64_t* end() noexcept { return v_.data() + size_; }
-  void push_back(std::int64_t x);  ///< throws invalid_argument when full
+  void push_back(std::int64_t x);
   void pop_back() noexcept { --size_; }
   friend bool operator==(const sizes& a, const sizes& b) noexcept {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
+  void resize(std::size_t n);
+  [[noreturn]] static void too_large(std::uint64_t v);
+
   std::array<std::int64_t, max_rank> v_{};
   int size_ = 0;
 };
@@ -132,7 +162,7 @@ std::int64_t byte_count(const tensor_spec& s);
 class const_tensor_view {
  public:
   const_tensor_view() = default;
-  /// Rank 1. Views do not own, so a temporary vector does not convert.
+  /// Rank 1. Views do not own, so a temporary vector or array does not convert.
   template <element T>
   const_tensor_view(std::span<const T> data)
       : const_tensor_view(data.data(), dtype_of<T>, sizes{static_cast<std::int64_t>(data.size())}) {}
@@ -140,6 +170,12 @@ class const_tensor_view {
   const_tensor_view(const std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
   template <element T>
   const_tensor_view(std::vector<T>&&) = delete;
+  template <element T, std::size_t n>
+  const_tensor_view(const std::array<T, n>& data) : const_tensor_view(std::span<const T>(data)) {}
+  template <element T, std::size_t n>
+  const_tensor_view(std::array<T, n>&&) = delete;
+  template <element T, std::size_t n>
+  const_tensor_view(const T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
   /// Row-major.
   template <element T>
   const_tensor_view(const T* data, sizes shape, device where = {})
@@ -187,6 +223,10 @@ class tensor_view : public const_tensor_view {
   tensor_view(std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
   template <element T>
   tensor_view(std::vector<T>&&) = delete;
+  template <element T, std::size_t n>
+  tensor_view(std::array<T, n>& data) : const_tensor_view(std::span<const T>(data)) {}
+  template <element T, std::size_t n>
+  tensor_view(T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
   template <element T>
   tensor_view(T* data, sizes shape, repdl::device where = {})
       : const_tensor_view(static_cast<const T*>(data), shape, where) {}
