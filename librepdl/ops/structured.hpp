@@ -28,8 +28,9 @@ struct operand {
 
 template <class Attrs, class T>
 struct field {
+  using pointer = T Attrs::*;  // by name: what nvcc makes of a declarator is parenthesised, which g++ warns of
   std::string_view name;
-  T Attrs::*member;
+  pointer member;
   std::string_view doc;
   bool required = false;  // by infer and the command line, where there is no output tensor to take it from
   bool pattern = false;   // 64 bits, which text may give as an unsigned number too
