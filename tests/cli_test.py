@@ -9,7 +9,9 @@ import fractions
 import math
 import os
 import pathlib
+import pty
 import random
+import re
 import shutil
 import signal
 import struct
@@ -503,6 +505,55 @@ class Files(Case):
         self.assertEqual(read_npy(self.dir / "y.npy")[2], [v | 1 << 31 for v in self.x])
 
 
+class StandardOutput(Case):
+    """-o - writes the file's bytes, and only them, to standard output."""
+
+    def run_bytes(self, *args, **kwargs):
+        r = subprocess.run([REPDL, *map(str, args)], cwd=self.dir, stderr=subprocess.PIPE, timeout=600, **kwargs)
+        return r.returncode, r.stdout, r.stderr
+
+    def setUp(self):
+        super().setUp()
+        self.save("x.npy", Files.x, [2, 3])
+        self.run_repdl("eval", "exp", "x.npy", "-o", "expected.npy")
+        self.expected = (self.dir / "expected.npy").read_bytes()
+
+    def test_pipe_and_file(self):
+        self.assertEqual(self.run_bytes("eval", "exp", "x.npy", "-o", "-", stdout=subprocess.PIPE), (0, self.expected, b""))
+        with open(self.dir / "there.npy", "wb") as f:
+            f.write(b"before")
+            f.flush()
+            self.assertEqual(self.run_bytes("eval", "exp", "x.npy", "-o", "-", stdout=f), (0, None, b""))
+        self.assertEqual((self.dir / "there.npy").read_bytes(), b"before" + self.expected)
+        self.assertFalse((self.dir / "-").exists())
+        self.assertEqual(self.run_bytes("eval", "exp", "x.npy", "-o", "./-", stdout=subprocess.PIPE), (0, b"", b""))
+        self.assertEqual((self.dir / "-").read_bytes(), self.expected)
+
+    def test_among_files(self):
+        inputs = [self.save(n, Files.x, [2, 3]) for n in ("p.npy", "g.npy", "v.npy")]
+        for outputs in (("p1.npy", "v1.npy"), ("-", "v2.npy")):
+            status, out, error = self.run_bytes("eval", "sgd", *inputs, "-o", outputs[0], "-o", outputs[1], "--attr", "momentum=0.5",
+                                                stdout=subprocess.PIPE)
+            self.assertEqual((status, error), (0, b""))
+        self.assertEqual(out, (self.dir / "p1.npy").read_bytes())
+        self.assertEqual(*((self.dir / n).read_bytes() for n in ("v1.npy", "v2.npy")))
+        status, out, error = self.run_bytes("eval", "sgd", *inputs, "-o", "-", "-o", "-", "--attr", "momentum=0.5", stdout=subprocess.PIPE)
+        self.assertEqual((status, out), (2, b""))
+        self.assertIn(b"each output in its own file, got it twice", error)
+
+    def test_refused(self):
+        terminal, other = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        status, _, error = self.run_bytes("eval", "exp", "x.npy", "-o", "-", stdout=other)
+        os.close(other)
+        self.assertEqual(status, 2)
+        self.assertIn(b"eval: -o: expected standard output to be a file or a pipe for '-', got a terminal", error)
+        with open("/dev/full", "wb") as full:
+            status, _, error = self.run_bytes("eval", "exp", "x.npy", "-o", "-", stdout=full)
+        self.assertEqual((status, error.count(b"\n")), (2, 1))
+        self.assertIn(b"output: -: expected a place to write, got No space left on device", error)
+
+
 class Errors(Case):
     """One line on stderr, status 2, nothing written."""
 
@@ -546,6 +597,7 @@ class Errors(Case):
         self.assertEqual(r.returncode, 2, words)
         self.assertEqual(r.stdout, "", words)
         self.assertTrue(r.stderr.startswith("repdl: ") and r.stderr.endswith("\n") and r.stderr.count("\n") == 1, (words, r.stderr))
+        self.assertNotIn("repdl: repdl:", r.stderr)
         for text in ("expected ", ", got ") + expected:
             self.assertIn(text, r.stderr, words)
         self.assertEqual(self.listing(), self.before, words)
@@ -618,7 +670,12 @@ class Errors(Case):
             self.assertEqual(read_npy(self.dir / "s.npy"), ("f32", (), [0]))
 
     def test_options(self):
-        for words, *expected in (("", "none"), ("frobnicate", "'frobnicate'", "verify"), ("eval exp x.npy -o out.npy --isa sse9", "'sse9'", "avx2"),
+        for words, *expected in (("", "repdl: command: expected", "none"), ("frobnicate", "repdl: command: expected", "'frobnicate'", "verify"),
+                                 ("help frobnicate", "help: command", "'frobnicate'"), ("help eval verify", "'verify'"),
+                                 ("--version x", "version: ", "'x'"), ("--verbose", "'--verbose'"),
+                                 ("fuzz --count 1e", "'1e'"), ("fuzz --count 1.5", "'1.5'"), ("fuzz --count 1e-1", "'1e-1'"),
+                                 ("fuzz --count 15e-2", "'15e-2'"), ("fuzz --count 1e19", "'1e19'"), ("fuzz --count 1e99999999999", "'1e99999999999'"),
+                                 ("fuzz --count 0x10", "'0x10'"), ("fuzz --count e6", "'e6'"), ("fuzz --count 1e++6", "'1e++6'"), ("eval exp x.npy -o out.npy --isa sse9", "'sse9'", "avx2"),
                                  ("eval exp x.npy -o out.npy --backend tpu", "'tpu'"), ("eval exp x.npy -o out.npy --threads -1", "'-1'"),
                                  ("eval exp x.npy -o out.npy --threads many", "'many'"), ("eval exp x.npy -o out.npy --isa", "a value"),
                                  ("eval exp x.npy -o out.npy --speed 9", "'--speed'"), ("eval exp x.npy -o out.npy --isa avx2 --isa avx2", "2 times"),
@@ -663,7 +720,8 @@ class Commands(Case):
     def test_demo(self):
         for words in ("--epochs 1 --save one", "--epochs 2 --resume one --save two", "--epochs 2 --save both", "--epochs 2 --resume two --save again"):
             r = self.run_repdl("demo", *words.split())
-            self.assertEqual((r.returncode, r.stderr), (0, ""), words)
+            self.assertEqual(r.returncode, 0, words)
+            self.assertRegex(r.stderr, r"\A(epochs of training: .* left\n)*\Z", words)
             self.assertIn("DONE", r.stdout)
         one, *two = [(self.dir / name).read_bytes() for name in ("one", "two", "both", "again")]
         self.assertNotEqual(one, two[0])
@@ -680,6 +738,21 @@ class Commands(Case):
             r = self.run_repdl(word)
             self.assertEqual((r.returncode, r.stderr), (0, ""))
             self.assertIn("repdl eval", r.stdout)
+        commands = re.findall(r"^  repdl (\w+)", r.stdout, re.M)
+        self.assertGreaterEqual(len(commands), 8)
+        for name in commands:
+            texts = set()
+            for words in (("help", name), (name, "--help"), (name, "-h"), (name, "x", "--help")):
+                r = self.run_repdl(*words)
+                self.assertEqual((r.returncode, r.stderr), (0, ""), words)
+                texts.add(r.stdout)
+            self.assertEqual(len(texts), 1, name)
+            self.assertEqual(re.findall(r"^  repdl (\w+)", texts.pop(), re.M)[0], name)
+        for word in ("version", "--version"):
+            r = self.run_repdl(word)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertRegex(r.stdout, r"^repdl \d+\.\d+\.\d+, bits version 1\n$")
+            self.assertIn(r.stdout.split()[1][:-1] + ", bits version 1", info)
 
     def test_docs(self):
         (self.dir / "docs").mkdir()
@@ -790,6 +863,13 @@ class Fuzz(Case):
         self.assertIn("\n65 of 65 combinations of operation, rank and layout hit", out)
         self.assertNotIn("never:", out)
         self.assertEqual(self.fuzz("--seconds", 1, "--op", "conv2d")[0], 0)
+
+    def test_exact_integers(self):
+        """A number of calls as anyone writes it."""
+        for text, calls in (("1e1", 10), ("2.5e+1", 25), ("300e-1", 30), ("7", 7), ("12.0", 12)):
+            status, out = self.fuzz("--count", text, "--op", "abs")
+            self.assertEqual(status, 0, out)
+            self.assertIn("fuzz: seed 1, %d calls in " % calls, out)
 
     def test_finds_faults(self):
         """--flip spoils a bit of each result, of an input or beside the operands: found, and found again alone."""

@@ -2,6 +2,7 @@
 // '-'.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +22,35 @@ namespace repdl::tools {
   fail(error_site::usage, command, argument, expected, got);
 }
 
+/// Thrown where a command's arguments have --help or -h: main prints the command's text.
+struct help_requested {
+  std::string_view command;
+};
+
+/// The integer that a decimal number is: "12", "-3", "1e6", "2.5e3"; nothing where it is none or beyond 64 bits.
+inline std::optional<std::int64_t> exact_integer(std::string_view text) {
+  const auto read = [](std::string_view s, auto& to) {
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), to);
+    return error == std::errc() && end == s.data() + s.size();
+  };
+  // digits times 10^exponent
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  std::int32_t written = 0;
+  if (e < text.size() && !read(text.substr(e + (text.substr(e + 1).starts_with('+') ? 2 : 1)), written)) return {};
+  std::int64_t exponent = written;
+  std::string digits(text.substr(0, e));
+  if (const std::size_t point = digits.find('.'); point != std::string::npos) {
+    exponent -= static_cast<std::int64_t>(digits.size() - point - 1);
+    digits.erase(point, 1);
+  }
+  for (; exponent < 0 && digits.ends_with('0'); ++exponent) digits.pop_back();
+  constexpr std::int64_t most_digits = 19;  // of 2^63
+  if (exponent < 0 || exponent > most_digits) return {};
+  digits.append(static_cast<std::size_t>(exponent), '0');
+  std::int64_t v = 0;
+  return read(digits, v) ? std::optional(v) : std::nullopt;
+}
+
 struct option {
   std::string_view name;  ///< "--isa", "-o"
   bool takes_value = true;
@@ -28,8 +58,6 @@ struct option {
 
 class arguments {
  public:
-  static constexpr std::int64_t most_threads = 1024;
-
   arguments(std::string_view command, std::span<const std::string_view> args, std::initializer_list<option> known)
       : command_(command) {
     bool options_end = false;
@@ -51,6 +79,7 @@ class arguments {
         if (k.name == name) o = &k;
         names += (names.empty() ? "" : ", ") + std::string(k.name);
       }
+      if (o == nullptr && (a == "--help" || a == "-h")) throw help_requested{command};
       if (o == nullptr) usage(command, "option", names.empty() ? "no options" : "one of " + names, in_quotes(name));
       if (!o->takes_value && equals != std::string_view::npos) usage(command, name, "no value", in_quotes(a));
       std::string_view value;
@@ -81,13 +110,12 @@ class arguments {
   std::int64_t integer(std::string_view name, std::int64_t otherwise, std::int64_t least, std::int64_t greatest) const {
     const auto text = value(name);
     if (!text) return otherwise;
-    std::int64_t v = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), v);
-    if (error != std::errc() || end != text->data() + text->size() || v < least || v > greatest) {
+    const std::optional<std::int64_t> v = exact_integer(*text);
+    if (!v || *v < least || *v > greatest) {
       usage(command_, name, "an integer from " + std::to_string(least) + " to " + std::to_string(greatest),
             in_quotes(*text));
     }
-    return v;
+    return *v;
   }
   /// --backend, --isa, --threads.
   context_options context() const {
@@ -102,7 +130,7 @@ class arguments {
     }
     o.isa = value("--isa").value_or("");
     if (has("--isa") && o.isa.empty()) usage(command_, "--isa", "the name of an instruction set", "''");
-    o.threads = static_cast<int>(integer("--threads", 0, 0, most_threads));
+    o.threads = static_cast<int>(integer("--threads", 0, 0, max_threads));
     return o;
   }
   void expect_positional(std::size_t least, std::size_t most, std::string_view what) const {

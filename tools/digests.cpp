@@ -9,6 +9,7 @@
 #include "reference/exhaustive.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
+#include "tools/data_directory.hpp"
 #include "tools/output_files.hpp"
 #include "tools/progress.hpp"
 #if defined(REPDL_WITH_REFERENCE)
@@ -85,11 +86,11 @@ int run_digests(command_arguments raw) {
   if (args.has("--list") == args.has("--write")) usage("digests", "arguments", "--list or --write", "both or neither");
   const std::string directory(args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests"));
   if (args.has("--list")) {
-    list(directory);
+    list(args.has("--digests") ? directory : data_directory() + "/docs/digests");
     return 0;
   }
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = static_cast<int>(args.integer("--threads", cores, 1, arguments::most_threads));
+  const int threads = static_cast<int>(args.integer("--threads", cores, 1, max_threads));
   // Known answers are compiled in, so they have a place only in the source tree.
   const std::string known = args.has("--digests") ? directory + "/known_answers.def"
                                                   : REPDL_SOURCE_DIR "/librepdl/dispatch/known_answers.def";

@@ -1,4 +1,7 @@
 // `repdl eval`: any operation on .npy files.
+#include <unistd.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "tools/arguments.hpp"
@@ -49,6 +52,10 @@ int run_eval(command_arguments raw) {
          std::to_string(given));
   }
   const auto destinations = args.values("-o");
+  const bool to_stdout = std::find(destinations.begin(), destinations.end(), standard_output) != destinations.end();
+  if (to_stdout && ::isatty(STDOUT_FILENO) == 1) {
+    usage("eval", "-o", "standard output to be a file or a pipe for '-'", "a terminal");
+  }
   const auto expect_destinations = [&](std::size_t n) {
     if (destinations.size() != n) {
       fail(error_site::output_count, op->name, "-o", std::to_string(n) + (n == 1 ? " output file" : " output files"),

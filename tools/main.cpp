@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "librepdl/dynamic.hpp"
 #include "librepdl/error.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
@@ -17,7 +18,10 @@
 namespace repdl::tools {
 namespace {
 
+constexpr std::string_view program = "repdl";
+
 int run_help(command_arguments args);
+int run_version(command_arguments args);
 
 struct command {
   std::string_view name;
@@ -36,7 +40,7 @@ constexpr command commands[] = {
     {"eval", run_eval,
      "eval OP IN.npy... -o OUT.npy [--attr NAME=VALUE]... [--dtype f16|bf16|f32|f64]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
-     "an operation on NumPy files; <u2 is bf16"},
+     "an operation on NumPy files; <u2 is bf16, -o - standard output"},
     {"verify", run_verify,
      "verify [--quick] [OP]... [--part cases|layouts|chunks] [--threads N] [--digests DIR]\n"
      "       verify --self-test",
@@ -52,30 +56,61 @@ constexpr command commands[] = {
     {"digests", run_digests, "digests --list|--write [--only TEXT] [--digests DIR] [--threads N]",
      "the committed digests; they are written from the MPFR/GMP reference only"},
     {"docs", run_docs, "docs --write|--check [--root DIR]", "the tables of docs/operations.md and README.md"},
-    {"help", run_help, "help", "this text"},
+    {"help", run_help, "help [COMMAND]", "this text, or a command's, as COMMAND --help"},
+    {"version", run_version, "version", "the library's version and that of its bits, as --version"},
 };
 
-int run_help(command_arguments) {
+[[noreturn]] void no_such_command(std::string_view op, std::string_view got) {
+  std::string names;
+  for (const command& c : commands) names += (names.empty() ? "" : ", ") + std::string(c.name);
+  usage(op, "command", "one of " + names, got);
+}
+
+const command& command_named(std::string_view op, std::string_view name) {
+  for (const command& c : commands) {
+    if (c.name == name) return c;
+  }
+  no_such_command(op, in_quotes(name));
+}
+
+void print(const command& c) {
+  std::printf("  repdl %.*s\n      %.*s\n", static_cast<int>(c.synopsis.size()), c.synopsis.data(),
+              static_cast<int>(c.text.size()), c.text.data());
+}
+
+int run_help(command_arguments raw) {
+  const arguments args("help", raw, {});
+  args.expect_positional(0, 1, "at most one command");
+  const bool all = args.positional().empty();
+  const command* one = all ? nullptr : &command_named("help", args.positional()[0]);
   std::printf("usage: repdl COMMAND [ARGUMENT]...\n\n");
   for (const command& c : commands) {
-    std::printf("  repdl %.*s\n      %.*s\n", static_cast<int>(c.synopsis.size()), c.synopsis.data(),
-                static_cast<int>(c.text.size()), c.text.data());
+    if (all || &c == one) print(c);
   }
   std::printf("\nExit status: 0 success, 1 a difference was found, 2 an error (one line on stderr).\n");
   return 0;
 }
 
+int run_version(command_arguments raw) {
+  const arguments args("version", raw, {});
+  args.expect_positional(0, 0, "none");
+  std::printf("repdl %s, bits version %d\n", std::string(version()).c_str(), bits_version());
+  return 0;
+}
+
 int run(command_arguments args) {
-  std::string names;
-  for (const command& c : commands) names += (names.empty() ? "" : ", ") + std::string(c.name);
-  if (args.empty()) usage("repdl", "command", "one of " + names, "none");
-  const std::string_view name = args[0] == "--help" || args[0] == "-h" ? "help" : args[0];
-  const auto found =
-      std::find_if(std::begin(commands), std::end(commands), [&](const command& c) { return c.name == name; });
-  if (found == std::end(commands)) usage("repdl", "command", "one of " + names, in_quotes(name));
-  const int status = found->run(args.subspan(1));
+  if (args.empty()) no_such_command(program, "none");
+  std::string_view name = args[0];
+  if (name == "--help" || name == "-h") name = "help";
+  if (name == "--version") name = "version";
+  int status = 0;
+  try {
+    status = command_named(program, name).run(args.subspan(1));
+  } catch (const help_requested& h) {
+    status = run_help({&h.command, 1});
+  }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    fail(error_site::file_write, "repdl", "stdout", "a place to write", "an error");
+    fail(error_site::file_write, program, "stdout", "a place to write", "an error");
   }
   return status;
 }
@@ -85,8 +120,10 @@ int report(std::string message) {
   for (char& c : message) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
+  // What the program itself says names it already.
+  const bool named = message.starts_with(joined(program, ": "));
   std::fflush(stdout);
-  std::fprintf(stderr, "repdl: %s\n", message.c_str());
+  std::fprintf(stderr, "%s%s\n", named ? "" : "repdl: ", message.c_str());
   return exit_error;
 }
 

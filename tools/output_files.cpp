@@ -119,15 +119,16 @@ void output_files::undo() noexcept {
 void output_files::add(const std::string& path, std::span<const std::string_view> pieces) {
   entry e;
   e.path = path;
-  e.target = resolved(path);
+  const bool to_stdout = path == standard_output;
+  e.target = to_stdout ? path : resolved(path);
   struct stat there {};
-  const bool exists = ::stat(e.target.c_str(), &there) == 0;
+  const bool exists = !to_stdout && ::stat(e.target.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) cannot_write(path, EISDIR);
   if (path.empty() || path.back() == '/') cannot_write(path, path.empty() ? ENOENT : EISDIR);
   for (const entry& other : entries_) {
     if (other.target == e.target) fail(error_site::usage, "output", path, "each output in its own file", "it twice");
   }
-  if (exists && !S_ISREG(there.st_mode)) {
+  if (to_stdout || (exists && !S_ISREG(there.st_mode))) {
     for (const std::string_view p : pieces) e.direct += p;
     entries_.push_back(std::move(e));
     return;
@@ -170,7 +171,9 @@ void output_files::commit() {
   }
   for (entry& e : entries_) {
     if (error != 0) break;
-    if (e.temporary.empty()) {
+    if (e.target == standard_output) {
+      error = write_all(STDOUT_FILENO, e.direct);
+    } else if (e.temporary.empty()) {
       const int fd = ::open(e.target.c_str(), O_WRONLY | O_CLOEXEC);
       error = fd < 0 ? errno : write_all(fd, e.direct);
       if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;

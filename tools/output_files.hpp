@@ -9,6 +9,9 @@
 
 namespace repdl::tools {
 
+/// The path that stands for standard output; a file of this name is "./-".
+inline constexpr std::string_view standard_output = "-";
+
 class output_files {
  public:
   output_files() = default;
@@ -17,7 +20,7 @@ class output_files {
   output_files& operator=(const output_files&) = delete;
 
   /// Writes the pieces one after the other to a temporary file and flushes it to the disk. A path that exists and is
-  /// not a regular file (a pipe, /dev/null) is kept for commit(). Fails with file_write.
+  /// not a regular file (a pipe, /dev/null) is kept for commit(), and so is standard_output. Fails with file_write.
   void add(const std::string& path, std::span<const std::string_view> pieces);
   /// Puts all files in their places. A failure puts back what was there.
   void commit();
@@ -26,7 +29,7 @@ class output_files {
   struct entry {
     std::string path;       // as the caller wrote it
     std::string target;     // with symbolic links followed
-    std::string temporary;  // empty for what is not a regular file
+    std::string temporary;  // empty for what is not a regular file, and for standard output
     std::string backup;     // what was there, while commit runs
     std::string direct;     // the bytes for what is not a regular file
     bool placed = false;

@@ -7,6 +7,7 @@
 
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
+#include "tools/data_directory.hpp"
 #include "tools/placed_call.hpp"
 #include "tools/progress.hpp"
 
@@ -93,8 +94,8 @@ int run_verify(command_arguments raw) {
   if (args.has("--self-test")) return verify_kernels();
   verify_options options;
   options.quick = args.has("--quick");
-  options.digests = args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests");
-  options.threads = static_cast<int>(args.integer("--threads", 0, 0, arguments::most_threads));
+  options.digests = args.has("--digests") ? std::string(*args.value("--digests")) : data_directory() + "/docs/digests";
+  options.threads = static_cast<int>(args.integer("--threads", 0, 0, max_threads));
   const std::string_view part = args.value("--part").value_or("all");
   const bool cases = part == "all" || part == "cases", layouts = part == "all" || part == "layouts";
   const bool chunks = part == "all" || part == "chunks";
