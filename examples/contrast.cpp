@@ -296,7 +296,8 @@ floats inputs_of(const image_set& set, const std::vector<std::int64_t>& order, c
 
 }  // namespace
 
-ordinary_result train_ordinary(const digit_data& data, const cnn_settings& s, summation order) {
+ordinary_result train_ordinary(const digit_data& data, const cnn_settings& s, summation order,
+                               const std::function<void()>& after_epoch) {
   repdl::context ctx({.threads = 1});
   repdl::generator random{.seed = s.seed};
   ordinary_network network(ctx, random, s, order);
@@ -315,6 +316,7 @@ ordinary_result train_ordinary(const digit_data& data, const cnn_settings& s, su
       const auto begin = inputs.begin() + first * area;
       network.step(floats(begin, begin + s.batch * area), labels.data() + first, static_cast<float>(rate_of(s, epoch)));
     }
+    if (after_epoch) after_epoch();
   }
 
   ordinary_result result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "examples/cnn.hpp"
@@ -17,7 +18,9 @@ struct ordinary_result {
 };
 
 /// As train_cnn without dropout: the same data, initial weights, order of the images and formulas. Every sum is a loop
-/// that adds in float32, over its terms from first to last or from last to first.
-ordinary_result train_ordinary(const digit_data& data, const cnn_settings& settings, summation order);
+/// that adds in float32, over its terms from first to last or from last to first. Calls after_epoch() after every
+/// epoch.
+ordinary_result train_ordinary(const digit_data& data, const cnn_settings& settings, summation order,
+                               const std::function<void()>& after_epoch = {});
 
 }  // namespace examples

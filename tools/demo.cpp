@@ -78,6 +78,13 @@ void print_epoch(const examples::epoch_report& r) {
   std::fflush(stdout);
 }
 
+// Of trainings with so many epochs in all. Lines come often: nobody who waits for a demonstration knows how long it
+// takes.
+progress training_progress(std::size_t epochs) {
+  constexpr double seconds_between_lines = 4;
+  return {"epochs of training", static_cast<std::int64_t>(epochs), seconds_between_lines};
+}
+
 struct files {
   std::string resume;  // empty: from the seed
   std::string save;    // after every epoch; empty: not
@@ -107,11 +114,14 @@ training_result show_training(context& ctx, const cnn_settings& settings, const 
   std::fflush(stdout);
   constexpr int every = 5;
   const int first = training->epoch() + 1;
+  progress bar = training_progress(static_cast<std::size_t>(settings.epochs - training->epoch()));
   while (training->epoch() < settings.epochs) {
     const examples::epoch_report r = training->run_epoch();
-    if (r.epoch == first || r.epoch == settings.epochs || r.epoch % every == 0) print_epoch(r);
+    bar.add(1);
+    if (r.epoch == first || r.epoch == settings.epochs || r.epoch % every == 0) bar.aside([&] { print_epoch(r); });
     if (!f.save.empty()) examples::write_tensors(f.save, training->checkpoint());
   }
+  bar.clear();
   training_result result = training->result();
   std::printf("\n   %.1f s\n", watch.seconds());
   if (!f.save.empty()) std::printf("   Saved in %s.\n", f.save.c_str());
@@ -135,19 +145,23 @@ int show_everywhere(const std::vector<context_options>& runs, const cnn_settings
       "   %s\n\n",
       published ? "librepdl publishes this one" : "The training above ended in this one", expected.c_str());
   std::fflush(stdout);
-  const auto train = [&settings](const context_options& o) {
+  progress bar = training_progress(runs.size() * static_cast<std::size_t>(settings.epochs));
+  const auto train = [&settings, &bar](const context_options& o) {
     context ctx(o);
     const stopwatch watch;
-    const training_result result = examples::train_cnn(ctx, examples::digits(), settings);
+    const training_result result =
+        examples::train_cnn(ctx, examples::digits(), settings, [&bar](const examples::epoch_report&) { bar.add(1); });
     return timed_training{place(ctx), result.fingerprint, watch.seconds()};
   };
   int different = 0;
   const auto show = [&](const timed_training& t) {
     const bool same = t.fingerprint == expected;
     different += same ? 0 : 1;
-    std::printf("   %-24s   %s...   %-9s %6.1f s\n", t.place.c_str(), t.fingerprint.substr(0, 16).c_str(),
-                same ? "the same" : "DIFFERENT", t.seconds);
-    std::fflush(stdout);
+    bar.aside([&] {
+      std::printf("   %-24s   %s...   %-9s %6.1f s\n", t.place.c_str(), t.fingerprint.substr(0, 16).c_str(),
+                  same ? "the same" : "DIFFERENT", t.seconds);
+      std::fflush(stdout);
+    });
   };
   const auto alone = [](const context_options& o) { return o.where.kind == device_kind::cpu && o.threads == 1; };
   std::vector<std::future<timed_training>> side_by_side;
@@ -172,6 +186,7 @@ bool show_relay(const std::vector<context_options>& runs, const cnn_settings& se
   const examples::digit_data& data = examples::digits();
   const auto legs = std::min<int>(static_cast<int>(runs.size()), settings.epochs);
   std::string fingerprint;
+  progress bar = training_progress(static_cast<std::size_t>(settings.epochs));
   for (int leg = 0; leg < legs; ++leg) {
     context ctx(runs[static_cast<std::size_t>(leg)]);
     const stopwatch watch;
@@ -179,11 +194,16 @@ bool show_relay(const std::vector<context_options>& runs, const cnn_settings& se
                              : std::make_unique<cnn_training>(ctx, data, settings, examples::read_tensors(file), file);
     const int first = training->epoch() + 1;
     const int last = settings.epochs * (leg + 1) / legs;
-    while (training->epoch() < last) training->run_epoch();
+    while (training->epoch() < last) {
+      training->run_epoch();
+      bar.add(1);
+    }
     examples::write_tensors(file, training->checkpoint());
     if (leg + 1 == legs) fingerprint = training->result().fingerprint;
-    std::printf("   %-24s   epochs %2d to %2d %20.1f s\n", place(ctx).c_str(), first, last, watch.seconds());
-    std::fflush(stdout);
+    bar.aside([&] {
+      std::printf("   %-24s   epochs %2d to %2d %20.1f s\n", place(ctx).c_str(), first, last, watch.seconds());
+      std::fflush(stdout);
+    });
   }
   const bool same = fingerprint == expected;
   std::printf("   %-24s   %s...   %s\n\n", "at the end", fingerprint.substr(0, 16).c_str(),
@@ -200,11 +220,15 @@ void show_contrast(cnn_settings settings) {
       settings.epochs);
   std::fflush(stdout);
   const examples::digit_data& data = examples::digits();
+  progress bar = training_progress(2 * static_cast<std::size_t>(settings.epochs));
+  const auto train = [&](examples::summation order) {
+    return examples::train_ordinary(data, settings, order, [&bar] { bar.add(1); });
+  };
   // Side by side: each is one thread.
-  auto other = std::async(std::launch::async,
-                          [&] { return examples::train_ordinary(data, settings, examples::summation::backwards); });
-  const auto forwards = examples::train_ordinary(data, settings, examples::summation::forwards);
+  auto other = std::async(std::launch::async, train, examples::summation::backwards);
+  const auto forwards = train(examples::summation::forwards);
   const auto backwards = other.get();
+  bar.clear();
   context ctx;
   for (const auto& [name, run] :
        {std::pair{"first term to last", &forwards}, std::pair{"last term to first", &backwards}}) {

@@ -1,4 +1,4 @@
-// Progress of long work on stderr: one line that rewrites itself on a terminal, a line every 20 seconds elsewhere.
+// Progress of long work on stderr: one line that rewrites itself on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <unistd.h>
@@ -23,8 +23,9 @@ class stopwatch {
 /// May be told from any thread.
 class progress {
  public:
-  /// `total` in `unit`s; scale: how many of what the rate counts one unit is.
-  progress(std::string label, std::int64_t total) : label_(std::move(label)), total_(total) {}
+  /// `interval`: seconds between lines where stderr is not a terminal.
+  progress(std::string label, std::int64_t total, double interval = 20)
+      : label_(std::move(label)), total_(total), interval_(terminal_ ? 0.25 : interval) {}
   ~progress() { clear(); }
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
@@ -33,7 +34,7 @@ class progress {
     const std::lock_guard lock(mutex_);
     done_ += n;
     const double now = clock_.seconds();
-    if (now - shown_ < (terminal_ ? 0.25 : 20.0)) return;
+    if (now - shown_ < interval_) return;
     shown_ = now;
     const double rate = static_cast<double>(done_) / now;
     const double left = rate > 0 ? static_cast<double>(total_ - done_) / rate : 0;
@@ -46,15 +47,22 @@ class progress {
   }
   /// Removes the line from a terminal.
   void clear() {
+    aside([] {});
+  }
+  /// Calls print(), which writes to the same terminal, with the line removed.
+  template <class Print>
+  void aside(Print&& print) {
+    const std::lock_guard lock(mutex_);
     if (drawn_) std::fputs("\r\x1b[K", stderr);
     drawn_ = false;
+    print();
   }
   double seconds() const { return clock_.seconds(); }
 
-  /// "4.29e9", "65536".
+  /// "4.29e9", "65536", "0.53".
   static std::string short_number(double v) {
     char text[32];
-    std::snprintf(text, sizeof text, v < 1e6 ? "%.0f" : "%.3g", v);
+    std::snprintf(text, sizeof text, v < 10 ? "%.2g" : v < 1e6 ? "%.0f" : "%.3g", v);
     return text;
   }
 
@@ -62,9 +70,10 @@ class progress {
   std::string label_;
   std::int64_t total_;
   std::int64_t done_ = 0;
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  double interval_;
   stopwatch clock_;
   double shown_ = 0;
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool drawn_ = false;
   std::mutex mutex_;
 };
