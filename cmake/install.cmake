@@ -10,8 +10,10 @@ install(TARGETS repdl EXPORT librepdl-targets
 install(DIRECTORY librepdl/include/librepdl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
-if(TARGET repdl_cli)
+install(FILES docs/contract.md DESTINATION ${CMAKE_INSTALL_DATADIR}/librepdl/docs)
+if(TARGET repdl_cli)  # and the digests that repdl verify compares with
   install(TARGETS repdl_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY docs/digests DESTINATION ${CMAKE_INSTALL_DATADIR}/librepdl/docs)
 endif()
 
 install(EXPORT librepdl-targets NAMESPACE repdl:: DESTINATION ${repdl_package_dir})
@@ -24,7 +26,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config-version.cmake DESTINATION ${repdl_package_dir})
 
 # A static library leaves its own needs to whoever links it.
-set(repdl_pc_static "${OpenMP_CXX_FLAGS} -lstdc++ -lm")
+list(TRANSFORM OpenMP_CXX_LIB_NAMES PREPEND -l OUTPUT_VARIABLE repdl_pc_static)
+list(JOIN repdl_pc_static " " repdl_pc_static)
+string(APPEND repdl_pc_static " -lstdc++ -lm")
 if(REPDL_WITH_CUDA)
   string(APPEND repdl_pc_static " ${CUDAToolkit_LIBRARY_DIR}/libcudart_static.a -lpthread -ldl -lrt")
 endif()

@@ -4,8 +4,8 @@
     tests/consumers/run.py BUILD_DIR WORK_DIR [--jobs N]
 
 BUILD_DIR is a finished static build of this tree with the oracle. Three ways to use librepdl: installed as a static library,
-installed as a shared library (both found with find_package, the static one also with pkg-config), and as a part of the
-consumer's own build with -Ofast -march=native. The expected fingerprints are recomputed from MPFR/GMP every time.
+installed as a shared library (both found with find_package and pkg-config, by projects in C++ and in C alone), and as a part
+of the consumer's own build with -Ofast -march=native. The expected fingerprints are recomputed from MPFR/GMP every time.
 """
 import argparse
 import os
@@ -56,13 +56,15 @@ def compare(name, command, expected, want_flush):
 def installed_files(prefix):
     """Only the public headers, the library, the package files, the tool and documents."""
     allowed = (r"include/librepdl/[a-z_]+\.(hpp|h|def)|lib[^/]*(/[^/]+)?/(librepdl\.(a|so[0-9.]*)|pkgconfig/librepdl\.pc)"
-               r"|lib[^/]*(/[^/]+)?/cmake/librepdl/librepdl-[a-z-]+\.cmake|bin/repdl|share/doc/.*")
+               r"|lib[^/]*(/[^/]+)?/cmake/librepdl/librepdl-[a-z-]+\.cmake|bin/repdl|share/doc/.*"
+               r"|share/librepdl/docs/(contract\.md|digests/.*)")
     files = [p.relative_to(prefix).as_posix() for p in prefix.rglob("*") if not p.is_dir()]
     stray = [f for f in files if not re.fullmatch(allowed, f)]
     check(not stray, f"installed besides the public files: {', '.join(stray)}")
     public = {p.name for p in (root / "librepdl/include/librepdl").iterdir()}
     have = {pathlib.PurePath(f).name for f in files if f.startswith("include/")}
     check(public == have, f"headers not installed: {public - have}")
+    check("share/librepdl/docs/contract.md" in files, "the contract is not installed")
 
 
 def build(source, where, jobs, *options):
@@ -83,6 +85,30 @@ def exported_symbols(library):
     print(f"{library.name}: SONAME {soname.group(1) if soname else 'none'}, {len(public)} public names exported")
 
 
+def installed_tool(prefix, work):
+    """repdl verify compares with the digests beside it, wherever the tree was moved."""
+    moved = work / "prefix-moved"
+    shutil.copytree(prefix, moved)
+    print("installed, moved, verify: " + call(moved / "bin/repdl", "verify", "--quick", "abs").strip().splitlines()[-1])
+    shutil.rmtree(moved / "share/librepdl/docs/digests")
+    done = subprocess.run([moved / "bin/repdl", "verify", "--quick", "abs"], capture_output=True, text=True)
+    check(done.returncode != 0 and str(moved / "share/librepdl/docs/digests") in done.stdout + done.stderr,
+          f"verify without the installed digests: status {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def c_programs(name, prefix, work, jobs):
+    """A project in C alone, and a C compiler with the flags of pkg-config."""
+    build(here / "c", work / f"c-{name}", jobs, f"-DCMAKE_PREFIX_PATH={prefix}")
+    print(f"installed, {name}, C alone: " + call(work / f"c-{name}/c_program").strip())
+    if shutil.which("pkg-config"):
+        pc = next(prefix.rglob("librepdl.pc")).parent
+        flags = call("pkg-config", "--cflags", "--libs", "librepdl", env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
+        for compiler in filter(shutil.which, ("gcc", "clang")):
+            program = work / f"pc_{compiler}_{name}"
+            call(compiler, "-std=c99", "-pedantic-errors", "-Werror", here / "program.c", "-o", program, *flags)
+            print(f"installed, {name}, {compiler}, pkg-config: " + call(program, env=dict(os.environ, LD_LIBRARY_PATH=str(pc.parent))).strip())
+
+
 def main():
     parser = argparse.ArgumentParser(description="see the head of this file")
     parser.add_argument("build", type=pathlib.Path)
@@ -101,25 +127,29 @@ def main():
     build(here / "installed", work / "installed-static", args.jobs, f"-DCMAKE_PREFIX_PATH={static}")
     compare("installed, static", [work / "installed-static/program"], expected, False)
     print("installed, static, C: " + call(work / "installed-static/c_program").strip())
+    c_programs("static", static, work, args.jobs)
+    installed_tool(static, work)
 
     if shutil.which("pkg-config"):
         pc = next(static.rglob("librepdl.pc")).parent
         flags = call("pkg-config", "--cflags", "--libs", "librepdl",
                      env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
-        call("g++", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
+        call("g++", "-std=c++20", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
         compare("installed, static, pkg-config", [work / "pc_program"], expected, False)
 
     # The same flags as the static build's: with a compiler cache nothing is compiled again.
     cache = (args.build / "CMakeCache.txt").read_text()
     werror = re.search(r"^REPDL_WERROR:BOOL=(.*)$", cache, re.M).group(1)
-    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=OFF", f"-DREPDL_WERROR={werror}",
+    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=off", f"-DREPDL_WERROR={werror}",
           f"-DCMAKE_INSTALL_PREFIX={shared}")
+    check("REPDL_WITH_CUDA:INTERNAL=OFF" in (work / "shared/CMakeCache.txt").read_text(), "-DREPDL_CUDA=off builds CUDA")
     call("cmake", "--install", work / "shared")
     installed_files(shared)
     exported_symbols(next(p for p in shared.rglob("librepdl.so") ))
     build(here / "installed", work / "installed-shared", args.jobs, f"-DCMAKE_PREFIX_PATH={shared}")
     compare("installed, shared", [work / "installed-shared/program"], expected, False)
     print("installed, shared, C: " + call(work / "installed-shared/c_program").strip())
+    c_programs("shared", shared, work, args.jobs)
 
     build(here / "fetchcontent", work / "fetchcontent", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}",
           "-DREPDL_CUDA=OFF")
