@@ -307,6 +307,43 @@ TEST_CASE("workspaces: a dry run launches nothing and names what the real run ne
   CHECK(g.stream == 6);
 }
 
+TEST_CASE("prepared calls: validated and planned once, run many times") {
+  context ctx({.threads = 2});
+  std::vector<float> x(300 * 64, 0.75f), y(64 * 50), product(300 * 50), row(300);
+  generator g{.seed = 5};
+  const const_tensor_view a(x.data(), {300, 64}), b(y.data(), {64, 50});
+  const tensor_view c(product.data(), {300, 50});
+  prepared step = ctx.prepare([&] {
+    uniform(ctx, g, tensor_view(y.data(), {64, 50}));
+    matmul(ctx, a, b, c);
+    sum(ctx, c, row, {.axis = 1});
+  });
+  CHECK(g.stream == 0);
+  CHECK(product == std::vector<float>(300 * 50));  // nothing ran
+  CHECK(step.workspace_bytes() == ctx.workspace_for([&] { matmul(ctx, a, b, c); }));
+  context other({.threads = 1});
+  for (const float value : {0.75f, 3.0f}) {
+    std::fill(x.begin(), x.end(), value);
+    std::fill(y.begin(), y.end(), 0.0f);
+    step.run();
+    std::vector<float> again(300);
+    std::vector<float> weights(64 * 50), whole(300 * 50);
+    generator same{.seed = 5};
+    uniform(other, same, tensor_view(weights.data(), {64, 50}));
+    matmul(other, a, const_tensor_view(weights.data(), {64, 50}), tensor_view(whole.data(), {300, 50}));
+    sum(other, const_tensor_view(whole.data(), {300, 50}), again, {.axis = 1});
+    CHECK(row == again);
+  }
+  prepared moved = std::move(step);
+  context owner = std::move(ctx);  // they refer to what the context holds
+  std::fill(row.begin(), row.end(), 0.0f);
+  moved.run();
+  CHECK(row[299] != 0);
+  CHECK_THROWS(owner.prepare([&] { matmul(owner, a, a, c); }));
+  sum(owner, c, row, {.axis = 1});  // and the failed one has left nothing behind
+  CHECK(owner.workspace_for([] {}) == 0);
+}
+
 TEST_CASE("empty tensors and scalars") {
   context ctx(context_options{.threads = 2});
   float x = 2.0f;

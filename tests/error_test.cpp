@@ -252,6 +252,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [] {
          context(context_options{.where = {device_kind::cpu, 1}});
        }},
+      {error_site::nested_prepare, "prepare", "calls", [&] { o.ctx.prepare([&] { o.ctx.workspace_for([] {}); }); }},
       {error_site::workspace_too_small, "matmul", "workspace",
        [&] {
          alignas(256) static std::byte little[256];

@@ -18,23 +18,40 @@ class faulty final : public dispatch::executor {
 
   const std::string& isa() const noexcept override { return right_->isa(); }
   int threads() const noexcept override { return right_->threads(); }
-  void run(const plan::map_plan& p, const dispatch::launch& l) override {
-    right_->run(p, l);
-    static_cast<unsigned char*>(p.out)[at_] ^= 1;
-  }
-  void run(const plan::reduce_plan&, const dispatch::launch&) override {}
-  void run(const plan::matmul_plan&, const dispatch::launch&) override {}
-  void run(const plan::random_plan&, const dispatch::launch&) override {}
-  void run(const plan::conv_plan&, const dispatch::launch&) override {}
-  void run(const plan::pool_plan&, const dispatch::launch&) override {}
-  void run(const plan::row_plan&, const dispatch::launch&) override {}
-  void run(const plan::step_plan&, const dispatch::launch&) override {}
+#define REPDL_PREPARE(family) \
+  void prepare(const plan::family##_plan& p, const dispatch::launch& l, dispatch::task& t) override { spoil(p, l, t); }
+  REPDL_FAMILIES(REPDL_PREPARE)
+#undef REPDL_PREPARE
   void synchronize() override { right_->synchronize(); }
   statistics read_statistics() override { return right_->read_statistics(); }
   void reset_statistics() override { right_->reset_statistics(); }
   void copy(void* to, const void* from, std::size_t bytes) override { right_->copy(to, from, bytes); }
 
  private:
+  struct nothing final : dispatch::work {
+    void run(void*) override {}
+  };
+  struct spoiled final : dispatch::work {
+    spoiled(dispatch::executor& right, const plan::map_plan& p, const dispatch::launch& l, std::int64_t at)
+        : out_(static_cast<unsigned char*>(p.out)), at_(at) {
+      right.prepare(p, l, *right_);
+    }
+    void run(void* workspace) override {
+      (*right_)->run(workspace);
+      out_[at_] ^= 1;
+    }
+    std::unique_ptr<dispatch::task> right_ = std::make_unique<dispatch::task>();
+    unsigned char* out_;
+    std::int64_t at_;
+  };
+  template <class Plan>
+  void spoil(const Plan&, const dispatch::launch&, dispatch::task& t) {
+    t.emplace<nothing>();
+  }
+  void spoil(const plan::map_plan& p, const dispatch::launch& l, dispatch::task& t) {
+    t.emplace<spoiled>(*right_, p, l, at_);
+  }
+
   std::unique_ptr<dispatch::executor> right_;
   std::int64_t at_;
 };

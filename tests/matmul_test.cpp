@@ -141,12 +141,11 @@ struct workspace {
 };
 
 void run(const matmul_plan& plan, const instruction_set& isa, int threads, tier first, counters& counted) {
-  repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048, nullptr};
-  const std::size_t bytes = repdl::cpu::matmul_workspace(plan, launch, *isa.matmul).value();
+  repdl::dispatch::task task;
+  repdl::cpu::prepare(plan, {{threads, nullptr, first, 2048, nullptr}, isa, counted}, task);
+  const std::size_t bytes = task->bytes().value();
   const workspace w(bytes);
-  launch.workspace = w.data;
-  launch.bytes = bytes;
-  repdl::cpu::run_matmul(plan, launch, *isa.matmul, *isa.reduce, counted);
+  task->run(w.data);
   CHECK_FALSE(w.overrun(bytes));
 }
 
@@ -376,8 +375,10 @@ TEST_CASE("matmul: workspaces are at most twice the operands, and 1 MiB for each
               q.a.data = q.b.data = &x;  // repeated: nothing runs here
               q.out = out;
               q.out_row = n, q.out_col = 1;
-              const repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, tier::proved, 2048, nullptr};
-              const auto bytes = repdl::cpu::matmul_workspace(q, launch, *isa.matmul);
+              counters counted;
+              repdl::dispatch::task task;
+              repdl::cpu::prepare(q, {{threads, nullptr, tier::proved, 2048, nullptr}, isa, counted}, task);
+              const auto bytes = task->bytes();
               REQUIRE(bytes.fits());
               const double bound = 8.0 * static_cast<double>(m + n) * static_cast<double>(k) + threads * 0x1p20;
               CHECK(static_cast<double>(bytes.value()) <= bound);

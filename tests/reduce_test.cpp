@@ -332,16 +332,17 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
           if (!settings.takes(setting, {100 * number + static_cast<int>(op), 100 * kind + static_cast<int>(op)})) {
             continue;
           }
-          repdl::dispatch::launch launch{nullptr, 0, threads, nullptr, first, 2048, nullptr};
-          launch.bytes = repdl::cpu::reduce_workspace(p, launch).value();
-          launch.workspace = ::operator new (launch.bytes + 1, std::align_val_t{256});
-          std::memset(launch.workspace, 0x7f, launch.bytes + 1);  // nothing may be read before it is written
           std::vector<std::int64_t> wide(index ? cells : 0, 0x7777);
           std::vector<std::uint32_t> narrow(index ? 0 : cells, 0x7777);
           p.out = index ? static_cast<void*>(wide.data() - out_lo) : static_cast<void*>(narrow.data() - out_lo);
           repdl::cpu::counters count;
-          repdl::cpu::run_reduce(p, launch, *set.reduce, count);
-          ::operator delete (launch.workspace, std::align_val_t{256});
+          repdl::dispatch::task task;
+          repdl::cpu::prepare(p, {{threads, nullptr, first, 2048, nullptr}, set, count}, task);
+          const std::size_t bytes = task->bytes().value();
+          void* const workspace = ::operator new (bytes + 1, std::align_val_t{256});
+          std::memset(workspace, 0x7f, bytes + 1);  // nothing may be read before it is written
+          task->run(workspace);
+          ::operator delete (workspace, std::align_val_t{256});
           for (std::size_t i = 0; i < cells; ++i) {
             const std::int64_t got = index ? wide[i] : static_cast<std::int64_t>(narrow[i]);
             if (got != want[i] && result.wrong++ == 0) {

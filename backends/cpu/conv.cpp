@@ -302,15 +302,16 @@ int direct_threads(const conv_plan& plan, const conv_product& p, const conv_plan
   return static_cast<int>(std::clamp<std::int64_t>(p.groups * tasks_of_group(plan, p, d), 1, std::max(1, threads)));
 }
 
-void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const dispatch::launch& launch,
-                const conv_kernels& kernels, counters& counted) {
+void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const setting& s, void* workspace) {
+  const conv_kernels& kernels = *s.set.conv;
+  const dispatch::launch& launch = s.launch;
   const bool taps = plan.op == ops::op_id::conv2d_grad_weight;
   const bool exact = plan.accumulate == plan::accumulate_kind::exact;
   const auto band = (exact ? kernels.exact_band : kernels.chain_band)[p.channels - 1];
   std::atomic<std::int64_t> elements[4] = {};
   const std::int64_t each = tasks_of_group(plan, p, d);
   for_each_task(launch.threads, p.groups * each, [&](std::int64_t i, int thread) {
-    void* const scratch = static_cast<char*>(launch.workspace) + static_cast<std::size_t>(thread) * d.scratch_bytes;
+    void* const scratch = static_cast<char*>(workspace) + static_cast<std::size_t>(thread) * d.scratch_bytes;
     const std::int64_t j = i % each;
     const tier_counts c = taps ? kernels.exact_taps(p, d, launch.first_tier, i / each, j, scratch)
                                : band(p, d, launch.first_tier, i / each, j / d.bands, j % d.bands, scratch);
@@ -318,7 +319,7 @@ void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes&
       if (c.elements[t] != 0) elements[t].fetch_add(c.elements[t], std::memory_order_relaxed);
   });
   for (int t = 0; t < 4; ++t)
-    if (elements[t] != 0) counted.add(static_cast<tier>(t), elements[t]);
+    if (elements[t] != 0) s.count.add(static_cast<tier>(t), elements[t]);
 }
 
 // ----------------------------------------------------------------------------------------------- blocked products
@@ -343,36 +344,52 @@ gemm_problem problem_of(const conv_product& p, const gemm_kernels& kernels, tier
 
 bool any_order(const conv_plan& plan) { return plan.accumulate == plan::accumulate_kind::exact; }
 
+class conv_work final : public planned<conv_plan> {
+ public:
+  conv_work(const conv_plan& plan, const setting& setting) : planned(plan, setting) {
+    for_each_product(p, [&](conv_product product) {
+      piece x{.planes = {}, .cut = {}};
+      if (const direct_form f = direct(p, product); f.taken) {
+        const int threads = direct_threads(p, product, f.planes, s.launch.threads);
+        bytes_ = std::max(bytes_, plan::checked_size::product(threads, f.planes.scratch_bytes));
+        x.planes = f.planes;
+      } else {
+        arrange(product, any_order(p));
+        const gemm_kernels& k = engine(p, product, *s.set.conv);
+        x.cut.emplace(problem_of(product, k, s.launch.first_tier), k, s.launch.threads);
+        bytes_ = std::max(bytes_, x.cut->bytes());
+      }
+      pieces_.push_back(x);
+    });
+  }
+
+  plan::checked_size bytes() const override { return bytes_; }
+  void run(void* workspace) override {
+    std::size_t i = 0;
+    for_each_product(p, [&](conv_product product) {
+      const piece& x = pieces_[i++];
+      if (x.planes) {
+        summarise(product);
+        return run_direct(p, product, *x.planes, s, workspace);
+      }
+      arrange(product, any_order(p));
+      const gemm_kernels& k = engine(p, product, *s.set.conv);
+      run_gemm(problem_of(product, k, s.launch.first_tier), k, *x.cut, workspace, s.count);
+    });
+  }
+
+ private:
+  // One product, in either form. A gradient of stride 2 has four.
+  struct piece {
+    std::optional<conv_planes> planes;
+    std::optional<gemm_blocking> cut;
+  };
+  plan::inline_vector<piece, 4> pieces_;
+  plan::checked_size bytes_;
+};
+
 }  // namespace
 
-plan::checked_size conv_workspace(const plan::conv_plan& plan, const dispatch::launch& launch,
-                                  const conv_kernels& kernels) noexcept {
-  plan::checked_size most;
-  for_each_product(plan, [&](conv_product p) {
-    if (const direct_form f = direct(plan, p); f.taken) {
-      const int threads = direct_threads(plan, p, f.planes, launch.threads);
-      most = std::max(most, plan::checked_size::product(threads, f.planes.scratch_bytes));
-      return;
-    }
-    arrange(p, any_order(plan));
-    const gemm_kernels& k = engine(plan, p, kernels);
-    most = std::max(most, gemm_workspace(problem_of(p, k, launch.first_tier), k, launch.threads));
-  });
-  return most;
-}
-
-void run_conv(const plan::conv_plan& plan, const dispatch::launch& launch, const conv_kernels& kernels,
-              counters& counted) noexcept {
-  for_each_product(plan, [&](conv_product p) {
-    if (const direct_form f = direct(plan, p); f.taken) {
-      summarise(p);
-      run_direct(plan, p, f.planes, launch, kernels, counted);
-      return;
-    }
-    arrange(p, any_order(plan));
-    const gemm_kernels& k = engine(plan, p, kernels);
-    run_gemm(problem_of(p, k, launch.first_tier), k, launch.threads, launch.workspace, counted);
-  });
-}
+void prepare(const plan::conv_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<conv_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -14,6 +14,7 @@
 // Terms are in the contract's order (section 5), row-major in the three axes.
 #pragma once
 
+#include "backends/cpu/families.hpp"
 #include "backends/cpu/gemm.hpp"
 
 namespace repdl::cpu {
@@ -81,12 +82,5 @@ struct conv_kernels {
   tier_counts (*exact_taps)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
                             std::int64_t channel, void* scratch);
 };
-
-// clang-format off
-namespace baseline { extern const conv_kernels conv_table; }
-namespace avx2 { extern const conv_kernels conv_table; }
-namespace avx512 { extern const conv_kernels conv_table; }
-namespace neon { extern const conv_kernels conv_table; }
-// clang-format on
 
 }  // namespace repdl::cpu

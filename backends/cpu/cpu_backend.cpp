@@ -39,40 +39,12 @@ class cpu_executor final : public dispatch::executor {
   const std::string& isa() const noexcept override { return isa_; }
   int threads() const noexcept override { return threads_; }
 
-  plan::checked_size workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
-    return reduce_workspace(p, l);
+#define REPDL_PREPARE(family)                                                                         \
+  void prepare(const plan::family##_plan& p, const dispatch::launch& l, dispatch::task& t) override { \
+    cpu::prepare(p, {l, set_, counters_}, t);                                                         \
   }
-  plan::checked_size workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
-    return matmul_workspace(p, l, *set_.matmul);
-  }
-  plan::checked_size workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
-    return random_workspace(p, l);
-  }
-  plan::checked_size workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
-    return conv_workspace(p, l, *set_.conv);
-  }
-  plan::checked_size workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
-    return row_workspace(p, l);
-  }
-
-  void run(const plan::map_plan& p, const dispatch::launch& l) override { run_map(p, l, *set_.map, counters_); }
-  void run(const plan::reduce_plan& p, const dispatch::launch& l) override {
-    run_reduce(p, l, *set_.reduce, counters_);
-  }
-  void run(const plan::matmul_plan& p, const dispatch::launch& l) override {
-    run_matmul(p, l, *set_.matmul, *set_.reduce, counters_);
-  }
-  void run(const plan::random_plan& p, const dispatch::launch& l) override {
-    run_random(p, l, *set_.random, counters_);
-    check_decided(l);
-  }
-  void run(const plan::conv_plan& p, const dispatch::launch& l) override { run_conv(p, l, *set_.conv, counters_); }
-  void run(const plan::pool_plan& p, const dispatch::launch& l) override { run_pool(p, l, *set_.pool, counters_); }
-  void run(const plan::row_plan& p, const dispatch::launch& l) override {
-    run_rows(p, l, *set_.rows, counters_);
-    check_decided(l);
-  }
-  void run(const plan::step_plan& p, const dispatch::launch& l) override { run_step(p, l, *set_.step, counters_); }
+  REPDL_FAMILIES(REPDL_PREPARE)
+#undef REPDL_PREPARE
 
   void synchronize() override {}
   statistics read_statistics() override {
@@ -86,10 +58,6 @@ class cpu_executor final : public dispatch::executor {
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
 
  private:
-  void check_decided(const dispatch::launch& l) {
-    if (const std::int64_t n = counters_.undecided.exchange(0); n != 0) dispatch::undecided(n, l.last_tier_bits);
-  }
-
   const instruction_set& set_;
   std::string isa_;
   int threads_;

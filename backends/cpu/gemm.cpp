@@ -30,84 +30,62 @@ constexpr std::int64_t narrowest_block = 8;  // panels, of a block that packs it
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
-struct blocking {
-  int threads;
-  std::int64_t columns;  // packed at a time, of each batch in a group; a multiple of a panel
-  std::int64_t group;    // batches whose b is packed at a time
-  std::int64_t packs;    // copies of b in a group: 1 where it is shared
-  std::int64_t block_rows;
-  std::int64_t block_columns;
-  checked_size panel_bytes;    // all packed panels
-  checked_size summary_bytes;  // norms; as many again for the least significant bits
-  checked_size scratch_bytes;  // of one worker
-
-  blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) {
-    const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                        static_cast<double>(g.k + 8);
-    threads = static_cast<int>(
-        std::clamp(work / static_cast<double>(work_per_thread), 1.0, static_cast<double>(std::max(1, most_threads))));
-    if (g.blocks_pack) {
-      divide(g, kernels);
-      return;
-    }
-    const std::int64_t width = kernels.columns;
-    const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);
-    const bool read_once = row_blocks == 1 && !(g.shared_b && g.batches > 1);
-    const std::int64_t budget = read_once ? std::min(packed_budget, cached_budget * threads) : packed_budget;
-    const std::int64_t fitting =
-        std::max<std::int64_t>(width, budget / element_bytes / std::max<std::int64_t>(1, g.k) / width * width);
-    columns = std::min(round_up(g.n, width), fitting);
-    group = g.shared_b ? g.batches : columns < g.n ? 1 : std::clamp<std::int64_t>(fitting / columns, 1, g.batches);
-    packs = g.shared_b ? 1 : group;
-
-    block_rows = round_up(ceil_div(g.m, row_blocks), kernels.rows);
-    const std::int64_t wanted = threads == 1 ? 1 : ceil_div(blocks_per_thread * threads, group * row_blocks);
-    const std::int64_t pieces = std::max(wanted, ceil_div(columns, widest_block));
-    block_columns = std::min(columns, std::max(round_up(ceil_div(columns, pieces), width), 2 * width));
-
-    panel_bytes = checked_size::product(packs, columns, g.k, sizeof(float)).rounded_up(256);
-    summary_bytes = checked_size::product(packs, columns, sizeof(double)).rounded_up(256);
-    scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
-  }
-  checked_size total() const {
-    return panel_bytes + summary_bytes + summary_bytes + checked_size::product(threads, scratch_bytes);
-  }
-
- private:
-  // Blocks that pack their own columns.
-  void divide(const gemm_problem& g, const gemm_kernels& kernels) {
-    const std::int64_t width = kernels.columns;
-    columns = round_up(g.n, width);
-    group = g.batches;
-    packs = 0;
-    block_rows = round_up(ceil_div(g.m, ceil_div(g.m, kernels.row_block)), kernels.rows);
-    std::int64_t pieces = ceil_div(columns, widest_block);
-    const auto blocks = [&] { return g.batches * ceil_div(g.m, block_rows) * pieces; };
-    if (threads > 1 && blocks() < blocks_per_thread * threads) {
-      pieces = std::clamp(ceil_div(blocks_per_thread * threads, g.batches * ceil_div(g.m, block_rows)), pieces,
-                          std::max(pieces, columns / (narrowest_block * width)));
-      // Still too few: as many blocks as workers, of fewer columns, then of fewer rows.
-      if (blocks() < threads)
-        pieces = std::min(ceil_div(threads, g.batches * ceil_div(g.m, block_rows)), columns / width);
-      if (blocks() < threads) {
-        const std::int64_t down = std::min(ceil_div(threads, g.batches * pieces), ceil_div(g.m, kernels.rows));
-        block_rows = std::min(block_rows, round_up(ceil_div(g.m, down), kernels.rows));
-      }
-    }
-    block_columns = round_up(ceil_div(columns, pieces), width);
-    scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
-  }
-};
-
 }  // namespace
 
-checked_size gemm_workspace(const gemm_problem& g, const gemm_kernels& kernels, int threads) noexcept {
-  return blocking(g, kernels, threads).total();
+gemm_blocking::gemm_blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) noexcept {
+  const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
+                      static_cast<double>(g.k + 8);
+  threads = static_cast<int>(
+      std::clamp(work / static_cast<double>(work_per_thread), 1.0, static_cast<double>(std::max(1, most_threads))));
+  if (g.blocks_pack) {
+    divide(g, kernels);
+    return;
+  }
+  const std::int64_t width = kernels.columns;
+  const std::int64_t row_blocks = ceil_div(g.m, kernels.row_block);
+  const bool read_once = row_blocks == 1 && !(g.shared_b && g.batches > 1);
+  const std::int64_t budget = read_once ? std::min(packed_budget, cached_budget * threads) : packed_budget;
+  const std::int64_t fitting =
+      std::max<std::int64_t>(width, budget / element_bytes / std::max<std::int64_t>(1, g.k) / width * width);
+  columns = std::min(round_up(g.n, width), fitting);
+  group = g.shared_b ? g.batches : columns < g.n ? 1 : std::clamp<std::int64_t>(fitting / columns, 1, g.batches);
+  packs = g.shared_b ? 1 : group;
+
+  block_rows = round_up(ceil_div(g.m, row_blocks), kernels.rows);
+  const std::int64_t wanted = threads == 1 ? 1 : ceil_div(blocks_per_thread * threads, group * row_blocks);
+  const std::int64_t pieces = std::max(wanted, ceil_div(columns, widest_block));
+  block_columns = std::min(columns, std::max(round_up(ceil_div(columns, pieces), width), 2 * width));
+
+  panel_bytes = checked_size::product(packs, columns, g.k, sizeof(float)).rounded_up(256);
+  summary_bytes = checked_size::product(packs, columns, sizeof(double)).rounded_up(256);
+  scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
 }
 
-void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, int threads, void* workspace,
+void gemm_blocking::divide(const gemm_problem& g, const gemm_kernels& kernels) noexcept {
+  const std::int64_t width = kernels.columns;
+  columns = round_up(g.n, width);
+  group = g.batches;
+  packs = 0;
+  block_rows = round_up(ceil_div(g.m, ceil_div(g.m, kernels.row_block)), kernels.rows);
+  std::int64_t pieces = ceil_div(columns, widest_block);
+  const auto blocks = [&] { return g.batches * ceil_div(g.m, block_rows) * pieces; };
+  if (threads > 1 && blocks() < blocks_per_thread * threads) {
+    pieces = std::clamp(ceil_div(blocks_per_thread * threads, g.batches * ceil_div(g.m, block_rows)), pieces,
+                        std::max(pieces, columns / (narrowest_block * width)));
+    // Still too few: as many blocks as workers, of fewer columns, then of fewer rows.
+    if (blocks() < threads)
+      pieces = std::min(ceil_div(threads, g.batches * ceil_div(g.m, block_rows)), columns / width);
+    if (blocks() < threads) {
+      const std::int64_t down = std::min(ceil_div(threads, g.batches * pieces), ceil_div(g.m, kernels.rows));
+      block_rows = std::min(block_rows, round_up(ceil_div(g.m, down), kernels.rows));
+    }
+  }
+  block_columns = round_up(ceil_div(columns, pieces), width);
+  scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
+}
+
+void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, const gemm_blocking& cut, void* workspace,
               counters& counted) noexcept {
-  const blocking cut(g, kernels, threads);
   char* const base = static_cast<char*>(workspace);
   char* const summaries = base + cut.panel_bytes.value();
   const packed_columns packed = {reinterpret_cast<float*>(base), reinterpret_cast<double*>(summaries),

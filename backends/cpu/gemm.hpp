@@ -53,7 +53,28 @@ struct gemm_kernels {
   tier_counts (*multiply)(const gemm_problem&, const gemm_block&);
 };
 
-plan::checked_size gemm_workspace(const gemm_problem&, const gemm_kernels&, int threads) noexcept;
-void run_gemm(const gemm_problem&, const gemm_kernels&, int threads, void* workspace, counters&) noexcept;
+/// How a product is cut.
+struct gemm_blocking {
+  int threads;
+  std::int64_t columns;  // packed at a time, of each batch in a group; a multiple of a panel
+  std::int64_t group;    // batches whose b is packed at a time
+  std::int64_t packs;    // copies of b in a group: 1 where it is shared
+  std::int64_t block_rows;
+  std::int64_t block_columns;
+  plan::checked_size panel_bytes;    // all packed panels
+  plan::checked_size summary_bytes;  // norms; as many again for the least significant bits
+  plan::checked_size scratch_bytes;  // of one worker
+
+  gemm_blocking(const gemm_problem&, const gemm_kernels&, int most_threads) noexcept;
+  /// Of workspace.
+  plan::checked_size bytes() const noexcept {
+    return panel_bytes + summary_bytes + summary_bytes + plan::checked_size::product(threads, scratch_bytes);
+  }
+
+ private:
+  // Blocks that pack their own columns.
+  void divide(const gemm_problem&, const gemm_kernels&) noexcept;
+};
+void run_gemm(const gemm_problem&, const gemm_kernels&, const gemm_blocking&, void* workspace, counters&) noexcept;
 
 }  // namespace repdl::cpu

@@ -1,15 +1,7 @@
 // The instruction sets of this build and which of them the CPU has.
 #include <cstdint>
 
-#include "backends/cpu/conv.hpp"
 #include "backends/cpu/isa.hpp"
-#include "backends/cpu/map.hpp"
-#include "backends/cpu/matmul.hpp"
-#include "backends/cpu/pool.hpp"
-#include "backends/cpu/random.hpp"
-#include "backends/cpu/reduce.hpp"
-#include "backends/cpu/rows.hpp"
-#include "backends/cpu/step.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -19,11 +11,29 @@
 
 namespace repdl::cpu {
 
-namespace {
+// The tables of a set, in the order of the families.
+#define REPDL_ADDRESS(family) &family##_table,
+#define REPDL_SET(isa)                                                                    \
+  namespace isa {                                                                         \
+  constexpr instruction_set with_tables(const char* name, bool (*available)() noexcept) { \
+    return {name, available, REPDL_FAMILIES(REPDL_ADDRESS)};                              \
+  }                                                                                       \
+  }
+#ifdef __x86_64__
+REPDL_SET(baseline)
+#ifdef REPDL_WITH_avx2
+REPDL_SET(avx2)
+#endif
+#ifdef REPDL_WITH_avx512
+REPDL_SET(avx512)
+#endif
+#else
+REPDL_SET(neon)
+#endif
+#undef REPDL_SET
+#undef REPDL_ADDRESS
 
-#define REPDL_TABLES(isa)                                                                                       \
-  &isa::map_table, &isa::reduce_table, &isa::matmul_table, &isa::conv_table, &isa::pool_table, &isa::row_table, \
-      &isa::step_table, &isa::random_table
+namespace {
 
 #if defined(__x86_64__)
 
@@ -63,22 +73,21 @@ const cpu_features& features() noexcept {
 }
 
 constexpr instruction_set sets[] = {
-    {"baseline", []() noexcept { return true; }, REPDL_TABLES(baseline)},
+    baseline::with_tables("baseline", []() noexcept { return true; }),
 #ifdef REPDL_WITH_avx2
-    {"avx2", []() noexcept { return features().v3(); }, REPDL_TABLES(avx2)},
+    avx2::with_tables("avx2", []() noexcept { return features().v3(); }),
 #endif
 #ifdef REPDL_WITH_avx512
-    {"avx512", []() noexcept { return features().v4(); }, REPDL_TABLES(avx512)},
+    avx512::with_tables("avx512", []() noexcept { return features().v4(); }),
 #endif
 };
 
 #else
 
 // Advanced SIMD and a fused multiply-add are part of Armv8-A.
-constexpr instruction_set sets[] = {{"neon", []() noexcept { return true; }, REPDL_TABLES(neon)}};
+constexpr instruction_set sets[] = {neon::with_tables("neon", []() noexcept { return true; })};
 
 #endif
-#undef REPDL_TABLES
 
 }  // namespace
 

@@ -95,26 +95,32 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
   return base + at.offset(p, stride) * static_cast<std::int64_t>(size);
 }
 
-}  // namespace
+class map_work final : public planned<plan::map_plan> {
+ public:
+  map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
+    const map_kernels& kernels = *s.set.map;
+    loop_ = p.op == ops::op_id::convert ? kernels.convert[static_cast<int>(p.in_type)][static_cast<int>(p.out_type)]
+                                        : kernels.elementwise[static_cast<int>(p.op)];
+    // Contiguous tensors need no buffers, and then larger blocks cost less.
+    bool flat = p.rank <= 1 && (p.rank == 0 || p.out_stride[0] == 1);
+    for (int k = 0; k < p.arity && p.rank == 1; ++k) flat = flat && p.in[k].stride[0] == 1;
+    step_ = flat ? 16 * block : block;
+    threads_ = static_cast<int>(
+        std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
+  }
 
-void run_map(const plan::map_plan& p, const dispatch::launch& l, const map_kernels& kernels, counters& count) noexcept {
-  const map_kernels::loop loop = p.op == ops::op_id::convert
-                                     ? kernels.convert[static_cast<int>(p.in_type)][static_cast<int>(p.out_type)]
-                                     : kernels.elementwise[static_cast<int>(p.op)];
-  const std::size_t in_size = size_of(p.in_type);
-  const std::size_t out_size = size_of(p.out_type);
-  // Contiguous tensors need no buffers, and then larger blocks cost less.
-  bool flat = p.rank <= 1 && (p.rank == 0 || p.out_stride[0] == 1);
-  for (int k = 0; k < p.arity && p.rank == 1; ++k) flat = flat && p.in[k].stride[0] == 1;
-  const std::int64_t step = flat ? 16 * block : block;
-  const int threads =
-      static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
+  void run(void*) override {
+    parallel(threads_, [&](int thread, int workers) { run_part(share(p.count, thread, workers, block)); });
+    s.count.add(tier::proved, p.count);
+  }
 
-  parallel(threads, [&](int thread, int workers) {
+ private:
+  void run_part(range mine) const {
+    const std::size_t in_size = size_of(p.in_type);
+    const std::size_t out_size = size_of(p.out_type);
     alignas(64) std::byte buffers[4][block * sizeof(double)];
-    const range mine = share(p.count, thread, workers, block);
-    for (std::int64_t first = mine.begin; first < mine.end; first += step) {
-      const std::int64_t n = std::min(step, mine.end - first);
+    for (std::int64_t first = mine.begin; first < mine.end; first += step_) {
+      const std::int64_t n = std::min(step_, mine.end - first);
       const cursor at(p, first);
       const void* in[3] = {};
       for (int k = 0; k < p.arity; ++k) {
@@ -126,14 +132,21 @@ void run_map(const plan::map_plan& p, const dispatch::launch& l, const map_kerne
       }
       void* out = in_place(p, p.out_stride, p.out, out_size, at, n);
       if (out != nullptr) {
-        loop(in, out, n);
+        loop_(in, out, n);
       } else {
-        loop(in, buffers[3], n);
+        loop_(in, buffers[3], n);
         transfer_bytes<false>(out_size, p, p.out_stride, p.out, buffers[3], first, n);
       }
     }
-  });
-  count.add(tier::proved, p.count);
-}
+  }
+
+  map_kernels::loop loop_;
+  std::int64_t step_;  // elements
+  int threads_;
+};
+
+}  // namespace
+
+void prepare(const plan::map_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<map_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/families.hpp"
 #include "librepdl/ops/registry.hpp"
 
 namespace repdl::cpu {
@@ -13,18 +14,5 @@ struct map_kernels {
   loop elementwise[ops::elementwise_count];
   loop convert[4][4];  // [from][to], by dtype
 };
-
-namespace baseline {
-extern const map_kernels map_table;
-}
-namespace avx2 {
-extern const map_kernels map_table;
-}
-namespace avx512 {
-extern const map_kernels map_table;
-}
-namespace neon {
-extern const map_kernels map_table;
-}
 
 }  // namespace repdl::cpu

@@ -78,22 +78,33 @@ gemm_problem problem_of(const plan::matmul_plan& p, const gemm_kernels& kernels,
   return {p.batches, p.m, p.n, p.k, shared_b, &p, first_tier, is_slender(p, kernels)};
 }
 
+class matmul_work final : public dispatch::work {
+ public:
+  matmul_work(const plan::matmul_plan& plan, const gemm_kernels& kernels, const setting& s) noexcept
+      : p_(plan),
+        kernels_(kernels),
+        count_(s.count),
+        problem_(problem_of(p_, kernels, s.launch.first_tier)),
+        cut_(problem_, kernels, s.launch.threads) {}
+
+  plan::checked_size bytes() const override { return cut_.bytes(); }
+  void run(void* workspace) override { run_gemm(problem_, kernels_, cut_, workspace, count_); }
+
+ private:
+  const plan::matmul_plan p_;
+  const gemm_kernels& kernels_;
+  counters& count_;
+  const gemm_problem problem_;  // refers to p_
+  const gemm_blocking cut_;
+};
+
 }  // namespace
 
-plan::checked_size matmul_workspace(const plan::matmul_plan& plan, const dispatch::launch& launch,
-                                    const matmul_kernels& kernels) noexcept {
-  const gemm_kernels& k = engine(plan, kernels);
+void prepare(const plan::matmul_plan& plan, const setting& s, dispatch::task& t) noexcept {
+  const gemm_kernels& k = engine(plan, *s.set.matmul);
   const plan::matmul_plan p = oriented(folded(plan), k);
-  if (by_dots(p, k)) return reduce_workspace(plan::dots_of(p), launch);
-  return gemm_workspace(problem_of(p, k, launch.first_tier), k, launch.threads);
-}
-
-void run_matmul(const plan::matmul_plan& plan, const dispatch::launch& launch, const matmul_kernels& kernels,
-                const reduce_kernels& dots, counters& counted) noexcept {
-  const gemm_kernels& k = engine(plan, kernels);
-  const plan::matmul_plan p = oriented(folded(plan), k);
-  if (by_dots(p, k)) return run_reduce(plan::dots_of(p), launch, dots, counted);
-  run_gemm(problem_of(p, k, launch.first_tier), k, launch.threads, launch.workspace, counted);
+  if (by_dots(p, k)) return prepare(plan::dots_of(p), s, t);
+  t.emplace<matmul_work>(p, k, s);
 }
 
 }  // namespace repdl::cpu

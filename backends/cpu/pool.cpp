@@ -7,6 +7,7 @@
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
+namespace {
 
 void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_kernels& kernels,
               counters& count) noexcept {
@@ -38,5 +39,15 @@ void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_ke
     for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);
   });
 }
+
+class pool_work final : public planned<plan::pool_plan> {
+ public:
+  using planned::planned;
+  void run(void*) override { run_pool(p, s.launch, *s.set.pool, s.count); }
+};
+
+}  // namespace
+
+void prepare(const plan::pool_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<pool_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -242,10 +242,9 @@ struct sort_layout {
   }
 };
 
-void permutation(const plan::random_plan& p, const dispatch::launch& l) {
-  const sort_layout layout(p.count, l.threads);
+void permutation(const plan::random_plan& p, const sort_layout& layout, void* workspace) {
   const std::size_t buckets = layout.buckets();
-  auto* entries = static_cast<entry*>(l.workspace);
+  auto* entries = static_cast<entry*>(workspace);
   auto* position = reinterpret_cast<std::int64_t*>(entries + p.count);  // [part][bucket]
   auto* out = static_cast<std::int64_t*>(p.out);
   const std::int64_t stride = p.rank == 0 ? 1 : p.out_stride[0];
@@ -296,45 +295,63 @@ void permutation(const plan::random_plan& p, const dispatch::launch& l) {
   });
 }
 
+class random_work final : public planned<plan::random_plan> {
+ public:
+  random_work(const plan::random_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting), sort_(p.op == ops::op_id::permutation ? p.count : 0, s.launch.threads) {}
+
+  plan::checked_size bytes() const override {
+    if (p.op != ops::op_id::permutation) return 0;
+    using plan::checked_size;
+    return checked_size::product(p.count, sizeof(entry)) +
+           checked_size::product(sort_.buckets(), sort_.parts, sizeof(std::int64_t));
+  }
+
+  void run(void* workspace) override {
+    const dispatch::launch& l = s.launch;
+    const random_kernels& kernels = *s.set.random;
+    const auto by_type = [&](auto&& run) {
+      switch (p.out_type) {
+        case dtype::f16:
+          return run(f16{});
+        case dtype::bf16:
+          return run(bf16{});
+        case dtype::f32:
+          return run(float{});
+        default:
+          return run(double{});
+      }
+    };
+    switch (p.op) {
+      case ops::op_id::permutation:
+        permutation(p, sort_, workspace);
+        s.count.add(tier::proved, p.count);
+        break;
+      case ops::op_id::uniform:
+        by_type([&]<class T>(T) { uniform<T>(p, l, kernels, s.count); });
+        break;
+      case ops::op_id::normal:
+        by_type([&]<class T>(T) { normal<T>(p, l, kernels, s.count); });
+        break;
+      case ops::op_id::bernoulli:
+        bernoulli(p, l, kernels, s.count);
+        break;
+      case ops::op_id::randint:
+        randint(p, l, kernels, s.count);
+        break;
+      default:  // dropout, dropout_backward
+        dropout(p, l, kernels, s.count);
+        break;
+    }
+    s.count.check_decided(l.last_tier_bits);
+  }
+
+ private:
+  const sort_layout sort_;
+};
+
 }  // namespace
 
-plan::checked_size random_workspace(const plan::random_plan& p, const dispatch::launch& l) noexcept {
-  if (p.op != ops::op_id::permutation) return 0;
-  const sort_layout layout(p.count, l.threads);
-  using plan::checked_size;
-  return checked_size::product(p.count, sizeof(entry)) +
-         checked_size::product(layout.buckets(), layout.parts, sizeof(std::int64_t));
-}
-
-void run_random(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels,
-                counters& count) noexcept {
-  const auto by_type = [&](auto&& run) {
-    switch (p.out_type) {
-      case dtype::f16:
-        return run(f16{});
-      case dtype::bf16:
-        return run(bf16{});
-      case dtype::f32:
-        return run(float{});
-      default:
-        return run(double{});
-    }
-  };
-  switch (p.op) {
-    case ops::op_id::permutation:
-      permutation(p, l);
-      return count.add(tier::proved, p.count);
-    case ops::op_id::uniform:
-      return by_type([&]<class T>(T) { uniform<T>(p, l, kernels, count); });
-    case ops::op_id::normal:
-      return by_type([&]<class T>(T) { normal<T>(p, l, kernels, count); });
-    case ops::op_id::bernoulli:
-      return bernoulli(p, l, kernels, count);
-    case ops::op_id::randint:
-      return randint(p, l, kernels, count);
-    default:  // dropout, dropout_backward
-      return dropout(p, l, kernels, count);
-  }
-}
+void prepare(const plan::random_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<random_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "backends/cpu/families.hpp"
+
 namespace repdl::cpu {
 
 // The words of Philox as a stream of W: words[2 b + r] = w_{2r} + 2^32 w_{2r+1} of block b.
@@ -21,18 +23,5 @@ struct random_kernels {
   bool (*dropout)(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
                   double least, std::uint32_t last_dropped, float* out, std::uint32_t* open);
 };
-
-namespace baseline {
-extern const random_kernels random_table;
-}
-namespace avx2 {
-extern const random_kernels random_table;
-}
-namespace avx512 {
-extern const random_kernels random_table;
-}
-namespace neon {
-extern const random_kernels random_table;
-}
 
 }  // namespace repdl::cpu

@@ -106,30 +106,40 @@ void fill_empty(const reduce_call& c, counters& count) noexcept {
   count.add(tier::proved, c.plan.outputs);
 }
 
+class reduce_work final : public planned<plan::reduce_plan> {
+ public:
+  reduce_work(const plan::reduce_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting), threads_(useful_threads(p, s.launch)) {
+    if (p.length != 0) columns_ = plan_columns(p, threads_);
+  }
+
+  plan::checked_size bytes() const override {
+    return p.length == 0 ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);
+  }
+
+  void run(void* workspace) override {
+    const num::fp_environment_guard guard;
+    const reduce_call call{p, *s.set.reduce, s.launch.first_tier};
+    if (p.length == 0) return fill_empty(call, s.count);
+    auto* workers = static_cast<worker*>(workspace);
+    if (columns_.use) return run_columns(call, columns_, workers, threads_, s.count);
+    // Whole outputs per thread where there are enough of them, or where one is too short to share.
+    if (threads_ == 1 || p.outputs >= 4 * threads_ || p.length < 4 * row_block) {
+      parallel(threads_, [&](int thread, int used) {
+        run_rows(call, share(p.outputs, thread, used), {&workers[thread], 1}, s.count);
+      });
+    } else {
+      run_rows(call, {0, p.outputs}, {workers, threads_}, s.count);
+    }
+  }
+
+ private:
+  const int threads_;
+  column_layout columns_;
+};
+
 }  // namespace
 
-plan::checked_size reduce_workspace(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
-  if (p.length == 0) return 0;
-  return plan::checked_size::product(sizeof(worker), useful_threads(p, launch));
-}
-
-void run_reduce(const plan::reduce_plan& p, const dispatch::launch& launch, const reduce_kernels& kernels,
-                counters& count) noexcept {
-  const num::fp_environment_guard guard;
-  const reduce_call call{p, kernels, launch.first_tier};
-  if (p.length == 0) return fill_empty(call, count);
-  const int threads = useful_threads(p, launch);
-  auto* workers = static_cast<worker*>(launch.workspace);
-  const column_layout layout = plan_columns(p, threads);
-  if (layout.use) return run_columns(call, layout, workers, threads, count);
-  // Whole outputs per thread where there are enough of them, or where one is too short to share.
-  if (threads == 1 || p.outputs >= 4 * threads || p.length < 4 * row_block) {
-    parallel(threads, [&](int thread, int used) {
-      run_rows(call, share(p.outputs, thread, used), {&workers[thread], 1}, count);
-    });
-  } else {
-    run_rows(call, {0, p.outputs}, {workers, threads}, count);
-  }
-}
+void prepare(const plan::reduce_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<reduce_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/families.hpp"
 #include "backends/cpu/isa.hpp"
 
 namespace repdl::cpu {
@@ -81,19 +82,5 @@ struct reduce_kernels {
   void (*key_columns)(const float* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
                       std::int32_t* key, std::int32_t* index) noexcept;
 };
-
-// One table per instruction set, each defined by its own compilation of kernels/reduce.cpp.
-namespace baseline {
-extern const reduce_kernels reduce_table;
-}
-namespace avx2 {
-extern const reduce_kernels reduce_table;
-}
-namespace avx512 {
-extern const reduce_kernels reduce_table;
-}
-namespace neon {
-extern const reduce_kernels reduce_table;
-}
 
 }  // namespace repdl::cpu

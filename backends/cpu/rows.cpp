@@ -148,18 +148,24 @@ class row_call final : public rows_in_tiles {
   static constexpr int max_parts = 256;
 };
 
+class row_work final : public planned<plan::row_plan> {
+ public:
+  row_work(const plan::row_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting), layout_(lay_out(p, s.launch.threads)) {}
+
+  plan::checked_size bytes() const override { return plan::checked_size::product(layout_.bytes, layout_.threads); }
+  void run(void* workspace) override {
+    const num::fp_environment_guard guard;
+    row_call(p, s.launch, workspace, *s.set.row, layout_).run(s.count);
+    s.count.check_decided(s.launch.last_tier_bits);
+  }
+
+ private:
+  const row_layout layout_;
+};
+
 }  // namespace
 
-plan::checked_size row_workspace(const plan::row_plan& p, const dispatch::launch& launch) noexcept {
-  const row_layout l = lay_out(p, launch.threads);
-  return plan::checked_size::product(l.bytes, l.threads);
-}
-
-void run_rows(const plan::row_plan& p, const dispatch::launch& launch, const row_kernels& kernels,
-              counters& count) noexcept {
-  const num::fp_environment_guard guard;
-  const row_layout l = lay_out(p, launch.threads);
-  row_call(p, launch, kernels, l).run(count);
-}
+void prepare(const plan::row_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<row_work>(p, s); }
 
 }  // namespace repdl::cpu

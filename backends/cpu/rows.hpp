@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/families.hpp"
 #include "backends/cpu/isa.hpp"
 
 namespace repdl::cpu {
@@ -100,12 +101,5 @@ struct row_kernels {
 inline std::int64_t weights_height(int lanes, std::int64_t n, bool tile) noexcept {
   return tile ? n / 4 + 6 : n / (4 * lanes) + 8 + lanes;
 }
-
-// clang-format off
-namespace baseline { extern const row_kernels row_table; }
-namespace avx2 { extern const row_kernels row_table; }
-namespace avx512 { extern const row_kernels row_table; }
-namespace neon { extern const row_kernels row_table; }
-// clang-format on
 
 }  // namespace repdl::cpu

@@ -67,9 +67,9 @@ enum class row_class { normal, ignored, invalid };
 
 class row_call_base {
  public:
-  row_call_base(const plan::row_plan& p, const dispatch::launch& launch, const row_kernels& k,
+  row_call_base(const plan::row_plan& p, const dispatch::launch& launch, void* workspace, const row_kernels& k,
                 const row_layout& l) noexcept
-      : p_(p), launch_(launch), k_(k), layout_(l) {
+      : p_(p), launch_(launch), workspace_(workspace), k_(k), layout_(l) {
     forced_ = launch.first_tier > tier::binary64;
     skip_dd_ = launch.first_tier > tier::double_double;
     const bool gradient = p.op == op_id::logsumexp_backward || p.op == op_id::cross_entropy_backward;
@@ -86,7 +86,7 @@ class row_call_base {
   }
 
  protected:
-  row_worker& worker(int i) noexcept { return worker_at(layout_, launch_.workspace, i, p_.length); }
+  row_worker& worker(int i) noexcept { return worker_at(layout_, workspace_, i, p_.length); }
 
   void count_rows() noexcept {
     walk<5> w = across_rows(p_, 0);
@@ -213,6 +213,7 @@ class row_call_base {
 
   const plan::row_plan& p_;
   const dispatch::launch& launch_;
+  void* workspace_;
   const row_kernels& k_;
   const row_layout& layout_;
   bool forced_;

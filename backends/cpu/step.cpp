@@ -54,8 +54,6 @@ void run_block(const plan::step_tensor& t, const step_kernels& kernels, const vo
   }
 }
 
-}  // namespace
-
 void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_kernels& kernels,
               counters& count) noexcept {
   alignas(64) std::byte constants[step_constants_bytes];
@@ -82,5 +80,15 @@ void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_ke
     for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);
   });
 }
+
+class step_work final : public planned<plan::step_plan> {
+ public:
+  using planned::planned;
+  void run(void*) override { run_step(p, s.launch, *s.set.step, s.count); }
+};
+
+}  // namespace
+
+void prepare(const plan::step_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<step_work>(p, s); }
 
 }  // namespace repdl::cpu

@@ -1,6 +1,7 @@
 // The optimiser kernels of one instruction set.
 #pragma once
 
+#include "backends/cpu/families.hpp"
 #include "backends/cpu/isa.hpp"
 
 namespace repdl::cpu {
@@ -27,12 +28,5 @@ struct step_kernels {
   // Not noexcept, though nothing throws: see gemm_kernels::multiply.
   void (*step)(const void* constants, const step_operands&, step_counts&);
 };
-
-// clang-format off
-namespace baseline { extern const step_kernels step_table; }
-namespace avx2 { extern const step_kernels step_table; }
-namespace avx512 { extern const step_kernels step_table; }
-namespace neon { extern const step_kernels step_table; }
-// clang-format on
 
 }  // namespace repdl::cpu

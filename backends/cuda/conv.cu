@@ -346,7 +346,7 @@ bool within_reach(const plan::conv_plan& c, const problem& p) {
 
 }  // namespace
 
-plan::checked_size conv_workspace(const plan::conv_plan& c, const properties& device) {
+plan::checked_size workspace(const plan::conv_plan& c, const properties& device) {
   if (c.accumulate == accumulate::fma_chain) return 0;
   problem p = describe(c);
   carver carve(nullptr);
@@ -356,7 +356,7 @@ plan::checked_size conv_workspace(const plan::conv_plan& c, const properties& de
   return carve.used();
 }
 
-void run_conv(const plan::conv_plan& c, const job& j) {
+void run(const plan::conv_plan& c, const job& j) {
   problem p = describe(c);
   const loading l = plan_loading(p, c);
   p.first_tier = j.first_tier;

@@ -76,19 +76,19 @@ inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per
 // The grid of a kernel that needs all of its blocks; the driver starts at most 2^31 - 1.
 unsigned grid_of(std::string_view op, std::int64_t blocks);
 
-void run_map(const plan::map_plan&, const job&);
-plan::checked_size reduce_workspace(const plan::reduce_plan&, const properties&);
-void run_reduce(const plan::reduce_plan&, const job&);
-plan::checked_size matmul_workspace(const plan::matmul_plan&, const properties&);
-void run_matmul(const plan::matmul_plan&, const job&);
-plan::checked_size random_workspace(const plan::random_plan&, const properties&);
-void run_random(const plan::random_plan&, const job&);
-plan::checked_size conv_workspace(const plan::conv_plan&, const properties&);
-void run_conv(const plan::conv_plan&, const job&);
-void run_pool(const plan::pool_plan&, const job&);
-plan::checked_size row_workspace(const plan::row_plan&, const properties&);
-void run_rows(const plan::row_plan&, const job&);
-void run_step(const plan::step_plan&, const job&);
+// The drivers. Those with a workspace say how many bytes.
+#define REPDL_DRIVER(family) void run(const plan::family##_plan&, const job&);
+REPDL_FAMILIES(REPDL_DRIVER)
+#undef REPDL_DRIVER
+plan::checked_size workspace(const plan::reduce_plan&, const properties&);
+plan::checked_size workspace(const plan::matmul_plan&, const properties&);
+plan::checked_size workspace(const plan::conv_plan&, const properties&);
+plan::checked_size workspace(const plan::row_plan&, const properties&);
+plan::checked_size workspace(const plan::random_plan&, const properties&);
+template <class Plan>
+plan::checked_size workspace(const Plan&, const properties&) {
+  return 0;
+}
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

@@ -213,30 +213,12 @@ class cuda_executor final : public dispatch::executor {
 
   const std::string& isa() const noexcept override { return isa_; }
 
-  plan::checked_size workspace(const plan::reduce_plan& p, const dispatch::launch& l) const override {
-    return with_device(l, [&](const properties& d) { return reduce_workspace(p, d); });
+#define REPDL_PREPARE(family)                                                                         \
+  void prepare(const plan::family##_plan& p, const dispatch::launch& l, dispatch::task& t) override { \
+    t.emplace<cuda_work<plan::family##_plan>>(*this, p, l);                                           \
   }
-  plan::checked_size workspace(const plan::matmul_plan& p, const dispatch::launch& l) const override {
-    return with_device(l, [&](const properties& d) { return matmul_workspace(p, d); });
-  }
-  plan::checked_size workspace(const plan::random_plan& p, const dispatch::launch& l) const override {
-    return with_device(l, [&](const properties& d) { return random_workspace(p, d); });
-  }
-  plan::checked_size workspace(const plan::conv_plan& p, const dispatch::launch& l) const override {
-    return with_device(l, [&](const properties& d) { return conv_workspace(p, d); });
-  }
-  plan::checked_size workspace(const plan::row_plan& p, const dispatch::launch& l) const override {
-    return with_device(l, [&](const properties& d) { return row_workspace(p, d); });
-  }
-
-  void run(const plan::map_plan& p, const dispatch::launch& l) override { start(run_map, p, l); }
-  void run(const plan::reduce_plan& p, const dispatch::launch& l) override { start(run_reduce, p, l); }
-  void run(const plan::matmul_plan& p, const dispatch::launch& l) override { start(run_matmul, p, l); }
-  void run(const plan::random_plan& p, const dispatch::launch& l) override { start(run_random, p, l); }
-  void run(const plan::conv_plan& p, const dispatch::launch& l) override { start(run_conv, p, l); }
-  void run(const plan::pool_plan& p, const dispatch::launch& l) override { start(run_pool, p, l); }
-  void run(const plan::row_plan& p, const dispatch::launch& l) override { start(run_rows, p, l); }
-  void run(const plan::step_plan& p, const dispatch::launch& l) override { start(run_step, p, l); }
+  REPDL_FAMILIES(REPDL_PREPARE)
+#undef REPDL_PREPARE
 
   void synchronize() override {
     const device_guard guard(device_.index);
@@ -299,15 +281,33 @@ class cuda_executor final : public dispatch::executor {
     return f(seen);
   }
 
+  // A plan for this device. The drivers decide the rest at each run.
   template <class Plan>
-  void start(void (*driver)(const Plan&, const job&), const Plan& p, const dispatch::launch& l) {
-    check_trusted(device_.index);
-    const device_guard guard(device_.index);
-    with_device(l, [&](const properties& d) {
-      driver(p, job{subject_of(p), stream_, d, counters_.get(), l.first_tier, l.last_tier_bits,
-                    static_cast<std::byte*>(l.workspace), l.self_test != nullptr});
-    });
-  }
+  class cuda_work final : public dispatch::work {
+   public:
+    cuda_work(const cuda_executor& e, const Plan& p, const dispatch::launch& l)
+        : executor_(e),
+          p_(p),
+          launch_(l),
+          bytes_(e.with_device(l, [&](const properties& d) { return workspace(p_, d); })) {}
+
+    plan::checked_size bytes() const override { return bytes_; }
+    void run(void* memory) override {
+      const properties& device = executor_.device_;
+      check_trusted(device.index);
+      const device_guard guard(device.index);
+      executor_.with_device(launch_, [&](const properties& d) {
+        cuda::run(p_, job{subject_of(p_), executor_.stream_, d, executor_.counters_.get(), launch_.first_tier,
+                          launch_.last_tier_bits, static_cast<std::byte*>(memory), launch_.self_test != nullptr});
+      });
+    }
+
+   private:
+    const cuda_executor& executor_;
+    const Plan p_;
+    const dispatch::launch launch_;
+    const plan::checked_size bytes_;
+  };
 
   std::string isa_ = "cuda";
   cudaStream_t stream_;

@@ -228,7 +228,7 @@ constexpr std::array<std::array<launcher, 4>, 4> conversion_table = {conversions
 
 }  // namespace
 
-void run_map(const plan::map_plan& p, const job& j) {
+void run(const plan::map_plan& p, const job& j) {
   const launcher run = p.op == ops::op_id::convert
                            ? conversion_table[static_cast<std::size_t>(p.in_type)][static_cast<std::size_t>(p.out_type)]
                            : elementwise_table[static_cast<std::size_t>(p.op)];

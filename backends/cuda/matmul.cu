@@ -274,21 +274,21 @@ void launch_product(const product& p, const job& j) {
 
 }  // namespace
 
-plan::checked_size matmul_workspace(const plan::matmul_plan& p, const properties& device) {
+plan::checked_size workspace(const plan::matmul_plan& p, const properties& device) {
   if (p.accumulate == accumulate::fma_chain) return 0;
-  if (by_dots(p)) return reduce_workspace(plan::dots_of(p), device);
+  if (by_dots(p)) return workspace(plan::dots_of(p), device);
   carver c(nullptr);
   describe(p, device, c);
   return c.used();
 }
 
-void run_matmul(const plan::matmul_plan& p, const job& j) {
+void run(const plan::matmul_plan& p, const job& j) {
   if (p.accumulate == accumulate::fma_chain) {
     run_fma_chain(p, j);
     return;
   }
   if (by_dots(p)) {
-    run_reduce(plan::dots_of(p), j);
+    run(plan::dots_of(p), j);
     return;
   }
   carver c(j.workspace);

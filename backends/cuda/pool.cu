@@ -117,7 +117,7 @@ void launch(const pool_geometry& g, const job& j) {
 
 }  // namespace
 
-void run_pool(const plan::pool_plan& p, const job& j) {
+void run(const plan::pool_plan& p, const job& j) {
   pool_geometry g{};
   g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
   g.stride = p.stride, g.dilation = p.dilation;

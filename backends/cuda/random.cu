@@ -161,7 +161,7 @@ void launch_permutation(const plan::random_plan& p, const job& j) {
 
 }  // namespace
 
-plan::checked_size random_workspace(const plan::random_plan& p, const properties&) {
+plan::checked_size workspace(const plan::random_plan& p, const properties&) {
   if (p.op == ops::op_id::normal) return normal_workspace(p);
   if (p.op != ops::op_id::permutation) return 0;
   carver c(nullptr);
@@ -169,7 +169,7 @@ plan::checked_size random_workspace(const plan::random_plan& p, const properties
   return c.used();
 }
 
-void run_random(const plan::random_plan& p, const job& j) {
+void run(const plan::random_plan& p, const job& j) {
   switch (p.op) {
     case ops::op_id::permutation:
       return launch_permutation(p, j);

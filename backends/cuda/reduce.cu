@@ -395,13 +395,13 @@ void run_sum(const division& d, reduce_parameters p, const job& j) {
 
 }  // namespace
 
-plan::checked_size reduce_workspace(const plan::reduce_plan& p, const properties& device) {
+plan::checked_size workspace(const plan::reduce_plan& p, const properties& device) {
   carver c(nullptr);
   divide(p, device, c);
   return c.used();
 }
 
-void run_reduce(const plan::reduce_plan& p, const job& j) {
+void run(const plan::reduce_plan& p, const job& j) {
   carver c(j.workspace);
   const division d = divide(p, j.device, c);
   reduce_parameters r{};

@@ -156,13 +156,13 @@ void launch_fast(op_id op, const division& d, const job& j) {
 
 }  // namespace
 
-plan::checked_size row_workspace(const plan::row_plan& p, const properties& device) {
+plan::checked_size workspace(const plan::row_plan& p, const properties& device) {
   carver c(nullptr);
   divide(p, device, c, tier::proved, 0);
   return c.used();
 }
 
-void run_rows(const plan::row_plan& p, const job& j) {
+void run(const plan::row_plan& p, const job& j) {
   carver c(j.workspace);
   const division d = divide(p, j.device, c, j.first_tier, j.last_tier_bits);
   check(cudaMemsetAsync(j.workspace, 0, d.zeroed, j.stream), "rows", "cudaMemsetAsync");

@@ -311,7 +311,7 @@ void launch(const Program& program, const plan::step_plan& p, const job& j, cons
 
 }  // namespace
 
-void run_step(const plan::step_plan& p, const job& j) {
+void run(const plan::step_plan& p, const job& j) {
   const tiers_forced force = {j.first_tier > tier::double_double ? num::infinity : 0.0,
                               j.first_tier > tier::binary64 ? num::infinity : 0.0};
   const auto all = [](const plan::step_tensor&) { return true; };

@@ -56,12 +56,40 @@ void context::use_workspace(void* data, std::size_t bytes) {
   impl_->uses_given = data != nullptr;
 }
 
-void context::begin_dry_run() {
-  impl_->dry_run = true;
-  impl_->dry_run_bytes = 0;
+context::recording::recording(context& c) : context_(c), calls_(std::make_unique<prepared::impl>(*c.impl_)) {
+  if (c.impl_->recorder != nullptr) {
+    fail(error_site::nested_prepare, "prepare", "calls", "operations", "a call of prepare() or workspace_for()");
+  }
+  c.impl_->recorder = calls_.get();
 }
-void context::end_dry_run() noexcept { impl_->dry_run = false; }
-std::size_t context::dry_run_bytes() const noexcept { return impl_->dry_run_bytes; }
+context::recording::~recording() {
+  if (calls_ != nullptr) context_.impl_->recorder = nullptr;
+}
+prepared context::recording::finish() noexcept {
+  context_.impl_->recorder = nullptr;
+  return prepared(std::move(calls_));
+}
+
+prepared::prepared(std::unique_ptr<impl> calls) noexcept : impl_(std::move(calls)) {}
+prepared::prepared(prepared&&) noexcept = default;
+prepared& prepared::operator=(prepared&&) noexcept = default;
+prepared::~prepared() = default;
+
+void prepared::impl::add(std::string_view op, std::unique_ptr<dispatch::task> task) {
+  const std::size_t needed = dispatch::addressable(op, (*task)->bytes());
+  if (needed > bytes) {
+    bytes = needed;
+    hungriest = op;
+  }
+  tasks.push_back(std::move(task));
+}
+
+void prepared::run() {
+  const num::fp_environment_guard guard;
+  void* const workspace = impl_->owner.workspace(impl_->hungriest, impl_->bytes);
+  for (const auto& task : impl_->tasks) (*task)->run(workspace);
+}
+std::size_t prepared::workspace_bytes() const noexcept { return impl_->bytes; }
 
 void* context::allocate(std::size_t bytes) { return impl_->allocate("allocate", bytes); }
 void context::deallocate(void* data, std::size_t bytes) noexcept {
@@ -115,9 +143,7 @@ void* context::impl::workspace(std::string_view op, std::size_t bytes) {
 }
 
 dispatch::launch context::impl::launch() const noexcept {
-  return {.workspace = nullptr,
-          .bytes = 0,
-          .threads = options.threads,
+  return {.threads = options.threads,
           .stream = options.stream,
           .first_tier = options.first_tier,
           .last_tier_bits = options.last_tier_bits,

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "librepdl/context.hpp"
 #include "librepdl/dispatch/backend.hpp"
@@ -15,6 +17,17 @@ namespace dispatch {
 /// The bytes of a workspace, if they are a number that memory can have.
 std::size_t addressable(std::string_view op, plan::checked_size bytes);
 }  // namespace dispatch
+
+/// Calls that a context has validated and planned.
+struct prepared::impl {
+  context::impl& owner;
+  std::vector<std::unique_ptr<dispatch::task>> tasks;
+  std::size_t bytes = 0;            ///< of workspace, for the call that needs most
+  std::string_view hungriest = {};  ///< its operation
+
+  explicit impl(context::impl& c) noexcept : owner(c) {}
+  void add(std::string_view op, std::unique_ptr<dispatch::task> task);
+};
 
 struct context::impl {
   context_options options;
@@ -30,8 +43,7 @@ struct context::impl {
 
   const dispatch::kernel_choice* self_test = nullptr;  // not null: this context runs self-tests
 
-  bool dry_run = false;
-  std::size_t dry_run_bytes = 0;
+  prepared::impl* recorder = nullptr;  // not null: calls are recorded there, none is run
 
   ~impl() { release(); }
   void release() noexcept;
@@ -43,14 +55,15 @@ struct context::impl {
   template <class Plan>
   void run(std::string_view op, const Plan& plan) {
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
-    dispatch::launch l = launch();
-    l.bytes = dispatch::addressable(op, executor->workspace(plan, l));
-    if (dry_run) {
-      dry_run_bytes = std::max(dry_run_bytes, l.bytes);
+    if (recorder != nullptr) {
+      auto task = std::make_unique<dispatch::task>();
+      executor->prepare(plan, launch(), *task);
+      recorder->add(op, std::move(task));
       return;
     }
-    l.workspace = workspace(op, l.bytes);
-    executor->run(plan, l);
+    dispatch::task task;
+    executor->prepare(plan, launch(), task);
+    task->run(workspace(op, dispatch::addressable(op, task->bytes())));
   }
 };
 

@@ -104,7 +104,8 @@ struct table {
                        describe(Op::out), api::describe_attributes<typename Op::attrs>()});
       operations.push_back({[](int, inputs x, const attributes& a) {
                               const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
-                              return api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
+                              const plan::specs specs = api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
+                              return std::vector(specs.begin(), specs.end());
                             },
                             [](context::impl& c, int, inputs x, outputs y, const attributes& a) {
                               api::submit<Op>(c, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));

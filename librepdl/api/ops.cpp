@@ -24,8 +24,8 @@ ops::philox_attrs philox(const generator& g) {
   return {static_cast<std::int64_t>(g.seed), static_cast<std::int64_t>(g.stream)};
 }
 
-// A dry run uses no random numbers.
-void use_stream(context& ctx, generator& g) noexcept { g.stream += ctx.self().dry_run ? 0 : 1; }
+// Calls that are only prepared use no random numbers.
+void use_stream(context& ctx, generator& g) noexcept { g.stream += ctx.self().recorder != nullptr ? 0 : 1; }
 
 }  // namespace
 
@@ -177,11 +177,12 @@ void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
-  std::vector<const_tensor_view> in;
-  std::vector<tensor_view> out;
+  plan::inline_vector<const_tensor_view, 3> in;
+  plan::inline_vector<tensor_view, 2> out;
   const bool velocity = o.momentum != 0;
   for (const sgd_tensor& t : tensors) {
-    in.insert(in.end(), {t.param, t.grad});
+    in.push_back(t.param);
+    in.push_back(t.grad);
     out.push_back(t.param);
     if (!velocity) continue;
     in.push_back(o.first_step ? const_tensor_view() : const_tensor_view(t.velocity));
@@ -190,11 +191,14 @@ void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o
   api::submit<ops::sgd>(ctx.self(), in, out, {o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
 }
 void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_options& o) {
-  std::vector<const_tensor_view> in;
-  std::vector<tensor_view> out;
+  plan::inline_vector<const_tensor_view, 4> in;
+  plan::inline_vector<tensor_view, 3> out;
   for (const adamw_tensor& t : tensors) {
-    in.insert(in.end(), {t.param, t.grad, t.first_moment, t.second_moment});
-    out.insert(out.end(), {t.param, t.first_moment, t.second_moment});
+    for (const const_tensor_view& v :
+         {const_tensor_view(t.param), t.grad, const_tensor_view(t.first_moment), const_tensor_view(t.second_moment)}) {
+      in.push_back(v);
+    }
+    for (const tensor_view& v : {t.param, t.first_moment, t.second_moment}) out.push_back(v);
   }
   api::submit<ops::adamw>(ctx.self(), in, out, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.step});
 }

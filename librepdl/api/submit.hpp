@@ -51,13 +51,15 @@ plan::operand_rows rows_of(std::size_t inputs, const typename Op::attrs& attrs) 
 }
 
 template <class Op>
-std::vector<tensor_spec> infer(const plan::operand_rows& rows, plan::inputs in, const typename Op::attrs& attrs) {
+plan::specs infer(const plan::operand_rows& rows, plan::inputs in, const typename Op::attrs& attrs) {
   plan::check_inputs(Op::name, rows.in(), in, rows.group());
   check_required(Op::name, attrs);
   if constexpr (grouped<Op>) {
     return plan::planner<Op>::infer(rows, in, attrs);
   } else {
-    return {plan::planner<Op>::infer(in, attrs)};
+    plan::specs one;
+    one.push_back(plan::planner<Op>::infer(in, attrs));
+    return one;
   }
 }
 
@@ -73,7 +75,7 @@ template <class Op>
 void submit(context::impl& c, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
   if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
   const plan::operand_rows rows = rows_of<Op>(in.size(), attrs);
-  const std::vector<tensor_spec> specs = infer<Op>(rows, in, attrs);
+  const plan::specs specs = infer<Op>(rows, in, attrs);
   plan::check_outputs(Op::name, rows.out(), out, specs);
   plan::check_devices(Op::name, rows.in(), in, rows.out(), out, c.options.where);
   plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, aliases_of<Op>());

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "librepdl/context.hpp"
-#include "librepdl/plan/checked_size.hpp"
+#include "librepdl/dispatch/task.hpp"
+#include "librepdl/plan/families.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::dispatch {
@@ -48,10 +49,8 @@ struct kernel_report {
   std::vector<std::string> unreached;  ///< by no test
 };
 
-/// What one run is given besides its plan.
+/// What a driver is given besides the plan.
 struct launch {
-  void* workspace;  // 256-byte aligned, at least what workspace(plan) asked for
-  std::size_t bytes;
   int threads;   // CPU: >= 1
   void* stream;  // CUDA
   tier first_tier;
@@ -59,7 +58,7 @@ struct launch {
   const kernel_choice* self_test;  // not null: a call of a self-test
 };
 
-/// One family of operations per plan type; each backend runs all of them. A context owns one executor.
+/// Each backend runs every family of operations. A context owns one executor.
 class executor {
  public:
   virtual ~executor() = default;
@@ -67,24 +66,10 @@ class executor {
   virtual const std::string& isa() const noexcept = 0;
   virtual int threads() const noexcept { return 1; }
 
-  /// Bytes.
-  virtual plan::checked_size workspace(const plan::map_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::reduce_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::matmul_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::random_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::conv_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::pool_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::row_plan&, const launch&) const { return 0; }
-  virtual plan::checked_size workspace(const plan::step_plan&, const launch&) const { return 0; }
-
-  virtual void run(const plan::map_plan&, const launch&) = 0;
-  virtual void run(const plan::reduce_plan&, const launch&) = 0;
-  virtual void run(const plan::matmul_plan&, const launch&) = 0;
-  virtual void run(const plan::random_plan&, const launch&) = 0;
-  virtual void run(const plan::conv_plan&, const launch&) = 0;
-  virtual void run(const plan::pool_plan&, const launch&) = 0;
-  virtual void run(const plan::row_plan&, const launch&) = 0;
-  virtual void run(const plan::step_plan&, const launch&) = 0;
+  /// Makes of a plan what can be run. The task belongs to this executor and refers to the plan's operands.
+#define REPDL_PREPARE(family) virtual void prepare(const plan::family##_plan&, const launch&, task&) = 0;
+  REPDL_FAMILIES(REPDL_PREPARE)
+#undef REPDL_PREPARE
 
   /// Waits for everything launched on the context's stream.
   virtual void synchronize() = 0;

@@ -62,9 +62,9 @@ bool exact_alias(const const_tensor_view& a, const const_tensor_view& b) {
 // that fails this and still has no shared element would be a curiosity; it is refused.)
 bool overlaps_itself(const const_tensor_view& v) {
   if (v.count() <= 1) return false;
-  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // |stride|, size
+  inline_vector<std::pair<std::int64_t, std::int64_t>, max_rank> axes;  // |stride|, size
   for (int i = 0; i < v.rank(); ++i) {
-    if (v.shape()[i] > 1) axes.emplace_back(std::abs(v.strides()[i]), v.shape()[i]);
+    if (v.shape()[i] > 1) axes.push_back({std::abs(v.strides()[i]), v.shape()[i]});
   }
   std::sort(axes.begin(), axes.end());
   std::int64_t reach = 0;
@@ -185,7 +185,7 @@ void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, i
     std::size_t index;
     bool is_output;
   };
-  std::vector<view> views;
+  inline_vector<view, 8> views;
   for (std::size_t o = 0; o < out.size(); ++o) {
     if (out[o].count() != 0) views.push_back({extent_of(out[o]), o, true});
   }
@@ -224,6 +224,7 @@ int normalize_axis(std::string_view op, std::int64_t axis, int rank) {
 }
 
 sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b) {
+  if (a == b) return a;
   const int rank = std::max(a.size(), b.size());
   sizes shape;
   for (int i = 0; i < rank; ++i) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "librepdl/ops/structured.hpp"
+#include "librepdl/plan/inline_vector.hpp"
 #include "librepdl/tensor.hpp"
 
 namespace repdl::plan {

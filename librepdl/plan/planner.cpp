@@ -1,7 +1,6 @@
 #include "librepdl/plan/planner.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace repdl::plan {
@@ -26,7 +25,7 @@ void loop_axes::squeeze() {
   for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
     if (shape[i] == 1) continue;
     shape[kept] = shape[i];
-    for (axes& s : stride) s[kept] = s[i];
+    for (std::size_t o = 0; o < static_cast<std::size_t>(operands); ++o) stride[o][kept] = stride[o][i];
     ++kept;
   }
   rank = static_cast<int>(kept);
@@ -39,15 +38,13 @@ std::int64_t loop_axes::count() const {
 }
 
 void loop_axes::sort_by(int operand) {
-  std::array<std::size_t, max_rank> order{};
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  // By insertion: stable, and most calls come sorted.
   const axes& key = stride[static_cast<std::size_t>(operand)];
-  std::stable_sort(order.begin(), order.begin() + rank,
-                   [&](std::size_t a, std::size_t b) { return std::abs(key[a]) > std::abs(key[b]); });
-  const loop_axes old = *this;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) {
-    shape[i] = old.shape[order[i]];
-    for (std::size_t o = 0; o < stride.size(); ++o) stride[o][i] = old.stride[o][order[i]];
+  for (std::size_t sorted = 1; sorted < static_cast<std::size_t>(rank); ++sorted) {
+    for (std::size_t i = sorted; i > 0 && std::abs(key[i - 1]) < std::abs(key[i]); --i) {
+      std::swap(shape[i - 1], shape[i]);
+      for (std::size_t o = 0; o < static_cast<std::size_t>(operands); ++o) std::swap(stride[o][i - 1], stride[o][i]);
+    }
   }
 }
 
@@ -78,7 +75,28 @@ sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs 
 }
 
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
+  map_plan p{};
+  p.op = op;
+  p.arity = static_cast<int>(in.size());
+  p.count = out.count();
+  p.out = out.data();
+  p.in_type = in[0].type();
+  p.out_type = out.type();
   const sizes& shape = out.shape();
+  bool alike = out.is_contiguous();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    p.in[i].data = in[i].data();
+    alike = alike && in[i].shape() == shape && in[i].is_contiguous();
+  }
+  if (alike) {  // most calls: what the loop below would make of them
+    p.rank = p.count == 1 ? 0 : 1;
+    if (p.rank == 1) {
+      p.shape[0] = p.count;
+      p.out_stride[0] = 1;
+      for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride[0] = 1;
+    }
+    return p;
+  }
   sizes strides[3];
   for (std::size_t i = 0; i < in.size(); ++i) strides[i] = broadcast_strides(in[i], shape);
   loop_axes loop;
@@ -89,17 +107,10 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
   loop.squeeze();
   loop.sort_by(0);
   loop.merge();
-  map_plan p{};
-  p.op = op;
-  p.arity = static_cast<int>(in.size());
   p.rank = loop.rank;
-  p.count = out.count();
   p.shape = loop.shape;
-  for (std::size_t i = 0; i < in.size(); ++i) p.in[i] = {in[i].data(), loop.stride[i + 1]};
-  p.out = out.data();
+  for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride = loop.stride[i + 1];
   p.out_stride = loop.stride[0];
-  p.in_type = in[0].type();
-  p.out_type = out.type();
   return p;
 }
 

@@ -4,7 +4,8 @@
 //   make(in, out, attrs)  the plan; called after everything was checked, for outputs that are not empty
 #pragma once
 
-#include <deque>
+#include <string>
+#include <vector>
 
 #include "librepdl/ops/structured.hpp"
 #include "librepdl/plan/checks.hpp"
@@ -67,6 +68,9 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const ops::cross_
 tensor_spec infer_cross_entropy_backward(inputs in, const ops::cross_entropy_attrs&);
 row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const ops::cross_entropy_attrs&);
 
+/// What the outputs of a call are.
+using specs = inline_vector<tensor_spec, 3>;
+
 /// The operands of a call: Op's rows, for optimisers once per tensor.
 class operand_rows {
  public:
@@ -81,15 +85,14 @@ class operand_rows {
   std::span<const ops::operand> out() const { return out_; }
 
  private:
-  std::deque<std::string> names_;  // "grad[3]"
-  std::vector<ops::operand> all_;
+  std::vector<std::string> names_;  // "grad[3]"
+  inline_vector<ops::operand, 8> all_;
   std::span<const ops::operand> in_, out_, group_;
 };
 /// One group's rows: sgd without momentum has no velocity.
 std::span<const ops::operand> group_in(const ops::sgd_attrs&);
 std::span<const ops::operand> group_out(const ops::sgd_attrs&);
-std::vector<tensor_spec> infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in,
-                                    std::size_t group_out);
+specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in, std::size_t group_out);
 void check_step(const ops::sgd_attrs&);
 void check_step(const ops::adamw_attrs&);
 step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in, std::size_t group_out);
@@ -305,7 +308,7 @@ struct planner<ops::cross_entropy_backward> {
 template <>
 struct planner<ops::sgd> {
   static operand_rows rows(std::size_t n, const ops::sgd_attrs& a) { return {group_in(a), group_out(a), n}; }
-  static std::vector<tensor_spec> infer(const operand_rows& rows, inputs in, const ops::sgd_attrs& a) {
+  static specs infer(const operand_rows& rows, inputs in, const ops::sgd_attrs& a) {
     check_step(a);
     return infer_step("sgd", rows, in, group_in(a).size(), group_out(a).size());
   }
@@ -318,7 +321,7 @@ struct planner<ops::sgd> {
 template <>
 struct planner<ops::adamw> {
   static operand_rows rows(std::size_t n, const ops::adamw_attrs&) { return {ops::adamw::in, ops::adamw::out, n}; }
-  static std::vector<tensor_spec> infer(const operand_rows& rows, inputs in, const ops::adamw_attrs& a) {
+  static specs infer(const operand_rows& rows, inputs in, const ops::adamw_attrs& a) {
     check_step(a);
     return infer_step("adamw", rows, in, std::size(ops::adamw::in), std::size(ops::adamw::out));
   }

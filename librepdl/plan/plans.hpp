@@ -8,10 +8,10 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "librepdl/ops/structured.hpp"
 #include "librepdl/options.hpp"
+#include "librepdl/plan/inline_vector.hpp"
 #include "librepdl/tensor.hpp"
 
 namespace repdl::plan {
@@ -178,7 +178,7 @@ struct step_plan {
   ops::sgd_attrs sgd;
   ops::adamw_attrs adamw;
   double c1, c2;  // adamw: RN(1 - beta^step)
-  std::vector<step_tensor> tensors;
+  inline_vector<step_tensor, 1> tensors;
 };
 
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.

@@ -7,6 +7,7 @@ namespace repdl::plan {
 operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given)
     : group_(in) {
   const std::size_t tensors = (given + in.size() - 1) / in.size();
+  if (tensors > 1) names_.reserve(tensors * (in.size() + out.size()));  // the rows point to them
   const auto add = [&](std::span<const ops::operand> rows) {
     for (std::size_t t = 0; t < tensors; ++t) {
       for (const ops::operand& r : rows) {
@@ -30,9 +31,9 @@ std::span<const ops::operand> group_out(const ops::sgd_attrs& a) {
   return std::span(ops::sgd::out).first(a.momentum != 0 ? 2 : 1);
 }
 
-std::vector<tensor_spec> infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in,
-                                    std::size_t group_out) {
-  std::vector<tensor_spec> specs;
+specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in,
+                 std::size_t group_out) {
+  specs all;
   for (std::size_t first = 0; first < in.size(); first += group_in) {
     const const_tensor_view& param = in[first];
     for (std::size_t i = first + 1; i < std::min(in.size(), first + group_in); ++i) {
@@ -41,9 +42,9 @@ std::vector<tensor_spec> infer_step(std::string_view op, const operand_rows& row
              to_string(in[i].shape()));
       }
     }
-    specs.insert(specs.end(), group_out, tensor_spec{dtype::f32, param.shape()});
+    for (std::size_t o = 0; o < group_out; ++o) all.push_back({dtype::f32, param.shape()});
   }
-  return specs;
+  return all;
 }
 
 void check_step(const ops::sgd_attrs& a) {

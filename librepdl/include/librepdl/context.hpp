@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "librepdl/export.hpp"
@@ -53,6 +54,28 @@ struct context_options {
   int last_tier_bits = 2048;
 };
 
+/// Calls that were validated and planned once (context::prepare). They refer to their context, which must outlive them,
+/// and to the memory of their operands.
+class prepared {
+ public:
+  prepared(prepared&&) noexcept;
+  prepared& operator=(prepared&&) noexcept;
+  ~prepared();
+
+  /// Runs the calls in their order, as the context would. Throws workspace_too_small, out_of_memory, undecided and the
+  /// device's errors.
+  void run();
+  /// The bytes of workspace that run() needs.
+  std::size_t workspace_bytes() const noexcept;
+
+  struct impl;
+
+ private:
+  friend class context;
+  explicit prepared(std::unique_ptr<impl> calls) noexcept;
+  std::unique_ptr<impl> impl_;
+};
+
 /// An execution context: one caller at a time, movable. Operations of one context run in order.
 /// Self-tests: the first context of a process on an instruction set computes known answers; on a GPU each kernel is
 /// tested before its first use, against the CPU and on a stream of its own, also while a stream is being captured. A
@@ -83,13 +106,16 @@ class context {
   /// plans only, and launches nothing.
   template <class F>
   std::size_t workspace_for(F&& calls) {
-    begin_dry_run();
-    struct guard {
-      context& c;
-      ~guard() { c.end_dry_run(); }
-    } g{*this};
+    return prepare(std::forward<F>(calls)).workspace_bytes();
+  }
+  /// The calls made by f(), to be run later, as often as one likes: f runs with this context, every call is validated
+  /// and planned, and nothing is launched. Tensors are named by their addresses. Random operations leave their
+  /// generator as it is, and every run draws the same numbers.
+  template <class F>
+  prepared prepare(F&& calls) {
+    recording r(*this);
     calls();
-    return dry_run_bytes();
+    return r.finish();
   }
 
   /// Memory on the context's device, 256-byte aligned, from its allocator; throws out_of_memory. Stream-ordered on
@@ -111,9 +137,19 @@ class context {
   impl& self() noexcept { return *impl_; }
 
  private:
-  void begin_dry_run();
-  void end_dry_run() noexcept;
-  std::size_t dry_run_bytes() const noexcept;
+  // While it exists, calls are recorded.
+  class recording {
+   public:
+    explicit recording(context& c);
+    ~recording();
+    recording(const recording&) = delete;
+    recording& operator=(const recording&) = delete;
+    prepared finish() noexcept;
+
+   private:
+    context& context_;
+    std::unique_ptr<prepared::impl> calls_;
+  };
   std::unique_ptr<impl> impl_;
 };
 
