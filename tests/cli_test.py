@@ -730,6 +730,18 @@ class Commands(Case):
         self.assertEqual((r.returncode, r.stdout), (2, ""))
         self.assertIn("at most 1 epochs, got 2", r.stderr)
 
+    def test_quick_demo(self):
+        """One training to the end and one that is handed on; what is still to come is shown on a terminal."""
+        terminal, other = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        r = subprocess.run([REPDL, "demo", "--quick", "--epochs", "3", "--no-contrast"], stdout=subprocess.PIPE, stderr=other, text=True)
+        os.close(other)
+        self.assertEqual(r.returncode, 0, r.stdout)
+        self.assertIn("\nPASSED: 2 trainings, one fingerprint: every bit is the same.\n", r.stdout)
+        self.assertNotIn("everywhere", r.stdout)
+        self.assertRegex(r.stdout, r"epochs +\d+ to +3 +the same ")
+        self.assertRegex(os.read(terminal, 1 << 16), rb"\repochs of training: \d")
+
     def test_info_help(self):
         info = self.run_repdl("info").stdout
         for text in ("bits version 1", "isa baseline", "compiler", "flags", "GPU" if "GPU " in info else "cuda:0", ", active"):
