@@ -5,7 +5,8 @@
 
 namespace repdl::tools {
 
-/// Of an installed program: PREFIX/share/librepdl, found from the program's own place. Otherwise the root of the sources.
+/// Of an installed program: PREFIX/share/librepdl, found from the program's own place. Otherwise the root of the
+/// sources.
 std::string data_directory();
 
 }  // namespace repdl::tools

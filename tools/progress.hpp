@@ -38,10 +38,10 @@ class progress {
     shown_ = now;
     const double rate = static_cast<double>(done_) / now;
     const double left = rate > 0 ? static_cast<double>(total_ - done_) / rate : 0;
-    std::fprintf(stderr, "%s%s: %.1f%% of %s, %s/s, %.0f s left %s%s", terminal_ ? "\r" : "", label_.c_str(),
+    std::fprintf(stderr, "%s%s: %.1f%% of %s, %s/s, %.0f s left%s%s%s", terminal_ ? "\r" : "", label_.c_str(),
                  100.0 * static_cast<double>(done_) / static_cast<double>(total_ > 0 ? total_ : 1),
-                 short_number(static_cast<double>(total_)).c_str(), short_number(rate).c_str(), left, what.c_str(),
-                 terminal_ ? "\x1b[K" : "\n");
+                 short_number(static_cast<double>(total_)).c_str(), short_number(rate).c_str(), left,
+                 what.empty() ? "" : " ", what.c_str(), terminal_ ? "\x1b[K" : "\n");
     std::fflush(stderr);
     drawn_ = terminal_;
   }

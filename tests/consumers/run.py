@@ -89,7 +89,9 @@ def installed_tool(prefix, work):
     """repdl verify compares with the digests beside it, wherever the tree was moved."""
     moved = work / "prefix-moved"
     shutil.copytree(prefix, moved)
-    print("installed, moved, verify: " + call(moved / "bin/repdl", "verify", "--quick", "abs").strip().splitlines()[-1])
+    verified = re.search(r"^verified: .* [1-9]\d* runs.*$", call(moved / "bin/repdl", "verify", "--quick", "abs"), re.M)
+    check(verified, "the installed repdl verify ran nothing")
+    print(f"installed, moved: {verified and verified.group(0)}")
     shutil.rmtree(moved / "share/librepdl/docs/digests")
     done = subprocess.run([moved / "bin/repdl", "verify", "--quick", "abs"], capture_output=True, text=True)
     check(done.returncode != 0 and str(moved / "share/librepdl/docs/digests") in done.stdout + done.stderr,
