@@ -1,7 +1,6 @@
 #include "reference/digests.hpp"
 
 #include <bit>
-#include <istream>
 #include <sstream>
 #include <stdexcept>
 
@@ -24,16 +23,11 @@ std::string integer_hex(std::int64_t v) {
   return (v < 0 ? "-" : "") + binary64_hex(magnitude);
 }
 
-template <class T>
-std::string joined(const std::vector<T>& v, char separator) {
+std::string joined(const std::vector<std::int64_t>& v, char separator) {
   std::string s;
   for (std::size_t i = 0; i < v.size(); ++i) {
     if (i != 0) s += separator;
-    if constexpr (std::is_same_v<T, dtype>) {
-      s += format_name(v[i]);
-    } else {
-      s += std::to_string(v[i]);
-    }
+    s += std::to_string(v[i]);
   }
   return s;
 }
@@ -64,27 +58,6 @@ std::string attribute_text(const attribute_value& v) {
   if (const auto* d = std::get_if<double>(&v)) return 'h' + hex64(std::bit_cast<std::uint64_t>(*d));
   if (const auto* s = std::get_if<std::string>(&v)) return *s;
   return '[' + joined(std::get<std::vector<std::int64_t>>(v), ',') + ']';
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> v;
-  std::istringstream s(text);
-  for (std::string part; std::getline(s, part, separator);) v.push_back(part);
-  return v;
-}
-
-attribute_value parse_value(const std::string& text) {
-  if (text == "true" || text == "false") return text == "true";
-  if (text.size() == 17 && text[0] == 'h')
-    return std::bit_cast<double>(std::uint64_t{std::stoull(text.substr(1), nullptr, 16)});
-  if (!text.empty() && text[0] == '[') {
-    std::vector<std::int64_t> v;
-    for (const std::string& part : split(text.substr(1, text.size() - 2), ',')) v.push_back(std::stoll(part));
-    return v;
-  }
-  if (!text.empty() && text.find_first_not_of("-0123456789") == std::string::npos)
-    return std::int64_t{std::stoll(text)};
-  return text;
 }
 
 array transposed(const array& x) {  // the last two axes
@@ -144,14 +117,15 @@ std::vector<array> inputs(const digest_case& c) {
     return {f.a, f.b};
   }
   if (elementwise_named(c.op) != nullptr) {
-    bool same = true;
-    for (const shape_list& s : c.shapes) same = same && s == c.shapes[0];
+    bool related = true;
+    for (std::size_t i = 0; i < c.shapes.size(); ++i)
+      related = related && c.shapes[i] == c.shapes[0] && c.formats[i] == dtype::f32;
     std::vector<array> v;
-    if (same) {
+    if (related) {
       v = fill_operands(c.kind, static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
       for (array& a : v) a.shape = c.shapes[0];
     } else {
-      for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, dtype::f32, c.shapes[i], c.seed, i));
+      for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, c.formats[i], c.shapes[i], c.seed, i));
     }
     return v;
   }
@@ -169,9 +143,23 @@ std::vector<array> inputs(const digest_case& c) {
   return {x};
 }
 
+std::string formats_text(const std::vector<dtype>& formats) {
+  std::string s;
+  for (const dtype t : formats) s += (s.empty() ? "" : ",") + std::string(format_name(t));
+  return s;
+}
+
+std::uint64_t case_seed(const std::string& op, const std::vector<dtype>& formats, std::size_t line) {
+  const sha256::digest d =
+      sha256().update(op + '|' + formats_text(formats) + '|' + std::to_string(line)).finish();
+  std::uint64_t seed = 0;
+  for (std::size_t i = 0; i < 8; ++i) seed = seed << 8 | d[i];
+  return seed;
+}
+
 std::string header(const digest_case& c) {
   std::string s =
-      c.op + '|' + std::to_string(c.bits) + '|' + joined(c.formats, ',') + '|' + shapes_text(c.shapes) + '|';
+      c.op + '|' + std::to_string(c.bits) + '|' + formats_text(c.formats) + '|' + shapes_text(c.shapes) + '|';
   for (std::size_t i = 0; i < c.attrs.size(); ++i)
     s += (i == 0 ? "" : ";") + c.attrs[i].name + '=' + parameter(c.attrs[i].value);
   return s;
@@ -188,54 +176,10 @@ sha256::digest digest(const digest_case& c, std::span<const array> outputs) {
 
 std::string to_text(const digest_case& c) {
   std::ostringstream s;
-  s << c.op << " bits=" << c.bits << ' ' << joined(c.formats, ',') << ' ' << name_of(c.kind) << ' '
+  s << c.op << " bits=" << c.bits << ' ' << formats_text(c.formats) << ' ' << name_of(c.kind) << ' '
     << shapes_text(c.shapes) << " seed=" << c.seed;
   for (const attribute& a : c.attrs) s << ' ' << a.name << '=' << attribute_text(a.value);
   return s.str();
-}
-
-digest_case parse_case(const std::string& text) {
-  try {
-    std::istringstream s(text);
-    std::string bits, formats, kind, shapes, seed;
-    digest_case c;
-    s >> c.op >> bits >> formats >> kind >> shapes >> seed;
-    if (bits.rfind("bits=", 0) != 0 || seed.rfind("seed=", 0) != 0) throw std::runtime_error("bits or seed missing");
-    c.bits = std::stoi(bits.substr(5));
-    c.seed = std::stoull(seed.substr(5));
-    for (const std::string& f : split(formats, ',')) c.formats.push_back(format_named(f));
-    c.kind = sample_class_named(kind);
-    if (shapes != "-") {
-      for (const std::string& shape : split(shapes, ',')) {
-        c.shapes.emplace_back();
-        if (shape == "scalar") continue;
-        if (shape == "absent") {
-          c.shapes.back() = absent_shape;
-          continue;
-        }
-        for (const std::string& size : split(shape, 'x')) c.shapes.back().push_back(std::stoll(size));
-      }
-    }
-    for (std::string part; s >> part;) {
-      const std::size_t eq = part.find('=');
-      if (eq == std::string::npos) throw std::runtime_error("not name=value: " + part);
-      c.attrs.push_back({part.substr(0, eq), parse_value(part.substr(eq + 1))});
-    }
-    return c;
-  } catch (const std::exception& e) {
-    throw std::runtime_error("digest case: " + std::string(e.what()) + " in: " + text);
-  }
-}
-
-std::vector<committed_digest> read_digests(std::istream& in) {
-  std::vector<committed_digest> v;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const std::size_t arrow = line.find(" -> ");
-    if (arrow == std::string::npos) throw std::runtime_error("digest file: unexpected line: " + line);
-    v.push_back({parse_case(line.substr(0, arrow)), parse_digest(line.substr(arrow + 4))});
-  }
-  return v;
 }
 
 }  // namespace repdl::reference

@@ -1,13 +1,14 @@
-// The published cases and their digests (contract, section 7): every operation x format x sample class x shape x
-// attributes. Each case makes its own inputs, so that any backend can confirm it; digests are written from the oracle
-// only. All results of the unary functions are in exhaustive.hpp.
+// The published cases and their digests (contract, section 7), one file per operation: docs/digests/cases/OP.txt. The files
+// are the list. A line is a case: operation, formats, sample class, shapes, seed, attributes, and the digest of the
+// results. Each case makes its own inputs, so that any backend can confirm it; digests are written from the oracle only.
+// All results of the unary functions are in exhaustive.hpp.
 //
 //   digest = SHA-256(header || SHA-256 of each 2^20-element piece of each output), outputs row-major, little-endian
 //   header = op|bits version|formats|shapes|parameters, numbers among the parameters as binary64 hex
 #pragma once
 
-#include <functional>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,29 +30,57 @@ struct digest_case {
   std::uint64_t seed = 0;          ///< of the inputs
 };
 
-/// The published list, in the order of the committed file.
-std::vector<digest_case> digest_cases();
+/// The seed of the case on a line of cases/OP.txt, counted from 1: the first 8 bytes, as a big-endian number, of the
+/// SHA-256 of "OP|FORMATS|LINE", say "pow|f32,f32,f32|1". (The cases of release 0.1.1 are older than this rule.)
+std::uint64_t case_seed(const std::string& op, const std::vector<dtype>& formats, std::size_t line);
+
+/// The formats of a call: those of its inputs, then of its outputs. Throws as infer does.
+std::vector<dtype> call_formats(const op_info& op, std::vector<dtype> in, const std::vector<shape_list>& shapes,
+                                const attributes& attrs);
+
+/// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of inputs
+/// with the attributes' defaults, every class with other values of the attributes in turn, and operands that broadcast.
+/// One operand of 16 bits: all patterns instead; one of f32 at the defaults: a few, for exhaustive.hpp has all.
+std::vector<digest_case> proposed_cases(const op_info& op, dtype format);
 
 /// The case's inputs, contiguous; the same on every machine.
 std::vector<array> inputs(const digest_case& c);
-/// The oracle's outputs, and where their exact values lie. (write_digests.cpp; needs GMP and MPFR.)
+/// The oracle's outputs, and where their exact values lie. (oracle_digests.cpp; needs GMP and MPFR.)
 std::vector<array> expected(const digest_case& c, outcomes* where = nullptr);
 
 std::string header(const digest_case& c);
 sha256::digest digest(const digest_case& c, std::span<const array> outputs);
+/// "f32,f32".
+std::string formats_text(const std::vector<dtype>& formats);
 
-/// One line: op formats class shapes attributes seed, without the digest.
+/// The part of a line before " -> ": OP bits=N FORMATS CLASS SHAPES seed=N NAME=VALUE...
 std::string to_text(const digest_case& c);
-/// The inverse; throws std::runtime_error.
-digest_case parse_case(const std::string& text);
+
+/// A line of a file. One without digest ends in " -> ?"; `repdl digests --add` computes it. Such a line can be written by
+/// hand: seed=? stands for case_seed, and real numbers may be decimal.
+struct case_line {
+  digest_case c;
+  std::optional<sha256::digest> value;
+};
+std::string to_text(const case_line& l);
+/// The file of an operation; `name` is for messages. Whatever is not a case of the operation as to_text writes it is
+/// refused: std::runtime_error, "NAME:LINE: ARGUMENT: expected EXPECTED, got GOT".
+std::vector<case_line> read_case_lines(std::istream& in, const op_info& op, const std::string& name);
 
 struct committed_digest {
   digest_case c;
   sha256::digest value;
 };
-/// Every published case from the oracle: `op formats class shapes attributes seed -> hex`, one line each.
-void write_digests(std::ostream& out, const std::function<void(std::size_t done, std::size_t all)>& progress = {});
-/// Throws std::runtime_error for a malformed line.
-std::vector<committed_digest> read_digests(std::istream& in);
+/// The same where every line must have its digest, and at least one line must be there.
+std::vector<committed_digest> read_cases(std::istream& in, const op_info& op, const std::string& name);
+/// From the directory of digests.
+std::vector<committed_digest> read_cases(const std::string& directory, const op_info& op);
+std::string case_file(const std::string& directory, std::string_view op);
+
+/// Lines that a release published never change: published.txt in the directory of digests says for each release and file
+/// how many lines the file had, and their SHA-256. Throws std::runtime_error for a file that no longer begins with them.
+void check_published(const std::string& directory);
+/// The lines of published.txt for every file that has lines which no release published yet.
+std::string unpublished(const std::string& directory, std::string_view release);
 
 }  // namespace repdl::reference

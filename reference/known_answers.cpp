@@ -1,8 +1,12 @@
 #include "reference/known_answers.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdio>
+#include <istream>
+#include <stdexcept>
 #include <vector>
 
 #include "reference/elementwise.hpp"
@@ -10,62 +14,97 @@
 namespace repdl::reference {
 namespace {
 
+using inputs = std::array<std::uint32_t, 3>;
+
 // Zeros, the ends of the subnormal and the normal range, 1, infinities, a signalling and a quiet NaN with payload.
 constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000,
                                       0xbf800000, 0x3f800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
                                       0xff800000, 0x7f800001, 0xffc12345};
 
-// Inputs that are hard to round: the logarithms lie within 2^-29 ulp of a midpoint (0x4c5d65a5 and 0x65d890d3 within
-// 2^-33), the exponentials next to the overflow and underflow borders.
-struct hard_input {
-  std::string_view op;
-  std::uint32_t x;
-};
-constexpr hard_input hard[] = {
-    {"log", 0x4c5d65a5},     {"log", 0x65d890d3},     {"log", 0x3c413d3a},     {"log", 0x41178feb},
-    {"log", 0x6f31a8ec},     {"exp", 0x42b17217},     {"exp", 0x42b17218},     {"exp", 0xc2cff1b4},
-    {"exp", 0xc2cff1b5},     {"exp", 0xc2aeac50},     {"tanh", 0x39800000},    {"tanh", 0x41102cb3},
-    {"sigmoid", 0x3a000000}, {"sigmoid", 0xb9ffffff}, {"sigmoid", 0xc2cff1b4},
+constexpr int spread_count = 40, hard_count = 5, searched_count = 1 << 14;
+
+std::string line(const ops::elementwise_row& row, const inputs& in) {
+  char text[120];
+  std::snprintf(text, sizeof text, "REPDL_KNOWN(%s, 0x%08x, 0x%08x, 0x%08x, 0x%08x)\n", std::string(row.name).c_str(),
+                in[0], in[1], in[2], evaluate(row, in.data()));
+  return text;
+}
+
+// A Weyl sequence (multiples of 2^32 / golden ratio) over the patterns.
+class weyl {
+ public:
+  std::uint32_t next() { return state_ += 0x9e3779b9; }
+  /// With exponents folded to 2^-16 .. 2^15.
+  std::uint32_t folded() {
+    const std::uint32_t w = next();
+    return (w & 0x807fffff) | ((111 + (w >> 23 & 31)) << 23);
+  }
+
+ private:
+  std::uint32_t state_ = 0;
 };
 
-constexpr int spread_count = 40;
-
-void append(std::string& text, const ops::elementwise_row& row, const std::uint32_t (&in)[3]) {
-  char line[120];
-  std::snprintf(line, sizeof line, "REPDL_KNOWN(%s, 0x%08x, 0x%08x, 0x%08x, 0x%08x)\n", std::string(row.name).c_str(),
-                in[0], in[1], in[2], evaluate(row, in));
-  text += line;
+// Those whose exact results are nearest to a midpoint without being numbers, of one operand in the row's domain, or of
+// several of moderate size.
+std::vector<inputs> hardest(const ops::elementwise_row& row) {
+  struct found {
+    double distance;
+    inputs in;
+  };
+  std::vector<found> all;
+  weyl w;
+  for (int i = 0; i < searched_count; ++i) {
+    inputs in{};
+    for (int k = 0; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = row.arity == 1 ? w.next() : w.folded();
+    const double x = std::bit_cast<float>(in[0]);
+    if (row.arity == 1 && !(x > row.domain.lo && x < row.domain.hi)) continue;
+    const double distance = locate(row, in.data()).boundary_distance;
+    if (distance < 0.5) all.push_back({distance, in});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const found& a, const found& b) { return a.distance < b.distance; });
+  std::vector<inputs> v;
+  for (std::size_t i = 0; i < std::min<std::size_t>(hard_count, all.size()); ++i) v.push_back(all[i].in);
+  return v;
 }
 
 }  // namespace
 
-std::string known_answers() {
-  std::string text =
-      "// Known answers of the self-test: operation, up to three inputs, result (binary32 patterns).\n"
-      "// Written from the reference by `repdl digests --write`; do not edit.\n"
-      "// clang-format off\n";
-  for (const ops::elementwise_row& row : ops::elementwise_rows) {
-    // Unary: each special value. More operands: each pair of them, the third operand moving along.
-    const int n = static_cast<int>(std::size(specials));
-    for (int i = 0; i < n; ++i) {
-      for (int j = 0; j < (row.arity > 1 ? n : 1); ++j) {
-        append(text, row,
-               {specials[i], row.arity > 1 ? specials[j] : 0, row.arity > 2 ? specials[(i + 2 * j) % n] : 0});
-      }
+std::string proposed_known_answers(const ops::elementwise_row& row) {
+  std::string text;
+  const std::size_t n = std::size(specials);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < (row.arity > 1 ? n : 1); ++j) {
+      text += line(row, {specials[i], row.arity > 1 ? specials[j] : 0, row.arity > 2 ? specials[(i + 2 * j) % n] : 0});
     }
-    for (const hard_input& h : hard) {
-      if (h.op == row.name) append(text, row, {h.x, 0, 0});
+  }
+  for (const inputs& in : hardest(row)) text += line(row, in);
+  weyl w;
+  for (int i = 0; i < spread_count; ++i) {
+    inputs in{};
+    for (int k = 0; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = w.folded();
+    text += line(row, in);
+  }
+  return text;
+}
+
+std::string known_answers(const ops::elementwise_row& row, std::istream& in, const std::string& name) {
+  std::string text;
+  int number = 0;
+  for (std::string given; std::getline(in, given);) {
+    ++number;
+    inputs x{};
+    int end = 0;
+    const std::string start = "REPDL_KNOWN(" + std::string(row.name) + ", ";
+    if (given.starts_with(start)) {
+      std::sscanf(given.c_str() + start.size(), "0x%8x, 0x%8x, 0x%8x, 0x%*8[0-9a-f])%n", &x[0], &x[1], &x[2], &end);
     }
-    // A Weyl sequence (multiples of 2^32 / golden ratio) over the patterns, with exponents folded to 2^-16 .. 2^15.
-    std::uint32_t w = 0;
-    for (int i = 0; i < spread_count; ++i) {
-      std::uint32_t in[3] = {};
-      for (int k = 0; k < row.arity; ++k) {
-        w += 0x9e3779b9;
-        in[k] = (w & 0x807fffff) | ((111 + (w >> 23 & 31)) << 23);
-      }
-      append(text, row, {in[0], in[1], in[2]});
+    const std::string written = line(row, x);
+    // All but the result, "0x00000000)" and the end of the line, is as it is written.
+    if (end == 0 || given.size() + 1 != written.size() || !given.starts_with(written.substr(0, written.size() - 12))) {
+      throw std::runtime_error(name + ":" + std::to_string(number) + ": expected " + start +
+                               "three inputs, result) in hexadecimal digits, got '" + given + "'");
     }
+    text += written;
   }
   return text;
 }

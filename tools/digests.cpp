@@ -1,8 +1,11 @@
-// `repdl digests`: the list of what is committed, and writing it again from the reference.
+// `repdl digests`: what is committed; completing it for a new operation, and writing it again, from the reference.
 #include "reference/digests.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -13,11 +16,19 @@
 #include "tools/output_files.hpp"
 #include "tools/progress.hpp"
 #if defined(REPDL_WITH_REFERENCE)
+#include "reference/attributes.hpp"
 #include "reference/known_answers.hpp"
 #endif
 
 namespace repdl::tools {
 namespace {
+
+using reference::case_line;
+
+std::vector<case_line> read_lines(const std::string& path, const op_info& op) {
+  std::ifstream f(path);
+  return f ? reference::read_case_lines(f, op, path) : std::vector<case_line>{};
+}
 
 void list(const std::string& directory) {
   for (const reference::exhaustive_op& op : reference::exhaustive_ops()) {
@@ -26,19 +37,12 @@ void list(const std::string& directory) {
     std::printf("%s bits=%d %s,%s all 2^32 inputs -> %s\n", op.name.c_str(), op.bits,
                 std::string(name_of(op.from)).c_str(), std::string(name_of(op.to)).c_str(), whole.c_str());
   }
-  std::ifstream f(directory + "/cases.txt");
-  std::vector<reference::committed_digest> committed;
-  if (f) committed = reference::read_digests(f);
-  std::size_t i = 0;
-  for (const reference::digest_case& c : reference::digest_cases()) {
-    const std::string text = reference::to_text(c);
-    const bool there = i < committed.size() && reference::to_text(committed[i].c) == text;
-    std::printf("%s -> %s\n", text.c_str(), there ? sha256::hex(committed[i].value).c_str() : "missing");
-    i += there ? 1 : 0;
+  for (const op_info& op : operations()) {
+    const std::vector<case_line> lines = read_lines(reference::case_file(directory, op.name), op);
+    for (const case_line& l : lines) std::printf("%s\n", to_text(l).c_str());
+    if (lines.empty()) std::printf("%s cases -> missing\n", op.name.c_str());
   }
 }
-
-#if defined(REPDL_WITH_REFERENCE)
 
 void write_file(const std::string& path, const std::string& text) {
   output_files files;
@@ -49,52 +53,139 @@ void write_file(const std::string& path, const std::string& text) {
   std::fflush(stdout);
 }
 
-void write(const std::string& directory, const std::string& known_answers, std::string_view only, int threads) {
-  const auto wanted = [&](const std::string& name) { return name.find(only) != std::string::npos; };
-  if (wanted("known_answers.def")) write_file(known_answers, reference::known_answers());
-  if (wanted("cases.txt")) {
-    progress bar("cases", static_cast<std::int64_t>(reference::digest_cases().size()));
-    std::ostringstream text;
-    reference::write_digests(text, [&](std::size_t, std::size_t) { bar.add(1); });
-    bar.clear();
-    write_file(directory + "/cases.txt", text.str());
+std::string text_of(const std::string& path) {
+  std::ifstream f(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(f), {}};
+}
+
+/// Adds what no release has published yet to the list of what never changes.
+void publish(const std::string& directory) {
+  reference::check_published(directory);
+  const std::string path = directory + "/published.txt", added = reference::unpublished(directory, version());
+  if (!added.empty()) write_file(path, text_of(path) + added);
+}
+
+#if defined(REPDL_WITH_REFERENCE)
+
+bool exists(const std::string& path) { return std::ifstream(path).good(); }
+
+/// What is written, and where.
+class writer {
+ public:
+  struct options {
+    std::string directory;      ///< of the digests
+    std::string known_answers;  ///< the directory of the known answers
+    std::string only;           ///< part of a name below them, "cases/exp.txt"
+    bool again;                 ///< compute what is there, too
+    int threads;
+  };
+  explicit writer(options o) : o_(std::move(o)) {}
+
+  void write() const {
+    for (const op_info& op : operations()) {
+      if (wanted("known_answers/" + op.name + ".def")) write_known_answers(op);
+      if (wanted("cases/" + op.name + ".txt")) write_cases(op);
+    }
+    for (const reference::exhaustive_op& op : reference::exhaustive_ops()) {
+      if (wanted(op.file_name())) write_chunks(op);
+    }
   }
-  for (const reference::exhaustive_op& op : reference::exhaustive_ops()) {
-    if (!wanted(op.file_name())) continue;
+
+ private:
+  bool wanted(const std::string& name) const { return name.find(o_.only) != std::string::npos; }
+
+  void write_known_answers(const op_info& op) const {
+    const ops::elementwise_row* row = reference::elementwise_named(op.name);
+    const std::string path = o_.known_answers + "/" + op.name + ".def";
+    if (row == nullptr || (exists(path) && !o_.again)) return;
+    std::ifstream f(path);
+    write_file(path, f ? reference::known_answers(*row, f, path) : reference::proposed_known_answers(*row));
+  }
+
+  void write_cases(const op_info& op) const {
+    const std::string path = reference::case_file(o_.directory, op.name);
+    std::vector<case_line> lines = read_lines(path, op);
+    add_cases(op, lines);
+    if (lines.empty()) {
+      fail(error_site::file_open, "digests", path, "cases, lines without digests (docs/digests/README.md)", "none");
+    }
+    progress bar(joined("cases of ", op.name), static_cast<std::int64_t>(lines.size()));
+    std::string text;
+    for (case_line& l : lines) {
+      if (!l.value || o_.again) l.value = reference::digest(l.c, reference::expected(l.c));
+      text += to_text(l) + "\n";
+      bar.add(1);
+    }
+    bar.clear();
+    if (o_.again || text != text_of(path)) write_file(path, text);
+  }
+
+  /// Those of an elementwise operation in each format that has none, of the operand that has most formats.
+  static void add_cases(const op_info& op, std::vector<case_line>& lines) {
+    if (op.family != "elementwise") return;
+    const auto most = std::max_element(op.in.begin(), op.in.end(), [](const operand_info& a, const operand_info& b) {
+      return a.types.size() < b.types.size();
+    });
+    const auto operand = static_cast<std::size_t>(most - op.in.begin());
+    std::set<dtype> there;
+    for (const case_line& l : lines) there.insert(l.c.formats[operand]);
+    for (const dtype t : most->types) {
+      if (there.contains(t)) continue;
+      for (reference::digest_case& c : reference::proposed_cases(op, t)) {
+        c.seed = reference::case_seed(c.op, c.formats, lines.size() + 1);
+        lines.push_back({std::move(c), {}});
+      }
+    }
+  }
+
+  void write_chunks(const reference::exhaustive_op& op) const {
+    const std::string path = o_.directory + "/" + op.file_name();
+    if (exists(path) && !o_.again) return;
     progress bar(op.file_name(), reference::chunk_count);
     std::ostringstream text;
-    reference::write(text, reference::hash_all(op, reference::oracle_range(op), threads, [&](int) { bar.add(1); }));
+    reference::write(text, reference::hash_all(op, reference::oracle_range(op), o_.threads, [&](int) { bar.add(1); }));
     bar.clear();
-    write_file(directory + "/" + op.file_name(), text.str());
+    write_file(path, text.str());
   }
-}
 
-#else
-
-void write(const std::string&, const std::string&, std::string_view, int) {
-  fail(error_site::no_oracle, "digests", "build", "one with MPFR (-DREPDL_REFERENCE=ON)", "one without");
-}
+  options o_;
+};
 
 #endif
 
 }  // namespace
 
 int run_digests(command_arguments raw) {
+  constexpr std::string_view actions[] = {"--list", "--add", "--write", "--publish"};
   const arguments args("digests", raw,
-                       {{"--list", false}, {"--write", false}, {"--only"}, {"--digests"}, {"--threads"}});
+                       {{"--list", false},
+                        {"--add", false},
+                        {"--write", false},
+                        {"--publish", false},
+                        {"--only"},
+                        {"--digests"},
+                        {"--threads"}});
   args.expect_positional(0, 0, "none");
-  if (args.has("--list") == args.has("--write")) usage("digests", "arguments", "--list or --write", "both or neither");
+  if (std::count_if(std::begin(actions), std::end(actions), [&](std::string_view a) { return args.has(a); }) != 1) {
+    usage("digests", "arguments", "one of --list, --add, --write, --publish", "none or several");
+  }
   const std::string directory(args.value("--digests").value_or(REPDL_SOURCE_DIR "/docs/digests"));
   if (args.has("--list")) {
     list(args.has("--digests") ? directory : data_directory() + "/docs/digests");
-    return 0;
+  } else if (args.has("--publish")) {
+    publish(directory);
+  } else {
+#if defined(REPDL_WITH_REFERENCE)
+    const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+    const int threads = static_cast<int>(args.integer("--threads", cores, 1, max_threads));
+    // Known answers are compiled in, so they have a place only in the source tree.
+    const std::string known = args.has("--digests") ? directory + "/known_answers"
+                                                    : REPDL_SOURCE_DIR "/librepdl/dispatch/known_answers";
+    writer({directory, known, std::string(args.value("--only").value_or("")), args.has("--write"), threads}).write();
+#else
+    fail(error_site::no_oracle, "digests", "build", "one with MPFR (-DREPDL_REFERENCE=ON)", "one without");
+#endif
   }
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  const int threads = static_cast<int>(args.integer("--threads", cores, 1, max_threads));
-  // Known answers are compiled in, so they have a place only in the source tree.
-  const std::string known = args.has("--digests") ? directory + "/known_answers.def"
-                                                  : REPDL_SOURCE_DIR "/librepdl/dispatch/known_answers.def";
-  write(directory, known, args.value("--only").value_or(""), threads);
   return 0;
 }
 

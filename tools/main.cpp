@@ -52,8 +52,10 @@ constexpr command commands[] = {
     {"fuzz", run_fuzz, "fuzz [--seconds N] [--count N] [--seed N] [--op OP] [--call N]",
      "random calls of every operation in every layout, on two devices or instruction sets, bit for bit;\n"
      "      --call: this call of the seed alone"},
-    {"digests", run_digests, "digests --list|--write [--only TEXT] [--digests DIR] [--threads N]",
-     "the committed digests; they are written from the MPFR/GMP reference only"},
+    {"digests", run_digests, "digests --list|--add|--write|--publish [--only TEXT] [--digests DIR] [--threads N]",
+     "the committed digests and known answers; they are written from the MPFR/GMP reference only.\n"
+     "      --add: those that are missing (--only: in files whose names have TEXT in them); --write: all, again;\n"
+     "      --publish: a release says that what is there never changes"},
     {"docs", run_docs, "docs --write|--check [--root DIR]", "the tables of docs/operations.md and README.md"},
 #endif
     {"help", run_help, "help [COMMAND]", "this text, or a command's, as COMMAND --help"},

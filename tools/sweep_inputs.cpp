@@ -88,16 +88,15 @@ bool is_small(const reference::digest_case& c) {
 }
 
 /// The published cases of an operation.
-const std::vector<reference::digest_case>& cases_of(const std::string& op) {
-  static const std::vector<reference::digest_case> all = reference::digest_cases();
+const std::vector<reference::digest_case>& cases_of(const op_info& op) {
   thread_local std::string last;
   thread_local std::vector<reference::digest_case> found;
-  if (last != op) {
+  if (last != op.name) {
     found.clear();
-    for (const reference::digest_case& c : all) {
-      if (c.op == op && is_small(c)) found.push_back(c);
+    for (const reference::committed_digest& d : reference::read_cases(REPDL_SOURCE_DIR "/docs/digests", op)) {
+      if (is_small(d.c)) found.push_back(d.c);
     }
-    last = op;
+    last = op.name;
   }
   return found;
 }
@@ -127,7 +126,7 @@ sweep_batch make_batch(const op_info& op, std::uint64_t seed, std::uint64_t inde
             {{"dtype", std::string(name_of(c.to))}}};
   }
   // The shapes, classes and attributes of the published cases, with other words.
-  const auto& cases = cases_of(op.name);
+  const auto& cases = cases_of(op);
   reference::digest_case c = cases[index * 7919 % cases.size()];
   c.seed = (seed << 32) + index + 1000003;
   for (attribute& a : c.attrs) {

@@ -59,6 +59,15 @@ void print_tables(const verify_table& table, std::vector<variant>& variants, dou
       static_cast<long long>(sum.chunks), static_cast<long long>(sum.elements), seconds);
 }
 
+/// Last, because the parts name what is wrong more precisely.
+void verify_published(const verify_options& options) {
+  try {
+    reference::check_published(options.digests);
+  } catch (const std::runtime_error& e) {
+    throw mismatch(joined("MISMATCH ", e.what(), "\n"));
+  }
+}
+
 }  // namespace
 
 std::vector<variant> make_variants() {
@@ -114,6 +123,7 @@ int run_verify(command_arguments raw) {
     if (cases) verify_cases(options, variants, table);
     if (layouts) verify_layouts(options, variants, table);
     if (chunks) verify_chunks(options, variants, table);
+    verify_published(options);
   } catch (const mismatch& m) {
     std::printf("%s", m.what());
     return exit_mismatch;

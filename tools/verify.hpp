@@ -60,8 +60,8 @@ struct mismatch : std::exception {
 
 /// The row of the table that a case belongs to: "op|formats".
 std::string row_name(const reference::digest_case& c);
-/// The committed cases; throws mismatch for a malformed file.
-std::vector<reference::committed_digest> read_cases(const std::string& path);
+/// The committed cases of an operation in a directory of digests; throws mismatch for a malformed file.
+std::vector<reference::committed_digest> read_cases(const std::string& directory, const op_info& op);
 
 /// The digest cases on every variant, the exhaustive chunks on every instruction set and GPU, and the layouts likewise.
 void verify_cases(const verify_options& options, std::vector<variant>& variants, verify_table& table);

@@ -370,13 +370,16 @@ class layout_checks {
 
 void verify_layouts(const verify_options& options, std::vector<variant>& variants, verify_table& table) {
   std::vector<std::pair<std::string, std::vector<committed_digest>>> rows;  // by row of the table
-  for (committed_digest& d : read_cases(options.digests + "/cases.txt")) {
-    const bool large = !d.c.shapes.empty() && count_of(d.c.shapes[0]) > 70000;
-    if (!options.wants(d.c.op) || (options.quick && large)) continue;
-    const std::string name = row_name(d.c);
-    auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == name; });
-    if (found == rows.end()) found = rows.insert(rows.end(), {name, {}});
-    found->second.push_back(std::move(d));
+  for (const op_info& op : operations()) {
+    if (!options.wants(op.name)) continue;
+    for (committed_digest& d : read_cases(options.digests, op)) {
+      const bool large = !d.c.shapes.empty() && count_of(d.c.shapes[0]) > 70000;
+      if (options.quick && large) continue;
+      const std::string name = row_name(d.c);
+      auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == name; });
+      if (found == rows.end()) found = rows.insert(rows.end(), {name, {}});
+      found->second.push_back(std::move(d));
+    }
   }
   layout_checks checks(options, variants);
   constexpr std::size_t kinds = reference::every_layout.size();

@@ -14,10 +14,11 @@
 namespace repdl::dispatch {
 namespace {
 
-// Hardest-to-round, subnormal and special inputs; written from the reference by `repdl digests --write`.
+// Hardest-to-round, subnormal and special inputs; dispatch/known_answers, written from the reference by
+// `repdl digests --add`.
 constexpr known_answer known[] = {
 #define REPDL_KNOWN(op, x, y, z, out) {ops::op_id::op, {x, y, z}, out},
-#include "librepdl/dispatch/known_answers.def"
+#include "known_answers.inc"
 #undef REPDL_KNOWN
 };
 

@@ -1,0 +1,72 @@
+// The rule by which elementwise operations get their digest cases.
+#include <algorithm>
+
+#include "reference/digests.hpp"
+
+namespace repdl::reference {
+namespace {
+
+/// Values of a real attribute: about 1 and next to it, tiny, of both signs; one of them a small integer.
+constexpr double reals[] = {0.1, -0.75, 1 + 0x1p-52, 0x1.8p-160, 3};
+
+/// Attributes that are not all at their defaults, where the operation accepts them. Texts and integers keep theirs:
+/// which others make sense only a hand can write.
+std::vector<attributes> other_attributes(const op_info& op, const std::vector<dtype>& in) {
+  const auto of_kind = [&](attribute_kind k) {
+    return std::any_of(op.attrs.begin(), op.attrs.end(), [&](const attribute_info& a) { return a.kind == k; });
+  };
+  const std::size_t turns = of_kind(attribute_kind::real) ? std::size(reals) : of_kind(attribute_kind::boolean) ? 2 : 0;
+  std::vector<attributes> all;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    attributes attrs;
+    for (std::size_t i = 0; i < op.attrs.size(); ++i) {
+      const attribute_info& a = op.attrs[i];
+      if (a.kind == attribute_kind::real) attrs.push_back({a.name, reals[(turn + i) % std::size(reals)]});
+      if (a.kind == attribute_kind::boolean) attrs.push_back({a.name, (turn + i) % 2 == 0});
+    }
+    try {
+      call_formats(op, in, std::vector<shape_list>(in.size(), {1}), attrs);
+      all.push_back(std::move(attrs));
+    } catch (const error& e) {
+      if (e.site() != error_site::attribute_value) throw;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<digest_case> proposed_cases(const op_info& op, dtype format) {
+  std::vector<dtype> in;
+  for (const operand_info& o : op.in) {
+    const bool has = std::find(o.types.begin(), o.types.end(), format) != o.types.end();
+    in.push_back(has ? format : o.types.at(0));
+  }
+  std::vector<digest_case> all;
+  const auto add = [&](sample_class kind, const std::vector<shape_list>& shapes, const attributes& attrs) {
+    all.push_back({op.name, op.bits, call_formats(op, in, shapes, attrs), kind, shapes, attrs, 0});
+  };
+  const bool narrow = in.size() == 1 && size_of(format) == 2;
+  const bool exhaustive = in.size() == 1 && format == dtype::f32;
+  const std::vector<shape_list> same(in.size(), {65537});
+
+  if (narrow) {
+    add(sample_class::all_patterns, {{65536}}, {});
+  } else if (exhaustive) {
+    add(sample_class::uniform_patterns, {{16411}}, {});
+  } else {
+    for (const sample_class c : element_classes) add(c, same, {});
+  }
+  const std::vector<attributes> others = other_attributes(op, in);
+  for (std::size_t i = 0; narrow && i < others.size(); ++i) add(sample_class::all_patterns, {{65536}}, others[i]);
+  for (std::size_t i = 0; !narrow && !others.empty() && i < element_classes.size(); ++i)
+    add(element_classes[i], same, others[i % others.size()]);
+  if (in.size() > 1) {
+    std::vector<shape_list> broadcast{{5, 1, 33}, {17, 1}, {1}};
+    broadcast.resize(in.size());
+    add(sample_class::uniform_patterns, broadcast, {});
+  }
+  return all;
+}
+
+}  // namespace repdl::reference
