@@ -117,18 +117,19 @@ std::vector<array> inputs(const digest_case& c) {
     return {f.a, f.b};
   }
   if (elementwise_named(c.op) != nullptr) {
-    bool related = true;
+    bool same = true;
     for (std::size_t i = 0; i < c.shapes.size(); ++i)
-      related = related && c.shapes[i] == c.shapes[0] && c.formats[i] == dtype::f32;
+      same = same && c.shapes[i] == c.shapes[0] && c.formats[i] == c.formats[0];
     std::vector<array> v;
-    if (related) {
-      v = fill_operands(c.kind, static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
+    if (same && c.kind != sample_class::all_patterns) {
+      v = fill_operands(c.kind, c.formats[0], static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
       for (array& a : v) a.shape = c.shapes[0];
     } else {
       for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, c.formats[i], c.shapes[i], c.seed, i));
     }
     return v;
   }
+
   // A reduction: make rows of terms and put them where the reduced axes want them.
   std::optional<shape_list> axes;
   for (const attribute& a : c.attrs)
@@ -150,8 +151,7 @@ std::string formats_text(const std::vector<dtype>& formats) {
 }
 
 std::uint64_t case_seed(const std::string& op, const std::vector<dtype>& formats, std::size_t line) {
-  const sha256::digest d =
-      sha256().update(op + '|' + formats_text(formats) + '|' + std::to_string(line)).finish();
+  const sha256::digest d = sha256().update(op + '|' + formats_text(formats) + '|' + std::to_string(line)).finish();
   std::uint64_t seed = 0;
   for (std::size_t i = 0; i < 8; ++i) seed = seed << 8 | d[i];
   return seed;

@@ -1,7 +1,7 @@
-// The published cases and their digests (contract, section 7), one file per operation: docs/digests/cases/OP.txt. The files
-// are the list. A line is a case: operation, formats, sample class, shapes, seed, attributes, and the digest of the
-// results. Each case makes its own inputs, so that any backend can confirm it; digests are written from the oracle only.
-// All results of the unary functions are in exhaustive.hpp.
+// The published cases and their digests (contract, section 7), one file per operation: docs/digests/cases/OP.txt. The
+// files are the list. A line is a case: operation, formats, sample class, shapes, seed, attributes, and the digest of
+// the results. Each case makes its own inputs, so that any backend can confirm it; digests are written from the oracle
+// only. All results of the unary functions are in exhaustive.hpp.
 //
 //   digest = SHA-256(header || SHA-256 of each 2^20-element piece of each output), outputs row-major, little-endian
 //   header = op|bits version|formats|shapes|parameters, numbers among the parameters as binary64 hex
@@ -37,11 +37,13 @@ std::uint64_t case_seed(const std::string& op, const std::vector<dtype>& formats
 /// The formats of a call: those of its inputs, then of its outputs. Throws as infer does.
 std::vector<dtype> call_formats(const op_info& op, std::vector<dtype> in, const std::vector<shape_list>& shapes,
                                 const attributes& attrs);
+using call_rule = decltype(&call_formats);
 
-/// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of inputs
-/// with the attributes' defaults, every class with other values of the attributes in turn, and operands that broadcast.
-/// One operand of 16 bits: all patterns instead; one of f32 at the defaults: a few, for exhaustive.hpp has all.
-std::vector<digest_case> proposed_cases(const op_info& op, dtype format);
+/// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of
+/// inputs with the attributes' defaults, every class with other values of the attributes in turn, and operands that
+/// broadcast. One operand of 16 bits: all patterns instead; one of f32 at the defaults: a few, for exhaustive.hpp has
+/// all. `rule` says which calls there are.
+std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_rule rule = call_formats);
 
 /// The case's inputs, contiguous; the same on every machine.
 std::vector<array> inputs(const digest_case& c);
@@ -56,8 +58,8 @@ std::string formats_text(const std::vector<dtype>& formats);
 /// The part of a line before " -> ": OP bits=N FORMATS CLASS SHAPES seed=N NAME=VALUE...
 std::string to_text(const digest_case& c);
 
-/// A line of a file. One without digest ends in " -> ?"; `repdl digests --add` computes it. Such a line can be written by
-/// hand: seed=? stands for case_seed, and real numbers may be decimal.
+/// A line of a file. One without digest ends in " -> ?"; `repdl digests --add` computes it. Such a line can be written
+/// by hand: seed=? stands for case_seed, and real numbers may be decimal.
 struct case_line {
   digest_case c;
   std::optional<sha256::digest> value;
@@ -77,8 +79,9 @@ std::vector<committed_digest> read_cases(std::istream& in, const op_info& op, co
 std::vector<committed_digest> read_cases(const std::string& directory, const op_info& op);
 std::string case_file(const std::string& directory, std::string_view op);
 
-/// Lines that a release published never change: published.txt in the directory of digests says for each release and file
-/// how many lines the file had, and their SHA-256. Throws std::runtime_error for a file that no longer begins with them.
+/// Lines that a release published never change: published.txt in the directory of digests says for each release and
+/// file how many lines the file had, and their SHA-256. Throws std::runtime_error for a file that no longer begins with
+/// them.
 void check_published(const std::string& directory);
 /// The lines of published.txt for every file that has lines which no release published yet.
 std::string unpublished(const std::string& directory, std::string_view release);

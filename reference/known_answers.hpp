@@ -1,6 +1,6 @@
-// The known answers of the self-test that every backend passes before its first call, one file per elementwise operation:
-// librepdl/dispatch/known_answers/OP.def. The files are the list; a line is REPDL_KNOWN(OP, three inputs, result), binary32
-// patterns.
+// The known answers of the self-test that every backend passes before its first call, one file per elementwise
+// operation: librepdl/dispatch/known_answers/OP.def. The files are the list; a line is REPDL_KNOWN(OP, three inputs,
+// result), binary32 patterns.
 #pragma once
 
 #include <iosfwd>

@@ -11,7 +11,7 @@ constexpr double reals[] = {0.1, -0.75, 1 + 0x1p-52, 0x1.8p-160, 3};
 
 /// Attributes that are not all at their defaults, where the operation accepts them. Texts and integers keep theirs:
 /// which others make sense only a hand can write.
-std::vector<attributes> other_attributes(const op_info& op, const std::vector<dtype>& in) {
+std::vector<attributes> other_attributes(const op_info& op, const std::vector<dtype>& in, call_rule rule) {
   const auto of_kind = [&](attribute_kind k) {
     return std::any_of(op.attrs.begin(), op.attrs.end(), [&](const attribute_info& a) { return a.kind == k; });
   };
@@ -25,7 +25,7 @@ std::vector<attributes> other_attributes(const op_info& op, const std::vector<dt
       if (a.kind == attribute_kind::boolean) attrs.push_back({a.name, (turn + i) % 2 == 0});
     }
     try {
-      call_formats(op, in, std::vector<shape_list>(in.size(), {1}), attrs);
+      rule(op, in, std::vector<shape_list>(in.size(), {1}), attrs);
       all.push_back(std::move(attrs));
     } catch (const error& e) {
       if (e.site() != error_site::attribute_value) throw;
@@ -36,7 +36,7 @@ std::vector<attributes> other_attributes(const op_info& op, const std::vector<dt
 
 }  // namespace
 
-std::vector<digest_case> proposed_cases(const op_info& op, dtype format) {
+std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_rule rule) {
   std::vector<dtype> in;
   for (const operand_info& o : op.in) {
     const bool has = std::find(o.types.begin(), o.types.end(), format) != o.types.end();
@@ -44,7 +44,7 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format) {
   }
   std::vector<digest_case> all;
   const auto add = [&](sample_class kind, const std::vector<shape_list>& shapes, const attributes& attrs) {
-    all.push_back({op.name, op.bits, call_formats(op, in, shapes, attrs), kind, shapes, attrs, 0});
+    all.push_back({op.name, op.bits, rule(op, in, shapes, attrs), kind, shapes, attrs, 0});
   };
   const bool narrow = in.size() == 1 && size_of(format) == 2;
   const bool exhaustive = in.size() == 1 && format == dtype::f32;
@@ -57,7 +57,7 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format) {
   } else {
     for (const sample_class c : element_classes) add(c, same, {});
   }
-  const std::vector<attributes> others = other_attributes(op, in);
+  const std::vector<attributes> others = other_attributes(op, in, rule);
   for (std::size_t i = 0; narrow && i < others.size(); ++i) add(sample_class::all_patterns, {{65536}}, others[i]);
   for (std::size_t i = 0; !narrow && !others.empty() && i < element_classes.size(); ++i)
     add(element_classes[i], same, others[i % others.size()]);

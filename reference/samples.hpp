@@ -75,9 +75,9 @@ std::uint64_t sample(sample_class c, dtype t, word_stream& w);
 /// `count` independent operands of any format.
 array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream);
 
-/// Operands of a binary32 elementwise operation, made together so that +, -, *, /, fma and the backward formulas each
-/// have a share of elements of the class.
-std::vector<array> fill_operands(sample_class c, int arity, std::int64_t count, std::uint64_t seed,
+/// Operands of an elementwise operation in a format, made together so that +, -, *, /, fma and the backward formulas
+/// each have a share of elements of the class. At most three.
+std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream);
 
 /// Inputs of a conversion: ties and near-ties are midpoints of `to`, borders those of `to`.

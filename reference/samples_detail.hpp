@@ -24,6 +24,8 @@ inline std::uint32_t special32(word_stream& w) {
   constexpr std::uint32_t list[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001};
   return list[w.below(5)];
 }
+/// Infinities, NaN, payloads, signalling ones.
+std::uint64_t special(dtype t, word_stream& w);
 /// A uniform pattern, finite unless `keep`.
 inline std::uint32_t finite_pattern(std::uint32_t x, bool keep) {
   return !keep && (x & 0x7f800000) == 0x7f800000 ? x ^ 0x00800000 : x;

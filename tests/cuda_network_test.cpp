@@ -38,16 +38,11 @@ bool is_network(const std::string& op) {
 // The first `most` cases of every operation of the families above, spread over its list.
 std::vector<digest_case> network_cases(std::size_t most) {
   std::vector<digest_case> chosen;
-  const std::vector<digest_case> all = reference::digest_cases();
   for (const op_info& op : operations()) {
     if (!is_network(op.name)) continue;
-    std::vector<const digest_case*> of_op;
-    for (const digest_case& c : all) {
-      if (c.op == op.name) of_op.push_back(&c);
-    }
-    CHECK_MESSAGE(!of_op.empty(), op.name);
+    const auto of_op = reference::read_cases(REPDL_SOURCE_DIR "/docs/digests", op);
     const std::size_t step = (of_op.size() + most - 1) / most;
-    for (std::size_t i = 0; i < of_op.size(); i += step) chosen.push_back(*of_op[i]);
+    for (std::size_t i = 0; i < of_op.size(); i += step) chosen.push_back(of_op[i].c);
   }
   return chosen;
 }

@@ -119,10 +119,10 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
     for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
       CAPTURE(k);
       for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, std::int64_t{100003}}) {
-        compare(c, name, reference::fill_operands(class_of(k), arity, n, 1, static_cast<std::uint64_t>(k)));
+        compare(c, name, reference::fill_operands(class_of(k), dtype::f32, arity, n, 1, static_cast<std::uint64_t>(k)));
       }
       std::vector<array> cube =
-          reference::fill_operands(class_of(k), arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));
+          reference::fill_operands(class_of(k), dtype::f32, arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));
       for (array& a : cube) a.shape = {24, 7, 12};
       for (const layout in : layouts) compare(c, name, cube, {}, in, layout::contiguous);
       for (const layout out : layouts) compare(c, name, cube, {}, layout::contiguous, out);
@@ -431,8 +431,9 @@ TEST_CASE("cuda: every operation can be captured in a graph and replayed") {
   const auto hard = sample_class::ties;
   for (int op = 0; op < ops::elementwise_count; ++op) {
     const int arity = ops::elementwise_rows[op].arity;
-    replay(std::string(ops::elementwise_rows[op].name), reference::fill_operands(ordinary, arity, 1001, 1, 1),
-           reference::fill_operands(hard, arity, 1001, 1, 2));
+    replay(std::string(ops::elementwise_rows[op].name),
+           reference::fill_operands(ordinary, dtype::f32, arity, 1001, 1, 1),
+           reference::fill_operands(hard, dtype::f32, arity, 1001, 1, 2));
   }
   replay("convert", {reference::fill(ordinary, dtype::f32, {999}, 1, 1)},
          {reference::fill(hard, dtype::f32, {999}, 1, 2)}, {{"dtype", std::string("bf16")}});

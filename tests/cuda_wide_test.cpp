@@ -382,11 +382,9 @@ bool is_near(const shape_list& s) {
 // Digest cases of every operation whose tensors can be drawn apart, and calls with as many axes as matter.
 std::vector<digest_case> far_cases() {
   std::vector<digest_case> chosen;
-  const std::vector<digest_case> all = reference::digest_cases();
   for (const op_info& op : operations()) {
     std::vector<digest_case> of_op;
-    for (const digest_case& c : all) {
-      if (c.op != op.name) continue;
+    for (const auto& [c, digest] : reference::read_cases(REPDL_SOURCE_DIR "/docs/digests", op)) {
       bool near = op.family != "elementwise" && op.family != "convert" && op.family != "optimizer" && c.op != "dot" &&
                   c.op != "permutation";
       for (const shape_list& s : c.shapes) near = near && (s == reference::absent_shape || is_near(s));

@@ -62,8 +62,8 @@ std::vector<array> elementwise_inputs(const ops::elementwise_row& row, std::uint
   constexpr auto classes = static_cast<std::uint32_t>(reference::element_classes.size());
   const std::uint64_t stratum = index / 2 % (neighbourhoods + classes);
   if (index % 2 == 1 && stratum >= neighbourhoods) {
-    return reference::fill_operands(static_cast<sample_class>(stratum - neighbourhoods), row.arity, batch_elements,
-                                    seed, index);
+    return reference::fill_operands(static_cast<sample_class>(stratum - neighbourhoods), dtype::f32, row.arity,
+                                    batch_elements, seed, index);
   }
   word_stream w(seed, index);
   std::vector<array> in(static_cast<std::size_t>(row.arity), array(dtype::f32, {batch_elements}));
