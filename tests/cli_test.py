@@ -6,6 +6,7 @@ fractions (for exp, log, tanh and sigmoid from 80 decimal digits). Python's stan
 """
 import decimal
 import fractions
+import hashlib
 import math
 import os
 import pathlib
@@ -683,9 +684,10 @@ class Errors(Case):
                                  ("fuzz --seed x", "--seed", "'x'"), ("fuzz --op nothing", "--op", "'nothing'"),
                                  ("fuzz --call 3 --count 4", "--count", "both"), ("fuzz --seconds 0", "--seconds", "'0'"),
                                  ("fuzz extra", "'extra'"), ("fuzz --flip all", "--flip", "'all'"),
-                                 ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases.txt"),
+                                 ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases/add.txt"),
                                  ("verify --part half", "--part", "'half'"),
-                                 ("digests",), ("docs",), ("docs --check --root absent", "absent")):
+                                 ("digests",), ("digests --list --add", "one of --list"), ("digests --publish --digests absent", "absent/published.txt"),
+                                 ("docs",), ("docs --check --root absent", "absent")):
             self.fails(words, *expected)
         if "MPFR/GMP reference built in" in self.run_repdl("info").stdout:
             self.fails("sweep nothing", "'nothing'")
@@ -694,6 +696,7 @@ class Errors(Case):
         else:
             self.fails("sweep exp", "MPFR")
             self.fails("digests --write", "MPFR")
+            self.fails("digests --add", "MPFR")
 
     def test_demo(self):
         for words, *expected in (("demo --epochs 0", "'0'"), ("demo --epochs many", "'many'"), ("demo --save", "a value"),
@@ -808,15 +811,89 @@ class Verify(Case):
 
     def test_corrupted_case(self):
         d = self.digests()
-        lines = (d / "cases.txt").read_text().splitlines()
-        at = max(i for i, line in enumerate(lines) if line.startswith("mean "))
-        case, digest = lines[at].split(" -> ")
-        lines[at] = case + " -> " + ("0" if digest[0] != "0" else "1") + digest[1:]
-        (d / "cases.txt").write_text("\n".join(lines) + "\n")
+        lines = (d / "cases/mean.txt").read_text().splitlines()
+        case, digest = lines[-1].split(" -> ")
+        lines[-1] = case + " -> " + ("0" if digest[0] != "0" else "1") + digest[1:]
+        (d / "cases/mean.txt").write_text("\n".join(lines) + "\n")
         status, out = self.verify("mean", "--digests", d)
         self.assertEqual(status, 1)
-        for text in ("MISMATCH", "case: " + case, digest, "cases.txt"):
+        for text in ("MISMATCH", "case: " + case, digest, "cases/mean.txt"):
             self.assertIn(text, out)
+
+    def test_published(self):
+        """What a release published stays: also where every digest that is there is right."""
+        d = self.digests()
+        path = d / "cases/mean.txt"
+        lines = path.read_text().splitlines(True)
+        path.write_text("".join(lines[:-1]))
+        status, out = self.verify("neg", "--digests", d, "--part", "layouts")
+        self.assertEqual((status, out), (1, "MISMATCH %s: expected to begin with the %d lines that release 0.1.1 published, got %d lines\n" %
+                                         (path, len(lines), len(lines) - 1)))
+        path.write_text("".join(lines) + lines[0])  # appending is free
+        self.assertEqual(self.verify("neg", "--digests", d, "--part", "layouts")[0], 0)
+
+    def test_added(self):
+        """`repdl digests --add`: cases by rule for an operation without a file, digests for lines without."""
+        d = self.digests()
+        published = d / "published.txt"
+        published.write_text("".join(line for line in published.read_text().splitlines(True) if "cases/mul.txt" not in line))
+        (d / "cases/mul.txt").unlink()
+        softmax = d / "cases/softmax.txt"
+        old = softmax.read_text()
+        softmax.write_text(old + "softmax bits=1 f32,f32 normal_range 5x40 seed=? axis=0 -> ?\n")
+        self.assertIn("\nmul cases -> missing\n", self.run_repdl("digests", "--list", "--digests", d).stdout)
+        status, out = self.verify("softmax", "--digests", d)
+        self.assertEqual(status, 1)
+        self.assertIn("softmax.txt:%d: digest: expected 64 hexadecimal digits (repdl digests --add), got '?'" % (old.count("\n") + 1), out)
+        if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
+            return
+        r = self.run_repdl("digests", "--add", "--only", "cases/", "--digests", d)
+        self.assertEqual((r.returncode, r.stderr, sorted(r.stdout.splitlines())), (0, "", ["wrote %s/cases/%s.txt" % (d, op) for op in ("mul", "softmax")]))
+        self.assertTrue(softmax.read_text().startswith(old))
+        seed = lambda text: int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        self.assertRegex(softmax.read_text()[len(old):], r"^softmax bits=1 f32,f32 normal_range 5x40 seed=%d axis=0 -> [0-9a-f]{64}\n$" % seed(
+            "softmax|f32,f32|%d" % (old.count("\n") + 1)))
+        lines = (d / "cases/mul.txt").read_text().splitlines()
+        self.assertEqual(len(lines), 12)
+        for i, line in enumerate(lines):
+            self.assertIn(" seed=%d -> " % seed("mul|f32,f32,f32|%d" % (i + 1)), line)
+        self.assertEqual(self.verify("softmax", "mul", "--digests", d, "--part", "cases")[0], 0)
+        # Again: nothing is missing. Published now, and never again.
+        self.assertEqual(self.run_repdl("digests", "--add", "--only", "cases/", "--digests", d).stdout, "")
+        self.assertEqual(self.run_repdl("digests", "--publish", "--digests", d).stdout, "wrote %s\n" % published)
+        self.assertEqual(self.run_repdl("digests", "--publish", "--digests", d).stdout, "")
+        (d / "cases/softmax.txt").write_text(old)
+        self.assertIn("expected to begin with", self.run_repdl("digests", "--publish", "--digests", d).stderr)
+
+    def test_added_structured(self):
+        """Nothing proposes the cases of an operation that is not elementwise."""
+        if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
+            return
+        d = self.digests()
+        (d / "cases/dot.txt").unlink()
+        r = self.run_repdl("digests", "--add", "--only", "cases/dot", "--digests", d)
+        self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1))
+        self.assertIn("cases/dot.txt: expected cases, lines without digests (docs/digests/README.md), got none", r.stderr)
+
+    def test_known_answers(self):
+        """`repdl digests --write` computes the answers again."""
+        if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
+            return
+        shutil.copytree(ROOT / "librepdl/dispatch/known_answers", self.dir / "digests/known_answers")
+        (self.dir / "digests/cases").mkdir()
+        path = self.dir / "digests/known_answers/exp.def"
+        right = path.read_text()
+        path.write_text(re.sub(r"0x[0-9a-f]{8}\)", "0x00000000)", right))
+        words = "digests --write --only known_answers/exp --digests digests".split()
+        self.assertEqual(self.run_repdl(*words).returncode, 0)
+        self.assertEqual(path.read_text(), right)
+        path.unlink()
+        words[1] = "--add"
+        self.assertEqual(self.run_repdl(*words).returncode, 0)
+        self.assertEqual(path.read_text().splitlines()[:13], right.splitlines()[:13])
+        path.write_text(right + "REPDL_KNOWN(exp, 0)\n")
+        words[1] = "--write"
+        self.assertIn("known_answers/exp.def:%d: expected REPDL_KNOWN(exp, " % (right.count("\n") + 1), self.run_repdl(*words).stderr)
 
     def test_corrupted_chunk(self):
         d = self.digests()
@@ -847,8 +924,8 @@ class Verify(Case):
         self.assertIn("x[12345] = 0x", out)
 
     def test_malformed(self):
-        for name, old, new in (("cases.txt", " -> ", " - "), ("cases.txt", "bits=1", "bit=1"), ("tanh.f32.txt", "chunk 07", "chunk 08"),
-                               ("tanh.f32.txt", "op tanh", "op exp"), ("cases.txt", "seed=3 ", "seed=4 ")):
+        for name, old, new in (("cases/tanh.txt", " -> ", " - "), ("cases/tanh.txt", "bits=1", "bit=1"), ("tanh.f32.txt", "chunk 07", "chunk 08"),
+                               ("tanh.f32.txt", "op tanh", "op exp"), ("cases/tanh.txt", "seed=", "seed=1")):
             d = self.digests()
             text = (d / name).read_text()
             self.assertIn(old, text)
