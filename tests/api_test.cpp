@@ -422,5 +422,24 @@ TEST_CASE("the C ABI runs an operation on DLPack tensors") {
   char hex[65];
   REQUIRE(repdl_fingerprint(ctx, &pto, 1, hex) == REPDL_OK);
   CHECK(std::strlen(hex) == 64);
+
+  // In memory of the context, planned once and run twice.
+  void* memory = nullptr;
+  REQUIRE(repdl_allocate(ctx, sizeof x, &memory) == REPDL_OK);
+  CHECK(reinterpret_cast<std::uintptr_t>(memory) % 256 == 0);
+  in.data = memory;
+  repdl_prepared* call = nullptr;
+  REQUIRE(repdl_prepare(ctx, op, &pin, 1, &pto, 1, &a, 1, &call) == REPDL_OK);
+  in = {};
+  to = {};
+  for (const float scale : {2.0f, 4.0f}) {
+    for (int i = 3; i < 6; ++i) x[i] = scale * static_cast<float>(i);
+    REQUIRE(repdl_copy(ctx, memory, x, sizeof x) == REPDL_OK);
+    REQUIRE(repdl_prepared_run(call) == REPDL_OK);
+    CHECK(out[1] == scale * 12);
+  }
+  repdl_prepared_destroy(call);
+  repdl_prepared_destroy(nullptr);
+  repdl_deallocate(ctx, memory, sizeof x);
   repdl_context_destroy(ctx);
 }

@@ -534,6 +534,11 @@ const std::vector<c_case>& c_cases() {
        [](C& c) { return repdl_run(nullptr, c.op("exp"), nullptr, 0, nullptr, 0, nullptr, 0); }},
       {error_site::null_argument, [](C& c) { return repdl_fingerprint(c.ctx, nullptr, 1, nullptr); }},
       {error_site::null_argument, [](C& c) { return repdl_context_statistics(c.ctx, nullptr); }},
+      {error_site::null_argument, [](C& c) { return repdl_allocate(c.ctx, 1, nullptr); }},
+      {error_site::null_argument, [](C& c) { return repdl_copy(c.ctx, nullptr, &c, 1); }},
+      {error_site::null_argument, [](C&) { return repdl_prepared_run(nullptr); }},
+      {error_site::null_argument,
+       [](C& c) { return repdl_prepare(c.ctx, c.op("exp"), nullptr, 0, nullptr, 0, nullptr, 0, nullptr); }},
       {error_site::unknown_operation,
        [](C&) {
          const repdl_op* o;

@@ -12,6 +12,9 @@
 struct repdl_context {
   repdl::context context;
 };
+struct repdl_prepared {
+  repdl::prepared calls;
+};
 
 namespace repdl {
 namespace {
@@ -96,10 +99,11 @@ tensor_view view_of(const repdl_tensor* t, std::string_view name) {
 }
 
 template <class View>
-std::vector<View> views_of(const repdl_tensor* const* t, std::int32_t n, error_site count_site, std::string_view what) {
+plan::inline_vector<View, 8> views_of(const repdl_tensor* const* t, std::int32_t n, error_site count_site,
+                                      std::string_view what) {
   if (n < 0) fail(count_site, "repdl", std::string(what) + "_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(t, "repdl", what);
-  std::vector<View> v;
+  plan::inline_vector<View, 8> v;
   for (std::int32_t i = 0; i < n; ++i) v.push_back(view_of(t[i], std::string(what) + "[" + std::to_string(i) + "]"));
   return v;
 }
@@ -199,6 +203,29 @@ repdl_status repdl_context_workspace(repdl_context* context, void* data, size_t 
   return guarded([&] {
     need(context, "repdl_context_workspace", "context");
     context->context.use_workspace(data, bytes);
+  });
+}
+
+repdl_status repdl_allocate(repdl_context* context, size_t bytes, void** data) {
+  return guarded([&] {
+    need(context, "repdl_allocate", "context");
+    need(data, "repdl_allocate", "data");
+    *data = context->context.allocate(bytes);
+  });
+}
+
+void repdl_deallocate(repdl_context* context, void* data, size_t bytes) {
+  if (context != nullptr) context->context.deallocate(data, bytes);
+}
+
+repdl_status repdl_copy(repdl_context* context, void* to, const void* from, size_t bytes) {
+  return guarded([&] {
+    need(context, "repdl_copy", "context");
+    if (bytes != 0) {
+      need(to, "repdl_copy", "to");
+      need(from, "repdl_copy", "from");
+    }
+    context->context.copy(to, from, bytes);
   });
 }
 
@@ -303,6 +330,27 @@ repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_t
                        int32_t attribute_count) {
   return guarded([&] { run("repdl_run", context, op, in, in_count, out, out_count, attrs, attribute_count); });
 }
+
+repdl_status repdl_prepare(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,
+                           const repdl_tensor* const* out, int32_t out_count, const repdl_attribute* attrs,
+                           int32_t attribute_count, repdl_prepared** prepared) {
+  return guarded([&] {
+    need(context, "repdl_prepare", "context");
+    need(prepared, "repdl_prepare", "prepared");
+    *prepared = nullptr;
+    *prepared = new repdl_prepared{context->context.prepare(
+        [&] { run("repdl_prepare", context, op, in, in_count, out, out_count, attrs, attribute_count); })};
+  });
+}
+
+repdl_status repdl_prepared_run(repdl_prepared* prepared) {
+  return guarded([&] {
+    need(prepared, "repdl_prepared_run", "prepared");
+    prepared->calls.run();
+  });
+}
+
+void repdl_prepared_destroy(repdl_prepared* prepared) { delete prepared; }
 
 repdl_status repdl_fingerprint(repdl_context* context, const repdl_tensor* const* tensors, int32_t count,
                                char hex[65]) {

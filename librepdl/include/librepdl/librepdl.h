@@ -1,4 +1,4 @@
-/* librepdl's C ABI. Fifteen-odd symbols that do not grow with the number of operations: an operation is found by name
+/* librepdl's C ABI. Some twenty symbols that do not grow with the number of operations: an operation is found by name
  * and run on DLPack tensors with a list of attributes.
  *
  * Every function that can fail returns a status; the message is then in repdl_last_error() of the calling thread. No
@@ -67,8 +67,9 @@ typedef struct {
   } value;
 } repdl_attribute;
 
-typedef struct repdl_context repdl_context; /* one caller at a time */
-typedef struct repdl_op repdl_op;           /* never freed */
+typedef struct repdl_context repdl_context;   /* one caller at a time */
+typedef struct repdl_op repdl_op;             /* never freed */
+typedef struct repdl_prepared repdl_prepared; /* a call that was validated and planned; its context must outlive it */
 
 typedef struct {
   repdl_device device; /* {0, 0} means the CPU */
@@ -87,6 +88,13 @@ REPDL_API void repdl_context_destroy(repdl_context* context);
 REPDL_API repdl_status repdl_context_synchronize(repdl_context* context);
 /* The caller's workspace (256-byte aligned, on the context's device) instead of allocations; null goes back. */
 REPDL_API repdl_status repdl_context_workspace(repdl_context* context, void* data, size_t bytes);
+/* Memory on the context's device, 256-byte aligned; stream-ordered on CUDA. 0 bytes give an address, too. */
+REPDL_API repdl_status repdl_allocate(repdl_context* context, size_t bytes, void** data);
+/* With the bytes that were allocated; null does nothing. */
+REPDL_API void repdl_deallocate(repdl_context* context, void* data, size_t bytes);
+/* Between host and device memory, in either direction or within one; after everything launched, and waits until it is
+ * done. */
+REPDL_API repdl_status repdl_copy(repdl_context* context, void* to, const void* from, size_t bytes);
 /* Elements decided per tier: proved, binary64, double-double, exact. Waits for the stream. */
 REPDL_API repdl_status repdl_context_statistics(repdl_context* context, int64_t elements[4]);
 
@@ -109,6 +117,16 @@ REPDL_API repdl_status repdl_workspace(repdl_context* context, const repdl_op* o
 REPDL_API repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
                                  int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                  const repdl_attribute* attributes, int32_t attribute_count);
+
+/* repdl_run in two steps: the first validates and plans, the second runs, as often as one likes. The tensors are named
+ * by their addresses; the structs may be gone. Attributes are read once (a random operation draws the same numbers each
+ * time). */
+REPDL_API repdl_status repdl_prepare(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
+                                     int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
+                                     const repdl_attribute* attributes, int32_t attribute_count,
+                                     repdl_prepared** prepared);
+REPDL_API repdl_status repdl_prepared_run(repdl_prepared* prepared);
+REPDL_API void repdl_prepared_destroy(repdl_prepared* prepared);
 
 /* SHA-256 over dtypes, shapes and bytes, as 64 hexadecimal digits and a terminating 0. */
 REPDL_API repdl_status repdl_fingerprint(repdl_context* context, const repdl_tensor* const* tensors, int32_t count,
