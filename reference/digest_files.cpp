@@ -122,8 +122,7 @@ std::vector<published_file> read_published(const std::string& directory) {
     const std::vector<std::string> words = split(line, ' ');
     published_file p;
     if (words.size() != 4 || !parse_number(words[2], p.lines)) {
-      throw std::runtime_error(path + ":" + std::to_string(all.size() + 1) +
-                               ": expected RELEASE FILE LINES DIGEST, got '" + line + "'");
+      malformed(path + ":" + std::to_string(all.size() + 1), "RELEASE FILE LINES DIGEST", line);
     }
     p.release = words[0];
     p.file = words[1];
@@ -201,15 +200,16 @@ std::string unpublished(const std::string& directory, std::string_view release) 
   std::map<std::string, std::size_t> lines;  // published, by file
   for (const published_file& p : read_published(directory)) lines[p.file] = std::max(lines[p.file], p.lines);
   std::string text;
-  for (const std::string& below : {std::string(), std::string("cases/")}) {
+  const std::filesystem::path root = directory;
+  for (const std::string below : {"", "cases/"}) {
     std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(directory + "/" + below)) {
+    for (const auto& entry : std::filesystem::directory_iterator(root / below)) {
       const std::string name = entry.path().filename().string();
       if (name.ends_with(".txt") && name != "published.txt") files.push_back(below + name);
     }
     std::sort(files.begin(), files.end());
     for (const std::string& file : files) {
-      const first_lines all = read_lines(directory + "/" + file, static_cast<std::size_t>(-1));
+      const first_lines all = read_lines(root / file, static_cast<std::size_t>(-1));
       if (all.lines <= lines[file]) continue;
       text += std::string(release) + ' ' + file + ' ' + std::to_string(all.lines) + ' ' +
               sha256::hex(hash_of(all.text)) + '\n';

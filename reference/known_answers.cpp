@@ -101,8 +101,9 @@ std::string known_answers(const ops::elementwise_row& row, std::istream& in, con
     const std::string written = line(row, x);
     // All but the result, "0x00000000)" and the end of the line, is as it is written.
     if (end == 0 || given.size() + 1 != written.size() || !given.starts_with(written.substr(0, written.size() - 12))) {
-      throw std::runtime_error(name + ":" + std::to_string(number) + ": expected " + start +
-                               "three inputs, result) in hexadecimal digits, got '" + given + "'");
+      std::string message = name + ":" + std::to_string(number);
+      message.append(": expected ").append(start).append("three inputs, result) in hexadecimal digits, got '");
+      throw std::runtime_error(message.append(given).append("'"));
     }
     text += written;
   }

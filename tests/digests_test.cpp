@@ -106,7 +106,7 @@ TEST_CASE("digests: a malformed line is an error that names file and line") {
   for (const fault& f : faults) {
     std::string text = good;
     text.replace(text.find(f.text), f.text.size(), f.replaced);
-    const std::string got = read("exp", good + "\n" + text + "\n");
+    const std::string got = read("exp", (good + "\n").append(text).append("\n"));
     CHECK_MESSAGE(got.starts_with("FILE:2: "), f.replaced, ": ", got);
     CHECK_MESSAGE(got.find(f.expected) != std::string::npos, f.replaced, ": ", got);
   }
