@@ -6,6 +6,7 @@
 #include "librepdl/ops/registry.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
+#include "tools/data_directory.hpp"
 #include "tools/sweep.hpp"
 
 namespace repdl::tools {
@@ -93,7 +94,7 @@ const std::vector<reference::digest_case>& cases_of(const op_info& op) {
   thread_local std::vector<reference::digest_case> found;
   if (last != op.name) {
     found.clear();
-    for (const reference::committed_digest& d : reference::read_cases(REPDL_SOURCE_DIR "/docs/digests", op)) {
+    for (const reference::committed_digest& d : reference::read_cases(data_directory() + "/docs/digests", op)) {
       if (is_small(d.c)) found.push_back(d.c);
     }
     last = op.name;

@@ -102,35 +102,49 @@ class map_work final : public planned<plan::map_plan> {
     loop_ = p.op == ops::op_id::convert ? kernels.convert[static_cast<int>(p.in_type)][static_cast<int>(p.out_type)]
                                         : kernels.elementwise[static_cast<int>(p.op)];
     // Contiguous tensors need no buffers, and then larger blocks cost less.
-    bool flat = p.rank <= 1 && (p.rank == 0 || p.out_stride[0] == 1);
-    for (int k = 0; k < p.arity && p.rank == 1; ++k) flat = flat && p.in[k].stride[0] == 1;
-    step_ = flat ? 16 * block : block;
+    flat_ = p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1);
+    for (int k = 0; k < p.arity && p.rank == 1; ++k) flat_ = flat_ && p.in[k].stride[0] == 1;
     threads_ = static_cast<int>(
         std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
   }
 
   void run(void*) override {
-    parallel(threads_, [&](int thread, int workers) { run_part(share(p.count, thread, workers, block)); });
+    parallel(threads_, [&](int thread, int workers) {
+      const range mine = share(p.count, thread, workers, block);
+      flat_ ? run_flat(mine) : run_strided(mine);
+    });
     s.count.add(tier::proved, p.count);
   }
 
  private:
-  void run_part(range mine) const {
+  static const void* at(const void* data, std::int64_t element, std::size_t size) noexcept {
+    return static_cast<const std::byte*>(data) + element * static_cast<std::int64_t>(size);
+  }
+
+  void run_flat(range mine) const {
+    for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
+      const void* in[3] = {};
+      for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in_type));
+      loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first));
+    }
+  }
+
+  void run_strided(range mine) const {
     const std::size_t in_size = size_of(p.in_type);
     const std::size_t out_size = size_of(p.out_type);
     alignas(64) std::byte buffers[4][block * sizeof(double)];
-    for (std::int64_t first = mine.begin; first < mine.end; first += step_) {
-      const std::int64_t n = std::min(step_, mine.end - first);
-      const cursor at(p, first);
+    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+      const std::int64_t n = std::min(block, mine.end - first);
+      const cursor place(p, first);
       const void* in[3] = {};
       for (int k = 0; k < p.arity; ++k) {
-        in[k] = in_place(p, p.in[k].stride, p.in[k].data, in_size, at, n);
+        in[k] = in_place(p, p.in[k].stride, p.in[k].data, in_size, place, n);
         if (in[k] == nullptr) {
           transfer_bytes<true>(in_size, p, p.in[k].stride, const_cast<void*>(p.in[k].data), buffers[k], first, n);
           in[k] = buffers[k];
         }
       }
-      void* out = in_place(p, p.out_stride, p.out, out_size, at, n);
+      void* out = in_place(p, p.out_stride, p.out, out_size, place, n);
       if (out != nullptr) {
         loop_(in, out, n);
       } else {
@@ -141,7 +155,7 @@ class map_work final : public planned<plan::map_plan> {
   }
 
   map_kernels::loop loop_;
-  std::int64_t step_;  // elements
+  bool flat_;
   int threads_;
 };
 

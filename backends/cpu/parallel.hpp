@@ -40,6 +40,7 @@ struct range {
 
 // The part of [0, n) that belongs to one of `parts` workers, in multiples of `grain`.
 inline range share(std::int64_t n, int part, int parts, std::int64_t grain = 1) noexcept {
+  if (parts == 1) return {0, n};
   const std::int64_t grains = (n + grain - 1) / grain;
   const std::int64_t begin = grains * part / parts * grain;
   const std::int64_t end = grains * (part + 1) / parts * grain;

@@ -16,9 +16,14 @@ class fp_environment_guard {
  public:
 #if defined(__x86_64__)
   // MXCSR governs SSE and AVX: 0x1f80 is its power-on value (all exceptions masked, round to nearest, no FTZ, no DAZ).
-  // The x87 control word is left alone: no arithmetic of ours uses it.
-  fp_environment_guard() noexcept : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
-  ~fp_environment_guard() { _mm_setcsr(saved_); }
+  // The x87 control word is left alone: no arithmetic of ours uses it. Writing MXCSR costs more than reading it, and most
+  // callers have it so; the low six bits are flags that say what happened.
+  fp_environment_guard() noexcept : saved_(_mm_getcsr()) {
+    if ((saved_ & ~0x3fu) != 0x1f80) _mm_setcsr(0x1f80);
+  }
+  ~fp_environment_guard() {
+    if (_mm_getcsr() != saved_) _mm_setcsr(saved_);
+  }
 #else
   // FPCR = 0: round to nearest, no flush to zero, IEEE default NaN off, no traps.
   fp_environment_guard() noexcept {

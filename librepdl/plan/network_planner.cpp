@@ -93,8 +93,10 @@ void expect_size(std::string_view op, std::string_view name, std::string_view wh
     fail(error_site::image_size, op, name, std::string(what) + " " + std::to_string(want), std::to_string(got));
 }
 
-void expect_channels(std::string_view op, std::string_view name, const std::string& want, bool ok, std::int64_t got) {
-  if (!ok) fail(error_site::channel_count, op, name, want, std::to_string(got));
+// want(): what was expected, in words.
+template <class Words>
+void expect_channels(std::string_view op, std::string_view name, const Words& want, bool ok, std::int64_t got) {
+  if (!ok) fail(error_site::channel_count, op, name, want(), std::to_string(got));
 }
 
 }  // namespace
@@ -118,8 +120,8 @@ window_pair conv_windows(std::string_view op, const ops::conv2d_attrs& a, std::i
 }
 
 void check_groups(std::string_view op, std::string_view name, std::int64_t channels, std::int64_t groups) {
-  expect_channels(op, name, "a multiple of " + std::to_string(groups) + " channels (groups)", channels % groups == 0,
-                  channels);
+  const auto want = [&] { return "a multiple of " + std::to_string(groups) + " channels (groups)"; };
+  expect_channels(op, name, want, channels % groups == 0, channels);
 }
 
 // Strides are multiplied with sizes. One that no step is made along may be any number: a huge one becomes 0.
@@ -143,10 +145,11 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_attrs& a) {
   const window_pair window = conv_windows(op, a, x[2], x[3], w[2], w[3]);
   check_groups(op, "w", w[0], a.groups);
   check_groups(op, "x", x[1], a.groups);
-  expect_channels(op, "w",
-                  std::to_string(x[1] / a.groups) + " input channels (" + std::to_string(x[1]) + " of x over " +
-                      std::to_string(a.groups) + " groups)",
-                  x[1] / a.groups == w[1], w[1]);
+  const auto want = [&] {
+    return std::to_string(x[1] / a.groups) + " input channels (" + std::to_string(x[1]) + " of x over " +
+           std::to_string(a.groups) + " groups)";
+  };
+  expect_channels(op, "w", want, x[1] / a.groups == w[1], w[1]);
   if (in.size() > 2 && in[2]) {
     check_rank(op, "bias", in[2], 1, "a vector");
     if (in[2].count() != w[0]) {
@@ -164,7 +167,8 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs& a) {
   const sizes& w = in[1].shape();
   const window_pair window = conv_windows(op, a, a.size->h, a.size->w, w[2], w[3]);
   check_groups(op, "w", w[0], a.groups);
-  expect_channels(op, "g", std::to_string(w[0]) + " channels, one for each output channel of w", g[1] == w[0], g[1]);
+  const auto want = [&] { return std::to_string(w[0]) + " channels, one for each output channel of w"; };
+  expect_channels(op, "g", want, g[1] == w[0], g[1]);
   expect_size(op, "g", "height", window.h.count(), g[2]);
   expect_size(op, "g", "width", window.w.count(), g[3]);
   return {dtype::f32, {g[0], element_count({w[1], a.groups}), a.size->h, a.size->w}};
