@@ -1,7 +1,7 @@
 // Inputs of the softmax family.
 //
 // The results are transcendental, so ties and exact zeros exist only where all finite elements are equal; the classes
-// mean (contract, proof-forms): near_ties: gaps x_i - M of 25 bits, midpoints of binary32, with all else far below, so
+// mean: near_ties: gaps x_i - M of 25 bits, midpoints of binary32, with all else far below, so
 // that log_softmax lies beside them; exact_gaps: the same with gaps of any length, 2^-149 to 2^128, and known hard
 // pairs; multiplicities: groups of equal elements; ties: 2^k equal elements (for the gradients, g / 2^k).
 #include <algorithm>

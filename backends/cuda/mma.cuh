@@ -2,10 +2,8 @@
 //
 // Documented: operands and result are binary64, rounding is .rn. Not documented: the order of the additions and the
 // width between them. What matmul.cu assumes, for any evaluation order:
-//   (D1) each output is an evaluation tree over c and the exact products; every addition has a relative error of at
-//   most
-//        u_D = 2^-52 (twice that of round to nearest: truncation would do) and is exact when its result is
-//        representable;
+//   (D1) each output is an evaluation tree over c and the exact products; every addition has a relative error of at most
+//        u_D = 2^-52 (twice that of round to nearest: truncation would do) and is exact when its result is representable;
 //   (D2) no operand or intermediate result is flushed.
 // Observed on compute capability 9.0 for m8n8k4, m16n8k8 and m16n8k16, on 9.7e8 outputs of six classes of inputs each:
 // the result is the chain c, then fma(a_k, b_k, .) for k ascending, bit for bit, while descending and pairwise orders

@@ -4,7 +4,7 @@
 // carries the instruction set's name (REPDL_ISA). A function that the compiler did not inline then has a different
 // symbol in every object, and the linker cannot pick the AVX-512 copy for a machine without AVX-512.
 //
-// The flags that these headers rely on: -ffp-contract=off -fno-fast-math (CMake: repdl_arithmetic), nvcc -fmad=false
+// The flags that these headers rely on: -ffp-contract=off -fno-fast-math (cmake/repdl.cmake: repdl_common), nvcc -fmad=false
 // -ftz=false -prec-div=true -prec-sqrt=true. `a * b + c` is then two roundings everywhere and `fma` is one everywhere.
 #pragma once
 

@@ -81,7 +81,7 @@ def exported_symbols(library):
     public = [n for n in names if n.startswith(("repdl::", "repdl_"))]
     check(len(public) > 30, f"{library.name} exports only {len(public)} public names")
     soname = re.search(r"SONAME.*\[(.*)\]", call("readelf", "-d", library))
-    check(soname and re.fullmatch(r"librepdl\.so\.\d+", soname.group(1)), f"{library.name} has no versioned SONAME")
+    check(soname and re.fullmatch(r"librepdl\.so\.\d+\.\d+", soname.group(1)), f"{library.name} has no versioned SONAME")
     print(f"{library.name}: SONAME {soname.group(1) if soname else 'none'}, {len(public)} public names exported")
 
 

@@ -4,8 +4,7 @@
 //
 // Bounds, u = 2^-53, as in kernels/gemm_engines.hpp: an evaluation tree of height h gives |s - S| <= h u (1 + h u) Q,
 // and e = fl((H + 4) u (A B + |c|)) with H >= h + 1 and norms over trees no higher covers the rounding test.
-//   direct_band  a chain over all terms, K - 1 additions after the first and one for the bias: H = K + 1. The norm of
-//   all
+//   direct_band  a chain over all terms, K - 1 additions after the first and one for the bias: H = K + 1. The norm of all
 //                sites of a row is at most the root of the sum over its taps of the largest square in the tap's row, a
 //                sum no higher. That is coarse, but these sums are short.
 //   direct_taps  each lane a chain over its share of a band, bands added up, lanes added up: h is counted below. The

@@ -2,14 +2,12 @@
 // multiplication", ACM TOMS 34 (2008); F. Van Zee, R. van de Geijn, "BLIS", ACM TOMS 41 (2015)), as templates over
 //   Engine   how a tile of sums is accumulated, and how a sum becomes an output (kernels/gemm_engines.hpp);
 //   Problem  where the operands and the outputs are: a type that is made from (operands, batch) and has
-//     a, b                              loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width]
-//     binary32
-//                                       numbers: rows of a or columns of b, zeros from `count` on
-//     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from): a segment of count <= Width outputs of row
-//     i.
-//     skips_terms                       true: operands have absent entries, whose products are no terms. They load as
-//                                       zeros; a and b then have load_presence too, and the Problem whole(i, j): no
-//                                       term of that output is absent
+//     a, b         loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width] binary32 numbers: rows of a
+//                  or columns of b, zeros from `count` on
+//     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from)
+//                  a segment of count <= Width outputs of row i
+//     skips_terms  true: operands have absent entries, whose products are no terms. They load as zeros; a and b then have
+//                  load_presence too, and the Problem whole(i, j): no term of that output is absent
 //
 // One block is up to row_block rows times any number of panels of b. k is cut into slices of at most `slice` terms; per
 // slice the rows of a are packed, then every tile of the block advances by that slice: the tile's sums start from +0,

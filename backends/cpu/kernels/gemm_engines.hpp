@@ -3,33 +3,27 @@
 //
 // Exact engine. u = 2^-53. Products of binary32 numbers are binary64 numbers, 0 or of magnitude in [2^-298, 2^256), so
 // with fewer than 2^60 terms nothing over- or underflows and fma and mul + add agree.
-//   Sums. A slice of `terms` products starts from +0 (its first addition is exact), `slices` partial sums are added,
-//   the
-//     bias c is added last: a tree of height h <= (terms - 1) + (slices - 1) + 1. Every term passes at most h
-//     additions:
+//   Sums. A slice of `terms` products starts from +0 (its first addition is exact), `slices` partial sums are added, the
+//     bias c is added last: a tree of height h <= (terms - 1) + (slices - 1) + 1. Every term passes at most h additions:
 //         |s - S| <= ((1 + u)^h - 1) Q <= h u (1 + h u) Q,  Q = sum|a_k b_k| + |c| <= |a||b| + |c| (Cauchy-Schwarz).
 //   Norms. A = fl(sqrt(fl(sum a²))), B likewise, accumulated slice by slice: a tree no higher, of nonnegative terms, so
 //         A B + |c| >= Q (1 - (h + 5) u), the last rounding included.
-//   Bound. e = fl((H + 4) u (A B + |c|)), H = terms + slices >= h + 1. The rounding test needs fl(s - e) <= S <= fl(s +
-//   e),
-//     that is e (1 - u) >= |s - S| + u |s|, and |s| <= Q (1 + 2 h u). Since
-//         (H + 4)(1 - (h + 8) u) - h (1 + h u) - 1 - 2 h u  >=  4 - (h + 8)(h + 5) u - h² u - 2 h u  >  4 - 2.1 (h +
-//         8)² u
+//   Bound. e = fl((H + 4) u (A B + |c|)), H = terms + slices >= h + 1. The rounding test needs
+//     fl(s - e) <= S <= fl(s + e), that is e (1 - u) >= |s - S| + u |s|, and |s| <= Q (1 + 2 h u). Since
+//         (H + 4)(1 - (h + 8) u) - h (1 + h u) - 1 - 2 h u  >=  4 - (h + 8)(h + 5) u - h² u - 2 h u
+//                                                           >   4 - 2.1 (h + 8)² u
 //     it holds for H <= 2^26 (there the last term is below 1.1). Beyond, the bound is infinite: everything is repaired.
-//   Lattice rule (proof-forms.md). 2^p, 2^q the least significant bits of row and column, g = 2^(p+q), with a bias
+//   Lattice rule. 2^p, 2^q the least significant bits of row and column, g = 2^(p+q), with a bias
 //     g = min(g, lsb(c)): if Q <= 2^53 g, every subset sum is a binary64 number, s = S and e = 0. Rounded norms are
 //     tested with a factor of two in hand: fl(A B + |c|) <= 2^52 g.
-//   Non-finite terms. No finite partial sum overflows, so s is NaN or infinite exactly as the contract (section 3)
-//   wants
+//   Non-finite terms. No finite partial sum overflows, so s is NaN or infinite exactly as the contract (section 3) wants
 //     the result, in any order (num::non_finite_result has the argument): decided, e = 0. If s is finite, so is every
 //     term, every operand of the row and of the column (inf times anything is infinite or NaN), and e.
-//   Absent terms (Problem::skips_terms) are packed as zeros. A finite s has no non-finite operand, which times zero
-//   would
+//   Absent terms (Problem::skips_terms) are packed as zeros. A finite s has no non-finite operand, which times zero would
 //     be NaN, and then absent terms add +-0, which changes neither S, nor a norm, nor a lattice; an infinite s has no
 //     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
 //     recomputed without.
-//   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that
-//   is
+//   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //
 // Undecided outputs are repaired, the neighbours in a vector together:
