@@ -5,9 +5,9 @@
                                                  and notes the run in docs/certificates/OP.txt
     tools/certificates.py check                  fails when a body has changed since its certificate, or when a
                                                  certificate lacks an instruction set
-    tools/certificates.py unproved COMPILER OP...
-                                                 prints those of the operations that no certificate proves for this
-                                                 compiler ("g++ 12.2.0") on every instruction set of x86-64
+    tools/certificates.py unproved COMPILER      prints the operations whose proof is the enumeration of all inputs and
+                                                 that no certificate proves for this compiler ("g++ 12.2.0") on every
+                                                 instruction set of x86-64
 
 A certificate names the source it is about by a SHA-256 over the body's header and everything of librepdl that it
 includes, comments and white space removed. A changed body or constant makes it stale; `record` then starts it afresh.
@@ -141,8 +141,15 @@ def check():
     return 1 if failures else 0
 
 
-def unproved(compiler, ops):
-    for op in ops:
+def enumerated():
+    """The elementwise operations whose proof is enumeration."""
+    rows = (root / "librepdl/ops/elementwise.def").read_text()
+    names = re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\benumerate,", rows, re.M)
+    return names or sys.exit("certificates: elementwise.def has no row with the proof 'enumerate'")
+
+
+def unproved(compiler):
+    for op in enumerated():
         path = folder / f"{op}.txt"
         lines = path.read_text().splitlines() if path.exists() else []
         proved = set()
@@ -164,8 +171,7 @@ recorder.add_argument("ops", metavar="OP", nargs="*")
 commands.add_parser("check")
 finder = commands.add_parser("unproved")
 finder.add_argument("compiler", metavar="COMPILER")
-finder.add_argument("ops", metavar="OP", nargs="+")
 args = parser.parse_args()
 if args.command == "check":
     sys.exit(check())
-sys.exit(unproved(args.compiler, args.ops) if args.command == "unproved" else record(args.repdl, args.ops))
+sys.exit(unproved(args.compiler) if args.command == "unproved" else record(args.repdl, args.ops))
