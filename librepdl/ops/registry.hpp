@@ -1,8 +1,9 @@
 // The op registry: every operation the library has, as data. Kernels, tests, sweeps, digests, bindings, the command
 // line and the documentation are made by looping over it.
 //
-// An elementwise operation is a row of elementwise.def. A structured operation is a type in structured.hpp. Rows carry
-// names and never point upward; each layer attaches its part by specialisation (num::body<Op>, reference, ...).
+// An elementwise operation is a row of elementwise.def. A structured operation is a line of structured.def and a type in
+// structured.hpp. Rows carry names and never point upward; each layer attaches its part by specialisation
+// (num::body<Op>, reference, ...).
 #pragma once
 
 #include <cstdint>
@@ -16,44 +17,21 @@ enum class op_id : int {
 #define REPDL_ELEMENTWISE(name, ...) name,
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
-  convert,
-  sum,
-  mean,
-  max,
-  min,
-  argmax,
-  argmin,
-  dot,
-  matmul,
-  uniform,
-  permutation,
-  conv2d,
-  conv2d_grad_input,
-  conv2d_grad_weight,
-  conv2d_grad_bias,
-  max_pool2d,
-  max_pool2d_backward,
-  avg_pool2d,
-  avg_pool2d_backward,
-  softmax,
-  log_softmax,
-  logsumexp,
-  cross_entropy,
-  softmax_backward,
-  log_softmax_backward,
-  logsumexp_backward,
-  cross_entropy_backward,
-  sgd,
-  adamw,
-  normal,
-  bernoulli,
-  randint,
-  dropout,
-  dropout_backward,
+#define REPDL_STRUCTURED(name) name,
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
 };
 
-inline constexpr int elementwise_count = static_cast<int>(op_id::convert);
-inline constexpr int op_count = static_cast<int>(op_id::dropout_backward) + 1;
+inline constexpr int elementwise_count = 0
+#define REPDL_ELEMENTWISE(...) +1
+#include "librepdl/ops/elementwise.def"
+#undef REPDL_ELEMENTWISE
+    ;
+inline constexpr int op_count = elementwise_count
+#define REPDL_STRUCTURED(name) +1
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
+    ;
 
 enum class op_kind { compute, bits };
 enum class monotone_kind { up, down, no };

@@ -531,13 +531,9 @@ struct dropout_backward {
 /// Calls f.template operator()<Op>() for every structured operation, in op_id's order.
 template <class F>
 constexpr void for_each_structured(F&& f) {
-  [&]<class... Op>(std::tuple<Op...>*) {
-    (f.template operator()<Op>(), ...);
-  }(static_cast<std::tuple<convert, sum, mean, max, min, argmax, argmin, dot, matmul, uniform, permutation, conv2d,
-                           conv2d_grad_input, conv2d_grad_weight, conv2d_grad_bias, max_pool2d, max_pool2d_backward,
-                           avg_pool2d, avg_pool2d_backward, softmax, log_softmax, logsumexp, cross_entropy,
-                           softmax_backward, log_softmax_backward, logsumexp_backward, cross_entropy_backward, sgd,
-                           adamw, normal, bernoulli, randint, dropout, dropout_backward>*>(nullptr));
+#define REPDL_STRUCTURED(name) f.template operator()<name>();
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
 }
 
 }  // namespace repdl::ops
