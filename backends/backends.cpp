@@ -1,8 +1,8 @@
 // The backends in this build.
-#include "backends/cpu/cpu_backend.hpp"
+#include "backends/cpu/core/cpu_backend.hpp"
 #include "librepdl/dispatch/backend.hpp"
 #if defined(REPDL_WITH_CUDA)
-#include "backends/cuda/cuda_backend.hpp"
+#include "backends/cuda/core/cuda_backend.hpp"
 #endif
 
 namespace repdl::dispatch {

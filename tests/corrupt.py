@@ -62,7 +62,7 @@ cases = [
     ("the error bound of sums is zero", "librepdl/num/certify.hpp",
      replace("return static_cast<double>(height + 4) * 0x1p-53 * magnitude;", "return 0.0 * magnitude;"),
      ["--quick", "sum", "mean", "dot"], element_of("sum", "mean", "dot")),
-    ("the error bound of matrix products is zero", "backends/cpu/kernels/gemm_engines.hpp",
+    ("the error bound of matrix products is zero", "backends/cpu/product/gemm_engines.hpp",
      replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"),
      ["--quick", "matmul"], element_of("matmul")),
     ("the error bound of the softmax family is zero", "librepdl/ops/rows.hpp",

@@ -1,6 +1,6 @@
 // The last tier of the softmax family and of `normal` against MPFR: random rows, and rows whose results are exact,
 // midpoints, or closer to a midpoint than any number of bits shows.
-#include "librepdl/num/exponential_sum.hpp"
+#include "librepdl/ops/exponential_sum.hpp"
 
 #include <doctest/doctest.h>
 #include <mpfr.h>
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "librepdl/num/normal_exact.hpp"
+#include "librepdl/ops/normal_exact.hpp"
 
 namespace {
 

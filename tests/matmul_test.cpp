@@ -1,6 +1,6 @@
 // matmul on the CPU against an exact oracle (GMP integers, one rounding by MPFR) and against the naive fmaf loop: every
 // instruction set, thread count, forced tier, layout and adversarial class. Bits are compared, never values.
-#include "backends/cpu/matmul.hpp"
+#include "backends/cpu/product/matmul.hpp"
 
 #include <doctest/doctest.h>
 #include <gmp.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/isa.hpp"
+#include "backends/cpu/core/isa.hpp"
 #include "librepdl/plan/plans.hpp"
 #include "tests/matmul_inputs.hpp"
 

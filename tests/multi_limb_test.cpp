@@ -9,7 +9,7 @@
 #include <random>
 
 #include "librepdl/num/multi_limb_functions.hpp"
-#include "librepdl/num/normal_exact.hpp"
+#include "librepdl/ops/normal_exact.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/num/uniform.hpp"
+#include "librepdl/ops/uniform.hpp"
 #include "reference/number.hpp"
 
 namespace {

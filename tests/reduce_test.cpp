@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/isa.hpp"
+#include "backends/cpu/core/isa.hpp"
 #include "reference/covering.hpp"
 
 namespace {

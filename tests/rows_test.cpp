@@ -5,7 +5,7 @@
 // Classes of rows, stated by `fill`: ordinary, wide exponents, all bit patterns, equal entries (1/n: multiplicities),
 // small integers (many at the maximum), exact gaps far above ln S (2^27, -8), (100, 2^-18), (2^24, -1), (0, -1000),
 // gaps of 2^-149, gaps up to 2^129, logsumexp near 0 (-ln n), -inf, NaN and +inf among ordinary ones, all -inf.
-#include "backends/cpu/rows.hpp"
+#include "backends/cpu/rows/rows.hpp"
 
 #include <doctest/doctest.h>
 

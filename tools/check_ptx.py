@@ -11,7 +11,7 @@ may fuse them. -ftz=false, -prec-div=true and -prec-sqrt=true leave no .ftz, .ap
 Parameters read where the source says: nvcc 13.0 and 13.1 get the places wrong in some loops that index a kernel's parameters
 (docs/nvcc-parameter-loop.md). So
   - a parameter is read at constant places only (tools/ptx_flow.py), except by the kernels listed in `indexing_by_design`;
-  - a walk along strided_axes (backends/cuda/axes.cuh) divides by each size but the last, and by no stride.
+  - a walk along strided_axes (backends/cuda/core/axes.cuh) divides by each size but the last, and by no stride.
 
 A checker that accepts everything would pass too: canaries compiled here with each fault must be rejected, and are accepted
 without it.

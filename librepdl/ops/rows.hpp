@@ -34,7 +34,7 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// What the templates below need of a binary64 number, or of a register of them (backends/cpu/kernels/rows.cpp).
+// What the templates below need of a binary64 number, or of a register of them (backends/cpu/rows/rows_kernels.cpp).
 struct scalar_math {
   using real = double;
   using single = float;

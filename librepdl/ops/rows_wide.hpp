@@ -3,7 +3,7 @@
 // Source: M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building blocks of
 // double-word arithmetic", ACM TOMS 44 (2017). Every bound below is several times what the operations need. What it
 // leaves open: gaps that are midpoints, or exact, beside an R below 2^-100 of them (binary64 decides those), and ties
-// (1/4 of an odd subnormal): the last tier (librepdl/num/exponential_sum.hpp).
+// (1/4 of an odd subnormal): the last tier (librepdl/ops/exponential_sum.hpp).
 #pragma once
 
 #include "librepdl/num/dd.hpp"

@@ -1,0 +1,166 @@
+// The driver of the elementwise loops: threads, strides, broadcasting.
+//
+// The iteration space is cut into blocks of consecutive elements. An operand that is contiguous over a block is used in
+// place; any other is gathered into (the output: scattered from) a small buffer. So there is one compiled loop per
+// operation, and strided and contiguous tensors go through the same code.
+#include "backends/cpu/map/map.hpp"
+
+#include <cstring>
+
+#include "backends/cpu/core/isa.hpp"
+#include "backends/cpu/core/parallel.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+constexpr std::int64_t block = 1024;
+// Below this, waking another worker costs more than it saves (some microseconds against about 20).
+constexpr std::int64_t elements_per_thread = 32 * block;
+
+// A position in the iteration space.
+struct cursor {
+  plan::axes index{};
+
+  cursor(const plan::map_plan& p, std::int64_t flat) {
+    for (int i = p.rank - 1; i >= 0; --i) {
+      const auto a = static_cast<std::size_t>(i);
+      index[a] = flat % p.shape[a];
+      flat /= p.shape[a];
+    }
+  }
+  std::int64_t offset(const plan::map_plan& p, const plan::axes& stride) const {
+    std::int64_t o = 0;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(p.rank); ++a) o += index[a] * stride[a];
+    return o;
+  }
+  // Moves n steps along the last axis; n does not pass its end.
+  void advance(const plan::map_plan& p, std::int64_t n) {
+    int i = p.rank - 1;
+    if (i < 0) return;
+    index[static_cast<std::size_t>(i)] += n;
+    while (i > 0 && index[static_cast<std::size_t>(i)] == p.shape[static_cast<std::size_t>(i)]) {
+      index[static_cast<std::size_t>(i)] = 0;
+      ++index[static_cast<std::size_t>(--i)];
+    }
+  }
+};
+
+// Copies n elements between a strided operand and a buffer, in the order of the iteration space.
+template <class T, bool Gather>
+void transfer(const plan::map_plan& p, const plan::axes& stride, T* data, T* buffer, std::int64_t first,
+              std::int64_t n) {
+  cursor at(p, first);
+  const auto last = static_cast<std::size_t>(p.rank - 1);
+  while (n > 0) {
+    const std::int64_t run = p.rank == 0 ? n : std::min(n, p.shape[last] - at.index[last]);
+    const std::int64_t step = p.rank == 0 ? 0 : stride[last];
+    T* d = data + at.offset(p, stride);
+    for (std::int64_t i = 0; i < run; ++i) {
+      if constexpr (Gather) {
+        buffer[i] = d[i * step];
+      } else {
+        d[i * step] = buffer[i];
+      }
+    }
+    buffer += run;
+    n -= run;
+    at.advance(p, run);
+  }
+}
+
+template <bool Gather>
+void transfer_bytes(std::size_t size, const plan::map_plan& p, const plan::axes& stride, void* data, void* buffer,
+                    std::int64_t first, std::int64_t n) {
+  switch (size) {
+    case 2:
+      return transfer<std::uint16_t, Gather>(p, stride, static_cast<std::uint16_t*>(data),
+                                             static_cast<std::uint16_t*>(buffer), first, n);
+    case 4:
+      return transfer<std::uint32_t, Gather>(p, stride, static_cast<std::uint32_t*>(data),
+                                             static_cast<std::uint32_t*>(buffer), first, n);
+    default:
+      return transfer<std::uint64_t, Gather>(p, stride, static_cast<std::uint64_t*>(data),
+                                             static_cast<std::uint64_t*>(buffer), first, n);
+  }
+}
+
+// The address of element `first` if elements first .. first + n - 1 are contiguous, else null.
+void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* data, std::size_t size, const cursor& at,
+               std::int64_t n) {
+  auto* base = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+  if (p.rank > 0) {
+    const auto last = static_cast<std::size_t>(p.rank - 1);
+    if (n > 1 && (stride[last] != 1 || at.index[last] + n > p.shape[last])) return nullptr;
+  }
+  return base + at.offset(p, stride) * static_cast<std::int64_t>(size);
+}
+
+class map_work final : public planned<plan::map_plan> {
+ public:
+  map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
+    const map_kernels& kernels = *s.set.map;
+    loop_ = p.op == ops::op_id::convert ? kernels.convert[static_cast<int>(p.in_type)][static_cast<int>(p.out_type)]
+                                        : kernels.elementwise[static_cast<int>(p.op)];
+    // Contiguous tensors need no buffers, and then larger blocks cost less.
+    flat_ = p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1);
+    for (int k = 0; k < p.arity && p.rank == 1; ++k) flat_ = flat_ && p.in[k].stride[0] == 1;
+    threads_ = static_cast<int>(
+        std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
+  }
+
+  void run(void*) override {
+    parallel(threads_, [&](int thread, int workers) {
+      const range mine = share(p.count, thread, workers, block);
+      flat_ ? run_flat(mine) : run_strided(mine);
+    });
+    s.count.add(tier::proved, p.count);
+  }
+
+ private:
+  static const void* at(const void* data, std::int64_t element, std::size_t size) noexcept {
+    return static_cast<const std::byte*>(data) + element * static_cast<std::int64_t>(size);
+  }
+
+  void run_flat(range mine) const {
+    for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
+      const void* in[3] = {};
+      for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in_type));
+      loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first));
+    }
+  }
+
+  void run_strided(range mine) const {
+    const std::size_t in_size = size_of(p.in_type);
+    const std::size_t out_size = size_of(p.out_type);
+    alignas(64) std::byte buffers[4][block * sizeof(double)];
+    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+      const std::int64_t n = std::min(block, mine.end - first);
+      const cursor place(p, first);
+      const void* in[3] = {};
+      for (int k = 0; k < p.arity; ++k) {
+        in[k] = in_place(p, p.in[k].stride, p.in[k].data, in_size, place, n);
+        if (in[k] == nullptr) {
+          transfer_bytes<true>(in_size, p, p.in[k].stride, const_cast<void*>(p.in[k].data), buffers[k], first, n);
+          in[k] = buffers[k];
+        }
+      }
+      void* out = in_place(p, p.out_stride, p.out, out_size, place, n);
+      if (out != nullptr) {
+        loop_(in, out, n);
+      } else {
+        loop_(in, buffers[3], n);
+        transfer_bytes<false>(out_size, p, p.out_stride, p.out, buffers[3], first, n);
+      }
+    }
+  }
+
+  map_kernels::loop loop_;
+  bool flat_;
+  int threads_;
+};
+
+}  // namespace
+
+void prepare(const plan::map_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<map_work>(p, s); }
+
+}  // namespace repdl::cpu

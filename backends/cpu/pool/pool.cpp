@@ -1,0 +1,53 @@
+// The driver of the pooling operations: threads. The output's rows are shared out in pieces of one plane; the order of
+// the pieces follows the image's strides, so that with channels innermost all channels of a row are done while the row
+// is in the cache.
+#include "backends/cpu/pool/pool.hpp"
+
+#include "backends/cpu/core/parallel.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_kernels& kernels,
+              counters& count) noexcept {
+  const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
+  const std::int64_t height = backward ? p.h : p.oh;
+  const bool channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[2];
+  const std::int64_t piece = channels_inside ? 4 : 32;
+  const std::int64_t pieces = (height + piece - 1) / piece;
+  const std::int64_t total = p.n * p.c * pieces;
+  // Below this, waking another worker costs more than it saves.
+  constexpr std::int64_t elements_per_thread = 16384;
+  const std::int64_t elements = p.n * p.c * (p.h * p.w + p.oh * p.ow);
+  const int threads =
+      static_cast<int>(std::clamp<std::int64_t>((elements + elements_per_thread - 1) / elements_per_thread, 1,
+                                                std::min<std::int64_t>(l.threads, std::max<std::int64_t>(total, 1))));
+  parallel(threads, [&](int thread, int workers) {
+    pool_counts counts;
+    const range mine = share(total, thread, workers);
+    for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+      const std::int64_t inner = channels_inside ? p.c : pieces;
+      const std::int64_t outer = i / inner;
+      const std::int64_t channel = channels_inside ? i % inner : outer % p.c;
+      const std::int64_t at = channels_inside ? outer % pieces : i % inner;
+      const std::int64_t sample = outer / (channels_inside ? pieces : p.c);
+      const pool_rows rows{sample, channel, at * piece, std::min(height, (at + 1) * piece),
+                           l.first_tier > tier::double_double};
+      kernels.run(p, rows, counts);
+    }
+    for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);
+  });
+}
+
+class pool_work final : public planned<plan::pool_plan> {
+ public:
+  using planned::planned;
+  void run(void*) override { run_pool(p, s.launch, *s.set.pool, s.count); }
+};
+
+}  // namespace
+
+void prepare(const plan::pool_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<pool_work>(p, s); }
+
+}  // namespace repdl::cpu

@@ -1,0 +1,86 @@
+// The convolution kernels of one instruction set, and what conv.cpp (compiled once) tells them.
+//
+// conv2d and both of its gradients are the same product: for every group
+//     out(channel, site) = sum over terms of dense(channel, term) * gathered(site, term)
+// where `gathered` is a tensor read through windows: site and term have three axes each, the address is affine in all
+// six indices, and so are two coordinates, y and x; a pair (site, term) is present iff 0 <= y < height and 0 <= x <
+// width. Absent pairs are no terms of the sum.
+//     conv2d              dense = kernel, gathered = image;  site = (n, oh, ow),  term = (c, kh, kw)
+//     conv2d_grad_weight  dense = result, gathered = image;  site = (c, kh, kw),  term = (n, oh, ow)
+//     conv2d_grad_input   dense = kernel, gathered = result; site = (n, h, w),    term = (o, kh, kw), in one phase of
+//                         the strides: the image pixels with (h + top) mod stride.h = ph, (w + left) mod stride.w = pw
+//                         meet only the kernel rows with r * dilation.h mod stride.h = ph, an arithmetic progression,
+//                         and likewise columns.
+// Terms are in the contract's order (section 5), row-major in the three axes.
+#pragma once
+
+#include "backends/cpu/core/families.hpp"
+#include "backends/cpu/product/gemm.hpp"
+
+namespace repdl::cpu {
+
+struct conv_axis {
+  std::int64_t size;
+  std::int64_t gathered;  // stride in the gathered tensor
+  std::int64_t other;     // of a site axis: stride in the output; of a term axis: in dense
+  std::int64_t y, x;      // how far a step moves the coordinates
+};
+
+struct conv_product {
+  conv_axis site[3];
+  conv_axis term[3];
+  std::int64_t groups, channels;
+  const float* dense;
+  std::int64_t dense_group, dense_channel;
+  bool dense_line;  // term[2].other alone leads from one term to the next, across all axes
+  const float* gathered;
+  std::int64_t gathered_group;
+  std::int64_t origin;  // the address of site 0, term 0, relative to `gathered`; it may be absent
+  std::int64_t y, x;    // its coordinates
+  std::int64_t height, width;
+  std::int64_t low_y, high_y, low_x, high_x;  // the extremes of the terms' part of the coordinates
+  bool gather_terms;                          // along terms, rather than along sites
+  float* out;
+  std::int64_t out_group, out_channel;
+  const float* bias;  // one per channel, or null
+  std::int64_t bias_group, bias_channel;
+
+  std::int64_t sites() const noexcept { return site[0].size * site[1].size * site[2].size; }
+  std::int64_t terms() const noexcept { return term[0].size * term[1].size * term[2].size; }
+};
+
+// Groups with few channels leave a product's tiles empty: they are computed directly. The gathered tensor is copied
+// plane by plane, with zeros where it is absent, into lines in which neighbours along the last axis of the vectors are
+// neighbours in memory. A product's axes are those of the table above, unmerged: `planes` (y, x) of the gathered tensor
+// are indexed by site[0] and term[0], and site[1], term[1] move y, site[2], term[2] move x.
+struct conv_planes {
+  std::int64_t rows;    // of the output (conv2d_grad_weight: of the terms) in one band of a plane
+  std::int64_t bands;   // of a plane
+  std::int64_t copied;  // the most rows of a plane that a band needs
+  std::int64_t lines;   // of a row: line q has x = first_x + q + j * step
+  std::int64_t length;  // of a line, in numbers, with `slack` of them to read beyond
+  std::int64_t first_x, step;
+  std::size_t scratch_bytes;  // of one worker
+  static constexpr std::int64_t slack = 64;
+  static constexpr std::int64_t most_channels = 4;
+};
+
+// Their operands are a conv_product. A row of the product is a channel, and a column a site, or the other way round.
+struct conv_kernels {
+  struct orientations {
+    gemm_kernels channels_by_sites;
+    gemm_kernels sites_by_channels;
+  };
+  orientations exact;
+  orientations fma_chain;
+  // A band of output rows of sample n, all channels of the group: [channels - 1] of exact and fma_chain.
+  using band_function = tier_counts (*)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
+                                        std::int64_t n, std::int64_t band, void* scratch);
+  band_function exact_band[conv_planes::most_channels];
+  band_function chain_band[conv_planes::most_channels];
+  // The weight gradient of one input channel and all output channels of the group; exact only.
+  tier_counts (*exact_taps)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
+                            std::int64_t channel, void* scratch);
+};
+
+}  // namespace repdl::cpu

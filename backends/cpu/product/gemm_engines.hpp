@@ -1,0 +1,306 @@
+// The two ways to accumulate a matrix product: `exact_engine` (binary64 sums, certified, repaired where undecided) and
+// `chain_engine` (binary32 FMAs in order of k; contract, section 5).
+//
+// Exact engine. u = 2^-53. Products of binary32 numbers are binary64 numbers, 0 or of magnitude in [2^-298, 2^256), so
+// with fewer than 2^60 terms nothing over- or underflows and fma and mul + add agree.
+//   Sums. A slice of `terms` products starts from +0 (its first addition is exact), `slices` partial sums are added, the
+//     bias c is added last: a tree of height h <= (terms - 1) + (slices - 1) + 1. Every term passes at most h additions:
+//         |s - S| <= ((1 + u)^h - 1) Q <= h u (1 + h u) Q,  Q = sum|a_k b_k| + |c| <= |a||b| + |c| (Cauchy-Schwarz).
+//   Norms. A = fl(sqrt(fl(sum a²))), B likewise, accumulated slice by slice: a tree no higher, of nonnegative terms, so
+//         A B + |c| >= Q (1 - (h + 5) u), the last rounding included.
+//   Bound. e = fl((H + 4) u (A B + |c|)), H = terms + slices >= h + 1. The rounding test needs
+//     fl(s - e) <= S <= fl(s + e), that is e (1 - u) >= |s - S| + u |s|, and |s| <= Q (1 + 2 h u). Since
+//         (H + 4)(1 - (h + 8) u) - h (1 + h u) - 1 - 2 h u  >=  4 - (h + 8)(h + 5) u - h² u - 2 h u
+//                                                           >   4 - 2.1 (h + 8)² u
+//     it holds for H <= 2^26 (there the last term is below 1.1). Beyond, the bound is infinite: everything is repaired.
+//   Lattice rule. 2^p, 2^q the least significant bits of row and column, g = 2^(p+q), with a bias
+//     g = min(g, lsb(c)): if Q <= 2^53 g, every subset sum is a binary64 number, s = S and e = 0. Rounded norms are
+//     tested with a factor of two in hand: fl(A B + |c|) <= 2^52 g.
+//   Non-finite terms. No finite partial sum overflows, so s is NaN or infinite exactly as the contract (section 3) wants
+//     the result, in any order (num::non_finite_result has the argument): decided, e = 0. If s is finite, so is every
+//     term, every operand of the row and of the column (inf times anything is infinite or NaN), and e.
+//   Absent terms (Problem::skips_terms) are packed as zeros. A finite s has no non-finite operand, which times zero would
+//     be NaN, and then absent terms add +-0, which changes neither S, nor a norm, nor a lattice; an infinite s has no
+//     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
+//     recomputed without.
+//   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
+//     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
+//
+// Undecided outputs are repaired, the neighbours in a vector together:
+//   double-double. From hi = c on, TwoSum over the products, their errors added plainly (T. Ogita, S. Rump, S. Oishi,
+//     "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Sum2): N = k two_sums, S = hi + sum(errors),
+//     |error| <= u (partial sum) <= u (1 + N u) Q, so sum|errors| <= N u (1 + N u) Q, and their plain sum is off by at
+//     most N u times that: |hi + lo - S| <= (N u)² (1 + 3 N u) Q. With N <= 2^26 and norms as above, e = fl((N + 4)² u²
+//     (A B + |c|)) covers it, because (N + 4)² >= N² (1 + 8/N) and 8/N > 2^-23 exceeds the 3 N u + 2 (N + 5) u < 2^-24
+//     of the corrections. num::certify(dd, e) adds its own slack. Lattice: num::lattice_holds_dd with N plain errors:
+//     hi + lo = S, e = 0. It decides most ties and exact zeros.
+//   exact. num::dot_accumulator, which always decides: finite terms only come here.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/product/gemm.hpp"
+#include "backends/cpu/product/gemm_repair.hpp"
+#include "backends/cpu/product/gemm_summary.hpp"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/format.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+
+struct exact_engine {
+  using row_type = double;
+  using sum_type = double;
+  using vector = f64v;
+  template <int Width>
+  using summary = lane_summary<Width>;
+  static constexpr bool continues = false;
+  static constexpr int lanes = lanes64;
+  static constexpr int rows = vector_bytes == 64 ? 8 : 4;
+  static constexpr int vectors = vector_bytes == 16 ? 2 : 3;
+  static constexpr int columns = lanes * vectors;
+  static constexpr int row_panels = 144 / rows;
+
+  [[gnu::always_inline]] static vector load_column(const float* b) { return widen(load<f32h>(b)); }
+  [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma_exact_product(a, b, s); }
+
+  template <class Problem>
+  static void finish(const Problem& problem, const gemm_problem& g, std::int64_t height, const tile_position& at,
+                     double* sums, tier_counts& counts) {
+    const double factor = height > largest_height ? num::infinity : static_cast<double>(height + 4) * 0x1p-53;
+    if (problem.has_bias) {
+      finish_tile<true>(problem, g, factor, at, sums, counts);
+    } else {
+      finish_tile<false>(problem, g, factor, at, sums, counts);
+    }
+  }
+
+ private:
+  template <bool Bias, class Problem>
+  static void finish_tile(const Problem& problem, const gemm_problem& g, double factor, const tile_position& at,
+                          double* sums, tier_counts& counts) {
+    const bool forced = g.first_tier > tier::binary64;
+    alignas(64) float bias[columns] = {};
+    alignas(64) float out[columns];
+    alignas(64) std::uint32_t differs[columns];
+    std::int64_t repaired = 0;
+    for (int r = 0; r < at.rows; ++r) {
+      double* const s = sums + r * columns;
+      if constexpr (Bias) problem.load_bias(at.row + r, at.column, at.columns, bias);
+      u32h any{};
+      for (int c = 0; c < at.columns; c += lanes) {
+        any |= test<Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
+                                                at.column_norm + c, at.column_bit + c, out + c, differs + c);
+      }
+      bool undecided = forced;
+      for (int l = 0; l < lanes; ++l) undecided |= any[l] != 0;
+      if (undecided) [[unlikely]] {
+        for (int c = 0; c < at.columns; c += lanes) {
+          const int width = at.columns - c < lanes ? at.columns - c : lanes;
+          if constexpr (!Problem::skips_terms) {
+            if (at.panel != nullptr) {
+              repaired += repair(problem, g, at, r, c, width, s + c, bias + c, forced, differs + c, out + c, counts);
+              continue;
+            }
+          }
+          for (int l = c; l < c + width; ++l) {
+            if (!forced && differs[l] == 0) continue;
+            ++repaired;
+            out[l] = repair_one(problem, g, at, r, l, s[l], bias[l], false, counts);
+          }
+        }
+      }
+      problem.template store<columns>(at.row + r, at.column, at.columns, out);
+    }
+    counts.elements[static_cast<int>(tier::binary64)] += static_cast<std::int64_t>(at.rows) * at.columns - repaired;
+  }
+
+ public:
+  // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided (DoubtNan: and no NaN). s
+  // becomes the sum with bias.
+  template <bool Bias, bool DoubtNan>
+  [[gnu::always_inline]] static u32h test(double* sums, const float* bias, double factor, double row_norm,
+                                          double row_bit, const double* column_norm, const double* column_bit,
+                                          float* out, std::uint32_t* differs) noexcept {
+    f64v s = load<f64v>(sums);
+    f64v magnitude = row_norm * load<f64v>(column_norm);
+    f64v limit = (row_bit * 0x1p52) * load<f64v>(column_bit);
+    if constexpr (Bias) {
+      const f32h narrow_c = load<f32h>(bias);
+      const f64v c = widen(narrow_c);
+      const f64v c_limit = widen(lowest_bit(narrow_c)) * 0x1p52;
+      s += c;
+      magnitude += as<f64v>(as<u64v>(c) & 0x7fffffffffffffffu);
+      limit = limit < c_limit ? limit : c_limit;
+      store(sums, s);
+    }
+    const f64v size = as<f64v>(as<u64v>(s) & 0x7fffffffffffffffu);
+    const i64v needs_bound = ~(magnitude <= limit) & (size < num::infinity);
+    const f64v e = as<f64v>(as<i64v>(factor * magnitude) & needs_bound);
+    const f32h low = narrow(s - e);
+    const u32h low_bits = as<u32h>(low);
+    u32h d = low_bits ^ as<u32h>(narrow(s + e));
+    if constexpr (DoubtNan) d |= as<u32h>(low != low);
+    store(out, low == low ? low : broadcast<f32h>(__builtin_nanf("")));
+    store(differs, d);
+    return d;
+  }
+
+ private:
+  // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed
+  // columns and the row's memory. sums: the binary64 sums, the bias included. Returns how many there were.
+  template <class Problem>
+  [[gnu::noinline]] static int repair(const Problem& problem, const gemm_problem& g, const tile_position& at, int r,
+                                      int c, int width, const double* sums, const float* bias, bool all,
+                                      const std::uint32_t* differs, float* out, tier_counts& counts) {
+    bool any = false;
+    for (int l = 0; l < width; ++l) any |= all || differs[l] != 0;
+    if (!any) return 0;
+
+    constexpr int chunk = 256;
+    alignas(64) float row[chunk];
+    const auto load_row = [&](std::int64_t k0) {
+      const std::int64_t terms = g.k - k0 < chunk ? g.k - k0 : chunk;
+      problem.a.template load<1>(at.row + r, 1, k0, terms, row);
+      return terms;
+    };
+
+    const bool use_dd = g.first_tier <= tier::double_double;
+    f64v hi = widen(load<f32h>(bias));
+    f64v lo{};
+    if (use_dd) {
+      alignas(64) double wide[chunk];
+      for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
+        const std::int64_t terms = load_row(k0);
+        for (std::int64_t k = 0; k < terms; ++k) wide[k] = static_cast<double>(row[k]);
+        const float* b = at.panel + k0 * columns + c;
+        for (std::int64_t k = 0; k < terms; ++k, b += columns) {
+          // two_sum(hi, p) for the exact product p, which is never formed: p - pp is one rounding in either form.
+          const f64v x = broadcast<f64v>(wide[k]);
+          const f64v y = load_column(b);
+          const f64v s = fma_exact_product(x, y, hi);
+          const f64v pp = s - hi;
+          lo += (hi - (s - pp)) + fma_exact_product(x, y, -pp);
+          hi = s;
+        }
+      }
+    }
+
+    int repaired = 0;
+    for (int l = 0; l < width; ++l) {
+      if (!all && differs[l] == 0) continue;
+      ++repaired;
+      if (!num::is_finite(sums[l])) {
+        out[l] = num::non_finite_result(sums[l]);
+        ++counts.elements[static_cast<int>(g.first_tier)];
+        continue;
+      }
+      if (use_dd) {
+        const double magnitude = at.row_norm[r] * at.column_norm[c + l] + __builtin_fabs(static_cast<double>(bias[l]));
+        const int bit = lsb_of(at.row_bit[r] * at.column_bit[c + l]);
+        const int bias_bit = num::lsb_exponent(bias[l]);
+        const std::int64_t two_sums = g.k;
+        const double n4 = static_cast<double>(two_sums + 4);
+        const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, two_sums + 1);
+        const double e = exact ? 0.0 : two_sums > largest_height ? num::infinity : n4 * n4 * 0x1p-106 * magnitude;
+        const num::certified result = num::certify(num::two_sum(hi[l], lo[l]), e);
+        if (result.decided) {
+          out[l] = result.value;
+          ++counts.elements[static_cast<int>(tier::double_double)];
+          continue;
+        }
+      }
+      num::dot_accumulator exact;
+      exact.add(bias[l]);
+      for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
+        const std::int64_t terms = load_row(k0);
+        const float* const b = at.panel + k0 * columns + c + l;
+        for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], b[k * columns]);
+      }
+      out[l] = exact.round_to_float();
+      ++counts.elements[static_cast<int>(tier::exact)];
+    }
+    return repaired;
+  }
+};
+
+struct chain_engine {
+  using row_type = float;
+  using sum_type = float;
+  using vector = f32v;
+  template <int Width>
+  using summary = no_summary<Width>;
+  static constexpr bool continues = true;
+  static constexpr int lanes = lanes32;
+  static constexpr int rows = vector_bytes == 64 ? 8 : 4;
+  static constexpr int vectors = vector_bytes == 16 ? 2 : 3;
+  static constexpr int columns = lanes * vectors;
+  static constexpr int row_panels = 288 / rows;
+
+  [[gnu::always_inline]] static vector load_column(const float* b) { return load<vector>(b); }
+  [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma(a, b, s); }
+
+  template <class Problem>
+  static void finish(const Problem& problem, const gemm_problem& g, std::int64_t, const tile_position& at, float* sums,
+                     tier_counts& counts) {
+    for (int r = 0; r < at.rows; ++r) {
+      if constexpr (Problem::skips_terms) redo_doubtful(problem, g, at, r, sums + r * columns);
+      alignas(64) float out[columns];
+      if (problem.has_bias) {
+        alignas(64) float bias[columns] = {};
+        problem.load_bias(at.row + r, at.column, at.columns, bias);
+        for (int c = 0; c < columns; ++c) out[c] = num::canonical(sums[r * columns + c] + bias[c]);
+      } else {
+        for (int c = 0; c < columns; ++c) out[c] = num::canonical(sums[r * columns + c]);
+      }
+      problem.template store<columns>(at.row + r, at.column, at.columns, out);
+    }
+    counts.elements[static_cast<int>(tier::proved)] += static_cast<std::int64_t>(at.rows) * at.columns;
+  }
+
+  // The sums of row r that an absent term, taken as a product with zero, may have changed, without it. With finite
+  // operands the chain s' with such products and the chain s without are equal as numbers at every step (an fma of
+  // equal numbers differs only in the sign of a zero), and s' = -0 implies s = -0 (x + +-0 is -0 only for x = -0, and
+  // the same holds for an exact zero of an fma). So only s' = +0 can be wrong. A non-finite operand that meets an
+  // absent one makes s' NaN.
+  template <class Problem>
+  static void redo_doubtful(const Problem& problem, const gemm_problem& g, const tile_position& at, int r,
+                            float* sums) {
+    for (int c = 0; c < at.columns; c += lanes) {
+      const int width = at.columns - c < lanes ? at.columns - c : lanes;
+      bool doubtful = false;
+      for (int l = c; l < c + width; ++l) doubtful |= num::bits_of(sums[l]) == 0 || sums[l] != sums[l];
+      if (!doubtful) [[likely]]
+        continue;
+      bool absent = false;
+      for (int l = c; l < c + width; ++l) absent |= !problem.whole(at.row + r, at.column + l);
+      if (absent) chain_of_present(problem, g, at.row + r, at.column + c, width, sums + c);
+    }
+  }
+
+ private:
+  template <class Problem>
+  [[gnu::noinline]] static void chain_of_present(const Problem& problem, const gemm_problem& g, std::int64_t i,
+                                                 std::int64_t j, int width, float* sums) {
+    constexpr int chunk = 64;
+    alignas(64) float row[chunk], in_row[chunk], column[chunk * lanes], in_column[chunk * lanes];
+    f32v s{};
+    for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
+      const std::int64_t terms = g.k - k0 < chunk ? g.k - k0 : chunk;
+      problem.a.template load<1>(i, 1, k0, terms, row);
+      problem.a.template load_presence<1>(i, 1, k0, terms, in_row);
+      problem.b.template load<lanes>(j, width, k0, terms, column);
+      problem.b.template load_presence<lanes>(j, width, k0, terms, in_column);
+      for (std::int64_t k = 0; k < terms; ++k) {
+        if (in_row[k] == 0) continue;
+        const f32v next = fma(broadcast<f32v>(row[k]), load<f32v>(column + k * lanes), s);
+        s = load<f32v>(in_column + k * lanes) != 0.0f ? next : s;
+      }
+    }
+    for (int l = 0; l < width; ++l) sums[l] = s[l];
+  }
+};
+
+}  // namespace repdl::cpu::REPDL_ISA

@@ -1,0 +1,64 @@
+// matmul: strided matrices on both sides. Compiled once per instruction set.
+#include "backends/cpu/product/gemm_loops.hpp"
+#include "backends/cpu/product/matmul.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+struct matmul_problem {
+  static constexpr bool skips_terms = false;
+  strided_loader a;
+  strided_loader b;
+  bool has_bias;
+
+  matmul_problem(const void* operands, std::int64_t batch) noexcept {
+    const auto& p = *static_cast<const plan::matmul_plan*>(operands);
+    std::int64_t at_a = 0, at_b = 0, at_bias = 0, at_out = 0;
+    for (int d = p.batch_rank - 1; d >= 0; --d) {
+      const auto axis = static_cast<std::size_t>(d);
+      const std::int64_t i = batch % p.batch_shape[axis];
+      batch /= p.batch_shape[axis];
+      at_a += i * p.a.batch_stride[axis];
+      at_b += i * p.b.batch_stride[axis];
+      at_bias += i * p.bias.batch_stride[axis];
+      at_out += i * p.out_batch_stride[axis];
+    }
+    a = {p.a.data + at_a, p.a.row, p.a.col};
+    b = {p.b.data + at_b, p.b.col, p.b.row};
+    has_bias = p.bias.data != nullptr;
+    bias_ = has_bias ? p.bias.data + at_bias : nullptr;
+    bias_row_ = p.bias.row;
+    bias_column_ = p.bias.col;
+    out_ = p.out + at_out;
+    out_row_ = p.out_row;
+    out_column_ = p.out_col;
+  }
+
+  void load_bias(std::int64_t i, std::int64_t j, int count, float* to) const noexcept {
+    const float* const from = bias_ + i * bias_row_ + j * bias_column_;
+    for (int c = 0; c < count; ++c) to[c] = from[c * bias_column_];
+  }
+  template <int Width>
+  void store(std::int64_t i, std::int64_t j, int count, const float* from) const noexcept {
+    float* const to = out_ + i * out_row_ + j * out_column_;
+    if (out_column_ == 1 && count == Width) {
+      __builtin_memcpy(to, from, Width * sizeof(float));
+    } else {
+      for (int c = 0; c < count; ++c) to[c * out_column_] = from[c];
+    }
+  }
+
+ private:
+  const float* bias_;
+  std::int64_t bias_row_, bias_column_;
+  float* out_;
+  std::int64_t out_row_, out_column_;
+};
+
+}  // namespace
+
+extern const matmul_kernels matmul_table = {gemm<exact_engine, matmul_problem>::table(),
+                                            gemm<chain_engine, matmul_problem>::table()};
+
+}  // namespace repdl::cpu::REPDL_ISA

@@ -1,0 +1,357 @@
+// Random numbers. The words are integers, made by the instruction set's kernel for a block of elements at a time; so
+// are the first tiers of normal and dropout. What they leave undecided is decided here, element by element.
+#include "backends/cpu/random/random.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/core/isa.hpp"
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/strided_runs.hpp"
+#include "librepdl/ops/dropout.hpp"
+#include "librepdl/ops/normal.hpp"
+#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/uniform.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+constexpr std::int64_t block = 1024;  // elements per step; a multiple of every per_block
+
+// The words of one step's elements.
+struct step_words {
+  std::uint64_t w[block];
+
+  template <class T>
+  void make(const plan::random_plan& p, const random_kernels& kernels, std::int64_t first, std::int64_t n) {
+    constexpr int per_block = num::per_block<T>;
+    kernels.words(p.seed, p.stream, static_cast<std::uint64_t>(first / per_block), (n + per_block - 1) / per_block, w);
+  }
+  std::uint32_t word(std::int64_t i) const { return static_cast<std::uint32_t>(w[i / 2] >> (i % 2 * 32)); }
+};
+
+// Moves n elements of the iteration space, from element `first` on, between a strided operand and a buffer.
+template <class T, class Use>
+void walk(const plan::random_plan& p, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n, Use use) {
+  for_runs(p, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+    for (std::int64_t i = 0; i < run; ++i) use(at[i * step], done + i);
+  });
+}
+
+bool contiguous(const plan::random_plan& p, const plan::axes& stride) {
+  return p.rank == 0 || (p.rank == 1 && stride[0] == 1);
+}
+
+// Elements per tier, and undecided ones, of one worker.
+struct tally {
+  std::int64_t elements[4] = {};
+  std::int64_t undecided = 0;
+  void add(tier t, std::int64_t n) { elements[static_cast<int>(t)] += n; }
+};
+
+// Calls make(words, first, n, out) for blocks of elements; make writes out[0 .. n), up to the next multiple of 4, and
+// counts. `in_place`: make may not write to the output itself, because it still reads from there.
+template <class T, class Make>
+void for_blocks(const plan::random_plan& p, const dispatch::launch& l, counters& count, bool in_place, Make make) {
+  const bool direct = contiguous(p, p.out_stride) && !in_place;
+  const int threads = static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + 4 * block - 1) / (4 * block)));
+  parallel(threads, [&](int thread, int workers) {
+    alignas(64) step_words words;
+    alignas(64) T buffer[block];
+    tally counted;
+    const repdl::cpu::range mine = share(p.count, thread, workers, block);
+    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+      const std::int64_t n = std::min(block, mine.end - first);
+      if (direct && n % 4 == 0) {
+        make(words, first, n, static_cast<T*>(p.out) + first, counted);
+      } else {
+        make(words, first, n, buffer, counted);
+        walk(p, p.out_stride, static_cast<T*>(p.out), first, n, [&](T& to, std::int64_t i) { to = buffer[i]; });
+      }
+    }
+    for (const tier t : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
+      if (counted.elements[static_cast<int>(t)] != 0) count.add(t, counted.elements[static_cast<int>(t)]);
+    }
+    if (counted.undecided != 0) count.undecided.fetch_add(counted.undecided, std::memory_order_relaxed);
+  });
+}
+
+// ---- uniform
+
+template <class T>
+void uniform(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const num::uniform_range range(p.low, p.high);
+  const bool force_exact = l.first_tier == tier::exact;
+  const bool unit = range.is_unit();
+  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+    words.make<T>(p, kernels, first, n);
+    std::int64_t exact_count = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t u =
+          sizeof(T) == 8 ? words.w[i] >> (64 - num::uniform_bits<T>) : words.word(i) >> (32 - num::uniform_bits<T>);
+      if (unit) {
+        constexpr double ulp = 1.0 / static_cast<double>(std::uint64_t{1} << num::uniform_bits<T>);
+        out[i] = num::narrow<T>(static_cast<double>(static_cast<std::int64_t>(u)) * ulp);
+      } else {
+        bool exact = false;
+        out[i] = range.element<T>(u, force_exact, &exact);
+        exact_count += exact ? 1 : 0;
+      }
+    }
+    counted.add(tier::exact, exact_count);
+    counted.add(unit ? tier::proved : tier::double_double, n - exact_count);
+  });
+}
+
+// ---- normal
+
+// One element that the kernel left undecided, whose pair has the words w1, w2.
+template <class T>
+T normal_element(const plan::random_plan& p, const dispatch::launch& l, double mean, std::uint64_t w1, std::uint64_t w2,
+                 bool sine, tally& counted) {
+  if constexpr (sizeof(T) < 8) {
+    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, num::normal_table);
+    const double force = l.first_tier > tier::double_double ? num::infinity : 0.0;
+    const auto ends = num::normal_round<T>(mean, p.high, sine ? z.sine : z.cosine, force);
+    if (num::equal_bits(ends.below, ends.above)) {
+      counted.add(tier::double_double, 1);
+      return ends.below;
+    }
+  }
+  constexpr int bits = sizeof(T) == 8 ? 64 : 32;
+  const auto exact = num::normal_exact<T>(w1, w2, bits, sine, mean, p.high, l.last_tier_bits);
+  if (exact.decided) {
+    counted.add(tier::exact, 1);
+  } else {
+    ++counted.undecided;
+  }
+  return exact.value;
+}
+
+template <class T>
+void normal(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const double mean = p.low + 0.0;  // -0 + 0.0 is +0
+  constexpr tier first_tier = sizeof(T) == 8 ? tier::double_double : tier::binary64;
+  const double force = l.first_tier > first_tier ? num::infinity : 0.0;
+  const auto loop = kernels.normal[static_cast<int>(p.out_type)];
+  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+    if (p.high == 0) {
+      std::fill_n(out, n, num::narrow<T>(mean));
+      counted.add(tier::proved, n);
+      return;
+    }
+    std::uint32_t open[block];
+    words.make<T>(p, kernels, first, n);
+    std::int64_t later = 0;
+    if (loop(words.w, (n + 1) / 2, mean, p.high, force, out, open)) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (open[i] == 0) continue;
+        const std::int64_t pair = i / 2;
+        const std::uint64_t w1 = sizeof(T) == 8 ? words.w[2 * pair] : words.word(2 * pair);
+        const std::uint64_t w2 = sizeof(T) == 8 ? words.w[2 * pair + 1] : words.word(2 * pair + 1);
+        out[i] = normal_element<T>(p, l, mean, w1, w2, i % 2 != 0, counted);
+        ++later;
+      }
+    }
+    counted.add(first_tier, n - later);
+  });
+}
+
+// ---- bernoulli, randint, dropout
+
+void bernoulli(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  for_blocks<std::uint8_t>(
+      p, l, count, false,
+      [&](step_words& words, std::int64_t first, std::int64_t n, std::uint8_t* out, tally& counted) {
+        words.make<float>(p, kernels, first, n);
+        for (std::int64_t i = 0; i < n; ++i) out[i] = words.word(i) < p.threshold ? 1 : 0;
+        counted.add(tier::proved, n);
+      });
+}
+
+void randint(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  for_blocks<std::int64_t>(
+      p, l, count, false,
+      [&](step_words& words, std::int64_t first, std::int64_t n, std::int64_t* out, tally& counted) {
+        words.make<double>(p, kernels, first, n);
+        for (std::int64_t i = 0; i < n; ++i) out[i] = num::random_integer(words.w[i], p.first, p.range);
+        counted.add(tier::proved, n);
+      });
+}
+
+void dropout(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  const bool all = p.threshold > 0xffffffff;  // every word is below it
+  const bool direct = contiguous(p, p.in_stride);
+  const auto scale = num::dropout_scale::of(all ? 0.0 : p.p, l.first_tier > tier::binary64);
+  for_blocks<float>(
+      p, l, count, p.in == p.out,
+      [&](step_words& words, std::int64_t first, std::int64_t n, float* out, tally& counted) {
+        if (all || p.threshold == 0) {
+          // Nothing to decide: +0, or p = 0 and x itself.
+          if (all) {
+            std::fill_n(out, n, 0.0f);
+          } else {
+            walk(p, p.in_stride, p.in, first, n, [&](float x, std::int64_t i) { out[i] = num::canonical(x); });
+          }
+          counted.add(tier::proved, n);
+          return;
+        }
+        float gathered[block];
+        const float* x = gathered;
+        if (direct) {
+          x = p.in + first;
+        } else {
+          walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
+        }
+        std::uint32_t open[block];
+        words.make<float>(p, kernels, first, n);
+        const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
+        std::int64_t later = 0;
+        if (kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped, out, open)) {
+          for (std::int64_t i = 0; i < n; ++i) {
+            if (open[i] == 0) continue;
+            out[i] = num::dropout_scale::exact(x[i], p.p);
+            ++later;
+          }
+        }
+        counted.add(tier::binary64, n - later);
+        counted.add(tier::exact, later);
+      });
+}
+
+// ---- permutation
+//
+// The keys are uniform 64-bit words, so their leading bits cut them into buckets of nearly equal size. Entries are
+// moved into their buckets, in an order that depends on the threads, and each bucket is sorted by (key, index): a total
+// order, so the result does not depend on it.
+
+struct entry {
+  std::uint64_t key;
+  std::int64_t index;
+  friend bool operator<(const entry& a, const entry& b) { return a.key != b.key ? a.key < b.key : a.index < b.index; }
+};
+
+struct sort_layout {
+  int bucket_bits;
+  int parts;  // pieces of the input that are counted and moved independently
+  std::size_t buckets() const { return std::size_t{1} << bucket_bits; }
+  std::size_t counters() const { return buckets() * static_cast<std::size_t>(parts); }
+
+  sort_layout(std::int64_t n, int threads) : bucket_bits(0), parts(n < 8192 ? 1 : threads) {
+    while (bucket_bits < 14 && (n >> bucket_bits) > 512) ++bucket_bits;
+  }
+};
+
+void permutation(const plan::random_plan& p, const sort_layout& layout, void* workspace) {
+  const std::size_t buckets = layout.buckets();
+  auto* entries = static_cast<entry*>(workspace);
+  auto* position = reinterpret_cast<std::int64_t*>(entries + p.count);  // [part][bucket]
+  auto* out = static_cast<std::int64_t*>(p.out);
+  const std::int64_t stride = p.rank == 0 ? 1 : p.out_stride[0];
+  const auto bucket_of = [&](std::uint64_t key) {
+    return layout.bucket_bits == 0 ? 0 : static_cast<std::size_t>(key >> (64 - layout.bucket_bits));
+  };
+  // Calls use(key, index) for the indices of one part.
+  const auto for_part = [&](int part, auto&& use) {
+    const range mine = share(p.count, part, layout.parts, 2);
+    for (std::int64_t i = mine.begin; i < mine.end; i += 2) {
+      const num::philox_block words = num::philox(p.seed, p.stream, static_cast<std::uint64_t>(i / 2));
+      use(num::wide_word(words, 0), i);
+      if (i + 1 < mine.end) use(num::wide_word(words, 1), i + 1);
+    }
+  };
+
+  std::fill_n(position, layout.counters(), 0);
+  parallel(layout.parts, [&](int thread, int workers) {
+    for (int part = thread; part < layout.parts; part += workers) {
+      std::int64_t* counts = position + static_cast<std::size_t>(part) * buckets;
+      for_part(part, [&](std::uint64_t key, std::int64_t) { ++counts[bucket_of(key)]; });
+    }
+  });
+  std::int64_t total = 0;
+  for (std::size_t b = 0; b < buckets; ++b) {
+    for (int part = 0; part < layout.parts; ++part) {
+      std::int64_t& at = position[static_cast<std::size_t>(part) * buckets + b];
+      const std::int64_t n = at;
+      at = total;
+      total += n;
+    }
+  }
+  parallel(layout.parts, [&](int thread, int workers) {
+    for (int part = thread; part < layout.parts; part += workers) {
+      std::int64_t* next = position + static_cast<std::size_t>(part) * buckets;
+      for_part(part, [&](std::uint64_t key, std::int64_t i) { entries[next[bucket_of(key)]++] = {key, i}; });
+    }
+  });
+  // Now position[last part][b] is where bucket b ends.
+  const std::int64_t* end = position + static_cast<std::size_t>(layout.parts - 1) * buckets;
+  parallel(layout.parts, [&](int thread, int workers) {
+    const range mine = share(static_cast<std::int64_t>(buckets), thread, workers);
+    for (std::int64_t b = mine.begin; b < mine.end; ++b) {
+      const std::int64_t first = b == 0 ? 0 : end[b - 1];
+      std::sort(entries + first, entries + end[b]);
+      for (std::int64_t i = first; i < end[b]; ++i) out[i * stride] = entries[i].index;
+    }
+  });
+}
+
+class random_work final : public planned<plan::random_plan> {
+ public:
+  random_work(const plan::random_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting), sort_(p.op == ops::op_id::permutation ? p.count : 0, s.launch.threads) {}
+
+  plan::checked_size bytes() const override {
+    if (p.op != ops::op_id::permutation) return 0;
+    using plan::checked_size;
+    return checked_size::product(p.count, sizeof(entry)) +
+           checked_size::product(sort_.buckets(), sort_.parts, sizeof(std::int64_t));
+  }
+
+  void run(void* workspace) override {
+    const dispatch::launch& l = s.launch;
+    const random_kernels& kernels = *s.set.random;
+    const auto by_type = [&](auto&& run) {
+      switch (p.out_type) {
+        case dtype::f16:
+          return run(f16{});
+        case dtype::bf16:
+          return run(bf16{});
+        case dtype::f32:
+          return run(float{});
+        default:
+          return run(double{});
+      }
+    };
+    switch (p.op) {
+      case ops::op_id::permutation:
+        permutation(p, sort_, workspace);
+        s.count.add(tier::proved, p.count);
+        break;
+      case ops::op_id::uniform:
+        by_type([&]<class T>(T) { uniform<T>(p, l, kernels, s.count); });
+        break;
+      case ops::op_id::normal:
+        by_type([&]<class T>(T) { normal<T>(p, l, kernels, s.count); });
+        break;
+      case ops::op_id::bernoulli:
+        bernoulli(p, l, kernels, s.count);
+        break;
+      case ops::op_id::randint:
+        randint(p, l, kernels, s.count);
+        break;
+      default:  // dropout, dropout_backward
+        dropout(p, l, kernels, s.count);
+        break;
+    }
+    s.count.check_decided(l.last_tier_bits);
+  }
+
+ private:
+  const sort_layout sort_;
+};
+
+}  // namespace
+
+void prepare(const plan::random_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<random_work>(p, s); }
+
+}  // namespace repdl::cpu

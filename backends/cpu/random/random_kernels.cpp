@@ -1,0 +1,141 @@
+// The inner loops of random numbers: Philox in vectors, and the first tiers of normal and dropout, vectorised by the
+// compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp and ops/dropout.hpp.
+#include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/random/random.hpp"
+#include "librepdl/ops/dropout.hpp"
+#include "librepdl/ops/normal.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+// num::philox4x32_10 in the lanes of a vector. Each 32-bit word is the lower half of a 64-bit lane; the upper halves
+// hold anything, since products read lower halves only and the last step masks.
+struct philox_state {
+  u64v c0, c1, c2, c3;
+
+  [[gnu::always_inline]] void round(std::uint32_t k0, std::uint32_t k1) {
+    const u64v p0 = multiply_lower_halves(c0, broadcast<u64v>(std::uint64_t{0xd2511f53}));
+    const u64v p1 = multiply_lower_halves(c2, broadcast<u64v>(std::uint64_t{0xcd9e8d57}));
+    c0 = (p1 >> 32) ^ c1 ^ std::uint64_t{k0};
+    c1 = p1;
+    c2 = (p0 >> 32) ^ c3 ^ std::uint64_t{k1};
+    c3 = p0;
+  }
+};
+
+void make_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::int64_t blocks,
+                std::uint64_t* words) {
+  constexpr int chains = 2;  // rounds depend on each other: two chains at once hide the multiplications' latency
+  static_assert(16 % (chains * lanes64) == 0);
+  u64v lane{};
+  for (int i = 0; i < lanes64; ++i) lane[i] = static_cast<std::uint64_t>(i);
+  for (std::int64_t block = 0; block < blocks; block += chains * lanes64) {
+    philox_state s[chains];
+    for (int j = 0; j < chains; ++j) {
+      const u64v index = lane + (first + static_cast<std::uint64_t>(block + j * lanes64));
+      s[j] = {index, index >> 32, broadcast<u64v>(stream), broadcast<u64v>(stream >> 32)};
+    }
+    auto k0 = static_cast<std::uint32_t>(seed);
+    auto k1 = static_cast<std::uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      for (int j = 0; j < chains; ++j) s[j].round(k0, k1);
+      k0 += 0x9e3779b9;
+      k1 += 0xbb67ae85;
+    }
+    for (int j = 0; j < chains; ++j) {
+      const interleaved w =
+          interleave((s[j].c0 & 0xffffffffu) | (s[j].c1 << 32), (s[j].c2 & 0xffffffffu) | (s[j].c3 << 32));
+      std::uint64_t* const to = words + 2 * (block + j * lanes64);
+      store(to, w.first);
+      store(to + lanes64, w.second);
+    }
+  }
+}
+
+// The bit pattern of a number.
+template <class T>
+[[gnu::always_inline]] inline std::uint64_t pattern(T x) {
+  if constexpr (num::is_small_float<T>) {
+    return x.bits;
+  } else {
+    return num::bits_of(x);
+  }
+}
+
+// A number that is not 0 if the bits of a and b differ.
+template <class T>
+[[gnu::always_inline]] inline std::uint64_t difference(const num::normal_ends<T>& e) {
+  const std::uint64_t d = pattern(e.below) ^ pattern(e.above);
+  return sizeof(T) == 8 ? (d | d >> 32) & 0xffffffff : d;
+}
+
+// Stores of several numbers at once, and loads of half a word: one access each, of any type's memory.
+typedef std::uint32_t any32 __attribute__((may_alias, aligned(2)));
+typedef std::uint64_t any64 __attribute__((may_alias, aligned(4)));
+
+// Pair p: its numbers, and what is not 0 where they are undecided. Not part of the loop below, whose own variables the
+// compiler would keep in memory.
+template <class T>
+[[gnu::always_inline]] inline std::uint64_t make_pair(const std::uint64_t* words, std::int64_t p, double mean,
+                                                      double stddev, double force, void* out) {
+  if constexpr (sizeof(T) == 8) {
+    const auto z = num::normal_double_double::eval(words[2 * p] + 1, words[2 * p + 1], num::normal_table);
+    const auto cosine = num::normal_round<T>(mean, stddev, z.cosine, force);
+    const auto sine = num::normal_round<T>(mean, stddev, z.sine, force);
+    static_cast<double*>(out)[2 * p] = cosine.below;
+    static_cast<double*>(out)[2 * p + 1] = sine.below;
+    return difference(cosine) | difference(sine) << 32;
+  } else {
+    const auto z = num::normal_binary64::eval(words[p] & 0xffffffff, words[p] >> 32);
+    const auto cosine = num::normal_round<T>(mean, stddev, z.cosine, force);
+    const auto sine = num::normal_round<T>(mean, stddev, z.sine, force);
+    const std::uint64_t both = pattern(cosine.below) | pattern(sine.below) << 8 * sizeof(T);
+    if constexpr (sizeof(T) == 4) {
+      static_cast<any64*>(out)[p] = both;
+    } else {
+      static_cast<any32*>(out)[p] = static_cast<std::uint32_t>(both);
+    }
+    return difference(cosine) | difference(sine) << 32;
+  }
+}
+
+template <class T>
+bool normal_loop(const std::uint64_t* words, std::int64_t pairs, double mean, double stddev, double force, void* out,
+                 std::uint32_t* open) {
+  auto* const both_open = reinterpret_cast<any64*>(open);
+  std::uint64_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t p = 0; p < pairs; ++p) {
+    const std::uint64_t undecided = make_pair<T>(words, p, mean, stddev, force, out);
+    both_open[p] = undecided;
+    any |= undecided;
+  }
+  return any != 0;
+}
+
+[[gnu::always_inline]] inline std::uint32_t drop(bool dropped, const num::dropout_scale& scale, float x, float* out) {
+  const std::uint32_t keep = dropped ? 0u : ~0u;
+  const num::dropout_scale::rounded r = scale.round(x);
+  *out = num::float_of(r.bits & keep);
+  return r.open & keep;
+}
+
+bool dropout_loop(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
+                  double least, std::uint32_t last_dropped, float* out, std::uint32_t* open) {
+  const auto* const halves = reinterpret_cast<const any32*>(words);  // little-endian
+  const num::dropout_scale scale = {hi, lo, slack, least};
+  std::uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = drop(halves[i] <= last_dropped, scale, x[i], out + i);
+  return any != 0;
+}
+
+}  // namespace
+
+constinit const random_kernels random_table = {
+    make_words,
+    {normal_loop<f16>, normal_loop<bf16>, normal_loop<float>, normal_loop<double>},
+    dropout_loop,
+};
+
+}  // namespace repdl::cpu::REPDL_ISA

@@ -1,0 +1,145 @@
+// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot.
+//
+// Which terms meet in which order depends on the strides, the number of threads and the instruction set; the results do
+// not, because each is the correctly rounded value of the exact result (sums), or a selection in a total order.
+#include "backends/cpu/reduce/reduce.hpp"
+
+#include <cstddef>
+#include <limits>
+
+#include "backends/cpu/reduce/reduce_columns.hpp"
+#include "backends/cpu/reduce/reduce_rows.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+using ops::op_id;
+
+// Fewer terms than this per thread cost more to distribute than to add up.
+constexpr std::int64_t terms_per_thread = 32768;
+
+int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
+  const double terms = static_cast<double>(p.outputs) * static_cast<double>(p.length);  // the product could overflow
+  const double worth = terms / static_cast<double>(terms_per_thread);
+  return worth >= launch.threads ? std::max(launch.threads, 1) : std::max(static_cast<int>(worth), 1);
+}
+
+bool is_sum(op_id op) noexcept { return op == op_id::sum || op == op_id::mean || op == op_id::dot; }
+
+void run_columns(const reduce_call& c, const column_layout& layout, worker* workers, int threads,
+                 counters& count) noexcept {
+  const auto finish = [&](column_task& task, std::int64_t(&decided)[4]) { task.finish(decided); };
+  const auto add = [&](const std::int64_t(&decided)[4]) {
+    for (int t = 0; t < 4; ++t) {
+      if (decided[t] != 0) count.add(static_cast<tier>(t), decided[t]);
+    }
+  };
+  if (layout.parts == 1) {
+    parallel(threads, [&](int thread, int used) {
+      std::int64_t decided[4] = {};
+      const range mine = share(layout.tasks, thread, used);
+      for (std::int64_t t = mine.begin; t < mine.end; ++t) {
+        column_task task(c, layout, t, workers[thread]);
+        task.run(0, c.plan.length);
+        finish(task, decided);
+      }
+      add(decided);
+    });
+    return;
+  }
+  // Each (task, part) has a worker of its own: tasks * parts <= threads.
+  const int parts = static_cast<int>(layout.parts);
+  parallel(threads, [&](int thread, int used) {
+    const range mine = share(layout.tasks * parts, thread, used);
+    for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+      const range rows = share(c.plan.length, static_cast<int>(i % parts), parts, row_group);
+      column_task(c, layout, i / parts, workers[i]).run(rows.begin, rows.end);
+    }
+  });
+  parallel(threads, [&](int thread, int used) {
+    std::int64_t decided[4] = {};
+    const range mine = share(layout.tasks, thread, used);
+    for (std::int64_t t = mine.begin; t < mine.end; ++t) {
+      column_task task(c, layout, t, workers[t * parts]);
+      for (int p = 1; p < parts; ++p) task.merge(workers[t * parts + p]);
+      finish(task, decided);
+    }
+    add(decided);
+  });
+}
+
+// Writes outputs [first, last), the threads of the team sharing each of them.
+void run_rows(const reduce_call& c, range outputs, const team& team, counters& count) noexcept {
+  std::int64_t decided[4] = {};
+  walk<4> kept = kept_walk(c.plan, outputs.begin);
+  for (std::int64_t i = outputs.begin; i < outputs.end; ++i) {
+    const output_terms output = terms_at(c.plan, kept);
+    const std::int64_t at = kept.offset(2);
+    kept.advance(1);
+    if (is_sum(c.plan.op)) {
+      const decision d = sum_output(c, output, team);
+      static_cast<float*>(c.plan.out)[at] = d.value;
+      ++decided[static_cast<int>(d.by)];
+      continue;
+    }
+    const order_partial p = order_output(c, output, team);
+    if (p.wants_index) {
+      static_cast<std::int64_t*>(c.plan.out)[at] = p.index;
+    } else {
+      static_cast<float*>(c.plan.out)[at] = num::order_value(p.key, p.flip);
+    }
+    ++decided[static_cast<int>(tier::proved)];
+  }
+  for (int t = 0; t < 4; ++t) {
+    if (decided[t] != 0) count.add(static_cast<tier>(t), decided[t]);
+  }
+}
+
+// The sum of nothing is +0, the mean of nothing NaN.
+void fill_empty(const reduce_call& c, counters& count) noexcept {
+  const float value = c.plan.op == op_id::mean ? num::float_of(num::canonical_nan_f32) : 0.0f;
+  walk<4> kept = kept_walk(c.plan, 0);
+  for (std::int64_t i = 0; i < c.plan.outputs; ++i) {
+    static_cast<float*>(c.plan.out)[kept.offset(2)] = value;
+    kept.advance(1);
+  }
+  count.add(tier::proved, c.plan.outputs);
+}
+
+class reduce_work final : public planned<plan::reduce_plan> {
+ public:
+  reduce_work(const plan::reduce_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting), threads_(useful_threads(p, s.launch)) {
+    if (p.length != 0) columns_ = plan_columns(p, threads_);
+  }
+
+  plan::checked_size bytes() const override {
+    return p.length == 0 ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);
+  }
+
+  void run(void* workspace) override {
+    const num::fp_environment_guard guard;
+    const reduce_call call{p, *s.set.reduce, s.launch.first_tier};
+    if (p.length == 0) return fill_empty(call, s.count);
+    auto* workers = static_cast<worker*>(workspace);
+    if (columns_.use) return run_columns(call, columns_, workers, threads_, s.count);
+    // Whole outputs per thread where there are enough of them, or where one is too short to share.
+    if (threads_ == 1 || p.outputs >= 4 * threads_ || p.length < 4 * row_block) {
+      parallel(threads_, [&](int thread, int used) {
+        run_rows(call, share(p.outputs, thread, used), {&workers[thread], 1}, s.count);
+      });
+    } else {
+      run_rows(call, {0, p.outputs}, {workers, threads_}, s.count);
+    }
+  }
+
+ private:
+  const int threads_;
+  column_layout columns_;
+};
+
+}  // namespace
+
+void prepare(const plan::reduce_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<reduce_work>(p, s); }
+
+}  // namespace repdl::cpu

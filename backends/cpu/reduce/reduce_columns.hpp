@@ -1,0 +1,230 @@
+// Many outputs side by side: where the kept axis is contiguous in memory, or where the reductions are so short that one
+// call per output would cost more than the terms. Used by reduce.cpp.
+#pragma once
+
+#include "backends/cpu/reduce/reduce_rows.hpp"
+
+namespace repdl::cpu {
+
+inline constexpr float zero_row[column_tile] = {};
+
+// How the outputs are cut into tiles of columns. In a direct tile the columns are contiguous in every input; otherwise
+// each group of rows is gathered first.
+struct column_layout {
+  bool use = false;
+  bool direct = false;
+  std::int64_t axis = 0;   // outputs that a tile must not cross: the last kept axis, or all
+  std::int64_t width = 0;  // columns per tile
+  std::int64_t tiles = 0;  // per axis
+  std::int64_t tasks = 0;
+  std::int64_t parts = 1;  // threads that share the rows of one task; then tasks * parts <= threads
+
+  range columns(std::int64_t task) const noexcept {
+    const std::int64_t start = task / tiles * axis;
+    const std::int64_t first = task % tiles * width;
+    return {start + first, start + std::min(first + width, axis)};
+  }
+};
+
+inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexcept {
+  column_layout c;
+  // Indices of rows are 32-bit in the column kernels; longer reductions, and those with a bias, go row by row.
+  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr) return c;
+  constexpr std::int64_t least_columns = 8;
+  constexpr std::int64_t short_length = 32;
+  if (p.kept_rank > 0) {
+    const auto k = static_cast<std::size_t>(p.kept_rank - 1);
+    c.direct = p.kept_shape[k] >= least_columns;
+    for (int i = 0; i < p.inputs; ++i) c.direct = c.direct && p.in[i].kept_stride[k] == 1;
+    c.axis = p.kept_shape[k];
+  }
+  if (!c.direct) c.axis = p.outputs;
+  c.use = c.direct || (p.length <= short_length && p.outputs >= 64);
+  if (!c.use) return c;
+  const std::int64_t rows = p.outputs / c.axis;
+  const std::int64_t wanted = (threads + rows - 1) / rows;  // tiles per axis that keep all threads busy
+  constexpr std::int64_t grain = 64;
+  c.width = std::min(column_tile, std::max(grain, (c.axis / wanted + grain - 1) / grain * grain));
+  c.tiles = (c.axis + c.width - 1) / c.width;
+  c.tasks = rows * c.tiles;
+  if (c.tasks < threads && p.length >= 4 * column_block) c.parts = threads / c.tasks;
+  return c;
+}
+
+// One tile: some columns, all or a part of their rows.
+class column_task {
+ public:
+  column_task(const reduce_call& c, const column_layout& layout, std::int64_t task, worker& w) noexcept
+      : call_(c), direct_(layout.direct), w_(w), n_(0) {
+    const range r = layout.columns(task);
+    n_ = r.end - r.begin;
+    walk<4> kept = kept_walk(c.plan, r.begin);
+    for (std::int64_t j = 0; j < n_; ++j) {
+      w.base[0][j] = kept.offset(0);
+      w.base[1][j] = kept.offset(1);
+      w.out_at[j] = kept.offset(2);
+      kept.advance(1);
+    }
+  }
+
+  bool sums() const noexcept {
+    using ops::op_id;
+    return call_.plan.op == op_id::sum || call_.plan.op == op_id::mean || call_.plan.op == op_id::dot;
+  }
+  bool indexed() const noexcept { return call_.plan.op == ops::op_id::argmax || call_.plan.op == ops::op_id::argmin; }
+  std::uint32_t flip() const noexcept {
+    return call_.plan.op == ops::op_id::min || call_.plan.op == ops::op_id::argmin ? num::order_min : num::order_max;
+  }
+
+  void run(std::int64_t begin, std::int64_t end) noexcept { sums() ? add_rows(begin, end) : order_rows(begin, end); }
+
+  // Adds what another worker found in later rows of the same columns.
+  void merge(const worker& o) noexcept {
+    w_.blocks += o.blocks + 1;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (sums()) {
+        const num::dd s = num::two_sum(w_.hi[j], o.hi[j]);
+        w_.hi[j] = s.hi;
+        w_.lo[j] += o.lo[j] + (s.lo == s.lo ? s.lo : 0.0);
+        w_.magnitude[j] += o.magnitude[j];
+      } else if (o.key[j] > w_.key[j]) {
+        w_.key[j] = o.key[j];
+        w_.index[j] = o.index[j];
+      }
+    }
+  }
+
+  void finish(std::int64_t (&decided)[4]) noexcept {
+    if (!sums()) {
+      for (std::int64_t j = 0; j < n_; ++j) {
+        if (indexed()) {
+          static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
+        } else {
+          static_cast<float*>(call_.plan.out)[w_.out_at[j]] = num::order_value(w_.key[j], flip());
+        }
+      }
+      decided[static_cast<int>(tier::proved)] += n_;
+      return;
+    }
+    double factor = tracked() ? 1.0 : num::sum_bound(sum_height(column_height, w_.blocks), 1.0);
+    if (call_.forced(tier::binary64)) factor = num::infinity;
+    const std::int64_t open =
+        call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
+    decided[static_cast<int>(tier::binary64)] += n_ - open;
+    if (open != 0) decide_rest(open, decided);
+    for (std::int64_t j = 0; j < n_; ++j) static_cast<float*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
+  }
+
+ private:
+  // The row at `at` of input k as contiguous columns; gathered into row `slot` of the pack buffer unless direct.
+  const float* row(const walk<2>& at, int k, int slot) noexcept {
+    const float* data = call_.plan.in[k].data + at.offset(k);
+    if (direct_) return data + w_.base[k][0];
+    float* to = w_.pack[k] + slot * column_tile;
+    for (std::int64_t j = 0; j < n_; ++j) to[j] = data[w_.base[k][j]];
+    return to;
+  }
+
+  bool tracked() const noexcept { return call_.plan.length <= tracked_length; }
+
+  // Rows whose columns lie far apart in memory defeat the hardware's prefetchers; `ahead` is in rows.
+  void prefetch(const walk<2>& at, int k, std::int64_t ahead) const noexcept {
+    if (!direct_) return;
+    const float* data = call_.plan.in[k].data + w_.base[k][0] + at.offset(k) + ahead * at.inner_stride(k);
+    for (std::int64_t j = 0; j < n_; j += 16) __builtin_prefetch(data + j, 0, 2);
+  }
+
+  void add_rows(std::int64_t begin, std::int64_t end) noexcept {
+    for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude, w_.error}) std::fill_n(a, n_, 0.0);
+    std::fill_n(w_.largest, n_, 0.0f);
+    w_.blocks = 0;
+    const reduce_kernels& kernel = call_.kernels;
+    const int inputs = call_.plan.inputs;
+    walk<2> at = reduced_walk(call_.plan, begin);
+    while (begin < end) {
+      const std::int64_t rows = std::min(end - begin, column_block);
+      for (std::int64_t r = 0; r < rows; r += row_group) {
+        const float* group[2][row_group];
+        for (int i = 0; i < row_group; ++i) {
+          const bool inside = r + i < rows;  // rows beyond the last add +0
+          for (int k = 0; k < inputs; ++k) {
+            group[k][i] = inside ? row(at, k, i) : zero_row;
+            if (inside) prefetch(at, k, row_group);
+          }
+          if (inside) at.advance(1);
+        }
+        if (tracked()) {
+          inputs == 2 ? kernel.dot_columns_tracked(group[0], group[1], n_, w_.sum, w_.error)
+                      : kernel.sum_columns_tracked(group[0], n_, w_.sum, w_.error);
+        } else {
+          inputs == 2 ? kernel.dot_columns(group[0], group[1], n_, w_.sum, w_.magnitude)
+                      : kernel.sum_columns(group[0], n_, w_.sum, w_.largest);
+        }
+      }
+      if (tracked()) {
+        kernel.close_columns_tracked(n_, w_.sum, w_.error, w_.hi, w_.lo, w_.magnitude);
+      } else {
+        kernel.close_columns(n_, rows, w_.sum, w_.largest, w_.hi, w_.lo, w_.magnitude);
+      }
+      ++w_.blocks;
+      begin += rows;
+    }
+  }
+
+  void order_rows(std::int64_t begin, std::int64_t end) noexcept {
+    std::fill_n(w_.key, n_, num::no_key);
+    std::fill_n(w_.index, n_, 0);
+    w_.blocks = 0;
+    walk<2> at = reduced_walk(call_.plan, begin);
+    for (; begin < end; begin += row_group) {
+      const float* group[row_group];
+      for (int i = 0; i < row_group; ++i) {
+        if (begin + i >= end) {  // the last row once more: never greater than itself
+          group[i] = group[i - 1];
+          continue;
+        }
+        group[i] = row(at, 0, i);
+        prefetch(at, 0, row_group);
+        at.advance(1);
+      }
+      call_.kernels.key_columns(group, n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
+    }
+  }
+
+  // Columns that the binary64 test left open: the lattice rule (tracked columns have had it: error 0), then one by one.
+  void decide_rest(std::int64_t open, std::int64_t (&decided)[4]) noexcept {
+    const int inputs = call_.plan.inputs;
+    const bool all_at_once = open >= n_ / 8;
+    if (all_at_once) {
+      for (int k = 0; k < inputs; ++k) std::fill_n(w_.lsb[k], n_, num::no_lsb);
+      walk<2> at = reduced_walk(call_.plan, 0);
+      for (std::int64_t r = 0; r < call_.plan.length; ++r) {
+        for (int k = 0; k < inputs; ++k) call_.kernels.lsb_columns(row(at, k, 0), n_, w_.lsb[k]);
+        at.advance(1);
+      }
+    }
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (w_.decided[j] != 0) continue;
+      const output_terms output{{w_.base[0][j], w_.base[1][j]}, nullptr};
+      const team self{&w_, 1};
+      const lsb_partial lsb =
+          all_at_once ? lsb_partial{{w_.lsb[0][j], w_.lsb[1][j]}} : collect(call_, output, self, lsb_partial{});
+      const int g = lsb.terms(inputs);
+      decision d;
+      if (!call_.forced(tier::binary64) && !tracked() && num::lattice_holds(w_.magnitude[j], g)) {
+        d = {round_result(w_.hi[j] + w_.lo[j], 0, call_.divisor()).value, tier::binary64};
+      } else {
+        d = escalate(call_, output, self, g);
+      }
+      w_.value[j] = d.value;
+      ++decided[static_cast<int>(d.by)];
+    }
+  }
+
+  const reduce_call& call_;
+  bool direct_;
+  worker& w_;
+  std::int64_t n_;
+};
+
+}  // namespace repdl::cpu

@@ -1,0 +1,412 @@
+// Inner loops of the reductions. Compiled once per instruction set. Contracts: backends/cpu/reduce/reduce.hpp.
+#include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/reduce/reduce.hpp"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/order.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+// ------------------------------------------------------------------------------------------------------------- rows
+
+// Registers of partial sums: enough to hide the latency of an addition at two per cycle.
+constexpr int chains = 8;
+constexpr int step = chains * lanes64;
+static_assert(row_block % step == 0 && lanes32 == 2 * lanes64);
+
+// The additions on the longest path: one per step, three levels over the chains, a chain over the lanes.
+static_assert(chains == 8);
+constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
+
+[[gnu::always_inline]] inline f32v magnitude_bits(f32v v) {
+  using bits = vec<std::uint32_t, lanes32>;
+  return as<f32v>(as<bits>(v) & 0x7fffffffu);
+}
+[[gnu::always_inline]] inline f64v magnitude_bits(f64v v) { return as<f64v>(as<u64v>(v) & 0x7fffffffffffffffu); }
+// a > b ? a : b as one instruction (GCC 12 makes a comparison and a blend of the conditional under AVX-512). The maskz
+// form avoids a false warning (GCC PR 105593).
+#if defined(__AVX512F__)
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+#elif defined(__AVX__)
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
+#elif defined(__SSE2__)
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
+#endif
+
+[[gnu::always_inline]] inline double total(f64v v) {
+  double s = 0;
+  for (int i = 0; i < lanes64; ++i) s += v[i];
+  return s;
+}
+
+// The terms of a sum: f32 numbers. fold() is called on `step` terms at a time.
+struct single_terms {
+  f32v largest[2] = {};
+
+  [[gnu::always_inline]] static f64v get(const float* x, const float*, int i) { return widen(load<f32h>(x + i)); }
+  [[gnu::always_inline]] static f64v add(f64v s, const float* x, const float*, int i) { return s + get(x, x, i); }
+  [[gnu::always_inline]] void fold(const float* x, const float*) {
+#pragma GCC unroll 8
+    for (int i = 0; i < step / lanes32; ++i)
+      largest[i & 1] = larger(magnitude_bits(load<f32v>(x + i * lanes32)), largest[i & 1]);
+  }
+  // Each lane of `largest` has seen at most steps · step / lanes32 terms.
+  [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
+    const f32v m = larger(largest[0], largest[1]);
+    f32h half[2];
+    __builtin_memcpy(half, &m, sizeof m);
+    return static_cast<double>(steps * (step / lanes32)) * total(widen(half[0]) + widen(half[1]));
+  }
+};
+
+// The terms of a dot product: exact products of two f32 numbers.
+struct product_terms {
+  f32v largest_x = {};
+  f32v largest_y = {};
+
+  [[gnu::always_inline]] static f64v get(const float* x, const float* y, int i) {
+    return widen(load<f32h>(x + i)) * widen(load<f32h>(y + i));
+  }
+  [[gnu::always_inline]] static f64v add(f64v s, const float* x, const float* y, int i) {
+    return fma_exact_product(widen(load<f32h>(x + i)), widen(load<f32h>(y + i)), s);
+  }
+  [[gnu::always_inline]] void fold(const float* x, const float* y) {
+#pragma GCC unroll 8
+    for (int i = 0; i < step / lanes32; ++i) {
+      largest_x = larger(magnitude_bits(load<f32v>(x + i * lanes32)), largest_x);
+      largest_y = larger(magnitude_bits(load<f32v>(y + i * lanes32)), largest_y);
+    }
+  }
+  [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
+    f32h x[2];
+    f32h y[2];
+    __builtin_memcpy(x, &largest_x, sizeof largest_x);
+    __builtin_memcpy(y, &largest_y, sizeof largest_y);
+    return static_cast<double>(steps * (step / lanes32)) * total(widen(x[0]) * widen(y[0]) + widen(x[1]) * widen(y[1]));
+  }
+};
+
+// Calls body(x, y) on each `step` terms, the last ones padded with +0: such a term changes no sum that is not -0, and
+// all sums start from +0.
+template <class Body>
+[[gnu::always_inline]] inline void for_steps(const float* x, const float* y, std::int64_t n, Body&& body) {
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) body(x + i, y + i);
+  if (i < n) {
+    float rest_x[step] = {};
+    float rest_y[step] = {};
+    const auto bytes = static_cast<std::size_t>(n - i) * sizeof(float);
+    __builtin_memcpy(rest_x, x + i, bytes);
+    if (y != x) __builtin_memcpy(rest_y, y + i, bytes);
+    body(rest_x, rest_y);
+  }
+}
+
+template <class Terms>
+[[gnu::always_inline]] inline block_sum sum_block(const float* x, const float* y, std::int64_t n) {
+  f64v s[chains] = {};
+  Terms terms;
+  for_steps(x, y, n, [&](const float* p, const float* q) noexcept {
+#pragma GCC unroll 8
+    for (int c = 0; c < chains; ++c) s[c] = Terms::add(s[c], p, q, c * lanes64);
+    terms.fold(p, q);
+  });
+  const f64v sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+  return {total(sum), terms.magnitude((n + step - 1) / step)};
+}
+
+// Per lane, two_sum with the errors added plainly: k = steps · 2 terms. The errors are at most u·m each (m the lane's
+// magnitude), so their plain sum is off by at most k·u·k·u·m = k² u² m; then a chain over the lanes of accurate
+// additions. k² / 4 + lanes in units of 4u² covers both (dd.hpp).
+constexpr int dd_chains = 4;
+constexpr std::int64_t plain_errors = row_block / (dd_chains * lanes64);
+constexpr std::int64_t dd_height = plain_errors * plain_errors / 4 + dd_chains * lanes64 + 1;
+
+template <class Terms>
+[[gnu::always_inline]] inline block_dd sum_block_dd(const float* x, const float* y, std::int64_t n) {
+  f64v s[dd_chains] = {};
+  f64v error[dd_chains] = {};
+  f64v magnitude[dd_chains] = {};
+  for_steps(x, y, n, [&](const float* p, const float* q) noexcept {
+#pragma GCC unroll 8
+    for (int i = 0; i < chains; ++i) {
+      const int c = i % dd_chains;
+      const f64v term = Terms::get(p, q, i * lanes64);
+      const f64v sum = s[c] + term;
+      const f64v b = sum - s[c];
+      error[c] += (s[c] - (sum - b)) + (term - b);
+      magnitude[c] += magnitude_bits(term);
+      s[c] = sum;
+    }
+  });
+  num::dd acc = {0, 0};
+  for (int c = 0; c < dd_chains; ++c) {
+    for (int i = 0; i < lanes64; ++i) acc = num::add(acc, num::two_sum(s[c][i], error[c][i]));
+  }
+  return {acc.hi, acc.lo, total((magnitude[0] + magnitude[1]) + (magnitude[2] + magnitude[3]))};
+}
+
+block_sum sum_row(const float* x, std::int64_t n) noexcept { return sum_block<single_terms>(x, x, n); }
+block_sum dot_row(const float* x, const float* y, std::int64_t n) noexcept { return sum_block<product_terms>(x, y, n); }
+block_dd sum_row_dd(const float* x, std::int64_t n) noexcept { return sum_block_dd<single_terms>(x, x, n); }
+block_dd dot_row_dd(const float* x, const float* y, std::int64_t n) noexcept {
+  return sum_block_dd<product_terms>(x, y, n);
+}
+
+std::int32_t lsb_row(const float* x, std::int64_t n) noexcept {
+  std::int32_t lsb = num::no_lsb;
+#pragma omp simd reduction(min : lsb)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t v = num::lsb_exponent(x[i]);
+    lsb = v < lsb ? v : lsb;
+  }
+  return lsb;
+}
+
+std::int32_t key_row(const float* x, std::int64_t n, std::uint32_t flip) noexcept {
+  std::int32_t best = num::no_key;
+#pragma omp simd reduction(max : best)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t key = num::order_key(x[i], flip);
+    best = key > best ? key : best;
+  }
+  return best;
+}
+
+std::int64_t find_row(const float* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept {
+  constexpr std::int32_t chunk = 256;
+  for (std::int64_t i = 0; i < n; i += chunk) {
+    const std::int32_t m = n - i < chunk ? static_cast<std::int32_t>(n - i) : chunk;
+    std::int32_t first = chunk;
+#pragma omp simd reduction(min : first)
+    for (std::int32_t j = 0; j < m; ++j) {
+      const std::int32_t at = num::order_key(x[i + j], flip) == key ? j : chunk;
+      first = at < first ? at : first;
+    }
+    if (first < chunk) return i + first;
+  }
+  return n;
+}
+
+// ---------------------------------------------------------------------------------------------------------- columns
+
+void sum_columns(const float* const* rows, std::int64_t columns, double* __restrict sum,
+                 float* __restrict largest) noexcept {
+  static_assert(row_group == 8);
+  std::int64_t j = 0;
+  for (; j + lanes32 <= columns; j += lanes32) {
+    f32v big = load<f32v>(largest + j);
+    f64v s[2];
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      f64v t[row_group];
+#pragma GCC unroll 8
+      for (int r = 0; r < row_group; ++r) t[r] = widen(load<f32h>(rows[r] + j + h * lanes64));
+      s[h] = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+      store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + s[h]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) big = larger(magnitude_bits(load<f32v>(rows[r] + j)), big);
+    store(largest + j, big);
+  }
+  for (; j < columns; ++j) {
+    double t[row_group];
+    for (int r = 0; r < row_group; ++r) {
+      t[r] = rows[r][j];
+      const float m = num::float_of(num::bits_of(rows[r][j]) & 0x7fffffffu);
+      largest[j] = m > largest[j] ? m : largest[j];
+    }
+    sum[j] += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+  }
+}
+
+void dot_columns(const float* const* x, const float* const* y, std::int64_t columns, double* __restrict sum,
+                 double* __restrict magnitude) noexcept {
+  std::int64_t j = 0;
+  for (; j + lanes64 <= columns; j += lanes64) {
+    f64v t[row_group];
+    f64v m[row_group];
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) {
+      t[r] = widen(load<f32h>(x[r] + j)) * widen(load<f32h>(y[r] + j));
+      m[r] = magnitude_bits(t[r]);
+    }
+    const f64v s = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    const f64v a = ((m[0] + m[1]) + (m[2] + m[3])) + ((m[4] + m[5]) + (m[6] + m[7]));
+    store(sum + j, load<f64v>(sum + j) + s);
+    store(magnitude + j, load<f64v>(magnitude + j) + a);
+  }
+  for (; j < columns; ++j) {
+    double t[row_group];
+    double a = 0;
+    for (int r = 0; r < row_group; ++r) {
+      t[r] = static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]);
+      a += t[r] < 0 ? -t[r] : t[r];
+    }
+    sum[j] += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    magnitude[j] += a;
+  }
+}
+
+// One chain of two_sum per column: S = sum + the errors, exactly.
+template <int Inputs>
+[[gnu::always_inline]] inline void track_columns(const float* const* x, const float* const* y, std::int64_t columns,
+                                                 double* __restrict sum, double* __restrict error) noexcept {
+  std::int64_t j = 0;
+  for (; j + lanes64 <= columns; j += lanes64) {
+    f64v s = load<f64v>(sum + j);
+    f64v e = load<f64v>(error + j);
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) {
+      f64v term = widen(load<f32h>(x[r] + j));
+      if constexpr (Inputs == 2) term *= widen(load<f32h>(y[r] + j));
+      const f64v t = s + term;
+      const f64v b = t - s;
+      e += magnitude_bits((s - (t - b)) + (term - b));
+      s = t;
+    }
+    store(sum + j, s);
+    store(error + j, e);
+  }
+  for (; j < columns; ++j) {
+    for (int r = 0; r < row_group; ++r) {
+      const double term = Inputs == 2 ? static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]) : x[r][j];
+      const num::dd s = num::two_sum(sum[j], term);
+      sum[j] = s.hi;
+      error[j] += s.lo < 0 ? -s.lo : s.lo;
+    }
+  }
+}
+
+void sum_columns_tracked(const float* const* rows, std::int64_t columns, double* sum, double* error) noexcept {
+  track_columns<1>(rows, rows, columns, sum, error);
+}
+void dot_columns_tracked(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
+                         double* error) noexcept {
+  track_columns<2>(x, y, columns, sum, error);
+}
+
+// |S - s| <= E := sum of |errors|; error = fl(E) >= E(1 - 2^-45). e = fl(2 error + 2u|s|) >= E + 1.9u|s| + 0.9E has the
+// slack (C) of certify.hpp: u(|s| + e). Errors are multiples of 2^-298 and s of the same, so that nothing underflows.
+// Non-finite terms make error NaN; s says what they mean.
+void close_columns_tracked(std::int64_t columns, const double* __restrict sum, const double* __restrict error,
+                           double* __restrict hi, double* __restrict lo, double* __restrict magnitude) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const double s = sum[j];
+    const double e = error[j];
+    hi[j] = s;
+    lo[j] = 0;
+    magnitude[j] = e == 0 ? 0.0 : 2 * e + 0x1p-52 * (s < 0 ? -s : s);
+  }
+}
+
+void close_columns(std::int64_t columns, std::int64_t rows, double* __restrict sum, float* __restrict largest,
+                   double* __restrict hi, double* __restrict lo, double* __restrict magnitude) noexcept {
+  const double count = static_cast<double>(rows);
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const num::dd s = num::two_sum(hi[j], sum[j]);
+    hi[j] = s.hi;
+    // Once hi is infinite or NaN the error term is NaN: drop it, hi alone tells the result.
+    lo[j] += s.lo == s.lo ? s.lo : 0.0;
+    magnitude[j] += count * static_cast<double>(largest[j]);
+    sum[j] = 0;
+    largest[j] = 0;
+  }
+}
+
+// First a loop that the compiler vectorises: the ends of the interval only. A NaN end (non-finite sums; also bounds
+// forced to infinity over magnitude 0) counts as undecided there and num::certify sees to it afterwards.
+std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double factor, const double* __restrict hi,
+                             const double* __restrict lo, const double* __restrict magnitude, float* __restrict out,
+                             std::int32_t* __restrict decided) noexcept {
+  std::int32_t open = 0;
+  const auto test = [&](auto&& round_end) {
+#pragma omp simd reduction(+ : open)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const double s = hi[j] + lo[j] + 0.0;
+      const double e = factor * magnitude[j];
+      const float low = round_end(s - e);
+      const float high = round_end(s + e);
+      const std::uint32_t bits = num::bits_of(low);
+      // Equal bits that are no NaN.
+      const std::int32_t same = bits == num::bits_of(high) ? 1 : 0;
+      const std::int32_t number = (bits & 0x7fffffffu) <= 0x7f800000u ? 1 : 0;
+      out[j] = low;
+      decided[j] = same & number;
+      open += 1 - (same & number);
+    }
+  };
+  if (count == 0) {
+    test([](double x) { return static_cast<float>(x); });
+  } else {
+    const double d = static_cast<double>(count);
+    test([d](double x) { return static_cast<float>(num::divide_to_odd(x, d)); });
+  }
+  if (open == 0) return 0;
+  open = 0;
+  for (std::int64_t j = 0; j < columns; ++j) {
+    if (decided[j] != 0) continue;
+    const double e = factor * magnitude[j];
+    const num::certified c = count == 0 ? num::certify(hi[j] + lo[j], e) : num::certify_mean(hi[j] + lo[j], e, count);
+    out[j] = c.value;
+    decided[j] = c.decided ? 1 : 0;
+    open += c.decided ? 0 : 1;
+  }
+  return open;
+}
+
+void lsb_columns(const float* __restrict row, std::int64_t columns, std::int32_t* __restrict lsb) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const std::int32_t v = num::lsb_exponent(row[j]);
+    lsb[j] = v < lsb[j] ? v : lsb[j];
+  }
+}
+
+void key_columns(const float* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
+                 std::int32_t* __restrict key, std::int32_t* __restrict index) noexcept {
+  const float* __restrict row[row_group];
+  for (int r = 0; r < row_group; ++r) row[r] = rows[r];
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    std::int32_t best = key[j];
+    std::int32_t where = index[j];
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) {
+      const std::int32_t k = num::order_key(row[r][j], flip);
+      where = k > best ? at + r : where;
+      best = k > best ? k : best;
+    }
+    key[j] = best;
+    index[j] = where;
+  }
+}
+
+}  // namespace
+
+constinit const reduce_kernels reduce_table = {
+    .row_height = height,
+    .row_dd_height = dd_height,
+    .row_plain_errors = plain_errors,
+    .sum_row = sum_row,
+    .dot_row = dot_row,
+    .sum_row_dd = sum_row_dd,
+    .dot_row_dd = dot_row_dd,
+    .lsb_row = lsb_row,
+    .key_row = key_row,
+    .find_row = find_row,
+    .sum_columns = sum_columns,
+    .dot_columns = dot_columns,
+    .sum_columns_tracked = sum_columns_tracked,
+    .dot_columns_tracked = dot_columns_tracked,
+    .close_columns_tracked = close_columns_tracked,
+    .close_columns = close_columns,
+    .certify_columns = certify_columns,
+    .lsb_columns = lsb_columns,
+    .key_columns = key_columns,
+};
+
+}  // namespace repdl::cpu::REPDL_ISA

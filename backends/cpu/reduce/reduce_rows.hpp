@@ -1,0 +1,121 @@
+// One output at a time: certify -> round -> escalate over the terms of a sum, mean or dot product. Used by reduce.cpp.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/reduce/reduce_walk.hpp"
+
+namespace repdl::cpu {
+
+// The threads that share one reduction.
+struct team {
+  worker* workers;
+  int threads;
+};
+
+// Everything that one call of the driver knows.
+struct reduce_call {
+  const plan::reduce_plan& plan;
+  const reduce_kernels& kernels;
+  tier first_tier;
+  bool forced(tier t) const noexcept { return static_cast<int>(first_tier) > static_cast<int>(t); }
+  // 0 for a sum, n for a mean over n terms.
+  std::int64_t divisor() const noexcept { return plan.op == ops::op_id::mean ? plan.length : 0; }
+};
+
+// Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1.
+template <class Partial>
+Partial collect(const reduce_call& c, const output_terms& output, const team& team, const Partial& zero) noexcept {
+  static_assert(std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= sizeof(worker::slot));
+  const auto run = [&](worker& w, std::int64_t begin, std::int64_t end) {
+    Partial p = zero;
+    block_stream stream(c.plan, output.base, begin, end, w);
+    for (block b; stream.next(b);) p.add(c.kernels, c.plan.inputs, b);
+    return p;
+  };
+  const auto with_bias = [&](Partial p) {
+    constexpr float one = 1;
+    if (output.bias != nullptr) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
+    return p;
+  };
+  if (team.threads <= 1) return with_bias(run(team.workers[0], 0, c.plan.length));
+  int used = 0;
+  parallel(team.threads, [&](int thread, int threads) {
+    if (thread == 0) used = threads;
+    const range r = share(c.plan.length, thread, threads, row_block);
+    const Partial p = run(team.workers[thread], r.begin, r.end);
+    std::memcpy(team.workers[thread].slot, &p, sizeof p);
+  });
+  Partial all = zero;
+  for (int t = 0; t < used; ++t) {
+    Partial p = zero;
+    std::memcpy(&p, team.workers[t].slot, sizeof p);
+    all.merge(p);
+  }
+  return with_bias(all);
+}
+
+struct decision {
+  float value;
+  tier by;
+};
+
+inline num::certified round_result(double s, double e, std::int64_t divisor) noexcept {
+  return divisor == 0 ? num::certify(s, e) : num::certify_mean(s, e, divisor);
+}
+
+// The tiers after binary64, for a finite sum whose terms' lsb exponent is known.
+template <class Accumulator>
+decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
+  const std::int64_t divisor = c.divisor();
+  if (!c.forced(tier::double_double)) {
+    const dd_partial p = collect(c, output, team, dd_partial{});
+    const double e = num::dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude);
+    if (num::lattice_holds_dd(p.magnitude, lsb, c.kernels.row_plain_errors)) {
+      // The double-double is the exact sum: two more terms for the exact rounding, which decides ties of means too.
+      Accumulator sum;
+      sum.add(p.sum.hi);
+      sum.add(p.sum.lo);
+      const float value = divisor == 0 ? sum.round_to_float() : sum.mean_to_float(divisor);
+      return {value, tier::double_double};
+    }
+    const num::certified r = divisor == 0 ? num::certify(p.sum, e) : num::certify_mean(p.sum, e, divisor);
+    if (r.decided) return {r.value, tier::double_double};
+  }
+  // All terms are finite here: binary64 has seen to the others. Integers decide everything.
+  const auto p = collect(c, output, team, exact_partial<Accumulator>{});
+  return {divisor == 0 ? p.sum.round_to_float() : p.sum.mean_to_float(divisor), tier::exact};
+}
+
+inline decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
+  return c.plan.inputs == 2 ? escalate<num::dot_accumulator>(c, output, team, lsb)
+                            : escalate<num::sum_accumulator>(c, output, team, lsb);
+}
+
+inline decision sum_output(const reduce_call& c, const output_terms& output, const team& team) noexcept {
+  const sum_partial p = collect(c, output, team, sum_partial{});
+  const double s = p.hi + p.lo;
+  if (!num::is_finite(s)) return {num::non_finite_result(s), std::max(c.first_tier, tier::binary64)};
+  if (!c.forced(tier::binary64)) {
+    const double e = num::sum_bound(sum_height(c.kernels.row_height, p.blocks), p.magnitude);
+    const num::certified r = round_result(s, e, c.divisor());
+    if (r.decided) return {r.value, tier::binary64};
+  }
+  const int lsb = collect(c, output, team, lsb_partial{}).terms(c.plan.inputs);
+  if (!c.forced(tier::binary64) && num::lattice_holds(p.magnitude, lsb)) {
+    return {round_result(s, 0, c.divisor()).value, tier::binary64};  // s is exact; e = 0 is always decided
+  }
+  return escalate(c, output, team, lsb);
+}
+
+inline order_partial order_output(const reduce_call& c, const output_terms& output, const team& team) noexcept {
+  using ops::op_id;
+  order_partial zero;
+  zero.flip = c.plan.op == op_id::min || c.plan.op == op_id::argmin ? num::order_min : num::order_max;
+  zero.wants_index = c.plan.op == op_id::argmax || c.plan.op == op_id::argmin;
+  return collect(c, output, team, zero);
+}
+
+}  // namespace repdl::cpu

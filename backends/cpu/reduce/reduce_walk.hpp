@@ -1,0 +1,267 @@
+// Walking over the axes of a reduction, and the stream of contiguous blocks that the row kernels eat. Used by
+// reduce.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cpu/reduce/reduce.hpp"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/order.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu {
+
+// A position in a row-major index space together with its offset in N tensors. Rank 0 is one position; an empty space
+// has none, and the walk that starts there at 0 goes nowhere.
+template <int N>
+class walk {
+ public:
+  walk(int rank, const plan::axes& shape, const plan::axes* const (&strides)[N], std::int64_t start) noexcept
+      : rank_(rank), shape_(&shape) {
+    for (int k = 0; k < N; ++k) stride_[k] = strides[k];
+    for (int d = rank - 1; d >= 0 && start != 0; --d) {
+      const auto i = static_cast<std::size_t>(d);
+      index_[i] = start % shape[i];
+      start /= shape[i];
+      for (int k = 0; k < N; ++k) offset_[k] += index_[i] * (*stride_[k])[i];
+    }
+  }
+
+  std::int64_t offset(int k) const noexcept { return offset_[k]; }
+  // Positions left on the innermost axis, this one included, and the step between them.
+  std::int64_t inner_left() const noexcept { return rank_ == 0 ? 1 : (*shape_)[last()] - index_[last()]; }
+  std::int64_t inner_stride(int k) const noexcept { return rank_ == 0 ? 1 : (*stride_[k])[last()]; }
+
+  // n <= inner_left(). Past the end the position is unspecified.
+  void advance(std::int64_t n) noexcept {
+    if (rank_ == 0) return;
+    std::size_t d = last();
+    index_[d] += n;
+    for (int k = 0; k < N; ++k) offset_[k] += n * (*stride_[k])[d];
+    for (; d > 0 && index_[d] == (*shape_)[d]; --d) {
+      index_[d] = 0;
+      ++index_[d - 1];
+      for (int k = 0; k < N; ++k) offset_[k] += (*stride_[k])[d - 1] - (*shape_)[d] * (*stride_[k])[d];
+    }
+  }
+
+ private:
+  std::size_t last() const noexcept { return static_cast<std::size_t>(rank_ - 1); }
+
+  int rank_;
+  const plan::axes* shape_;
+  const plan::axes* stride_[N];
+  std::int64_t offset_[N] = {};
+  plan::axes index_ = {};
+};
+
+// One output: where its terms begin in each input, and its bias.
+struct output_terms {
+  std::int64_t base[2];
+  const float* bias;  // null: none
+};
+// Along the outputs: offsets in the inputs, the output and the bias.
+inline walk<4> kept_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
+  return {p.kept_rank,
+          p.kept_shape,
+          {&p.in[0].kept_stride, &p.in[p.inputs - 1].kept_stride, &p.out_stride, &p.bias_stride},
+          start};
+}
+inline output_terms terms_at(const plan::reduce_plan& p, const walk<4>& at) noexcept {
+  return {{at.offset(0), at.offset(1)}, p.bias == nullptr ? nullptr : p.bias + at.offset(3)};
+}
+inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
+  return {p.reduced_rank, p.reduced_shape, {&p.in[0].reduced_stride, &p.in[p.inputs - 1].reduced_stride}, start};
+}
+
+// What one thread works with; carved from the launch's workspace.
+struct alignas(64) worker {
+  float pack[2][row_group * column_tile];  // at least row_block each
+  unsigned char slot[128];                 // a thread's part of one long reduction
+
+  // Column tiles. Offsets of each column's inputs and output.
+  std::int64_t base[2][column_tile];
+  std::int64_t out_at[column_tile];
+  double sum[column_tile];
+  double hi[column_tile];
+  double lo[column_tile];
+  double magnitude[column_tile];
+  double error[column_tile];
+  std::int64_t blocks;
+  float largest[column_tile];
+  float value[column_tile];
+  std::int32_t decided[column_tile];
+  std::int32_t lsb[2][column_tile];
+  std::int32_t key[column_tile];
+  std::int32_t index[column_tile];
+};
+static_assert(row_group * column_tile >= row_block);
+
+// Terms [first, first + n) of one output, contiguous. y = x where there is one input.
+struct block {
+  const float* x;
+  const float* y;
+  std::int64_t n;
+  std::int64_t first;
+};
+
+// Cuts the terms [begin, end) of one output into blocks: a view where the innermost run is contiguous and long,
+// otherwise a packed copy.
+class block_stream {
+ public:
+  block_stream(const plan::reduce_plan& p, const std::int64_t (&base)[2], std::int64_t begin, std::int64_t end,
+               worker& w) noexcept
+      : plan_(p), base_{base[0], base[1]}, at_(begin), end_(end), walk_(reduced_walk(p, begin)), worker_(w) {}
+
+  bool next(block& b) noexcept {
+    if (at_ >= end_) return false;
+    constexpr std::int64_t long_run = 256;
+    const std::int64_t left = std::min(end_ - at_, row_block);
+    const std::int64_t run = std::min(walk_.inner_left(), left);
+    b.first = at_;
+    b.n = run >= long_run ? run : left;
+    const float* part[2] = {};
+    bool direct[2] = {};
+    for (int k = 0; k < plan_.inputs; ++k) {
+      direct[k] = walk_.inner_stride(k) == 1 && run == b.n;
+      part[k] = direct[k] ? plan_.in[k].data + base_[k] + walk_.offset(k) : worker_.pack[k];
+    }
+    for (std::int64_t done = 0; done < b.n;) {
+      const std::int64_t m = std::min(walk_.inner_left(), b.n - done);
+      for (int k = 0; k < plan_.inputs; ++k) {
+        if (!direct[k]) {
+          gather(plan_.in[k].data + base_[k] + walk_.offset(k), walk_.inner_stride(k), m, worker_.pack[k] + done);
+        }
+      }
+      done += m;
+      walk_.advance(m);
+    }
+    b.x = part[0];
+    b.y = part[plan_.inputs - 1];
+    at_ += b.n;
+    return true;
+  }
+
+ private:
+  static void gather(const float* from, std::int64_t stride, std::int64_t n, float* to) noexcept {
+    if (stride == 1) {
+      std::copy_n(from, n, to);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+    }
+  }
+
+  const plan::reduce_plan& plan_;
+  std::int64_t base_[2];
+  std::int64_t at_;
+  std::int64_t end_;
+  walk<2> walk_;
+  worker& worker_;
+};
+
+// --------------------------------------------------------------------------------------- partial results of a stream
+
+// Binary64: exact block values are added by two_sum, their errors plainly.
+struct sum_partial {
+  double hi = 0;
+  double lo = 0;
+  double magnitude = 0;
+  std::int64_t blocks = 0;
+
+  void push(double value) noexcept {
+    const num::dd s = num::two_sum(hi, value);
+    hi = s.hi;
+    lo += s.lo == s.lo ? s.lo : 0.0;  // NaN once hi is not finite; hi alone tells the result
+  }
+  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+    const block_sum s = inputs == 2 ? k.dot_row(b.x, b.y, b.n) : k.sum_row(b.x, b.n);
+    push(s.value);
+    magnitude += s.magnitude;
+    ++blocks;
+  }
+  void merge(const sum_partial& o) noexcept {
+    push(o.hi);
+    lo += o.lo;
+    magnitude += o.magnitude;
+    blocks += o.blocks + 1;
+  }
+};
+
+// The height that stands for everything after the blocks' own trees of height h. B blocks: each two_sum error is at
+// most u·M, their plain sum is off by at most B·u·B·u·M; hi + lo rounds once more, u|s|. M is itself a plain sum of B
+// block magnitudes, (1 - (B + 256)u) of the truth at least: (h + 6)·B·u <= 1 more. For B <= 2^40 (2^48 terms).
+inline std::int64_t sum_height(std::int64_t h, std::int64_t blocks) noexcept {
+  const double b = static_cast<double>(blocks);
+  return h + 3 + static_cast<std::int64_t>(b * b * 0x1p-53);
+}
+
+struct lsb_partial {
+  std::int32_t lsb[2] = {num::no_lsb, num::no_lsb};
+
+  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+    lsb[0] = std::min(lsb[0], k.lsb_row(b.x, b.n));
+    if (inputs == 2) lsb[1] = std::min(lsb[1], k.lsb_row(b.y, b.n));
+  }
+  void merge(const lsb_partial& o) noexcept {
+    lsb[0] = std::min(lsb[0], o.lsb[0]);
+    lsb[1] = std::min(lsb[1], o.lsb[1]);
+  }
+  int terms(int inputs) const noexcept { return inputs == 2 ? lsb[0] + lsb[1] : lsb[0]; }
+};
+
+struct dd_partial {
+  num::dd sum = {0, 0};
+  double magnitude = 0;
+  std::int64_t blocks = 0;
+
+  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+    const block_dd s = inputs == 2 ? k.dot_row_dd(b.x, b.y, b.n) : k.sum_row_dd(b.x, b.n);
+    sum = num::add(sum, num::dd{s.hi, s.lo});
+    magnitude += s.magnitude;
+    ++blocks;
+  }
+  void merge(const dd_partial& o) noexcept {
+    sum = num::add(sum, o.sum);
+    magnitude += o.magnitude;
+    blocks += o.blocks + 1;
+  }
+};
+
+template <class Accumulator>
+struct exact_partial {
+  Accumulator sum;
+
+  void add(const reduce_kernels&, int inputs, const block& b) noexcept {
+    for (std::int64_t i = 0; i < b.n; ++i) {
+      if (inputs == 2) {
+        sum.add_product(b.x[i], b.y[i]);
+      } else {
+        sum.add(b.x[i]);
+      }
+    }
+  }
+  void merge(const exact_partial& o) noexcept { sum.merge(o.sum); }
+};
+
+// max, min, argmax, argmin. Parts merge in ascending order, so that ties keep the first index.
+struct order_partial {
+  std::uint32_t flip = num::order_max;
+  bool wants_index = false;
+  std::int32_t key = num::no_key;
+  std::int64_t index = 0;
+
+  void add(const reduce_kernels& k, int, const block& b) noexcept {
+    const std::int32_t best = k.key_row(b.x, b.n, flip);
+    if (best <= key) return;
+    key = best;
+    if (wants_index) index = b.first + k.find_row(b.x, b.n, flip, best);
+  }
+  void merge(const order_partial& o) noexcept {
+    if (o.key > key) *this = o;
+  }
+};
+
+}  // namespace repdl::cpu

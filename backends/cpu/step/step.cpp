@@ -1,0 +1,94 @@
+// The driver of the optimiser steps: threads and strides. All elements of all tensors are shared out at once, in
+// blocks; an operand that is contiguous over a block is used in place, any other is gathered or scattered.
+#include "backends/cpu/step/step.hpp"
+
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/strided_runs.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+// Below this, waking another worker costs more than it saves.
+constexpr std::int64_t elements_per_thread = 16 * step_block;
+
+// The address of element `first` if the n elements from there on are side by side, else null.
+template <class T>
+T* in_place(const plan::step_tensor& t, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n) {
+  T* address = nullptr;
+  for_runs(t, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t, std::int64_t run) {
+    if (run == n && (step == 1 || n == 1)) address = at;
+  });
+  return address;
+}
+
+void run_block(const plan::step_tensor& t, const step_kernels& kernels, const void* constants, std::int64_t first,
+               std::int64_t n, step_counts& counts) {
+  alignas(64) float buffers[7][step_block];
+  step_operands o{};
+  o.n = n;
+  for (std::size_t k = 0; k < 4; ++k) {
+    if (t.in[k] == nullptr) continue;
+    o.in[k] = in_place(t, t.in_stride[k], t.in[k], first, n);
+    if (o.in[k] != nullptr) continue;
+    for_runs(t, t.in_stride[k], t.in[k], first, n,
+             [&](const float* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+               for (std::int64_t i = 0; i < run; ++i) buffers[k][done + i] = at[i * step];
+             });
+    o.in[k] = buffers[k];
+  }
+  bool scatter[3] = {};
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (t.out[k] == nullptr) continue;
+    o.out[k] = in_place(t, t.out_stride[k], t.out[k], first, n);
+    scatter[k] = o.out[k] == nullptr;
+    if (scatter[k]) o.out[k] = buffers[4 + k];
+  }
+  kernels.step(constants, o, counts);
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (!scatter[k]) continue;
+    for_runs(t, t.out_stride[k], t.out[k], first, n,
+             [&](float* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+               for (std::int64_t i = 0; i < run; ++i) at[i * step] = buffers[4 + k][done + i];
+             });
+  }
+}
+
+void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_kernels& kernels,
+              counters& count) noexcept {
+  alignas(64) std::byte constants[step_constants_bytes];
+  {
+    const num::fp_environment_guard guard;
+    kernels.prepare(p, l.first_tier, constants);
+  }
+  std::int64_t total = 0;  // in blocks: none of them crosses tensors
+  for (const plan::step_tensor& t : p.tensors) total += (t.count + step_block - 1) / step_block;
+  const int threads = static_cast<int>(
+      std::clamp<std::int64_t>((total * step_block + elements_per_thread - 1) / elements_per_thread, 1, l.threads));
+  parallel(threads, [&](int thread, int workers) {
+    const range mine = share(total, thread, workers);
+    step_counts counts;
+    std::int64_t before = 0;  // blocks of the tensors so far
+    for (const plan::step_tensor& t : p.tensors) {
+      const std::int64_t blocks = (t.count + step_block - 1) / step_block;
+      for (std::int64_t b = std::max(mine.begin, before); b < std::min(mine.end, before + blocks); ++b) {
+        const std::int64_t first = (b - before) * step_block;
+        run_block(t, kernels, constants, first, std::min(step_block, t.count - first), counts);
+      }
+      before += blocks;
+    }
+    for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);
+  });
+}
+
+class step_work final : public planned<plan::step_plan> {
+ public:
+  using planned::planned;
+  void run(void*) override { run_step(p, s.launch, *s.set.step, s.count); }
+};
+
+}  // namespace
+
+void prepare(const plan::step_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<step_work>(p, s); }
+
+}  // namespace repdl::cpu

@@ -1,0 +1,157 @@
+// Optimiser steps: a block of elements, one formula after the other. Compiled once per instruction set.
+//
+// The first tier of each formula is a vectorised loop; the elements that it leaves undecided go to the integers.
+// Results wait in buffers until the block is done, because an output may be an input.
+#include "backends/cpu/step/step.hpp"
+#include "librepdl/ops/step_adamw.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+struct constants {
+  bool is_sgd;
+  bool has_momentum;
+  bool nesterov;
+  double force_double_double;  // 0 or +inf: bounds that force elements on to a later tier
+  double force_binary64;
+  num::sgd_stages sgd;
+  num::adamw_stages adamw;
+};
+
+void prepare(const plan::step_plan& p, tier first_tier, void* to) {
+  auto& c = *static_cast<constants*>(to);
+  c.is_sgd = p.op == ops::op_id::sgd;
+  c.has_momentum = p.sgd.momentum > 0;
+  c.nesterov = p.sgd.nesterov;
+  c.force_binary64 = first_tier > tier::binary64 ? num::infinity : 0.0;
+  c.force_double_double = first_tier > tier::double_double ? num::infinity : 0.0;
+  if (c.is_sgd) {
+    c.sgd = num::make_sgd_stages(p.sgd.lr, p.sgd.momentum, p.sgd.dampening, p.sgd.weight_decay);
+  } else {
+    const ops::adamw_attrs& a = p.adamw;
+    c.adamw = num::make_adamw_stages(a.lr, a.beta1, a.beta2, a.eps, a.weight_decay, p.c1, p.c2);
+  }
+}
+
+struct block_buffer {
+  alignas(64) float value[step_block];
+};
+struct marks {
+  alignas(64) std::uint32_t undecided[step_block];
+};
+
+std::int64_t count_marks(const marks& m, std::int64_t n) {
+  std::uint32_t total = 0;
+#pragma omp simd reduction(+ : total)
+  for (std::int64_t i = 0; i < n; ++i) total += m.undecided[i];
+  return total;
+}
+
+// The first tier of a linear formula. x, y, z: n operands each; one that the formula does not have may be any of the
+// others. Everything has to be inlined for the loop to be vectorised.
+template <bool Plain, class Stage>
+[[gnu::flatten]] void attempt_all(const Stage& stage, double force, const float* x, const float* y, const float* z,
+                                  block_buffer& out, marks& m, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const num::outcome o = num::attempt<Plain>(stage, force, x[i], y[i], z[i]);
+    out.value[i] = o.value;
+    m.undecided[i] = o.undecided;
+  }
+}
+
+template <class Stage>
+void run_stage(const Stage& stage, double force, const float* x, const float* y, const float* z, block_buffer& out,
+               marks& m, std::int64_t n, step_counts& counts) {
+  if (stage.plain) {
+    attempt_all<true>(stage, force, x, y, z, out, m, n);
+  } else {
+    attempt_all<false>(stage, force, x, y, z, out, m, n);
+  }
+  const std::int64_t exact = count_marks(m, n);
+  counts.elements[static_cast<int>(tier::double_double)] += n - exact;
+  counts.elements[static_cast<int>(tier::exact)] += exact;
+  if (exact == 0) return;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (m.undecided[i] != 0) out.value[i] = num::decide(stage, x[i], y[i], z[i]);
+  }
+}
+
+void run_param(const num::adamw_param& c, double force, const float* p, const float* m, const float* v,
+               block_buffer& out, marks& undecided, std::int64_t n, step_counts& counts) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const num::outcome o = num::attempt(c, force, p[i], m[i], v[i]);
+    out.value[i] = o.value;
+    undecided.undecided[i] = o.undecided;
+  }
+  const std::int64_t exact = count_marks(undecided, n);
+  counts.elements[static_cast<int>(tier::binary64)] += n - exact;
+  counts.elements[static_cast<int>(tier::exact)] += exact;
+  if (exact == 0) return;
+  num::adamw_scratch scratch;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (undecided.undecided[i] != 0) out.value[i] = num::decide(c, p[i], m[i], v[i], scratch);
+  }
+}
+
+void put(float* to, const block_buffer& from, std::int64_t n) {
+  __builtin_memcpy(to, from.value, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+void sgd(const constants& c, const step_operands& o, step_counts& counts) {
+  const float* const p = o.in[0];
+  const float* const g = o.in[1];
+  const float* const v = o.in[2];
+  block_buffer param;
+  marks m{};
+  if (!c.has_momentum) {
+    run_stage(c.sgd.plain_param, c.force_double_double, g, g, p, param, m, o.n, counts);
+    put(o.out[0], param, o.n);
+    return;
+  }
+  block_buffer velocity;
+  if (v == nullptr) {
+    run_stage(c.sgd.first_velocity, c.force_double_double, g, g, p, velocity, m, o.n, counts);
+  } else {
+    run_stage(c.sgd.velocity, c.force_double_double, v, g, p, velocity, m, o.n, counts);
+  }
+  if (c.nesterov) {
+    run_stage(c.sgd.nesterov_param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
+  } else {
+    run_stage(c.sgd.param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
+  }
+  put(o.out[1], velocity, o.n);
+  put(o.out[0], param, o.n);
+}
+
+void adamw(const constants& c, const step_operands& o, step_counts& counts) {
+  block_buffer first;
+  block_buffer second;
+  block_buffer param;
+  marks m{};
+  run_stage(c.adamw.first_moment, c.force_double_double, o.in[2], o.in[1], o.in[1], first, m, o.n, counts);
+  run_stage(c.adamw.second_moment, c.force_double_double, o.in[3], o.in[1], o.in[1], second, m, o.n, counts);
+  run_param(c.adamw.param, c.force_binary64, o.in[0], first.value, second.value, param, m, o.n, counts);
+  put(o.out[1], first, o.n);
+  put(o.out[2], second, o.n);
+  put(o.out[0], param, o.n);
+}
+
+void step(const void* constants_of_plan, const step_operands& o, step_counts& counts) {
+  const auto& c = *static_cast<const constants*>(constants_of_plan);
+  if (c.is_sgd) {
+    sgd(c, o, counts);
+  } else {
+    adamw(c, o, counts);
+  }
+}
+
+static_assert(sizeof(constants) <= step_constants_bytes);
+
+}  // namespace
+
+extern const step_kernels step_table = {prepare, step};
+
+}  // namespace repdl::cpu::REPDL_ISA

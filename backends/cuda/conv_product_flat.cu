@@ -1,9 +1,0 @@
-#include "backends/cuda/conv_product.cuh"
-
-namespace repdl::cuda::conv {
-
-void launch_flat(const problem& p, const schedule& s, const loading& l, const job& j) {
-  launch_tile<flat_tile>(p, s, l, j);
-}
-
-}  // namespace repdl::cuda::conv

@@ -1,0 +1,39 @@
+// Launching, and small device functions that every kernel file uses.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/core/kernel_tests.hpp"
+
+namespace repdl::cuda {
+
+// The record of a kernel: of each instantiation of a template one.
+template <auto Kernel>
+const char* signature_of() {
+  return __PRETTY_FUNCTION__;
+}
+template <auto Kernel>
+inline kernel_record record_of{signature_of<Kernel>(), reinterpret_cast<const void*>(Kernel)};
+
+// Launches Kernel on j.stream, after its self-test where this is its first use on the device.
+template <auto Kernel, class... Args>
+void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t shared_bytes, const Args&... args) {
+  if (!before_launch(record_of<Kernel>, j)) return;
+  if (shared_bytes > std::size_t{48} << 10) {  // what a kernel may have unasked
+    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+          j.what.name(), "cudaFuncSetAttribute");
+  }
+  Kernel<<<grid_of(j.what.name(), blocks), static_cast<unsigned>(threads), shared_bytes, j.stream>>>(args...);
+  check(cudaGetLastError(), j.what.name(), "kernel launch");
+}
+
+__device__ inline void count_elements(counter* counters, tier t, std::int64_t n) {
+  if (n != 0) atomicAdd(counters + static_cast<int>(t), static_cast<counter>(n));
+}
+
+inline constexpr unsigned full_warp = 0xffffffffu;
+
+__device__ inline int lane_of_thread() { return static_cast<int>(threadIdx.x & 31u); }
+
+}  // namespace repdl::cuda

@@ -1,0 +1,150 @@
+// Pooling: a thread per output element, which gathers what it needs (ops/pool.hpp); no atomics. Elements that binary64
+// does not decide are summed in integers at once, by the same thread.
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/pool/pool.cuh"
+#include "librepdl/ops/pool.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+template <class Index>
+using plane = num::pool_plane<Index>;
+
+// One element per operation. `force`: 0, or +inf for undecided.
+struct max_pool {
+  static constexpr bool backward = false;
+  static constexpr tier first = tier::proved;
+  template <class Index>
+  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double) {
+    return {p.max_value(y, x), true};
+  }
+  template <class Index>
+  __device__ static float exact(const plane<Index>&, Index, Index) {
+    return 0.0f;
+  }
+};
+struct max_pool_backward {
+  static constexpr bool backward = true;
+  static constexpr tier first = tier::binary64;
+  template <class Index>
+  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
+    return plane<Index>::finish_max_gradient(p.max_gradient(y, x), force);
+  }
+  template <class Index>
+  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+    return p.exact_max_gradient(y, x);
+  }
+};
+struct avg_pool {
+  static constexpr bool backward = false;
+  static constexpr tier first = tier::binary64;
+  template <class Index>
+  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
+    return plane<Index>::finish_average(p.average(y, x), force, p.count(y, x));
+  }
+  template <class Index>
+  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+    return p.exact_average(y, x);
+  }
+};
+struct avg_pool_backward {
+  static constexpr bool backward = true;
+  static constexpr tier first = tier::binary64;
+  template <class Index>
+  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
+    return p.finish_average_gradient(p.average_gradient(y, x), force);
+  }
+  template <class Index>
+  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+    return p.exact_average_gradient(y, x);
+  }
+};
+
+template <class Operation, class Index>
+__device__ __noinline__ float decide_exactly(const plane<Index>& p, Index y, Index x) {
+  return Operation::exact(p, y, x);
+}
+
+// Neighbouring threads write neighbouring elements: along a row, or along the channels where those are innermost.
+template <class Operation, class Index>
+__global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ pool_geometry g, counter* counters) {
+  const Index height = static_cast<Index>(Operation::backward ? g.h : g.oh);
+  const Index width = static_cast<Index>(Operation::backward ? g.w : g.ow);
+  const Index channels = static_cast<Index>(g.c);
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, Operation::first, g.elements);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  std::int64_t undecided = 0;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; at < g.elements; at += step) {
+    Index rest = static_cast<Index>(at);
+    Index c = 0;
+    if (g.channels_inside) {
+      c = rest % channels;
+      rest /= channels;
+    }
+    const Index x = rest % width;
+    rest /= width;
+    const Index y = rest % height;
+    rest /= height;
+    if (!g.channels_inside) {
+      c = rest % channels;
+      rest /= channels;
+    }
+    const plane<Index> p = num::plane_of<Index>(g, rest, c);
+    num::certified result = Operation::attempt(p, y, x, g.force);
+    if (!result.decided) {
+      result.value = decide_exactly<Operation>(p, y, x);
+      ++undecided;
+    }
+    g.out[rest * g.out_stride[0] + c * g.out_stride[1] + y * g.out_stride[2] + x * g.out_stride[3]] = result.value;
+  }
+  if (undecided != 0) {
+    count_elements(counters, tier::exact, undecided);
+    count_elements(counters, Operation::first, -undecided);
+  }
+}
+
+template <class Operation>
+void launch(const pool_geometry& g, const job& j) {
+  const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
+  if (g.small() && !j.device.choice.wide) {
+    launch_kernel<pool_kernel<Operation, std::int32_t>>(j, grid, threads, 0, g, j.counters);
+  } else {
+    launch_kernel<pool_kernel<Operation, std::int64_t>>(j, grid, threads, 0, g, j.counters);
+  }
+}
+
+}  // namespace
+
+void run(const plan::pool_plan& p, const job& j) {
+  pool_geometry g{};
+  g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
+  g.stride = p.stride, g.dilation = p.dilation;
+  g.top = p.top, g.left = p.left;
+  g.count_include_pad = p.count_include_pad;
+  g.common = p.common;
+  g.x = p.x, g.g = p.g, g.out = p.out;
+  for (std::size_t d = 0; d < 4; ++d) {
+    g.image_stride[d] = p.image_stride[d];
+    g.pooled_stride[d] = p.pooled_stride[d];
+    g.out_stride[d] = p.out_stride[d];
+  }
+  g.channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[3];
+  g.force = j.first_tier > tier::double_double ? num::infinity : 0.0;
+  const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
+  g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
+  if (!j.device.choice.wide && run_pool_fast(p.op, g, j)) return;
+  switch (p.op) {
+    case ops::op_id::max_pool2d:
+      return launch<max_pool>(g, j);
+    case ops::op_id::max_pool2d_backward:
+      return launch<max_pool_backward>(g, j);
+    case ops::op_id::avg_pool2d:
+      return launch<avg_pool>(g, j);
+    default:
+      return launch<avg_pool_backward>(g, j);
+  }
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,460 @@
+// Pooling for the shapes that networks use: no dilation, 32-bit offsets; kernels of 2x2 and 3x3 with their loops
+// unrolled. The results are those of pool.cu, which takes over the elements that these kernels cannot decide.
+//
+//   forward                  a thread per result
+//   backward, no overlap     (stride >= kernel) a thread per window, which writes all pixels of its cell
+//   max backward, overlap    a block per tile of pixels: the winners of the tile's windows go to shared memory, then
+//                            every pixel looks at the windows that hold it
+//   average backward, overlap   a thread per pixel
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/pool/pool.cuh"
+#include "librepdl/num/format.hpp"
+#include "librepdl/ops/pool.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+// Division of n < 2^31 by a constant 1 <= d < 2^31 (T. Granlund and P. Montgomery, "Division by invariant integers
+// using multiplication", PLDI 1994, figure 4.1; the sum cannot overflow for such n).
+struct divider {
+  std::uint32_t size, factor, shift;
+
+  explicit divider(std::int64_t d) : size(static_cast<std::uint32_t>(d)), shift(0) {
+    while ((std::uint64_t{1} << shift) < size) ++shift;
+    factor = static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - size) << 32) / size + 1);
+  }
+  __device__ int quotient(int n) const {
+    return static_cast<int>((__umulhi(factor, static_cast<std::uint32_t>(n)) + static_cast<std::uint32_t>(n)) >> shift);
+  }
+  // n becomes the quotient; returns the remainder.
+  __device__ int split(int& n) const {
+    const int q = quotient(n);
+    const int r = n - q * static_cast<int>(size);
+    n = q;
+    return r;
+  }
+};
+
+struct compact {
+  pool_geometry g;
+  int h, w, oh, ow, kh, kw, sh, sw, top, left;
+  int image[4], pooled[4], out[4];  // strides
+  int full_weight;                  // common / (kh kw), or 0 where that is not a positive integer
+  double common, reciprocal;
+  divider channels, height, width;  // of what a thread index runs over
+
+  compact(const pool_geometry& geometry, std::int64_t rows, std::int64_t columns)
+      : g(geometry),
+        h(static_cast<int>(g.h)),
+        w(static_cast<int>(g.w)),
+        oh(static_cast<int>(g.oh)),
+        ow(static_cast<int>(g.ow)),
+        kh(static_cast<int>(g.kh)),
+        kw(static_cast<int>(g.kw)),
+        sh(static_cast<int>(g.stride.h)),
+        sw(static_cast<int>(g.stride.w)),
+        top(static_cast<int>(g.top)),
+        left(static_cast<int>(g.left)),
+        full_weight(g.common % (g.kh * g.kw) == 0 ? static_cast<int>(g.common / (g.kh * g.kw)) : 0),
+        common(static_cast<double>(g.common)),
+        reciprocal(1.0 / static_cast<double>(g.common)),
+        channels(g.c),
+        height(rows),
+        width(columns) {
+    for (int d = 0; d < 4; ++d) {
+      image[d] = static_cast<int>(g.image_stride[d]);
+      pooled[d] = static_cast<int>(g.pooled_stride[d]);
+      out[d] = static_cast<int>(g.out_stride[d]);
+    }
+  }
+
+  struct place {
+    int n, c, y, x;
+  };
+  __device__ place locate(int i) const {
+    place p;
+    if (g.channels_inside) {
+      p.c = channels.split(i);
+      p.x = width.split(i);
+      p.y = height.split(i);
+    } else {
+      p.x = width.split(i);
+      p.y = height.split(i);
+      p.c = channels.split(i);
+    }
+    p.n = i;
+    return p;
+  }
+  __device__ int count(int oy, int ox) const {
+    if (g.count_include_pad) return kh * kw;
+    const int i = oy * sh - top;
+    const int j = ox * sw - left;
+    return max(min(i + kh, h) - max(i, 0), 0) * max(min(j + kw, w) - max(j, 0), 0);
+  }
+};
+
+// max.NaN: a NaN operand gives NaN, and -0 < +0 (PTX ISA, max).
+__device__ float greater(float a, float b) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+// RN(s / n), s finite and exact, n an integer in [1, 2^29), r = RN(1 / n). The second approximation of the quotient is
+// within an ulp of it on the side that its remainder shows: the first has an error of at most 2 ulps, so its remainder
+// is exact up to a rounding of relative size 2^-50, and adding remainder * r leaves the last rounding and a few
+// thousandths of an ulp. The second remainder is exact, and its sign rounds to odd.
+__device__ float divide(double s, double n, double r) {
+  const double first = s * r;
+  const double q = num::fma(num::fma(-first, n, s), r, first);
+  return num::canonical(static_cast<float>(num::round_to_odd(q + 0.0, num::fma(-q, n, s))));
+}
+
+__device__ __noinline__ num::certified average_carefully(const num::pool_plane<int>& p, int y, int x, double force) {
+  num::certified c = num::pool_plane<int>::finish_average(p.average(y, x), force, p.count(y, x));
+  if (!c.decided) c.value = p.exact_average(y, x);
+  return c;
+}
+__device__ __noinline__ num::certified max_gradient_carefully(const num::pool_plane<int>& p, int i, int j,
+                                                              double force) {
+  num::certified c = num::pool_plane<int>::finish_max_gradient(p.max_gradient(i, j), force);
+  if (!c.decided) c.value = p.exact_max_gradient(i, j);
+  return c;
+}
+__device__ __noinline__ num::certified average_gradient_carefully(const num::pool_plane<int>& p, int i, int j,
+                                                                  double force) {
+  num::certified c = p.finish_average_gradient(p.average_gradient(i, j), force);
+  if (!c.decided) c.value = p.exact_average_gradient(i, j);
+  return c;
+}
+
+__device__ void count_exact(counter* counters, std::int64_t exact) {
+  if (exact == 0) return;
+  count_elements(counters, tier::exact, exact);
+  count_elements(counters, tier::binary64, -exact);
+}
+
+// Calls use(value) for the present taps of a window; K: its size, 0 for any.
+template <int K, class Use>
+__device__ void for_window(const compact& p, const float* plane, int y, int x, Use&& use) {
+  const int i = y * p.sh - p.top;
+  const int j = x * p.sw - p.left;
+  if (K != 0 && i >= 0 && j >= 0 && i + K <= p.h && j + K <= p.w) {
+    const float* const first = plane + i * p.image[2] + j * p.image[3];
+#pragma unroll
+    for (int r = 0; r < K; ++r) {
+#pragma unroll
+      for (int s = 0; s < K; ++s) use(first[r * p.image[2] + s * p.image[3]], r * K + s);
+    }
+    return;
+  }
+  for (int r = max(-i, 0); r < min(p.kh, p.h - i); ++r) {
+    for (int s = max(-j, 0); s < min(p.kw, p.w - j); ++s) {
+      use(plane[(i + r) * p.image[2] + (j + s) * p.image[3]], r * p.kw + s);
+    }
+  }
+}
+
+template <int K>
+__global__ void __launch_bounds__(threads) max_kernel(const __grid_constant__ compact p, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, p.g.elements);
+  const auto elements = static_cast<int>(p.g.elements);
+  for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < elements;
+       at += static_cast<int>(gridDim.x * threads)) {
+    const compact::place o = p.locate(at);
+    float best = -__int_as_float(0x7f800000);
+    for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x,
+                  [&](float v, int) { best = greater(best, v); });
+    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = num::canonical(best);
+  }
+}
+
+// The sum is exact where the greatest magnitude is at most 2^24 times the least one that is not 0: every term is a
+// multiple of a power of two above 2^-24 least (its own last bit, or 2^-149 <= 2^-24 2^-125 for subnormal numbers), and
+// K^2 <= 9 terms of at most 2^24 least are below 2^53 of those: the lattice rule (certify.hpp). If least 2^24
+// overflows, the quotient of the two is below 2^24 as well. Infinities and NaN end up in the sum.
+template <int K>
+__global__ void __launch_bounds__(threads) average_kernel(const __grid_constant__ compact p, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
+  const auto elements = static_cast<int>(p.g.elements);
+  std::int64_t exact = 0;
+  for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < elements;
+       at += static_cast<int>(gridDim.x * threads)) {
+    const compact::place o = p.locate(at);
+    double sum = 0;
+    float greatest = 0;
+    float least = __int_as_float(0x7f800000);
+    for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](float v, int) {
+      sum += static_cast<double>(v);
+      const float m = fabsf(v);
+      greatest = fmaxf(greatest, m);
+      least = fminf(least, m == 0 ? __int_as_float(0x7f800000) : m);
+    });
+    const int n = p.count(o.y, o.x);
+    float value;
+    if (greatest <= least * 0x1p24f && n > 0 && p.g.force == 0) {
+      const bool finite = sum - sum == 0;
+      const double full = K * K;
+      value = K == 2 && n == 4 ? num::canonical(static_cast<float>((sum + 0.0) * 0.25))
+              : !finite        ? num::non_finite_result(sum)
+              : n == K * K     ? divide(sum, full, 1.0 / full)
+                               : divide(sum, static_cast<double>(n), 1.0 / static_cast<double>(n));
+    } else {
+      const num::certified c = average_carefully(num::plane_of<int>(p.g, o.n, o.c), o.y, o.x, p.g.force);
+      value = c.value;
+      exact += c.decided ? 0 : 1;
+    }
+    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = value;
+  }
+  count_exact(counters, exact);
+}
+
+// ---- backward
+
+// The cell of window y: from its first tap to the next window's, the first and the last ones up to the image's edges.
+__device__ void cell(int y, int count, int stride, int before, int size, int& begin, int& end) {
+  begin = y == 0 ? 0 : min(max(y * stride - before, 0), size);
+  end = y == count - 1 ? size : min(max((y + 1) * stride - before, 0), size);
+}
+
+// stride >= kernel: a pixel is in at most one window, its sum has one term.
+template <int K, bool Max>
+__global__ void __launch_bounds__(threads)
+    cell_kernel(const __grid_constant__ compact p, int windows, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
+  for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < windows;
+       at += static_cast<int>(gridDim.x * threads)) {
+    const compact::place o = p.locate(at);
+    const float g = p.g.g[o.n * p.pooled[0] + o.c * p.pooled[1] + o.y * p.pooled[2] + o.x * p.pooled[3]];
+    int winner = -1;
+    float value = 0;
+    if constexpr (Max) {
+      std::int32_t best = num::no_key;
+      for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](float v, int tap) {
+        const std::int32_t key = num::order_key(v, num::order_max);
+        if (key > best) {
+          best = key;
+          winner = tap;
+        }
+      });
+      value = num::canonical(g + 0.0f);
+    } else {
+      const int n = p.count(o.y, o.x);
+      const double x = static_cast<double>(g) + 0.0;
+      if (n > 0) {
+        value = x - x == 0 ? num::canonical(static_cast<float>(num::divide_to_odd(x, static_cast<double>(n))))
+                           : num::non_finite_result(x);
+      }
+    }
+    int row, row_end, column, column_end;
+    cell(o.y, p.oh, p.sh, p.top, p.h, row, row_end);
+    cell(o.x, p.ow, p.sw, p.left, p.w, column, column_end);
+    float* const out = p.g.out + o.n * p.out[0] + o.c * p.out[1];
+    for (int i = row; i < row_end; ++i) {
+      const int r = i + p.top - o.y * p.sh;
+      for (int j = column; j < column_end; ++j) {
+        const int s = j + p.left - o.x * p.sw;
+        const bool mine = Max ? r * p.kw + s == winner && s < p.kw && s >= 0 : r >= 0 && r < p.kh && s >= 0 && s < p.kw;
+        out[i * p.out[2] + j * p.out[3]] = mine ? value : 0.0f;
+      }
+    }
+  }
+}
+
+// The sum of one pixel, exact as long as `rounded` stays 0.
+struct pixel_sum {
+  double value = 0;
+  double rounded = 0;
+  __device__ void add(double x) {
+    const num::dd s = num::two_sum(value, x);
+    value = s.hi;
+    rounded += fabs(s.lo);
+  }
+};
+
+constexpr int tile_columns = 64, tile_rows = 16, most_windows = 2560;
+
+// Tiles of rows x columns; planes * tiles_y * tiles_x of them.
+__global__ void __launch_bounds__(threads)
+    tile_kernel(const __grid_constant__ compact p, divider tiles_x, divider tiles_y, int tiles, counter* counters) {
+  __shared__ std::uint8_t winner[most_windows];
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
+  std::int64_t exact = 0;
+  for (int tile = static_cast<int>(blockIdx.x); tile < tiles; tile += static_cast<int>(gridDim.x)) {
+    int rest = tile;
+    const int j0 = tiles_x.split(rest) * tile_columns;
+    const int i0 = tiles_y.split(rest) * tile_rows;
+    const int c = p.channels.split(rest);
+    const int n = rest;
+    const int i1 = min(i0 + tile_rows, p.h);
+    const int j1 = min(j0 + tile_columns, p.w);
+    // The windows that hold a pixel of the tile.
+    const int y0 = max(i0 + p.top - p.kh + p.sh, 0) / p.sh;
+    const int x0 = max(j0 + p.left - p.kw + p.sw, 0) / p.sw;
+    const int rows = min((i1 - 1 + p.top) / p.sh + 1, p.oh) - y0;
+    const int columns = min((j1 - 1 + p.left) / p.sw + 1, p.ow) - x0;
+    const float* const image = p.g.x + n * p.image[0] + c * p.image[1];
+    const float* const pooled = p.g.g + n * p.pooled[0] + c * p.pooled[1];
+    float* const out = p.g.out + n * p.out[0] + c * p.out[1];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int y = static_cast<int>(threadIdx.x) / 32; y < rows; y += threads / 32) {
+      for (int x = lane; x < columns; x += 32) {
+        std::int32_t best = num::no_key;
+        int place = 0;
+        const auto offer = [&](float v, int tap) {
+          const std::int32_t key = num::order_key(v, num::order_max);
+          place = key > best ? tap : place;
+          best = key > best ? key : best;
+        };
+        if (p.kh == 3 && p.kw == 3) {
+          for_window<3>(p, image, y0 + y, x0 + x, offer);
+        } else {
+          for_window<0>(p, image, y0 + y, x0 + x, offer);
+        }
+        winner[y * columns + x] = static_cast<std::uint8_t>(place);
+      }
+    }
+    __syncthreads();
+    for (int i = i0 + static_cast<int>(threadIdx.x) / 32; i < i1; i += threads / 32) {
+      const int y_first = max(i + p.top - p.kh + p.sh, 0) / p.sh;
+      const int y_last = min((i + p.top) / p.sh, p.oh - 1);
+      for (int j = j0 + lane; j < j1; j += 32) {
+        const int x_first = max(j + p.left - p.kw + p.sw, 0) / p.sw;
+        const int x_last = min((j + p.left) / p.sw, p.ow - 1);
+        float single = 0;  // the sum while it has one term
+        int terms = 0;
+        pixel_sum sum;
+        for (int y = y_first; y <= y_last; ++y) {
+          const int row_tap = (i + p.top - y * p.sh) * p.kw;
+          for (int x = x_first; x <= x_last; ++x) {
+            if (winner[(y - y0) * columns + x - x0] == row_tap + j + p.left - x * p.sw) {
+              const float g = pooled[y * p.pooled[2] + x * p.pooled[3]];
+              if (terms == 1) sum.add(static_cast<double>(single));
+              if (terms >= 1) sum.add(static_cast<double>(g));
+              single = g;
+              ++terms;
+            }
+          }
+        }
+        float value = num::canonical(single + 0.0f);
+        if (terms > 1) {
+          if (sum.rounded == 0) {
+            value = static_cast<float>(sum.value + 0.0);
+          } else {
+            const num::certified r = max_gradient_carefully(num::plane_of<int>(p.g, n, c), i, j, 0.0);
+            value = r.value;
+            exact += r.decided ? 0 : 1;
+          }
+        }
+        out[i * p.out[2] + j * p.out[3]] = value;
+      }
+    }
+    __syncthreads();
+  }
+  count_exact(counters, exact);
+}
+
+__global__ void __launch_bounds__(threads)
+    average_gradient_kernel(const __grid_constant__ compact p, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
+  const auto elements = static_cast<int>(p.g.elements);
+  std::int64_t exact = 0;
+  for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < elements;
+       at += static_cast<int>(gridDim.x * threads)) {
+    const compact::place o = p.locate(at);
+    const int y_first = max(o.y + p.top - p.kh + p.sh, 0) / p.sh;
+    const int y_last = min((o.y + p.top) / p.sh, p.oh - 1);
+    const int x_first = max(o.x + p.left - p.kw + p.sw, 0) / p.sw;
+    const int x_last = min((o.x + p.left) / p.sw, p.ow - 1);
+    const float* const pooled = p.g.g + o.n * p.pooled[0] + o.c * p.pooled[1];
+    const auto full = static_cast<double>(p.full_weight);
+    pixel_sum sum;
+    for (int y = y_first; y <= y_last; ++y) {
+      for (int x = x_first; x <= x_last; ++x) {
+        const auto g = static_cast<double>(pooled[y * p.pooled[2] + x * p.pooled[3]]);
+        const int n = p.count(y, x);
+        double weight = full;
+        if (n != p.kh * p.kw) weight = static_cast<double>(static_cast<int>(p.g.common) / n);
+        sum.add(g * weight);
+      }
+    }
+    float value;
+    if (sum.rounded == 0) {
+      value = divide(sum.value, p.common, p.reciprocal);
+    } else {
+      const num::certified r = average_gradient_carefully(num::plane_of<int>(p.g, o.n, o.c), o.y, o.x, 0.0);
+      value = r.value;
+      exact += r.decided ? 0 : 1;
+    }
+    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = value;
+  }
+  count_exact(counters, exact);
+}
+
+// Whether all offsets fit 32 bits, with room for a grid's worth of steps.
+bool offsets_fit(const std::int64_t (&stride)[4], std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
+  std::int64_t reach = 0;
+  const std::int64_t size[4] = {n, c, h, w};
+  for (int d = 0; d < 4; ++d) {
+    const std::int64_t s = stride[d] < 0 ? -stride[d] : stride[d];
+    if (s >= std::int64_t{1} << 31) return false;
+    reach += s * size[d];
+  }
+  return reach < std::int64_t{1} << 31;
+}
+
+}  // namespace
+
+bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
+  const bool backward = op == ops::op_id::max_pool2d_backward || op == ops::op_id::avg_pool2d_backward;
+  const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_backward;
+  if (!g.small() || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
+  if (!offsets_fit(g.image_stride, g.n, g.c, g.h, g.w) || !offsets_fit(g.pooled_stride, g.n, g.c, g.oh, g.ow) ||
+      !offsets_fit(g.out_stride, g.n, g.c, backward ? g.h : g.oh, backward ? g.w : g.ow)) {
+    return false;
+  }
+  const auto grid = [&](std::int64_t items) { return grid_for(j.device, ceil_div(items, threads), 32); };
+  const bool two = g.kh == 2 && g.kw == 2;
+  const bool three = g.kh == 3 && g.kw == 3;
+  if (!backward) {
+    if (!two && !three) return false;
+    const compact p(g, g.oh, g.ow);
+    const auto start = [&]<auto Kernel>() { launch_kernel<Kernel>(j, grid(g.elements), threads, 0, p, j.counters); };
+    if (max) {
+      two ? start.operator()<max_kernel<2>>() : start.operator()<max_kernel<3>>();
+    } else {
+      two ? start.operator()<average_kernel<2>>() : start.operator()<average_kernel<3>>();
+    }
+  } else if (g.stride.h >= g.kh && g.stride.w >= g.kw) {
+    const compact p(g, g.oh, g.ow);
+    if (g.n * g.c * g.oh * g.ow > INT32_MAX) return false;  // of a broadcast g
+    const auto windows = static_cast<int>(g.n * g.c * g.oh * g.ow);
+    const auto start = [&]<auto Kernel>() {
+      launch_kernel<Kernel>(j, grid(windows), threads, 0, p, windows, j.counters);
+    };
+    if (max) {
+      two ? start.operator()<cell_kernel<2, true>>() : start.operator()<cell_kernel<0, true>>();
+    } else {
+      start.operator()<cell_kernel<0, false>>();
+    }
+  } else if (max) {
+    const std::int64_t rows = (tile_rows + g.kh - 2) / g.stride.h + 2;
+    const std::int64_t columns = (tile_columns + g.kw - 2) / g.stride.w + 2;
+    if (g.kh * g.kw > 255 || rows * columns > most_windows || g.channels_inside) return false;
+    const compact p(g, g.h, g.w);
+    const std::int64_t x = ceil_div(g.w, tile_columns);
+    const std::int64_t y = ceil_div(g.h, tile_rows);
+    const auto tiles = static_cast<int>(g.n * g.c * x * y);
+    launch_kernel<tile_kernel>(j, grid_for(j.device, tiles, 16), threads, 0, p, divider(x), divider(y), tiles,
+                               j.counters);
+  } else {
+    if (g.common == 0) return false;
+    const compact p(g, g.h, g.w);
+    launch_kernel<average_gradient_kernel>(j, grid(g.elements), threads, 0, p, j.counters);
+  }
+  return true;
+}
+
+}  // namespace repdl::cuda

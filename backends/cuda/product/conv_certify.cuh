@@ -1,0 +1,209 @@
+// The end of a convolution's tile: norms and lattices of its rows and columns, the rounding test, results and marks.
+// The bound is derived in conv_product.cu.
+#pragma once
+
+#include "backends/cuda/product/conv_tile.cuh"
+#include "librepdl/num/certify.hpp"
+
+namespace repdl::cuda::conv {
+
+// What the bound and the lattice rule need to know of a line: at least the sum of its squares; the least nonzero
+// magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest); the OR of the patterns. A
+// number with exponent field e is a multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all significands
+// have: a lower bound of the exact lattice, which suffices (it is exact where the smallest number needs all of the
+// common bits).
+struct summary {
+  double squares = 0;
+  unsigned least = 0xffffffffu;
+  unsigned bits = 0;
+
+  __device__ void merge(double other_squares, unsigned other_least, unsigned other_bits) {
+    squares += other_squares;
+    least = min(least, other_least);
+    bits |= other_bits;
+  }
+  __device__ void merge_lanes(int distance) {
+    merge(__shfl_xor_sync(full_warp, squares, distance), __shfl_xor_sync(full_warp, least, distance),
+          __shfl_xor_sync(full_warp, bits, distance));
+  }
+  __device__ double norm() const { return num::sqrt(squares); }
+  __device__ int lsb() const {
+    if (least == 0xffffffffu) return num::no_lsb;
+    const int e = static_cast<int>((least + 1) >> 24);
+    const int zeros = __ffs(static_cast<int>((bits & 0x7fffffu) | 0x800000u)) - 1;
+    return max(e, 1) - 150 + zeros;
+  }
+};
+
+// The same while a lane walks through its terms: squares in binary32, away from the unit that the matrix instruction
+// uses. After n fused steps the value s has S <= s (1 - 2^-24)^-n + n 2^-149 (a step loses at most 2^-24 of its result,
+// or 2^-150 where that is subnormal), and (1 - 2^-24)^-n <= 1 + n 2^-23 for n <= 2^22; `finish` returns that, in
+// binary64, whose own errors 2^-53 are in the margin between 2^-23 and 2^-24. Squares that overflow make the bound
+// infinite.
+struct lane_summary {
+  float squares = 0;
+  unsigned least = 0xffffffffu;
+  unsigned bits = 0;
+
+  __device__ void add(float x) {
+    const unsigned b = num::bits_of(x);
+    squares = __fmaf_rn(x, x, squares);
+    least = min(least, b + b - 1);
+    bits |= b;
+  }
+  __device__ summary finish(int steps) const {
+    const double n = static_cast<double>(steps);
+    const double s = least == 0xffffffffu ? 0.0 : static_cast<double>(squares) * (1 + n * 0x1p-23) + n * 0x1p-149;
+    return {s, least, bits};
+  }
+};
+
+// What the last step knows of the tile's lines: rows, then columns.
+struct line_results {
+  double* norm;
+  int* lsb;
+  place* out;   // y = nowhere: not there
+  float* bias;  // of rows
+};
+
+// Whether none of a line's terms is absent: they reach over a box of coordinates.
+__device__ __noinline__ inline bool always_present(const view& v, bool of_a, std::int64_t line) {
+  const std::int64_t sizes[3] = {v.k / (v.term.d1 * v.term.d2), v.term.d1, v.term.d2};
+  const operand& t = of_a ? v.a : v.b;
+  const index3 n = (of_a ? v.row : v.col).split(line);
+  std::int64_t low[2] = {t.outer.y_at(n) + t.inner.y0, t.outer.x_at(n) + t.inner.x0};
+  std::int64_t high[2] = {low[0], low[1]};
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t reach[2] = {t.inner.y[i] * (sizes[i] - 1), t.inner.x[i] * (sizes[i] - 1)};
+    for (int d = 0; d < 2; ++d) (reach[d] < 0 ? low : high)[d] += reach[d];
+  }
+  return low[0] >= 0 && high[0] < t.h && low[1] >= 0 && high[1] < t.w;
+}
+
+// Fills in what finish_rows needs besides norm and lsb. By all threads of a block.
+template <class T>
+__device__ void describe_lines(const view& v, std::int64_t row0, std::int64_t col0, const line_results& to) {
+  for (int i = static_cast<int>(threadIdx.x); i < T::lines; i += static_cast<int>(blockDim.x)) {
+    if (i < T::rows) {
+      const std::int64_t row = row0 + i;
+      const bool inside = row < v.m;
+      to.out[i] = inside ? outer_place(v.out, v.result, v.row.split(row)) : absent_place();
+      to.bias[i] = inside && v.bias != nullptr ? v.bias[row * v.bias_stride] : 0.0f;
+    } else {
+      const std::int64_t col = col0 + (i - T::rows);
+      const bool inside = col < v.n;
+      to.out[i] = inside ? inner_place(v.out, v.col.split(col)) : absent_place();
+    }
+  }
+}
+
+// An output that the plain test left open: with the lattice rule, and infinities and NaN.
+__device__ __noinline__ inline num::certified reconsider(const view& v, std::int64_t row, std::int64_t col, double s,
+                                                         double bound, double size, int lsb) {
+  num::certified result = num::certify(s, num::lattice_holds(size, lsb) ? 0.0 : bound);
+  if (!num::is_finite(s)) result.decided = always_present(v, true, row) && always_present(v, false, col);
+  return result;
+}
+
+// The last step for rows first .. first + count - 1 of every lane: bias, rounding test, results, list or bitmap.
+// Returns the number of outputs decided. `sums`: this lane's; sum n of row q lies (2 n + q % 2) `stride` after its
+// pair's. (The usual path is short, without branches and in a loop: it runs once, and the warps wait for its
+// instructions.)
+template <class T>
+__device__ int finish_rows(const problem& p, const view& v, const line_results& lines, std::int64_t product,
+                           std::int64_t row0, std::int64_t col0, int warp_row, int warp_col, int first, int count,
+                           std::int64_t height, const double2* sums, int stride) {
+  const int g = lane_of_thread() / 4;
+  const int t = lane_of_thread() % 4;
+  const bool forced = p.first_tier > tier::binary64;
+  const double slope = static_cast<double>(2 * height + 8) * 0x1p-53;
+  const double bias_slope = v.bias != nullptr ? 0x1p-51 : 0.0;
+  const bool everywhere = v.out.h == 1 && v.out.w == 1;
+  const limits in{static_cast<unsigned>(v.out.h), static_cast<unsigned>(v.out.w)};
+  constexpr int V = T::col_vector;
+  constexpr int width = 2 * V;  // a lane's columns side by side
+  int decided = 0;
+#pragma unroll 1
+  for (int part = 0; part < T::n_tiles / V; ++part) {
+    const int beside = warp_col + part * 8 * V + t * width;
+    const place* const columns = lines.out + T::rows + beside;
+    const std::int64_t to = columns[0].address;
+    double norm_b[width];
+    unsigned exist = 0;
+    bool side_by_side = V == 4;
+#pragma unroll
+    for (int e = 0; e < width; ++e) {
+      norm_b[e] = lines.norm[T::rows + beside + e];
+      if (columns[e].y != nowhere) exist |= 1u << e;
+      side_by_side = side_by_side && columns[e].address == to + 4 * e;
+    }
+    side_by_side = side_by_side && exist == (1u << width) - 1;
+#pragma unroll 1
+    for (int q = first; q < first + count; ++q) {
+      const int line = warp_row + T::row(q, g);
+      const std::int64_t row = row0 + line;
+      const double2* const row_sums = sums + ((q - first) / 2 * 2 * T::n_tiles + q % 2 + part * 2 * V) * stride;
+      const place out = load_place(lines.out + line);
+      const double slope_a = slope * lines.norm[line];  // dot_bound(2 H + 4, ...) = slope_a * norm_b
+      const double c = static_cast<double>(lines.bias[line]);
+      const auto sum_and_bound = [&](int e, double norm, double& bound) {
+        const double2 both = row_sums[e % V * 2 * stride];
+        const double s = e / V == 0 ? both.x : both.y;
+        bound = slope_a * norm + bias_slope * (fabs(s) + fabs(c));
+        return s + c;
+      };
+      float value[width];
+      unsigned good = 0;
+#pragma unroll
+      for (int e = 0; e < width; ++e) {
+        double bound;
+        const double s = sum_and_bound(e, norm_b[e], bound) + 0.0;
+        value[e] = static_cast<float>(s - bound);
+        const float high = static_cast<float>(s + bound);
+        good |= num::bits_of(value[e]) == num::bits_of(high) && value[e] == value[e] ? 1u << e : 0u;
+      }
+      unsigned there = out.y == nowhere ? 0u : exist;
+      if (!everywhere) {
+        for (int e = 0; e < width; ++e) {
+          if (!in.present(out, columns[e])) there &= ~(1u << e);
+        }
+      }
+      // An undecided output is written too: the repair comes later.
+      if (side_by_side && there == exist && (out.address + to) % 16 == 0) {
+        auto* const four = reinterpret_cast<float4*>(out.address + to);
+        if constexpr (V == 4) {
+          four[0] = make_float4(value[0], value[1], value[2], value[3]);
+          four[1] = make_float4(value[4], value[5], value[6], value[7]);
+        }
+      } else {
+#pragma unroll
+        for (int e = 0; e < width; ++e) {
+          if ((there >> e & 1) != 0) *reinterpret_cast<float*>(out.address + columns[e].address) = value[e];
+        }
+      }
+      unsigned open = there & (forced ? ~0u : ~good);
+      decided += __popc(there) - __popc(open);
+      if (open != 0) {
+        for (unsigned left = forced ? 0 : open; left != 0; left &= left - 1) {
+          const int e = __ffs(static_cast<int>(left)) - 1;
+          const int col_line = T::rows + beside + e;
+          double bound;
+          const double s = sum_and_bound(e, lines.norm[col_line], bound);
+          const double size = lines.norm[line] * lines.norm[col_line] + fabs(c);
+          int lsb = lines.lsb[line] + lines.lsb[col_line];
+          if (v.bias != nullptr) lsb = min(lsb, num::lsb_exponent(lines.bias[line]));
+          const num::certified result = reconsider(v, row, col0 + beside + e, s, bound, size, lsb);
+          if (result.decided) {
+            *reinterpret_cast<float*>(out.address + columns[e].address) = result.value;
+            open &= ~(1u << e);
+            ++decided;
+          }
+        }
+        p.marks.add(open, product * p.m + row, col0 + beside);
+      }
+    }
+  }
+  return decided;
+}
+
+}  // namespace repdl::cuda::conv

@@ -1,0 +1,141 @@
+// An output's terms one after the other, absent ones skipped, with 64-bit indices; and their double-double sum.
+//
+// Double-double tier: a chain of two_sums with plainly added errors. H additions at most on a term's path, M = sum|a
+// b|, u = 2^-53. Each term is part of at most H partial sums, so the errors of the two_sums add up to at most H u M (1
+// + Hu); `low` adds them over a tree of height 2H at most (merging takes two additions), which loses 2H^2 u^2 M (1 +
+// 3Hu) more: |S - (high + low)| <= 3 H^2 u^2 M for H <= 2^25. `magnitude`, fl(M), falls short of M by H u M at most:
+// 4 H^2 covers it. Under the lattice rule for plainly added errors (dd.hpp; as many as there are additions) everything
+// is exact.
+#pragma once
+
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/conv.hpp"
+#include "librepdl/num/dd.hpp"
+
+namespace repdl::cuda::conv {
+
+// What the places of terms grow by from one of a thread's terms to its next, and when the innermost index wraps around,
+// and the middle one: offset, y, x of a, then of b.
+struct walk {
+  static constexpr int parts = 6;
+  std::int64_t by[3][parts];
+  std::int64_t step2, step1;
+
+  // By the first 18 threads of a group.
+  __device__ void describe(const view& v, std::int64_t step, int rank) {
+    if (rank >= 3 * parts) return;
+    const index3 n = v.term.split(step);
+    const int kind = rank / parts;
+    const int part = rank % parts;
+    const side& s = part < 3 ? v.a.inner : v.b.inner;
+    const std::int64_t* const of = part % 3 == 0 ? s.offset : part % 3 == 1 ? s.y : s.x;
+    by[kind][part] = kind == 0   ? n.i[0] * of[0] + n.i[1] * of[1] + n.i[2] * of[2]
+                     : kind == 1 ? of[1] - v.term.d2 * of[2]
+                                 : of[0] - v.term.d1 * of[1];
+    if (rank == 0) {
+      step2 = n.i[2];
+      step1 = n.i[1];
+    }
+  }
+};
+
+// A thread's terms of an output: first, first + step, ... below `end`.
+class terms {
+ public:
+  __device__ terms(const view& v, const walk& w, std::int64_t row, std::int64_t col, std::int64_t first,
+                   std::int64_t end, std::int64_t step)
+      : v_(v), w_(w), left_(end - first), step_(step) {
+    const index3 r = v.row.split(row);
+    const index3 c = v.col.split(col);
+    const index3 n = v.term.split(first);
+    index2_ = n.i[2];
+    index1_ = n.i[1];
+    at_[0] = v.a.outer.offset_at(r) + v.a.inner.offset_at(n);
+    at_[1] = v.a.outer.y_at(r) + v.a.inner.y_at(n);
+    at_[2] = v.a.outer.x_at(r) + v.a.inner.x_at(n);
+    at_[3] = v.b.outer.offset_at(c) + v.b.inner.offset_at(n);
+    at_[4] = v.b.outer.y_at(c) + v.b.inner.y_at(n);
+    at_[5] = v.b.outer.x_at(c) + v.b.inner.x_at(n);
+  }
+  __device__ bool more() const { return left_ > 0; }
+  // False: absent.
+  __device__ bool next(float& x, float& y) {
+    const bool there =
+        inside(at_[4], v_.b.h) && inside(at_[5], v_.b.w) && inside(at_[1], v_.a.h) && inside(at_[2], v_.a.w);
+    if (there) {
+      x = v_.a.data[at_[0]];
+      y = v_.b.data[at_[3]];
+    }
+    left_ -= step_;
+    index2_ += w_.step2;
+    index1_ += w_.step1;
+    add(0);
+    if (index2_ >= v_.term.d2) {
+      index2_ -= v_.term.d2;
+      ++index1_;
+      add(1);
+    }
+    if (index1_ >= v_.term.d1) {
+      index1_ -= v_.term.d1;
+      add(2);
+    }
+    return there;
+  }
+
+ private:
+  __device__ void add(int kind) {
+#pragma unroll
+    for (int i = 0; i < walk::parts; ++i) at_[i] += w_.by[kind][i];
+  }
+  __device__ static bool inside(std::int64_t x, std::int64_t size) {
+    return static_cast<std::uint64_t>(x) < static_cast<std::uint64_t>(size);
+  }
+
+  const view& v_;
+  const walk& w_;
+  std::int64_t left_, step_, index2_, index1_;
+  std::int64_t at_[walk::parts];
+};
+
+struct dot_sum {
+  double high = 0;
+  double low = 0;
+  double magnitude = 0;
+  int lsb = 2 * num::no_lsb;
+
+  __device__ void add(double x) {
+    const num::dd s = num::two_sum(high, x);
+    high = s.hi;
+    low += s.lo;
+  }
+  __device__ void add_term(double x, int lsb_of_x) {
+    add(x);
+    magnitude += fabs(x);
+    lsb = min(lsb, lsb_of_x);
+  }
+  __device__ void merge(const dot_sum& o) {
+    low += o.low;
+    add(o.high);
+    magnitude += o.magnitude;
+    lsb = min(lsb, o.lsb);
+  }
+  __device__ void merge_lanes(int distance) {
+    dot_sum o;
+    o.high = __shfl_xor_sync(full_warp, high, distance);
+    o.low = __shfl_xor_sync(full_warp, low, distance);
+    o.magnitude = __shfl_xor_sync(full_warp, magnitude, distance);
+    o.lsb = __shfl_xor_sync(full_warp, lsb, distance);
+    merge(o);
+  }
+  // A non-finite plain sum of finite terms is impossible, so `high` shows infinities and NaN: two_sum's hi is the plain
+  // sum.
+  __device__ num::certified finish(std::int64_t height, std::int64_t additions) const {
+    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
+    if (height > (std::int64_t{1} << 25)) return {0.0f, false};
+    const double h = static_cast<double>(height);
+    return num::certify(num::two_sum(high, low),
+                        num::lattice_holds_dd(magnitude, lsb, additions) ? 0.0 : 4 * h * h * 0x1p-106 * magnitude);
+  }
+};
+
+}  // namespace repdl::cuda::conv

@@ -1,0 +1,311 @@
+// The exact matrix product: out = RN(a b + bias), decided in binary64 by the fp64 tensor cores wherever their bound
+// allows.
+//
+// Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and
+// a rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu),
+// the product, and a repair kernel (matmul_repair.cu) that works off the bitmap of undecided outputs.
+//
+// Error of the engine, under the assumptions (D1), (D2) of mma.cuh, u_D = 2u: k is cut into blocks; the block sums,
+// chains of at most L additions each, are added one after the other. A product passes at most H = L + blocks additions:
+//     |s - S| <= ((1 + 2u)^H - 1) sum|a_k b_k| <= 2H u (1 + 2^-31) |a||b|                         for H <= 2^20,
+//     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B).
+// (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
+// (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
+// A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
+// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term.
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/matmul.hpp"
+#include "backends/cuda/product/mma.cuh"
+#include "librepdl/num/certify.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+__device__ inline void copy_async(void* shared, const void* global) {
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending>
+__device__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+// A block of warps_m x warps_n warps computes a tile of (warps_m 16 m_tiles) x (warps_n 8 n_tiles) outputs.
+template <int WarpsM, int WarpsN, int MTiles, int NTiles, int Stages>
+struct tile_shape {
+  static constexpr int stages = Stages;  // panels of k in shared memory
+  static constexpr int warps_n = WarpsN;
+  static constexpr int m_tiles = MTiles;
+  static constexpr int n_tiles = NTiles;
+  static constexpr int threads = WarpsM * WarpsN * 32;
+  static constexpr int rows = WarpsM * MTiles * 16;
+  static constexpr int cols = WarpsN * NTiles * 8;
+  static constexpr int stage_size = (rows + cols) * panel_k;  // numbers
+  static constexpr int sums = MTiles * NTiles * 4;            // per thread
+  static constexpr std::size_t shared_bytes = (stages * stage_size + sums * threads) * sizeof(double);
+  static_assert(rows % panel_rows == 0 && cols % panel_rows == 0);
+};
+// 64 x 128, 112 KiB, 128 threads: two blocks share a multiprocessor of compute capability 9.0, so that one computes
+// while the other waits at a barrier or rounds its results. One block of 128 x 128 was 15 % slower.
+using large_tile = tile_shape<1, 4, 4, 4, 2>;
+using small_tile = tile_shape<2, 2, 2, 4, 3>;  // 64 x 64, 80 KiB
+
+// Tiles in an order in which blocks that run at the same time share panels: eight tile rows at a time.
+template <class T>
+__device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row, std::int64_t& col,
+                        std::int64_t& batch) {
+  const std::int64_t rows = (p.m + T::rows - 1) / T::rows;
+  const std::int64_t cols = (p.n + T::cols - 1) / T::cols;
+  batch = index / (rows * cols);
+  index -= batch * rows * cols;
+  const std::int64_t group = index / (8 * cols);
+  const std::int64_t first = group * 8;
+  const std::int64_t height = min(rows - first, std::int64_t{8});
+  index -= first * cols;
+  row = first + index % height;
+  col = index / height;
+}
+
+template <class T>
+__global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p, counter* counters) {
+  extern __shared__ __align__(128) double shared[];
+  double2* const blocks_sum = reinterpret_cast<double2*>(shared + T::stages * T::stage_size);
+  std::int64_t tile_row;
+  std::int64_t tile_col;
+  std::int64_t batch;
+  tile_of<T>(p, blockIdx.x, tile_row, tile_col, batch);
+  const int tid = static_cast<int>(threadIdx.x);
+  const int g = lane_of_thread() / 4;
+  const int t = lane_of_thread() % 4;
+  const int warp_row = tid / 32 / T::warps_n * T::m_tiles * 16;
+  const int warp_col = tid / 32 % T::warps_n * T::n_tiles * 8;
+  const int panels = static_cast<int>(p.a.k_panels);
+  const std::int64_t row_panel = p.a.k_panels * panel_size;  // from one panel of rows to the next
+  const double* from_a =
+      p.a.data + (p.a.batch(batch) * p.a.row_panels + tile_row * (T::rows / panel_rows)) * row_panel + 2 * tid;
+  const double* from_b =
+      p.b.data + (p.b.batch(batch) * p.b.row_panels + tile_col * (T::cols / panel_rows)) * row_panel + 2 * tid;
+
+  // Starts to copy the next panels of k into slot `to`.
+  const auto fetch = [&](double* to) {
+    constexpr int per_panel = panel_size / 2 / T::threads;  // units of 16 bytes that a thread copies
+#pragma unroll
+    for (int part = 0; part < (T::rows + T::cols) / panel_rows; ++part) {
+      constexpr int a_parts = T::rows / panel_rows;
+      const double* const source = part < a_parts ? from_a + part * row_panel : from_b + (part - a_parts) * row_panel;
+#pragma unroll
+      for (int i = 0; i < per_panel; ++i) {
+        copy_async(to + part * panel_size + 2 * (i * T::threads + tid), source + 2 * i * T::threads);
+      }
+    }
+    from_a += panel_size;
+    from_b += panel_size;
+  };
+
+  double sum[T::m_tiles][T::n_tiles][4] = {};
+  for (int s = 0; s < T::stages - 1; ++s) {
+    if (s < panels) fetch(shared + s * T::stage_size);
+    commit_copies();
+  }
+  const int lane = lane_of_thread();
+  const int block_panels = static_cast<int>(p.block_panels);
+  int in_block = 0;
+  int slot = 0;
+  int fill = T::stages - 1;
+  bool has_blocks = false;
+  for (int panel = 0; panel < panels; ++panel) {
+    wait_for_copies<T::stages - 2>();
+    __syncthreads();  // this panel is there, and everybody is done with the one whose place is filled next
+    if (panel + T::stages - 1 < panels) fetch(shared + fill * T::stage_size);
+    commit_copies();
+    const double* const a = shared + slot * T::stage_size + warp_row * panel_k + 2 * lane;
+    const double* const b = shared + slot * T::stage_size + (T::rows + warp_col) * panel_k + 2 * lane;
+    slot = slot + 1 == T::stages ? 0 : slot + 1;
+    fill = fill + 1 == T::stages ? 0 : fill + 1;
+    double b_part[T::n_tiles][4];
+#pragma unroll
+    for (int j = 0; j < T::n_tiles; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) load_pair(b + j * 128 + i * 64, b_part[j][2 * i], b_part[j][2 * i + 1]);
+    }
+#pragma unroll
+    for (int i = 0; i < T::m_tiles; ++i) {
+      double a_part[8];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) load_pair(a + i * 256 + j * 64, a_part[2 * j], a_part[2 * j + 1]);
+#pragma unroll
+      for (int j = 0; j < T::n_tiles; ++j) multiply_add(sum[i][j], a_part, b_part[j]);
+    }
+    if (++in_block == block_panels && panel + 1 < panels) {
+      in_block = 0;
+#pragma unroll
+      for (int i = 0; i < T::sums / 2; ++i) {
+        double* const s = &sum[i / 2 / T::n_tiles][i / 2 % T::n_tiles][i % 2 * 2];
+        double2& total = blocks_sum[i * T::threads + tid];
+        double2 v = make_double2(s[0], s[1]);
+        if (has_blocks) v = make_double2(total.x + v.x, total.y + v.y);
+        total = v;
+        s[0] = 0;
+        s[1] = 0;
+      }
+      has_blocks = true;
+    }
+  }
+  wait_for_copies<0>();
+
+  const batch_pointers at(p, batch);
+  const bool forced = p.first_tier > tier::binary64;
+  const std::int64_t bound_height = 2 * p.height + 4;
+  const std::int64_t row0 = tile_row * T::rows + warp_row + g;
+  const std::int64_t col0 = tile_col * T::cols + warp_col + t * 2;
+  const double* const norms_b = p.b.norm + p.b.batch(batch) * p.b.padded_rows() + col0;
+  const int* const lsbs_b = p.b.lsb + p.b.batch(batch) * p.b.padded_rows() + col0;
+  constexpr int columns = T::n_tiles * 2;
+  double norm_b[columns];
+  int lsb_b[columns];
+#pragma unroll
+  for (int j = 0; j < columns; ++j) {
+    norm_b[j] = norms_b[j / 2 * 8 + j % 2];
+    lsb_b[j] = lsbs_b[j / 2 * 8 + j % 2];
+  }
+  int decided = 0;
+#pragma unroll
+  for (int i = 0; i < T::m_tiles * 2; ++i) {
+    const std::int64_t row = row0 + i * 8;
+    if (row >= p.m) continue;
+    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
+    const double norm_a = p.a.norm[a_row];
+    const int lsb_a = p.a.lsb[a_row];
+    float* const out = at.out + row * p.out_row + col0 * p.out_col;
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      const int beside = j / 2 * 8 + j % 2;
+      const std::int64_t col = col0 + beside;
+      double s = sum[i / 2][j / 2][i % 2 * 2 + j % 2];
+      if (has_blocks) {
+        const double2 total = blocks_sum[((i / 2 * T::n_tiles + j / 2) * 2 + i % 2) * T::threads + tid];
+        s = (j % 2 == 0 ? total.x : total.y) + s;
+      }
+      if (col >= p.n) continue;
+      double magnitude = norm_a * norm_b[j];
+      int lsb = lsb_a + lsb_b[j];
+      double e = num::dot_bound(bound_height, norm_a, norm_b[j]);
+      if (at.bias != nullptr) {
+        const float c = at.bias[row * p.bias_row + col * p.bias_col];
+        const double size = fabs(static_cast<double>(c));
+        magnitude += size;
+        lsb = min(lsb, num::lsb_exponent(c));
+        e += 0x1p-51 * (fabs(s) + size);
+        s += static_cast<double>(c);
+      }
+      const num::certified result = num::certify(s, num::lattice_holds(magnitude, lsb) ? 0.0 : e);
+      if (result.decided && !forced) {
+        out[beside * p.out_col] = result.value;
+        ++decided;
+      } else {
+        atomicOr(p.undecided + (batch * p.m + row) * p.words_per_row + (col >> 5), 1u << (col & 31));
+      }
+    }
+  }
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
+}
+
+struct layout {
+  bool large;  // tiles
+  operand_source source[2];
+  int splits[2];
+  pack_scratch scratch[2];
+  product p;
+};
+
+// Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
+// many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
+// product, which all multiprocessors share.
+bool by_dots(const plan::matmul_plan& p) {
+  constexpr std::int64_t long_sum = 8192;
+  constexpr std::int64_t most_dots = 4096;
+  return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
+}
+
+layout describe(const plan::matmul_plan& p, const properties& device, carver& c) {
+  layout l{};
+  operand_panels* const panels[2] = {&l.p.a, &l.p.b};
+  const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
+  l.large = 2 * large_tiles >= 3 * device.multiprocessors;
+  for (int i = 0; i < 2; ++i) {
+    const int tile_rows = l.large ? large_tile::rows : small_tile::rows;
+    const int tile_cols = l.large ? large_tile::cols : small_tile::cols;
+    l.source[i] = source_of(p, i == 1, (i == 0 ? tile_rows : tile_cols) / panel_rows);
+    l.splits[i] = pack_splits(l.source[i], device);
+    *panels[i] = panels_of(l.source[i], c);
+    l.scratch[i] = scratch_of(l.source[i], l.splits[i], c);
+  }
+  l.p.source_a = l.source[0];
+  l.p.m = p.m;
+  l.p.n = p.n;
+  l.p.k = p.k;
+  l.p.batches = p.batches;
+  l.p.bias = p.bias.data;
+  l.p.bias_row = p.bias.row;
+  l.p.bias_col = p.bias.col;
+  l.p.out = p.out;
+  l.p.out_row = p.out_row;
+  l.p.out_col = p.out_col;
+  l.p.batch.set_shape(p.batch_rank, p.batch_shape);
+  l.p.batch.set_stride(0, p.out_batch_stride);
+  l.p.batch.set_stride(1, p.bias.batch_stride);
+  // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
+  // traffic.
+  const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, 16));
+  l.p.block_panels = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, blocks));
+  l.p.height = l.p.block_panels * panel_k + blocks;
+  l.p.words_per_row = ceil_div(p.n, 32);
+  l.p.undecided = c.take<std::uint32_t>(p.batches, p.m, l.p.words_per_row);
+  return l;
+}
+
+template <class T>
+void launch_product(const product& p, const job& j) {
+  const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
+  launch_kernel<product_kernel<T>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
+}
+
+}  // namespace
+
+plan::checked_size workspace(const plan::matmul_plan& p, const properties& device) {
+  if (p.accumulate == accumulate::fma_chain) return 0;
+  if (by_dots(p)) return workspace(plan::dots_of(p), device);
+  carver c(nullptr);
+  describe(p, device, c);
+  return c.used();
+}
+
+void run(const plan::matmul_plan& p, const job& j) {
+  if (p.accumulate == accumulate::fma_chain) {
+    run_fma_chain(p, j);
+    return;
+  }
+  if (by_dots(p)) {
+    run(plan::dots_of(p), j);
+    return;
+  }
+  carver c(j.workspace);
+  layout l = describe(p, j.device, c);
+  l.p.first_tier = j.first_tier;
+  // Beyond these sizes the bound of the first tier is not proved; the others' still are.
+  if (p.k > greatest_k || l.p.height > greatest_height) l.p.first_tier = std::max(l.p.first_tier, tier::double_double);
+  const std::int64_t words = p.batches * p.m * l.p.words_per_row;
+  check(cudaMemsetAsync(l.p.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
+  pack(l.source[0], l.p.a, l.scratch[0], l.splits[0], j);
+  pack(l.source[1], l.p.b, l.scratch[1], l.splits[1], j);
+  if (l.large) {
+    launch_product<large_tile>(l.p, j);
+  } else {
+    launch_product<small_tile>(l.p, j);
+  }
+  repair(l.p, j);
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,103 @@
+// Private to matmul*.cu: the operands of the exact product after packing.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/core/axes.cuh"
+
+namespace repdl::cuda {
+
+// One operand of a product, seen as rows of length k: A as it is, B transposed.
+struct operand_source {
+  const float* data;
+  bool second;  // packed as b
+  std::int64_t rows;
+  std::int64_t row_panels;  // whole tiles
+  std::int64_t k;
+  std::int64_t row_stride;
+  std::int64_t k_stride;
+  std::int64_t batches;  // 1 when every batch uses the same matrix
+  strided_axes<1> batch;
+};
+
+// The same as binary64 panels (mma.cuh): panel (r, c) of a batch is number r * k_panels + c. Zero padding.
+struct operand_panels {
+  double* data;
+  std::int64_t row_panels;
+  std::int64_t k_panels;
+  std::int64_t batches;
+  double* norm;  // per batch and row (row_panels * 64 of them): fl(sqrt(fl(sum a^2)))
+  int* lsb;      // the minimum of lsb_exponent
+
+  __host__ __device__ std::int64_t padded_rows() const { return row_panels * 64; }
+  __host__ __device__ std::int64_t batch(std::int64_t b) const { return batches == 1 ? 0 : b; }
+};
+
+// What pack() needs while it runs.
+struct pack_scratch {
+  double* squares;  // per k-split, batch and row
+  int* lsb;
+};
+
+#if defined(__CUDACC__)
+__device__ inline const float* batch_of(const operand_source& s, std::int64_t batch) {
+  return s.data + s.batch.offset<0>(batch);
+}
+#endif
+
+// `tile_panels`: the row panels that a tile takes.
+operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels);
+operand_panels panels_of(const operand_source& s, carver& c);
+int pack_splits(const operand_source& s, const properties& device);
+pack_scratch scratch_of(const operand_source& s, int splits, carver& c);
+// Launches: panels, norms and lsb from the source.
+void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
+
+// Where the bound of the binary64 tier is proved (matmul.cu).
+inline constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
+inline constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
+
+struct product {
+  operand_panels a;
+  operand_panels b;
+  operand_source source_a;
+  std::int64_t m, n, k, batches;
+  const float* bias;  // null: none
+  std::int64_t bias_row, bias_col;
+  float* out;
+  std::int64_t out_row, out_col;
+  strided_axes<2> batch;      // of the output, of the bias
+  std::int64_t block_panels;  // panels of k per block
+  std::int64_t height;        // H above
+  tier first_tier;
+  std::uint32_t* undecided;  // [batch][row][words_per_row], a bit per output
+  std::int64_t words_per_row;
+};
+
+// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks.
+void repair(const product& p, const job& j);
+
+#if defined(__CUDACC__)
+struct batch_pointers {
+  const float* bias;
+  float* out;
+
+  __device__ batch_pointers(const product& p, std::int64_t batch) {
+    std::int64_t offset[2];
+    p.batch.locate(batch, offset);
+    out = p.out + offset[0];
+    bias = p.bias == nullptr ? nullptr : p.bias + offset[1];
+  }
+};
+
+__device__ inline void load_pair(const double* from, double& x, double& y) {
+  const double2 v = *reinterpret_cast<const double2*>(from);
+  x = v.x;
+  y = v.y;
+}
+#endif
+
+// fma_chain.cu: out = the f32 fma chain over ascending k.
+void run_fma_chain(const plan::matmul_plan& p, const job& j);
+
+}  // namespace repdl::cuda

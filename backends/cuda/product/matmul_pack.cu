@@ -1,0 +1,152 @@
+// Packing of matmul's operands: any strides in, binary64 panels out, with the norm and the lattice of every row.
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/matmul.hpp"
+#include "backends/cuda/product/mma.cuh"
+#include "librepdl/num/certify.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr int chunk_k = 64;  // of a block's step
+constexpr int chunk_panels = chunk_k / panel_k;
+
+// A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
+__global__ void __launch_bounds__(threads, 4)
+    pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast,
+                bool second) {
+  __shared__ float tile[panel_rows][chunk_k + 1];
+  const std::int64_t total = to.row_panels * splits * to.batches;
+  const int tid = static_cast<int>(threadIdx.x);
+  for (std::int64_t item = blockIdx.x; item < total; item += gridDim.x) {
+    const std::int64_t row_panel = item % to.row_panels;
+    const std::int64_t split = item / to.row_panels % splits;
+    const std::int64_t batch = item / to.row_panels / splits;
+    const float* const from = batch_of(s, batch);
+    const std::int64_t row0 = row_panel * panel_rows;
+    const std::int64_t chunks = (to.k_panels + chunk_panels - 1) / chunk_panels;
+    const std::int64_t begin = chunks * split / splits;
+    const std::int64_t end = chunks * (split + 1) / splits;
+    double squares = 0;  // of row tid / 4, every fourth group of 16 k's
+    int lsb = num::no_lsb;
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      const std::int64_t k0 = chunk * chunk_k;
+#pragma unroll
+      for (int i = 0; i < panel_rows * chunk_k / threads; ++i) {
+        const int n = i * threads + tid;
+        const int r = k_fast ? n / chunk_k : n % panel_rows;
+        const int k = k_fast ? n % chunk_k : n / panel_rows;
+        const bool inside = row0 + r < s.rows && k0 + k < s.k;
+        tile[r][k] = inside ? from[(row0 + r) * s.row_stride + (k0 + k) * s.k_stride] : 0.0f;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < panel_k; ++i) {
+        const float x = tile[tid / 4][(tid % 4) * panel_k + i];
+        const double d = static_cast<double>(x);
+        squares += d * d;
+        lsb = min(lsb, num::lsb_exponent(x));
+      }
+      // Units of two numbers in the order of the panels: a warp writes 512 bytes side by side.
+#pragma unroll
+      for (int i = 0; i < chunk_panels * 2; ++i) {
+        const std::int64_t panel = chunk * chunk_panels + i / 2;
+        const int unit = i % 2 * threads + tid;
+        const int g = unit % 32 / 4;
+        const int k = i / 2 * panel_k + unit % 4;
+        const float* const first = second ? &tile[unit / 64 * 8 + g][k + unit / 32 % 2 * 8]
+                                          : &tile[unit / 128 * 16 + g][k + unit / 32 % 4 * 4];
+        const float* const other = second ? first + 4 : first + 8 * (chunk_k + 1);
+        if (panel < to.k_panels) {
+          double* const out =
+              to.data + ((batch * to.row_panels + row_panel) * to.k_panels + panel) * panel_size + 2 * unit;
+          *reinterpret_cast<double2*>(out) = make_double2(static_cast<double>(*first), static_cast<double>(*other));
+        }
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int distance = 1; distance <= 2; distance *= 2) {
+      squares += __shfl_xor_sync(full_warp, squares, distance);
+      lsb = min(lsb, __shfl_xor_sync(full_warp, lsb, distance));
+    }
+    if (tid % 4 == 0) {
+      const std::int64_t at = (split * to.batches + batch) * to.padded_rows() + row0 + tid / 4;
+      scratch.squares[at] = squares;
+      scratch.lsb[at] = lsb;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(threads)
+    finish_norms(const operand_panels to, const pack_scratch scratch, int splits) {
+  const std::int64_t rows = to.padded_rows() * to.batches;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < rows; i += step) {
+    double squares = 0;
+    int lsb = num::no_lsb;
+    for (int split = 0; split < splits; ++split) {
+      squares += scratch.squares[split * rows + i];
+      lsb = min(lsb, scratch.lsb[split * rows + i]);
+    }
+    to.norm[i] = num::sqrt(squares);
+    to.lsb[i] = lsb;
+  }
+}
+
+}  // namespace
+
+operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels) {
+  const plan::matmul_plan::matrix& m = second ? p.b : p.a;
+  operand_source s{};
+  s.second = second;
+  s.data = m.data;
+  s.k = p.k;
+  s.rows = second ? p.n : p.m;
+  s.row_panels = round_up(ceil_div(s.rows, panel_rows), tile_panels);
+  s.row_stride = second ? m.col : m.row;
+  s.k_stride = second ? m.row : m.col;
+  s.batch.set_shape(p.batch_rank, p.batch_shape);
+  s.batch.set_stride(0, m.batch_stride);
+  bool same = true;
+  for (int d = 0; d < p.batch_rank; ++d) same = same && s.batch.stride[0][d] == 0;
+  s.batches = same ? 1 : p.batches;
+  return s;
+}
+
+operand_panels panels_of(const operand_source& s, carver& c) {
+  operand_panels p{};
+  p.row_panels = s.row_panels;
+  p.k_panels = ceil_div(s.k, panel_k);
+  p.batches = s.batches;
+  p.data = c.take<double>(p.row_panels, p.k_panels, p.batches, panel_size);
+  p.norm = c.take<double>(p.padded_rows(), p.batches);
+  p.lsb = c.take<int>(p.padded_rows(), p.batches);
+  return p;
+}
+
+int pack_splits(const operand_source& s, const properties& device) {
+  // As many as the device has room for: beyond that, their number does not matter.
+  const auto blocks = static_cast<std::int64_t>(plan::checked_size::product(s.row_panels, s.batches).value());
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 8;
+  return static_cast<int>(
+      std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(s.k, chunk_k), 1, 64)));
+}
+
+pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
+  pack_scratch p{};
+  p.squares = c.take<double>(s.row_panels, panel_rows, s.batches, splits);
+  p.lsb = c.take<int>(s.row_panels, panel_rows, s.batches, splits);
+  return p;
+}
+
+void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
+  const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
+  const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
+  launch_kernel<pack_kernel>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
+                             s.second);
+  const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
+  launch_kernel<finish_norms>(j, rows, threads, 0, to, scratch, splits);
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,217 @@
+// The later tiers of the exact matrix product, for the outputs that the binary64 tier marked: double-double with the
+// lattice rule, then exact integers.
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/exact_dot.cuh"
+#include "backends/cuda/product/matmul.hpp"
+#include "backends/cuda/product/mma.cuh"
+#include "librepdl/num/dd.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+// The two rows of an output, as a warp walks through them: lane l takes k = l % 16 of every second panel.
+struct dot_rows {
+  const double* a;
+  const double* b;
+  int panels;
+
+  __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
+      : panels(static_cast<int>(p.a.k_panels)) {
+    const int k = lane_of_thread() % 16;
+    a = p.a.data + (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
+        place_a(static_cast<int>(row % panel_rows), k);
+    b = p.b.data + (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
+        place_b(static_cast<int>(col % panel_rows), k);
+  }
+};
+
+// Double-double tier: a chain of two_sums with plainly added errors. H additions at most on a term's path, M = sum|a
+// b|, u = 2^-53. Each term is part of at most H partial sums, so the errors of the two_sums add up to at most H u M (1
+// + Hu); `low` adds them over a tree of height 2H at most (merging takes two additions), which loses 2H^2 u^2 M (1 +
+// 3Hu) more:
+//     |S - (high + low)| <= 3 H^2 u^2 M.  `plain_bound` has M replaced by the product of norms, K <= 2^26, H <= 2^25.
+// Under the lattice rule for plainly added errors (dd.hpp, K + 64 of them) everything is exact.
+struct dot_sum {
+  double high = 0;
+  double low = 0;
+
+  __device__ void add(double x) {
+    const num::dd s = num::two_sum(high, x);
+    high = s.hi;
+    low += s.lo;
+  }
+  __device__ void merge_lanes(int distance) {
+    const double other_high = __shfl_xor_sync(full_warp, high, distance);
+    const double other_low = __shfl_xor_sync(full_warp, low, distance);
+    low += other_low;
+    add(other_high);
+  }
+  // `height`: additions so far. A non-finite plain sum of finite terms is impossible, so `high` shows infinities and
+  // NaN: two_sum's hi is the plain sum.
+  __device__ num::certified finish(const product& p, double magnitude, int lsb, std::int64_t height,
+                                   const float* bias) {
+    if (bias != nullptr) {
+      add(static_cast<double>(*bias));
+      magnitude += fabs(static_cast<double>(*bias));
+      lsb = min(lsb, num::lsb_exponent(*bias));
+    }
+    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
+    if (p.k > greatest_k) return {0.0f, false};
+    const double h = static_cast<double>(height + 1);
+    const double plain_bound = 3 * h * h * 0x1p-106 * magnitude;
+    return num::certify(num::two_sum(high, low), num::lattice_holds_dd(magnitude, lsb, p.k + 64) ? 0.0 : plain_bound);
+  }
+};
+
+// `direct`: the row of a in the caller's memory where its elements lie side by side (a quarter of the bytes), else
+// null.
+__device__ num::certified dot_double_double(const product& p, const dot_rows& rows, const float* direct,
+                                            const float* bias, double magnitude, int lsb) {
+  dot_sum sum;
+  if (direct != nullptr) {
+    const int lane = lane_of_thread();
+#pragma unroll 8
+    for (int panel = lane / 16; panel < rows.panels; panel += 2) {
+      const int k = panel * panel_k + lane % 16;
+      const double x = k < p.k ? static_cast<double>(direct[k]) : 0.0;
+      sum.add(x * rows.b[panel * panel_size]);
+    }
+  } else {
+#pragma unroll 4
+    for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
+      sum.add(rows.a[panel * panel_size] * rows.b[panel * panel_size]);
+    }
+  }
+#pragma unroll
+  for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
+  return sum.finish(p, magnitude, lsb, (rows.panels + 1) / 2 + 6, bias);
+}
+
+// The same for eight outputs side by side in a row, col a multiple of 8: lane (g, t) has output col + g in the end.
+__device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col) {
+  const int g = lane_of_thread() / 4;
+  const int t = lane_of_thread() % 4;
+  const int panels = static_cast<int>(p.a.k_panels);
+  const double* const a = p.a.data +
+                          (p.a.batch(batch) * p.a.row_panels + row / panel_rows) * p.a.k_panels * panel_size +
+                          place_a(static_cast<int>(row % panel_rows), t);
+  const double* const b = p.b.data +
+                          (p.b.batch(batch) * p.b.row_panels + col / panel_rows) * p.a.k_panels * panel_size +
+                          place_b(static_cast<int>(col % panel_rows) + g, t);
+  dot_sum sum;
+#pragma unroll 2
+  for (int panel = 0; panel < panels; ++panel) {
+    double b_part[4];
+    load_pair(b + panel * panel_size, b_part[0], b_part[1]);
+    load_pair(b + panel * panel_size + 64, b_part[2], b_part[3]);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sum.add(a[panel * panel_size + 64 * j] * b_part[j]);
+  }
+  sum.merge_lanes(1);
+  sum.merge_lanes(2);
+  return sum;
+}
+
+__device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
+  exact_dot sum;
+  for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
+    sum.add_product(static_cast<float>(rows.a[panel * panel_size]),  // they were floats
+                    static_cast<float>(rows.b[panel * panel_size]));
+  }
+  if (bias != nullptr && lane_of_thread() == 0) sum.add(*bias);
+  sum.merge_lanes();
+  return sum.round();
+}
+
+// Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
+// the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that
+// they read the same rows of b.
+__global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
+  const std::int64_t bytes_per_row = p.words_per_row * 4;
+  const std::int64_t rows = p.batches * p.m;
+  const std::int64_t spans = (bytes_per_row + span - 1) / span;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
+  const int lane = lane_of_thread();
+  const bool skip_dd = p.first_tier > tier::double_double;
+  std::int64_t count_dd = 0;
+  std::int64_t count_exact = 0;
+  for (std::int64_t visit = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+       visit < rows * spans; visit += warps) {
+    const std::int64_t batch_row = visit % rows;
+    const std::int64_t first = visit / rows * span;
+    const std::int64_t batch = batch_row / p.m;
+    const std::int64_t row = batch_row - batch * p.m;
+    const unsigned mine =
+        lane < span && first + lane < bytes_per_row ? bytes[batch_row * bytes_per_row + first + lane] : 0u;
+    unsigned owners = __ballot_sync(full_warp, mine != 0);
+    if (owners == 0) continue;
+    const batch_pointers at(p, batch);
+    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
+    const double norm_a = p.a.norm[a_row];
+    const int lsb_a = p.a.lsb[a_row];
+    const std::int64_t b_rows = p.b.batch(batch) * p.b.padded_rows();
+    const auto bias_of = [&](std::int64_t col) {
+      return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
+    };
+    for (; owners != 0; owners &= owners - 1) {
+      const int owner = __ffs(static_cast<int>(owners)) - 1;
+      const std::int64_t col0 = (first + owner) * 8;
+      unsigned bits = __shfl_sync(full_warp, mine, owner);
+      if (__popc(bits) >= 3 && !skip_dd) {
+        dot_sum sum = dot_eight(p, batch, row, col0);
+        const std::int64_t col = col0 + lane / 4;
+        const bool marked = (bits >> (lane / 4) & 1) != 0;
+        bool done = false;
+        if (marked) {
+          const num::certified result = sum.finish(p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col],
+                                                   4 * p.a.k_panels + 2, bias_of(col));
+          done = result.decided;
+          if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+        }
+        // One bit per lane; the four lanes of an output agree.
+        const unsigned lanes_done = __ballot_sync(full_warp, done && lane % 4 == 0);
+        count_dd += __popc(lanes_done);
+        for (int g = 0; g < 8; ++g) bits &= ~((lanes_done >> (4 * g) & 1u) << g);
+      }
+      for (; bits != 0; bits &= bits - 1) {
+        const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
+        const dot_rows both(p, batch, row, col);
+        num::certified result = {0.0f, false};
+        if (!skip_dd) {
+          const float* const direct =
+              p.source_a.k_stride == 1 ? batch_of(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
+          result = dot_double_double(p, both, direct, bias_of(col), norm_a * p.b.norm[b_rows + col],
+                                     lsb_a + p.b.lsb[b_rows + col]);
+        }
+        if (result.decided) {
+          ++count_dd;
+        } else {
+          result.value = dot_exact(both, bias_of(col));
+          ++count_exact;
+        }
+        if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+      }
+    }
+  }
+  if (lane == 0) {
+    count_elements(counters, tier::double_double, count_dd);
+    count_elements(counters, tier::exact, count_exact);
+  }
+}
+
+}  // namespace
+
+void repair(const product& p, const job& j) {
+  // Enough visits for every warp of the device, of as many bytes as that leaves.
+  constexpr int warps = 8;
+  const std::int64_t bytes_per_row = p.words_per_row * 4;
+  const std::int64_t rows = p.batches * p.m;
+  const std::int64_t visits = std::int64_t{j.device.multiprocessors} * 8 * warps * 4;
+  const int span = static_cast<int>(
+      std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
+  const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
+  launch_kernel<repair_kernel>(j, grid, warps * 32, 0, p, span, j.counters);
+}
+
+}  // namespace repdl::cuda

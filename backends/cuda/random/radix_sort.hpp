@@ -1,0 +1,23 @@
+// A stable sort of (64-bit key, 64-bit value) pairs by key, ascending.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/core/drivers.hpp"
+
+namespace repdl::cuda {
+
+struct sort_entries {
+  std::uint64_t* keys;
+  std::int64_t* values;
+};
+struct sort_buffers {
+  sort_entries entries[2];  // the input and the result in [0]
+  std::int64_t* counts;     // [digit][tile]
+  std::int64_t* totals;     // [digit]
+};
+
+sort_buffers sort_workspace(std::int64_t count, carver& c);
+void sort_by_key(std::int64_t count, const sort_buffers& buffers, const job& j);
+
+}  // namespace repdl::cuda

@@ -1,0 +1,251 @@
+// normal (contract, section 6): the first tier of ops/normal.hpp for every element, then one kernel per later tier for
+// those that are left undecided.
+//
+// Undecided elements are marked in a bitmap in the workspace. Word `per_block * g + place` has one bit for each of 32
+// neighbouring Philox blocks 32 g + bit and the element at `place` of the block; a warp makes these blocks together and
+// writes all their words, so the bitmap needs no clearing.
+#include "backends/cuda/random/random.cuh"
+#include "librepdl/ops/normal.hpp"
+#include "librepdl/ops/normal_exact.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = random_threads;
+constexpr int exact_threads = 128;
+
+__device__ const num::normal_tables device_tables = num::normal_table;
+
+struct normal_parameters {
+  double mean;  // not -0
+  double stddev;
+};
+
+// The words of the pair of which element `place` of a block is one, as ops/normal_exact.hpp counts them.
+template <class T>
+__device__ void pair_words(const num::philox_block& b, int place, std::uint64_t* w1, std::uint64_t* w2) {
+  if constexpr (num::per_block<T> == 2) {
+    *w1 = num::wide_word(b, 0);
+    *w2 = num::wide_word(b, 1);
+  } else {
+    *w1 = place < 2 ? b.w[0] : b.w[2];
+    *w2 = place < 2 ? b.w[1] : b.w[3];
+  }
+}
+
+// ---- first tier
+
+template <class T>
+__device__ void decide(const normal_parameters& n, double force, const num::philox_block& words,
+                       const num::normal_tables& tables, num::normal_ends<T>* ends) {
+  if constexpr (num::per_block<T> == 2) {
+    const auto z = num::normal_double_double::eval(num::wide_word(words, 0) + 1, num::wide_word(words, 1), tables);
+    ends[0] = num::normal_round<T>(n.mean, n.stddev, z.cosine, force);
+    ends[1] = num::normal_round<T>(n.mean, n.stddev, z.sine, force);
+  } else {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const auto z = num::normal_binary64::eval(words.w[2 * r], words.w[2 * r + 1]);
+      ends[2 * r] = num::normal_round<T>(n.mean, n.stddev, z.cosine, force);
+      ends[2 * r + 1] = num::normal_round<T>(n.mean, n.stddev, z.sine, force);
+    }
+  }
+}
+
+template <class T>
+inline constexpr tier normal_first_tier = num::per_block<T> == 2 ? tier::double_double : tier::binary64;
+
+template <class T>
+__global__ void __launch_bounds__(threads) normal_kernel(const random_target t, const normal_parameters n, double force,
+                                                         bool whole, std::uint32_t* open, counter* counters) {
+  constexpr int per_block = num::per_block<T>;
+  __shared__ num::normal_tables tables;
+  if constexpr (per_block == 2) {
+    constexpr int words = sizeof(tables) / sizeof(double);
+    for (int i = threadIdx.x; i < words; i += threads) {
+      reinterpret_cast<double*>(&tables)[i] = reinterpret_cast<const double*>(&device_tables)[i];
+    }
+    __syncthreads();
+  }
+  const std::int64_t groups = (t.count + 32 * per_block - 1) / (32 * per_block);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * (threads / 32);
+  const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * (threads / 32) + threadIdx.x / 32;
+  for (std::int64_t group = warp; group < groups; group += step) {
+    const std::int64_t block = 32 * group + lane_of_thread();
+    const std::int64_t rest = t.count - block * per_block;
+    const int here = rest < 0 ? 0 : rest < per_block ? static_cast<int>(rest) : per_block;
+    num::normal_ends<T> ends[per_block];
+    decide<T>(n, force, num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), tables, ends);
+    pack<T, per_block> made;
+#pragma unroll
+    for (int place = 0; place < per_block; ++place) {
+      made.v[place] = ends[place].below;
+      const bool undecided = place < here && !num::equal_bits(ends[place].below, ends[place].above);
+      const std::uint32_t bits = __ballot_sync(full_warp, undecided);
+      if (lane_of_thread() == place) open[per_block * group + place] = bits;
+    }
+    store_block<T, per_block>(t, block, here, whole, made);
+  }
+  if (first_thread()) count_elements(counters, normal_first_tier<T>, t.count);
+}
+
+// ---- later tiers
+
+// Calls decide(block, place) -> bool for every bit that is set in the bitmap and clears it where the answer is true. A
+// warp looks at 128 words at a time and works off the nonzero ones, one lane per bit. All threads of a warp must call
+// it.
+template <class Decide>
+__device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block, Decide decide) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (std::int64_t at = 4 * (first - lane_of_thread()); at < words; at += 4 * step) {
+    const std::int64_t mine = at + 4 * lane_of_thread();
+    uint4 four = {0, 0, 0, 0};
+    if (mine + 4 <= words) {
+      four = *reinterpret_cast<const uint4*>(open + mine);
+    } else if (mine < words) {  // an even number of words
+      const uint2 two = *reinterpret_cast<const uint2*>(open + mine);
+      four.x = two.x;
+      four.y = two.y;
+    }
+#pragma unroll 1
+    for (int k = 0; k < 4; ++k) {
+      const std::uint32_t bits = k == 0 ? four.x : k == 1 ? four.y : k == 2 ? four.z : four.w;
+      for (std::uint32_t left = __ballot_sync(full_warp, bits != 0); left != 0; left &= left - 1) {
+        const int lane = __ffs(static_cast<int>(left)) - 1;
+        const std::uint32_t these = __shfl_sync(full_warp, bits, lane);
+        const std::int64_t index = at + 4 * lane + k;
+        const bool is_open = (these >> lane_of_thread() & 1) != 0;
+        const bool still =
+            is_open && !decide(index / per_block * 32 + lane_of_thread(), static_cast<int>(index % per_block));
+        const std::uint32_t rest = __ballot_sync(full_warp, still);
+        if (lane_of_thread() == 0) open[index] = rest;
+      }
+    }
+  }
+}
+
+// f16, bf16, f32.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    double_double_kernel(const random_target t, const normal_parameters n, double force, std::uint32_t* open,
+                         std::int64_t words, counter* counters) {
+  int decided = 0;
+  for_open(open, words, 4, [&](std::int64_t block, int place) {
+    std::uint64_t w1, w2;
+    pair_words<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, &w1, &w2);
+    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, device_tables);
+    const auto ends = num::normal_round<T>(n.mean, n.stddev, place % 2 != 0 ? z.sine : z.cosine, force);
+    if (!num::equal_bits(ends.below, ends.above)) return false;
+    static_cast<T*>(t.out)[t.out_offset(block * 4 + place)] = ends.below;
+    ++decided;
+    return true;
+  });
+  count_tiers(counters, tier::binary64, 0, tier::double_double, decided);
+}
+
+template <class T>
+__device__ bool exact_element(const random_target& t, const normal_parameters& n, int budget, std::int64_t block,
+                              int place) {
+  constexpr int per_block = num::per_block<T>;
+  std::uint64_t w1, w2;
+  pair_words<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, &w1, &w2);
+  // A constant 256, so that the longer numbers are not part of the kernel: the driver sets aside a kernel's stack for
+  // every thread that the device can hold, 2 GB for 2048 bits.
+  const int affordable = budget >= 256 ? 256 : 0;
+  const auto r = num::normal_exact<T>(w1, w2, per_block == 2 ? 64 : 32, place % 2 != 0, n.mean, n.stddev, affordable);
+  if (r.decided) static_cast<T*>(t.out)[t.out_offset(block * per_block + place)] = r.value;
+  return r.decided;
+}
+
+// One kernel for all formats: it holds the multi-limb functions, which take long to compile. 256 bits at most: of all
+// 2^128 pairs of words none can be expected within 2^-190 of a boundary (normal_exact.hpp); where one is, the call
+// fails, as it does on the CPU with such a budget.
+__global__ void __launch_bounds__(exact_threads)
+    exact_kernel(const random_target t, const normal_parameters n, dtype type, int budget, std::uint32_t* open,
+                 std::int64_t words, counter* counters) {
+  int decided = 0;
+  int undecided = 0;
+  for_open(open, words, type == dtype::f64 ? 2 : 4, [&](std::int64_t block, int place) {
+    const bool done = type == dtype::f64    ? exact_element<double>(t, n, budget, block, place)
+                      : type == dtype::f32  ? exact_element<float>(t, n, budget, block, place)
+                      : type == dtype::bf16 ? exact_element<bf16>(t, n, budget, block, place)
+                                            : exact_element<f16>(t, n, budget, block, place);
+    ++(done ? decided : undecided);
+    return done;
+  });
+  const tier first_tier = type == dtype::f64 ? tier::double_double : tier::binary64;
+  count_tiers(counters, first_tier, 0, tier::exact, decided);
+  undecided = __reduce_add_sync(full_warp, undecided);
+  if (lane_of_thread() == 0 && undecided != 0) {
+    atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
+    count_elements(counters, first_tier, -static_cast<std::int64_t>(undecided));
+  }
+}
+
+// stddev = 0.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    fill_kernel(const random_target t, double mean, bool whole, counter* counters) {
+  constexpr int per_block = num::per_block<T>;
+  for_blocks<T, per_block>(t, whole, [&](std::int64_t, const num::philox_block&, int) {
+    pack<T, per_block> made;
+#pragma unroll
+    for (int place = 0; place < per_block; ++place) made.v[place] = num::narrow<T>(mean);
+    return made;
+  });
+  if (first_thread()) count_elements(counters, tier::proved, t.count);
+}
+
+template <class T>
+std::int64_t open_words(std::int64_t count) {
+  return ceil_div(count, 32 * num::per_block<T>) * num::per_block<T>;
+}
+
+template <class T>
+void launch_normal(const plan::random_plan& p, const job& j) {
+  constexpr int per_block = num::per_block<T>;
+  const random_target t = target_of(p);
+  const normal_parameters n = {p.low + 0.0, p.high};  // -0 + 0.0 is +0
+  const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
+  const unsigned grid = random_grid(j.device, p.count, per_block);
+  if (n.stddev == 0) {
+    launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t, n.mean, whole, j.counters);
+    return;
+  }
+  const auto force = [&](tier this_tier) { return j.first_tier > this_tier ? num::infinity : 0.0; };
+  carver c(j.workspace);
+  const std::int64_t words = open_words<T>(p.count);
+  auto* const open = c.take<std::uint32_t>(words);
+  launch_kernel<normal_kernel<T>>(j, grid, threads, 0, t, n, force(normal_first_tier<T>), whole, open, j.counters);
+  if constexpr (per_block == 4) {
+    const unsigned small = grid_for(j.device, ceil_div(words, 4 * threads), 4);
+    launch_kernel<double_double_kernel<T>>(j, small, threads, 0, t, n, force(tier::double_double), open, words,
+                                           j.counters);
+  }
+  const unsigned small = grid_for(j.device, ceil_div(words, 4 * exact_threads), 4);
+  launch_kernel<exact_kernel>(j, small, exact_threads, 0, t, n, p.out_type, j.last_tier_bits, open, words, j.counters);
+}
+
+}  // namespace
+
+plan::checked_size normal_workspace(const plan::random_plan& p) {
+  carver c(nullptr);
+  c.take<std::uint32_t>(p.out_type == dtype::f64 ? open_words<double>(p.count) : open_words<float>(p.count));
+  return c.used();
+}
+
+void run_normal(const plan::random_plan& p, const job& j) {
+  switch (p.out_type) {
+    case dtype::f16:
+      return launch_normal<f16>(p, j);
+    case dtype::bf16:
+      return launch_normal<bf16>(p, j);
+    case dtype::f32:
+      return launch_normal<float>(p, j);
+    default:
+      return launch_normal<double>(p, j);
+  }
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,261 @@
+// What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
+// joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
+// for the floating-point policies every order has the same proved bound.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/core/launch.cuh"
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/dd.hpp"
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/order.hpp"
+
+namespace repdl::cuda {
+
+// The same for every thread of a launch.
+struct reduce_parameters {
+  std::int64_t length;  // terms per output
+  std::int64_t height;  // additions on the longest path of a term, all launches together
+  bool is_mean;
+  bool forced;         // the test of this tier must fail (context_options::first_tier)
+  std::uint32_t flip;  // extremum: order_max or order_min
+};
+
+inline constexpr int batch_terms = 16;
+inline constexpr std::int64_t greatest_height = std::int64_t{1} << 22;
+
+// The sum of N = 2^h numbers by a binary tree of height h; overwrites them.
+template <int N, class T>
+__device__ T tree_sum(T* v) {
+  if constexpr (N == 1) {
+    return v[0];
+  } else {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) v[i] += v[i + N / 2];
+    return tree_sum<N / 2>(v);
+  }
+}
+
+// One term as a binary64 number, exactly.
+template <int Inputs>
+__device__ double term_of(float x, [[maybe_unused]] float y) {
+  if constexpr (Inputs == 1) return static_cast<double>(x);
+  if constexpr (Inputs == 2) return static_cast<double>(x) * static_cast<double>(y);
+}
+
+__device__ inline num::certified certify_sum(num::dd s, double e, const reduce_parameters& p) {
+  return p.is_mean ? num::certify_mean(s, e, p.length) : num::certify(s, e);
+}
+
+// Binary64 tier. Batches of 16 terms are summed by a binary tree in plain binary64; everything above is a chain of
+// two_sums whose errors are added plainly in `lo`. With M = sum|x|, u = 2^-53, P <= 2^22 additions on any path:
+//   the trees      height 4: at most ((1 + u)^4 - 1) M <= 4.001 u M
+//   lo             every error is at most u (1 + 2^-40) times the sum of |terms| below it, so any partial sum of errors
+//                  is below P u M (1 + 2^-40), and its at most P roundings per path lose less than P² u² M <= u M / 512
+// together below 4.01 u M. `magnitude` is M up to a relative error of 2^-21 (binary32 trees of height 4, then
+// binary64):
+//   e = 5 u magnitude. certify(dd, e) wants no slack.
+// A binary32 tree that overflows makes e infinite: undecided. hi is a plain sum of all terms, so a non-finite hi is the
+// result (certify.hpp, non_finite_result).
+template <int Inputs>
+struct fast_sum {
+  static constexpr tier decides = tier::binary64;
+  static constexpr int inputs = Inputs;
+  static constexpr bool batched = true;
+  using output = float;
+
+  double hi = 0;
+  double lo = 0;
+  double magnitude = 0;
+
+  __device__ void add(double t, double size) {
+    const num::dd s = num::two_sum(hi, t);
+    hi = s.hi;
+    lo += s.lo;
+    magnitude += size;
+  }
+  __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
+    const double t = term_of<Inputs>(x, y);
+    add(t, fabs(t));
+  }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters&, const float (&x)[batch_terms], const float (&y)[batch_terms],
+                             const Index&) {
+    double t[batch_terms];
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) t[i] = term_of<Inputs>(x[i], y[i]);
+    double size = 0;
+    if constexpr (Inputs == 1) {
+      float a[batch_terms];
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) a[i] = fabsf(x[i]);
+      size = static_cast<double>(tree_sum<batch_terms>(a));
+    } else {
+      // A product of floats may lie below binary32's range: its magnitude is added in binary64.
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) size += fabs(t[i]);
+    }
+    add(tree_sum<batch_terms>(t), size);
+  }
+  __device__ void merge(const fast_sum& o) {
+    const num::dd s = num::two_sum(hi, o.hi);
+    hi = s.hi;
+    lo = (lo + o.lo) + s.lo;
+    magnitude += o.magnitude;
+  }
+  __device__ bool finish(const reduce_parameters& p, float* out) const {
+    if (p.forced) return false;
+    if (p.is_mean && p.length == 0) {
+      *out = num::float_of(num::canonical_nan_f32);
+      return true;
+    }
+    if (!num::is_finite(hi)) {
+      *out = num::non_finite_result(hi);
+      return true;
+    }
+    if (p.height > greatest_height) return false;
+    const num::certified c = certify_sum(num::two_sum(hi, lo), 5 * 0x1p-53 * magnitude, p);
+    if (c.decided) *out = c.value;
+    return c.decided;
+  }
+};
+
+// Double-double tier: dd_bound, and the lattice rule of dd.hpp, which decides zeros and ties. `plain` is an ordinary
+// binary64 sum: it shows infinities and NaN.
+template <int Inputs>
+struct dd_sum {
+  static constexpr tier decides = tier::double_double;
+  static constexpr int inputs = Inputs;
+  static constexpr bool batched = false;
+  using output = float;
+
+  num::dd sum = {0, 0};
+  double magnitude = 0;
+  double plain = 0;
+  int lsb = num::no_lsb;
+
+  __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
+    const double t = term_of<Inputs>(x, y);
+    sum = num::add(sum, t);
+    magnitude += fabs(t);
+    plain += t;
+    int e = num::lsb_exponent(x);
+    if constexpr (Inputs == 2) e += num::lsb_exponent(y);
+    lsb = min(lsb, e);
+  }
+  __device__ void merge(const dd_sum& o) {
+    sum = num::add(sum, o.sum);
+    magnitude += o.magnitude;
+    plain += o.plain;
+    lsb = min(lsb, o.lsb);
+  }
+  __device__ bool finish(const reduce_parameters& p, float* out) const {
+    if (p.forced) return false;
+    if (!num::is_finite(plain)) {
+      *out = num::non_finite_result(plain);
+      return true;
+    }
+    if (p.height > greatest_height) return false;
+    const double e = num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(p.height, magnitude);
+    const num::certified c = certify_sum(sum, e, p);
+    if (c.decided) *out = c.value;
+    return c.decided;
+  }
+};
+
+// Exact tier: integers (fixed_point.hpp). Always decides.
+template <int Inputs>
+struct exact_sum {
+  static constexpr tier decides = tier::exact;
+  static constexpr int inputs = Inputs;
+  static constexpr bool batched = false;
+  using output = float;
+  using accumulator = std::conditional_t<Inputs == 1, num::sum_accumulator, num::dot_accumulator>;
+
+  accumulator sum;
+  num::special_terms special;
+
+  __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
+    const double t = term_of<Inputs>(x, y);
+    if (!num::is_finite(t)) {
+      special.add(t);
+    } else if constexpr (Inputs == 1) {
+      sum.add(x);
+    } else {
+      sum.add_product(x, y);
+    }
+  }
+  __device__ void merge(const exact_sum& o) {
+    sum.merge(o.sum);
+    special.merge(o.special);
+  }
+  __device__ bool finish(const reduce_parameters& p, float* out) const {
+    if (p.is_mean && p.length == 0) {
+      *out = num::float_of(num::canonical_nan_f32);
+    } else if (special.any()) {
+      *out = special.value();
+    } else {
+      *out = p.is_mean ? sum.mean_to_float(p.length) : sum.round_to_float();
+    }
+    return true;
+  }
+};
+
+struct extremum {
+  static constexpr tier decides = tier::proved;
+  static constexpr int inputs = 1;
+  static constexpr bool batched = true;
+  using output = float;
+
+  std::int32_t key = num::no_key;
+
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) {
+    key = max(key, num::order_key(x, p.flip));
+  }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
+                             const Index&) {
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
+  }
+  __device__ void merge(const extremum& o) { key = max(key, o.key); }
+  __device__ bool finish(const reduce_parameters& p, float* out) const {
+    *out = num::order_value(key, p.flip);
+    return true;
+  }
+};
+
+// The first index of the extremum.
+struct arg_extremum {
+  static constexpr tier decides = tier::proved;
+  static constexpr int inputs = 1;
+  static constexpr bool batched = true;
+  using output = std::int64_t;
+
+  std::int32_t key = num::no_key;
+  std::int64_t index = INT64_MAX;
+
+  __device__ void offer(std::int32_t k, std::int64_t i) {
+    if (k > key || (k == key && i < index)) {
+      key = k;
+      index = i;
+    }
+  }
+  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) {
+    offer(num::order_key(x, p.flip), i);
+  }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
+                             const Index& index_of) {
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) offer(num::order_key(x[i], p.flip), index_of(i));
+  }
+  __device__ void merge(const arg_extremum& o) { offer(o.key, o.index); }
+  __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
+    *out = index;
+    return true;
+  }
+};
+
+}  // namespace repdl::cuda
