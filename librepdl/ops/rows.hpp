@@ -100,9 +100,22 @@ REPDL_HD typename M::real fast_log(typename M::real count, typename M::real rest
 
 // ---------------------------------------------------------------------------------------------------- binary64 tier
 
-// What depends on the call alone. weight: e_S / u + 5.1 (the element's own e^d) + its gap + 16 roundings, of which the
-// templates below use at most 8. The gap's error is u|d_i|, rounded up to half an ulp of 2^6 (softmax: below -104 - ln
-// S the result is +0 with any error here) or of 2^7 (gradients: |g| < 2^128 shifts that to -193).
+// The lines of the bounds, in u.
+struct row_errors {
+  static constexpr double exponential = 5.1;     // e^d: fast_exp
+  static constexpr double least_sum = 1.0;       // S >= 1: max(0, -ln rest) weighted by rest / S
+  static constexpr double second_order = 0.9;    // the (1 + tiny) of all lines
+  static constexpr double roundings = 16.0;      // of an element: the templates below use at most 8
+  static constexpr double gap = 64.0;            // half an ulp of |d_i| < 2^7: softmax is +0 below -104 - ln S
+  static constexpr double gradient_gap = 128.0;  // of |d_i| < 2^8: |g| < 2^128 shifts that to -193
+  static constexpr double logarithm = 8.0;       // fast_log
+  static constexpr double ends = 16.0;           // for gap_ends below, which needs 4
+
+  static constexpr double sum = exponential + least_sum + second_order;      // of S; and its height, and ln n
+  static constexpr double element = exponential + second_order + roundings;  // of an element, besides S and the gap
+};
+
+// What depends on the call alone.
 struct row_bounds {
   double weight;     // relative error of e^(d_i) / S and of what is made of it
   double logarithm;  // relative error of R but for max(0, -ln rest) u
@@ -110,15 +123,16 @@ struct row_bounds {
 REPDL_HD row_bounds bounds_of_rows(std::int64_t length, std::int64_t height, bool gradient) {
   int bits = 1;  // ln n <= 0.7 bits
   while (bits < 62 && (length >> bits) != 0) ++bits;
-  const double sum = 7.0 + static_cast<double>(height) + 0.7 * static_cast<double>(bits);
-  return {(sum + 22.0 + (gradient ? 128.0 : 64.0)) * 0x1p-53, (sum + 24.0) * 0x1p-53};
+  using E = row_errors;
+  const double sum = E::sum + static_cast<double>(height) + 0.7 * static_cast<double>(bits);
+  return {(sum + E::element + (gradient ? E::gradient_gap : E::gap)) * 0x1p-53,
+          (sum + (E::logarithm + E::ends)) * 0x1p-53};
 }
 
 // R and the half-width f of an interval that holds it, or something that rounds as it does.
 // rest < 2^-700 (cut gaps may be in it): 0 < R < 2^-699. R is then added to a gap, or to M: multiples of 2^-149. All
 // sums of such a number and any number in (0, 2^-150) round alike, so R = 2^-700 stands for it and f = 0. Otherwise the
 // cut changes rest by less than 2^-110 of itself.
-// The 16 u in bounds_of_rows.logarithm beyond e_rest + 8 u are for gap_ends below: it needs 4.
 template <class M>
 struct row_logarithm {
   typename M::real value;
