@@ -4,8 +4,8 @@
     tests/corrupt.py WORK_DIR [--jobs N]
 
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums, of matrix products and of the softmax family, negative strides. Each must make `repdl verify`
-fail and name what is wrong; undone, it must pass again.
+the error bounds of sums, of products and convolutions, of averages, of optimiser steps and of the softmax family, negative
+strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -50,28 +50,44 @@ def element_of(*ops):
     return rf"MISMATCH ({names}) (.|\n)*element \d+ of \d+(.|\n)*expected: |self-test: \w+: ({names})\(.*expected .*got "
 
 
-# what, file, change, verify's arguments, what the report must name
-cases = [
+# what, file, change, [(verify's arguments, what the report must name), ...]
+digest_changes = [
     ("a digit of exp's digest of a case", "docs/digests/cases/exp.txt", flip_digit(r"^exp bits=1 .*$"),
-     ["--quick", "exp"], r"case: exp(.|\n)*the committed digest is wrong"),
+     [(["--quick", "exp"], r"case: exp(.|\n)*the committed digest is wrong")]),
     ("a digit of exp's digest of a chunk", "docs/digests/exp.f32.txt", flip_digit(r"^chunk 00 .*$"),
-     ["exp"], r"exp\.f32\.txt\nchunk 00(.|\n)*the committed digest is wrong"),
+     [(["exp"], r"exp\.f32\.txt\nchunk 00(.|\n)*the committed digest is wrong")]),
     ("a line of the digests left out", "docs/digests/cases/dot.txt", lambda t: t.split("\n", 1)[1],
-     ["--quick", "dot"], r"MISMATCH .*cases/dot\.txt: expected to begin with the 67 lines that release 0\.1\.1 published"),
-    ("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), ["exp"], element_of("exp")),
-    ("the error bound of sums is zero", "librepdl/num/certify.hpp",
-     replace("return static_cast<double>(height + 4) * 0x1p-53 * magnitude;", "return 0.0 * magnitude;"),
-     ["--quick", "sum", "mean", "dot"], element_of("sum", "mean", "dot")),
-    ("the error bound of matrix products is zero", "backends/cpu/product/gemm_engines.hpp",
-     replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"),
-     ["--quick", "matmul"], element_of("matmul")),
-    ("the error bound of the softmax family is zero", "librepdl/ops/rows.hpp",
-     replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53};", "E::gap)) * 0.0, 0.0};"),
-     ["--quick", "softmax", "log_softmax", "logsumexp", "cross_entropy"], element_of("softmax", "log_softmax", "logsumexp",
-                                                                                 "cross_entropy")),
-    ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
-     replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
-     ["--quick", "--part", "layouts", "relu"], r"MISMATCH relu, .*operands in other layouts\n(.|\n)*elements differ; first element \d+"),
+     [(["--quick", "dot"],
+       r"MISMATCH .*cases/dot\.txt: expected to begin with the 67 lines that release 0\.1\.1 published")]),
+]
+
+
+def quick(*ops):
+    """One call of verify for each operation."""
+    return [(["--quick", "--part", "cases", op], element_of(op)) for op in ops]
+
+
+# Changes of the source that do not meet are built together. (A wrong exp fails the self-test of every context.)
+source_changes = [
+    [("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), [(["exp"], element_of("exp"))])],
+    [("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",
+      replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"), quick("matmul", "conv2d", "conv2d_grad_weight")),
+     ("the error bound of averages is zero", "librepdl/ops/pool.hpp",
+      replace("return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude;", "return 0.0 * magnitude;"),
+      quick("avg_pool2d", "avg_pool2d_backward")),
+     ("the error bound of optimiser steps is zero", "librepdl/ops/step.hpp",
+      replace("(Plain ? 0x1p-48 * sigma : 0x1p-48 * sigma + form.slack * sum) + force;", "0.0 * sigma * sum + force;"),
+      quick("sgd")),
+     ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
+      replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
+      [(["--quick", "--part", "layouts", "relu"],
+        r"MISMATCH relu, .*operands in other layouts\n(.|\n)*elements differ; first element \d+")])],
+    [("the error bound of sums is zero", "librepdl/num/certify.hpp",
+      replace("return static_cast<double>(height + 4) * 0x1p-53 * magnitude;", "return 0.0 * magnitude;"),
+      quick("sum", "mean")),
+     ("the error bound of the softmax family is zero", "librepdl/ops/rows.hpp",
+      replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53};", "E::gap)) * 0.0, 0.0};"),
+      quick("log_softmax"))],
 ]
 
 
@@ -106,33 +122,43 @@ def main():
     subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DREPDL_CUDA=OFF",
                     "-DREPDL_TESTS=OFF", "-DREPDL_INSTRUCTION_SETS=baseline", "-DCMAKE_CXX_FLAGS_DEBUG=-O1"], check=True, stdout=subprocess.DEVNULL)
     make()
-    failures = 0
-    code, report = verify(["--quick", "exp", "sum", "mean", "dot", "matmul"])
+    failures = injected = 0
+    touched = ["exp", "sum", "mean", "matmul", "conv2d", "conv2d_grad_weight", "avg_pool2d", "avg_pool2d_backward", "sgd",
+               "log_softmax", "relu"]
+    code, report = verify(["--quick", *touched])
     print(f"nothing changed: status {code}")
     if code != 0:
         sys.exit(report)
-    for what, file, change, arguments, wanted in cases:
-        start = time.monotonic()
-        path = source / file
-        original = path.read_text()
-        changed = change(original)
-        assert changed != original
+    for batch, built in [([change], False) for change in digest_changes] + [(batch, True) for batch in source_changes]:
+        originals = {}
         try:
-            path.write_text(changed)
-            make()
-            code, report = verify(arguments)
+            for _, file, change, _ in batch:
+                path = source / file
+                originals[path] = path.read_text()
+                changed = change(originals[path])
+                assert changed != originals[path], file
+                path.write_text(changed)
+            start = time.monotonic()
+            if built:
+                make()
+                print(f"built in {time.monotonic() - start:.0f} s", flush=True)
+            for what, _, _, calls in batch:
+                for arguments, wanted in calls:
+                    code, report = verify(arguments)
+                    caught = code != 0 and re.search(wanted, report) is not None
+                    injected += 1
+                    failures += not caught
+                    print(f"{'caught' if caught else 'NOT CAUGHT'}: {what}: verify {' '.join(arguments)}: status {code}")
+                    lines = [line for line in report.splitlines() if not line.startswith("not verified here")]
+                    print("\n".join("    " + line for line in lines[:8]), flush=True)
         finally:
-            path.write_text(original)
-        caught = code != 0 and re.search(wanted, report) is not None
-        failures += not caught
-        print(f"{'caught' if caught else 'NOT CAUGHT'}: {what}: status {code}, {time.monotonic() - start:.0f} s")
-        lines = [line for line in report.splitlines() if not line.startswith("not verified here")]
-        print("\n".join("    " + line for line in lines[:8]), flush=True)
+            for path, text in originals.items():
+                path.write_text(text)
     make()
-    code, report = verify(["--quick", "exp", "sum", "mean", "dot", "matmul"])
+    code, report = verify(["--quick", *touched])
     print(f"everything undone: status {code}")
     failures += code != 0
-    print(f"failure injection: {len(cases)} changes, {failures} failures")
+    print(f"failure injection: {injected} changes, {failures} failures")
     sys.exit(failures != 0)
 
 
