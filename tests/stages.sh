@@ -177,11 +177,6 @@ stage_no_oracle() {
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
 
-# What the stages have taken of all cores.
-core_minutes() {
-  times | awk 'NR == 2 { for (i = 1; i <= 2; ++i) { split($i, t, "[ms]"); m += t[1] + t[2] / 60 } printf "%.1f", m }'
-}
-
 run_stages() {
   local quick=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
@@ -216,7 +211,9 @@ run_stages() {
     fi
   fi
 
-  printf '\n== summary: %d s, %s core-minutes (budget of a full run: 45)\n' $((SECONDS - start)) "$(core_minutes)"
+  times >build/logs/times.txt  # of this shell, then of its children
+  printf '\n== summary: %d s, %s core-minutes (budget of a full run: 45)\n' $((SECONDS - start)) \
+    "$(awk 'NR == 2 { for (i = 1; i <= 2; ++i) { split($i, t, "[ms]"); m += t[1] + t[2] / 60 } printf "%.1f", m }' build/logs/times.txt)"
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
   ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"
