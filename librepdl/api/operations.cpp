@@ -39,37 +39,14 @@ std::string proof_text(ops::proof_kind p) {
       return "every input enumerated, per build";
     case ops::proof_kind::formula:
       return "proof in the body's header";
+    case ops::proof_kind::integers:
+      return "integers; one exact rounding";
+    case ops::proof_kind::exact:
+      return "run-time certificate; exact integers decide the rest";
+    case ops::proof_kind::multi_limb:
+      return "run-time certificate; multi-limb numbers decide the rest";
   }
   return "";
-}
-
-// The family is the kind of plan that the operation becomes.
-template <class Op, class Plan = decltype(plan::planner<Op>::make({}, {}, {}))>
-constexpr std::string_view family_of() {
-  if (Op::id == ops::op_id::convert) return "convert";
-  if (std::is_same_v<Plan, plan::conv_plan> || Op::id == ops::op_id::conv2d_grad_bias) return "convolution";
-  if (std::is_same_v<Plan, plan::reduce_plan>) return "reduce";
-  if (std::is_same_v<Plan, plan::matmul_plan>) return "matmul";
-  if (std::is_same_v<Plan, plan::pool_plan>) return "pooling";
-  if (std::is_same_v<Plan, plan::row_plan>) return "softmax";
-  if (std::is_same_v<Plan, plan::step_plan>) return "optimizer";
-  return "random";
-}
-
-template <class Op>
-std::string_view structured_proof() {
-  constexpr std::string_view family = family_of<Op>();
-  using enum ops::op_id;
-  if (family == "convert") return "IEEE 754 operation";
-  if (Op::id == max || Op::id == min || Op::id == max_pool2d || Op::out[0].types == ops::I64 ||
-      Op::out[0].types == ops::BOOL) {
-    return "no rounding happens";
-  }
-  if (Op::id == normal || (family == "softmax" && Op::id != softmax_backward)) {
-    return "run-time certificate; multi-limb numbers decide the rest";
-  }
-  if (family == "random") return "integers; one exact rounding";
-  return "run-time certificate; exact integers decide the rest";
 }
 
 struct table {
@@ -99,9 +76,9 @@ struct table {
                             }});
     }
     ops::for_each_structured([&]<class Op>() {
-      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::bits, std::string(family_of<Op>()),
-                       std::string(Op::formula), std::string(structured_proof<Op>()), describe(Op::in),
-                       describe(Op::out), api::describe_attributes<typename Op::attrs>()});
+      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::row.bits, std::string(Op::row.family),
+                       std::string(Op::formula), proof_text(Op::row.proof), describe(Op::in), describe(Op::out),
+                       api::describe_attributes<typename Op::attrs>()});
       operations.push_back({[](int, inputs x, const attributes& a) {
                               const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
                               const plan::specs specs = api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);

@@ -63,14 +63,6 @@ plan::specs infer(const plan::operand_rows& rows, plan::inputs in, const typenam
   }
 }
 
-// Where an output may be an input: each element depends on that input's element of the same place only.
-template <class Op>
-constexpr plan::aliases aliases_of() {
-  if (grouped<Op>) return plan::aliases::same_name;
-  return Op::id == ops::op_id::convert || std::is_same_v<typename Op::attrs, ops::dropout_attrs> ? plan::aliases::any
-                                                                                                 : plan::aliases::none;
-}
-
 template <class Op>
 void submit(context::impl& c, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
   if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
@@ -78,7 +70,7 @@ void submit(context::impl& c, plan::inputs in, plan::outputs out, typename Op::a
   const plan::specs specs = infer<Op>(rows, in, attrs);
   plan::check_outputs(Op::name, rows.out(), out, specs);
   plan::check_devices(Op::name, rows.in(), in, rows.out(), out, c.options.where);
-  plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, aliases_of<Op>());
+  plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, Op::row.may_alias);
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
     if (!p.tensors.empty()) c.run(Op::name, p);

@@ -17,7 +17,7 @@ enum class op_id : int {
 #define REPDL_ELEMENTWISE(name, ...) name,
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
-#define REPDL_STRUCTURED(name) name,
+#define REPDL_STRUCTURED(name, ...) name,
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
 };
@@ -28,14 +28,16 @@ inline constexpr int elementwise_count = 0
 #undef REPDL_ELEMENTWISE
     ;
 inline constexpr int op_count = elementwise_count
-#define REPDL_STRUCTURED(name) +1
+#define REPDL_STRUCTURED(...) +1
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
     ;
 
 enum class op_kind { compute, bits };
 enum class monotone_kind { up, down, no };
-enum class proof_kind { ieee, select, enumerate, formula };
+enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
+/// Which outputs may be exactly an input, the same elements in the same order: none, any, or the one of its name.
+enum class aliases { none, any, same_name };
 
 struct interval {
   double lo = -std::numeric_limits<double>::infinity();
@@ -80,6 +82,21 @@ inline constexpr elementwise_row elementwise_rows[] = {
    formula},
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
+};
+
+/// One row of structured.def.
+struct structured_row {
+  std::string_view name;
+  std::string_view family;
+  proof_kind proof;
+  aliases may_alias;
+  int bits;
+};
+inline constexpr structured_row structured_rows[] = {
+#define REPDL_STRUCTURED(name, family, proof, may_alias, bits) \
+  {#name, #family, proof_kind::proof, aliases::may_alias, bits},
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
 };
 
 /// Calls f.template operator()<Op>() for every elementwise operation, in the registry's order.

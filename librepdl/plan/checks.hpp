@@ -24,8 +24,7 @@ void check_outputs(std::string_view op, std::span<const ops::operand> rows, outp
                    std::span<const tensor_spec> expected);
 void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
                    std::span<const ops::operand> out_rows, outputs out, const device& where);
-/// Which outputs may be exactly an input (the same elements in the same order): none, any, or the one of its name.
-enum class aliases { none, any, same_name };
+using ops::aliases;
 /// No output shares memory with an input, but for the aliases allowed, or with another output.
 void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
                    std::span<const ops::operand> out_rows, outputs out, aliases allowed);
