@@ -79,7 +79,7 @@ TEST_CASE("kernel tests: a wrong element and a write outside are found") {
   const dispatch::subject relu{ops::op_id::relu, dtype::f32, dtype::f32};
   const auto found = [&](std::int64_t at) {
     context ctx({.threads = 1});
-    context::impl& c = ctx.self();
+    context::impl& c = context_access::of(ctx);
     c.executor = std::make_unique<faulty>(std::move(c.executor), at);
     return dispatch::run_kernel_test_group(ctx, relu, 0);
   };
@@ -90,7 +90,7 @@ TEST_CASE("kernel tests: a wrong element and a write outside are found") {
 TEST_CASE("kernel tests: operations that compute nothing are found") {
   for (const dispatch::subject& what : dispatch::kernel_test_subjects()) {
     context ctx({.threads = 1});
-    context::impl& c = ctx.self();
+    context::impl& c = context_access::of(ctx);
     c.executor = std::make_unique<faulty>(std::move(c.executor), 0);
     CAPTURE(what.name());
     CHECK(dispatch::run_kernel_test_group(ctx, what, 0) != "");

@@ -11,7 +11,7 @@ namespace {
 
 bool test_device(const device_info& d) {
   context ctx({.where = d.where});
-  const dispatch::kernel_report report = ctx.self().executor->test_kernels();
+  const dispatch::kernel_report report = context_access::of(ctx).executor->test_kernels();
   std::printf("%s, %s: ready for the first context in %.1f ms\n\n", name_of(d.where).c_str(), d.name.c_str(),
               report.preparation);
   std::printf("%-24s %-12s %7s %8s %9s %14s %11s\n", "operation", "formats", "groups", "kernels", "ms", "slowest group",

@@ -93,7 +93,7 @@ std::size_t prepared::workspace_bytes() const noexcept { return impl_->bytes; }
 
 void* context::allocate(std::size_t bytes) { return impl_->allocate("allocate", bytes); }
 void context::deallocate(void* data, std::size_t bytes) noexcept {
-  if (data != nullptr) impl_->memory->deallocate(data, bytes, impl_->options.where, impl_->options.stream);
+  if (data != nullptr) impl_->deallocate(data, bytes);
 }
 void context::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes != 0) impl_->executor->copy(to, from, bytes);
@@ -104,7 +104,7 @@ void context::reset_statistics() { impl_->executor->reset_statistics(); }
 void context::synchronize() { impl_->executor->synchronize(); }
 
 void context::impl::release() noexcept {
-  if (own != nullptr) memory->deallocate(own, own_bytes, options.where, options.stream);
+  if (own != nullptr) deallocate(own, own_bytes);
   own = nullptr;
   own_bytes = 0;
 }

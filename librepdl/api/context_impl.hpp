@@ -48,6 +48,9 @@ struct context::impl {
   ~impl() { release(); }
   void release() noexcept;
   void* allocate(std::string_view op, std::size_t bytes);
+  void deallocate(void* data, std::size_t bytes) noexcept {
+    memory->deallocate(data, bytes, options.where, options.stream);
+  }
   void* workspace(std::string_view op, std::size_t bytes);
   dispatch::launch launch() const noexcept;
 
@@ -65,6 +68,11 @@ struct context::impl {
     executor->prepare(plan, launch(), task);
     task->run(workspace(op, dispatch::addressable(op, task->bytes())));
   }
+};
+
+/// The library's own way into a context.
+struct context_access {
+  static context::impl& of(context& c) noexcept { return *c.impl_; }
 };
 
 }  // namespace repdl

@@ -1,7 +1,6 @@
 #include <bit>
 #include <vector>
 
-#include "librepdl/api/context_impl.hpp"
 #include "librepdl/api/sha256.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/version.hpp"
@@ -72,7 +71,7 @@ std::string fingerprint(context& ctx, std::span<const const_tensor_view> tensors
     }
     const auto size = static_cast<std::int64_t>(size_of(v.type()));
     std::vector<std::byte> host(static_cast<std::size_t>((hi - lo + 1) * size));
-    ctx.self().executor->copy(host.data(), data + lo * size, host.size());
+    ctx.copy(host.data(), data + lo * size, host.size());
     put_elements(h, host.data() - lo * size, v);
   }
   return sha256::hex(h.finish());

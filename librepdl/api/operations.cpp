@@ -14,7 +14,7 @@ using plan::outputs;
 
 struct operation {
   std::vector<tensor_spec> (*infer)(int id, inputs in, const attributes& attrs);
-  void (*run)(context::impl& c, int id, inputs in, outputs out, const attributes& attrs);
+  void (*run)(context& ctx, int id, inputs in, outputs out, const attributes& attrs);
 };
 
 std::vector<operand_info> describe(std::span<const ops::operand> rows) {
@@ -70,9 +70,9 @@ struct table {
                               api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
                               return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x)};
                             },
-                            [](context::impl& c, int id, inputs x, outputs y, const attributes& a) {
+                            [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
                               api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
-                              api::submit_elementwise(c, static_cast<ops::op_id>(id), x, y);
+                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y);
                             }});
     }
     ops::for_each_structured([&]<class Op>() {
@@ -84,8 +84,8 @@ struct table {
                               const plan::specs specs = api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
                               return std::vector(specs.begin(), specs.end());
                             },
-                            [](context::impl& c, int, inputs x, outputs y, const attributes& a) {
-                              api::submit<Op>(c, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));
+                            [](context& ctx, int, inputs x, outputs y, const attributes& a) {
+                              api::submit<Op>(ctx, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));
                             }});
     });
   }
@@ -122,7 +122,7 @@ std::vector<tensor_spec> infer(const op_info& op, std::span<const const_tensor_v
 
 void call(context& ctx, const op_info& op, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
           const attributes& attrs) {
-  all().operations[static_cast<std::size_t>(op.id)].run(ctx.self(), op.id, in, out, attrs);
+  all().operations[static_cast<std::size_t>(op.id)].run(ctx, op.id, in, out, attrs);
 }
 
 }  // namespace repdl

@@ -8,13 +8,13 @@ namespace {
 
 template <class Op>
 void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& o) {
-  api::submit<Op>(ctx.self(), {&x, 1}, {&out, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
+  api::submit<Op>(ctx, {&x, 1}, {&out, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
 }
 
 template <class... View>
 void elementwise(context& ctx, ops::op_id op, tensor_view out, const View&... x) {
   const const_tensor_view in[] = {x...};
-  api::submit_elementwise(ctx.self(), op, in, {&out, 1});
+  api::submit_elementwise(ctx, op, in, {&out, 1});
 }
 
 ops::conv2d_attrs convolution(const conv2d_options& o) {
@@ -25,7 +25,9 @@ ops::philox_attrs philox(const generator& g) {
 }
 
 // Calls that are only prepared use no random numbers.
-void use_stream(context& ctx, generator& g) noexcept { g.stream += ctx.self().recorder != nullptr ? 0 : 1; }
+void use_stream(context& ctx, generator& g) noexcept {
+  g.stream += context_access::of(ctx).recorder != nullptr ? 0 : 1;
+}
 
 }  // namespace
 
@@ -43,7 +45,7 @@ void use_stream(context& ctx, generator& g) noexcept { g.stream += ctx.self().re
 #undef REPDL_ELEMENTWISE
 
 void convert(context& ctx, const_tensor_view x, tensor_view out) {
-  api::submit<ops::convert>(ctx.self(), {&x, 1}, {&out, 1}, {});
+  api::submit<ops::convert>(ctx, {&x, 1}, {&out, 1}, {});
 }
 
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
@@ -67,85 +69,85 @@ void argmin(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 
 void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out) {
   const const_tensor_view in[] = {x, y};
-  api::submit<ops::dot>(ctx.self(), in, {&out, 1}, {});
+  api::submit<ops::dot>(ctx, in, {&out, 1}, {});
 }
 
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out, const matmul_options& options) {
   const const_tensor_view in[] = {a, b, options.bias};
   api::submit<ops::matmul>(
-      ctx.self(), in, {&out, 1},
+      ctx, in, {&out, 1},
       {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.accumulate});
 }
 
 void uniform(context& ctx, generator& g, tensor_view out, const uniform_options& options) {
-  api::submit<ops::uniform>(ctx.self(), {}, {&out, 1}, {philox(g), {}, {}, options.low, options.high});
+  api::submit<ops::uniform>(ctx, {}, {&out, 1}, {philox(g), {}, {}, options.low, options.high});
   use_stream(ctx, g);
 }
 
 void permutation(context& ctx, generator& g, tensor_view out) {
-  api::submit<ops::permutation>(ctx.self(), {}, {&out, 1}, {philox(g), {}});
+  api::submit<ops::permutation>(ctx, {}, {&out, 1}, {philox(g), {}});
   use_stream(ctx, g);
 }
 
 void normal(context& ctx, generator& g, tensor_view out, const normal_options& o) {
-  api::submit<ops::normal>(ctx.self(), {}, {&out, 1}, {philox(g), {}, {}, o.mean, o.stddev});
+  api::submit<ops::normal>(ctx, {}, {&out, 1}, {philox(g), {}, {}, o.mean, o.stddev});
   use_stream(ctx, g);
 }
 void bernoulli(context& ctx, generator& g, tensor_view out, double p) {
-  api::submit<ops::bernoulli>(ctx.self(), {}, {&out, 1}, {philox(g), {}, p});
+  api::submit<ops::bernoulli>(ctx, {}, {&out, 1}, {philox(g), {}, p});
   use_stream(ctx, g);
 }
 void randint(context& ctx, generator& g, tensor_view out, const randint_options& o) {
-  api::submit<ops::randint>(ctx.self(), {}, {&out, 1}, {philox(g), {}, o.low, o.high});
+  api::submit<ops::randint>(ctx, {}, {&out, 1}, {philox(g), {}, o.low, o.high});
   use_stream(ctx, g);
 }
 void dropout(context& ctx, generator& g, const_tensor_view x, tensor_view out, double p) {
-  api::submit<ops::dropout>(ctx.self(), {&x, 1}, {&out, 1}, {philox(g), p});
+  api::submit<ops::dropout>(ctx, {&x, 1}, {&out, 1}, {philox(g), p});
   use_stream(ctx, g);
 }
 void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, tensor_view grad_x, double p) {
-  api::submit<ops::dropout_backward>(ctx.self(), {&grad, 1}, {&grad_x, 1}, {philox(g), p});
+  api::submit<ops::dropout_backward>(ctx, {&grad, 1}, {&grad_x, 1}, {philox(g), p});
 }
 
 void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out, const conv2d_options& o) {
   const const_tensor_view in[] = {x, w, o.bias};
-  api::submit<ops::conv2d>(ctx.self(), in, {&out, 1}, convolution(o));
+  api::submit<ops::conv2d>(ctx, in, {&out, 1}, convolution(o));
 }
 void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& o) {
   const const_tensor_view in[] = {g, w};
-  api::submit<ops::conv2d_grad_input>(ctx.self(), in, {&grad_x, 1}, {convolution(o), {}});
+  api::submit<ops::conv2d_grad_input>(ctx, in, {&grad_x, 1}, {convolution(o), {}});
 }
 void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
                         const conv2d_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::conv2d_grad_weight>(ctx.self(), in, {&grad_w, 1}, {convolution(o), {}});
+  api::submit<ops::conv2d_grad_weight>(ctx, in, {&grad_w, 1}, {convolution(o), {}});
 }
 void conv2d_grad_bias(context& ctx, const_tensor_view g, tensor_view grad_bias) {
-  api::submit<ops::conv2d_grad_bias>(ctx.self(), {&g, 1}, {&grad_bias, 1}, {});
+  api::submit<ops::conv2d_grad_bias>(ctx, {&g, 1}, {&grad_bias, 1}, {});
 }
 
 void max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const max_pool2d_options& o) {
-  api::submit<ops::max_pool2d>(ctx.self(), {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.dilation});
+  api::submit<ops::max_pool2d>(ctx, {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.dilation});
 }
 void max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                          const max_pool2d_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::max_pool2d_backward>(ctx.self(), in, {&grad_x, 1}, {o.kernel, o.stride, o.padding, o.dilation});
+  api::submit<ops::max_pool2d_backward>(ctx, in, {&grad_x, 1}, {o.kernel, o.stride, o.padding, o.dilation});
 }
 void avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool2d_options& o) {
-  api::submit<ops::avg_pool2d>(ctx.self(), {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.count_include_pad});
+  api::submit<ops::avg_pool2d>(ctx, {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.count_include_pad});
 }
 void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool2d_options& o) {
-  api::submit<ops::avg_pool2d_backward>(ctx.self(), {&g, 1}, {&grad_x, 1},
+  api::submit<ops::avg_pool2d_backward>(ctx, {&g, 1}, {&grad_x, 1},
                                         {{o.kernel, o.stride, o.padding, o.count_include_pad}, {}});
 }
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::softmax>(ctx.self(), {&x, 1}, {&out, 1}, {o.axis});
+  api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, {o.axis});
 }
 void log_softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::log_softmax>(ctx.self(), {&x, 1}, {&out, 1}, {o.axis});
+  api::submit<ops::log_softmax>(ctx, {&x, 1}, {&out, 1}, {o.axis});
 }
 void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
   reduce<ops::logsumexp>(ctx, x, out, options);
@@ -153,27 +155,27 @@ void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& o) {
   const const_tensor_view in[] = {logits, targets};
-  api::submit<ops::cross_entropy>(ctx.self(), in, {&out, 1}, {o.axis, o.reduction, o.ignore_index});
+  api::submit<ops::cross_entropy>(ctx, in, {&out, 1}, {o.axis, o.reduction, o.ignore_index});
 }
 void softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
                       const softmax_options& o) {
   const const_tensor_view in[] = {g, y};
-  api::submit<ops::softmax_backward>(ctx.self(), in, {&grad_x, 1}, {o.axis});
+  api::submit<ops::softmax_backward>(ctx, in, {&grad_x, 1}, {o.axis});
 }
 void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
                           const softmax_options& o) {
   const const_tensor_view in[] = {g, y};
-  api::submit<ops::log_softmax_backward>(ctx.self(), in, {&grad_x, 1}, {o.axis});
+  api::submit<ops::log_softmax_backward>(ctx, in, {&grad_x, 1}, {o.axis});
 }
 void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                         const reduce_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::logsumexp_backward>(ctx.self(), in, {&grad_x, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
+  api::submit<ops::logsumexp_backward>(ctx, in, {&grad_x, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
 }
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& o) {
   const const_tensor_view in[] = {g, logits, targets};
-  api::submit<ops::cross_entropy_backward>(ctx.self(), in, {&grad_logits, 1}, {o.axis, o.reduction, o.ignore_index});
+  api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, {o.axis, o.reduction, o.ignore_index});
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
@@ -188,7 +190,7 @@ void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o
     in.push_back(o.first_step ? const_tensor_view() : const_tensor_view(t.velocity));
     out.push_back(t.velocity);
   }
-  api::submit<ops::sgd>(ctx.self(), in, out, {o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
+  api::submit<ops::sgd>(ctx, in, out, {o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
 }
 void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_options& o) {
   plan::inline_vector<const_tensor_view, 4> in;
@@ -200,7 +202,7 @@ void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_opti
     }
     for (const tensor_view& v : {t.param, t.first_moment, t.second_moment}) out.push_back(v);
   }
-  api::submit<ops::adamw>(ctx.self(), in, out, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.step});
+  api::submit<ops::adamw>(ctx, in, out, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.step});
 }
 
 }  // namespace repdl

@@ -36,16 +36,16 @@ tensor_spec infer_elementwise(ops::op_id op, plan::inputs in) {
   return {dtype::f32, plan::infer_map(name, in_rows, in)};
 }
 
-void submit_elementwise(context::impl& c, ops::op_id op, plan::inputs in, plan::outputs out) {
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out) {
   const elementwise_operands& rows = operands_of(op);
   const std::span<const ops::operand> in_rows(rows.in, static_cast<std::size_t>(rows.count));
   const std::string_view name = row_of(op).name;
   const tensor_spec spec = infer_elementwise(op, in);
   plan::check_outputs(name, elementwise_out, out, {&spec, 1});
-  plan::check_devices(name, in_rows, in, elementwise_out, out, c.options.where);
+  plan::check_devices(name, in_rows, in, elementwise_out, out, ctx.where());
   plan::check_overlap(name, in_rows, in, elementwise_out, out, plan::aliases::any);
   if (out[0].count() == 0) return;
-  c.run(name, plan::make_map(op, in, out[0]));
+  context_access::of(ctx).run(name, plan::make_map(op, in, out[0]));
 }
 
 }  // namespace repdl::api

@@ -19,7 +19,7 @@ struct elementwise_operands {
 const elementwise_operands& operands_of(ops::op_id op) noexcept;
 inline constexpr ops::operand elementwise_out[] = {{"out", ops::F32}};
 
-void submit_elementwise(context::impl& c, ops::op_id op, plan::inputs in, plan::outputs out);
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out);
 tensor_spec infer_elementwise(ops::op_id op, plan::inputs in);
 
 // What a call need not say, because its output says it.
@@ -64,13 +64,14 @@ plan::specs infer(const plan::operand_rows& rows, plan::inputs in, const typenam
 }
 
 template <class Op>
-void submit(context::impl& c, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
+void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
   if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
   const plan::operand_rows rows = rows_of<Op>(in.size(), attrs);
   const plan::specs specs = infer<Op>(rows, in, attrs);
   plan::check_outputs(Op::name, rows.out(), out, specs);
-  plan::check_devices(Op::name, rows.in(), in, rows.out(), out, c.options.where);
+  plan::check_devices(Op::name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, Op::row.may_alias);
+  context::impl& c = context_access::of(ctx);
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
     if (!p.tensors.empty()) c.run(Op::name, p);

@@ -550,7 +550,7 @@ class placed_call {
   }
   // Of what is to be tested.
   void run_tested(context& tested, std::byte* memory, bool dry) const {
-    context::impl& c = tested.self();
+    context::impl& c = context_access::of(tested);
     kernel_choice choice = test_.choice;
     choice.dry = dry;
     c.self_test = &choice;

@@ -134,9 +134,9 @@ class context {
   void synchronize();
 
   struct impl;
-  impl& self() noexcept { return *impl_; }
 
  private:
+  friend struct context_access;
   // While it exists, calls are recorded.
   class recording {
    public:
