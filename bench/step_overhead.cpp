@@ -76,7 +76,7 @@ struct problem {
   examples::cnn_settings settings;
   repdl::generator random{.seed = 1};
   examples::cnn network;
-  examples::buffer images, labels, loss;
+  repdl::tensor images, labels, loss;
 
   problem(repdl::context& ctx, const size_of_network& n)
       : settings(settings_of(n)),

@@ -12,6 +12,7 @@ namespace {
 using repdl::const_tensor_view;
 using repdl::dtype;
 using repdl::sizes;
+using repdl::tensor;
 using repdl::tensor_view;
 
 constexpr std::int64_t side = 8;  // of an image
@@ -23,7 +24,7 @@ repdl::conv2d_options same_size(const_tensor_view bias = {}) {
   return {.padding = {1, 1, 1, 1}, .bias = bias};  // 3 x 3 kernels
 }
 
-buffer zeros(repdl::context& ctx, const sizes& shape) {
+tensor zeros(repdl::context& ctx, const sizes& shape) {
   return {ctx, std::vector<float>(static_cast<std::size_t>(repdl::element_count(shape))), shape};
 }
 
@@ -34,17 +35,17 @@ std::vector<std::int64_t> in_order(const image_set& set) {
 }
 
 // (images, 1, 8, 8), pixels from 0 to 1.
-buffer images_of(repdl::context& ctx, const image_set& set, std::span<const std::int64_t> order,
+tensor images_of(repdl::context& ctx, const image_set& set, std::span<const std::int64_t> order,
                  std::span<const std::int64_t> moves = {}) {
   const std::vector<std::int64_t> integers = distorted(set, order, moves);
   const std::vector<float> pixels(integers.begin(), integers.end());  // below 2^24: exact
-  buffer images(ctx, pixels, {static_cast<std::int64_t>(order.size()), 1, side, side});
-  const buffer scale(ctx, std::vector<float>{1.0f / distorted_one}, {});
+  tensor images(ctx, pixels, {static_cast<std::int64_t>(order.size()), 1, side, side});
+  const tensor scale(ctx, std::vector<float>{1.0f / distorted_one}, {});
   repdl::mul(ctx, images, scale, images);
   return images;
 }
 
-buffer labels_of(repdl::context& ctx, const image_set& set, std::span<const std::int64_t> order) {
+tensor labels_of(repdl::context& ctx, const image_set& set, std::span<const std::int64_t> order) {
   std::vector<std::int64_t> labels;
   for (const std::int64_t image : order) labels.push_back(set.labels[static_cast<std::size_t>(image)]);
   return {ctx, labels, {static_cast<std::int64_t>(order.size())}};
@@ -82,20 +83,19 @@ Integer integer_of(const tensor_file& file, const std::string& path, const std::
   return value;
 }
 
-stored_tensor stored(repdl::context& ctx, std::string name, const buffer& b) {
-  stored_tensor t{std::move(name), b.view().type(), b.view().shape(), {}};
-  t.bytes.resize(static_cast<std::size_t>(b.view().count()) * repdl::size_of(t.type));
+stored_tensor stored(repdl::context& ctx, std::string name, const tensor& b) {
+  stored_tensor t{std::move(name), b.type(), b.shape(), {}};
+  t.bytes.resize(static_cast<std::size_t>(b.count()) * repdl::size_of(t.type));
   ctx.copy(t.bytes.data(), b.view().data(), t.bytes.size());
   return t;
 }
 
-void load(repdl::context& ctx, const tensor_file& file, const std::string& path, const std::string& name,
-          const buffer& to) {
+void load(repdl::context& ctx, const tensor_file& file, const std::string& path, const std::string& name, tensor& to) {
   const auto found =
       std::find_if(file.tensors.begin(), file.tensors.end(), [&](const stored_tensor& t) { return t.name == name; });
   if (found == file.tensors.end()) throw file_error(path, "a tensor '" + name + "'", "none");
   if (found->view().spec() != to.view().spec()) {
-    throw file_error(path, "'" + name + "' as f32 " + repdl::to_string(to.view().shape()),
+    throw file_error(path, "'" + name + "' as f32 " + repdl::to_string(to.shape()),
                      std::string(repdl::name_of(found->type)) + " " + repdl::to_string(found->shape));
   }
   ctx.copy(to.view().data(), found->bytes.data(), found->bytes.size());
@@ -155,8 +155,8 @@ cnn::activations::activations(repdl::context& ctx, const cnn_settings& s, std::i
       dropped(ctx, dtype::f32, {n, s.hidden}),
       outputs(ctx, dtype::f32, {n, digit_classes}) {}
 
-tensor_view cnn::activations::flat() const {
-  const sizes& shape = pool.view().shape();
+tensor_view cnn::activations::flat() {
+  const sizes& shape = pool.shape();
   return pool.view().reshape({shape[0], shape[1] * shape[2] * shape[3]});
 }
 
@@ -179,29 +179,27 @@ cnn::cnn(repdl::context& ctx, repdl::generator& random, const cnn_settings& s)
   }
 }
 
-void cnn::forward(const const_tensor_view& images, const activations& a) {
-  repdl::conv2d(ctx_, images, value(conv1_weight), a.conv1, same_size(value(conv1_bias).view()));
+void cnn::forward(const const_tensor_view& images, activations& a) {
+  repdl::conv2d(ctx_, images, value(conv1_weight), a.conv1, same_size(value(conv1_bias)));
   repdl::relu(ctx_, a.conv1, a.relu1);
-  repdl::conv2d(ctx_, a.relu1, value(conv2_weight), a.conv2, same_size(value(conv2_bias).view()));
+  repdl::conv2d(ctx_, a.relu1, value(conv2_weight), a.conv2, same_size(value(conv2_bias)));
   repdl::relu(ctx_, a.conv2, a.relu2);
   repdl::max_pool2d(ctx_, a.relu2, a.pool, halve);
-  repdl::matmul(ctx_, a.flat(), value(linear1_weight), a.linear1,
-                {.transpose_b = true, .bias = value(linear1_bias).view()});
+  repdl::matmul(ctx_, a.flat(), value(linear1_weight), a.linear1, {.transpose_b = true, .bias = value(linear1_bias)});
   repdl::relu(ctx_, a.linear1, a.relu3);
 }
 
 void cnn::output(const const_tensor_view& hidden, const tensor_view& outputs) {
-  repdl::matmul(ctx_, hidden, value(linear2_weight), outputs,
-                {.transpose_b = true, .bias = value(linear2_bias).view()});
+  repdl::matmul(ctx_, hidden, value(linear2_weight), outputs, {.transpose_b = true, .bias = value(linear2_bias)});
 }
 
 void cnn::step(const const_tensor_view& images, const const_tensor_view& labels, const tensor_view& loss, double rate,
                repdl::generator& random) {
-  const activations& a = batch_;
-  const activations& e = error_;
+  activations& a = batch_;
+  activations& e = error_;
   const repdl::generator before = random;
   const bool dropout = settings_.dropout != 0;
-  const buffer& hidden = dropout ? a.dropped : a.relu3;
+  const tensor& hidden = dropout ? a.dropped : a.relu3;
   forward(images, a);
   if (dropout) repdl::dropout(ctx_, random, a.relu3, a.dropped, settings_.dropout);
   output(hidden, a.outputs);
@@ -226,12 +224,12 @@ void cnn::step(const const_tensor_view& images, const const_tensor_view& labels,
   repdl::conv2d_grad_bias(ctx_, e.conv1, gradient(conv1_bias));
 
   std::vector<repdl::sgd_tensor> all;
-  for (const parameter& p : parameters_) all.push_back({p.value, p.gradient, p.velocity});
+  for (parameter& p : parameters_) all.push_back({p.value, p.gradient, p.velocity});
   repdl::sgd(ctx_, all, {.lr = rate, .momentum = settings_.momentum});
 }
 
 void cnn::evaluate(const const_tensor_view& images, const tensor_view& outputs) {
-  const activations a(ctx_, settings_, images.shape()[0]);
+  activations a(ctx_, settings_, images.shape()[0]);
   forward(images, a);
   output(a.relu3, outputs);
 }
@@ -255,7 +253,7 @@ cnn_training::cnn_training(repdl::context& ctx, const digit_data& data, const cn
   epoch_ = integer_of(file, path, "epoch", 0);
   random_.seed = integer_of<std::uint64_t>(file, path, "generator.seed", 0);
   random_.stream = integer_of<std::uint64_t>(file, path, "generator.stream", 0);
-  for (const parameter& p : network_.parameters()) {
+  for (parameter& p : network_.parameters()) {
     const std::string name(p.name);
     load(ctx, file, path, name, p.value);
     load(ctx, file, path, std::string(velocity_prefix) + name, p.velocity);
@@ -283,31 +281,31 @@ tensor_file cnn_training::checkpoint() const {
 epoch_report cnn_training::run_epoch() {
   ++epoch_;
   const std::int64_t images = data_.train.size();
-  const buffer order(ctx_, dtype::i64, {images});
+  tensor order(ctx_, dtype::i64, {images});
   repdl::permutation(ctx_, random_, order);
-  const std::vector<std::int64_t> shuffled = order.read<std::int64_t>();
-  const buffer moves(ctx_, dtype::i64, {images, moves_per_image});
+  const std::vector<std::int64_t> shuffled = order.to_vector<std::int64_t>();
+  tensor moves(ctx_, dtype::i64, {images, moves_per_image});
   repdl::randint(ctx_, random_, moves, {.low = -settings_.distortion, .high = settings_.distortion + 1});
-  const buffer inputs = images_of(ctx_, data_.train, shuffled, moves.read<std::int64_t>());
-  const buffer labels = labels_of(ctx_, data_.train, shuffled);
+  const tensor inputs = images_of(ctx_, data_.train, shuffled, moves.to_vector<std::int64_t>());
+  const tensor labels = labels_of(ctx_, data_.train, shuffled);
   const std::int64_t steps = images / settings_.batch;
-  const buffer losses(ctx_, dtype::f32, {steps});
+  tensor losses(ctx_, dtype::f32, {steps});
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t first = i * settings_.batch;
     const std::int64_t end = first + settings_.batch;
     network_.step(inputs.view().slice(0, first, end), labels.view().slice(0, first, end),
                   losses.view().slice(0, i, i + 1).reshape({}), rate_of(settings_, epoch_), random_);
   }
-  const buffer loss(ctx_, dtype::f32, {});
+  tensor loss(ctx_, dtype::f32, {});
   repdl::mean(ctx_, losses, loss);
-  return {epoch_, loss.read<float>()[0], evaluate(), data_.test.size()};
+  return {epoch_, loss.to_vector<float>()[0], evaluate(), data_.test.size()};
 }
 
 std::int64_t cnn_training::evaluate() {
   network_.evaluate(test_images_, test_outputs_);
-  const buffer answers(ctx_, dtype::i64, {data_.test.size()});
+  tensor answers(ctx_, dtype::i64, {data_.test.size()});
   repdl::argmax(ctx_, test_outputs_, answers, {.axis = 1});
-  const std::vector<std::int64_t> read = answers.read<std::int64_t>();
+  const std::vector<std::int64_t> read = answers.to_vector<std::int64_t>();
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < read.size(); ++i) correct += read[i] == data_.test.labels[i] ? 1 : 0;
   return correct;

@@ -20,7 +20,6 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/buffer.hpp"
 #include "examples/digits/digits.hpp"
 #include "examples/perceptron.hpp"
 #include "examples/safetensors.hpp"
@@ -52,9 +51,9 @@ struct cnn_settings {
 /// A tensor that is trained.
 struct parameter {
   std::string_view name;  ///< and shape, as PyTorch has them
-  buffer value;
-  buffer velocity;
-  buffer gradient;
+  repdl::tensor value;
+  repdl::tensor velocity;
+  repdl::tensor gradient;
 };
 
 /// The network and everything that a training step needs.
@@ -70,6 +69,7 @@ class cnn {
   /// outputs (n, 10), without dropout.
   void evaluate(const repdl::const_tensor_view& images, const repdl::tensor_view& outputs);
 
+  std::span<parameter> parameters() { return parameters_; }
   std::span<const parameter> parameters() const { return parameters_; }
 
  private:
@@ -86,19 +86,19 @@ class cnn {
 
   // What a forward pass leaves for the backward pass. n images.
   struct activations {
-    buffer conv1, relu1, conv2, relu2, pool, linear1, relu3, dropped, outputs;
+    repdl::tensor conv1, relu1, conv2, relu2, pool, linear1, relu3, dropped, outputs;
     activations(repdl::context& ctx, const cnn_settings& s, std::int64_t n);
-    repdl::tensor_view flat() const;  ///< pool as (n, features)
+    repdl::tensor_view flat();  ///< pool as (n, features)
   };
-  void forward(const repdl::const_tensor_view& images, const activations& a);
+  void forward(const repdl::const_tensor_view& images, activations& a);
   void output(const repdl::const_tensor_view& hidden, const repdl::tensor_view& outputs);
-  const buffer& value(which w) const { return parameters_[static_cast<std::size_t>(w)].value; }
-  const buffer& gradient(which w) const { return parameters_[static_cast<std::size_t>(w)].gradient; }
+  repdl::tensor& value(which w) { return parameters_[static_cast<std::size_t>(w)].value; }
+  repdl::tensor& gradient(which w) { return parameters_[static_cast<std::size_t>(w)].gradient; }
 
   repdl::context& ctx_;
   cnn_settings settings_;
   std::vector<parameter> parameters_;
-  buffer one_;
+  repdl::tensor one_;
   activations batch_;
   activations error_;  ///< the gradients of the loss with respect to batch_
 };
@@ -129,7 +129,7 @@ class cnn_training {
   repdl::generator random_;
   cnn network_;
   int epoch_ = 0;
-  buffer test_images_, test_outputs_;
+  repdl::tensor test_images_, test_outputs_;
 };
 
 /// Trains from the seed to the last epoch and reports after every epoch.

@@ -8,13 +8,14 @@ namespace {
 using repdl::const_tensor_view;
 using repdl::dtype;
 using repdl::sizes;
+using repdl::tensor;
 using repdl::tensor_view;
 
-buffer zeros(repdl::context& ctx, const sizes& shape) {
+tensor zeros(repdl::context& ctx, const sizes& shape) {
   return {ctx, std::vector<float>(static_cast<std::size_t>(repdl::element_count(shape))), shape};
 }
 
-buffer constant(repdl::context& ctx, float value) { return {ctx, std::vector<float>{value}, {}}; }
+tensor constant(repdl::context& ctx, float value) { return {ctx, std::vector<float>{value}, {}}; }
 
 std::vector<std::int64_t> in_order(const image_set& set) {
   std::vector<std::int64_t> order(set.labels.size());
@@ -50,9 +51,9 @@ perceptron::perceptron(repdl::context& ctx, repdl::generator& random, const trai
 
 void perceptron::step(const const_tensor_view& images, const const_tensor_view& targets, const tensor_view& losses) {
   // Forward.
-  repdl::matmul(ctx_, images, first_.weight, hidden_in_, {.bias = first_.bias.view()});
+  repdl::matmul(ctx_, images, first_.weight, hidden_in_, {.bias = first_.bias});
   repdl::relu(ctx_, hidden_in_, hidden_);
-  repdl::matmul(ctx_, hidden_, second_.weight, outputs_, {.bias = second_.bias.view()});
+  repdl::matmul(ctx_, hidden_, second_.weight, outputs_, {.bias = second_.bias});
   repdl::sub(ctx_, outputs_, targets, error_);
   repdl::mul(ctx_, error_, error_, squares_);
   repdl::sum(ctx_, squares_, losses, {.axis = 1});
@@ -65,41 +66,42 @@ void perceptron::step(const const_tensor_view& images, const const_tensor_view& 
   repdl::matmul(ctx_, images, hidden_in_error_, first_.weight_gradient, {.transpose_a = true});
   repdl::sum(ctx_, hidden_in_error_, first_.bias_gradient, {.axis = 0});
 
-  for (const layer* l : {&first_, &second_}) {
+  for (layer* l : {&first_, &second_}) {
     descend(l->weight_gradient, l->weight_speed, l->weight);
     descend(l->bias_gradient, l->bias_speed, l->bias);
   }
 }
 
-void perceptron::descend(const buffer& gradient, const buffer& speed, const buffer& value) {
+void perceptron::descend(const tensor& gradient, tensor& speed, tensor& value) {
   repdl::fma(ctx_, momentum_, speed, gradient, speed);
   repdl::fma(ctx_, minus_rate_, speed, value, value);
 }
 
 void perceptron::evaluate(const const_tensor_view& images, const tensor_view& outputs) {
-  const buffer hidden(ctx_, dtype::f32, {images.shape()[0], first_.bias.view().count()});
-  repdl::matmul(ctx_, images, first_.weight, hidden, {.bias = first_.bias.view()});
+  tensor hidden(ctx_, dtype::f32, {images.shape()[0], first_.bias.count()});
+  repdl::matmul(ctx_, images, first_.weight, hidden, {.bias = first_.bias});
   repdl::relu(ctx_, hidden, hidden);
-  repdl::matmul(ctx_, hidden, second_.weight, outputs, {.bias = second_.bias.view()});
+  repdl::matmul(ctx_, hidden, second_.weight, outputs, {.bias = second_.bias});
 }
 
 std::vector<const_tensor_view> perceptron::weights() const {
   return {first_.weight, first_.bias, second_.weight, second_.bias};
 }
 
-buffer make_inputs(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order) {
+tensor make_inputs(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order) {
   std::vector<float> pixels;
   for (const std::int64_t image : order) {
     for (int p = 0; p < pixels_per_image; ++p) {
       pixels.push_back(set.pixels[static_cast<std::size_t>(image * pixels_per_image + p)]);
     }
   }
-  buffer inputs(ctx, pixels, {static_cast<std::int64_t>(order.size()), pixels_per_image});
-  repdl::mul(ctx, inputs, constant(ctx, 0.0625f), inputs);
+  tensor inputs(ctx, pixels, {static_cast<std::int64_t>(order.size()), pixels_per_image});
+  const tensor scale = constant(ctx, 0.0625f);
+  repdl::mul(ctx, inputs, scale, inputs);
   return inputs;
 }
 
-buffer make_targets(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order) {
+tensor make_targets(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order) {
   std::vector<float> targets;
   for (const std::int64_t image : order) {
     const std::int64_t label = set.labels[static_cast<std::size_t>(image)];
@@ -114,19 +116,19 @@ training_result train(repdl::context& ctx, const digit_data& data, const trainin
   perceptron network(ctx, random, settings);
   const std::int64_t images = data.train.size();
 
-  const buffer test_inputs = make_inputs(ctx, data.test, in_order(data.test));
-  const buffer test_outputs(ctx, dtype::f32, {data.test.size(), digit_classes});
-  const buffer answers(ctx, dtype::i64, {data.test.size()});
-  const buffer order(ctx, dtype::i64, {images});
-  const buffer losses(ctx, dtype::f32, {images});
-  const buffer loss(ctx, dtype::f32, {});
+  const tensor test_inputs = make_inputs(ctx, data.test, in_order(data.test));
+  tensor test_outputs(ctx, dtype::f32, {data.test.size(), digit_classes});
+  tensor answers(ctx, dtype::i64, {data.test.size()});
+  tensor order(ctx, dtype::i64, {images});
+  tensor losses(ctx, dtype::f32, {images});
+  tensor loss(ctx, dtype::f32, {});
 
   training_result result{.correct = 0, .tests = data.test.size()};
   for (int epoch = 1; epoch <= settings.epochs; ++epoch) {
     repdl::permutation(ctx, random, order);
-    const std::vector<std::int64_t> shuffled = order.read<std::int64_t>();
-    const buffer inputs = make_inputs(ctx, data.train, shuffled);
-    const buffer targets = make_targets(ctx, data.train, shuffled);
+    const std::vector<std::int64_t> shuffled = order.to_vector<std::int64_t>();
+    const tensor inputs = make_inputs(ctx, data.train, shuffled);
+    const tensor targets = make_targets(ctx, data.train, shuffled);
     for (std::int64_t first = 0; first < images; first += settings.batch) {
       const std::int64_t end = first + settings.batch;
       network.step(inputs.view().slice(0, first, end), targets.view().slice(0, first, end),
@@ -136,10 +138,10 @@ training_result train(repdl::context& ctx, const digit_data& data, const trainin
 
     network.evaluate(test_inputs, test_outputs);
     repdl::argmax(ctx, test_outputs, answers, {.axis = 1});
-    const std::vector<std::int64_t> read = answers.read<std::int64_t>();
+    const std::vector<std::int64_t> read = answers.to_vector<std::int64_t>();
     result.correct = 0;
     for (std::size_t i = 0; i < read.size(); ++i) result.correct += read[i] == data.test.labels[i] ? 1 : 0;
-    if (report) report({epoch, loss.read<float>()[0], result.correct, result.tests});
+    if (report) report({epoch, loss.to_vector<float>()[0], result.correct, result.tests});
   }
 
   std::vector<const_tensor_view> identity = network.weights();

@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/buffer.hpp"
 #include "examples/digits/digits.hpp"
 
 namespace examples {
@@ -54,9 +53,9 @@ std::string_view published_fingerprint();
 
 /// One layer: a weight matrix and a bias, and how fast they are moving.
 struct layer {
-  buffer weight, bias;
-  buffer weight_speed, bias_speed;
-  buffer weight_gradient, bias_gradient;
+  repdl::tensor weight, bias;
+  repdl::tensor weight_speed, bias_speed;
+  repdl::tensor weight_gradient, bias_gradient;
 
   /// Weights uniform in +-bound; uses one value of the generator. All else +0.
   layer(repdl::context& ctx, repdl::generator& random, std::int64_t inputs, std::int64_t outputs, double bound);
@@ -76,18 +75,18 @@ class perceptron {
   std::vector<repdl::const_tensor_view> weights() const;
 
  private:
-  void descend(const buffer& gradient, const buffer& speed, const buffer& value);
+  void descend(const repdl::tensor& gradient, repdl::tensor& speed, repdl::tensor& value);
 
   repdl::context& ctx_;
   layer first_, second_;
-  buffer momentum_, minus_rate_;
-  buffer hidden_in_, hidden_, outputs_, error_, squares_;  // of a batch
-  buffer hidden_error_, hidden_in_error_;
+  repdl::tensor momentum_, minus_rate_;
+  repdl::tensor hidden_in_, hidden_, outputs_, error_, squares_;  // of a batch
+  repdl::tensor hidden_error_, hidden_in_error_;
 };
 
 /// x: (images, 64), pixels / 16.
-buffer make_inputs(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order);
+repdl::tensor make_inputs(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order);
 /// t: (images, 10).
-buffer make_targets(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order);
+repdl::tensor make_targets(repdl::context& ctx, const image_set& set, const std::vector<std::int64_t>& order);
 
 }  // namespace examples

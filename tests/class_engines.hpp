@@ -34,43 +34,26 @@ inline std::vector<engine> engines() {
 
 inline sizes to_sizes(const reference::shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 
-/// Device memory that holds an array.
-class resident {
- public:
-  resident(context& ctx, const reference::array& a)
-      : ctx_(ctx), bytes_(a.bytes.size()), data_(ctx.allocate(bytes_ + 1)) {
-    ctx_.copy(data_, a.bytes.data(), bytes_);
-  }
-  ~resident() { ctx_.deallocate(data_, bytes_ + 1); }
-  resident(const resident&) = delete;
-  resident& operator=(const resident&) = delete;
-  void* data() const { return data_; }
-
- private:
-  context& ctx_;
-  std::size_t bytes_;
-  void* data_;
-};
+/// The array on the context's device.
+inline tensor upload(context& ctx, const reference::array& a) {
+  tensor t(ctx, a.type, to_sizes(a.shape));
+  ctx.copy(t.view().data(), a.bytes.data(), a.bytes.size());
+  return t;
+}
 
 /// The outputs, shaped like `like`; their memory is poisoned before.
 inline std::vector<reference::array> run(context& ctx, const std::string& op, const std::vector<reference::array>& in,
                                          const std::vector<reference::array>& like, const attributes& attrs) {
-  std::vector<std::unique_ptr<resident>> memory;
+  std::vector<tensor> memory;
   std::vector<const_tensor_view> views;
   for (const reference::array& a : in) {
-    if (a.absent()) {
-      views.emplace_back();
-      continue;
-    }
-    memory.push_back(std::make_unique<resident>(ctx, a));
-    views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
+    views.push_back(a.absent() ? const_tensor_view() : memory.emplace_back(upload(ctx, a)));
   }
   std::vector<tensor_view> out_views;
   for (const reference::array& a : like) {
     reference::array poison = a;
     std::fill(poison.bytes.begin(), poison.bytes.end(), static_cast<unsigned char>(0xa5));
-    memory.push_back(std::make_unique<resident>(ctx, poison));
-    out_views.emplace_back(memory.back()->data(), a.type, to_sizes(a.shape), ctx.where());
+    out_views.push_back(memory.emplace_back(upload(ctx, poison)));
   }
   call(ctx, *find(op), views, out_views, attrs);
   std::vector<reference::array> got = like;

@@ -31,7 +31,7 @@ inline bool one_in(random_engine& g, std::int64_t n) { return uniform(g, 1, n) =
 // ----------------------------------------------------------------------------------------------------------- tensors
 
 // A tensor of rank 4 somewhere in a buffer, in any layout.
-struct tensor {
+struct host_tensor {
   sizes shape, strides;
   std::int64_t origin = 0;
   std::vector<float> buffer;
@@ -40,20 +40,20 @@ struct tensor {
     return buffer[static_cast<std::size_t>(origin + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3])];
   }
   float at(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-    return const_cast<tensor&>(*this).at(a, b, c, d);
+    return const_cast<host_tensor&>(*this).at(a, b, c, d);
   }
   std::int64_t count() const { return element_count(shape); }
 };
 
-inline tensor row_major_tensor(const sizes& shape) {
-  tensor t{shape, row_major(shape), 0, {}};
+inline host_tensor row_major_tensor(const sizes& shape) {
+  host_tensor t{shape, row_major(shape), 0, {}};
   t.buffer.assign(static_cast<std::size_t>(t.count()), poison);
   return t;
 }
 
 // Row-major, channels-last, axes in any order; gaps; negative and (inputs) zero strides; misaligned.
-inline tensor any_layout(random_engine& g, const sizes& shape, bool output) {
-  tensor t{shape, shape, 0, {}};
+inline host_tensor any_layout(random_engine& g, const sizes& shape, bool output) {
+  host_tensor t{shape, shape, 0, {}};
   int order[4] = {0, 1, 2, 3};
   const std::int64_t kind = uniform(g, 0, 9);
   if (kind <= 2) std::rotate(order + 1, order + 2, order + 4);  // channels last
@@ -133,7 +133,7 @@ inline float element(kind what, random_engine& g) {
   }
 }
 
-inline void fill(tensor& t, kind what, random_engine& g) {
+inline void fill(host_tensor& t, kind what, random_engine& g) {
   for (float& x : t.buffer) x = element(what, g);
 }
 
@@ -162,12 +162,12 @@ struct geometry {
 struct problem {
   direction way = direction::forward;
   geometry at;
-  tensor image, kernel, result;
+  host_tensor image, kernel, result;
   std::vector<float> bias;  // may be empty
 
-  tensor& out() { return way == direction::forward ? result : way == direction::grad_input ? image : kernel; }
-  const tensor& first() const { return way == direction::forward ? image : result; }
-  const tensor& second() const { return way == direction::grad_weight ? image : kernel; }
+  host_tensor& out() { return way == direction::forward ? result : way == direction::grad_input ? image : kernel; }
+  const host_tensor& first() const { return way == direction::forward ? image : result; }
+  const host_tensor& second() const { return way == direction::grad_weight ? image : kernel; }
 };
 
 inline problem make_problem(direction way, const geometry& at, kind what, random_engine& g, bool any,
@@ -176,7 +176,7 @@ inline problem make_problem(direction way, const geometry& at, kind what, random
   p.way = way;
   p.at = at;
   const auto make = [&](const sizes& shape, direction output) {
-    tensor t = any ? any_layout(g, shape, way == output) : row_major_tensor(shape);
+    host_tensor t = any ? any_layout(g, shape, way == output) : row_major_tensor(shape);
     if (way != output) fill(t, what, g);
     return t;
   };

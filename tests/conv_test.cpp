@@ -50,43 +50,17 @@ std::vector<engine> engines(const std::vector<tier>& tiers, int threads) {
 
 const std::vector<tier> every_tier = {tier::proved, tier::double_double, tier::exact};
 
-// A buffer where the context can use it; read back at the end.
-class resident {
- public:
-  resident(context& ctx, std::vector<float>& host) : ctx_(ctx), host_(host), data_(host.data()) {
-    if (ctx.where().kind == device_kind::cpu) return;
-    data_ = static_cast<float*>(ctx.allocate(bytes() + 4));
-    ctx.copy(data_, host.data(), bytes());
-  }
-  ~resident() {
-    if (data_ != host_.data()) ctx_.deallocate(data_, bytes() + 4);
-  }
-  resident(const resident&) = delete;
-  resident& operator=(const resident&) = delete;
-  void fetch() {
-    if (data_ != host_.data()) ctx_.copy(host_.data(), data_, bytes());
-  }
-  float* data() const { return data_; }
-
- private:
-  std::size_t bytes() const { return host_.size() * sizeof(float); }
-  context& ctx_;
-  std::vector<float>& host_;
-  float* data_;
-};
-
 void run(context& ctx, problem& p, accumulate how) {
-  tensor first = p.first(), second = p.second();
-  std::vector<float> bias = p.bias;
-  tensor& out = p.out();
+  host_tensor& out = p.out();
   std::fill(out.buffer.begin(), out.buffer.end(), poison);
-  const resident a(ctx, first.buffer), b(ctx, second.buffer), c(ctx, bias);
-  resident d(ctx, out.buffer);
-  const auto input = [&](const resident& r, const tensor& t) {
-    return const_tensor_view(r.data() + t.origin, dtype::f32, t.shape, t.strides, ctx.where());
+  const auto upload = [&](const std::vector<float>& values) { return tensor(ctx, values, {values.size()}); };
+  tensor a = upload(p.first().buffer), b = upload(p.second().buffer), c = upload(p.bias), d = upload(out.buffer);
+  const auto view = [&](tensor& memory, const host_tensor& t) {
+    return tensor_view(static_cast<float*>(memory.view().data()) + t.origin, dtype::f32, t.shape, t.strides,
+                       ctx.where());
   };
-  std::vector<const_tensor_view> in = {input(a, first), input(b, second)};
-  if (!bias.empty()) in.emplace_back(c.data(), dtype::f32, sizes{static_cast<std::int64_t>(bias.size())}, ctx.where());
+  std::vector<const_tensor_view> in = {view(a, p.first()), view(b, p.second())};
+  if (!p.bias.empty()) in.emplace_back(c);
   const geometry& s = p.at;
   using list = std::vector<std::int64_t>;
   const attributes attrs = {{"stride", list{s.stride.h, s.stride.w}},
@@ -95,12 +69,11 @@ void run(context& ctx, problem& p, accumulate how) {
                             {"groups", s.groups},
                             {"accumulate", std::string(how == accumulate::exact ? "exact" : "fma_chain")}};
   const op_info& op = *find(op_names[static_cast<int>(p.way)]);
-  call(ctx, op, in, std::vector{tensor_view(d.data() + out.origin, dtype::f32, out.shape, out.strides, ctx.where())},
-       attrs);
-  d.fetch();
+  call(ctx, op, in, std::vector{view(d, out)}, attrs);
+  d.copy_to(out.buffer);
 }
 
-std::vector<float> values(const tensor& t) {
+std::vector<float> values(const host_tensor& t) {
   std::vector<float> v;
   for (std::int64_t a = 0; a < t.shape[0]; ++a)
     for (std::int64_t b = 0; b < t.shape[1]; ++b)
@@ -173,7 +146,7 @@ std::int64_t check_random_shapes(std::uint64_t seed, int rounds) {
     } while (p.out().count() == 0);
     // Infinities on one side only, among them some that padding must not meet.
     if ((what == kind::special || what == kind::all_special) && one_in(g, 2)) {
-      tensor& tame = one_in(g, 2) ? p.kernel : way == direction::grad_input ? p.result : p.image;
+      host_tensor& tame = one_in(g, 2) ? p.kernel : way == direction::grad_input ? p.result : p.image;
       if (&tame != &p.out())
         for (float& x : tame.buffer) x = std::isfinite(x) ? x : 1.5f;
     }
@@ -289,8 +262,8 @@ TEST_CASE("conv2d and its input gradient: a sample's bits do not depend on the b
           geometry one = s;
           one.n = 1;
           problem alone = make_problem(way, one, kind::normal, g, false);
-          tensor& to = way == direction::forward ? alone.image : alone.result;
-          const tensor& from = way == direction::forward ? batch.image : batch.result;
+          host_tensor& to = way == direction::forward ? alone.image : alone.result;
+          const host_tensor& from = way == direction::forward ? batch.image : batch.result;
           std::copy_n(from.buffer.begin() + i * to.count(), to.count(), to.buffer.begin());
           alone.kernel = batch.kernel;
           run(*e.ctx, alone, how);
@@ -314,7 +287,7 @@ TEST_CASE("conv2d_grad_weight: the order of the samples changes no bit") {
     problem q = p;
     std::vector<std::int64_t> order = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     std::shuffle(order.begin(), order.end(), g);
-    const auto permute = [&](const tensor& from, tensor& to) {
+    const auto permute = [&](const host_tensor& from, host_tensor& to) {
       const std::int64_t size = from.count() / s.n;
       for (std::int64_t i = 0; i < s.n; ++i)
         std::copy_n(from.buffer.begin() + order[static_cast<std::size_t>(i)] * size, size,

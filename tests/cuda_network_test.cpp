@@ -24,7 +24,7 @@ using tests::gpu;
 using tests::has_gpu;
 using tests::layout;
 using tests::layouts;
-using tests::tensor;
+using tests::placed_tensor;
 using tests::to_sizes;
 
 namespace {
@@ -49,7 +49,7 @@ std::vector<digest_case> network_cases(std::size_t most) {
 
 // The operands of a call on a context's device.
 struct operands {
-  std::vector<std::unique_ptr<tensor>> in, out;
+  std::vector<std::unique_ptr<placed_tensor>> in, out;
   std::vector<const_tensor_view> views;
   std::vector<tensor_view> out_views;
 
@@ -57,11 +57,12 @@ struct operands {
     std::vector<const_tensor_view> host;
     for (const array& a : inputs) {
       host.push_back(a.absent() ? const_tensor_view() : const_tensor_view(a.bytes.data(), a.type, to_sizes(a.shape)));
-      in.push_back(a.absent() ? nullptr : std::make_unique<tensor>(ctx, a, in_layout));
+      in.push_back(a.absent() ? nullptr : std::make_unique<placed_tensor>(ctx, a, in_layout));
       views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(in.back()->view()));
     }
     for (const tensor_spec& s : infer(*find(c.op), host, c.attrs)) {
-      out.push_back(std::make_unique<tensor>(ctx, s.type, shape_list(s.shape.begin(), s.shape.end()), out_layout));
+      out.push_back(
+          std::make_unique<placed_tensor>(ctx, s.type, shape_list(s.shape.begin(), s.shape.end()), out_layout));
       out_views.push_back(out.back()->view());
     }
   }
@@ -150,18 +151,13 @@ namespace {
 // Device memory of floats.
 class floats {
  public:
-  floats(context& ctx, std::int64_t n)
-      : ctx_(ctx), bytes_(static_cast<std::size_t>(n) * 4), data_(ctx.allocate(bytes_)) {}
-  ~floats() { ctx_.deallocate(data_, bytes_); }
-  floats(const floats&) = delete;
-  tensor_view view(const sizes& shape, std::int64_t offset = 0) const {
-    return tensor_view(static_cast<float*>(data_) + offset, shape, gpu);
+  floats(context& ctx, std::int64_t n) : all_(ctx, dtype::f32, {n}) {}
+  tensor_view view(const sizes& shape, std::int64_t offset = 0) {
+    return all_.view().slice(0, offset, offset + element_count(shape)).reshape(shape);
   }
 
  private:
-  context& ctx_;
-  std::size_t bytes_;
-  void* data_;
+  tensor all_;
 };
 
 }  // namespace

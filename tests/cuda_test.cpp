@@ -29,20 +29,20 @@ using tests::gpu;
 using tests::has_gpu;
 using tests::layout;
 using tests::layouts;
-using tests::tensor;
+using tests::placed_tensor;
 using tests::to_sizes;
 
 namespace {
 
 array run(context& ctx, const std::string& name, const std::vector<array>& in, const tensor_spec& spec,
           const attributes& attrs, layout in_layout = layout::contiguous, layout out_layout = layout::contiguous) {
-  std::vector<std::unique_ptr<tensor>> inputs;
+  std::vector<std::unique_ptr<placed_tensor>> inputs;
   std::vector<const_tensor_view> views;
   for (const array& a : in) {
-    inputs.push_back(std::make_unique<tensor>(ctx, a, in_layout));
+    inputs.push_back(std::make_unique<placed_tensor>(ctx, a, in_layout));
     views.push_back(inputs.back()->view());
   }
-  tensor out(ctx, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), out_layout);
+  placed_tensor out(ctx, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), out_layout);
   const tensor_view out_view = out.view();
   call(ctx, *find(name), views, {&out_view, 1}, attrs);
   return out.get();
@@ -157,14 +157,11 @@ TEST_CASE("cuda: unary operations over every 61st pattern") {
     const tensor_view out(cpu.data(), sizes{n});
     call(c.cpu, *find(name), {&in, 1}, {&out, 1}, {});
     context& g = *c.cuda[0];
-    void* memory = g.allocate(patterns.size() * 4);
-    g.copy(memory, patterns.data(), patterns.size() * 4);
-    const tensor_view in_place(static_cast<float*>(memory), sizes{n}, gpu);
+    tensor memory(g, std::span(values, patterns.size()), {n});
+    const tensor_view in_place = memory;
     const const_tensor_view from = in_place;
     call(g, *find(name), {&from, 1}, {&in_place, 1}, {});  // exact aliasing is legal
-    std::vector<float> got(patterns.size());
-    g.copy(got.data(), memory, patterns.size() * 4);
-    g.deallocate(memory, patterns.size() * 4);
+    const std::vector<float> got = memory.to_vector<float>();
     CAPTURE(name);
     CHECK(std::memcmp(cpu.data(), got.data(), patterns.size() * 4) == 0);
   }
@@ -388,13 +385,13 @@ void replay(const std::string& name, const std::vector<array>& first, const std:
     o.stream = stream;
     context cuda(o);
     const tensor_spec spec = spec_of(name, first, attrs);
-    std::vector<std::unique_ptr<tensor>> inputs;
+    std::vector<std::unique_ptr<placed_tensor>> inputs;
     std::vector<const_tensor_view> views;
     for (const array& a : first) {
-      inputs.push_back(std::make_unique<tensor>(cuda, a, layout::contiguous));
+      inputs.push_back(std::make_unique<placed_tensor>(cuda, a, layout::contiguous));
       views.push_back(inputs.back()->view());
     }
-    tensor out(cuda, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), layout::contiguous);
+    placed_tensor out(cuda, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), layout::contiguous);
     const tensor_view out_view = out.view();
     const auto go = [&] { call(cuda, *find(name), views, {&out_view, 1}, attrs); };
     const std::size_t bytes = cuda.workspace_for(go);
@@ -470,8 +467,8 @@ TEST_CASE("cuda: a workspace cannot be allocated while a graph is captured") {
     o.where = gpu;
     o.stream = stream;
     context cuda(o);
-    tensor x(cuda, reference::fill(sample_class::normal_range, dtype::f32, {100000}, 1, 1), layout::contiguous);
-    tensor y(cuda, dtype::f32, {}, layout::contiguous);
+    placed_tensor x(cuda, reference::fill(sample_class::normal_range, dtype::f32, {100000}, 1, 1), layout::contiguous);
+    placed_tensor y(cuda, dtype::f32, {}, layout::contiguous);
     REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
     bool raised = false;
     try {

@@ -60,24 +60,21 @@ class twin_memory {
       : ctx_(ctx),
         bytes_(static_cast<std::size_t>(bytes)),
         host_(new std::byte[bytes_]),  // not initialised: that would take a second per 4 GiB
-        device_(ctx.allocate(bytes_)) {}
-  twin_memory(const twin_memory&) = delete;
-  twin_memory& operator=(const twin_memory&) = delete;
-  ~twin_memory() { ctx_.deallocate(device_, bytes_); }
+        device_(ctx, dtype::boolean, {bytes_}) {}
 
   template <class T>
   T* host() const {
     return reinterpret_cast<T*>(host_.get());
   }
-  void* device() const { return device_; }
-  void upload() { ctx_.copy(device_, host_.get(), bytes_); }
+  void* device() { return device_.view().data(); }
+  void upload() { ctx_.copy(device(), host_.get(), bytes_); }
   // The first byte in which the device's memory differs from the host's; -1: none.
   std::int64_t first_difference() const {
     constexpr std::size_t most = std::size_t{1} << 28, part = std::size_t{1} << 22;
     std::vector<std::byte> piece(std::min(most, bytes_));
     for (std::size_t at = 0; at < bytes_; at += most) {
       const std::size_t n = std::min(most, bytes_ - at);
-      ctx_.copy(piece.data(), static_cast<std::byte*>(device_) + at, n);
+      ctx_.copy(piece.data(), static_cast<const std::byte*>(device_.view().data()) + at, n);
       const auto parts = static_cast<std::int64_t>((n + part - 1) / part);
       bool same = true;
 #pragma omp parallel for reduction(&& : same)
@@ -97,7 +94,7 @@ class twin_memory {
   context& ctx_;
   std::size_t bytes_;
   std::unique_ptr<std::byte[]> host_;
-  void* device_;
+  tensor device_;  // bytes
 };
 
 // 2 x 16 x 3 images of h x w elements in images of (h + 1) x (w + 8).
@@ -284,13 +281,10 @@ class wide_checks {
   // All elements to one result.
   void reduce_all() {
     const const_tensor_view x = more_.turned(in_.device(), ctx_.where()), host = more_.turned(in_.host<float>(), {});
-    void* data = ctx_.allocate(16);
     const auto device_result = [&]<class T>(T, const auto& call) {
-      const tensor_view out(data, dtype_of<T>, {}, ctx_.where());
-      call(out);
-      T value{};
-      ctx_.copy(&value, data, sizeof value);
-      return value;
+      tensor out(ctx_, dtype_of<T>, {});
+      call(out.view());
+      return out.to_vector<T>()[0];
     };
     float expected = 0;
     sum(cpu_, host, tensor_view(&expected, {}));
@@ -312,7 +306,6 @@ class wide_checks {
     }
     CHECK(device_result(0.0f, [&](const tensor_view& out) { max(ctx_, x, out); }) == greatest);
     CHECK(device_result(std::int64_t{0}, [&](const tensor_view& out) { argmax(ctx_, x, out); }) == at);
-    ctx_.deallocate(data, 16);
   }
 
   // More than 2^31 rows of two elements; all 32 parts have the same input, so that the CPU has one to compute.
@@ -432,10 +425,10 @@ struct far_call {
   }
 };
 
-std::vector<array> run_far(context& ctx, const digest_case& c, const far_call& f, std::byte* memory) {
+std::vector<array> run_far(context& ctx, const digest_case& c, const far_call& f, tensor& memory) {
   std::vector<const_tensor_view> in;
   std::vector<tensor_view> out;
-  std::byte* at = memory;
+  auto* at = static_cast<std::byte*>(memory.view().data());
   for (std::size_t i = 0; i < f.in.size(); ++i) {
     const far_tensor& t = f.in[i];
     if (f.values[i].absent()) {
@@ -487,18 +480,16 @@ int check_far(context& ctx, std::int64_t reach, std::int64_t most) {
   context cpu;
   std::int64_t bytes = 0;
   const std::vector<digest_case> cases = far_cases_within(reach, most, bytes);
-  auto* memory = static_cast<std::byte*>(ctx.allocate(static_cast<std::size_t>(bytes)));
-  auto* compact = static_cast<std::byte*>(cpu.allocate(std::size_t{1} << 26));
+  constexpr std::int64_t compact_bytes = std::int64_t{1} << 26;
+  tensor memory(ctx, dtype::boolean, {bytes}), compact(cpu, dtype::boolean, {compact_bytes});
   int calls = 0;
   for (const digest_case& c : cases) {
     const far_call f(c, reach), near(c, 0);
-    REQUIRE(near.bytes <= std::int64_t{1} << 26);
+    REQUIRE(near.bytes <= compact_bytes);
     const bool same = run_far(ctx, c, f, memory) == run_far(cpu, c, near, compact);
     CHECK_MESSAGE(same, reference::to_text(c));
     ++calls;
   }
-  ctx.deallocate(memory, static_cast<std::size_t>(bytes));
-  cpu.deallocate(compact, std::size_t{1} << 26);
   return calls;
 }
 

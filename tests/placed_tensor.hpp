@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "librepdl/context.hpp"
+#include "librepdl/owning_tensor.hpp"
 #include "reference/array.hpp"
 #include "reference/placement.hpp"
 
@@ -37,41 +37,43 @@ inline constexpr layout layouts[] = {layout::contiguous, layout::shifted,   layo
 inline sizes to_sizes(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 
 // A tensor on a context's device, with guards around it and between its elements.
-class tensor {
+class placed_tensor {
  public:
-  tensor(context& ctx, dtype t, const shape_list& shape, layout l) : ctx_(ctx) {
-    reference::word_stream words(shape.size(), static_cast<std::uint64_t>(reference::count_of(shape)));
-    memory_.add({t, to_sizes(shape)}, reference::place(to_sizes(shape), l, words), l);
-    data_ = ctx_.allocate(memory_.bytes().size());
+  placed_tensor(context& ctx, dtype t, const shape_list& shape, layout l)
+      : ctx_(ctx), image_(image_of({t, to_sizes(shape)}, l)), memory_(ctx, dtype::boolean, {image_.bytes().size()}) {
     upload();
   }
-  tensor(context& ctx, const array& a, layout l) : tensor(ctx, a.type, a.shape, l) { set(a); }
-  tensor(const tensor&) = delete;
-  tensor& operator=(const tensor&) = delete;
-  ~tensor() { ctx_.deallocate(data_, memory_.bytes().size()); }
+  placed_tensor(context& ctx, const array& a, layout l) : placed_tensor(ctx, a.type, a.shape, l) { set(a); }
 
   void set(const array& a) {
-    memory_.set(0, a);
+    image_.set(0, a);
     upload();
   }
   // Also checks that nothing beside the tensor was written.
   array get() {
-    reference::memory_image now = memory_;
-    ctx_.copy(now.bytes().data(), data_, now.bytes().size());
+    reference::memory_image now = image_;
+    ctx_.copy(now.bytes().data(), memory_.view().data(), now.bytes().size());
     const array a = now.get(0);
-    reference::memory_image expected = memory_;
+    reference::memory_image expected = image_;
     expected.set(0, a);
     CHECK(now.bytes() == expected.bytes());
     return a;
   }
-  tensor_view view() const { return memory_.view(0, data_, ctx_.where()); }
+  tensor_view view() { return image_.view(0, memory_.view().data(), ctx_.where()); }
 
  private:
-  void upload() { ctx_.copy(data_, memory_.bytes().data(), memory_.bytes().size()); }
+  static reference::memory_image image_of(const tensor_spec& s, layout l) {
+    reference::word_stream words(static_cast<std::uint64_t>(s.shape.size()),
+                                 static_cast<std::uint64_t>(element_count(s.shape)));
+    reference::memory_image image;
+    image.add(s, reference::place(s.shape, l, words), l);
+    return image;
+  }
+  void upload() { ctx_.copy(memory_.view().data(), image_.bytes().data(), image_.bytes().size()); }
 
   context& ctx_;
-  reference::memory_image memory_;
-  void* data_ = nullptr;
+  reference::memory_image image_;
+  tensor memory_;  // bytes
 };
 
 }  // namespace repdl::tests

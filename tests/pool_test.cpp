@@ -23,7 +23,7 @@ using namespace repdl;
 using reference::array;
 using reference::shape_list;
 using tests::layout;
-using tests::tensor;
+using tests::placed_tensor;
 
 std::mt19937_64 engine(97531);
 
@@ -234,10 +234,10 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
       if (!settings.takes(
               setting++, {10 * static_cast<int>(in_layout) + trial % 4, 10 * static_cast<int>(out_layout) + trial % 4}))
         continue;
-      const tensor first(*e.ctx, in[0], in_layout);
-      tensor out(*e.ctx, dtype::f32, backward ? image : result, out_layout);
+      placed_tensor first(*e.ctx, in[0], in_layout);
+      placed_tensor out(*e.ctx, dtype::f32, backward ? image : result, out_layout);
       if (maximum && backward) {
-        const tensor second(*e.ctx, in[1], out_layout);
+        placed_tensor second(*e.ctx, in[1], out_layout);
         max_pool2d_backward(*e.ctx, first.view(), second.view(), out.view(), t.max);
       } else if (maximum) {
         max_pool2d(*e.ctx, first.view(), out.view(), t.max);
@@ -301,8 +301,8 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
       }
       const array want = reference::evaluate("avg_pool2d_backward", {g}, attrs);
       for (const test::engine& e : engines) {
-        const tensor in(*e.ctx, g, layout::contiguous);
-        tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
+        placed_tensor in(*e.ctx, g, layout::contiguous);
+        placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
         avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
         CHECK_MESSAGE(out.get().bytes == want.bytes, e.name, " values ", k, " image ", p.h, "x", p.w);
       }
@@ -325,8 +325,8 @@ TEST_CASE("avg_pool2d_backward: every geometry of the forward operation") {
           want.set(static_cast<std::size_t>(i * 64 + j), bits(inside ? 1.0f / static_cast<float>(rows * 52) : 0.0f));
         }
       }
-      const tensor in(*e.ctx, g, layout::contiguous);
-      tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
+      placed_tensor in(*e.ctx, g, layout::contiguous);
+      placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
       avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
       CHECK_MESSAGE(out.get().bytes == want.bytes, e.name, " window ", y);
     }

@@ -236,11 +236,10 @@ std::vector<operands> step(context& ctx, const hyper& h, const std::vector<opera
   for (std::size_t k = 0; k < 4; ++k) {
     for (std::size_t i = 0; i < n; ++i) memory[place(k, i)] = all[i][k];
   }
-  void* const device = ctx.allocate(memory.size() * sizeof(float));
-  ctx.copy(device, memory.data(), memory.size() * sizeof(float));
+  tensor device(ctx, memory, {memory.size()});
   const auto view = [&](std::size_t k, std::size_t first, std::size_t count) {
-    return tensor_view(static_cast<float*>(device) + place(k, first), dtype::f32, {static_cast<std::int64_t>(count)},
-                       {stride}, ctx.where());
+    return tensor_view(static_cast<float*>(device.view().data()) + place(k, first), dtype::f32,
+                       {static_cast<std::int64_t>(count)}, {stride}, ctx.where());
   };
   std::vector<sgd_tensor> sgd_tensors;
   std::vector<adamw_tensor> adamw_tensors;
@@ -260,8 +259,7 @@ std::vector<operands> step(context& ctx, const hyper& h, const std::vector<opera
   } else {
     adamw(ctx, adamw_tensors, h.adamw);
   }
-  ctx.copy(memory.data(), device, memory.size() * sizeof(float));
-  ctx.deallocate(device, memory.size() * sizeof(float));
+  device.copy_to(memory);
   std::vector<operands> result(n, operands(4));
   for (std::size_t k = 0; k < 4; ++k) {
     for (std::size_t i = 0; i < n; ++i) result[i][k] = memory[place(k, i)];

@@ -19,7 +19,7 @@ using reference::shape_list;
 using tests::gpu;
 using tests::has_gpu;
 using tests::layout;
-using tests::tensor;
+using tests::placed_tensor;
 
 namespace {
 
@@ -73,8 +73,8 @@ TEST_CASE("strided: fma of operands that broadcast along alternating axes") {
     CAPTURE(c->isa());
     context& ctx = *c;
 
-    const tensor tx(ctx, x, layout::contiguous), ty(ctx, y, layout::contiguous), tz(ctx, z, layout::contiguous);
-    tensor out(ctx, dtype::f32, shape, layout::contiguous);
+    placed_tensor tx(ctx, x, layout::contiguous), ty(ctx, y, layout::contiguous), tz(ctx, z, layout::contiguous);
+    placed_tensor out(ctx, dtype::f32, shape, layout::contiguous);
     fma(ctx, tx.view(), ty.view(), tz.view(), out.view());
     CHECK(differences(out.get(), want) == 0);
   }
@@ -94,8 +94,8 @@ TEST_CASE("strided: fma with one operand's axes reversed") {
     CAPTURE(c->isa());
     context& ctx = *c;
 
-    const tensor tx(ctx, x, layout::contiguous), ty(ctx, y, layout::contiguous), tz(ctx, memory, layout::contiguous);
-    tensor out(ctx, dtype::f32, shape, layout::contiguous);
+    placed_tensor tx(ctx, x, layout::contiguous), ty(ctx, y, layout::contiguous), tz(ctx, memory, layout::contiguous);
+    placed_tensor out(ctx, dtype::f32, shape, layout::contiguous);
     const const_tensor_view reversed(tz.view().data(), dtype::f32, {9, 7, 5, 6}, {1, 9, 63, 315}, ctx.where());
     fma(ctx, tx.view(), ty.view(), reversed, out.view());
     CHECK(differences(out.get(), want) == 0);
@@ -118,17 +118,17 @@ TEST_CASE("strided: unary operations and conversions of x[:, 2:6, 4:36, 8:40]") 
       CAPTURE(c->isa());
       context& ctx = *c;
 
-      const tensor tx(ctx, x, layout::contiguous);
+      placed_tensor tx(ctx, x, layout::contiguous);
       const const_tensor_view view = const_tensor_view(tx.view()).slice(1, 2, 6).slice(2, 4, 36).slice(3, 8, 40);
       // Also from an address that no group of four elements begins at, and into a slice.
       const const_tensor_view unaligned = const_tensor_view(tx.view()).slice(1, 2, 6).slice(2, 4, 36).slice(3, 7, 39);
       for (const layout l : {layout::contiguous, layout::gaps}) {
-        tensor out(ctx, to, slice.shape, l);
+        placed_tensor out(ctx, to, slice.shape, l);
         const tensor_view y = out.view();
         call(ctx, *find(op), {&view, 1}, {&y, 1}, attrs);
         CHECK(differences(out.get(), want) == 0);
       }
-      tensor out(ctx, to, slice.shape, layout::contiguous);
+      placed_tensor out(ctx, to, slice.shape, layout::contiguous);
       const tensor_view y = out.view();
       call(ctx, *find(op), {&unaligned, 1}, {&y, 1}, attrs);
       // The elements one column on: those of the aligned slice, moved.
@@ -164,13 +164,13 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
         context& ctx = *c;
 
         for (const layout l : {layout::gaps, layout::permuted, layout::backwards, layout::mixed}) {
-          std::vector<std::unique_ptr<tensor>> placed;
+          std::vector<std::unique_ptr<placed_tensor>> placed;
           std::vector<const_tensor_view> views;
           for (const array& a : in) {
-            placed.push_back(std::make_unique<tensor>(ctx, a, placed.empty() ? l : layout::gaps));
+            placed.push_back(std::make_unique<placed_tensor>(ctx, a, placed.empty() ? l : layout::gaps));
             views.push_back(placed.back()->view());
           }
-          tensor out(ctx, to, shape, l == layout::gaps ? layout::permuted : layout::gaps);
+          placed_tensor out(ctx, to, shape, l == layout::gaps ? layout::permuted : layout::gaps);
           const tensor_view y = out.view();
           call(ctx, op, views, {&y, 1}, attrs);
           CHECK(differences(out.get(), want) == 0);

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <new>
 
-#include "tools/device_memory.hpp"
+#include "librepdl/owning_tensor.hpp"
 
 namespace repdl::tools {
 namespace {
@@ -29,17 +29,18 @@ double value_of(dtype t, std::uint64_t bits) {
   }
 }
 
+std::size_t byte_size(const const_tensor_view& v) { return static_cast<std::size_t>(v.count()) * size_of(v.type()); }
+
 /// Everything a view reaches, on the device, with the view's shape and strides.
 struct device_copy {
-  device_memory memory;
+  tensor memory;
   const_tensor_view view;
 
-  device_copy(context& ctx, const const_tensor_view& v) : memory(ctx, extent(v).second * size_of(v.type())), view(v) {
-    const auto size = static_cast<std::int64_t>(size_of(v.type()));
-    const std::int64_t lo = extent(v).first;
-    memory.upload(static_cast<const std::byte*>(v.data()) + lo * size);
-    view = const_tensor_view(static_cast<std::byte*>(memory.data()) - lo * size, v.type(), v.shape(), v.strides(),
-                             ctx.where());
+  device_copy(context& ctx, const const_tensor_view& v) : memory(ctx, v.type(), {extent(v).second}) {
+    const std::int64_t lo = extent(v).first * static_cast<std::int64_t>(size_of(v.type()));
+    auto* const data = static_cast<std::byte*>(memory.view().data());
+    ctx.copy(data, static_cast<const std::byte*>(v.data()) + lo, byte_size(memory));
+    view = const_tensor_view(data - lo, v.type(), v.shape(), v.strides(), ctx.where());
   }
 
   /// The lowest offset and the number of elements from there to the highest.
@@ -86,15 +87,14 @@ void call_on_host(context& ctx, const op_info& op, std::span<const const_tensor_
   std::vector<device_copy> copies;
   std::vector<const_tensor_view> device_in;
   for (const const_tensor_view& v : in) device_in.push_back(v ? copies.emplace_back(ctx, v).view : v);
-  std::vector<device_memory> results;
+  std::vector<tensor> results;
   std::vector<tensor_view> device_out;
   for (const tensor_view& v : out) {
-    device_memory& m = results.emplace_back(ctx, static_cast<std::size_t>(v.count()) * size_of(v.type()));
-    m.upload(v.data());
-    device_out.emplace_back(m.data(), v.type(), v.shape(), ctx.where());
+    device_out.push_back(results.emplace_back(ctx, v.type(), v.shape()));
+    ctx.copy(device_out.back().data(), v.data(), byte_size(v));
   }
   call(ctx, op, device_in, device_out, attrs);
-  for (std::size_t i = 0; i < out.size(); ++i) results[i].download(out[i].data());
+  for (std::size_t i = 0; i < out.size(); ++i) ctx.copy(out[i].data(), device_out[i].data(), byte_size(out[i]));
 }
 
 }  // namespace repdl::tools

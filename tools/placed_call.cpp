@@ -96,9 +96,9 @@ memory_image call_runner::run(const placed_call& c) {
   if (bytes.size() > capacity_) {
     memory_.reset();
     capacity_ = std::max(bytes.size(), 2 * capacity_);
-    memory_.emplace(*ctx_, capacity_);
+    memory_.emplace(*ctx_, dtype::boolean, sizes{capacity_});
   }
-  void* base = memory_ ? memory_->data() : nullptr;
+  void* base = memory_ ? memory_->view().data() : nullptr;
   ctx_->copy(base, bytes.data(), bytes.size());
   std::vector<const_tensor_view> in;
   for (const auto& t : c.in)

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
+#include "librepdl/owning_tensor.hpp"
 #include "reference/placement.hpp"
-#include "tools/device_memory.hpp"
 
 namespace repdl::tools {
 
@@ -39,7 +39,7 @@ class call_runner {
 
  private:
   context* ctx_;
-  std::optional<device_memory> memory_;
+  std::optional<tensor> memory_;  ///< bytes
   std::size_t capacity_ = 0;
 };
 

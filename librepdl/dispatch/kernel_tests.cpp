@@ -7,6 +7,7 @@
 #include "librepdl/api/context_impl.hpp"
 #include "librepdl/dispatch/self_test.hpp"
 #include "librepdl/dynamic.hpp"
+#include "librepdl/owning_tensor.hpp"
 
 namespace repdl::dispatch {
 namespace {
@@ -500,20 +501,6 @@ std::string difference(const std::vector<std::byte>& expected, const std::vector
   return "memory around the outputs was written";
 }
 
-class device_memory {
- public:
-  device_memory(context& c, std::size_t bytes) : c_(c), bytes_(bytes), data_(c.allocate(bytes)) {}
-  ~device_memory() { c_.deallocate(data_, bytes_); }
-  device_memory(const device_memory&) = delete;
-  device_memory& operator=(const device_memory&) = delete;
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  context& c_;
-  std::size_t bytes_;
-  void* data_;
-};
-
 // A call and where its operands lie.
 class placed_call {
  public:
@@ -584,12 +571,13 @@ class placed_call {
 std::string run_call(context& tested, context& cpu, const test_call& t) {
   const placed_call c(t);
   std::vector<std::byte> expected = c.contents();
-  const device_memory memory(tested, c.bytes());
-  tested.copy(memory.data(), expected.data(), c.bytes());
+  tensor bytes(tested, dtype::boolean, {c.bytes()});
+  auto* const memory = static_cast<std::byte*>(bytes.view().data());
+  tested.copy(memory, expected.data(), c.bytes());
   c.run(cpu, expected.data());
-  c.run_tested(tested, memory.data(), false);
+  c.run_tested(tested, memory, false);
   std::vector<std::byte> got(c.bytes());
-  tested.copy(got.data(), memory.data(), c.bytes());
+  tested.copy(got.data(), memory, c.bytes());
   return got == expected ? std::string() : c.difference(expected, got);
 }
 

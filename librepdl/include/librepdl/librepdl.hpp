@@ -10,4 +10,5 @@
 #include "librepdl/error.hpp"
 #include "librepdl/ops.hpp"
 #include "librepdl/options.hpp"
+#include "librepdl/owning_tensor.hpp"
 #include "librepdl/tensor.hpp"
