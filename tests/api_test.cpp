@@ -78,6 +78,12 @@ static_assert(!is_axes<double> && !is_axes<bool> && !is_axes<char> && !is_axes<v
 static_assert(!std::is_constructible_v<const_tensor_view, std::array<float, 2>&&>, "a view of a temporary");
 static_assert(!std::is_constructible_v<tensor_view, std::array<float, 2>&&>, "a view of a temporary");
 static_assert(!std::is_constructible_v<tensor_view, const float (&)[2]>, "a writable view of constants");
+static_assert(!std::is_copy_constructible_v<tensor> && !std::is_copy_assignable_v<tensor>);
+static_assert(std::is_convertible_v<tensor&, tensor_view> && std::is_convertible_v<const tensor&, const_tensor_view>);
+static_assert(!std::is_constructible_v<tensor_view, const tensor&>, "a writable view of a constant");
+static_assert(!std::is_constructible_v<const_tensor_view, tensor>, "a view of a temporary");
+static_assert(!std::is_constructible_v<tensor_view, tensor>, "a view of a temporary");
+static_assert(!std::is_constructible_v<tensor, context&, std::vector<int>, sizes>, "no element type");
 static_assert(!std::is_constructible_v<tensor_view, const std::array<float, 2>&>, "a writable view of constants");
 
 TEST_CASE("sizes and axes from every integer type") {
@@ -342,6 +348,85 @@ TEST_CASE("prepared calls: validated and planned once, run many times") {
   CHECK_THROWS(owner.prepare([&] { matmul(owner, a, a, c); }));
   sum(owner, c, row, {.axis = 1});  // and the failed one has left nothing behind
   CHECK(owner.workspace_for([] {}) == 0);
+}
+
+// Counts the bytes that it has given out.
+struct counting_allocator final : allocator {
+  std::size_t live = 0;
+  void* allocate(std::size_t bytes, const device&, void*) override {
+    live += bytes;
+    return ::operator new(bytes, std::align_val_t(256));
+  }
+  void deallocate(void* data, std::size_t bytes, const device&, void*) noexcept override {
+    live -= bytes;
+    ::operator delete(data, std::align_val_t(256));
+  }
+};
+
+TEST_CASE("a tensor owns memory of its context's allocator") {
+  counting_allocator memory;
+  {
+    context ctx({.threads = 1, .memory = &memory}), later({.threads = 1});
+    const std::size_t before = memory.live;
+    const auto bytes = [&] { return memory.live - before; };
+    tensor x(ctx, std::vector{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
+    tensor y(ctx, dtype::f32, {6});
+    CHECK(bytes() == 48);
+    CHECK_THROWS(tensor(ctx, std::vector{1.0f}, {2}));
+    const tensor none(ctx, dtype::f64, {0, 3});
+    CHECK(none.shape() == sizes{0, 3});
+    CHECK(none.to_vector<double>().empty());
+    CHECK(bytes() == 48);
+
+    // Moved: the memory goes along, and what it replaces is freed at once.
+    const void* const data = x.view().data();
+    const tensor& left = x;
+    tensor z = std::move(x);
+    CHECK(z.view().data() == data);
+    CHECK(left.count() == 0);
+    CHECK_FALSE(left.view());
+    CHECK(bytes() == 48);
+    y = std::move(z);
+    CHECK(bytes() == 24);
+    tensor& same = y;
+    y = std::move(same);
+    CHECK(y.view().data() == data);
+    CHECK(y.shape() == sizes{2, 3});
+    later = std::move(ctx);  // it stays the tensors' context
+    CHECK(y.to_vector<float>() == std::vector{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+    x = std::move(y);
+    CHECK(bytes() == 24);
+  }
+  CHECK(memory.live == 0);
+}
+
+TEST_CASE("a tensor on every device: from the host, as an operand and a result, to the host") {
+  const std::vector<float> values = patterns(35, 4);
+  for (const device_info& d : devices()) {
+    CAPTURE(d.name);
+    context ctx({.where = d.where});
+    const tensor x(ctx, values, {5, 7});
+    CHECK(x.type() == dtype::f32);
+    CHECK(x.shape() == sizes{5, 7});
+    CHECK(x.count() == 35);
+    CHECK(x.view().where() == d.where);
+    CHECK(x.view().strides() == sizes{7, 1});
+    tensor y(ctx, dtype::f32, {7, 5});
+    neg(ctx, x.view().transpose(), y);
+    abs(ctx, y, y);
+    const std::vector<float> got = y.to_vector<float>();
+    for (std::size_t i = 0; i < 35; ++i) {
+      CHECK(bits(got[i % 7 * 5 + i / 7]) == (bits(values[i]) & 0x7fffffff));
+    }
+    y.copy_from(std::span(values));
+    std::array<float, 35> back;
+    y.copy_to(back);
+    CHECK(std::memcmp(back.data(), values.data(), sizeof back) == 0);
+    bool flags[2] = {};
+    tensor(ctx, std::array{false, true}, {2}).copy_to(flags);
+    CHECK_FALSE(flags[0]);
+    CHECK(flags[1]);
+  }
 }
 
 TEST_CASE("empty tensors and scalars") {

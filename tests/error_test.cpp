@@ -272,6 +272,27 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          context c(context_options{.threads = 1, .memory = &none});
          c.allocate(1000);
        }},
+      // tensors that own their memory
+      {error_site::out_of_memory, "tensor", "memory",
+       [] {
+         null_allocator none;
+         context c(context_options{.threads = 1, .memory = &none});
+         tensor(c, dtype::f32, {2, 3});
+       }},
+      {error_site::negative_size, "tensor view", "shape", [&] { tensor(o.ctx, dtype::f32, {-1}); }},
+      {error_site::size_overflow, "tensor view", "shape",  // 2^63 bytes
+       [&] {
+         tensor(o.ctx, dtype::f64, {big, big >> 20});
+       }},
+      {error_site::output_dtype, "tensor", "values", [&] { tensor(o.ctx, dtype::f32, {24}).copy_from(o.d); }},
+      {error_site::output_dtype, "tensor", "values", [&] { tensor(o.ctx, o.d, {24}).copy_to(o.out); }},
+      {error_site::output_dtype, "tensor", "values", [&] { tensor(o.ctx, o.i, {24}).to_vector<double>(); }},
+      {error_site::length_mismatch, "tensor", "values",
+       [&] {
+         tensor(o.ctx, o.x, {5, 5});
+       }},
+      {error_site::length_mismatch, "tensor", "values", [&] { tensor(o.ctx, dtype::f32, {23}).copy_to(o.out); }},
+      {error_site::length_mismatch, "tensor", "values", [&] { tensor(o.ctx, dtype::f32, {}).copy_from(o.x); }},
       // Workspaces that no memory has: these sizes are small numbers modulo 2^64.
       {error_site::out_of_memory, "matmul", "workspace",
        [&] {
