@@ -528,3 +528,32 @@ TEST_CASE("the C ABI runs an operation on DLPack tensors") {
   repdl_deallocate(ctx, memory, sizeof x);
   repdl_context_destroy(ctx);
 }
+
+TEST_CASE("the C ABI takes options of an earlier version, which end sooner") {
+  const repdl_op* op = nullptr;
+  REQUIRE(repdl_op_find("sum", &op) == REPDL_OK);
+  float x[2] = {1, 2}, out = 0;
+  std::int64_t shape[] = {2};
+  const repdl_tensor in{x, {1, 0}, 1, {2, 32, 1}, shape, nullptr, 0},
+      to{&out, {1, 0}, 0, {2, 32, 1}, nullptr, nullptr, 0};
+  const repdl_tensor *pin = &in, *pto = &to;
+  const auto decided_exactly = [&](std::size_t size) {
+    repdl_context_options o{};
+    o.size = size;
+    o.first_tier = 3;
+    o.isa = "sse9";
+    std::vector<std::byte> earlier(size);  // behind them is no memory
+    std::memcpy(earlier.data(), &o, size);
+    repdl_context* ctx = nullptr;
+    REQUIRE(repdl_context_create(reinterpret_cast<const repdl_context_options*>(earlier.data()), &ctx) == REPDL_OK);
+    REQUIRE(repdl_run(ctx, op, &pin, 1, &pto, 1, nullptr, 0) == REPDL_OK);
+    CHECK(out == 3);
+    std::int64_t decided[4];
+    REQUIRE(repdl_context_statistics(ctx, decided) == REPDL_OK);
+    repdl_context_destroy(ctx);
+    return decided[3];
+  };
+  CHECK(decided_exactly(offsetof(repdl_context_options, isa)) == 1);
+  CHECK(decided_exactly(offsetof(repdl_context_options, first_tier)) == 0);
+  CHECK(decided_exactly(sizeof(std::size_t)) == 0);
+}

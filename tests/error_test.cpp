@@ -522,6 +522,15 @@ repdl_status infer_exp(c_operands& c, std::int32_t index) {
   return repdl_infer(c.op("exp"), &in, 1, nullptr, 0, index, &type, &rank, shape);
 }
 
+// A context whose options may be wrong.
+repdl_status create_with(void (*change)(repdl_context_options&)) {
+  repdl_context_options o{};
+  o.size = sizeof o;
+  change(o);
+  repdl_context* c = nullptr;
+  return repdl_context_create(&o, &c);
+}
+
 struct c_case {
   error_site site;
   std::function<repdl_status(c_operands&)> provoke;
@@ -655,34 +664,12 @@ const std::vector<c_case>& c_cases() {
          std::int64_t s[8];
          return repdl_infer(c.op("convert"), &in, 1, nullptr, 0, 0, &t, &n, s);
        }},
-      {error_site::isa_name,
-       [](C&) {
-         repdl_context_options o{};
-         o.isa = "sse9";
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       }},
-      {error_site::thread_count,
-       [](C&) {
-         repdl_context_options o{};
-         o.threads = -2;
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       }},
-      {error_site::thread_count,
-       [](C&) {
-         repdl_context_options o{};
-         o.threads = 1025;
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       }},
-      {error_site::device_index,
-       [](C&) {
-         repdl_context_options o{};
-         o.device = {1, 3};
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       }},
+      {error_site::isa_name, [](C&) { return create_with([](repdl_context_options& o) { o.isa = "sse9"; }); }},
+      {error_site::thread_count, [](C&) { return create_with([](repdl_context_options& o) { o.threads = -2; }); }},
+      {error_site::thread_count, [](C&) { return create_with([](repdl_context_options& o) { o.threads = 1025; }); }},
+      {error_site::device_index, [](C&) { return create_with([](repdl_context_options& o) {
+                                            o.device = {1, 3};
+                                          }); }},
       {error_site::workspace_misaligned,
        [](C& c) { return repdl_context_workspace(c.ctx, reinterpret_cast<void*>(std::uintptr_t{4096 + 8}), 64); }},
       // Counts and numbers that cannot be.
@@ -767,30 +754,24 @@ const std::vector<c_case>& c_cases() {
       {error_site::stride_overflow,
        [](C& c) { return with(c, [](repdl_tensor& t) { t.byte_offset = static_cast<std::uint64_t>(-4); }); },
        "in[0].byte_offset: expected a number below 2^63, got 18446744073709551612"},
-      {error_site::foreign_device,
-       [](C&) {
-         repdl_context_options o{};
-         o.device = {0, 5};
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       },
+      {error_site::foreign_device, [](C&) { return create_with([](repdl_context_options& o) {
+                                              o.device = {0, 5};
+                                            }); },
        "options.device: expected device type 1 (CPU) or 2 (CUDA), got 0"},
-      {error_site::attribute_value,
-       [](C&) {
-         repdl_context_options o{};
-         o.first_tier = 4;
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       },
+      {error_site::attribute_value, [](C&) { return create_with([](repdl_context_options& o) { o.first_tier = 4; }); },
        "first_tier: expected 0 to 3, got 4"},
       {error_site::attribute_value,
-       [](C&) {
-         repdl_context_options o{};
-         o.last_tier_bits = -2;
-         repdl_context* c = nullptr;
-         return repdl_context_create(&o, &c);
-       },
+       [](C&) { return create_with([](repdl_context_options& o) { o.last_tier_bits = -2; }); },
        "last_tier_bits: expected >= -1, got -2"},
+      // Options of no version, of less than their first member, of a later version.
+      {error_site::attribute_value, [](C&) { return create_with([](repdl_context_options& o) { o.size = 0; }); },
+       "options.size: expected sizeof(repdl_context_options), at most 48 in version "},
+      {error_site::attribute_value, [](C&) { return create_with([](repdl_context_options& o) { o.size = 7; }); },
+       "got 7"},
+      {error_site::attribute_value, [](C&) { return create_with([](repdl_context_options& o) { o.size += 1; }); },
+       "got 49"},
+      {error_site::attribute_value, [](C&) { return create_with([](repdl_context_options& o) { o.size = SIZE_MAX; }); },
+       "got 18446744073709551615"},
       {error_site::output_count, [](C& c) { return infer_exp(c, 1); }, "index: expected 0 to 0, got 1"},
       {error_site::output_count, [](C& c) { return infer_exp(c, -1); }, "index: expected 0 to 0, got -1"},
   };

@@ -157,6 +157,32 @@ attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
   return list;
 }
 
+context_options options_of(const repdl_context_options& given) {
+  constexpr std::string_view function = "repdl_context_create";
+  repdl_context_options o{};
+  if (given.size < sizeof o.size || given.size > sizeof o) {
+    fail(error_site::attribute_value, function, "options.size",
+         "sizeof(repdl_context_options), at most " + std::to_string(sizeof o) + " in version " REPDL_VERSION,
+         std::to_string(given.size));
+  }
+  std::memcpy(&o, &given, given.size);
+  context_options options;
+  // {0, 0} is an options struct that says nothing about the device.
+  if (o.device.device_type != 0 || o.device.device_id != 0) options.where = device_from(o.device, "options.device");
+  options.stream = o.stream;
+  options.threads = o.threads;
+  if (o.first_tier < 0 || o.first_tier > 3) {
+    fail(error_site::attribute_value, function, "first_tier", "0 to 3", std::to_string(o.first_tier));
+  }
+  options.first_tier = static_cast<tier>(o.first_tier);
+  if (o.isa != nullptr) options.isa = o.isa;
+  if (o.last_tier_bits < -1) {
+    fail(error_site::attribute_value, function, "last_tier_bits", ">= -1", std::to_string(o.last_tier_bits));
+  }
+  if (o.last_tier_bits != 0) options.last_tier_bits = std::max(0, o.last_tier_bits);
+  return options;
+}
+
 }  // namespace
 }  // namespace repdl
 
@@ -166,27 +192,7 @@ repdl_status repdl_context_create(const repdl_context_options* o, repdl_context*
   return guarded([&] {
     need(context, "repdl_context_create", "context");
     *context = nullptr;
-    context_options options;
-    if (o != nullptr) {
-      // {0, 0} is an options struct that says nothing about the device.
-      if (o->device.device_type != 0 || o->device.device_id != 0) {
-        options.where = device_from(o->device, "options.device");
-      }
-      options.stream = o->stream;
-      options.threads = o->threads;
-      if (o->first_tier < 0 || o->first_tier > 3) {
-        fail(error_site::attribute_value, "repdl_context_create", "first_tier", "0 to 3",
-             std::to_string(o->first_tier));
-      }
-      options.first_tier = static_cast<tier>(o->first_tier);
-      if (o->isa != nullptr) options.isa = o->isa;
-      if (o->last_tier_bits < -1) {
-        fail(error_site::attribute_value, "repdl_context_create", "last_tier_bits", ">= -1",
-             std::to_string(o->last_tier_bits));
-      }
-      if (o->last_tier_bits != 0) options.last_tier_bits = std::max(0, o->last_tier_bits);
-    }
-    *context = new repdl_context{repdl::context(std::move(options))};
+    *context = new repdl_context{repdl::context(o == nullptr ? context_options() : options_of(*o))};
   });
 }
 

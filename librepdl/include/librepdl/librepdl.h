@@ -71,7 +71,10 @@ typedef struct repdl_context repdl_context;   /* one caller at a time */
 typedef struct repdl_op repdl_op;             /* never freed */
 typedef struct repdl_prepared repdl_prepared; /* a call that was validated and planned; its context must outlive it */
 
+/* Zero but for `size`, it means the defaults. Later versions add members at the end; a program that was compiled without
+ * them says so by its `size`, and for it they are 0. */
 typedef struct {
+  size_t size;         /* sizeof(repdl_context_options) */
   repdl_device device; /* {0, 0} means the CPU */
   void* stream;        /* a cudaStream_t */
   int32_t threads;     /* CPU: 0 means the default; at most 1024 */
@@ -79,6 +82,7 @@ typedef struct {
   const char* isa;     /* CPU: null means the best */
   /* The most bits of the last tier of transcendental operations; 0 means 2048, -1 that it gives up at once. */
   int32_t last_tier_bits;
+  /* The next member begins at a multiple of 8 bytes: one that lay in the padding would not change the size. */
 } repdl_context_options;
 
 /* Contexts. `options` may be null. After fork(): see repdl::context in context.hpp; in short, contexts of the CPU go
