@@ -53,7 +53,7 @@ class placed_tensor {
   array get() {
     reference::memory_image now = image_;
     ctx_.copy(now.bytes().data(), memory_.view().data(), now.bytes().size());
-    const array a = now.get(0);
+    array a = now.get(0);
     reference::memory_image expected = image_;
     expected.set(0, a);
     CHECK(now.bytes() == expected.bytes());
