@@ -19,17 +19,17 @@ std::size_t addressable(std::string_view op, plan::checked_size bytes);
 }  // namespace dispatch
 
 /// Calls that a context has validated and planned.
-struct prepared::impl {
+struct [[gnu::visibility("hidden")]] prepared::impl {
   context::impl& owner;
   std::vector<std::unique_ptr<dispatch::task>> tasks;
   std::size_t bytes = 0;            ///< of workspace, for the call that needs most
   std::string_view hungriest = {};  ///< its operation
 
-  explicit impl(context::impl& c) noexcept : owner(c) {}
+  explicit impl(context::impl & c) noexcept : owner(c) {}
   void add(std::string_view op, std::unique_ptr<dispatch::task> task);
 };
 
-struct context::impl {
+struct [[gnu::visibility("hidden")]] context::impl {
   context_options options;
   const dispatch::backend* backend = nullptr;
   std::unique_ptr<dispatch::executor> executor;
