@@ -1,53 +1,114 @@
-// Ours and a peer by turns on one thread, one after the other in every iteration, on the thread's CPU clock: other
-// processes on the machine then cost little.
+// How every row of the benchmarks is measured. A round is some calls of what people use today, the peer, and as many of
+// ours, one after the other, so that what slows the machine down for a while slows both. Time and ratio are medians of
+// the rounds; the interval of the ratio assumes nothing but that the rounds are independent.
 #pragma once
 
 #include <benchmark/benchmark.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "librepdl/context.hpp"
 
 namespace bench {
 
-inline double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+constexpr int rounds = 15;
+constexpr double seconds_a_round = 5e-3;  // ours; one call takes longer in some rows
+
+// The median lies between the 4th smallest and the 4th largest of 15 rounds in 96.5 % of all cases: outside of it are 3
+// or fewer rounds on one side, 2 (1 + 15 + 105 + 455) of 2^15.
+constexpr std::size_t low_round = 3, middle_round = 7, high_round = 11;
+
+struct peer {
+  std::string name;  // in the counter `of_NAME`; empty: there is none
+  std::function<void()> call;
+};
+
+/// One thread is measured by its own CPU clock: other processes on the machine then cost little.
+class stopwatch {
+ public:
+  explicit stopwatch(const repdl::context& ctx)
+      : clock_(ctx.threads() == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) {}
+
+  /// Seconds of one of `calls` calls.
+  template <class Call>
+  double time(int calls, const Call& call) const {
+    const double start = now();
+    for (int i = 0; i < calls; ++i) {
+      call();
+      benchmark::ClobberMemory();
+    }
+    return (now() - start) / calls;
+  }
+
+ private:
+  double now() const {
+    timespec t{};
+    clock_gettime(clock_, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  }
+  clockid_t clock_;
+};
+
+/// The row's time is that of one call of `ours`. Counters, where there is a peer: `of_NAME`, our speed over the peer's,
+/// the median of the rounds; `low` and `high`, its 95 % interval.
+template <class Ours>
+void by_turns(benchmark::State& state, const repdl::context& ctx, const Ours& ours, const peer& other = {}) {
+  const stopwatch watch(ctx);
+  ours();
+  if (other.call) other.call();
+  const int calls = static_cast<int>(std::clamp(seconds_a_round / watch.time(1, ours), 1.0, 1e6));
+  std::vector<double> times, ratios;
+  for (auto _ : state) {  // once
+    for (int i = 0; i < rounds; ++i) {
+      const double theirs = other.call ? watch.time(calls, other.call) : 0;
+      times.push_back(watch.time(calls, ours));
+      ratios.push_back(theirs / times.back());
+    }
+    std::sort(times.begin(), times.end());
+    std::sort(ratios.begin(), ratios.end());
+    state.SetIterationTime(times[middle_round]);
+  }
+  if (!other.call) return;
+  state.counters["of_" + other.name] = ratios[middle_round];
+  state.counters["low"] = ratios[low_round];
+  state.counters["high"] = ratios[high_round];
 }
 
-/// The time is that of `ours`, `calls` times an iteration. Counters: flop/s, of `work` operations a call; `ratio`
-/// (null: there is no peer), the median of the iterations' speed ratios ours / peer; undecided, the fraction of the
-/// outputs that binary64 could not decide.
-template <class Ours, class Peer>
-void by_turns(benchmark::State& state, repdl::context& ctx, double work, int calls, const char* ratio, Ours&& ours,
-              Peer&& peer) {
-  ours();
-  peer();
-  ctx.reset_statistics();
-  std::vector<double> ratios;
-  for (auto _ : state) {
-    const double start = cpu_seconds();
-    for (int i = 0; i < calls; ++i) peer();
-    const double between = cpu_seconds();
-    for (int i = 0; i < calls; ++i) ours();
-    const double end = cpu_seconds();
-    state.SetIterationTime((end - between) / calls);
-    ratios.push_back((between - start) / (end - between));
-    benchmark::ClobberMemory();
-  }
+/// Counters: nanoseconds for each of n elements; flop/s, of `work` operations a call.
+inline void per_element(benchmark::State& state, std::int64_t n) {
+  state.counters["ns/element"] = benchmark::Counter(
+      static_cast<double>(n) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+inline void per_operation(benchmark::State& state, double work) {
   state.counters["flop/s"] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
-  if (ratio != nullptr) {
-    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-    std::nth_element(ratios.begin(), middle, ratios.end());
-    state.counters[ratio] = *middle;
-  }
+}
+
+/// Counter: the fraction of the outputs that binary64 could not decide.
+inline void count_undecided(benchmark::State& state, repdl::context& ctx) {
   const repdl::statistics seen = ctx.read_statistics();
   const auto escalated = static_cast<double>(seen[repdl::tier::double_double] + seen[repdl::tier::exact]);
   const auto decided = static_cast<double>(seen[repdl::tier::proved] + seen[repdl::tier::binary64]);
   state.counters["undecided"] = escalated / (escalated + decided);
+}
+
+/// A row of the table of `family`: `run(state, isa)`, which calls by_turns. tools/bench_table.py reads the label.
+template <class Run>
+benchmark::internal::Benchmark* add_row(const std::string& name, const std::string& family, const std::string& isa,
+                                        const Run& run) {
+  return benchmark::RegisterBenchmark(name.c_str(),
+                                      [=](benchmark::State& state) {
+                                        state.SetLabel(family + ", " + isa);
+                                        run(state, isa);
+                                      })
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace bench

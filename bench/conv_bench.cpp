@@ -1,7 +1,6 @@
 // conv2d and its gradients of normally distributed values, batch 8, one thread, against oneDNN in binary32 (direct
-// algorithm, the layouts that it prefers, reordering not counted). Every iteration runs both, one after the other, on
-// the thread's CPU clock, and `of_onednn` is the median of the iterations' speed ratios. `undecided` is the fraction of
-// the outputs that binary64 could not decide.
+// algorithm, the layouts that it prefers, reordering not counted). `undecided` is the fraction of the outputs that
+// binary64 could not decide.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -44,9 +43,9 @@ struct shape {
 enum class direction { forward, grad_input, grad_weight };
 constexpr const char* direction_names[] = {"forward", "grad_input", "grad_weight"};
 
+#if defined(REPDL_WITH_ONEDNN)
 // One call of oneDNN.
 class onednn {
-#if defined(REPDL_WITH_ONEDNN)
  public:
   onednn(const shape& s, direction way) {
     omp_set_num_threads(1);
@@ -94,7 +93,6 @@ class onednn {
       }
     }
   }
-  static constexpr const char* name = "of_onednn";
   void operator()() {
     call_.execute(stream_, operands_);
     stream_.wait();
@@ -105,13 +103,8 @@ class onednn {
   dnnl::stream stream_{engine_};
   dnnl::primitive call_;
   std::unordered_map<int, dnnl::memory> operands_;
-#else
- public:
-  static constexpr const char* name = nullptr;
-  onednn(const shape&, direction) {}
-  void operator()() {}
-#endif
 };
+#endif
 
 void convolution(benchmark::State& state, const shape& s, direction way, const std::string& isa,
                  repdl::accumulate how) {
@@ -140,8 +133,14 @@ void convolution(benchmark::State& state, const shape& s, direction way, const s
         return repdl::conv2d_grad_weight(ctx, result, image, view(out, s.weights()), options);
     }
   };
-  onednn peer(s, way);
-  bench::by_turns(state, ctx, s.work(), 1, onednn::name, ours, peer);
+  bench::peer peer;
+#if defined(REPDL_WITH_ONEDNN)
+  onednn theirs(s, way);
+  peer = {"onednn", [&] { theirs(); }};
+#endif
+  bench::by_turns(state, ctx, ours, peer);
+  bench::per_operation(state, s.work());
+  bench::count_undecided(state, ctx);
 }
 
 const int registered = [] {
@@ -156,11 +155,8 @@ const int registered = [] {
           const std::string name = std::string("conv2d/") +
                                    (how == repdl::accumulate::exact ? "exact/" : "fma_chain/") + isa.name + "/" +
                                    direction_names[static_cast<int>(way)] + "/" + s.name();
-          benchmark::RegisterBenchmark(
-              name.c_str(),
-              [s, way, how, i = isa.name](benchmark::State& state) { convolution(state, s, way, i, how); })
-              ->UseManualTime()
-              ->Unit(benchmark::kMicrosecond);
+          bench::add_row(name, "convolutions", isa.name,
+                         [=](benchmark::State& state, const std::string& i) { convolution(state, s, way, i, how); });
         }
       }
     }

@@ -1,7 +1,9 @@
 // Elementwise operations of the registry, in cache (16 Ki elements) and from memory (16 Mi), one thread, every
-// instruction set that the CPU has; the peers are plain libm loops.
+// instruction set that the CPU has, against plain loops compiled with -Ofast: `libmvec`, glibc's vector functions (4
+// ulp), and `copy`.
 #include <benchmark/benchmark.h>
 
+#include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
 #include "bench/peers.hpp"
 #include "librepdl/librepdl.hpp"
@@ -12,10 +14,15 @@ namespace {
 constexpr std::int64_t in_cache = 1 << 14;
 constexpr std::int64_t in_memory = 1 << 24;
 
-void per_element(benchmark::State& state, std::int64_t n) {
-  state.counters["ns/element"] = benchmark::Counter(
-      static_cast<double>(n) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
+struct loop {
+  std::string_view operation;
+  const char* name;
+  void (*f)(const float*, float*, std::int64_t);
+};
+constexpr loop loops[] = {{"exp", "libmvec", peers::exp},
+                          {"log", "libmvec", peers::log},
+                          {"tanh", "libmvec", peers::tanh},
+                          {"abs", "copy", peers::copy}};
 
 // The row's domain, cut down to where the function is neither constant nor overflowing.
 std::vector<float> input(const repdl::ops::elementwise_row& row, std::int64_t n, std::uint64_t seed) {
@@ -34,25 +41,13 @@ void elementwise(benchmark::State& state, const repdl::ops::elementwise_row& row
   for (const auto& d : data) in.emplace_back(d);
   std::vector<float> out(static_cast<std::size_t>(n));
   const std::vector<repdl::tensor_view> to{repdl::tensor_view(out)};
-  for (auto _ : state) {
-    repdl::call(ctx, op, in, to);
-    benchmark::ClobberMemory();
+  bench::peer peer;
+  for (const loop& l : loops) {
+    if (l.operation == row.name) peer = {l.name, [&, f = l.f] { f(data[0].data(), out.data(), n); }};
   }
-  per_element(state, n);
-}
-
-void peer(benchmark::State& state, void (*f)(const float*, float*, std::int64_t), std::string_view row_name,
-          std::int64_t n) {
-  std::vector<float> x;
-  for (const auto& row : repdl::ops::elementwise_rows) {
-    if (row.name == row_name) x = input(row, n, 1);
-  }
-  std::vector<float> y(x.size());
-  for (auto _ : state) {
-    f(x.data(), y.data(), n);
-    benchmark::ClobberMemory();
-  }
-  per_element(state, n);
+  bench::by_turns(
+      state, ctx, [&] { repdl::call(ctx, op, in, to); }, peer);
+  bench::per_element(state, n);
 }
 
 const bool registered = [] {
@@ -61,15 +56,9 @@ const bool registered = [] {
       for (const repdl::isa_info& isa : repdl::instruction_sets()) {
         if (!isa.available) continue;
         const std::string name = std::string(row.name) + "/" + size_name + "/" + isa.name;
-        benchmark::RegisterBenchmark(name.c_str(),
-                                     [&row, isa, n = n](benchmark::State& s) { elementwise(s, row, isa.name, n); });
+        bench::add_row(name, "elementwise", isa.name,
+                       [&row, n = n](benchmark::State& s, const std::string& i) { elementwise(s, row, i, n); });
       }
-    }
-    const std::tuple<const char*, void (*)(const float*, float*, std::int64_t)> libm[] = {
-        {"exp", peers::exp}, {"log", peers::log}, {"tanh", peers::tanh}, {"abs", peers::copy}};
-    for (const auto& [op, f] : libm) {
-      const std::string name = std::string(op) + "/" + size_name + (f == peers::copy ? "/peer-copy" : "/peer-libmvec");
-      benchmark::RegisterBenchmark(name.c_str(), [op = op, f = f, n = n](benchmark::State& s) { peer(s, f, op, n); });
     }
   }
   return true;

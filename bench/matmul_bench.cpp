@@ -1,10 +1,7 @@
-// matmul of normally distributed values, one thread, against OpenBLAS sgemm. Every iteration runs both, one after the
-// other, on the thread's CPU clock (other processes on the machine then cost little), and `of_sgemm` is the median of
-// the iterations' speed ratios: a figure that holds on a noisy machine. `undecided` is the fraction of the outputs that
-// binary64 could not decide.
+// matmul of normally distributed values, one thread, against OpenBLAS sgemm. `undecided` is the fraction of the outputs
+// that binary64 could not decide.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,36 +20,34 @@ struct shape {
   std::int64_t m, n, k;
 };
 
-void sgemm(const shape& s, const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& out) {
 #if defined(REPDL_WITH_OPENBLAS)
+void sgemm(const shape& s, const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& out) {
   const auto narrow = [](std::int64_t i) { return static_cast<blasint>(i); };
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, narrow(s.m), narrow(s.n), narrow(s.k), 1.0f, a.data(),
               narrow(s.k), b.data(), narrow(s.n), 0.0f, out.data(), narrow(s.n));
-#else
-  (void)s, (void)a, (void)b, (void)out;
-#endif
 }
+#endif
 
 void matmul(benchmark::State& state, const shape& s, const std::string& isa, repdl::accumulate how) {
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
   const std::vector<float> a = bench::normal(s.m * s.k, 1);
   const std::vector<float> b = bench::normal(s.k * s.n, 2);
   std::vector<float> out(static_cast<std::size_t>(s.m * s.n));
-  std::vector<float> peer_out(out.size());
   repdl::matmul_options options;
   options.accumulate = how;
   const auto ours = [&] {
     repdl::matmul(ctx, repdl::const_tensor_view(a.data(), {s.m, s.k}), repdl::const_tensor_view(b.data(), {s.k, s.n}),
                   repdl::tensor_view(out.data(), {s.m, s.n}), options);
   };
-  const char* peer = nullptr;
+  bench::peer peer;
 #if defined(REPDL_WITH_OPENBLAS)
   openblas_set_num_threads(1);
-  peer = "of_sgemm";
+  std::vector<float> peer_out(out.size());
+  peer = {"sgemm", [&] { sgemm(s, a, b, peer_out); }};
 #endif
-  const double work = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-  const int calls = std::max(1, static_cast<int>(2e7 / work));
-  bench::by_turns(state, ctx, work, calls, peer, ours, [&] { sgemm(s, a, b, peer_out); });
+  bench::by_turns(state, ctx, ours, peer);
+  bench::per_operation(state, 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k));
+  bench::count_undecided(state, ctx);
 }
 
 const int registered = [] {
@@ -66,10 +61,8 @@ const int registered = [] {
         const std::string name = std::string("matmul/") + (how == repdl::accumulate::exact ? "exact/" : "fma_chain/") +
                                  isa.name + "/" + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
                                  std::to_string(s.k);
-        benchmark::RegisterBenchmark(name.c_str(),
-                                     [s, how, i = isa.name](benchmark::State& state) { matmul(state, s, i, how); })
-            ->UseManualTime()
-            ->Unit(benchmark::kMicrosecond);
+        bench::add_row(name, "matrix products", isa.name,
+                       [s, how](benchmark::State& state, const std::string& i) { matmul(state, s, i, how); });
       }
     }
   }

@@ -1,9 +1,10 @@
-// Random numbers and dropout, one thread, in cache (64 Ki), against the C++ library's generators (mt19937_64,
-// binary32).
+// Random numbers and dropout, one thread, in cache (64 Ki); uniform and normal f32 and f64 against the C++ library's
+// distributions over mt19937_64 (`std`).
 #include <benchmark/benchmark.h>
 
 #include <random>
 
+#include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
 #include "librepdl/librepdl.hpp"
 
@@ -11,21 +12,14 @@ namespace {
 
 constexpr std::int64_t n = 1 << 16;
 
-void per_element(benchmark::State& state) {
-  state.counters["ns/element"] = benchmark::Counter(
-      static_cast<double>(n) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
-
 template <class T, class Make>
-void fill(benchmark::State& state, const std::string& isa, Make make) {
+void fill(benchmark::State& state, const std::string& isa, Make make, const bench::peer& peer = {}) {
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
   repdl::generator g{1, 1};
   std::vector<T> out(n);
-  for (auto _ : state) {
-    make(ctx, g, out);
-    benchmark::ClobberMemory();
-  }
-  per_element(state);
+  bench::by_turns(
+      state, ctx, [&] { make(ctx, g, out); }, peer);
+  bench::per_element(state, n);
 }
 
 void bernoulli(benchmark::State& state, const std::string& isa) {
@@ -41,30 +35,32 @@ void dropout(benchmark::State& state, const std::string& isa) {
   });
 }
 
-template <class Distribution>
-void peer(benchmark::State& state, Distribution distribution) {
-  std::mt19937_64 engine(1);
-  std::vector<float> out(n);
-  for (auto _ : state) {
-    for (float& x : out) x = distribution(engine);
-    benchmark::ClobberMemory();
+template <class T, template <class> class Distribution>
+bench::peer standard() {
+  if constexpr (std::is_floating_point_v<T>) {
+    return {"std", [distribution = Distribution<T>(), engine = std::mt19937_64(1), out = std::vector<T>(n)]() mutable {
+              for (T& x : out) x = distribution(engine);
+            }};
   }
-  per_element(state);
+  return {};
 }
 
 const bool registered = [] {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
     const auto add = [&](const char* name, auto f) {
-      benchmark::RegisterBenchmark((std::string(name) + "/" + isa.name).c_str(),
-                                   [f, isa](benchmark::State& s) { f(s, isa.name); });
+      bench::add_row(std::string(name) + "/" + isa.name, "random numbers", isa.name, f);
     };
     const auto formats = [&]<class T>(T, const std::string& format) {
       add(("uniform " + format).c_str(), [](benchmark::State& s, const std::string& i) {
-        fill<T>(s, i, [](auto& ctx, auto& g, auto& out) { repdl::uniform(ctx, g, out); });
+        fill<T>(
+            s, i, [](auto& ctx, auto& g, auto& out) { repdl::uniform(ctx, g, out); },
+            standard<T, std::uniform_real_distribution>());
       });
       add(("normal " + format).c_str(), [](benchmark::State& s, const std::string& i) {
-        fill<T>(s, i, [](auto& ctx, auto& g, auto& out) { repdl::normal(ctx, g, out); });
+        fill<T>(
+            s, i, [](auto& ctx, auto& g, auto& out) { repdl::normal(ctx, g, out); },
+            standard<T, std::normal_distribution>());
       });
     };
     formats(repdl::f16{}, "f16");
@@ -77,10 +73,6 @@ const bool registered = [] {
     });
     add("dropout", dropout);
   }
-  benchmark::RegisterBenchmark("uniform f32/std",
-                               [](benchmark::State& s) { peer(s, std::uniform_real_distribution<float>()); });
-  benchmark::RegisterBenchmark("normal f32/std",
-                               [](benchmark::State& s) { peer(s, std::normal_distribution<float>()); });
   return true;
 }();
 

@@ -1,5 +1,5 @@
 // The softmax family over rows of 1024 from memory (2^25 elements) and rows of 10, on two threads, against a copy of
-// the same elements on as many; a class axis that is not the last; one long row.
+// the same elements on as many (`copy`); a class axis that is not the last; one long row.
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
 #include "librepdl/librepdl.hpp"
 
@@ -18,25 +19,13 @@ using repdl::tensor_view;
 constexpr std::int64_t elements = std::int64_t{1} << 25;
 constexpr int threads = 2;
 
-void per_element(benchmark::State& state) {
-  state.counters["ns/element"] =
-      benchmark::Counter(static_cast<double>(elements) * 1e-9,
-                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
-
-void copy(benchmark::State& state) {
-  const std::vector<float> x = bench::normal(elements, 1);
-  std::vector<float> out(x.size());
-  for (auto _ : state) {
+void copy(const std::vector<float>& x, std::vector<float>& out) {
 #pragma omp parallel num_threads(threads)
-    {
-      const std::size_t part = x.size() / static_cast<std::size_t>(omp_get_num_threads());
-      const std::size_t at = part * static_cast<std::size_t>(omp_get_thread_num());
-      std::memcpy(out.data() + at, x.data() + at, part * sizeof(float));
-    }
-    benchmark::ClobberMemory();
+  {
+    const std::size_t part = x.size() / static_cast<std::size_t>(omp_get_num_threads());
+    const std::size_t at = part * static_cast<std::size_t>(omp_get_thread_num());
+    std::memcpy(out.data() + at, x.data() + at, part * sizeof(float));
   }
-  per_element(state);
 }
 
 // `call` with (x, y, out) of shape (rows, n), and per-row tensors.
@@ -63,38 +52,20 @@ struct operands {
   const_tensor_view targets() const { return target; }
 };
 
-template <class Call>
-void run(benchmark::State& state, const std::string& isa, Call&& call) {
-  operands o(isa, state.range(0));
-  for (auto _ : state) {
-    call(o);
-    benchmark::ClobberMemory();
-  }
-  per_element(state);
-}
-
-// Rows of n elements that lie elements / n apart.
-void columns(benchmark::State& state, const std::string& isa) {
-  operands o(isa, state.range(0));
-  for (auto _ : state) {
-    repdl::softmax(o.ctx, const_tensor_view(o.x.data(), {o.n, o.rows}), tensor_view(o.out.data(), {o.n, o.rows}),
-                   {.axis = 0});
-    benchmark::ClobberMemory();
-  }
-  per_element(state);
-}
-
 const bool registered = [] {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
-    const auto add = [&](const char* name, auto call) {
-      benchmark::RegisterBenchmark((std::string(name) + "/" + isa.name).c_str(),
-                                   [call, isa](benchmark::State& s) { run(s, isa.name, call); })
-          ->Arg(1024)
-          ->Arg(10)
-          ->UseRealTime();
+    const auto add = [&](const char* name, auto call, std::initializer_list<std::int64_t> lengths = {1024, 10}) {
+      const auto row = [call](benchmark::State& state, const std::string& i) {
+        operands o(i, state.range(0));
+        bench::by_turns(state, o.ctx, [&] { call(o); }, {"copy", [&] { copy(o.x, o.out); }});
+        bench::per_element(state, elements);
+      };
+      auto* const rows = bench::add_row(std::string(name) + "/" + isa.name, "rows", isa.name, row);
+      for (const std::int64_t n : lengths) rows->Arg(n);
     };
-    add("softmax", [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); });
+    const auto softmax = [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); };
+    add("softmax", softmax);
     add("log_softmax", [](operands& o) { repdl::log_softmax(o.ctx, o.in(o.x), o.to()); });
     add("logsumexp", [](operands& o) { repdl::logsumexp(o.ctx, o.in(o.x), tensor_view(o.row), {.axis = {{1}}}); });
     add("cross_entropy", [](operands& o) {
@@ -106,18 +77,14 @@ const bool registered = [] {
       const_tensor_view g(o.row.data(), repdl::sizes{});
       repdl::cross_entropy_backward(o.ctx, g, o.in(o.x), o.targets(), o.to());
     });
-    benchmark::RegisterBenchmark(("softmax-columns/" + std::string(isa.name)).c_str(),
-                                 [isa](benchmark::State& s) { columns(s, isa.name); })
-        ->Arg(1024)
-        ->Arg(16)
-        ->UseRealTime();
-    benchmark::RegisterBenchmark(
-        ("softmax-one-row/" + std::string(isa.name)).c_str(),
-        [isa](benchmark::State& s) { run(s, isa.name, [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); }); })
-        ->Arg(elements)
-        ->UseRealTime();
+    // Rows of n elements that lie elements / n apart.
+    const auto columns = [](operands& o) {
+      repdl::softmax(o.ctx, const_tensor_view(o.x.data(), {o.n, o.rows}), tensor_view(o.out.data(), {o.n, o.rows}),
+                     {.axis = 0});
+    };
+    add("softmax-columns", columns, {1024, 16});
+    add("softmax-one-row", softmax, {elements});
   }
-  benchmark::RegisterBenchmark("softmax/copy", copy)->UseRealTime();
   return true;
 }();
 
