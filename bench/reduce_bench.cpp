@@ -37,7 +37,8 @@ void axis_sum(benchmark::State& state, const std::string& isa) {
   const std::vector<float> x = bench::normal(n * n, 1);
   std::vector<float> out(n);
   bench::by_turns(state, ctx, [&] {
-    repdl::sum(ctx, repdl::const_tensor_view(x.data(), {n, n}), repdl::tensor_view(out), {.axis = state.range(0)});
+    repdl::sum(ctx, repdl::const_tensor_view(x.data(), {n, n}), repdl::tensor_view(out),
+               {.axis = repdl::sizes{state.range(0)}});
   });
   bench::per_element(state, n * n);
 }

@@ -89,6 +89,7 @@ stage_fuzz() {
 stage_cli() {
   lines=1 show cmake -P tests/tristate_test.cmake
   show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
+  show python3 tests/bench_table_test.py
 }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo ${1:+--epochs 1}; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
