@@ -7,22 +7,17 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "bench/rounds.hpp"
 #include "librepdl/context.hpp"
 
 namespace bench {
 
-constexpr int rounds = 15;
 constexpr double seconds_a_round = 5e-3;  // ours; one call takes longer in some rows
-
-// The median lies between the 4th smallest and the 4th largest of 15 rounds in 96.5 % of all cases: outside of it are 3
-// or fewer rounds on one side, 2 (1 + 15 + 105 + 455) of 2^15.
-constexpr std::size_t low_round = 3, middle_round = 7, high_round = 11;
 
 struct peer {
   std::string name;  // in the counter `of_NAME`; empty: there is none

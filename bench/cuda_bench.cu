@@ -4,11 +4,14 @@
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
 //   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
-// Usage: repdl_cuda_bench [--quick] [filter]. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
+// Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. FILE: the rows in Google Benchmark's format, from which
+// tools/bench_table.py --from FILE makes a table and a drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else
+// libcublas.so.13, .12.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -43,15 +47,22 @@ struct buffer {
 
 struct contender {
   std::string name;
+  double work;  // of a call: bytes or operations
   std::function<void()> run;
 };
 
-int rounds = 11;
 std::string filter;
 cudaStream_t stream;
 
-// Median milliseconds of each contender; the contenders take turns, each turn long enough to measure.
-std::vector<double> race(const std::vector<contender>& all) {
+// Of a contender: the median time of a call, and work per second at it; the first one's rate over its own, the median
+// of the rounds and the 95 % interval.
+struct result {
+  std::string name;
+  double ms, rate, ratio, low, high;
+};
+
+// The contenders take turns, each turn long enough to measure.
+std::vector<result> race(const std::vector<contender>& all) {
   cudaEvent_t begin;
   cudaEvent_t end;
   must(cudaEventCreate(&begin), "event");
@@ -70,19 +81,66 @@ std::vector<double> race(const std::vector<contender>& all) {
     time(c, 2);
     repeat.push_back(std::clamp(static_cast<int>(4.0 / std::max(time(c, 3), 1e-3)), 1, 200));
   }
-  std::vector<std::vector<double>> ms(all.size());
-  for (int r = 0; r < rounds; ++r) {
-    for (std::size_t i = 0; i < all.size(); ++i) ms[i].push_back(time(all[i], repeat[i]));
+  using samples = std::array<double, bench::rounds>;
+  std::vector<samples> ms(all.size());
+  for (std::size_t r = 0; r < bench::rounds; ++r) {
+    for (std::size_t i = 0; i < all.size(); ++i) ms[i][r] = time(all[i], repeat[i]);
   }
-  std::vector<double> medians;
-  for (std::vector<double>& m : ms) {
-    std::nth_element(m.begin(), m.begin() + static_cast<std::ptrdiff_t>(m.size() / 2), m.end());
-    medians.push_back(m[m.size() / 2]);
+  std::vector<result> results;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    samples sorted = ms[i], ratios;
+    for (std::size_t r = 0; r < ratios.size(); ++r) ratios[r] = all[0].work / ms[0][r] / (all[i].work / ms[i][r]);
+    std::sort(sorted.begin(), sorted.end());
+    std::sort(ratios.begin(), ratios.end());
+    const double median = sorted[bench::middle_round];
+    results.push_back({all[i].name, median, all[i].work / median * 1e3, ratios[bench::middle_round],
+                       ratios[bench::low_round], ratios[bench::high_round]});
   }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
-  return medians;
+  return results;
 }
+
+// The rows in Google Benchmark's JSON format; each is complete when it is written.
+class json_file {
+ public:
+  void open(const char* path, const std::string& device) {
+    file_ = std::fopen(path, "w");
+    if (file_ == nullptr) throw std::runtime_error(std::string("cannot write ") + path);
+    device_ = device;
+    std::fprintf(file_, "{\"context\": {}, \"benchmarks\": [");
+  }
+  // Ours is all[0], the peer all[1], if there is one. unit: of the rates, flop/s or B/s.
+  void row(const std::string& family, const std::string& name, const char* unit, const std::vector<result>& all) {
+    if (file_ == nullptr) return;
+    std::string path = name;  // OPERATION/PARAMETERS
+    std::replace(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(std::min(path.size(), path.find(' ') + 1)),
+                 ' ', '/');
+    std::fprintf(file_, "%s\n{\"name\": \"%s\", \"run_name\": \"%s\", \"run_type\": \"iteration\", ", separator_,
+                 path.c_str(), path.c_str());
+    std::fprintf(file_, "\"real_time\": %.6g, \"cpu_time\": %.6g, \"time_unit\": \"ms\", \"%s\": %.6g, ", all[0].ms,
+                 all[0].ms, unit, all[0].rate);
+    if (all.size() > 1) {
+      std::fprintf(file_, "\"of_%s\": %.6g, \"low\": %.6g, \"high\": %.6g, ", all[1].name.c_str(), all[1].ratio,
+                   all[1].low, all[1].high);
+    }
+    std::fprintf(file_, "\"label\": \"%s, %s\"}", family.c_str(), device_.c_str());
+    std::fflush(file_);
+    separator_ = ",";
+  }
+  void close() {
+    if (file_ == nullptr) return;
+    std::fprintf(file_, "\n]}\n");
+    if (std::fclose(file_) != 0) throw std::runtime_error("the JSON file was not written completely");
+    file_ = nullptr;
+  }
+
+ private:
+  std::FILE* file_ = nullptr;
+  std::string device_;
+  const char* separator_ = "";
+};
+json_file json;
 
 bool wanted(const std::string& name) { return filter.empty() || name.find(filter) != std::string::npos; }
 
@@ -111,15 +169,15 @@ void maps(context& ctx, std::int64_t n) {
   const sizes shape{n};
   const const_tensor_view in[3] = {{x.f(), shape, gpu}, {y.f(), shape, gpu}, {z.f(), shape, gpu}};
   const tensor_view to(out.f(), shape, gpu);
-  const contender copy{
-      "copy", [&] { must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy"); }};
+  const contender copy{"copy", 2.0 * static_cast<double>(bytes), [&] {
+                         must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+                       }};
   const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
     if (!wanted(name)) return;
-    const std::vector<double> ms = race({{name, run}, copy});
-    const double rate = moved / ms[0] * 1e-6;
-    const double copy_rate = 2.0 * static_cast<double>(bytes) / ms[1] * 1e-6;
-    std::printf("%-26s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), ms[0], rate, copy_rate,
-                rate / copy_rate);
+    const std::vector<result> all = race({{name, moved, run}, copy});
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), all[0].ms,
+                all[0].rate * 1e-9, all[1].rate * 1e-9, all[1].ratio);
+    json.row("elementwise and random", name, "B/s", all);
   };
   for (int i = 0; i < ops::elementwise_count; ++i) {
     const std::string name(ops::elementwise_rows[i].name);
@@ -139,7 +197,7 @@ void maps(context& ctx, std::int64_t n) {
     add(ctx, in[0].reshape({n / cols, cols}).transpose(), in[1].reshape({n / cols, cols}).transpose(),
         tensor_view(out.f(), sizes{n / cols, cols}, gpu).transpose());
   });
-  report("exp, misaligned", static_cast<double>(bytes) * 2,
+  report("exp misaligned", static_cast<double>(bytes) * 2,
          [&] { exp(ctx, in[0].slice(0, 1, n), tensor_view(out.f(), sizes{n - 1}, gpu)); });
   report("convert f32 bf16", static_cast<double>(bytes) * 1.5,
          [&] { convert(ctx, in[0], tensor_view(out.data, dtype::bf16, shape, gpu)); });
@@ -167,18 +225,19 @@ void reductions(context& ctx, std::int64_t n) {
   std::size_t cub_bytes = 0;
   must(cub::DeviceReduce::Sum(nullptr, cub_bytes, x.f(), out.f(), n, stream), "cub");
   buffer cub_space(cub_bytes + 1);
-  const contender cub_sum{
-      "cub", [&] { must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub"); }};
+  const contender cub_sum{"cub", static_cast<double>(n) * 4, [&] {
+                            must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub");
+                          }};
   const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
     if (!wanted(name)) return;
     ctx.reset_statistics();
-    const std::vector<double> ms = race({{name, run}, cub_sum});
+    const std::vector<result> all = race({{name, moved, run}, cub_sum});
     const statistics s = ctx.read_statistics();
     const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
-    const double rate = moved / ms[0] * 1e-6;
-    const double cub_rate = static_cast<double>(n) * 4 / ms[1] * 1e-6;
-    std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(), ms[0],
-                rate, cub_rate, rate / cub_rate, static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+    std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(),
+                all[0].ms, all[0].rate * 1e-9, all[1].rate * 1e-9, all[1].ratio,
+                static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+    json.row("reductions", name, "B/s", all);
   };
   const double bytes = static_cast<double>(n) * 4;
   const const_tensor_view all(x.f(), sizes{n}, gpu);
@@ -207,18 +266,20 @@ void reductions(context& ctx, std::int64_t n) {
   }
   if (wanted("sum small")) {
     const const_tensor_view small(x.f(), sizes{1 << 20}, gpu);
-    const std::vector<double> ms = race({{"small", [&] { sum(ctx, small, one); }}});
-    std::printf("%-26s %9.2f us\n", "sum small (2^20)", ms[0] * 1e3);
+    const std::vector<result> all = race({{"small", 4 << 20, [&] { sum(ctx, small, one); }}});
+    std::printf("%-26s %9.2f us\n", "sum small (2^20)", all[0].ms * 1e3);
+    json.row("reductions", "sum small (2^20)", "B/s", all);
   }
   if (wanted("permutation")) {
     const std::int64_t count = 1 << 24;
     buffer indices(static_cast<std::size_t>(count) * 8);
-    const std::vector<double> ms =
-        race({{"permutation", [&] {
+    const std::vector<result> all =
+        race({{"permutation", static_cast<double>(count) * 8, [&] {
                  generator g{1, 1};
                  permutation(ctx, g, tensor_view(static_cast<std::int64_t*>(indices.data), sizes{count}, gpu));
                }}});
-    std::printf("%-26s %9.3f ms\n", "permutation 2^24", ms[0]);
+    std::printf("%-26s %9.3f ms\n", "permutation 2^24", all[0].ms);
+    json.row("elementwise and random", "permutation 2^24", "B/s", all);
   }
 }
 
@@ -297,27 +358,31 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   const tensor_view tc(c.f(), sizes{m, n}, gpu);
   matmul_options options;
   options.accumulate = how;
-  std::vector<contender> all = {{"ours", [&] { matmul(ctx, ta, tb, tc, options); }}};
+  const double work = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  std::vector<contender> contenders = {{"ours", work, [&] { matmul(ctx, ta, tb, tc, options); }}};
   buffer da(blas.there() ? elements(m, k) * 8 : 8), db(blas.there() ? elements(k, n) * 8 : 8),
       dc(blas.there() ? elements(m, n) * 8 : 8);
   if (blas.there()) {
     convert(ctx, ta, tensor_view(da.d(), sizes{m, k}, gpu));
     convert(ctx, tb, tensor_view(db.d(), sizes{k, n}, gpu));
     const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
-    all.push_back({"sgemm", [&blas, &a, &b, &c, im, in, ik] { blas.sgemm(im, in, ik, a.f(), b.f(), c.f()); }});
-    all.push_back({"dgemm", [&blas, &da, &db, &dc, im, in, ik] { blas.dgemm(im, in, ik, da.d(), db.d(), dc.d()); }});
+    contenders.push_back(
+        {"sgemm", work, [&blas, &a, &b, &c, im, in, ik] { blas.sgemm(im, in, ik, a.f(), b.f(), c.f()); }});
+    contenders.push_back(
+        {"dgemm", work, [&blas, &da, &db, &dc, im, in, ik] { blas.dgemm(im, in, ik, da.d(), db.d(), dc.d()); }});
   }
   ctx.reset_statistics();
-  const std::vector<double> ms = race(all);
+  const std::vector<result> all = race(contenders);
   const statistics s = ctx.read_statistics();
   const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
-  const double flops = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  std::printf("%-36s %9.3f ms %6.1f Tflop/s", name.c_str(), ms[0], flops / ms[0]);
+  std::printf("%-36s %9.3f ms %6.1f Tflop/s", name.c_str(), all[0].ms, all[0].rate * 1e-12);
   if (blas.there()) {
-    std::printf("  sgemm %6.1f  dgemm %6.1f  ratio to sgemm %.3f", flops / ms[1], flops / ms[2], ms[1] / ms[0]);
+    std::printf("  sgemm %6.1f  dgemm %6.1f  ratio to sgemm %.3f", all[1].rate * 1e-12, all[2].rate * 1e-12,
+                all[1].ratio);
   }
   std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided,
               static_cast<double>(s.elements[3]) / decided);
+  json.row("matrix products", name, "flop/s", all);
 }
 
 // ---- the network's operations; bench/pytorch_peers.py sets PyTorch beside them
@@ -330,14 +395,19 @@ constexpr convolution convolutions[] = {
 
 void network(context& ctx) {
   constexpr std::int64_t batch = 32;
-  const auto report = [&](const std::string& name, double work, const char* unit, const std::function<void()>& call) {
+  const auto report = [&](const char* family, const std::string& short_name, double work, const char* unit,
+                          const std::function<void()>& call) {
+    const std::string name = "network " + short_name;
     if (!wanted(name)) return;
     ctx.reset_statistics();
-    const std::vector<double> ms = race({{name, call}});
+    const std::vector<result> all = race({{name, work, call}});
     const statistics s = ctx.read_statistics();
     const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
-    std::printf("%-52s %9.4f ms %8.1f %s  beyond binary64 %.1e\n", name.c_str(), ms[0], work / ms[0], unit,
+    const bool operations = std::strcmp(unit, "flop/s") == 0;
+    std::printf("%-52s %9.4f ms %8.1f %s  beyond binary64 %.1e\n", name.c_str(), all[0].ms,
+                all[0].rate * (operations ? 1e-12 : 1e-9), operations ? "Tflop/s" : "GB/s",
                 static_cast<double>(s.elements[2] + s.elements[3]) / decided);
+    json.row(family, short_name, unit, all);
     std::fflush(stdout);
   };
   for (const accumulate how : {accumulate::exact, accumulate::fma_chain}) {
@@ -358,15 +428,14 @@ void network(context& ctx) {
       const auto in = [](const buffer& b, const sizes& s) { return const_tensor_view(b.f(), s, gpu); };
       const auto to = [](const buffer& b, const sizes& s) { return tensor_view(b.f(), s, gpu); };
       const std::string side = std::to_string(c.side), k = std::to_string(c.kernel);
-      const std::string name = "network conv2d " + std::to_string(c.channels) + "x" + side + "x" + side + " " + k +
-                               "x" + k + " " + std::to_string(c.outputs) +
-                               (how == accumulate::exact ? " exact " : " fma_chain ");
-      const double flops = 2e-9 * static_cast<double>(results) * static_cast<double>(c.channels * c.kernel * c.kernel);
-      report(name + "forward", flops, "Tflop/s",
+      const std::string name = "conv2d " + std::to_string(c.channels) + "x" + side + "x" + side + " " + k + "x" + k +
+                               " " + std::to_string(c.outputs) + (how == accumulate::exact ? " exact " : " fma_chain ");
+      const double flops = 2.0 * static_cast<double>(results) * static_cast<double>(c.channels * c.kernel * c.kernel);
+      report("convolutions", name + "forward", flops, "flop/s",
              [&] { conv2d(ctx, in(x, image), in(w, kernel), to(result, pooled), o); });
-      report(name + "grad_input", flops, "Tflop/s",
+      report("convolutions", name + "grad_input", flops, "flop/s",
              [&] { conv2d_grad_input(ctx, in(y, pooled), in(w, kernel), to(grad_x, image), o); });
-      report(name + "grad_weight", flops, "Tflop/s",
+      report("convolutions", name + "grad_weight", flops, "flop/s",
              [&] { conv2d_grad_weight(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
     }
   }
@@ -379,7 +448,7 @@ void network(context& ctx) {
     const const_tensor_view a(x.f(), shape, gpu), b(y.f(), shape, gpu);
     const tensor_view to(out.f(), shape, gpu);
     const auto rows = [&](const std::string& op, double passes, const std::function<void()>& call) {
-      report("network " + op + " rows of " + std::to_string(cols), passes * n * 4e-6, "GB/s", call);
+      report("rows", op + " rows of " + std::to_string(cols), passes * n * 4, "B/s", call);
     };
     rows("softmax", 2, [&] { softmax(ctx, a, to); });
     rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
@@ -390,19 +459,22 @@ void network(context& ctx) {
 
 int run(int argc, char** argv) {
   bool quick = false;
+  const char* json_path = nullptr;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) {
       quick = true;
+    } else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
+      json_path = argv[++i];
     } else {
       filter = argv[i];
     }
   }
-  rounds = quick ? 5 : 11;
   cudaDeviceProp properties{};
   must(cudaGetDeviceProperties(&properties, 0), "device");
   must(cudaStreamCreate(&stream), "stream");
   std::printf("%s, %d multiprocessors; medians of %d rounds, contenders take turns\n", properties.name,
-              properties.multiProcessorCount, rounds);
+              properties.multiProcessorCount, bench::rounds);
+  if (json_path != nullptr) json.open(json_path, properties.name);
   context_options o;
   o.where = gpu;
   o.stream = stream;
@@ -424,6 +496,7 @@ int run(int argc, char** argv) {
   products(ctx, blas, 256, 4096, 4096, "normal", accumulate::exact);
   products(ctx, blas, 1024, 1024, 16384, "normal", accumulate::exact);
   products(ctx, blas, 4096, 4096, 4096, "fma_chain", accumulate::fma_chain);
+  json.close();
   return 0;
 }
 

@@ -173,6 +173,18 @@ class BenchTable(unittest.TestCase):
         self.assertEqual(self.cells(self.from_rows(rows + aggregates))["exp", "cache", "avx2"][::3], ["60.8 us", "0.400"])
         self.assertEqual(self.cells(self.from_rows(aggregates))["exp", "cache", "avx2"][0], "77.0 us")
 
+    def test_rows_of_a_gpu(self):
+        # As repdl_cuda_bench writes them.
+        rows = [{"name": "sum/of rows 131072x4096", "run_name": "sum/of rows 131072x4096", "run_type": "iteration",
+                 "real_time": 0.524, "cpu_time": 0.524, "time_unit": "ms", "B/s": 4.098e12, "of_cub": 0.98, "low": 0.97,
+                 "high": 0.991, "label": "reductions, NVIDIA H200"},
+                {"name": "permutation/2^24", "run_name": "permutation/2^24", "run_type": "iteration", "real_time": 2.5,
+                 "cpu_time": 2.5, "time_unit": "ms", "B/s": 5.4e10, "label": "elementwise and random, NVIDIA H200"}]
+        cells = self.cells(self.from_rows(rows))
+        self.assertEqual(cells["sum", "of rows 131072x4096", "NVIDIA H200"],
+                         ["524 us", "4.10 TB/s", "cub", "0.980", "[0.970, 0.991]"])
+        self.assertEqual(cells["permutation", "2^24", "NVIDIA H200"], ["2.50 ms", "54.0 GB/s"])
+
     def test_a_benchmark_without_label(self):
         row = {"name": "copy/64/real_time", "run_name": "copy/64/real_time", "run_type": "iteration", "real_time": 2.0,
                "cpu_time": 1.0, "time_unit": "ns"}
@@ -184,7 +196,7 @@ class BenchTable(unittest.TestCase):
         for option in ("--benchmark_format=json", "--benchmark_out=x", "--benchmark_list_tests"):
             done = self.script(self.program(), option, status=2)
             self.assertIn(f"{option}: expected with --raw", done.stderr)
-        self.assertIn("expected a program, or --from and a file", self.script(status=2).stderr)
+        self.assertIn("expected a program, or --from or --pairs and files", self.script(status=2).stderr)
         self.assertIn("/no/program: No such file", self.script("/no/program", status=1).stderr)
         nothing = self.script(self.program(), "--benchmark_filter=nothing", status=1)
         self.assertIn("no row of the benchmarks matches", nothing.stderr)
@@ -249,6 +261,22 @@ class BenchTable(unittest.TestCase):
         self.assertFalse(status)
         self.assertIn("no row in common", self.against({"exp": times}, {"log": times})[1])
 
+    def test_pairs_of_files(self):
+        files = []
+        for turn in range(6):
+            for which, factor in (("old", 1.0), ("new", 1.05)):
+                rows = [{**row, "real_time": row["real_time"] * (1 + turn) * (factor if "exp" in row["name"] else 1)} for row in self.rows]
+                files.append(self.directory / f"{which}{turn}.json")
+                files[-1].write_text(json.dumps({"context": {}, "benchmarks": rows}))
+        done = self.script("--pairs", *files, status=1)
+        self.assertIn("10 rows compared in 6 rounds; slower by more than 1.03: exp/cache/avx2, exp/cache/avx512\n", done.stdout)
+        self.assertRegex(done.stdout, r"sum/avx512/16384 .* 1\.000  \[1\.000, 1\.000\]\n")
+        # A row that one file lacks is not compared.
+        files[3].write_text(json.dumps({"context": {}, "benchmarks": self.rows[:2]}))
+        self.assertIn("only in the old program, not compared: add/cache/avx512, exp/", self.script("--pairs", *files).stdout)
+        for few in (files[:11], files[:10], files[:1]):
+            self.assertIn(f"of each of at least 6 rounds, got {len(few)} files", self.script("--pairs", *few, status=1).stderr)
+
     def test_the_interval_of_a_median(self):
         for n in range(1, 17):
             interval = bench_table.interval_of_median(list(range(n)))
@@ -267,7 +295,7 @@ class BenchTable(unittest.TestCase):
         self.assertEqual(bench_table.interval_of_median(list(itertools.chain([5] * 3, [1] * 12))), (1, 1))
 
     def test_the_benchmarks_take_the_same_interval(self):
-        text = (HERE.parent / "bench/by_turns.hpp").read_text()
+        text = (HERE.parent / "bench/rounds.hpp").read_text()
         self.assertEqual(re.search(r"rounds = (\d+);", text).group(1), str(bench_table.ROUNDS))
         low, middle, high = map(int, re.search(r"low_round = (\d+), middle_round = (\d+), high_round = (\d+);", text).groups())
         self.assertEqual(bench_table.interval_of_median(list(range(bench_table.ROUNDS))), (low, high))

@@ -5,6 +5,7 @@
     tools/bench_table.py [--out DIR] --from FILE              the same of a file in Google Benchmark's JSON format
     tools/bench_table.py --raw PROGRAM [ARG...]               Google Benchmark's own output
     tools/bench_table.py --against OLD PROGRAM [ARG...]       row by row against an older build of the benchmarks
+    tools/bench_table.py --pairs FILE...                      the same of JSON files: old, new, old, new, ...
 
 Writes DIR/bench.json and DIR/bench.svg (DIR: build/bench). A ratio is our speed over the peer's, the median of 15 rounds in
 which both take turns (bench/by_turns.hpp): 1 is as fast, more is faster. The interval contains the median of all rounds that
@@ -92,7 +93,7 @@ class Row:
             return statistics.median(raw[key] for raw in raws)
 
         self.seconds = statistics.median(map(seconds, raws))
-        self.rate = next(((median(unit), unit) for unit in ("flop/s", "ns/element") if unit in first), None)
+        self.rate = next(((median(unit), unit) for unit in ("flop/s", "ns/element", "B/s") if unit in first), None)
         counter = next((key for key in first if key.startswith("of_")), None)
         if counter is not None:
             self.peer, self.ratio = counter[len("of_"):], median(counter)
@@ -354,34 +355,63 @@ def run_row(command, name):
     return rows[0].seconds
 
 
+def compared(name, times):
+    """A row of the comparison, and whether it is slower. times: of the old program, of the new one, round by round."""
+    ratios = [new / old for old, new in zip(*times)]
+    low, high = interval_of_median(ratios)
+    return [name, *(time_text(statistics.median(t)) for t in times), f"{statistics.median(ratios):.3f}",
+            f"[{low:.3f}, {high:.3f}]", "slower" if low > SLOWER else ""]
+
+
+def in_both(old, new):
+    """The new program's names that the old one has too; says the others."""
+    for mine, other, which in ((old, new, "old"), (new, old, "new")):
+        alone = [name for name in mine if name not in other]
+        if alone:
+            print(f"only in the {which} program, not compared: {', '.join(alone)}")
+    common = [name for name in new if name in old]
+    if not common:
+        fail("the programs have no row in common")
+    return common
+
+
+def verdict(lines, rounds):
+    print("\n".join(aligned(["row", "old", "new", "new / old", "95 % interval", ""], lines, {1, 2, 3})))
+    slower = ", ".join(line[0] for line in lines if line[-1])
+    print(f"{len(lines)} rows compared in {rounds} rounds; slower by more than {SLOWER}: {slower or 'none'}")
+    sys.exit(bool(slower))
+
+
 def compare(old, new):
     # Rows whose time Google Benchmark chooses: the default is long for 15 rounds.
     commands = [[command[0], "--benchmark_min_time=0.05", *command[1:]] for command in (old, new)]
     names = [{plain_name(name): name for name in list_rows(command)} for command in commands]
-    for mine, other, which in ((names[0], names[1], "old"), (names[1], names[0], "new")):
-        alone = [name for name in mine if name not in other]
-        if alone:
-            print(f"only in the {which} program, not compared: {', '.join(alone)}")
-    common = [name for name in names[1] if name in names[0]]
-    if not common:
-        fail("the programs have no row in common")
-    lines, slower = [], []
+    common, lines = in_both(*names), []
     for number, name in enumerate(common, 1):
         times = [[], []]
         for turn in range(ROUNDS):
             for which in ((0, 1), (1, 0))[turn % 2]:
                 times[which].append(run_row(commands[which], names[which][name]))
-        ratios = [b / a for a, b in zip(*times)]
-        interval = interval_of_median(ratios)
-        if interval[0] > SLOWER:
-            slower.append(name)
-        verdict = "slower" if interval[0] > SLOWER else ""
-        lines.append([name, *(time_text(statistics.median(t)) for t in times), f"{statistics.median(ratios):.3f}",
-                      f"[{interval[0]:.3f}, {interval[1]:.3f}]", verdict])
+        lines.append(compared(name, times))
         progress(number, len(common), "  ".join([name, *lines[-1][3:]]).rstrip())
-    print("\n".join(aligned(["row", "old", "new", "new / old", "95 % interval", ""], lines, {1, 2, 3})))
-    print(f"{len(common)} rows compared in {ROUNDS} rounds; slower by more than {SLOWER}: {', '.join(slower) if slower else 'none'}")
-    sys.exit(bool(slower))
+    verdict(lines, ROUNDS)
+
+
+def read_file(path):
+    try:
+        context, *raws = read([path.read_text()])
+    except (OSError, ValueError) as error:
+        fail(f"{path}: expected Google Benchmark's JSON: {error}")
+    return context, raws
+
+
+def compare_files(files):
+    rounds = len(files) // 2
+    if len(files) % 2 == 1 or interval_of_median(list(range(rounds))) is None:
+        fail(f"--pairs: expected an old and a new file of each of at least 6 rounds, got {len(files)} files")
+    runs = [{row.name: row.seconds for row in rows_of(read_file(path)[1]) if row.error is None} for path in files]
+    common = in_both(*({name: None for name in runs[which] if all(name in run for run in runs[which::2])} for which in (0, 1)))
+    verdict([compared(name, [[run[name] for run in runs[which::2]] for which in (0, 1)]) for name in common], rounds)
 
 
 def main():
@@ -392,21 +422,20 @@ def main():
     way.add_argument("--from", dest="file", type=pathlib.Path, metavar="FILE")
     way.add_argument("--raw", action="store_true")
     way.add_argument("--against", metavar="OLD")
+    way.add_argument("--pairs", type=pathlib.Path, nargs="+", metavar="FILE")
     parser.add_argument("program", nargs="?")
     args, rest = parser.parse_known_args()
-    if (args.file is None) == (args.program is None) or (args.file is not None and rest):
-        parser.error("expected a program, or --from and a file")
+    if (args.file or args.pairs) and (args.program or rest) or not (args.file or args.pairs or args.program):
+        parser.error("expected a program, or --from or --pairs and files")
     if args.raw:
         os.execv(args.program, [args.program, *rest])
     for word in rest:
         if word.split("=")[0] in OWN:
             parser.error(f"{word}: expected with --raw")
-    if args.file is not None:
-        try:
-            context, *raws = read([args.file.read_text()])
-        except (OSError, ValueError) as error:
-            fail(f"{args.file}: expected Google Benchmark's JSON: {error}")
-        show(args.out, context, raws, None)
+    if args.pairs is not None:
+        compare_files(args.pairs)
+    elif args.file is not None:
+        show(args.out, *read_file(args.file), None)
     elif args.against is not None:
         compare([args.against, *rest], [args.program, *rest])
     else:

@@ -3,8 +3,8 @@
 
     tools/gpu_record.py --build BUILD_DIR | --bin DIR  [--out DIR] [--only STEP,...]
 
-Writes OUT/DATE-DEVICE.md: commit, device, driver, compiler, each command with its status, time and output. Started in the
-root of the sources. Exit status 1 when a command failed or the GPU was not used.
+Writes OUT/DATE-DEVICE.md: commit, device, driver, compiler, each command with its status, time and output; and the GPU's
+benchmarks as figures and a drawing in OUT/cuda-bench. Started in the root of the sources. Exit status 1 when a command failed or the GPU was not used.
 """
 import argparse
 import datetime
@@ -55,6 +55,7 @@ def main():
     args = parser.parse_args()
     bins = program_paths(args)
 
+    drawn = args.out / "cuda-bench"
     fuzz = [sys.executable, "tests/fuzz.py", bins["repdl"]]
     steps = {
         "info": [bins["repdl"], "info"],
@@ -75,7 +76,8 @@ def main():
         "environments": [bins["repdl_consumer_program"]],
         "demo": [bins["repdl"], "demo"],
         "bench": [sys.executable, "tools/bench_table.py", bins["repdl_bench"], "--benchmark_filter=cache|sum|dot|matmul"],
-        "cuda-bench": [bins["repdl_cuda_bench"]],
+        "cuda-bench": [bins["repdl_cuda_bench"], "--json", str(drawn / "cuda.json")],
+        "cuda-table": [sys.executable, "tools/bench_table.py", "--from", str(drawn / "cuda.json"), "--out", str(drawn)],
         "step": [bins["repdl_step_bench"]],
         "pytorch": [sys.executable, "bench/pytorch_peers.py", bins["repdl_cuda_bench"]],
         "certificates": [sys.executable, "tools/certificates.py", "record", bins["repdl"]],
@@ -103,7 +105,7 @@ def main():
         "",
     ]
     device = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    args.out.mkdir(parents=True, exist_ok=True)
+    drawn.mkdir(parents=True, exist_ok=True)
     record = args.out / f"{date}-{device}.md"
     failed = []
     table = ["| step | command | status | seconds |", "|---|---|---|---|"]
