@@ -110,7 +110,9 @@ class BenchTable(unittest.TestCase):
         width, height = map(float, svg.get("viewBox").split()[2:])
         self.assertEqual((float(svg.get("width")), float(svg.get("height"))), (width, height))
         for t in svg.iter(tag + "text"):
-            self.assertTrue(0 < float(t.get("x")) < width and 0 < float(t.get("y")) < height, t.text)
+            x, y = float(t.get("x")), float(t.get("y"))
+            left = x - {"start": 0, "middle": 0.5, "end": 1}[t.get("text-anchor")] * 0.57 * float(t.get("font-size")) * len(t.text)
+            self.assertTrue(0 < left < x + 1 < width and 0 < y < height, t.text)
         one = {float(line.get("x1")) for line in svg.iter(tag + "line") if line.get("stroke") == "#222"}
         self.assertEqual(len(one), 1)
         # Marks with the row's name: left of the line at 1 the slower rows, right of it the faster ones.
@@ -203,6 +205,15 @@ class BenchTable(unittest.TestCase):
         (self.directory / "other.txt").write_text("no JSON")
         self.assertIn("expected Google Benchmark's JSON", self.script("--from", self.directory / "other.txt", status=1).stderr)
         self.assertFalse(self.out.exists())
+        self.out.write_text("a file")
+        self.assertIn("--out: ", self.script(self.program("os._exit(3)"), status=1).stderr)
+        self.assertIn("--out: ", self.script("--from", SAMPLE, status=1).stderr)
+
+    def test_a_reader_that_leaves(self):
+        command = f"'{sys.executable}' '{SCRIPT}' --out '{self.out}' --from '{SAMPLE}' | true"
+        for _ in range(5):
+            self.assertEqual(subprocess.run(["bash", "-c", command], capture_output=True, text=True).stderr, "")
+        self.assertTrue((self.out / "bench.svg").exists())
 
     def test_raw(self):
         done = self.script("--raw", self.program(), "--benchmark_min_time=1", status=7)

@@ -21,6 +21,7 @@ import math
 import os
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -202,7 +203,10 @@ def drawing(rows, title):
     engines = list(dict.fromkeys(row.engine for row in rows))
     ends = [x for row in rows for x in (row.interval or ()) + (row.ratio,) if 0 < x < math.inf]
     scale = ticks(min([0.5, *ends]), max([2.0, *ends]))
-    left, right, width, step = 400, 890, 1000, 22
+    # Letters of these sizes are at most 8 wide on average.
+    left = 40 + 8 * max([30, *(len(row.operation + row.parameters) + 1 for row in rows)])
+    right = left + 500
+    width, step = right + 40 + 8 * max([8, *(len(row.peer) for row in rows)]), 22
     first, span = math.log(scale[0]), math.log(scale[-1] / scale[0])
 
     def at(ratio):
@@ -277,9 +281,17 @@ def progress(number, count, words):
     print(f"[{number:{len(str(count))}}/{count}] {words}", file=sys.stderr, flush=True)
 
 
-def run(command):
+def make(directory):
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"--out: {directory}: {error.strerror}")
+
+
+def run(command, out):
     """The program's context and rows, and what was wrong with it. Says each row as it comes."""
     count = len(list_rows(command))
+    make(out)  # now, not when all is measured
     print(f"{count} rows, each of {ROUNDS} rounds", file=sys.stderr, flush=True)
     context, raws, seen = {}, [], {}
     wrong = None
@@ -315,11 +327,12 @@ def write(path, words):
 
 def show(out, context, raws, wrong):
     rows = rows_of(raws)
-    print_table(rows)
-    out.mkdir(parents=True, exist_ok=True)
+    make(out)
     write(out / "bench.json", json.dumps({"context": context, "benchmarks": raws}, indent=1) + "\n")
     title = ", ".join(filter(None, [context.get("cpu"), context.get("date", "")[:10]]))
     write(out / "bench.svg", drawing(rows, title))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as every filter: `| head` ends it quietly
+    print_table(rows)
     print(f"\n{len(rows)} rows; drawing: {out}/bench.svg; figures: {out}/bench.json")
     failed = sum(row.error is not None for row in rows)
     if wrong is None and failed > 0:
@@ -439,7 +452,7 @@ def main():
     elif args.against is not None:
         compare([args.against, *rest], [args.program, *rest])
     else:
-        show(args.out, *run([args.program, *rest]))
+        show(args.out, *run([args.program, *rest], args.out))
 
 
 if __name__ == "__main__":
