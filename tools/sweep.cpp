@@ -189,7 +189,10 @@ int run_sweep(command_arguments raw) {
 
 #else
 
-int run_sweep(command_arguments) {
+int run_sweep(command_arguments raw) {
+  for (const std::string_view a : raw) {
+    if (a == "--help" || a == "-h") throw help_requested{"sweep"};
+  }
   fail(error_site::no_oracle, "sweep", "build", "one with MPFR (-DREPDL_REFERENCE=ON)", "one without");
 }
 

@@ -231,7 +231,7 @@ struct dropout_attrs : philox_attrs {
 template <op_id Id>
 struct operation {
   static constexpr op_id id = Id;
-  static constexpr const structured_row& row = structured_rows[static_cast<int>(Id) - elementwise_count];
+  static constexpr structured_row row = structured_rows[static_cast<int>(Id) - elementwise_count];
   static constexpr std::string_view name = row.name;
 };
 
