@@ -142,8 +142,10 @@ class BenchTable(unittest.TestCase):
 
     def test_each_row_is_told_as_it_comes(self):
         behaviour = "begin(); print(json.dumps(rows[0], indent=2) + ',', flush=True); time.sleep(60)"
+        # Background jobs of a shell ignore SIGINT, and so would the script.
         program = subprocess.Popen([sys.executable, SCRIPT, "--out", self.out, self.program(behaviour)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.assertEqual(program.stderr.readline(), "10 rows, each of 15 rounds\n")
         self.assertRegex(program.stderr.readline(), r"^\[ 1/10\] conv2d")
         program.send_signal(signal.SIGINT)
