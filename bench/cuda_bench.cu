@@ -183,9 +183,10 @@ void maps(context& ctx, std::int64_t n) {
     const std::string name(ops::elementwise_rows[i].name);
     const auto arity = static_cast<std::size_t>(ops::elementwise_rows[i].arity);
     const op_info& op = *find(name);
-    report(name, static_cast<double>(bytes) * static_cast<double>(arity + 1), [&] {
-      call(ctx, op, {in, arity}, {&to, 1}, {});
-    });
+    const dtype result = ops::elementwise_rows[i].result_type(dtype::f32);
+    const tensor_view results(out.data, result, shape, gpu);
+    const auto moved = static_cast<double>(arity * size_of(dtype::f32) + size_of(result));
+    report(name, static_cast<double>(n) * moved, [&] { call(ctx, op, {in, arity}, {&results, 1}, {}); });
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {
     const std::int64_t cols = 4096;

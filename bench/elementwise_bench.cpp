@@ -40,7 +40,8 @@ void elementwise(benchmark::State& state, const repdl::ops::elementwise_row& row
   for (int k = 0; k < row.arity; ++k) data.push_back(input(row, n, static_cast<std::uint64_t>(k) + 1));
   for (const auto& d : data) in.emplace_back(d);
   std::vector<float> out(static_cast<std::size_t>(n));
-  const std::vector<repdl::tensor_view> to{repdl::tensor_view(out)};
+  const std::vector<repdl::tensor_view> to{
+      repdl::tensor_view(out.data(), row.result_type(repdl::dtype::f32), repdl::sizes{n})};
   bench::peer peer;
   for (const loop& l : loops) {
     if (l.operation == row.name) peer = {l.name, [&, f = l.f] { f(data[0].data(), out.data(), n); }};

@@ -23,13 +23,14 @@ class accumulator {
   }
   void add_product(std::uint32_t a, std::uint32_t b) {
     if (!chain_) return sum_.add_product(a, b);
-    const std::uint32_t in[] = {a, b, s_};
-    s_ = fma_(in);
+    const std::uint64_t in[] = {a, b, s_};
+    s_ = static_cast<std::uint32_t>(fma_(dtype::f32, in, nullptr));
   }
   void add(std::uint32_t a) {
     if (!chain_) return sum_.add(a);
-    const std::uint32_t in[] = {s_, a};
-    s_ = add_(in);
+    const std::uint64_t in[] = {s_, a};
+    constexpr double once = 1;
+    s_ = static_cast<std::uint32_t>(add_(dtype::f32, in, &once));
   }
   std::uint32_t round() {
     if (chain_) return s_;

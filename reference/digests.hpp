@@ -40,9 +40,9 @@ std::vector<dtype> call_formats(const op_info& op, std::vector<dtype> in, const 
 using call_rule = decltype(&call_formats);
 
 /// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of
-/// inputs with the attributes' defaults, every class with other values of the attributes in turn, and operands that
-/// broadcast. One operand of 16 bits: all patterns instead; one of f32 at the defaults: a few, for exhaustive.hpp has
-/// all. `rule` says which calls there are.
+/// inputs with the attributes' defaults, operands that broadcast, and every class with other values of the attributes in
+/// turn. One operand of 16 bits: all patterns instead; one of f32 without attributes: a few, for exhaustive.hpp has all.
+/// `rule` says which calls there are.
 std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_rule rule = call_formats);
 
 /// The case's inputs, contiguous; the same on every machine.

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <stdexcept>
 #include <string>
+
+#include "reference/attributes.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -60,14 +63,14 @@ unsigned approximate_sigmoid(mpfr_ptr y, mpfr_srcptr x) {
   return 4;
 }
 
-/// RN(f(x)) for a finite x where f(x) is finite, nonzero and no midpoint.
-std::uint32_t ziv(approximation f, std::uint32_t x) {
-  set_mpfr(real.x, f32, x);
+/// RN_t(f(x)) for a finite x, of at most 24 bits, where f(x) is finite, nonzero and no midpoint.
+std::uint64_t ziv(approximation f, dtype t, std::uint64_t x) {
+  set_mpfr(real.x, t, x);
   for (mpfr_prec_t precision = 40; precision <= 4096; precision *= 2) {
     mpfr_set_prec(real.y, precision);
     const unsigned errors = f(real.y, real.x);
     std::uint64_t bits = 0;
-    if (round_certain(f32, real.y, errors, &bits)) return low32(bits);
+    if (round_certain(t, real.y, errors, &bits)) return bits;
   }
   throw std::logic_error("reference: Ziv's loop ended undecided");
 }
@@ -77,12 +80,15 @@ bool at_least(std::uint32_t x, std::uint32_t bound) { return magnitude(x) >= bou
 
 constexpr std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 
-std::uint32_t oracle_exp(std::uint32_t x) {
-  if (is_nan(x)) return nan32;
-  if (is_zero(x)) return one32;
+std::uint64_t oracle_exp(dtype t, std::uint64_t x) {
+  const number n = widen(t, x);
+  if (n.kind == number_kind::nan) return nan_bits(t);
   // e^110 > 2^158 overflows; 0 < e^-110 < 2^-158 is below half of the least number 2^-149.
-  if (at_least(x, bits_of(110))) return is_negative(x) ? 0 : inf32;
-  return ziv(approximate_exp, x);
+  const bool beyond = n.kind == number_kind::infinite ||
+                      (n.kind == number_kind::finite && std::ldexp(double(n.significand), n.exponent) >= 110);
+  if (beyond) return n.negative ? 0 : infinity_bits(t, false);
+  if (n.kind == number_kind::zero) return round(t, false, 1, 0, false);
+  return ziv(approximate_exp, t, x);
 }
 
 std::uint32_t oracle_log(std::uint32_t x) {
@@ -91,7 +97,7 @@ std::uint32_t oracle_log(std::uint32_t x) {
   if (is_negative(x)) return nan32;
   if (x == inf32) return inf32;
   if (x == one32) return 0;
-  return ziv(approximate_log, x);
+  return low32(ziv(approximate_log, f32, x));
 }
 
 std::uint32_t oracle_tanh(std::uint32_t x) {
@@ -99,7 +105,7 @@ std::uint32_t oracle_tanh(std::uint32_t x) {
   if (is_zero(x)) return x;
   // 1 - tanh 10 < 2 e^-20 < 2^-27: above the midpoint 1 - 2^-25.
   if (at_least(x, bits_of(10))) return one32 | (x & sign32);
-  return ziv(approximate_tanh, x);
+  return low32(ziv(approximate_tanh, f32, x));
 }
 
 std::uint32_t oracle_sigmoid(std::uint32_t x) {
@@ -107,7 +113,7 @@ std::uint32_t oracle_sigmoid(std::uint32_t x) {
   if (is_zero(x)) return bits_of(0.5F);
   // sigmoid(-110) < e^-110 < 2^-158; 1 - sigmoid(110) < e^-110.
   if (at_least(x, bits_of(110))) return is_negative(x) ? 0 : one32;
-  return ziv(approximate_sigmoid, x);
+  return low32(ziv(approximate_sigmoid, f32, x));
 }
 
 /// The integer part of the square root, bit by bit.
@@ -155,70 +161,133 @@ std::uint32_t oracle_select(std::uint32_t x, std::uint32_t y, bool larger) {
 }
 
 /// IEEE 754: x + y, or x * y + z, where two zeros of one sign keep it.
-std::uint32_t ieee_sum(const extended& a, const extended& b) {
-  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return sign32;
-  return low32((a + b).round(f32));
+std::uint64_t ieee_sum(dtype t, const extended& a, const extended& b) {
+  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return zero_bits(t, true);
+  return (a + b).round(t);
 }
 
+extended value(double x) { return {dtype::f64, std::bit_cast<std::uint64_t>(x)}; }
 extended value(std::uint32_t x) { return {f32, x}; }
+
+/// coefficient * y; by 1 without a product, which is slower.
+extended scaled(double coefficient, const extended& y) { return coefficient == 1 ? y : value(coefficient) * y; }
+
+using patterns = const std::uint64_t*;
+using reals64 = const double*;
+
+/// An oracle that knows binary32 only.
+template <auto F, int Arity>
+std::uint64_t binary32_only(dtype t, patterns in, reals64) {
+  if (t != f32) throw std::logic_error("reference: this oracle is of binary32");
+  if constexpr (Arity == 1) {
+    return F(low32(in[0]));
+  } else if constexpr (Arity == 2) {
+    return F(low32(in[0]), low32(in[1]));
+  } else {
+    return F(low32(in[0]), low32(in[1]), low32(in[2]));
+  }
+}
+
+std::uint32_t oracle_fma(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return low32(ieee_sum(f32, value(x) * value(y), value(z)));
+}
+std::uint32_t oracle_neg(std::uint32_t x) { return x ^ sign32; }
+std::uint32_t oracle_abs(std::uint32_t x) { return x & ~sign32; }
+std::uint32_t oracle_maximum(std::uint32_t x, std::uint32_t y) { return oracle_select(x, y, true); }
+std::uint32_t oracle_minimum(std::uint32_t x, std::uint32_t y) { return oracle_select(x, y, false); }
+std::uint32_t oracle_relu_backward(std::uint32_t g, std::uint32_t x) {
+  const bool pass = is_nan(x) || (!is_negative(x) && !is_zero(x));
+  return pass ? quieten(g) : 0;
+}
+std::uint32_t oracle_tanh_backward(std::uint32_t g, std::uint32_t y) {
+  return low32((value(g) * (extended(1) - value(y) * value(y))).round(f32));
+}
+std::uint32_t oracle_sigmoid_backward(std::uint32_t g, std::uint32_t y) {
+  return low32((value(g) * value(y) * (extended(1) - value(y))).round(f32));
+}
+
+std::uint64_t oracle_less(dtype t, patterns in, reals64) {
+  const number a = widen(t, in[0]), b = widen(t, in[1]);
+  if (a.kind == number_kind::nan || b.kind == number_kind::nan) return 0;
+  if (a.kind == number_kind::zero && b.kind == number_kind::zero) return 0;
+  return order_key(t, in[0]) < order_key(t, in[1]) ? 1 : 0;
+}
+
+std::uint64_t oracle_relu(dtype t, patterns in, reals64) {
+  const number n = widen(t, in[0]);
+  return n.kind == number_kind::nan ? nan_bits(t) : n.negative ? 0 : in[0];
+}
+
+std::uint64_t oracle_leaky_relu(dtype t, patterns in, reals64 slope) {
+  const extended x(t, in[0]);
+  const bool positive = !x.is_nan() && !x.is_zero() && !x.negative();
+  return (positive ? x : value(slope[0]) * x).round(t);
+}
 
 struct oracle_entry {
   std::string_view name;
-  int arity;
-  std::uint32_t (*f)(const std::uint32_t* in);
+  oracle_function f;
 };
 
 constexpr oracle_entry oracles[] = {
-    {"add", 2, [](const std::uint32_t* in) { return ieee_sum(value(in[0]), value(in[1])); }},
-    {"sub", 2, [](const std::uint32_t* in) { return ieee_sum(value(in[0]), -value(in[1])); }},
-    {"mul", 2, [](const std::uint32_t* in) { return low32((value(in[0]) * value(in[1])).round(f32)); }},
-    {"div", 2, [](const std::uint32_t* in) { return oracle_div(in[0], in[1]); }},
-    {"fma", 3, [](const std::uint32_t* in) { return ieee_sum(value(in[0]) * value(in[1]), value(in[2])); }},
-    {"neg", 1, [](const std::uint32_t* in) { return in[0] ^ sign32; }},
-    {"abs", 1, [](const std::uint32_t* in) { return in[0] & ~sign32; }},
-    {"sqrt", 1, [](const std::uint32_t* in) { return oracle_sqrt(in[0]); }},
-    {"maximum", 2, [](const std::uint32_t* in) { return oracle_select(in[0], in[1], true); }},
-    {"minimum", 2, [](const std::uint32_t* in) { return oracle_select(in[0], in[1], false); }},
-    {"relu", 1, [](const std::uint32_t* in) { return is_nan(in[0])        ? nan32
-                                                     : is_negative(in[0]) ? 0
-                                                                          : in[0]; }},
-    {"exp", 1, [](const std::uint32_t* in) { return oracle_exp(in[0]); }},
-    {"log", 1, [](const std::uint32_t* in) { return oracle_log(in[0]); }},
-    {"tanh", 1, [](const std::uint32_t* in) { return oracle_tanh(in[0]); }},
-    {"sigmoid", 1, [](const std::uint32_t* in) { return oracle_sigmoid(in[0]); }},
-    {"relu_backward", 2,
-     [](const std::uint32_t* in) {
-       const bool pass = is_nan(in[1]) || (!is_negative(in[1]) && !is_zero(in[1]));
-       return pass ? quieten(in[0]) : 0;
+    {"add",
+     [](dtype t, patterns in, reals64 o) {
+       return ieee_sum(t, {t, in[0]}, scaled(o[0], {t, in[1]}));
      }},
-    {"tanh_backward", 2,
-     [](const std::uint32_t* in) {
-       const extended g = value(in[0]), y = value(in[1]);
-       return low32((g * (extended(1) - y * y)).round(f32));
+    {"sub",
+     [](dtype t, patterns in, reals64 o) {
+       return ieee_sum(t, {t, in[0]}, -scaled(o[0], {t, in[1]}));
      }},
-    {"sigmoid_backward", 2,
-     [](const std::uint32_t* in) {
-       const extended g = value(in[0]), y = value(in[1]);
-       return low32((g * y * (extended(1) - y)).round(f32));
-     }},
+    {"mul", [](dtype t, patterns in, reals64) { return (extended(t, in[0]) * extended(t, in[1])).round(t); }},
+    {"div", binary32_only<oracle_div, 2>},
+    {"fma", binary32_only<oracle_fma, 3>},
+    {"neg", binary32_only<oracle_neg, 1>},
+    {"abs", binary32_only<oracle_abs, 1>},
+    {"sqrt", binary32_only<oracle_sqrt, 1>},
+    {"maximum", binary32_only<oracle_maximum, 2>},
+    {"minimum", binary32_only<oracle_minimum, 2>},
+    {"less", oracle_less},
+    {"relu", oracle_relu},
+    {"leaky_relu", oracle_leaky_relu},
+    {"exp", [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }},
+    {"log", binary32_only<oracle_log, 1>},
+    {"tanh", binary32_only<oracle_tanh, 1>},
+    {"sigmoid", binary32_only<oracle_sigmoid, 1>},
+    {"relu_backward", binary32_only<oracle_relu_backward, 2>},
+    {"tanh_backward", binary32_only<oracle_tanh_backward, 2>},
+    {"sigmoid_backward", binary32_only<oracle_sigmoid_backward, 2>},
 };
-
-const oracle_entry& find(std::string_view name) {
-  for (const oracle_entry& o : oracles)
-    if (o.name == name) return o;
-  throw std::logic_error("reference: no oracle is named " + std::string(name));
-}
 
 }  // namespace
 
-oracle_function oracle_named(std::string_view name) { return find(name).f; }
+option_values::option_values(const ops::elementwise_row& row, const attributes& attrs) {
+  for (int i = 0; i < row.options.count(); ++i) {
+    const ops::real_option& o = row.options.all[i];
+    value[i] = o.otherwise;
+    for (const attribute& a : attrs)
+      if (a.name == o.name) value[i] = std::get<double>(a.value);
+  }
+}
 
-std::uint32_t evaluate(std::string_view oracle, const std::uint32_t* inputs) { return find(oracle).f(inputs); }
+oracle_function oracle_named(std::string_view name) {
+  for (const oracle_entry& o : oracles)
+    if (o.name == name) return o.f;
+  throw std::logic_error("reference: no oracle is named " + std::string(name));
+}
 
-std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* inputs) {
-  const oracle_entry& o = find(row.oracle);
-  if (o.arity != row.arity) throw std::logic_error("reference: wrong arity for " + std::string(row.name));
-  return o.f(inputs);
+std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in,
+                       const option_values& options) {
+  return oracle_named(row.name)(t, in, options.value);
+}
+
+std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in) {
+  std::uint64_t wide[3] = {};
+  std::copy_n(in, row.arity, wide);
+  return low32(evaluate(row, f32, wide, option_values(row)));
+}
+
+std::uint32_t evaluate(std::string_view name, const std::uint32_t* in) {
+  return evaluate(*elementwise_named(name), in);
 }
 
 }  // namespace repdl::reference

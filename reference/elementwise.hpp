@@ -1,30 +1,40 @@
-// The oracle of the elementwise operations: every row of elementwise.def on binary32 bit patterns, and conversions.
+// The oracle of the elementwise operations: every row of elementwise.def on bit patterns of its formats, and
+// conversions.
 //
-// Found by the row's oracle name. A row whose oracle is missing makes the lookup throw, and a test calls it for all
-// rows.
+// Found by the row's name. A row whose oracle is missing makes the lookup throw, and a test calls it for all rows.
 #pragma once
 
 #include <cstdint>
 
+#include "librepdl/dynamic.hpp"
 #include "librepdl/ops/registry.hpp"
 #include "reference/number.hpp"
 
 namespace repdl::reference {
 
-/// The result of a row on `row.arity` binary32 patterns. Throws std::logic_error when the oracle does not know the row.
-std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* inputs);
+/// The values of a row's options.
+struct option_values {
+  double value[ops::option_list::most] = {};
+  explicit option_values(const ops::elementwise_row& row, const attributes& attrs = {});
+};
 
-/// The same with the oracle's name and arity given, for callers that loop.
-std::uint32_t evaluate(std::string_view oracle, const std::uint32_t* inputs);
-
-/// The oracle itself, for loops; throws std::logic_error.
-using oracle_function = std::uint32_t (*)(const std::uint32_t* inputs);
+/// The oracle of a row on `arity` patterns of a format, with its options; throws std::logic_error for a format that it
+/// does not have.
+using oracle_function = std::uint64_t (*)(dtype t, const std::uint64_t* in, const double* options);
+/// Throws std::logic_error where there is none.
 oracle_function oracle_named(std::string_view name);
 
-/// Where the exact result lies in binary32 (transcendental rows: from 120 bits, which separates near-ties from ties).
-outcome locate(const ops::elementwise_row& row, const std::uint32_t* inputs);
+/// The result of a row on patterns of a format.
+std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+/// On binary32 patterns, the options at their defaults.
+std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in);
+std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
 
-/// out[i] = evaluate(row, first + i) for i < count; unary rows; first + count <= 2^32.
+/// Where the exact result lies in the format (transcendental rows: from 120 bits, which separates near-ties from ties).
+outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
+
+/// out[i] = evaluate(row, first + i), binary32, for i < count; unary rows without options; first + count <= 2^32.
 /// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
 /// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
 void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out);

@@ -10,17 +10,21 @@
 namespace repdl::reference {
 namespace {
 
-array elementwise(const ops::elementwise_row& row, const std::vector<array>& in, outcomes* where) {
+array elementwise(const ops::elementwise_row& row, const std::vector<array>& in, const attributes& attrs,
+                  outcomes* where) {
   if (in.size() != static_cast<std::size_t>(row.arity)) throw std::invalid_argument("reference: number of inputs");
   shape_list shape;
   for (const array& a : in) shape = broadcast_shape(shape, a.shape);
-  array out(dtype::f32, shape);
+  const dtype t = in[0].type;
+  const option_values options(row, attrs);
+  const oracle_function f = oracle_named(row.name);
+  array out(row.result_type(t), shape);
   for (std::int64_t i = 0; i < out.count(); ++i) {
-    std::uint32_t v[3] = {};
+    std::uint64_t v[3] = {};
     for (std::size_t j = 0; j < in.size(); ++j)
-      v[j] = static_cast<std::uint32_t>(in[j].get(static_cast<std::size_t>(broadcast_index(in[j].shape, shape, i))));
-    out.set(static_cast<std::size_t>(i), evaluate(row, v));
-    if (where != nullptr) where->push_back(locate(row, v));
+      v[j] = in[j].get(static_cast<std::size_t>(broadcast_index(in[j].shape, shape, i)));
+    out.set(static_cast<std::size_t>(i), f(t, v, options.value));
+    if (where != nullptr) where->push_back(locate(row, t, v, options));
   }
   return out;
 }
@@ -140,7 +144,7 @@ std::vector<array> evaluate_all(const std::string& op, const std::vector<array>&
                                 outcomes* where) {
   if (op == "sgd") return sgd(in, attrs, where);
   if (op == "adamw") return adamw(in, attrs, where);
-  if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, where)};
+  if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, attrs, where)};
   if (op == "convert")
     return {converted(input(in, 0), format_named(attribute_or<std::string>(attrs, "dtype", "f32")), where)};
   for (const auto family : {reduction_of, product_of, row_operation, random_numbers})

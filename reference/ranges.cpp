@@ -15,14 +15,11 @@ constexpr std::uint32_t sign32 = 0x80000000;
 constexpr std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 struct range_filler {
-  std::uint32_t (*f)(const std::uint32_t*);
+  oracle_function f;
   std::uint32_t base;
   std::uint32_t* out;
 
-  std::uint32_t at(std::uint64_t x) const {
-    const auto v = static_cast<std::uint32_t>(x);
-    return f(&v);
-  }
+  std::uint32_t at(std::uint64_t x) const { return static_cast<std::uint32_t>(f(f32, &x, nullptr)); }
   /// Everything strictly between a and b, whose results are fa and fb.
   void between(std::uint64_t a, std::uint32_t fa, std::uint64_t b, std::uint32_t fb) const {
     if (b - a <= 1) return;
@@ -121,8 +118,10 @@ void fill_log(const range_filler& r, std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out) {
-  if (row.arity != 1) throw std::logic_error("reference: evaluate_range needs a unary row");
-  const range_filler r{oracle_named(row.oracle), first, out};
+  if (row.arity != 1 || row.options.count() != 0) {
+    throw std::logic_error("reference: evaluate_range needs a unary row without options");
+  }
+  const range_filler r{oracle_named(row.name), first, out};
   const std::uint64_t end = first + count;
   // Positive numbers with +inf, NaNs, negative numbers with -inf, NaNs.
   constexpr std::uint64_t cuts[] = {0, inf32 + 1ULL, sign32, (sign32 | inf32) + 1ULL, 1ULL << 32};
@@ -131,11 +130,11 @@ void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::u
     if (a >= b) continue;
     if (row.monotone == ops::monotone_kind::no) {
       for (std::uint64_t x = a; x < b; ++x) out[x - first] = r.at(x);
-    } else if (row.oracle == "log" && s == 0) {
+    } else if (row.name == "log" && s == 0) {
       fill_log(r, a, b);
-    } else if (row.oracle == "tanh" && (s & 1) == 0) {
+    } else if (row.name == "tanh" && (s & 1) == 0) {
       fill_tanh(r, a, b);
-    } else if (row.oracle == "sqrt" && s == 0) {
+    } else if (row.name == "sqrt" && s == 0) {
       const std::uint64_t lo = std::max<std::uint64_t>(a, 1), hi = std::min<std::uint64_t>(b, inf32);
       if (a == 0) out[0] = r.at(0);
       if (lo < hi) fill_sqrt(r, lo, hi);

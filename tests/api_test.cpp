@@ -16,6 +16,7 @@
 #include "librepdl/librepdl.hpp"
 #include "librepdl/version.hpp"
 #include "reference/elementwise.hpp"
+#include "reference/samples.hpp"
 
 using namespace repdl;
 
@@ -159,52 +160,104 @@ TEST_CASE("the active instruction set is the one asked for") {
   CHECK(context(context_options{.threads = 3}).threads() == 3);
 }
 
-TEST_CASE("elementwise: every operation, every lane position, broadcasting, strides, against the oracle") {
-  const std::vector<float> a = patterns(97, 1);
-  const std::vector<float> b = patterns(97, 2);
-  const std::vector<float> c = patterns(97, 3);
+// An operation in a format, with options or at their defaults, against the oracle.
+class elementwise_check {
+ public:
+  elementwise_check(context& ctx, const ops::elementwise_row& row, dtype t, attributes attrs)
+      : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, attrs_) {
+    // Every class of operands by turns.
+    in_.resize(3, reference::array(t, {count}));
+    for (std::size_t c = 0; c < reference::element_classes.size(); ++c) {
+      const auto of_class = reference::fill_operands(reference::element_classes[c], t, 3, count, 1, c);
+      for (std::size_t i = c; i < count; i += reference::element_classes.size()) {
+        for (std::size_t k = 0; k < 3; ++k) in_[k].set(i, of_class[k].get(i));
+      }
+    }
+  }
+
+  // Contiguous, every length and every misalignment below 4 elements.
+  void lanes() const {
+    for (std::int64_t offset = 0; offset < 4; ++offset) {
+      for (std::int64_t n = 1; n + offset <= count; n += 1 + n / 9) {
+        std::vector<const_tensor_view> views;
+        for (int k = 0; k < row_.arity; ++k) views.push_back(view(in_[static_cast<std::size_t>(k)], offset, {n}, {1}));
+        reference::array out = unwritten(110);
+        run(views, out, offset, {n}, {1});
+        for (std::int64_t i = 0; i < n; ++i) expect(out, offset + i, offset + i, offset + i, offset + i);
+        REQUIRE(out.get(static_cast<std::size_t>(offset + n)) == unwritten(1).get(0));
+      }
+    }
+  }
+  // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
+  void strides() const {
+    std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1}), view(in_[1], 0, {7}, {3}),
+                                         view(in_[2], 0, {5, 1}, {2, 1})};
+    views.resize(static_cast<std::size_t>(row_.arity));
+    reference::array out = unwritten(200);
+    run(views, out, 0, {5, 7}, {2, 11});
+    for (std::int64_t r = 0; r < 5; ++r) {
+      for (std::int64_t s = 0; s < 7; ++s) expect(out, 2 * r + 11 * s, 34 - 7 * r - s, 3 * s, 2 * r);
+    }
+  }
+  void in_place() const {
+    if (row_.result_type(type_) != type_) return;
+    reference::array same = in_[0];
+    std::vector<const_tensor_view> views{view(same, 0, {count}, {1})};
+    for (int k = 1; k < row_.arity; ++k) views.push_back(view(in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
+    run(views, same, 0, {count}, {1});
+    for (std::int64_t i = 0; i < count; ++i) expect(same, i, i, i, i);
+  }
+
+ private:
+  static constexpr std::int64_t count = 97;
+
+  static const_tensor_view view(const reference::array& a, std::int64_t offset, sizes shape, sizes strides) {
+    return {a.bytes.data() + offset * static_cast<std::int64_t>(size_of(a.type)), a.type, shape, strides};
+  }
+  reference::array unwritten(std::int64_t n) const {
+    reference::array a(row_.result_type(type_), {n});
+    std::fill(a.bytes.begin(), a.bytes.end(), static_cast<unsigned char>(0xa5));
+    return a;
+  }
+  void run(std::span<const const_tensor_view> in, reference::array& out, std::int64_t offset, sizes shape,
+           sizes strides) const {
+    const tensor_view to(out.bytes.data() + offset * static_cast<std::int64_t>(size_of(out.type)), out.type, shape,
+                         strides);
+    call(ctx_, *find(row_.name), in, std::vector{to}, attrs_);
+  }
+  void expect(const reference::array& out, std::int64_t at, std::int64_t i, std::int64_t j, std::int64_t k) const {
+    const std::int64_t index[] = {i, j, k};
+    std::uint64_t x[3];
+    for (std::size_t o = 0; o < 3; ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
+    REQUIRE(out.get(static_cast<std::size_t>(at)) == reference::evaluate(row_, type_, x, options_));
+  }
+
+  context& ctx_;
+  const ops::elementwise_row& row_;
+  dtype type_;
+  attributes attrs_;
+  reference::option_values options_;
+  std::vector<reference::array> in_;
+};
+
+TEST_CASE("elementwise: every operation, format, lane position, broadcasting, strides, options, against the oracle") {
   for (const std::string& isa : available_isas()) {
     context ctx(context_options{.threads = 2, .isa = isa});
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
-      INFO(isa, " ", row.name);
       const op_info& op = *find(row.name);
-      const std::vector<float>* in[] = {&a, &b, &c};
-      const auto expected = [&](std::size_t i, std::size_t j, std::size_t k) {
-        const std::uint32_t x[] = {bits(a[i]), bits(b[j]), bits(c[k])};
-        return reference::evaluate(row, x);
-      };
-      // Contiguous, every length up to 97 and every misalignment below 4 elements.
-      std::vector<float> out(110);
-      for (std::int64_t offset = 0; offset < 4; ++offset) {
-        for (std::int64_t n = 1; n + offset <= 97; n += 1 + n / 9) {
-          std::fill(out.begin(), out.end(), -1.0f);
-          std::vector<const_tensor_view> views;
-          for (int k = 0; k < row.arity; ++k) views.emplace_back(in[k]->data() + offset, sizes{n});
-          call(ctx, op, views, std::vector{tensor_view(out.data() + offset, sizes{n})});
-          for (std::int64_t i = 0; i < n; ++i) {
-            const auto j = static_cast<std::size_t>(i + offset);
-            REQUIRE(bits(out[j]) == expected(j, j, j));
-          }
-          REQUIRE(bits(out[static_cast<std::size_t>(offset + n)]) == bits(-1.0f));
+      for (const dtype t : op.in[0].types) {
+        std::vector<attributes> all(1);
+        for (const double value : {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200}) {
+          for (const attribute_info& a : op.attrs) all.push_back({{a.name, value}});
+        }
+        for (const attributes& attrs : all) {
+          INFO(isa, " ", row.name, " ", name_of(t), " ", attrs.empty() ? 0.0 : std::get<double>(attrs[0].value));
+          const elementwise_check check(ctx, row, t, attrs);
+          check.lanes();
+          check.strides();
+          check.in_place();
         }
       }
-      // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
-      std::vector<float> wide(200, -1.0f);
-      std::vector<const_tensor_view> views{const_tensor_view(a.data() + 34, dtype::f32, {5, 7}, {-7, -1})};
-      if (row.arity > 1) views.emplace_back(b.data(), dtype::f32, sizes{7}, sizes{3});
-      if (row.arity > 2) views.emplace_back(c.data(), dtype::f32, sizes{5, 1}, sizes{2, 1});
-      call(ctx, op, views, std::vector{tensor_view(wide.data(), dtype::f32, {5, 7}, {2, 11})});
-      for (std::size_t r = 0; r < 5; ++r) {
-        for (std::size_t s = 0; s < 7; ++s) {
-          REQUIRE(bits(wide[2 * r + 11 * s]) == expected(34 - 7 * r - s, 3 * s, 2 * r));
-        }
-      }
-      // In place.
-      std::vector<float> same = a;
-      std::vector<const_tensor_view> aliased{const_tensor_view(same)};
-      for (int k = 1; k < row.arity; ++k) aliased.emplace_back(*in[k]);
-      call(ctx, op, aliased, std::vector{tensor_view(same)});
-      for (std::size_t i = 0; i < a.size(); ++i) REQUIRE(bits(same[i]) == expected(i, i, i));
     }
   }
 }
@@ -261,27 +314,40 @@ TEST_CASE("convert: all pairs, strided") {
 }
 
 TEST_CASE("the caller's floating-point environment changes no bit and comes back") {
-  const std::vector<float> a = patterns(5000, 11);
-  const std::vector<float> b = patterns(5000, 12);
-  for (const std::string& isa : available_isas()) {
-    for (int threads : {1, 3}) {
-      context ctx(context_options{.threads = threads, .isa = isa});
-      for (const op_info& op : operations()) {
-        if (op.family != "elementwise") continue;
-        std::vector<const_tensor_view> in{const_tensor_view(a), const_tensor_view(b), const_tensor_view(a)};
-        in.resize(op.in.size());
-        std::vector<float> plain(a.size());
-        std::vector<float> changed(a.size());
-        call(ctx, op, in, std::vector{tensor_view(plain)});
+  struct variant {
+    const op_info* op;
+    dtype type;
+    attributes attrs;
+  };
+  std::vector<variant> variants;
+  for (const op_info& op : operations()) {
+    if (op.family != "elementwise") continue;
+    for (const dtype t : op.in[0].types) {
+      variants.push_back({&op, t, {}});
+      for (const attribute_info& o : op.attrs) variants.push_back({&op, t, {{o.name, -0.7}}});
+    }
+  }
+  for (const auto& [op, t, attrs] : variants) {
+    const std::vector<reference::array> operands =
+        reference::fill_operands(reference::sample_class::uniform_patterns, t, 3, 5000, 11, 12);
+    std::vector<const_tensor_view> in;
+    for (const reference::array& a : operands) in.emplace_back(a.bytes.data(), t, sizes{5000});
+    in.resize(op->in.size());
+    const tensor_spec spec = infer(*op, in, attrs)[0];
+    std::vector<unsigned char> plain(5000 * size_of(spec.type)), changed(plain.size());
+    for (const std::string& isa : available_isas()) {
+      for (int threads : {1, 3}) {
+        context ctx(context_options{.threads = threads, .isa = isa});
+        call(ctx, *op, in, std::vector{tensor_view(plain.data(), spec.type, spec.shape)}, attrs);
         const unsigned before = _mm_getcsr();
         for (const unsigned csr : {0xffc0u & ~0x1f80u, 0x5fc0u | 0x8040u, 0x3f80u}) {
           // Round up or down, FTZ, DAZ, with and without exceptions masked.
           _mm_setcsr(csr);
-          call(ctx, op, in, std::vector{tensor_view(changed)});
+          call(ctx, *op, in, std::vector{tensor_view(changed.data(), spec.type, spec.shape)}, attrs);
           const unsigned after = _mm_getcsr();
           _mm_setcsr(before);
           REQUIRE((after & ~0x3fu) == (csr & ~0x3fu));
-          REQUIRE(std::memcmp(plain.data(), changed.data(), a.size() * 4) == 0);
+          REQUIRE(plain == changed);
         }
       }
     }

@@ -114,12 +114,20 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
   for (int op = 0; op < ops::elementwise_count; ++op) {
-    const std::string name(ops::elementwise_rows[op].name);
-    const int arity = ops::elementwise_rows[op].arity;
+    const ops::elementwise_row& row_of_op = ops::elementwise_rows[op];
+    const std::string name(row_of_op.name);
+    const int arity = row_of_op.arity;
     for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
       CAPTURE(k);
-      for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, std::int64_t{100003}}) {
-        compare(c, name, reference::fill_operands(class_of(k), dtype::f32, arity, n, 1, static_cast<std::uint64_t>(k)));
+      for (const dtype t : find(name)->in[0].types) {
+        std::vector<attributes> all(1);
+        for (const double value : {0.1, -0.75, 0x1.8p-160}) {
+          for (const attribute_info& a : find(name)->attrs) all.push_back({{a.name, value}});
+        }
+        for (const std::int64_t n : {std::int64_t{1}, std::int64_t{67}, std::int64_t{100003}}) {
+          const auto in = reference::fill_operands(class_of(k), t, arity, n, 1, static_cast<std::uint64_t>(k));
+          for (const attributes& attrs : all) compare(c, name, in, attrs);
+        }
       }
       std::vector<array> cube =
           reference::fill_operands(class_of(k), dtype::f32, arity, 24 * 7 * 12, 2, static_cast<std::uint64_t>(k));

@@ -50,8 +50,8 @@ array on_contiguous(const std::string& op, const std::vector<array>& in, dtype t
   return out;
 }
 
-array normal_array(const shape_list& shape, std::uint64_t stream) {
-  return reference::fill(sample_class::normal_range, dtype::f32, shape, 7, stream);
+array normal_array(const shape_list& shape, std::uint64_t stream, dtype t = dtype::f32) {
+  return reference::fill(sample_class::normal_range, t, shape, 7, stream);
 }
 
 // The elements that a broadcast repeats, each on its own.
@@ -150,14 +150,28 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
   const shape_list shape{3, 2, 3, 2, 3, 2, 3, 4};
   for (const op_info& op : operations()) {
     if (op.family != "elementwise" && op.family != "convert") continue;
-    CAPTURE(op.name);
-    std::vector<array> in;
-    for (std::size_t i = 0; i < op.in.size(); ++i) in.push_back(normal_array(shape, i));
-    std::vector<dtype> targets{dtype::f32};
-    if (op.family == "convert") targets = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-    for (const dtype to : targets) {
+    // Every format, and each option beside its default; conversions from f32.
+    struct variant {
+      dtype from;
       attributes attrs;
-      if (op.family == "convert") attrs = {{"dtype", std::string(name_of(to))}};
+    };
+    std::vector<variant> variants;
+    if (op.family == "convert") {
+      for (const dtype to : op.out[0].types) variants.push_back({dtype::f32, {{"dtype", std::string(name_of(to))}}});
+    } else {
+      for (const dtype from : op.in[0].types) {
+        variants.push_back({from, {}});
+        for (const attribute_info& a : op.attrs) variants.push_back({from, {{a.name, -0.7}}});
+      }
+    }
+    for (const auto& [from, attrs] : variants) {
+      CAPTURE(op.name);
+      CAPTURE(name_of(from));
+      std::vector<array> in;
+      std::vector<const_tensor_view> plain;
+      for (std::size_t i = 0; i < op.in.size(); ++i) in.push_back(normal_array(shape, i, from));
+      for (const array& a : in) plain.emplace_back(a.bytes.data(), a.type, tests::to_sizes(a.shape));
+      const dtype to = infer(op, plain, attrs)[0].type;
       const array want = on_contiguous(op.name, in, to, attrs);
       for (const auto& c : devices) {
         CAPTURE(c->isa());

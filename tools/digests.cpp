@@ -120,18 +120,21 @@ class writer {
     if (o_.again || text != text_of(path)) write_file(path, text);
   }
 
-  /// Those of an elementwise operation in each format that has none, of the operand that has most formats.
+  /// Those of an elementwise operation that are not there, in each format of the operand that has most.
   static void add_cases(const op_info& op, std::vector<case_line>& lines) {
     if (op.family != "elementwise") return;
     const auto most = std::max_element(op.in.begin(), op.in.end(), [](const operand_info& a, const operand_info& b) {
       return a.types.size() < b.types.size();
     });
-    const auto operand = static_cast<std::size_t>(most - op.in.begin());
-    std::set<dtype> there;
-    for (const case_line& l : lines) there.insert(l.c.formats[operand]);
+    const auto without_seed = [](reference::digest_case c) {
+      c.seed = 0;
+      return to_text(c);
+    };
+    std::set<std::string> there;
+    for (const case_line& l : lines) there.insert(without_seed(l.c));
     for (const dtype t : most->types) {
-      if (there.contains(t)) continue;
       for (reference::digest_case& c : reference::proposed_cases(op, t)) {
+        if (there.contains(without_seed(c))) continue;
         c.seed = reference::case_seed(c.op, c.formats, lines.size() + 1);
         lines.push_back({std::move(c), {}});
       }

@@ -167,7 +167,7 @@ int run_sweep(command_arguments raw) {
   o.where = args.context();
   o.exhaustive = args.has("--exhaustive");
   if (o.exhaustive && exhaustive_batch_count(*o.op) == 0) {
-    usage("sweep", "--exhaustive", "a unary elementwise operation or convert", in_quotes(o.op->name));
+    usage("sweep", "--exhaustive", "a unary elementwise operation without options, or convert", in_quotes(o.op->name));
   }
   for (const std::string_view sample_only : {"--count", "--seed"}) {
     if (o.exhaustive && args.has(sample_only)) usage("sweep", sample_only, "a sample", "--exhaustive");

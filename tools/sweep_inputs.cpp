@@ -17,6 +17,7 @@ using reference::sample_class;
 using reference::word_stream;
 
 constexpr std::int64_t batch_elements = 4096;
+constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 
 /// Integers in the order of the numbers: consecutive numbers have consecutive keys.
 std::int32_t key_of(float x) {
@@ -59,13 +60,9 @@ std::uint32_t in_neighbourhood(std::uint32_t which, const ops::interval& d, word
   }
 }
 
-std::vector<array> elementwise_inputs(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
-  constexpr auto classes = static_cast<std::uint32_t>(reference::element_classes.size());
-  const std::uint64_t stratum = index / 2 % (neighbourhoods + classes);
-  if (index % 2 == 1 && stratum >= neighbourhoods) {
-    return reference::fill_operands(static_cast<sample_class>(stratum - neighbourhoods), dtype::f32, row.arity,
-                                    batch_elements, seed, index);
-  }
+/// binary32 only: the domain is where its results are no constants.
+std::vector<array> domain_inputs(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index,
+                                 std::uint64_t stratum) {
   word_stream w(seed, index);
   std::vector<array> in(static_cast<std::size_t>(row.arity), array(dtype::f32, {batch_elements}));
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch_elements); ++i) {
@@ -77,6 +74,37 @@ std::vector<array> elementwise_inputs(const ops::elementwise_row& row, std::uint
     }
   }
   return in;
+}
+
+/// Every second batch with the options at their defaults, the others with coefficients of magnitude in [2^-8, 2^7).
+attributes random_options(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
+  attributes attrs;
+  word_stream w(seed ^ 0x9e3779b9, index);
+  for (int i = 0; i < row.options.count() && index % 2 == 1; ++i) {
+    const std::uint64_t exponent = 1015 + w.below(15);
+    const std::uint64_t bits = (w.next64() & 0x800fffffffffffff) | exponent << 52;
+    attrs.push_back({std::string(row.options.all[i].name), std::bit_cast<double>(bits)});
+  }
+  return attrs;
+}
+
+/// The formats by turns.
+sweep_batch elementwise_batch(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
+  std::vector<dtype> formats;
+  for (const dtype t : float_types) {
+    if ((row.formats & ops::one(t)) != 0) formats.push_back(t);
+  }
+  const dtype t = formats[index % formats.size()];
+  const std::uint64_t turn = index / formats.size();
+  constexpr auto classes = static_cast<std::uint32_t>(reference::element_classes.size());
+  const std::uint64_t stratum = turn / 2 % (neighbourhoods + classes);
+  const attributes attrs = random_options(row, seed, turn);
+  if (t == dtype::f32 && !(turn % 2 == 1 && stratum >= neighbourhoods)) {
+    return {domain_inputs(row, seed, turn, stratum), attrs};
+  }
+  return {reference::fill_operands(static_cast<sample_class>(turn / 2 % classes), t, row.arity, batch_elements, seed,
+                                   index),
+          attrs};
 }
 
 /// Larger cases would be most of a sweep; verify has them.
@@ -102,8 +130,6 @@ const std::vector<reference::digest_case>& cases_of(const op_info& op) {
   return found;
 }
 
-constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-
 struct conversion {
   dtype from, to;
 };
@@ -116,7 +142,7 @@ constexpr std::uint64_t range_elements = std::uint64_t{1} << 20;
 
 sweep_batch make_batch(const op_info& op, std::uint64_t seed, std::uint64_t index) {
   if (const ops::elementwise_row* row = reference::elementwise_named(op.name)) {
-    return {elementwise_inputs(*row, seed, index), {}};
+    return elementwise_batch(*row, seed, index);
   }
   if (op.name == "convert") {
     // Three batches of four are from binary64 to a narrower format: the others can be swept exhaustively.
@@ -141,7 +167,7 @@ std::uint64_t exhaustive_batch_count(const op_info& op) {
   constexpr std::uint64_t all32 = (std::uint64_t{1} << 32) / range_elements;
   if (op.name == "convert") return 8 + 4 * all32;
   const ops::elementwise_row* row = reference::elementwise_named(op.name);
-  return row != nullptr && row->arity == 1 ? all32 : 0;
+  return row != nullptr && row->arity == 1 && row->options.count() == 0 ? all32 : 0;
 }
 
 exhaustive_range exhaustive_batch(const op_info& op, std::uint64_t index) {

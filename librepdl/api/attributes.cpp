@@ -98,11 +98,42 @@ void no_such_attribute(std::string_view op, std::string_view name, std::string_v
   fail(error_site::unknown_attribute, op, name, "an attribute of " + std::string(op) + " (" + std::string(known) + ")",
        "'" + std::string(name) + "'");
 }
-void given_twice(std::string_view op, std::string_view name) {
-  fail(error_site::duplicate_attribute, op, name, "each attribute once", "it twice");
+void check_duplicates(std::string_view op, const attributes& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (list[j].name == list[i].name) {
+        fail(error_site::duplicate_attribute, op, list[i].name, "each attribute once", "it twice");
+      }
+    }
+  }
 }
 void required(std::string_view op, std::string_view name) {
   fail(error_site::missing_attribute, op, name, "a value", "none");
+}
+
+option_values::option_values(const ops::elementwise_row& row, const attributes& list) : count_(row.options.count()) {
+  std::string names;
+  for (int i = 0; i < count_; ++i) {
+    values_[i] = row.options.all[i].otherwise;
+    names += (i == 0 ? "" : ", ") + std::string(row.options.all[i].name);
+  }
+  check_duplicates(row.name, list);
+  for (const attribute& a : list) {
+    int i = 0;
+    while (i < count_ && row.options.all[i].name != a.name) ++i;
+    if (i == count_) no_such_attribute(row.name, a.name, count_ == 0 ? "none" : names);
+    values_[i] = read_value<double>(row.name, a);
+  }
+}
+
+std::vector<attribute_info> describe_options(const ops::elementwise_row& row) {
+  std::vector<attribute_info> all;
+  for (int i = 0; i < row.options.count(); ++i) {
+    const ops::real_option& o = row.options.all[i];
+    all.push_back(
+        {std::string(o.name), attribute_kind::real, plan::to_text(o.otherwise), std::string(o.doc), false, false});
+  }
+  return all;
 }
 
 attribute_value parse_value(std::string_view op, const attribute_info& a, std::string_view text) {

@@ -1,6 +1,7 @@
 // Attribute lists <-> the attrs structures of the registry.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -83,7 +84,6 @@ struct attribute_type<std::optional<T>> {
 attribute_value parse_value(std::string_view op, const attribute_info& a, std::string_view text);
 [[noreturn]] void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected);
 [[noreturn]] void no_such_attribute(std::string_view op, std::string_view name, std::string_view known);
-[[noreturn]] void given_twice(std::string_view op, std::string_view name);
 [[noreturn]] void required(std::string_view op, std::string_view name);
 
 template <class Attrs>
@@ -94,27 +94,43 @@ std::string attribute_names() {
   return names.empty() ? "none" : names;
 }
 
+// Each attribute once.
+void check_duplicates(std::string_view op, const attributes& list);
+template <class T>
+T read_value(std::string_view op, const attribute& a) {
+  using type = attribute_type<T>;
+  if (a.value.index() != static_cast<std::size_t>(type::kind)) wrong_kind(op, a, type::kind);
+  return type::read(op, a.name, a.value);
+}
+
 template <class Attrs>
 Attrs read_attributes(std::string_view op, const attributes& list) {
   Attrs attrs;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const attribute& a = list[i];
-    for (std::size_t j = 0; j < i; ++j) {
-      if (list[j].name == a.name) given_twice(op, a.name);
-    }
+  check_duplicates(op, list);
+  for (const attribute& a : list) {
     bool known = false;
     const auto try_field = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
       if (f.name != a.name) return;
       known = true;
-      using type = attribute_type<T>;
-      if (a.value.index() != static_cast<std::size_t>(type::kind)) wrong_kind(op, a, type::kind);
-      attrs.*f.member = type::read(op, a.name, a.value);
+      attrs.*f.member = read_value<T>(op, a);
     };
     std::apply([&](const auto&... f) { (try_field(f), ...); }, Attrs::fields);
     if (!known) no_such_attribute(op, a.name, attribute_names<Attrs>());
   }
   return attrs;
 }
+
+// The options of an elementwise operation, in the order of its row.
+class option_values {
+ public:
+  option_values(const ops::elementwise_row& row, const attributes& list);
+  operator std::span<const double>() const { return {values_, static_cast<std::size_t>(count_)}; }
+
+ private:
+  double values_[ops::option_list::most];
+  int count_;
+};
+std::vector<attribute_info> describe_options(const ops::elementwise_row& row);
 
 // What infer needs and call takes from the outputs.
 template <class Attrs>

@@ -56,23 +56,16 @@ struct table {
   table() {
     for (int i = 0; i < ops::elementwise_count; ++i) {
       const ops::elementwise_row& r = ops::elementwise_rows[i];
-      const api::elementwise_operands& in = api::operands_of(static_cast<ops::op_id>(i));
-      infos.push_back({std::string(r.name),
-                       i,
-                       r.bits,
-                       "elementwise",
-                       std::string(r.formula),
-                       proof_text(r.proof),
-                       describe({in.in, static_cast<std::size_t>(in.count)}),
-                       describe(api::elementwise_out),
-                       {}});
+      const api::elementwise_operands& operands = api::operands_of(static_cast<ops::op_id>(i));
+      infos.push_back({std::string(r.name), i, r.bits, "elementwise", std::string(r.formula), proof_text(r.proof),
+                       describe(operands.in()), describe(operands.out()), api::describe_options(r)});
       operations.push_back({[](int id, inputs x, const attributes& a) {
-                              api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
-                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x)};
+                              const api::option_values o(ops::elementwise_rows[id], a);
+                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o)};
                             },
                             [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
-                              api::read_attributes<ops::no_attrs>(ops::elementwise_rows[id].name, a);
-                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y);
+                              const api::option_values o(ops::elementwise_rows[id], a);
+                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o);
                             }});
     }
     ops::for_each_structured([&]<class Op>() {

@@ -1,6 +1,9 @@
 // The typed functions.
 #include "librepdl/ops.hpp"
 
+#include <array>
+#include <bit>
+
 #include "librepdl/api/submit.hpp"
 
 namespace repdl {
@@ -12,9 +15,17 @@ void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 }
 
 template <class... View>
-void elementwise(context& ctx, ops::op_id op, tensor_view out, const View&... x) {
+void elementwise(context& ctx, ops::op_id op, std::span<const double> options, tensor_view out, const View&... x) {
   const const_tensor_view in[] = {x...};
-  api::submit_elementwise(ctx, op, in, {&out, 1});
+  api::submit_elementwise(ctx, op, in, {&out, 1}, options);
+}
+
+// The options of an operation: its struct has nothing but them, in the order of the row.
+std::array<double, 0> list_of() noexcept { return {}; }
+template <class Options>
+auto list_of(const Options& o) noexcept {
+  static_assert(std::is_standard_layout_v<Options>);
+  return std::bit_cast<std::array<double, sizeof(Options) / sizeof(double)>>(o);
 }
 
 ops::conv2d_attrs convolution(const conv2d_options& o) {
@@ -37,9 +48,15 @@ void use_stream(context& ctx, generator& g) noexcept {
 #define REPDL_ARGS_1 x
 #define REPDL_ARGS_2 x, y
 #define REPDL_ARGS_3 x, y, z
-#define REPDL_ELEMENTWISE(name, arity, ...)                       \
-  void name(context& ctx, REPDL_VIEWS_##arity, tensor_view out) { \
-    elementwise(ctx, ops::op_id::name, out, REPDL_ARGS_##arity);  \
+// Behind an operation's views: its options, where it has any.
+#define REPDL_OPTIONS(name, ...) __VA_OPT__(, const name##_options& options)
+#define REPDL_OPTION_ARGS(...) __VA_OPT__(options)
+#define REPDL_EXPAND(macro, ...) macro(__VA_ARGS__)
+#define REPDL_ELEMENTWISE(name, arity, operands, formats, result, of, ...)                              \
+  void name(context& ctx, REPDL_VIEWS_##arity,                                                          \
+            tensor_view out REPDL_EXPAND(REPDL_OPTIONS, name __VA_OPT__(, ) REPDL_UNPAREN of)) {        \
+    elementwise(ctx, ops::op_id::name, list_of(REPDL_EXPAND(REPDL_OPTION_ARGS, REPDL_UNPAREN of)), out, \
+                REPDL_ARGS_##arity);                                                                    \
   }
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE

@@ -10,11 +10,13 @@ const ops::elementwise_row& row_of(ops::op_id op) noexcept { return ops::element
 std::array<elementwise_operands, ops::elementwise_count> split_operands() noexcept {
   std::array<elementwise_operands, ops::elementwise_count> all{};
   for (int i = 0; i < ops::elementwise_count; ++i) {
-    std::string_view names = ops::elementwise_rows[i].operands;
+    const ops::elementwise_row& row = ops::elementwise_rows[i];
+    std::string_view names = row.operands;
     elementwise_operands& o = all[static_cast<std::size_t>(i)];
+    o.result[0] = {"out", row.result == ops::result_kind::boolean ? ops::BOOL : row.formats};
     while (!names.empty()) {
       const std::size_t comma = std::min(names.find(','), names.size());
-      o.in[o.count++] = {names.substr(0, comma), ops::F32};
+      o.all[o.count++] = {names.substr(0, comma), row.formats};
       names.remove_prefix(std::min(comma + 1, names.size()));
     }
   }
@@ -28,24 +30,25 @@ const elementwise_operands& operands_of(ops::op_id op) noexcept {
   return all[static_cast<std::size_t>(op)];
 }
 
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in) {
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, std::span<const double> options) {
   const elementwise_operands& rows = operands_of(op);
-  const std::span<const ops::operand> in_rows(rows.in, static_cast<std::size_t>(rows.count));
-  const std::string_view name = row_of(op).name;
-  plan::check_inputs(name, in_rows, in);
-  return {dtype::f32, plan::infer_map(name, in_rows, in)};
+  const ops::elementwise_row& row = row_of(op);
+  plan::check_inputs(row.name, rows.in(), in);
+  plan::check_options(row, options);
+  const sizes shape = plan::infer_map(row.name, rows.in(), in);
+  return {row.result_type(in[0].type()), shape};
 }
 
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out) {
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out,
+                        std::span<const double> options) {
   const elementwise_operands& rows = operands_of(op);
-  const std::span<const ops::operand> in_rows(rows.in, static_cast<std::size_t>(rows.count));
   const std::string_view name = row_of(op).name;
-  const tensor_spec spec = infer_elementwise(op, in);
-  plan::check_outputs(name, elementwise_out, out, {&spec, 1});
-  plan::check_devices(name, in_rows, in, elementwise_out, out, ctx.where());
-  plan::check_overlap(name, in_rows, in, elementwise_out, out, plan::aliases::any);
+  const tensor_spec spec = infer_elementwise(op, in, options);
+  plan::check_outputs(name, rows.out(), out, {&spec, 1});
+  plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where());
+  plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);
   if (out[0].count() == 0) return;
-  context_access::of(ctx).run(name, plan::make_map(op, in, out[0]));
+  context_access::of(ctx).run(name, plan::make_map(op, in, out[0], options));
 }
 
 }  // namespace repdl::api

@@ -11,16 +11,20 @@
 
 namespace repdl::api {
 
-// Operands of an elementwise operation ("x,y" -> x, y; all f32).
+// The operands of an elementwise operation ("x,y" -> x, y).
 struct elementwise_operands {
-  ops::operand in[3];
+  ops::operand all[3];
   int count;
+  ops::operand result[1];
+  std::span<const ops::operand> in() const { return {all, static_cast<std::size_t>(count)}; }
+  std::span<const ops::operand> out() const { return result; }
 };
 const elementwise_operands& operands_of(ops::op_id op) noexcept;
-inline constexpr ops::operand elementwise_out[] = {{"out", ops::F32}};
 
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out);
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in);
+// options: as many as the row has.
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out,
+                        std::span<const double> options);
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, std::span<const double> options);
 
 // What a call need not say, because its output says it.
 void complete(std::string_view op, ops::convert_attrs& a, const tensor_view& out);

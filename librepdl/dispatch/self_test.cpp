@@ -38,9 +38,11 @@ class device_words {
   device_words& operator=(const device_words&) = delete;
   void* data() const { return data_; }
   void write(const std::vector<std::uint32_t>& v) { c_.executor->copy(data_, v.data(), v.size() * 4); }
-  std::vector<std::uint32_t> read(std::size_t n) const {
+  std::vector<std::uint32_t> read(std::size_t n, std::size_t element_bytes = 4) const {
+    std::vector<unsigned char> bytes(n * element_bytes);
+    c_.executor->copy(bytes.data(), data_, bytes.size());
     std::vector<std::uint32_t> v(n);
-    c_.executor->copy(v.data(), data_, n * 4);
+    for (std::size_t i = 0; i < n; ++i) std::memcpy(&v[i], bytes.data() + i * element_bytes, element_bytes);
     return v;
   }
 
@@ -81,9 +83,14 @@ void test_elementwise(context::impl& c, ops::op_id op) {
     operands[i]->write(in[i]);
     views[i] = const_tensor_view(operands[i]->data(), dtype::f32, shape, c.options.where);
   }
+  double defaults[ops::option_list::most] = {};
+  const int options = row.options.count();
+  for (int i = 0; i < options; ++i) defaults[i] = row.options.all[i].otherwise;
+  const dtype result = row.result_type(dtype::f32);
   c.run(row.name, plan::make_map(op, {views, static_cast<std::size_t>(row.arity)},
-                                 tensor_view(out.data(), dtype::f32, shape, c.options.where)));
-  const std::vector<std::uint32_t> got = out.read(n);
+                                 tensor_view(out.data(), result, shape, c.options.where),
+                                 {defaults, static_cast<std::size_t>(options)}));
+  const std::vector<std::uint32_t> got = out.read(n, size_of(result));
   for (std::size_t i = 0; i < n; ++i) {
     if (got[i] == expected[i]) continue;
     std::string inputs = hex(in[0][i]);

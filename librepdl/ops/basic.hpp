@@ -1,9 +1,17 @@
-// Arithmetic and selection: add sub mul div fma neg abs sqrt maximum minimum relu relu_backward.
+// Arithmetic and selection: add sub mul div fma neg abs sqrt maximum minimum less relu leaky_relu relu_backward.
 //
 // Method: the hardware operations are correctly rounded (IEEE 754-2019, 5.4.1), so only NaN results change. The
 // exception is fma where there is no such instruction: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly
 // rounded sums: proved algorithms using rounding to odd", IEEE Trans. Comput. 57 (2008). Domain: every input. Nothing
 // is approximated.
+//
+// f16 and bf16, of precision p = 11 and 8:
+//   x +- y   in binary32, rounded again. If both operands have at most p bits and the result of the wider format P >=
+//            2p + 2 bits, the second rounding is that of the exact sum: S. A. Figueroa, "When is double rounding
+//            innocuous?", SIGNUM Newsl. 30 (1995); 24 >= 24, 18. Sums are multiples of the least subnormal: where the
+//            result is subnormal in T or in binary32, the first sum is exact. Overflow: 2^128 - 2^119 (bf16) is a
+//            binary32 number.
+//   x * y    in binary64, exactly (2p bits, 0 or in [2^-266, 2^256)), rounded once.
 #pragma once
 
 #include "librepdl/ops/body.hpp"
@@ -13,17 +21,46 @@ inline namespace REPDL_ISA {
 
 template <>
 struct body<ops::add> {
-  REPDL_HD static float eval(float x, float y) { return canonical(x + y); }
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(widen_to_float(x) + widen_to_float(y));
+    } else {
+      return canonical(x + y);
+    }
+  }
+  template <class T>
+  REPDL_HD static T eval(T x, T y, const parameters& p) {
+    return add_product(x, p.value[0], y);
+  }
 };
 
 template <>
 struct body<ops::sub> {
-  REPDL_HD static float eval(float x, float y) { return canonical(x - y); }
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(widen_to_float(x) - widen_to_float(y));
+    } else {
+      return canonical(x - y);
+    }
+  }
+  template <class T>
+  REPDL_HD static T eval(T x, T y, const parameters& p) {
+    return add_product(x, -p.value[0], y);
+  }
 };
 
 template <>
 struct body<ops::mul> {
-  REPDL_HD static float eval(float x, float y) { return canonical(x * y); }
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(widen(x) * widen(y));
+    } else {
+      return canonical(x * y);
+    }
+  }
 };
 
 template <>
@@ -92,10 +129,40 @@ struct body<ops::minimum> {
 };
 
 template <>
+struct body<ops::less> {
+  template <class T>
+  REPDL_HD static bool eval(T x, T y) {
+    if constexpr (is_small_float<T>) {
+      return widen_to_float(x) < widen_to_float(y);
+    } else {
+      return x < y;
+    }
+  }
+};
+
+template <>
 struct body<ops::relu> {
   REPDL_HD static float eval(float x) {
     const std::uint32_t positive = x > 0 ? bits_of(x) : 0u;
     return float_of(x != x ? format<float>::nan : positive);
+  }
+  template <class T>
+  requires is_small_float<T> REPDL_HD static T eval(T x) {
+    const auto positive = static_cast<std::uint16_t>(x.bits & ((x.bits >> 15) - 1));
+    return canonical(T{(x.bits & 0x7fff) > format<T>::infinity ? x.bits : positive});
+  }
+};
+
+// slope x: 53 + 24 bits, as hi + lo exactly (0 or in [2^-349, 2^328)), made odd, rounded once; a zero product and an
+// infinite one have the sign of hi.
+template <>
+struct body<ops::leaky_relu> {
+  template <class T>
+  REPDL_HD static T eval(T x, const parameters& p) {
+    const double v = widen(x);
+    const dd product = two_prod(p.value[0], v);
+    const double scaled = round_to_odd(product.hi, product.lo);
+    return narrow<T>(v > 0 ? v : scaled);
   }
 };
 

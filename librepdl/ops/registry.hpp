@@ -10,7 +10,18 @@
 #include <limits>
 #include <string_view>
 
+#include "librepdl/tensor.hpp"
+
 namespace repdl::ops {
+
+/// A set of element types.
+using dtype_set = unsigned;
+constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
+inline constexpr dtype_set F32 = one(dtype::f32);
+inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
+inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
+inline constexpr dtype_set I64 = one(dtype::i64);
+inline constexpr dtype_set BOOL = one(dtype::boolean);
 
 /// Numbers every operation. Internal: the order is that of the registry and may change between releases.
 enum class op_id : int {
@@ -34,6 +45,7 @@ inline constexpr int op_count = elementwise_count
     ;
 
 enum class op_kind { compute, bits };
+enum class result_kind { same, boolean };
 enum class monotone_kind { up, down, no };
 enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
 /// Which outputs may be exactly an input, the same elements in the same order: none, any, or the one of its name.
@@ -44,45 +56,69 @@ struct interval {
   double hi = std::numeric_limits<double>::infinity();
 };
 
+/// A real parameter of an elementwise operation: an exact double, 0 or of magnitude in [2^-200, 2^200].
+struct real_option {
+  std::string_view name;
+  double otherwise = 0;  ///< where it is not given
+  std::string_view doc;
+};
+struct option_list {
+  static constexpr int most = 3;
+  real_option all[most];
+  constexpr int count() const {
+    int n = 0;
+    while (n < most && !all[n].name.empty()) ++n;
+    return n;
+  }
+};
+
 /// One row of elementwise.def.
 struct elementwise_row {
   std::string_view name;
   int arity;
   std::string_view operands;  // "x,y"
+  dtype_set formats;
+  result_kind result;
+  option_list options;
   op_kind kind;
   interval domain;
   monotone_kind monotone;
-  std::string_view oracle;
   proof_kind proof;
   int bits;
   std::string_view formula;
-};
 
-// The type of each elementwise operation: ops::exp and so on.
-#define REPDL_ELEMENTWISE(name, n, ...)      \
-  struct name {                              \
-    static constexpr op_id id = op_id::name; \
-    static constexpr int arity = n;          \
-  };
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
+  constexpr dtype result_type(dtype in) const { return result == result_kind::boolean ? dtype::boolean : in; }
+};
 
 #define REPDL_UNPAREN(...) __VA_ARGS__
 inline constexpr elementwise_row elementwise_rows[] = {
-#define REPDL_ELEMENTWISE(name, n, operands, kind, domain, mono, oracle, proof, bits, formula) \
-  {#name,                                                                                      \
-   n,                                                                                          \
-   operands,                                                                                   \
-   op_kind::kind,                                                                              \
-   interval{REPDL_UNPAREN domain},                                                             \
-   monotone_kind::mono,                                                                        \
-   #oracle,                                                                                    \
-   proof_kind::proof,                                                                          \
-   bits,                                                                                       \
+#define REPDL_ELEMENTWISE(name, n, operands, formats, result, options, kind, domain, mono, proof, bits, formula) \
+  {#name,                                                                                                        \
+   n,                                                                                                            \
+   operands,                                                                                                     \
+   formats,                                                                                                      \
+   result_kind::result,                                                                                          \
+   option_list{{REPDL_UNPAREN options}},                                                                         \
+   op_kind::kind,                                                                                                \
+   interval{REPDL_UNPAREN domain},                                                                               \
+   monotone_kind::mono,                                                                                          \
+   proof_kind::proof,                                                                                            \
+   bits,                                                                                                         \
    formula},
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
 };
+
+// The type of each elementwise operation: ops::exp and so on.
+#define REPDL_ELEMENTWISE(name, n, operands, of, result_is, ...)  \
+  struct name {                                                   \
+    static constexpr op_id id = op_id::name;                      \
+    static constexpr int arity = n;                               \
+    static constexpr dtype_set formats = of;                      \
+    static constexpr result_kind result = result_kind::result_is; \
+  };
+#include "librepdl/ops/elementwise.def"
+#undef REPDL_ELEMENTWISE
 
 /// One row of structured.def.
 struct structured_row {
@@ -105,6 +141,15 @@ constexpr void for_each_elementwise(F&& f) {
 #define REPDL_ELEMENTWISE(name, ...) f.template operator()<name>();
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
+}
+
+/// Calls f.template operator()<T>() for the formats in a set, in the order of dtype.
+template <dtype_set Set, class F>
+constexpr void for_each_format(F&& f) {
+  if constexpr ((Set & one(dtype::f16)) != 0) f.template operator()<f16>();
+  if constexpr ((Set & one(dtype::bf16)) != 0) f.template operator()<bf16>();
+  if constexpr ((Set & F32) != 0) f.template operator()<float>();
+  if constexpr ((Set & one(dtype::f64)) != 0) f.template operator()<double>();
 }
 
 }  // namespace repdl::ops

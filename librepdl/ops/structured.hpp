@@ -13,13 +13,6 @@
 
 namespace repdl::ops {
 
-using dtype_set = unsigned;
-constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
-inline constexpr dtype_set F32 = one(dtype::f32);
-inline constexpr dtype_set I64 = one(dtype::i64);
-inline constexpr dtype_set BOOL = one(dtype::boolean);
-inline constexpr dtype_set FLOATS = one(dtype::f16) | one(dtype::bf16) | F32 | one(dtype::f64);
-
 struct operand {
   std::string_view name;
   dtype_set types;

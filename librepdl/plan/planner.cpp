@@ -70,12 +70,26 @@ void loop_axes::merge() {
 
 sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in) {
   sizes shape = in[0].shape();
-  for (std::size_t i = 1; i < in.size(); ++i) shape = broadcast(op, rows[i].name, shape, in[i].shape());
+  for (std::size_t i = 1; i < in.size(); ++i) {
+    if (in[i].type() != in[0].type()) {
+      fail(error_site::operand_dtype, op, rows[i].name,
+           std::string(name_of(in[0].type())) + ", as " + std::string(rows[0].name), name_of(in[i].type()));
+    }
+    shape = broadcast(op, rows[i].name, shape, in[i].shape());
+  }
   return shape;
 }
 
-map_plan make_map(ops::op_id op, inputs in, const tensor_view& out) {
+void check_options(const ops::elementwise_row& row, std::span<const double> options) {
+  for (std::size_t i = 0; i < options.size(); ++i) check_parameter(row.name, row.options.all[i].name, options[i], true);
+}
+
+map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options) {
   map_plan p{};
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    p.options[i] = options[i];
+    p.has_options = p.has_options || options[i] != ops::elementwise_rows[static_cast<int>(op)].options.all[i].otherwise;
+  }
   p.op = op;
   p.arity = static_cast<int>(in.size());
   p.count = out.count();

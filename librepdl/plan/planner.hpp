@@ -13,8 +13,12 @@
 
 namespace repdl::plan {
 
+/// The shape of elementwise results; the inputs have one type.
 sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in);
-map_plan make_map(ops::op_id op, inputs in, const tensor_view& out);
+/// options: as many as the row has.
+map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options = {});
+/// Their ranges.
+void check_options(const ops::elementwise_row& row, std::span<const double> options);
 
 /// The dtype attribute of an operation that rounds to any floating-point format, checked.
 dtype float_type(std::string_view op, dtype type);

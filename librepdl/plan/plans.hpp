@@ -32,8 +32,10 @@ struct map_plan {
   } in[3];
   void* out;
   axes out_stride;
-  dtype in_type;
+  dtype in_type;  // of all inputs
   dtype out_type;
+  double options[ops::option_list::most];
+  bool has_options;  // they are not all at their defaults
 };
 
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.

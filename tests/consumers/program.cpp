@@ -57,7 +57,9 @@ results compute(repdl::context& ctx) {
     r(samples::unary[i] + std::string(".moderate"), f32, flat, [&](auto out) { unaries[i](ctx, moderate, out); });
   }
   using binary = void (*)(repdl::context&, repdl::const_tensor_view, repdl::const_tensor_view, repdl::tensor_view);
-  constexpr binary binaries[] = {repdl::add, repdl::mul, repdl::div, repdl::sigmoid_backward};
+  constexpr auto add = [](repdl::context& c, repdl::const_tensor_view a, repdl::const_tensor_view b,
+                          repdl::tensor_view out) { repdl::add(c, a, b, out); };
+  constexpr binary binaries[] = {add, repdl::mul, repdl::div, repdl::sigmoid_backward};
   for (std::size_t i = 0; i < std::size(binaries); ++i) {
     r(samples::binary[i], f32, flat, [&](auto out) { binaries[i](ctx, x, y, out); });
   }

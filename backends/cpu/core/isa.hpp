@@ -23,11 +23,24 @@ struct instruction_set {
 // From the slowest to the fastest.
 std::span<const instruction_set> all_instruction_sets() noexcept;
 
-// Elements decided per tier. Workers add once per call, not once per element.
+// Elements decided per tier, and by none, of one worker.
+struct tally {
+  std::int64_t elements[4] = {};
+  std::int64_t undecided = 0;
+  void add(tier t, std::int64_t n) noexcept { elements[static_cast<int>(t)] += n; }
+};
+
+// The same of a context. Workers add once per call, not once per element.
 struct counters {
   std::atomic<std::int64_t> elements[4] = {};
   std::atomic<std::int64_t> undecided{0};  // by the last tier
   void add(tier t, std::int64_t n) noexcept { elements[static_cast<int>(t)].fetch_add(n, std::memory_order_relaxed); }
+  void add(const tally& t) noexcept {
+    for (int i = 0; i < 4; ++i) {
+      if (t.elements[i] != 0) add(static_cast<tier>(i), t.elements[i]);
+    }
+    if (t.undecided != 0) undecided.fetch_add(t.undecided, std::memory_order_relaxed);
+  }
   // Throws where elements are undecided, and forgets them.
   void check_decided(int bits) {
     if (const std::int64_t n = undecided.exchange(0); n != 0) dispatch::undecided(n, bits);

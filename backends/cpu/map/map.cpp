@@ -2,13 +2,15 @@
 //
 // The iteration space is cut into blocks of consecutive elements. An operand that is contiguous over a block is used in
 // place; any other is gathered into (the output: scattered from) a small buffer. So there is one compiled loop per
-// operation, and strided and contiguous tensors go through the same code.
+// operation, and strided and contiguous tensors go through the same code. What a loop leaves undecided is decided here,
+// element by element.
 #include "backends/cpu/map/map.hpp"
 
 #include <cstring>
 
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
+#include "librepdl/ops/bodies.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -71,17 +73,20 @@ void transfer(const plan::map_plan& p, const plan::axes& stride, T* data, T* buf
 template <bool Gather>
 void transfer_bytes(std::size_t size, const plan::map_plan& p, const plan::axes& stride, void* data, void* buffer,
                     std::int64_t first, std::int64_t n) {
+  const auto as = [&]<class T>(T) {
+    transfer<T, Gather>(p, stride, static_cast<T*>(data), static_cast<T*>(buffer), first, n);
+  };
   switch (size) {
+    case 1:
+      return as(std::uint8_t{});
     case 2:
-      return transfer<std::uint16_t, Gather>(p, stride, static_cast<std::uint16_t*>(data),
-                                             static_cast<std::uint16_t*>(buffer), first, n);
+      return as(std::uint16_t{});
     case 4:
-      return transfer<std::uint32_t, Gather>(p, stride, static_cast<std::uint32_t*>(data),
-                                             static_cast<std::uint32_t*>(buffer), first, n);
-    default:
-      return transfer<std::uint64_t, Gather>(p, stride, static_cast<std::uint64_t*>(data),
-                                             static_cast<std::uint64_t*>(buffer), first, n);
+      return as(std::uint32_t{});
+    case 8:
+      return as(std::uint64_t{});
   }
+  __builtin_unreachable();
 }
 
 // The address of element `first` if elements first .. first + n - 1 are contiguous, else null.
@@ -95,14 +100,49 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
   return base + at.offset(p, stride) * static_cast<std::int64_t>(size);
 }
 
+// Decides element i, which a loop left open, as the context's tiers say.
+using repair_function = void (*)(const void* const* in, void* out, std::int64_t i, int last_tier_bits, tally& counted);
+
+template <class Op, class T>
+void repair(const void* const* in, void* out, std::int64_t i, int last_tier_bits, tally& counted) {
+  static_assert(Op::arity == 2);
+  const auto operand = [&](int k) { return static_cast<const T*>(in[k])[i]; };
+  const auto r = num::body<Op>::exact(operand(0), operand(1), last_tier_bits);
+  if (r.decided) {
+    static_cast<T*>(out)[i] = r.value;
+    counted.add(tier::exact, 1);
+  } else {
+    ++counted.undecided;
+  }
+}
+
+// [op][format]; null for loops that decide everything.
+constexpr auto repairs = [] {
+  std::array<std::array<repair_function, 4>, ops::elementwise_count> table{};
+  ops::for_each_elementwise([&]<class Op>() {
+    ops::for_each_format<Op::formats>([&]<class T>() {
+      if constexpr (num::has_exact_body<Op, T>) {
+        table[static_cast<std::size_t>(Op::id)][static_cast<std::size_t>(dtype_of<T>)] = repair<Op, T>;
+      }
+    });
+  });
+  return table;
+}();
+
 class map_work final : public planned<plan::map_plan> {
  public:
   map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
     const map_kernels& kernels = *s.set.map;
-    loop_ = p.op == ops::op_id::convert ? kernels.convert[static_cast<int>(p.in_type)][static_cast<int>(p.out_type)]
-                                        : kernels.elementwise[static_cast<int>(p.op)];
+    const auto format = static_cast<std::size_t>(p.in_type);
+    if (p.op == ops::op_id::convert) {
+      loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
+    } else {
+      const map_kernels::loops& both = kernels.elementwise[static_cast<int>(p.op)][format];
+      loop_ = both.plain == nullptr || (p.has_options && both.with_options != nullptr) ? both.with_options : both.plain;
+      repair_ = repairs[static_cast<std::size_t>(p.op)][format];
+    }
     // Contiguous tensors need no buffers, and then larger blocks cost less.
-    flat_ = p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1);
+    flat_ = repair_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
     for (int k = 0; k < p.arity && p.rank == 1; ++k) flat_ = flat_ && p.in[k].stride[0] == 1;
     threads_ = static_cast<int>(
         std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
@@ -113,7 +153,11 @@ class map_work final : public planned<plan::map_plan> {
       const range mine = share(p.count, thread, workers, block);
       flat_ ? run_flat(mine) : run_strided(mine);
     });
-    s.count.add(tier::proved, p.count);
+    if (repair_ == nullptr) {
+      s.count.add(tier::proved, p.count);
+    } else {
+      s.count.check_decided(s.launch.last_tier_bits);
+    }
   }
 
  private:
@@ -125,7 +169,8 @@ class map_work final : public planned<plan::map_plan> {
     for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
       const void* in[3] = {};
       for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in_type));
-      loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first));
+      loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first),
+            p.options, nullptr);
     }
   }
 
@@ -133,6 +178,7 @@ class map_work final : public planned<plan::map_plan> {
     const std::size_t in_size = size_of(p.in_type);
     const std::size_t out_size = size_of(p.out_type);
     alignas(64) std::byte buffers[4][block * sizeof(double)];
+    tally counted;
     for (std::int64_t first = mine.begin; first < mine.end; first += block) {
       const std::int64_t n = std::min(block, mine.end - first);
       const cursor place(p, first);
@@ -144,17 +190,33 @@ class map_work final : public planned<plan::map_plan> {
           in[k] = buffers[k];
         }
       }
-      void* out = in_place(p, p.out_stride, p.out, out_size, place, n);
-      if (out != nullptr) {
-        loop_(in, out, n);
-      } else {
-        loop_(in, buffers[3], n);
-        transfer_bytes<false>(out_size, p, p.out_stride, p.out, buffers[3], first, n);
-      }
+      void* out = repair_ == nullptr ? in_place(p, p.out_stride, p.out, out_size, place, n) : nullptr;
+      run_block(in, out != nullptr ? out : buffers[3], n, counted);
+      if (out == nullptr) transfer_bytes<false>(out_size, p, p.out_stride, p.out, buffers[3], first, n);
     }
+    s.count.add(counted);
+  }
+
+  // Where something may have to be repaired, out is no input.
+  void run_block(const void* const* in, void* out, std::int64_t n, tally& counted) const {
+    if (repair_ == nullptr) return loop_(in, out, n, p.options, nullptr);
+    bool open[block];
+    if (s.launch.first_tier <= tier::binary64) {
+      loop_(in, out, n, p.options, open);
+    } else {
+      std::memset(open, true, sizeof open);
+    }
+    std::int64_t left = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (!open[i]) continue;
+      repair_(in, out, i, s.launch.last_tier_bits, counted);
+      ++left;
+    }
+    counted.add(tier::binary64, n - left);
   }
 
   map_kernels::loop loop_;
+  repair_function repair_ = nullptr;
   bool flat_;
   int threads_;
 };

@@ -1,32 +1,44 @@
 // Elementwise inner loops: the registry's bodies, vectorised by the compiler. Compiled once per instruction set.
 #include "backends/cpu/map/map.hpp"
 #include "librepdl/ops/bodies.hpp"
-#include "librepdl/tensor.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-template <class Op>
-void loop(const void* const* in, void* out, std::int64_t n) {
-  auto* y = static_cast<float*>(out);
-  const auto* x0 = static_cast<const float*>(in[0]);
-  if constexpr (Op::arity == 1) {
+// Options: nothing, or num::parameters.
+template <class Op, class T, class... Options>
+void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* open) {
+  const auto* x = static_cast<const T*>(in[0]);
+  const auto* y = Op::arity > 1 ? static_cast<const T*>(in[1]) : x;
+  const auto* z = Op::arity > 2 ? static_cast<const T*>(in[2]) : x;
+  const auto run = [&](const auto&... p) {
+    using result = decltype(num::evaluate<Op>(*x, *y, *z, p...));
+    if constexpr (num::has_exact_body<Op, T>) {
+      auto* to = static_cast<T*>(out);
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = num::body<Op>::eval(x0[i]);
-  } else if constexpr (Op::arity == 2) {
-    const auto* x1 = static_cast<const float*>(in[1]);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const result r = num::evaluate<Op>(x[i], y[i], z[i], p...);
+        to[i] = r.value;
+        open[i] = !r.decided;
+      }
+    } else {
+      static_assert(std::is_same_v<result, std::conditional_t<Op::result == ops::result_kind::same, T, bool>>);
+      auto* to = static_cast<result*>(out);
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = num::body<Op>::eval(x0[i], x1[i]);
+      for (std::int64_t i = 0; i < n; ++i) to[i] = num::evaluate<Op>(x[i], y[i], z[i], p...);
+    }
+  };
+  if constexpr (sizeof...(Options) == 0) {
+    run();
   } else {
-    const auto* x1 = static_cast<const float*>(in[1]);
-    const auto* x2 = static_cast<const float*>(in[2]);
-#pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = num::body<Op>::eval(x0[i], x1[i], x2[i]);
+    num::parameters p;
+    for (int i = 0; i < ops::option_list::most; ++i) p.value[i] = options[i];
+    run(p);
   }
 }
 
 template <class From, class To>
-void convert_loop(const void* const* in, void* out, std::int64_t n) {
+void convert_loop(const void* const* in, void* out, std::int64_t n, const double*, bool*) {
   const auto* x = static_cast<const From*>(in[0]);
   auto* y = static_cast<To*>(out);
 #pragma omp simd
@@ -35,17 +47,19 @@ void convert_loop(const void* const* in, void* out, std::int64_t n) {
 
 constexpr map_kernels make_table() {
   map_kernels t{};
-  ops::for_each_elementwise([&]<class Op>() { t.elementwise[static_cast<int>(Op::id)] = loop<Op>; });
-  const auto row = [&]<class From>(From, map_kernels::loop* to) {
-    to[0] = convert_loop<From, f16>;
-    to[1] = convert_loop<From, bf16>;
-    to[2] = convert_loop<From, float>;
-    to[3] = convert_loop<From, double>;
-  };
-  row(f16{}, t.convert[0]);
-  row(bf16{}, t.convert[1]);
-  row(float{}, t.convert[2]);
-  row(double{}, t.convert[3]);
+  ops::for_each_elementwise([&]<class Op>() {
+    ops::for_each_format<Op::formats>([&]<class T>() {
+      map_kernels::loops& l = t.elementwise[static_cast<int>(Op::id)][static_cast<int>(dtype_of<T>)];
+      static_assert(num::has_body<Op, T> || num::has_body<Op, T, num::parameters>);
+      if constexpr (num::has_body<Op, T>) l.plain = loop<Op, T>;
+      if constexpr (num::has_body<Op, T, num::parameters>) l.with_options = loop<Op, T, num::parameters>;
+    });
+  });
+  ops::for_each_format<ops::FLOATS>([&]<class From>() {
+    ops::for_each_format<ops::FLOATS>([&]<class To>() {
+      t.convert[static_cast<int>(dtype_of<From>)][static_cast<int>(dtype_of<To>)] = convert_loop<From, To>;
+    });
+  });
   return t;
 }
 

@@ -42,13 +42,6 @@ bool contiguous(const plan::random_plan& p, const plan::axes& stride) {
   return p.rank == 0 || (p.rank == 1 && stride[0] == 1);
 }
 
-// Elements per tier, and undecided ones, of one worker.
-struct tally {
-  std::int64_t elements[4] = {};
-  std::int64_t undecided = 0;
-  void add(tier t, std::int64_t n) { elements[static_cast<int>(t)] += n; }
-};
-
 // Calls make(words, first, n, out) for blocks of elements; make writes out[0 .. n), up to the next multiple of 4, and
 // counts. `in_place`: make may not write to the output itself, because it still reads from there.
 template <class T, class Make>
@@ -69,10 +62,7 @@ void for_blocks(const plan::random_plan& p, const dispatch::launch& l, counters&
         walk(p, p.out_stride, static_cast<T*>(p.out), first, n, [&](T& to, std::int64_t i) { to = buffer[i]; });
       }
     }
-    for (const tier t : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
-      if (counted.elements[static_cast<int>(t)] != 0) count.add(t, counted.elements[static_cast<int>(t)]);
-    }
-    if (counted.undecided != 0) count.undecided.fetch_add(counted.undecided, std::memory_order_relaxed);
+    count.add(counted);
   });
 }
 

@@ -1,10 +1,11 @@
 // Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
-// All of them: f32 tensors of any strides; inputs broadcast by NumPy's rule; `out` has the broadcast shape, may be exactly
-// one of the inputs, and must not overlap them otherwise. Each output element is the correctly rounded value of the
-// formula; NaN results are the canonical quiet NaN (except neg and abs, which only touch the sign bit). Zeros,
-// infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype, broadcast, output_shape, output_dtype,
-// device_mismatch, overlap, output_self_overlap.
+// All of them: tensors of any strides; the inputs have one of the formats that are listed, and broadcast by NumPy's rule;
+// `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
+// overlap them otherwise. Options are coefficients: exact doubles, 0 or of magnitude in [2^-200, 2^200]. Each output
+// element is the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except neg and abs,
+// which only touch the sign bit). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
+// attribute_value, broadcast, output_shape, output_dtype, device_mismatch, overlap, output_self_overlap.
 #pragma once
 
 // clang-format off
@@ -14,41 +15,57 @@
 
 namespace repdl REPDL_EXPORT {
 
-/// out = x + y
-void add(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x - y
-void sub(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x * y
+/// The options of add.
+struct add_options {
+  double alpha = 1;  ///< the coefficient of y
+};
+/// out = x + alpha * y; f16, bf16, f32, f64
+void add(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out, const add_options& options = {});
+/// The options of sub.
+struct sub_options {
+  double alpha = 1;  ///< the coefficient of y
+};
+/// out = x - alpha * y; f16, bf16, f32, f64
+void sub(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out, const sub_options& options = {});
+/// out = x * y; f16, bf16, f32, f64
 void mul(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x / y
+/// out = x / y; f32
 void div(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x * y + z
+/// out = x * y + z; f32
 void fma(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, tensor_view out);
-/// out = -x
+/// out = -x; f32
 void neg(context& ctx, const_tensor_view x, tensor_view out);
-/// out = |x|
+/// out = |x|; f32
 void abs(context& ctx, const_tensor_view x, tensor_view out);
-/// out = sqrt(x)
+/// out = sqrt(x); f32
 void sqrt(context& ctx, const_tensor_view x, tensor_view out);
-/// out = max(x, y), NaN wins, -0 < +0
+/// out = max(x, y), NaN wins, -0 < +0; f32
 void maximum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = min(x, y), NaN wins, -0 < +0
+/// out = min(x, y), NaN wins, -0 < +0; f32
 void minimum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = max(x, +0)
+/// out = x < y; f16, bf16, f32, f64, out is boolean
+void less(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = max(x, +0); f16, bf16, f32
 void relu(context& ctx, const_tensor_view x, tensor_view out);
-/// out = e^x
+/// The options of leaky_relu.
+struct leaky_relu_options {
+  double slope = 0.01;  ///< the coefficient of x <= 0
+};
+/// out = x > 0 ? x : slope * x; f16, bf16, f32
+void leaky_relu(context& ctx, const_tensor_view x, tensor_view out, const leaky_relu_options& options = {});
+/// out = e^x; f16, bf16, f32
 void exp(context& ctx, const_tensor_view x, tensor_view out);
-/// out = ln x
+/// out = ln x; f32
 void log(context& ctx, const_tensor_view x, tensor_view out);
-/// out = tanh x
+/// out = tanh x; f32
 void tanh(context& ctx, const_tensor_view x, tensor_view out);
-/// out = 1 / (1 + e^-x)
+/// out = 1 / (1 + e^-x); f32
 void sigmoid(context& ctx, const_tensor_view x, tensor_view out);
-/// out = x > 0 or x is NaN ? g : +0
+/// out = x > 0 or x is NaN ? g : +0; f32
 void relu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
-/// out = g * (1 - y^2)
+/// out = g * (1 - y^2); f32
 void tanh_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
-/// out = g * y * (1 - y)
+/// out = g * y * (1 - y); f32
 void sigmoid_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
 
 }  // namespace repdl
