@@ -208,6 +208,37 @@ class Elementwise(Case):
         out = [(nan("f32") if is_nan(g) else g) if is_nan(a) or (0 < a < 1 << 31) else 0 for g, a in zip(y, x)]
         self.check("relu_backward", [(y, [n]), (x, [n])], ("f32", (n,), out))
 
+    def test_less(self):
+        x, y = self.two()
+        x += [0, 1 << 31, 0xFFC00001, 0x3F800000, 0xFF800000]
+        y += [1 << 31, 0, 0x3F800000, 0x7F800001, 0x7F800000]
+        out = [int(not is_nan(a) and not is_nan(b) and (a | b) & ~(1 << 31) != 0 and order(a) < order(b)) for a, b in zip(x, y)]
+        self.check("less", [(x, [len(x)]), (y, [len(x)])], ("bool", (len(x),), out))
+
+    def test_formats_and_coefficients(self):
+        r = random.Random(17)
+        for t in FORMATS:
+            def draw(n):
+                return [r.randrange(infinity(t)) | r.choice((0, sign_bit(t))) for _ in range(n)]
+            x, y = draw(300), draw(300)
+            x[:150] = [rounded(-value(b, t) * F(1 + r.randrange(9), 8), t) for b in y[:150]]  # sums that cancel
+            n = len(x)
+            for text in ("1", "0.1", "-0.75", "1e-9"):
+                c = F(float(text))
+                sums = [rounded(value(a, t) + c * value(b, t), t) for a, b in zip(x, y)]
+                self.check("add", [(x, [n], t), (y, [n], t)], (t, (n,), sums), "--attr", "alpha=" + text)
+                sums = [rounded(value(a, t) - c * value(b, t), t) for a, b in zip(x, y)]
+                self.check("sub", [(x, [n], t), (y, [n], t)], (t, (n,), sums), "--attr", "alpha=" + text)
+                if t == "f64":
+                    continue
+                out = [a if not a & sign_bit(t) and a else rounded(c * value(a, t), t, zero=sign_bit(t) if a & sign_bit(t) and c > 0 else 0)
+                       if value(a, t) or c > 0 else 0 for a in x]
+                self.check("leaky_relu", [(x, [n], t)], (t, (n,), out), "--attr", "slope=" + text)
+            products = [rounded(value(a, t) * value(b, t), t, zero=(a ^ b) & sign_bit(t)) for a, b in zip(x, y)]
+            self.check("mul", [(x, [n], t), (y, [n], t)], (t, (n,), products))
+            if t != "f64":
+                self.check("relu", [(x, [n], t)], (t, (n,), [0 if a & sign_bit(t) else a for a in x]))
+
     def test_sqrt(self):
         x = [v & ~(1 << 31) for v in self.two()[0]] + [0, 1 << 31, 0xBF800000, 0x7F800000, 0x7FC00001]
 
@@ -625,7 +656,9 @@ class Errors(Case):
                                  ("eval exp x.npy -o out.npy -o out2.npy", "got 2"), ("eval uniform x.npy -o out.npy", "no input"),
                                  ("eval add x.npy v.npy -o out.npy", "[2, 3]", "[6]"), ("eval dot v.npy w.npy -o out.npy", "6", "5"),
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
-                                 ("eval exp half.npy -o out.npy", "f32", "f16"), ("eval sum int.npy -o out.npy", "i64"),
+                                 ("eval log half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
+                                 ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
+                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval sum int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),
                                  ("eval sum x.npy -o out.npy --attr axis=0,0", "axis"), ("eval sum x.npy -o out.npy --attr axes=0", "'axes'"),
                                  ("eval sum x.npy -o out.npy --attr axis=one", "'one'"), ("eval sum x.npy -o out.npy --attr keepdim=maybe", "'maybe'"),
@@ -836,28 +869,28 @@ class Verify(Case):
         """`repdl digests --add`: cases by rule for an operation without a file, digests for lines without."""
         d = self.digests()
         published = d / "published.txt"
-        published.write_text("".join(line for line in published.read_text().splitlines(True) if "cases/mul.txt" not in line))
-        (d / "cases/mul.txt").unlink()
+        published.write_text("".join(line for line in published.read_text().splitlines(True) if "cases/div.txt" not in line))
+        (d / "cases/div.txt").unlink()
         softmax = d / "cases/softmax.txt"
         old = softmax.read_text()
         softmax.write_text(old + "softmax bits=1 f32,f32 normal_range 5x40 seed=? axis=0 -> ?\n")
-        self.assertIn("\nmul cases -> missing\n", self.run_repdl("digests", "--list", "--digests", d).stdout)
+        self.assertIn("\ndiv cases -> missing\n", self.run_repdl("digests", "--list", "--digests", d).stdout)
         status, out = self.verify("softmax", "--digests", d)
         self.assertEqual(status, 1)
         self.assertIn("softmax.txt:%d: digest: expected 64 hexadecimal digits (repdl digests --add), got '?'" % (old.count("\n") + 1), out)
         if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
             return
         r = self.run_repdl("digests", "--add", "--only", "cases/", "--digests", d)
-        self.assertEqual((r.returncode, r.stderr, sorted(r.stdout.splitlines())), (0, "", ["wrote %s/cases/%s.txt" % (d, op) for op in ("mul", "softmax")]))
+        self.assertEqual((r.returncode, r.stderr, sorted(r.stdout.splitlines())), (0, "", ["wrote %s/cases/%s.txt" % (d, op) for op in ("div", "softmax")]))
         self.assertTrue(softmax.read_text().startswith(old))
         seed = lambda text: int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         self.assertRegex(softmax.read_text()[len(old):], r"^softmax bits=1 f32,f32 normal_range 5x40 seed=%d axis=0 -> [0-9a-f]{64}\n$" % seed(
             "softmax|f32,f32|%d" % (old.count("\n") + 1)))
-        lines = (d / "cases/mul.txt").read_text().splitlines()
+        lines = (d / "cases/div.txt").read_text().splitlines()
         self.assertEqual(len(lines), 12)
         for i, line in enumerate(lines):
-            self.assertIn(" seed=%d -> " % seed("mul|f32,f32,f32|%d" % (i + 1)), line)
-        self.assertEqual(self.verify("softmax", "mul", "--digests", d, "--part", "cases")[0], 0)
+            self.assertIn(" seed=%d -> " % seed("div|f32,f32,f32|%d" % (i + 1)), line)
+        self.assertEqual(self.verify("softmax", "div", "--digests", d, "--part", "cases")[0], 0)
         # Again: nothing is missing. Published now, and never again.
         self.assertEqual(self.run_repdl("digests", "--add", "--only", "cases/", "--digests", d).stdout, "")
         self.assertEqual(self.run_repdl("digests", "--publish", "--digests", d).stdout, "wrote %s\n" % published)
