@@ -1,5 +1,6 @@
 #include "librepdl/api/attributes.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "librepdl/plan/checks.hpp"
@@ -109,6 +110,10 @@ void check_duplicates(std::string_view op, const attributes& list) {
 }
 void required(std::string_view op, std::string_view name) {
   fail(error_site::missing_attribute, op, name, "a value", "none");
+}
+
+bool is_given(const attributes& list, std::string_view name) noexcept {
+  return std::any_of(list.begin(), list.end(), [&](const attribute& a) { return a.name == name; });
 }
 
 option_values::option_values(const ops::elementwise_row& row, const attributes& list) : count_(row.options.count()) {

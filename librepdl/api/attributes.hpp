@@ -31,6 +31,14 @@ struct attribute_type<std::int64_t> {
   }
 };
 template <>
+struct attribute_type<std::uint64_t> {  // 64 bits, given as a signed number
+  static constexpr attribute_kind kind = attribute_kind::integer;
+  static std::string text(std::uint64_t v) { return std::to_string(v); }
+  static std::uint64_t read(std::string_view, std::string_view, const attribute_value& v) {
+    return static_cast<std::uint64_t>(std::get<std::int64_t>(v));
+  }
+};
+template <>
 struct attribute_type<double> {
   static constexpr attribute_kind kind = attribute_kind::real;
   static std::string text(double v);
@@ -53,6 +61,14 @@ struct attribute_type<sizes> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const sizes& v) { return to_string(v); }
   static sizes read(std::string_view op, std::string_view name, const attribute_value& v);
+};
+template <>
+struct attribute_type<axis_list> {
+  static constexpr attribute_kind kind = attribute_kind::integers;
+  static std::string text(const axis_list& v) { return v.list() ? to_string(*v.list()) : ""; }
+  static axis_list read(std::string_view op, std::string_view name, const attribute_value& v) {
+    return attribute_type<sizes>::read(op, name, v);
+  }
 };
 template <>
 struct attribute_type<repdl::reduction> {
@@ -90,12 +106,13 @@ template <class Attrs>
 std::string attribute_names() {
   std::string names;
   std::apply([&](const auto&... f) { ((names += (names.empty() ? "" : ", ") + std::string(f.name)), ...); },
-             Attrs::fields);
+             ops::fields_of<Attrs>);
   return names.empty() ? "none" : names;
 }
 
 // Each attribute once.
 void check_duplicates(std::string_view op, const attributes& list);
+bool is_given(const attributes& list, std::string_view name) noexcept;
 template <class T>
 T read_value(std::string_view op, const attribute& a) {
   using type = attribute_type<T>;
@@ -114,9 +131,16 @@ Attrs read_attributes(std::string_view op, const attributes& list) {
       known = true;
       attrs.*f.member = read_value<T>(op, a);
     };
-    std::apply([&](const auto&... f) { (try_field(f), ...); }, Attrs::fields);
+    std::apply([&](const auto&... f) { (try_field(f), ...); }, ops::fields_of<Attrs>);
     if (!known) no_such_attribute(op, a.name, attribute_names<Attrs>());
   }
+  // What has no value that says "absent".
+  const auto check_given = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
+    if constexpr (!requires(T value) { value.has_value(); }) {
+      if (f.required && !is_given(list, f.name)) required(op, f.name);
+    }
+  };
+  std::apply([&](const auto&... f) { (check_given(f), ...); }, ops::fields_of<Attrs>);
   return attrs;
 }
 
@@ -140,7 +164,7 @@ void check_required(std::string_view op, const Attrs& attrs) {
       if (f.required && !(attrs.*f.member).has_value()) required(op, f.name);
     }
   };
-  std::apply([&](const auto&... f) { (check(f), ...); }, Attrs::fields);
+  std::apply([&](const auto&... f) { (check(f), ...); }, ops::fields_of<Attrs>);
 }
 
 template <class Attrs>
@@ -148,10 +172,11 @@ std::vector<attribute_info> describe_attributes() {
   std::vector<attribute_info> all;
   const Attrs defaults;
   const auto describe = [&]<class Owner, class T>(const ops::field<Owner, T>& f) {
-    all.push_back({std::string(f.name), attribute_type<T>::kind, attribute_type<T>::text(defaults.*f.member),
-                   std::string(f.doc), f.required, f.pattern});
+    all.push_back({std::string(f.name), attribute_type<T>::kind,
+                   f.required ? "" : attribute_type<T>::text(defaults.*f.member), std::string(f.doc), f.required,
+                   f.pattern});
   };
-  std::apply([&](const auto&... f) { (describe(f), ...); }, Attrs::fields);
+  std::apply([&](const auto&... f) { (describe(f), ...); }, ops::fields_of<Attrs>);
   return all;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 template <class Op>
 void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& o) {
-  api::submit<Op>(ctx, {&x, 1}, {&out, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
+  api::submit<Op>(ctx, {&x, 1}, {&out, 1}, o);
 }
 
 template <class... View>
@@ -26,13 +26,6 @@ template <class Options>
 auto list_of(const Options& o) noexcept {
   static_assert(std::is_standard_layout_v<Options>);
   return std::bit_cast<std::array<double, sizeof(Options) / sizeof(double)>>(o);
-}
-
-ops::conv2d_attrs convolution(const conv2d_options& o) {
-  return {o.stride, o.padding, o.dilation, o.groups, o.accumulate};
-}
-ops::philox_attrs philox(const generator& g) {
-  return {static_cast<std::int64_t>(g.seed), static_cast<std::int64_t>(g.stream)};
 }
 
 // Calls that are only prepared use no random numbers.
@@ -91,80 +84,77 @@ void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out
 
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out, const matmul_options& options) {
   const const_tensor_view in[] = {a, b, options.bias};
-  api::submit<ops::matmul>(
-      ctx, in, {&out, 1},
-      {.transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .accumulate = options.accumulate});
+  api::submit<ops::matmul>(ctx, in, {&out, 1}, options);
 }
 
 void uniform(context& ctx, generator& g, tensor_view out, const uniform_options& options) {
-  api::submit<ops::uniform>(ctx, {}, {&out, 1}, {philox(g), {}, {}, options.low, options.high});
+  api::submit<ops::uniform>(ctx, {}, {&out, 1}, {g, options, {}, {}});
   use_stream(ctx, g);
 }
 
 void permutation(context& ctx, generator& g, tensor_view out) {
-  api::submit<ops::permutation>(ctx, {}, {&out, 1}, {philox(g), {}});
+  api::submit<ops::permutation>(ctx, {}, {&out, 1}, {g, {}});
   use_stream(ctx, g);
 }
 
 void normal(context& ctx, generator& g, tensor_view out, const normal_options& o) {
-  api::submit<ops::normal>(ctx, {}, {&out, 1}, {philox(g), {}, {}, o.mean, o.stddev});
+  api::submit<ops::normal>(ctx, {}, {&out, 1}, {g, o, {}, {}});
   use_stream(ctx, g);
 }
 void bernoulli(context& ctx, generator& g, tensor_view out, double p) {
-  api::submit<ops::bernoulli>(ctx, {}, {&out, 1}, {philox(g), {}, p});
+  api::submit<ops::bernoulli>(ctx, {}, {&out, 1}, {g, p, {}});
   use_stream(ctx, g);
 }
 void randint(context& ctx, generator& g, tensor_view out, const randint_options& o) {
-  api::submit<ops::randint>(ctx, {}, {&out, 1}, {philox(g), {}, o.low, o.high});
+  api::submit<ops::randint>(ctx, {}, {&out, 1}, {g, o, {}});
   use_stream(ctx, g);
 }
 void dropout(context& ctx, generator& g, const_tensor_view x, tensor_view out, double p) {
-  api::submit<ops::dropout>(ctx, {&x, 1}, {&out, 1}, {philox(g), p});
+  api::submit<ops::dropout>(ctx, {&x, 1}, {&out, 1}, {g, p});
   use_stream(ctx, g);
 }
 void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, tensor_view grad_x, double p) {
-  api::submit<ops::dropout_backward>(ctx, {&grad, 1}, {&grad_x, 1}, {philox(g), p});
+  api::submit<ops::dropout_backward>(ctx, {&grad, 1}, {&grad_x, 1}, {g, p});
 }
 
 void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out, const conv2d_options& o) {
   const const_tensor_view in[] = {x, w, o.bias};
-  api::submit<ops::conv2d>(ctx, in, {&out, 1}, convolution(o));
+  api::submit<ops::conv2d>(ctx, in, {&out, 1}, o);
 }
 void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& o) {
   const const_tensor_view in[] = {g, w};
-  api::submit<ops::conv2d_grad_input>(ctx, in, {&grad_x, 1}, {convolution(o), {}});
+  api::submit<ops::conv2d_grad_input>(ctx, in, {&grad_x, 1}, {o, {}});
 }
 void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
                         const conv2d_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::conv2d_grad_weight>(ctx, in, {&grad_w, 1}, {convolution(o), {}});
+  api::submit<ops::conv2d_grad_weight>(ctx, in, {&grad_w, 1}, {o, {}});
 }
 void conv2d_grad_bias(context& ctx, const_tensor_view g, tensor_view grad_bias) {
   api::submit<ops::conv2d_grad_bias>(ctx, {&g, 1}, {&grad_bias, 1}, {});
 }
 
 void max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const max_pool2d_options& o) {
-  api::submit<ops::max_pool2d>(ctx, {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.dilation});
+  api::submit<ops::max_pool2d>(ctx, {&x, 1}, {&out, 1}, o);
 }
 void max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                          const max_pool2d_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::max_pool2d_backward>(ctx, in, {&grad_x, 1}, {o.kernel, o.stride, o.padding, o.dilation});
+  api::submit<ops::max_pool2d_backward>(ctx, in, {&grad_x, 1}, o);
 }
 void avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool2d_options& o) {
-  api::submit<ops::avg_pool2d>(ctx, {&x, 1}, {&out, 1}, {o.kernel, o.stride, o.padding, o.count_include_pad});
+  api::submit<ops::avg_pool2d>(ctx, {&x, 1}, {&out, 1}, o);
 }
 void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool2d_options& o) {
-  api::submit<ops::avg_pool2d_backward>(ctx, {&g, 1}, {&grad_x, 1},
-                                        {{o.kernel, o.stride, o.padding, o.count_include_pad}, {}});
+  api::submit<ops::avg_pool2d_backward>(ctx, {&g, 1}, {&grad_x, 1}, {o, {}});
 }
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, {o.axis});
+  api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, o);
 }
 void log_softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::log_softmax>(ctx, {&x, 1}, {&out, 1}, {o.axis});
+  api::submit<ops::log_softmax>(ctx, {&x, 1}, {&out, 1}, o);
 }
 void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
   reduce<ops::logsumexp>(ctx, x, out, options);
@@ -172,27 +162,27 @@ void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& o) {
   const const_tensor_view in[] = {logits, targets};
-  api::submit<ops::cross_entropy>(ctx, in, {&out, 1}, {o.axis, o.reduction, o.ignore_index});
+  api::submit<ops::cross_entropy>(ctx, in, {&out, 1}, o);
 }
 void softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
                       const softmax_options& o) {
   const const_tensor_view in[] = {g, y};
-  api::submit<ops::softmax_backward>(ctx, in, {&grad_x, 1}, {o.axis});
+  api::submit<ops::softmax_backward>(ctx, in, {&grad_x, 1}, o);
 }
 void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
                           const softmax_options& o) {
   const const_tensor_view in[] = {g, y};
-  api::submit<ops::log_softmax_backward>(ctx, in, {&grad_x, 1}, {o.axis});
+  api::submit<ops::log_softmax_backward>(ctx, in, {&grad_x, 1}, o);
 }
 void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                         const reduce_options& o) {
   const const_tensor_view in[] = {g, x};
-  api::submit<ops::logsumexp_backward>(ctx, in, {&grad_x, 1}, {.axis = o.axis.list(), .keepdim = o.keepdim});
+  api::submit<ops::logsumexp_backward>(ctx, in, {&grad_x, 1}, o);
 }
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& o) {
   const const_tensor_view in[] = {g, logits, targets};
-  api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, {o.axis, o.reduction, o.ignore_index});
+  api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, o);
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
@@ -207,7 +197,7 @@ void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o
     in.push_back(o.first_step ? const_tensor_view() : const_tensor_view(t.velocity));
     out.push_back(t.velocity);
   }
-  api::submit<ops::sgd>(ctx, in, out, {o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov});
+  api::submit<ops::sgd>(ctx, in, out, o);
 }
 void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_options& o) {
   plan::inline_vector<const_tensor_view, 4> in;
@@ -219,7 +209,7 @@ void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_opti
     }
     for (const tensor_view& v : {t.param, t.first_moment, t.second_moment}) out.push_back(v);
   }
-  api::submit<ops::adamw>(ctx, in, out, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.step});
+  api::submit<ops::adamw>(ctx, in, out, o);
 }
 
 }  // namespace repdl

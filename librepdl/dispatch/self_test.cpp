@@ -131,7 +131,7 @@ void test_structured(context::impl& c) {
   constexpr std::string_view products = "(2^127, 2^-149, -2^127), (1, 2, 1)";
   const sizes row{1, 1, 1, 3};
   const sizes one{1, 1, 1, 1};
-  expect<ops::sum>(c, {{x, {1, 3}}}, {1}, {0x00000001}, {.axis = sizes{1}, .keepdim = false}, "2^127, 2^-149, -2^127");
+  expect<ops::sum>(c, {{x, {1, 3}}}, {1}, {0x00000001}, {.axis = 1}, "2^127, 2^-149, -2^127");
   expect<ops::matmul>(c, {{x, {1, 3}}, {y, {3, 1}}}, {1, 1}, {0x00000002}, {}, products);
   expect<ops::conv2d>(c, {{x, row}, {y, row}}, one, {0x00000002}, {}, products);
   expect<ops::conv2d_grad_weight>(c, {{y, row}, {x, row}}, one, {0x00000002}, {}, products);
@@ -143,9 +143,9 @@ void test_structured(context::impl& c) {
   // -e^-(2^27 + 8) rounds to -0, and -(2^27 + 8) - e^-(2^27 + 8) lies beyond the midpoint -(2^27 + 8).
   expect<ops::log_softmax>(c, {{{0x4d000000, 0xc1000000}, {1, 2}}}, {1, 2}, {0x80000000, 0xcd000001}, {}, "2^27, -8");
   // From the reference.
-  expect<ops::normal>(c, {}, {8},
-                      {0xbf0b1553, 0xbde3e148, 0x402245c5, 0x3f36797f, 0x3f5a2cc1, 0xbf5ceeea, 0x40194105, 0x3f6c7eb8},
-                      {{.seed = 1, .stream = 2}, {}, {}, 0.1, 1.5}, "seed 1, stream 2, mean 0.1, stddev 1.5");
+  expect<ops::normal>(
+      c, {}, {8}, {0xbf0b1553, 0xbde3e148, 0x402245c5, 0x3f36797f, 0x3f5a2cc1, 0xbf5ceeea, 0x40194105, 0x3f6c7eb8},
+      {{.seed = 1, .stream = 2}, {.mean = 0.1, .stddev = 1.5}, {}, {}}, "seed 1, stream 2, mean 0.1, stddev 1.5");
   expect<ops::dropout>(
       c, {{{0x3f800001, 0xbf8ccccd, 0x00000003, 0x7f7fffff, 0x80000000, 0x3eaaaaab, 0xc0490fdb, 0x7fc00001}, {8}}}, {8},
       {0x3fa00001, 0xbfb00000, 0x00000004, 0, 0x80000000, 0x3ed55556, 0xc07b53d2, 0}, {{.seed = 1, .stream = 2}, 0.2},

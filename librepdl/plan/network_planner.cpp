@@ -105,8 +105,8 @@ void expect_channels(std::string_view op, std::string_view name, const Words& wa
 
 namespace {
 
-window_pair conv_windows(std::string_view op, const ops::conv2d_attrs& a, std::int64_t h, std::int64_t w,
-                         std::int64_t kh, std::int64_t kw) {
+window_pair conv_windows(std::string_view op, const conv2d_options& a, std::int64_t h, std::int64_t w, std::int64_t kh,
+                         std::int64_t kw) {
   check_pair(op, "stride", a.stride, 1);
   check_pair(op, "dilation", a.dilation, 1);
   check_padding(op, a.padding);
@@ -137,7 +137,7 @@ conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
 
 }  // namespace
 
-tensor_spec infer_conv(inputs in, const ops::conv2d_attrs& a) {
+tensor_spec infer_conv(inputs in, const conv2d_options& a) {
   constexpr std::string_view op = "conv2d";
   const sizes& x = image_shape(op, "x", in[0]);
   check_rank(op, "w", in[1], 4, "kernels (output channels, input channels / groups, height, width)");
@@ -187,7 +187,7 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs& a) {
   return {dtype::f32, {g[1], x[1] / a.groups, a.kernel->h, a.kernel->w}};
 }
 
-conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops::conv2d_attrs& a) {
+conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv2d_options& a) {
   const const_tensor_view result_out(out);
   const bool forward = op == ops::op_id::conv2d;
   const bool grad_input = op == ops::op_id::conv2d_grad_input;
@@ -225,7 +225,7 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops:
 tensor_spec infer_conv_grad_bias(inputs in) { return {dtype::f32, {image_shape("conv2d_grad_bias", "g", in[0])[1]}}; }
 
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out) {
-  return make_reduce(ops::op_id::sum, in, out, {.axis = sizes{0, 2, 3}, .keepdim = false});
+  return make_reduce(ops::op_id::sum, in, out, {.axis = {0, 2, 3}});
 }
 
 // -------------------------------------------------------------------------------------------------------- pooling
@@ -237,12 +237,12 @@ struct pooling {
   pair kernel, stride, dilation;
   padding2d padding;
 
-  pooling(std::string_view name, const ops::max_pool2d_attrs& a)
-      : op(name), kernel(*a.kernel), stride(a.stride.value_or(kernel)), dilation(a.dilation), padding(a.padding) {
+  pooling(std::string_view name, const max_pool2d_options& a)
+      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), dilation(a.dilation), padding(a.padding) {
     check();
   }
-  pooling(std::string_view name, const ops::avg_pool2d_attrs& a)
-      : op(name), kernel(*a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding) {
+  pooling(std::string_view name, const avg_pool2d_options& a)
+      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding) {
     check();
   }
   window_pair over(std::int64_t h, std::int64_t w) const {
@@ -262,7 +262,7 @@ struct pooling {
 
 sizes pooled_shape(const sizes& image, const window_pair& w) { return {image[0], image[1], w.h.count(), w.w.count()}; }
 
-sizes max_pooled(std::string_view op, const const_tensor_view& x, const ops::max_pool2d_attrs& a) {
+sizes max_pooled(std::string_view op, const const_tensor_view& x, const max_pool2d_options& a) {
   const sizes& image = image_shape(op, "x", x);
   const window_pair w = pooling(op, a).over(image[2], image[3]);
   const sizes shape = pooled_shape(image, w);
@@ -308,14 +308,14 @@ std::int64_t common_divisor(const window_pair& w, bool count_include_pad) {
 
 }  // namespace
 
-tensor_spec infer_max_pool(inputs in, const ops::max_pool2d_attrs& a) {
+tensor_spec infer_max_pool(inputs in, const max_pool2d_options& a) {
   return {dtype::f32, max_pooled("max_pool2d", in[0], a)};
 }
-tensor_spec infer_max_pool_backward(inputs in, const ops::max_pool2d_attrs& a) {
+tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options& a) {
   check_gradient("max_pool2d_backward", in[0], max_pooled("max_pool2d_backward", in[1], a));
   return {dtype::f32, in[1].shape()};
 }
-tensor_spec infer_avg_pool(inputs in, const ops::avg_pool2d_attrs& a) {
+tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options& a) {
   const sizes& x = image_shape("avg_pool2d", "x", in[0]);
   return {dtype::f32, pooled_shape(x, pooling("avg_pool2d", a).over(x[2], x[3]))};
 }
@@ -328,7 +328,7 @@ tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_at
   return {dtype::f32, image};
 }
 
-pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const max_pool2d_options& a) {
   const bool forward = op == ops::op_id::max_pool2d;
   const const_tensor_view result(out);
   const const_tensor_view& x = forward ? in[0] : in[1];
@@ -337,7 +337,7 @@ pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const 
   p.g = forward ? nullptr : floats(in[0]);
   return p;
 }
-pool_plan make_avg_pool(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs& a) {
+pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options& a) {
   pool_plan p = plan_pool(ops::op_id::avg_pool2d, pooling("", a), in[0], out, out);
   p.x = floats(in[0]);
   p.count_include_pad = a.count_include_pad;

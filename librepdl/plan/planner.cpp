@@ -172,9 +172,9 @@ reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes kept, loop_axes inn
 
 }  // namespace
 
-tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const ops::reduce_attrs& a) {
+tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const reduce_options& a) {
   const const_tensor_view& x = in[0];
-  const sizes reduced = normalize_axes(name, a.axis, x.rank());
+  const sizes reduced = normalize_axes(name, a.axis.list(), x.rank());
   sizes shape;
   bool nothing_to_reduce = false;
   for (int i = 0; i < x.rank(); ++i) {
@@ -194,9 +194,9 @@ tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs
   return {out, shape};
 }
 
-reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options& a) {
   const const_tensor_view& x = in[0];
-  const sizes reduced = normalize_axes("", a.axis, x.rank());
+  const sizes reduced = normalize_axes("", a.axis.list(), x.rank());
   loop_axes kept;
   loop_axes inner;
   int o = 0;
@@ -253,7 +253,7 @@ operand_shape matrix_shape(std::string_view name, const const_tensor_view& v, bo
 
 }  // namespace
 
-tensor_spec infer_matmul(inputs in, const ops::matmul_attrs& a) {
+tensor_spec infer_matmul(inputs in, const matmul_options& a) {
   const operand_shape x = matrix_shape("a", in[0], a.transpose_a);
   const operand_shape y = matrix_shape("b", in[1], a.transpose_b);
   if (x.cols != y.rows) {
@@ -270,7 +270,7 @@ tensor_spec infer_matmul(inputs in, const ops::matmul_attrs& a) {
   return {dtype::f32, shape};
 }
 
-matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_attrs& a) {
+matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options& a) {
   const auto oriented = [](const const_tensor_view& v, bool t) { return t ? v.transpose() : v; };
   const const_tensor_view x = oriented(in[0], a.transpose_a);
   const const_tensor_view y = oriented(in[1], a.transpose_b);

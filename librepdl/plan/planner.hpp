@@ -27,12 +27,12 @@ void check_parameter(std::string_view op, std::string_view name, double value, b
 
 tensor_spec infer_convert(inputs in, const ops::convert_attrs&);
 
-tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const ops::reduce_attrs&);
-reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const ops::reduce_attrs&);
+tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const reduce_options&);
+reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options&);
 
 tensor_spec infer_dot(inputs in);
-tensor_spec infer_matmul(inputs in, const ops::matmul_attrs&);
-matmul_plan make_matmul(inputs in, const tensor_view& out, const ops::matmul_attrs&);
+tensor_spec infer_matmul(inputs in, const matmul_options&);
+matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&);
 
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
@@ -41,36 +41,35 @@ tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
 tensor_spec infer_randint(const ops::randint_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
 /// Where a random operation writes, and its generator; the operation's own fields are zero.
-random_plan make_random(ops::op_id op, const ops::philox_attrs&, const tensor_view& out,
-                        const const_tensor_view* in = nullptr);
+random_plan make_random(ops::op_id op, const generator&, const tensor_view& out, const const_tensor_view* in = nullptr);
 /// Words below it are true with probability p: ceil(p 2^32).
 std::uint64_t threshold_of(double p) noexcept;
 
-tensor_spec infer_conv(inputs in, const ops::conv2d_attrs&);
+tensor_spec infer_conv(inputs in, const conv2d_options&);
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs&);
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs&);
-conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const ops::conv2d_attrs&);
+conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv2d_options&);
 tensor_spec infer_conv_grad_bias(inputs in);
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out);
 
-tensor_spec infer_max_pool(inputs in, const ops::max_pool2d_attrs&);
-tensor_spec infer_max_pool_backward(inputs in, const ops::max_pool2d_attrs&);
-pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const ops::max_pool2d_attrs&);
-tensor_spec infer_avg_pool(inputs in, const ops::avg_pool2d_attrs&);
-pool_plan make_avg_pool(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs&);
+tensor_spec infer_max_pool(inputs in, const max_pool2d_options&);
+tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options&);
+pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const max_pool2d_options&);
+tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options&);
+pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options&);
 tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs&);
 pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs&);
 
-tensor_spec infer_softmax(std::string_view op, inputs in, const ops::softmax_attrs&);
-row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const ops::softmax_attrs&);
-tensor_spec infer_logsumexp(inputs in, const ops::reduce_attrs&);
-row_plan make_logsumexp(inputs in, const tensor_view& out, const ops::reduce_attrs&);
-tensor_spec infer_logsumexp_backward(inputs in, const ops::reduce_attrs&);
-row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const ops::reduce_attrs&);
-tensor_spec infer_cross_entropy(inputs in, const ops::cross_entropy_attrs&);
-row_plan make_cross_entropy(inputs in, const tensor_view& out, const ops::cross_entropy_attrs&);
-tensor_spec infer_cross_entropy_backward(inputs in, const ops::cross_entropy_attrs&);
-row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const ops::cross_entropy_attrs&);
+tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options&);
+row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options&);
+tensor_spec infer_logsumexp(inputs in, const reduce_options&);
+row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options&);
+tensor_spec infer_logsumexp_backward(inputs in, const reduce_options&);
+row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options&);
+tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options&);
+row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_options&);
+tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&);
+row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cross_entropy_options&);
 
 /// What the outputs of a call are.
 using specs = inline_vector<tensor_spec, 3>;
@@ -94,11 +93,11 @@ class operand_rows {
   std::span<const ops::operand> in_, out_, group_;
 };
 /// One group's rows: sgd without momentum has no velocity.
-std::span<const ops::operand> group_in(const ops::sgd_attrs&);
-std::span<const ops::operand> group_out(const ops::sgd_attrs&);
+std::span<const ops::operand> group_in(const sgd_options&);
+std::span<const ops::operand> group_out(const sgd_options&);
 specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::size_t group_in, std::size_t group_out);
-void check_step(const ops::sgd_attrs&);
-void check_step(const ops::adamw_attrs&);
+void check_step(const sgd_options&);
+void check_step(const adamw_options&);
 step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in, std::size_t group_out);
 /// RN(1 - beta^step), 0 <= beta < 1, step >= 1.
 double bias_correction(double beta, std::int64_t step);
@@ -134,12 +133,12 @@ struct planner<ops::convert> {
 };
 
 template <class Op>
-requires std::is_same_v<typename Op::attrs, ops::reduce_attrs>  // logsumexp and its gradient have planners of their own
+requires std::is_same_v<typename Op::attrs, reduce_options>  // logsumexp and its gradient have planners of their own
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const ops::reduce_attrs& a) {
+  static tensor_spec infer(inputs in, const reduce_options& a) {
     return infer_reduce(Op::id, Op::name, Op::out[0].types == ops::I64 ? dtype::i64 : dtype::f32, in, a);
   }
-  static reduce_plan make(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+  static reduce_plan make(inputs in, const tensor_view& out, const reduce_options& a) {
     return make_reduce(Op::id, in, out, a);
   }
 };
@@ -154,8 +153,8 @@ struct planner<ops::dot> {
 
 template <>
 struct planner<ops::matmul> {
-  static tensor_spec infer(inputs in, const ops::matmul_attrs& a) { return infer_matmul(in, a); }
-  static matmul_plan make(inputs in, const tensor_view& out, const ops::matmul_attrs& a) {
+  static tensor_spec infer(inputs in, const matmul_options& a) { return infer_matmul(in, a); }
+  static matmul_plan make(inputs in, const tensor_view& out, const matmul_options& a) {
     return make_matmul(in, out, a);
   }
 };
@@ -206,7 +205,7 @@ struct planner<ops::randint> {
   static random_plan make(inputs, const tensor_view& out, const ops::randint_attrs& a) {
     random_plan p = make_random(ops::op_id::randint, a, out);
     p.first = a.low;
-    p.range = static_cast<std::uint64_t>(*a.high) - static_cast<std::uint64_t>(a.low);
+    p.range = static_cast<std::uint64_t>(a.high) - static_cast<std::uint64_t>(a.low);
     return p;
   }
 };
@@ -224,7 +223,7 @@ struct planner<Op> {
 };
 
 template <class Op>
-requires std::is_base_of_v<ops::conv2d_attrs, typename Op::attrs>
+requires std::is_base_of_v<conv2d_options, typename Op::attrs>
 struct planner<Op> {
   static tensor_spec infer(inputs in, const typename Op::attrs& a) { return infer_conv(in, a); }
   static conv_plan make(inputs in, const tensor_view& out, const typename Op::attrs& a) {
@@ -242,22 +241,22 @@ struct planner<ops::conv2d_grad_bias> {
 
 template <>
 struct planner<ops::max_pool2d> {
-  static tensor_spec infer(inputs in, const ops::max_pool2d_attrs& a) { return infer_max_pool(in, a); }
-  static pool_plan make(inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+  static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const max_pool2d_options& a) {
     return make_max_pool(ops::op_id::max_pool2d, in, out, a);
   }
 };
 template <>
 struct planner<ops::max_pool2d_backward> {
-  static tensor_spec infer(inputs in, const ops::max_pool2d_attrs& a) { return infer_max_pool_backward(in, a); }
-  static pool_plan make(inputs in, const tensor_view& out, const ops::max_pool2d_attrs& a) {
+  static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool_backward(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const max_pool2d_options& a) {
     return make_max_pool(ops::op_id::max_pool2d_backward, in, out, a);
   }
 };
 template <>
 struct planner<ops::avg_pool2d> {
-  static tensor_spec infer(inputs in, const ops::avg_pool2d_attrs& a) { return infer_avg_pool(in, a); }
-  static pool_plan make(inputs in, const tensor_view& out, const ops::avg_pool2d_attrs& a) {
+  static tensor_spec infer(inputs in, const avg_pool2d_options& a) { return infer_avg_pool(in, a); }
+  static pool_plan make(inputs in, const tensor_view& out, const avg_pool2d_options& a) {
     return make_avg_pool(in, out, a);
   }
 };
@@ -272,38 +271,38 @@ struct planner<ops::avg_pool2d_backward> {
 };
 
 template <class Op>
-requires std::is_same_v<typename Op::attrs, ops::softmax_attrs>
+requires std::is_same_v<typename Op::attrs, softmax_options>
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const ops::softmax_attrs& a) { return infer_softmax(Op::name, in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const ops::softmax_attrs& a) {
+  static tensor_spec infer(inputs in, const softmax_options& a) { return infer_softmax(Op::name, in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const softmax_options& a) {
     return make_softmax(Op::id, in, out, a);
   }
 };
 template <>
 struct planner<ops::logsumexp> {
-  static tensor_spec infer(inputs in, const ops::reduce_attrs& a) { return infer_logsumexp(in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+  static tensor_spec infer(inputs in, const reduce_options& a) { return infer_logsumexp(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const reduce_options& a) {
     return make_logsumexp(in, out, a);
   }
 };
 template <>
 struct planner<ops::logsumexp_backward> {
-  static tensor_spec infer(inputs in, const ops::reduce_attrs& a) { return infer_logsumexp_backward(in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
+  static tensor_spec infer(inputs in, const reduce_options& a) { return infer_logsumexp_backward(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const reduce_options& a) {
     return make_logsumexp_backward(in, out, a);
   }
 };
 template <>
 struct planner<ops::cross_entropy> {
-  static tensor_spec infer(inputs in, const ops::cross_entropy_attrs& a) { return infer_cross_entropy(in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
     return make_cross_entropy(in, out, a);
   }
 };
 template <>
 struct planner<ops::cross_entropy_backward> {
-  static tensor_spec infer(inputs in, const ops::cross_entropy_attrs& a) { return infer_cross_entropy_backward(in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy_backward(in, a); }
+  static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
     return make_cross_entropy_backward(in, out, a);
   }
 };
@@ -311,12 +310,12 @@ struct planner<ops::cross_entropy_backward> {
 // Optimisers: many tensors, each with a group of operands.
 template <>
 struct planner<ops::sgd> {
-  static operand_rows rows(std::size_t n, const ops::sgd_attrs& a) { return {group_in(a), group_out(a), n}; }
-  static specs infer(const operand_rows& rows, inputs in, const ops::sgd_attrs& a) {
+  static operand_rows rows(std::size_t n, const sgd_options& a) { return {group_in(a), group_out(a), n}; }
+  static specs infer(const operand_rows& rows, inputs in, const sgd_options& a) {
     check_step(a);
     return infer_step("sgd", rows, in, group_in(a).size(), group_out(a).size());
   }
-  static step_plan make(inputs in, outputs out, const ops::sgd_attrs& a) {
+  static step_plan make(inputs in, outputs out, const sgd_options& a) {
     step_plan p = make_step(ops::op_id::sgd, in, out, group_in(a).size(), group_out(a).size());
     p.sgd = a;
     return p;
@@ -324,12 +323,12 @@ struct planner<ops::sgd> {
 };
 template <>
 struct planner<ops::adamw> {
-  static operand_rows rows(std::size_t n, const ops::adamw_attrs&) { return {ops::adamw::in, ops::adamw::out, n}; }
-  static specs infer(const operand_rows& rows, inputs in, const ops::adamw_attrs& a) {
+  static operand_rows rows(std::size_t n, const adamw_options&) { return {ops::adamw::in, ops::adamw::out, n}; }
+  static specs infer(const operand_rows& rows, inputs in, const adamw_options& a) {
     check_step(a);
     return infer_step("adamw", rows, in, std::size(ops::adamw::in), std::size(ops::adamw::out));
   }
-  static step_plan make(inputs in, outputs out, const ops::adamw_attrs& a) {
+  static step_plan make(inputs in, outputs out, const adamw_options& a) {
     step_plan p = make_step(ops::op_id::adamw, in, out, std::size(ops::adamw::in), std::size(ops::adamw::out));
     p.adamw = a;
     p.c1 = bias_correction(a.beta1, a.step);

@@ -177,8 +177,8 @@ struct step_tensor {
 };
 struct step_plan {
   ops::op_id op;
-  ops::sgd_attrs sgd;
-  ops::adamw_attrs adamw;
+  sgd_options sgd;
+  adamw_options adamw;
   double c1, c2;  // adamw: RN(1 - beta^step)
   inline_vector<step_tensor, 1> tensors;
 };

@@ -54,9 +54,9 @@ tensor_spec infer_bernoulli(const ops::bernoulli_attrs& a) {
 }
 
 tensor_spec infer_randint(const ops::randint_attrs& a) {
-  if (*a.high <= a.low) {
+  if (a.high <= a.low) {
     fail(error_site::attribute_value, "randint", "high", "more than low, " + std::to_string(a.low),
-         std::to_string(*a.high));
+         std::to_string(a.high));
   }
   return checked({dtype::i64, *a.shape});
 }
@@ -71,8 +71,7 @@ std::uint64_t threshold_of(double p) noexcept {
   return static_cast<std::uint64_t>(std::ceil(p * 0x1p32));  // the product is exact
 }
 
-random_plan make_random(ops::op_id op, const ops::philox_attrs& a, const tensor_view& out,
-                        const const_tensor_view* in) {
+random_plan make_random(ops::op_id op, const generator& a, const tensor_view& out, const const_tensor_view* in) {
   loop_axes loop;
   for (int i = 0; i < out.rank(); ++i) {
     loop.push(out.shape()[i], {out.strides()[i], in != nullptr ? in->strides()[i] : 0});

@@ -13,7 +13,7 @@ sizes without_axis(const sizes& shape, int axis) {
   return rest;
 }
 
-int class_axis(std::string_view op, const const_tensor_view& logits, const ops::cross_entropy_attrs& a) {
+int class_axis(std::string_view op, const const_tensor_view& logits, const cross_entropy_options& a) {
   if (logits.rank() == 0) {
     fail(error_site::operand_rank, op, "logits", "at least one axis", "rank 0");
   }
@@ -22,7 +22,7 @@ int class_axis(std::string_view op, const const_tensor_view& logits, const ops::
 
 // Shape of the targets, and of the loss.
 sizes check_targets(std::string_view op, const const_tensor_view& logits, const const_tensor_view& targets,
-                    const ops::cross_entropy_attrs& a) {
+                    const cross_entropy_options& a) {
   const sizes rows = without_axis(logits.shape(), class_axis(op, logits, a));
   if (!(targets.shape() == rows)) {
     fail(error_site::target_shape, op, "targets", "shape " + to_string(rows), to_string(targets.shape()));
@@ -80,13 +80,13 @@ row_plan make_rows(ops::op_id op, const const_tensor_view& x, const sizes& reduc
 
 }  // namespace
 
-tensor_spec infer_softmax(std::string_view op, inputs in, const ops::softmax_attrs& a) {
+tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options& a) {
   normalize_axis(op, a.axis, in[0].rank());
   if (in.size() > 1) check_gradient(op, in[0], in[1].shape());
   return {dtype::f32, in[0].shape()};
 }
 
-row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const ops::softmax_attrs& a) {
+row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options& a) {
   row_operands o{.out = out.strides(), .second = {}, .g = {}, .target = {}};
   if (in.size() > 1) o.second = in[1].strides();
   row_plan p = make_rows(op, in[0], {normalize_axis("", a.axis, in[0].rank())}, o);
@@ -95,27 +95,27 @@ row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const op
   return p;
 }
 
-tensor_spec infer_logsumexp(inputs in, const ops::reduce_attrs& a) {
+tensor_spec infer_logsumexp(inputs in, const reduce_options& a) {
   return infer_reduce(ops::op_id::logsumexp, "logsumexp", dtype::f32, in, a);
 }
 
-tensor_spec infer_logsumexp_backward(inputs in, const ops::reduce_attrs& a) {
+tensor_spec infer_logsumexp_backward(inputs in, const reduce_options& a) {
   constexpr std::string_view op = "logsumexp_backward";
   const tensor_spec y = infer_reduce(ops::op_id::logsumexp_backward, op, dtype::f32, in.subspan(1, 1), a);
   check_gradient(op, in[0], y.shape);
   return {dtype::f32, in[1].shape()};
 }
 
-row_plan make_logsumexp(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
-  const sizes reduced = normalize_axes("", a.axis, in[0].rank());
+row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options& a) {
+  const sizes reduced = normalize_axes("", a.axis.list(), in[0].rank());
   row_plan p = make_rows(ops::op_id::logsumexp, in[0], reduced,
                          {row_strides(out, reduced, in[0].rank(), a.keepdim), {}, {}, {}});
   p.out = static_cast<float*>(out.data());
   return p;
 }
 
-row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const ops::reduce_attrs& a) {
-  const sizes reduced = normalize_axes("", a.axis, in[1].rank());
+row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options& a) {
+  const sizes reduced = normalize_axes("", a.axis.list(), in[1].rank());
   row_plan p = make_rows(ops::op_id::logsumexp_backward, in[1], reduced,
                          {out.strides(), {}, row_strides(in[0], reduced, in[1].rank(), a.keepdim), {}});
   p.out = static_cast<float*>(out.data());
@@ -123,17 +123,17 @@ row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const ops::r
   return p;
 }
 
-tensor_spec infer_cross_entropy(inputs in, const ops::cross_entropy_attrs& a) {
+tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
   return {dtype::f32, check_targets("cross_entropy", in[0], in[1], a)};
 }
 
-tensor_spec infer_cross_entropy_backward(inputs in, const ops::cross_entropy_attrs& a) {
+tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options& a) {
   constexpr std::string_view op = "cross_entropy_backward";
   check_gradient(op, in[0], check_targets(op, in[1], in[2], a));
   return {dtype::f32, in[1].shape()};
 }
 
-row_plan make_cross_entropy(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_options& a) {
   const int rank = in[0].rank();
   const sizes axis{class_axis("", in[0], a)};
   row_operands o{.out = {}, .second = {}, .g = {}, .target = row_strides(in[1], axis, rank, false)};
@@ -146,7 +146,7 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const ops::cross_
   return p;
 }
 
-row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const ops::cross_entropy_attrs& a) {
+row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cross_entropy_options& a) {
   const int rank = in[1].rank();
   const sizes axis{class_axis("", in[1], a)};
   row_operands o{.out = out.strides(), .second = {}, .g = {}, .target = row_strides(in[2], axis, rank, false)};

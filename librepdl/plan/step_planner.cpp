@@ -24,10 +24,10 @@ operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops
   out_ = std::span(all_).subspan(inputs_end);
 }
 
-std::span<const ops::operand> group_in(const ops::sgd_attrs& a) {
+std::span<const ops::operand> group_in(const sgd_options& a) {
   return std::span(ops::sgd::in).first(a.momentum != 0 ? 3 : 2);
 }
-std::span<const ops::operand> group_out(const ops::sgd_attrs& a) {
+std::span<const ops::operand> group_out(const sgd_options& a) {
   return std::span(ops::sgd::out).first(a.momentum != 0 ? 2 : 1);
 }
 
@@ -47,7 +47,7 @@ specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::
   return all;
 }
 
-void check_step(const ops::sgd_attrs& a) {
+void check_step(const sgd_options& a) {
   check_parameter("sgd", "lr", a.lr, true);
   check_parameter("sgd", "momentum", a.momentum, false);
   check_parameter("sgd", "dampening", a.dampening, true);
@@ -57,7 +57,7 @@ void check_step(const ops::sgd_attrs& a) {
   }
 }
 
-void check_step(const ops::adamw_attrs& a) {
+void check_step(const adamw_options& a) {
   check_parameter("adamw", "lr", a.lr, true);
   check_parameter("adamw", "eps", a.eps, false);
   check_parameter("adamw", "weight_decay", a.weight_decay, true);

@@ -29,7 +29,7 @@ void prepare(const plan::step_plan& p, tier first_tier, void* to) {
   if (c.is_sgd) {
     c.sgd = num::make_sgd_stages(p.sgd.lr, p.sgd.momentum, p.sgd.dampening, p.sgd.weight_decay);
   } else {
-    const ops::adamw_attrs& a = p.adamw;
+    const adamw_options& a = p.adamw;
     c.adamw = num::make_adamw_stages(a.lr, a.beta1, a.beta2, a.eps, a.weight_decay, p.c1, p.c2);
   }
 }

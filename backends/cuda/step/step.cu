@@ -318,7 +318,7 @@ void run(const plan::step_plan& p, const job& j) {
   const auto first_step = [](const plan::step_tensor& t) { return t.in[2] == nullptr; };
   const auto later_step = [](const plan::step_tensor& t) { return t.in[2] != nullptr; };
   if (p.op == ops::op_id::adamw) {
-    const ops::adamw_attrs& a = p.adamw;
+    const adamw_options& a = p.adamw;
     adamw_program program{};
     {
       const num::fp_environment_guard guard;

@@ -1,0 +1,180 @@
+// The attributes of structured operations: the public options themselves, or those with what the dynamic layer needs
+// beside them (a shape, a generator). `fields_of` is the reflection from which parsing, printing, the C ABI, the command
+// line and the documentation are made.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "librepdl/options.hpp"
+#include "librepdl/tensor.hpp"
+
+namespace repdl::ops {
+
+template <class Attrs, class T>
+struct field {
+  using pointer = T Attrs::*;  // by name: what nvcc makes of a declarator is parenthesised, which g++ warns of
+  std::string_view name;
+  pointer member;
+  std::string_view doc;
+  bool required = false;  // by infer and the command line, where there is no output tensor to take it from
+  bool pattern = false;   // 64 bits, which text may give as an unsigned number too
+};
+template <class Attrs, class T>
+field(std::string_view, T Attrs::*, std::string_view) -> field<Attrs, T>;
+template <class Attrs, class T>
+field(std::string_view, T Attrs::*, std::string_view, bool) -> field<Attrs, T>;
+template <class Attrs, class T>
+field(std::string_view, T Attrs::*, std::string_view, bool, bool) -> field<Attrs, T>;
+
+template <class Attrs>
+inline constexpr auto fields_of = Attrs::no_such_fields;
+
+struct no_attrs {};
+template <>
+inline constexpr auto fields_of<no_attrs> = std::tuple{};
+
+struct convert_attrs {
+  std::optional<repdl::dtype> dtype;
+};
+template <>
+inline constexpr auto fields_of<convert_attrs> = std::tuple{
+    field{"dtype", &convert_attrs::dtype, "the format rounded to; the output tensor's where there is one", true}};
+
+template <>
+inline constexpr auto fields_of<reduce_options> =
+    std::tuple{field{"axis", &reduce_options::axis, "the axes to reduce, negative from the end; all when absent"},
+               field{"keepdim", &reduce_options::keepdim, "keep the reduced axes with size 1"}};
+
+template <>
+inline constexpr auto fields_of<matmul_options> =
+    std::tuple{field{"transpose_a", &matmul_options::transpose_a, "a is (..., k, m)"},
+               field{"transpose_b", &matmul_options::transpose_b, "b is (..., n, k)"},
+               field{"accumulate", &matmul_options::accumulate, "exact, or fma_chain: f32 FMAs with k ascending"}};
+
+template <>
+inline constexpr auto fields_of<conv2d_options> = std::tuple{
+    field{"stride", &conv2d_options::stride, "h,w"},
+    field{"padding", &conv2d_options::padding, "top,bottom,left,right, or h,w, or one number; absent taps"},
+    field{"dilation", &conv2d_options::dilation, "h,w"},
+    field{"groups", &conv2d_options::groups, "divides the input's and the output's channels"},
+    field{"accumulate", &conv2d_options::accumulate, "exact, or fma_chain: f32 FMAs in the contract's order"}};
+struct conv2d_grad_input_attrs : conv2d_options {
+  std::optional<pair> size;
+};
+template <>
+inline constexpr auto fields_of<conv2d_grad_input_attrs> = std::tuple_cat(
+    fields_of<conv2d_options>, std::tuple{field{"size", &conv2d_grad_input_attrs::size, "the image's h,w", true}});
+struct conv2d_grad_weight_attrs : conv2d_options {
+  std::optional<pair> kernel;
+};
+template <>
+inline constexpr auto fields_of<conv2d_grad_weight_attrs> =
+    std::tuple_cat(fields_of<conv2d_options>,
+                   std::tuple{field{"kernel", &conv2d_grad_weight_attrs::kernel, "the kernel's h,w", true}});
+
+template <>
+inline constexpr auto fields_of<max_pool2d_options> =
+    std::tuple{field{"kernel", &max_pool2d_options::kernel, "the window's h,w", true},
+               field{"stride", &max_pool2d_options::stride, "h,w; the window's when absent"},
+               field{"padding", &max_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
+               field{"dilation", &max_pool2d_options::dilation, "h,w"}};
+template <>
+inline constexpr auto fields_of<avg_pool2d_options> =
+    std::tuple{field{"kernel", &avg_pool2d_options::kernel, "the window's h,w", true},
+               field{"stride", &avg_pool2d_options::stride, "h,w; the window's when absent"},
+               field{"padding", &avg_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
+               field{"count_include_pad", &avg_pool2d_options::count_include_pad,
+                     "divide by the window's size, not by the number of present taps"}};
+struct avg_pool2d_backward_attrs : avg_pool2d_options {
+  std::optional<pair> size;
+};
+template <>
+inline constexpr auto fields_of<avg_pool2d_backward_attrs> =
+    std::tuple_cat(fields_of<avg_pool2d_options>,
+                   std::tuple{field{"size", &avg_pool2d_backward_attrs::size, "the image's h,w", true}});
+
+template <>
+inline constexpr auto fields_of<softmax_options> =
+    std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
+template <>
+inline constexpr auto fields_of<cross_entropy_options> =
+    std::tuple{field{"axis", &cross_entropy_options::axis, "the classes; 1 when absent, 0 for a vector"},
+               field{"reduction", &cross_entropy_options::reduction, "mean, sum or none, over the rows not ignored"},
+               field{"ignore_index", &cross_entropy_options::ignore_index, "rows with this target take no part"}};
+
+template <>
+inline constexpr auto fields_of<sgd_options> =
+    std::tuple{field{"lr", &sgd_options::lr, "the learning rate"},
+               field{"momentum", &sgd_options::momentum, ">= 0; 0: there is no velocity"},
+               field{"dampening", &sgd_options::dampening, "of the gradient in the velocity"},
+               field{"weight_decay", &sgd_options::weight_decay, "adds weight_decay * param to the gradient"},
+               field{"nesterov", &sgd_options::nesterov, "needs momentum > 0"}};
+template <>
+inline constexpr auto fields_of<adamw_options> =
+    std::tuple{field{"lr", &adamw_options::lr, "the learning rate"},
+               field{"beta1", &adamw_options::beta1, "in [0, 1)"},
+               field{"beta2", &adamw_options::beta2, "in [0, 1)"},
+               field{"eps", &adamw_options::eps, "added to the root"},
+               field{"weight_decay", &adamw_options::weight_decay, "decoupled: param * (1 - lr * weight_decay)"},
+               field{"step", &adamw_options::step, "t, from 1"}};
+
+// What every random operation has.
+template <>
+inline constexpr auto fields_of<generator> =
+    std::tuple{field{"seed", &generator::seed, "the Philox key (its 64 bits)", false, true},
+               field{"stream", &generator::stream, "the upper half of the Philox counter (its 64 bits)", false, true}};
+
+// Numbers with a mean or bounds, in any format.
+template <class Options>
+struct real_attrs : generator, Options {
+  std::optional<sizes> shape;
+  std::optional<repdl::dtype> dtype;
+};
+template <class Options>
+inline constexpr auto fields_of<real_attrs<Options>> =
+    std::tuple_cat(std::tuple{field{"shape", &real_attrs<Options>::shape, "the output's shape", true},
+                              field{"dtype", &real_attrs<Options>::dtype, "the output's format; f32 when absent"}},
+                   fields_of<generator>, fields_of<Options>);
+template <>
+inline constexpr auto fields_of<uniform_options> =
+    std::tuple{field{"low", &uniform_options::low, "finite, 0 or of magnitude in [2^-200, 2^200]"},
+               field{"high", &uniform_options::high, "finite, 0 or of magnitude in [2^-200, 2^200]"}};
+template <>
+inline constexpr auto fields_of<normal_options> =
+    std::tuple{field{"mean", &normal_options::mean, "finite, 0 or of magnitude in [2^-200, 2^200]"},
+               field{"stddev", &normal_options::stddev, "0 or in [2^-200, 2^200]"}};
+using uniform_attrs = real_attrs<uniform_options>;
+using normal_attrs = real_attrs<normal_options>;
+
+struct permutation_attrs : generator {
+  std::optional<std::int64_t> n;
+};
+template <>
+inline constexpr auto fields_of<permutation_attrs> =
+    std::tuple_cat(std::tuple{field{"n", &permutation_attrs::n, "the number of indices", true}}, fields_of<generator>);
+struct bernoulli_attrs : generator {
+  double p = 0.5;
+  std::optional<sizes> shape;
+};
+template <>
+inline constexpr auto fields_of<bernoulli_attrs> =
+    std::tuple_cat(std::tuple{field{"shape", &bernoulli_attrs::shape, "the output's shape", true}},
+                   fields_of<generator>, std::tuple{field{"p", &bernoulli_attrs::p, "of true, in [0, 1]"}});
+struct randint_attrs : generator, randint_options {
+  std::optional<sizes> shape;
+};
+template <>
+inline constexpr auto fields_of<randint_attrs> =
+    std::tuple_cat(std::tuple{field{"shape", &randint_attrs::shape, "the output's shape", true}}, fields_of<generator>,
+                   std::tuple{field{"low", &randint_options::low, "the least value"},
+                              field{"high", &randint_options::high, "> low: one more than the greatest value", true}});
+struct dropout_attrs : generator {
+  double p = 0.5;
+};
+template <>
+inline constexpr auto fields_of<dropout_attrs> = std::tuple_cat(
+    fields_of<generator>, std::tuple{field{"p", &dropout_attrs::p, "the share that is dropped, in [0, 1]"}});
+
+}  // namespace repdl::ops
