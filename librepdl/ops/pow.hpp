@@ -1,0 +1,151 @@
+#pragma once
+
+#include "librepdl/ops/body.hpp"
+#include "librepdl/ops/pow_exact.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// e^w = (hi + lo) 2^k, hi in [0.7, 1.42], with an error below e 2^k.
+struct pow_core {
+  // reference/gen/pow.sollya
+  static constexpr double log2e = 0x1.71547652b82fep0;
+  static constexpr double ln2_hi = 0x1.62e42fefa3ap-1;
+  static constexpr double ln2_lo = -0x1.0ca86c3898dp-49;
+  static constexpr double shifter = 0x1.8p52;  // ulp 1, room for either sign
+  static constexpr double l0 = 0x1.0333333333331p4, l1 = 0x1.a09249249337dp6, l2 = 0x1.6c7ffffecd7b7p9,
+                          l3 = 0x1.4f81752754c0ap12, l4 = 0x1.3f5fdaa49cf96p15, l5 = 0x1.37758f432b9cdp18,
+                          l6 = 0x1.32c64c617c19cp21, l7 = 0x1.6212b5556379bp24;
+  static constexpr double e0 = 0x1.555555555555bp-3, e1 = 0x1.555555555555ap-5, e2 = 0x1.111111110ed9dp-7,
+                          e3 = 0x1.6c16c16c141ffp-10, e4 = 0x1.a01a01b31f5c3p-13, e5 = 0x1.a01a01b1c9643p-16,
+                          e6 = 0x1.71ddf0df66e0bp-19, e7 = 0x1.27e4c32ddc366p-22, e8 = 0x1.af6ad3581200ep-26,
+                          e9 = 0x1.1f991ca6cc0c9p-29;
+  double hi, lo, error;
+  std::uint64_t exponent;  // k 2^52 mod 2^64
+
+  REPDL_HD static double cut(double x, int bits) { return double_of(bits_of(x) >> bits << bits); }
+  REPDL_HD static double magnitude(double x) { return double_of(bits_of(x) & 0x7fffffffffffffff); }
+
+  [[gnu::always_inline]] REPDL_HD static pow_core eval(double x, double y) {
+    constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
+    const std::uint64_t u = bits_of(x);
+    const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
+    // biased = e + 1023 < 2^52: under the exponent of 2^52 it is 2^52 + biased.
+    const double e = double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
+    const double f = double_of(u - (biased << 52) + one) - 1.0;
+    const double d = 3.0 * f + 6.0;
+    const double q = 1.0 / d;
+    const double s = cut(f * q, 29);
+    const double s_lo = (f - s * d) * q;
+    const double g = 3.0 * s * s;
+    const double g_cut = cut(g, 26);
+    const double z_lo = s_lo * (s + s + s_lo);
+    const double z = muladd(s, s, z_lo);
+    double p = muladd(l7, z, l6);
+    p = muladd(p, z, l5);
+    p = muladd(p, z, l4);
+    p = muladd(p, z, l3);
+    p = muladd(p, z, l2);
+    p = muladd(p, z, l1);
+    p = muladd(p, z, l0);
+    const double b = muladd(z * z, p, 3.0 * z_lo);
+    const double a = 6.0 * s;
+    const double tail = muladd(a, (g - g_cut) + b, 6.0 * s_lo * (1.0 + (g + b)));
+    const dd head = fast_two_sum(e * ln2_hi, a);
+    const dd sum = fast_two_sum(head.hi, a * g_cut);
+    const double log_lo = (head.lo + sum.lo) + muladd(e, ln2_lo, tail);
+
+    const double log_hi = cut(sum.hi, 24);
+    double w = y * log_hi;
+    double w_lo = y * ((sum.hi - log_hi) + log_lo);
+    w = w < 128.0 ? w : 128.0;
+    w = w > -128.0 ? w : -128.0;
+    w_lo = w_lo < 0.0625 ? w_lo : 0.0625;
+    w_lo = w_lo > -0.0625 ? w_lo : -0.0625;
+
+    const double t = muladd(w + w_lo, log2e, shifter);
+    const double k = t - shifter;
+    const double r = w - k * ln2_hi;
+    const double r_lo = muladd(k, -ln2_lo, w_lo);
+    const double v = r + r_lo;
+    const double v_hi = (v + 0x1.8p27) - 0x1.8p27;
+    const double v_lo = (r - v_hi) + r_lo;
+    double c = muladd(e9, v, e8);
+    c = muladd(c, v, e7);
+    c = muladd(c, v, e6);
+    c = muladd(c, v, e5);
+    c = muladd(c, v, e4);
+    c = muladd(c, v, e3);
+    c = muladd(c, v, e2);
+    c = muladd(c, v, e1);
+    c = muladd(c, v, e0);
+    const double rest = muladd(v * v * v, c, muladd(v_lo, muladd(v_lo, 0.5, v_hi), v_lo));
+    const dd result = fast_two_sum((1.0 + v_hi) + 0.5 * v_hi * v_hi, rest);
+    return {result.hi, result.lo, muladd(magnitude(w_lo) + magnitude(rest), 0x1p-49, 0x1p-58), bits_of(t) << 52};
+  }
+};
+
+template <>
+struct body<ops::pow> {
+  template <class T>
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T x, T y) {
+    using F = format<T>;
+    using storage = typename F::storage;
+    constexpr int sign_place = 8 * sizeof(storage) - 1;
+    constexpr auto one = static_cast<std::uint32_t>(F::emax) << (F::precision - 1);
+    const float base = widen_to_float(x);
+    const float power = widen_to_float(y);
+    const std::uint32_t base_bits = bits_of(base) & 0x7fffffff;
+    const std::uint32_t base_sign = bits_of(base) >> 31;
+    const std::uint32_t power_bits = bits_of(power) & 0x7fffffff;
+    const bool inverse = power < 0;
+
+    // What y is. Magnitudes beyond 2^24 are even numbers, as 2^24 is.
+    const float steps = clamp_magnitude(float_of(power_bits), 0x1p24f);
+    const auto count = static_cast<std::int32_t>(steps);
+    const bool whole = static_cast<float>(count) == steps;
+    const std::uint32_t odd = whole ? static_cast<std::uint32_t>(count) & 1 : 0;
+
+    // fraction_bits: x = 2^e (1 + an integer / 2^fraction_bits) for normal x.
+    const std::uint32_t significand = (base_bits & 0x7fffff) | 0x800000;
+    const auto last_bit = static_cast<float>(static_cast<std::int32_t>(significand & (0 - significand)));
+    const auto fraction_bits = static_cast<std::int32_t>(150 - (bits_of(last_bit) >> 23));
+    const bool is_short = static_cast<float>(fraction_bits) * steps <= 26.0f;
+    const bool dyadic = whole & is_short & (!inverse | (fraction_bits == 0));
+    const std::uint64_t inexact = dyadic ? 0u : 1u;
+
+    const pow_core c = pow_core::eval(static_cast<double>(float_of(base_bits)), static_cast<double>(power));
+    const std::uint64_t scaled = bits_of(c.hi) + c.exponent;
+    const std::uint64_t below = (scaled - ((bits_of(c.lo - c.error) >> 63) & inexact)) | inexact;
+    const std::uint64_t above = (scaled - ((bits_of(c.lo + c.error) >> 63) & inexact)) | inexact;
+    const std::uint32_t low = round(T{}, double_of(below));
+    const std::uint32_t high = round(T{}, double_of(above));
+
+    std::uint32_t r = low;
+    const bool is_zero = base_bits == 0;
+    const bool pole = is_zero | (base_bits == 0x7f800000);
+    const std::uint32_t limit = is_zero == inverse ? F::infinity : 0;
+    r = pole ? limit : r;
+    r = base_bits == 0x3f800000 ? one : r;
+    r |= (base_sign & odd) << sign_place;
+    const bool nan = ((base < 0) & !whole & !pole) | (base_bits > 0x7f800000) | (power_bits > 0x7f800000);
+    r = nan ? F::nan : r;
+    r = (power_bits == 0) | (bits_of(base) == 0x3f800000) ? one : r;
+    return {bit_cast<T>(static_cast<storage>(r)), low == high};
+  }
+
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, T y, int last_tier_bits) {
+    return pow_exact(x, y, last_tier_bits);
+  }
+
+ private:
+  [[gnu::always_inline]] REPDL_HD static std::uint32_t round(float, double a) { return bits_of(static_cast<float>(a)); }
+  template <class T>
+  [[gnu::always_inline]] REPDL_HD static std::uint32_t round(T, double a) {
+    return narrow<T>(a).bits;
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
