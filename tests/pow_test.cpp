@@ -408,12 +408,14 @@ TEST_CASE_TEMPLATE("pow: near 1, near the borders, subnormal results", T, f16, b
   CHECK(near_one > 1000);
 }
 
-// |(hi + lo) 2^k - x^y| < error 2^k wherever nothing is cut down.
-TEST_CASE("pow: the bound of the first tier") {
+// |(hi + lo) 2^k - x^y| < error 2^k wherever nothing is cut down; and binary64's bound.
+TEST_CASE("pow: the bounds of the first tier") {
   std::mt19937_64 engine{5};
   mpfr_t x, y, z, d;
   mpfr_inits2(200, x, y, z, d, static_cast<mpfr_ptr>(nullptr));
   double worst = 0;
+  double worst_binary64 = 0;
+  double largest = 0;
   for (int i = 0; i < 200000; ++i) {
     // Significands everywhere, next to sqrt 2 and next to 1.
     double base = 1 + static_cast<double>(engine() % (1 << 23)) * 0x1p-23;
@@ -423,10 +425,10 @@ TEST_CASE("pow: the bound of the first tier") {
     if (i % 4 == 3) base = 1 - static_cast<double>(engine() % 65536 + 1) * 0x1p-24;
     base = std::ldexp(base, i % 3 == 0 ? 0 : static_cast<int>(engine() % 250) - 126);
     if (base == 1) continue;
-    const double target = (static_cast<double>(engine() >> 11) * 0x1p-53 - 0.5) * (i % 5 == 0 ? 2 : 200);
+    const double target = (static_cast<double>(engine() >> 11) * 0x1p-53 - 0.5) * (i % 5 == 0 ? 2 : 209);
     const double power = num::widen(static_cast<float>(target / std::log(base)));
     if (!(std::fabs(power) < 0x1p120) || !(std::fabs(power) > 0x1p-120)) continue;
-    const auto c = num::pow_core::eval(base, power);
+    const auto c = num::pow_wide::eval(base, power);
     mpfr_set_d(x, base, MPFR_RNDN);
     mpfr_set_d(y, power, MPFR_RNDN);
     mpfr_pow(z, x, y, MPFR_RNDN);
@@ -435,11 +437,20 @@ TEST_CASE("pow: the bound of the first tier") {
     mpfr_add_d(d, d, c.lo, MPFR_RNDN);
     mpfr_sub(d, d, z, MPFR_RNDN);
     worst = std::max(worst, std::fabs(mpfr_get_d(d, MPFR_RNDN)) / c.error);
+    largest = std::max(largest, c.error);
+    mpfr_pow(z, x, y, MPFR_RNDN);
+    mpfr_set_d(d, num::pow_binary64(base, power), MPFR_RNDN);
+    mpfr_sub(d, d, z, MPFR_RNDN);
+    mpfr_div(d, d, z, MPFR_RNDN);
+    worst_binary64 = std::max(worst_binary64, std::fabs(mpfr_get_d(d, MPFR_RNDN)) / num::pow_binary64_error);
   }
   mpfr_clears(x, y, z, d, static_cast<mpfr_ptr>(nullptr));
   CHECK(worst < 1);
-  CHECK(worst > 0.05);  // the bound says something
-  MESSAGE("largest error / bound: " << worst);
+  CHECK(worst > 0.05);       // the bound says something
+  CHECK(largest < 0x1p-54);  // so that |lo| + error < ulp(hi)
+  CHECK(worst_binary64 < 1);
+  CHECK(worst_binary64 > 0.02);
+  MESSAGE("largest error / bound: " << worst << ", " << worst_binary64 << "; largest bound 2^" << std::log2(largest));
 }
 
 TEST_CASE_TEMPLATE("pow: the last tier's budgets", T, f16, bf16, float) {

@@ -1,13 +1,25 @@
 #pragma once
 
 #include "librepdl/ops/body.hpp"
+#include "librepdl/ops/exp.hpp"
+#include "librepdl/ops/log.hpp"
 #include "librepdl/ops/pow_exact.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// All ones if |w| > limit or w is NaN, else 0; and w with |w| cut down to the limit by that. In integers, which the
+// compiler does not turn into branches.
+REPDL_HD std::uint64_t pow_beyond(double w, double limit) {
+  return mask_if_negative(bits_of(limit) - (bits_of(w) & 0x7fffffffffffffff));
+}
+REPDL_HD double pow_limited(double w, double limit, std::uint64_t beyond) {
+  const std::uint64_t magnitude = 0x7fffffffffffffff;
+  return double_of((bits_of(w) & ~(beyond & magnitude)) | (bits_of(limit) & beyond));
+}
+
 // e^w = (hi + lo) 2^k, hi in [0.7, 1.42], with an error below e 2^k.
-struct pow_core {
+struct pow_wide {
   // reference/gen/pow.sollya
   static constexpr double log2e = 0x1.71547652b82fep0;
   static constexpr double ln2_hi = 0x1.62e42fefa3ap-1;
@@ -26,20 +38,20 @@ struct pow_core {
   REPDL_HD static double cut(double x, int bits) { return double_of(bits_of(x) >> bits << bits); }
   REPDL_HD static double magnitude(double x) { return double_of(bits_of(x) & 0x7fffffffffffffff); }
 
-  [[gnu::always_inline]] REPDL_HD static pow_core eval(double x, double y) {
+  [[gnu::always_inline]] REPDL_HD static pow_wide eval(double x, double y) {
     constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
     const std::uint64_t u = bits_of(x);
     const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
     // biased = e + 1023 < 2^52: under the exponent of 2^52 it is 2^52 + biased.
     const double e = double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
     const double f = double_of(u - (biased << 52) + one) - 1.0;
-    const double d = 3.0 * f + 6.0;
+    const double d = muladd(3.0, f, 6.0);
     const double q = 1.0 / d;
     const double s = cut(f * q, 29);
-    const double s_lo = (f - s * d) * q;
+    const double s_lo = muladd(-s, d, f) * q;
     const double g = 3.0 * s * s;
     const double g_cut = cut(g, 26);
-    const double z_lo = s_lo * (s + s + s_lo);
+    const double z_lo = s_lo * muladd(2.0, s, s_lo);
     const double z = muladd(s, s, z_lo);
     double p = muladd(l7, z, l6);
     p = muladd(p, z, l5);
@@ -56,16 +68,15 @@ struct pow_core {
     const double log_lo = (head.lo + sum.lo) + muladd(e, ln2_lo, tail);
 
     const double log_hi = cut(sum.hi, 24);
-    double w = y * log_hi;
-    double w_lo = y * ((sum.hi - log_hi) + log_lo);
-    w = w < 128.0 ? w : 128.0;
-    w = w > -128.0 ? w : -128.0;
-    w_lo = w_lo < 0.0625 ? w_lo : 0.0625;
-    w_lo = w_lo > -0.0625 ? w_lo : -0.0625;
+    const double product = y * log_hi;
+    const double product_lo = y * ((sum.hi - log_hi) + log_lo);
+    const std::uint64_t beyond = pow_beyond(product, 105.0);
+    const double w = pow_limited(product, 105.0, beyond);
+    const double w_lo = double_of(bits_of(product_lo) & ~beyond);
 
     const double t = muladd(w + w_lo, log2e, shifter);
     const double k = t - shifter;
-    const double r = w - k * ln2_hi;
+    const double r = muladd(k, -ln2_hi, w);
     const double r_lo = muladd(k, -ln2_lo, w_lo);
     const double v = r + r_lo;
     const double v_hi = (v + 0x1.8p27) - 0x1.8p27;
@@ -80,10 +91,70 @@ struct pow_core {
     c = muladd(c, v, e1);
     c = muladd(c, v, e0);
     const double rest = muladd(v * v * v, c, muladd(v_lo, muladd(v_lo, 0.5, v_hi), v_lo));
-    const dd result = fast_two_sum((1.0 + v_hi) + 0.5 * v_hi * v_hi, rest);
-    return {result.hi, result.lo, muladd(magnitude(w_lo) + magnitude(rest), 0x1p-49, 0x1p-58), bits_of(t) << 52};
+    const dd result = fast_two_sum(muladd(0.5 * v_hi, v_hi, 1.0 + v_hi), rest);
+    return {result.hi, result.lo, muladd(magnitude(w_lo), 0x1.6p-49, muladd(magnitude(rest), 0x1.4p-50, 0x1p-62)),
+            bits_of(t) << 52};
   }
 };
+
+// e^w from binary64, relative error < pow_binary64_error.
+inline constexpr double pow_binary64_error = 0x1p-44;
+[[gnu::always_inline]] REPDL_HD double pow_binary64(double x, double y) {
+  using log = body<ops::log>;
+  constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
+  const std::uint64_t u = bits_of(x);
+  const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
+  const double e = double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
+  const double f = double_of(u - (biased << 52) + one) - 1.0;
+  const double half_square = 0.5 * f * f;
+  const double s = f / (2.0 + f);
+  const double z = s * s;
+  double p = muladd(log::c7, z, log::c6);
+  p = muladd(p, z, log::c5);
+  p = muladd(p, z, log::c4);
+  p = muladd(p, z, log::c3);
+  p = muladd(p, z, log::c2);
+  p = muladd(p, z, log::c1);
+  const double t = muladd(s, muladd(p, z, half_square), e * log::ln2_lo);
+  const double w = y * (e * log::ln2_hi + ((f - half_square) + t));
+  return exp_core::eval(pow_limited(w, 105.0, pow_beyond(w, 105.0)));
+}
+
+// Both ends of an interval that holds x^y, rounded to T, as patterns.
+struct pow_ends {
+  std::uint32_t low;
+  std::uint32_t high;
+};
+
+// Binary32. exact: hi is x^y 2^-k.
+[[gnu::always_inline]] REPDL_HD pow_ends pow_round(float, double x, double y, std::uint64_t inexact) {
+  const pow_wide c = pow_wide::eval(x, y);
+  const std::uint64_t scaled = bits_of(c.hi) + c.exponent;
+  const std::uint64_t below = (scaled - ((bits_of(c.lo - c.error) >> 63) & inexact)) | inexact;
+  const std::uint64_t above = (scaled - ((bits_of(c.lo + c.error) >> 63) & inexact)) | inexact;
+  return {bits_of(static_cast<float>(double_of(below))), bits_of(static_cast<float>(double_of(above)))};
+}
+
+// Binary16 and bfloat16. exact: x^y has at most 30 bits.
+template <class T>
+[[gnu::always_inline]] REPDL_HD pow_ends pow_round(T, double x, double y, std::uint64_t inexact) {
+  using F = format<T>;
+  constexpr double smallest = bit_cast<double>(static_cast<std::uint64_t>(F::emin + 1023) << 52);
+  constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
+  const double value = pow_binary64(x, y);
+  const std::uint64_t exact = inexact - 1;
+  const double centre = double_of((bits_of(value) + (0x200000 & exact)) & ~(0x3fffff & exact));
+  const double error = centre * double_of(bits_of(pow_binary64_error) & ~exact);
+  const double low = centre - error;
+  const double high = centre + error;
+  const double binade = double_of(bits_of(low) & 0x7ff0000000000000);
+  const double power = binade > smallest ? binade : smallest;
+  const auto exponent = static_cast<std::uint32_t>(bits_of(power) >> (53 - F::precision)) -
+                        (static_cast<std::uint32_t>(F::emin + 1023) << (F::precision - 1));
+  const std::uint32_t n = static_cast<std::uint32_t>(bits_of(low + power * magic)) + exponent;
+  const std::uint32_t m = static_cast<std::uint32_t>(bits_of(high + power * magic)) + exponent;
+  return {n < F::infinity ? n : F::infinity, m < F::infinity ? m : F::infinity};
+}
 
 template <>
 struct body<ops::pow> {
@@ -110,18 +181,12 @@ struct body<ops::pow> {
     const std::uint32_t significand = (base_bits & 0x7fffff) | 0x800000;
     const auto last_bit = static_cast<float>(static_cast<std::int32_t>(significand & (0 - significand)));
     const auto fraction_bits = static_cast<std::int32_t>(150 - (bits_of(last_bit) >> 23));
-    const bool is_short = static_cast<float>(fraction_bits) * steps <= 26.0f;
+    const bool is_short = static_cast<float>(fraction_bits) * steps <= static_cast<float>(F::precision + 2);
     const bool dyadic = whole & is_short & (!inverse | (fraction_bits == 0));
+
     const std::uint64_t inexact = dyadic ? 0u : 1u;
-
-    const pow_core c = pow_core::eval(static_cast<double>(float_of(base_bits)), static_cast<double>(power));
-    const std::uint64_t scaled = bits_of(c.hi) + c.exponent;
-    const std::uint64_t below = (scaled - ((bits_of(c.lo - c.error) >> 63) & inexact)) | inexact;
-    const std::uint64_t above = (scaled - ((bits_of(c.lo + c.error) >> 63) & inexact)) | inexact;
-    const std::uint32_t low = round(T{}, double_of(below));
-    const std::uint32_t high = round(T{}, double_of(above));
-
-    std::uint32_t r = low;
+    const pow_ends ends = pow_round(T{}, static_cast<double>(float_of(base_bits)), static_cast<double>(power), inexact);
+    std::uint32_t r = ends.low;
     const bool is_zero = base_bits == 0;
     const bool pole = is_zero | (base_bits == 0x7f800000);
     const std::uint32_t limit = is_zero == inverse ? F::infinity : 0;
@@ -131,19 +196,12 @@ struct body<ops::pow> {
     const bool nan = ((base < 0) & !whole & !pole) | (base_bits > 0x7f800000) | (power_bits > 0x7f800000);
     r = nan ? F::nan : r;
     r = (power_bits == 0) | (bits_of(base) == 0x3f800000) ? one : r;
-    return {bit_cast<T>(static_cast<storage>(r)), low == high};
+    return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
   }
 
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, T y, int last_tier_bits) {
     return pow_exact(x, y, last_tier_bits);
-  }
-
- private:
-  [[gnu::always_inline]] REPDL_HD static std::uint32_t round(float, double a) { return bits_of(static_cast<float>(a)); }
-  template <class T>
-  [[gnu::always_inline]] REPDL_HD static std::uint32_t round(T, double a) {
-    return narrow<T>(a).bits;
   }
 };
 
