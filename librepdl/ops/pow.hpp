@@ -1,3 +1,60 @@
+// x^y, binary16, bfloat16, binary32: the first tier. What it leaves open goes to pow_exact.hpp, which decides it all.
+//
+// Method: e^(y ln x) with Ziv's rounding test (certify.hpp): for f16 and bf16 in binary64; for f32 in binary64 whose
+// leading terms are exact because their factors are cut short, after T. J. Dekker, "A floating-point technique for
+// extending the available precision", Numer. Math. 18 (1971). Range reductions as in log.hpp and exp.hpp. No tables.
+//
+// Domain: every pair of operands. Special cases (C23, F.10.4.5) are selected at the end, over whatever was computed. x
+// below stands for |x| > 0. |y ln x| is cut down to 105: e^105 > 2^151 and e^-105 < 2^-151 round as all beyond them do.
+//
+// Ties. Let y be a whole number and x = 2^e (1 + n / 2^t) (t is taken too large for subnormal x). Where t = 0, or y > 0
+// and t y <= p + 2, x^y has 1 bit, or at most (t + 1) y <= 2 t y <= 2 p + 4 <= 52: the computed number is rounded to it
+// and counts as exact. Every tie of a whole y > 0 is among them: its odd part m^y, m > 2^t, has p + 1 bits at most, so
+// t y <= p; for y < 0 it is a power of two. Ties of other y, such as 49^(3/2) in bf16, are left open.
+//
+// ---- f32. u = 2^-53; bounds hold with fused and with separate multiply-adds, and "exact" is exact with both.
+//
+// ln x = e ln2 + ln m, sqrt(1/2) <= m < sqrt 2, f = m - 1, sigma = f / (6 + 3 f), |sigma| < 0.0573, z = sigma^2:
+//     ln m = 2 atanh(3 sigma) = 6 sigma (1 + 3 z + z^2 R(z)).
+// sigma = s + s_lo, s of 24 bits; g = 3 s^2, g_cut its leading 27 bits, a = 6 s, b = 3 (z - s^2) + z^2 R(z):
+//     ln m = a + a g_cut + tail,  tail = a ((g - g_cut) + b) + 6 s_lo (1 + g + b).
+// - Exact: f (24 bits), d = 6 + 3 f (27), s d (51), f - s d (28: |f/d - s| is little above an ulp of s), g (50), a
+//   (26), a g_cut (53), e ln2_hi (8 + 45); the two sums: e = 0, or |e ln2_hi| > 0.69 > 0.344 > |a|; |a g_cut| < |a|/64.
+// - |s_lo| < 2^-22 |s|, z^2 R(z) < 2^-12.5, |a| < |ln x|. Errors of tail:
+//   z^2 R in b: z twice (1 u each), z^2, its polynomial 1.1 u, product, sum            6.1 u |tail|
+//   the bracket, its product with a, the sum                                           3   u |tail|
+//   s_lo's part: 5 u of 2^-23; polynomial 0x1.78p-74 (reference/gen/pow.sollya)        2^-72 |ln x|
+//   log_lo = tail + e ln2_lo + errors of the two sums: two more sums                   2   u |tail|
+// y ln x = y log_hi + y (remainder + log_lo), log_hi being the first 29 bits of the sum:
+//   y log_hi (24 + 29 bits)                                                            exact
+//   remainder + log_lo, its product with y                                             2   u |tail|
+// So w + w_lo = y ln x up to 13.1 u |y tail| + 2^-65. The remainder (2^-28 |ln x|) and e ln2_lo may cancel a part of
+// tail: |y tail| < |w_lo| + 2^-20, hence up to 13.1 u |w_lo| + 2^-64.9. |w_lo| < 105 (2^-12.5 + 2^-21) < 0.0182.
+//
+// e^(w + w_lo) = 2^k e^v, k = an integer next to (w + w_lo) / ln2, |k| <= 152.
+// - r = w - k ln2_hi is exact: k = 0, or |w| > 1/4 is a multiple of 2^-54 and the difference is below 1/2.
+// - r_lo = w_lo - k ln2_lo up to u |w_lo| + 2^-93. v = r + r_lo, |v| < ln2/2 + 2^-40.
+// - v = v_hi + v_lo, v_hi a multiple of 2^-25, |v_lo| < 2^-25.9 up to 2^-67.
+//     e^v = (1 + v_hi + v_hi^2 / 2) + rest,  rest = v_lo (1 + v_hi + v_lo / 2) + v^3 E(v).
+// - The bracket is exact: a multiple of 2^-51 below 2. |v^3 E(v)| < 0.0077. Errors of rest:
+//   v^3 E: v rounded to binary64 3.1 u, two products, E 1.2 u, product                 7.3 u (|rest| + 2^-25)
+//   the sum                                                                            1   u |rest|
+//   v_lo's part: 3 u of 2^-26; polynomial 0x1.0cp-64                                   2^-63.9
+// hi + lo is their sum exactly. With the errors of w + w_lo and of r_lo, times e^v < 1.4143, in all
+//     20 u |w_lo| + 8.3 u |rest| + 2^-62.9  <  error = 22 u |w_lo| + 10 u |rest| + 2^-62  <  2^-54,
+// with room for the roundings of error itself and of lo -+ error. Rounding: |lo| is at most half an ulp of hi, so
+// |lo -+ error| is less than an ulp, and the ends hi + (lo -+ error) are rounded to odd (eft.hpp); x^y is strictly
+// between them. Exact cases: x^y 2^-k is a multiple of 2^-52 within 2^-54 of hi + lo, so it is hi.
+// |rest| is about 2^-9 and |w_lo| less: a share of about 2^-32 of random operands is left open.
+//
+// ---- f16, bf16
+//
+// ln x with log.hpp's terms. e = 0: f - f^2/2 is exact, t < 0.06 |ln x| has 5 u, the sum u. e != 0, |ln x| > 0.346:
+// 2^-55.8 and the sum 2^-54.5, then u |ln x|. So ln x is within 2^-51.7 |ln x|, w within 2^-51.2 |w| < 2^-44.4. With
+// exp.hpp's 5.1 u (its reduction is exact for binary64 numbers, too, as above) x^y is within 2^-44.3 of itself; 2^-44 has
+// room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y.
+//
+// Checked by tests/pow_test.cpp against MPFR.
 #pragma once
 
 #include "librepdl/ops/body.hpp"
@@ -7,6 +64,19 @@
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
+
+// x = 2^exponent (1 + fraction), sqrt(1/2) <= 1 + fraction < sqrt 2; x > 0, normal.
+struct pow_reduced {
+  double exponent;
+  double fraction;
+};
+[[gnu::always_inline]] REPDL_HD pow_reduced pow_reduce(double x) {
+  constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
+  const std::uint64_t u = bits_of(x);
+  const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
+  // biased = exponent + 1023 < 2^52: under the exponent of 2^52 it is 2^52 + biased.
+  return {double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52, double_of(u - (biased << 52) + one) - 1.0};
+}
 
 // All ones if |w| > limit or w is NaN, else 0; and w with |w| cut down to the limit by that. In integers, which the
 // compiler does not turn into branches.
@@ -18,7 +88,7 @@ REPDL_HD double pow_limited(double w, double limit, std::uint64_t beyond) {
   return double_of((bits_of(w) & ~(beyond & magnitude)) | (bits_of(limit) & beyond));
 }
 
-// e^w = (hi + lo) 2^k, hi in [0.7, 1.42], with an error below e 2^k.
+// x^y = (hi + lo) 2^k, hi in [0.7, 1.42], hi = RN(hi + lo), with an error below error 2^k.
 struct pow_wide {
   // reference/gen/pow.sollya
   static constexpr double log2e = 0x1.71547652b82fep0;
@@ -39,12 +109,7 @@ struct pow_wide {
   REPDL_HD static double magnitude(double x) { return double_of(bits_of(x) & 0x7fffffffffffffff); }
 
   [[gnu::always_inline]] REPDL_HD static pow_wide eval(double x, double y) {
-    constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
-    const std::uint64_t u = bits_of(x);
-    const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
-    // biased = e + 1023 < 2^52: under the exponent of 2^52 it is 2^52 + biased.
-    const double e = double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
-    const double f = double_of(u - (biased << 52) + one) - 1.0;
+    const auto [e, f] = pow_reduce(x);
     const double d = muladd(3.0, f, 6.0);
     const double q = 1.0 / d;
     const double s = cut(f * q, 29);
@@ -97,15 +162,11 @@ struct pow_wide {
   }
 };
 
-// e^w from binary64, relative error < pow_binary64_error.
+// x^y in binary64, relative error below pow_binary64_error.
 inline constexpr double pow_binary64_error = 0x1p-44;
 [[gnu::always_inline]] REPDL_HD double pow_binary64(double x, double y) {
   using log = body<ops::log>;
-  constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;  // 1, RN(sqrt(1/2))
-  const std::uint64_t u = bits_of(x);
-  const std::uint64_t biased = (u + (one - sqrt_half)) >> 52;
-  const double e = double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52;
-  const double f = double_of(u - (biased << 52) + one) - 1.0;
+  const auto [e, f] = pow_reduce(x);
   const double half_square = 0.5 * f * f;
   const double s = f / (2.0 + f);
   const double z = s * s;
@@ -120,13 +181,13 @@ inline constexpr double pow_binary64_error = 0x1p-44;
   return exp_core::eval(pow_limited(w, 105.0, pow_beyond(w, 105.0)));
 }
 
-// Both ends of an interval that holds x^y, rounded to T, as patterns.
+// Both ends of an interval that holds x^y, rounded to T, as patterns. inexact: 0 for the exact cases ("Ties" above),
+// else 1.
 struct pow_ends {
   std::uint32_t low;
   std::uint32_t high;
 };
 
-// Binary32. exact: hi is x^y 2^-k.
 [[gnu::always_inline]] REPDL_HD pow_ends pow_round(float, double x, double y, std::uint64_t inexact) {
   const pow_wide c = pow_wide::eval(x, y);
   const std::uint64_t scaled = bits_of(c.hi) + c.exponent;
@@ -135,7 +196,8 @@ struct pow_ends {
   return {bits_of(static_cast<float>(double_of(below))), bits_of(static_cast<float>(double_of(above)))};
 }
 
-// Binary16 and bfloat16. exact: x^y has at most 30 bits.
+// The ends are rounded as format.hpp's narrow does, the upper one by the ulp of the lower one's binade: if that is too
+// small because a power of two lies between them, they agree only where both round to that power.
 template <class T>
 [[gnu::always_inline]] REPDL_HD pow_ends pow_round(T, double x, double y, std::uint64_t inexact) {
   using F = format<T>;
@@ -148,11 +210,11 @@ template <class T>
   const double low = centre - error;
   const double high = centre + error;
   const double binade = double_of(bits_of(low) & 0x7ff0000000000000);
-  const double power = binade > smallest ? binade : smallest;
-  const auto exponent = static_cast<std::uint32_t>(bits_of(power) >> (53 - F::precision)) -
+  const double scale = binade > smallest ? binade : smallest;
+  const auto exponent = static_cast<std::uint32_t>(bits_of(scale) >> (53 - F::precision)) -
                         (static_cast<std::uint32_t>(F::emin + 1023) << (F::precision - 1));
-  const std::uint32_t n = static_cast<std::uint32_t>(bits_of(low + power * magic)) + exponent;
-  const std::uint32_t m = static_cast<std::uint32_t>(bits_of(high + power * magic)) + exponent;
+  const std::uint32_t n = static_cast<std::uint32_t>(bits_of(low + scale * magic)) + exponent;
+  const std::uint32_t m = static_cast<std::uint32_t>(bits_of(high + scale * magic)) + exponent;
   return {n < F::infinity ? n : F::infinity, m < F::infinity ? m : F::infinity};
 }
 

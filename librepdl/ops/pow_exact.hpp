@@ -4,19 +4,19 @@
 // Why it decides. Special cases are C23's (F.10.4.5). Otherwise x > 0 (the sign is put in at the end), x != 1, y != 0.
 // Let x = 2^e m, m odd, and |y| = n 2^q, n odd. Midpoints and representable numbers are dyadic, and x^y is dyadic only
 // in the following cases.
-// - q < 0, k = -q: (x^y)^(2^k) = x^(+-n) with n odd. If x^y is dyadic, x^(+-n) is a dyadic number's 2^k-th power, so 2^k
-//   divides n e, hence e, and m^n is a 2^k-th power, hence m (its prime exponents times the odd n are divisible by 2^k).
+// - q < 0, k = -q: (x^y)^(2^k) = x^(+-n) with n odd. If x^y is dyadic, x^(+-n) is the 2^k-th power of a dyadic number,
+//   so 2^k divides n e, hence e, and m^n is a 2^k-th power, hence m (2^k divides n times each prime's exponent in m).
 //   Then x is replaced by its 2^k-th root and y by +-n: m < 2^24 allows k <= 3 unless m = 1, and |e| <= 149 k <= 7.
-// - y = +-E, E an integer: 2^(e E) for m = 1; for m > 1 dyadic iff y > 0, and then m^E is odd: with more than p + 1 bits
-//   it is neither representable nor a midpoint (subnormal numbers have fewer bits).
-// m^E is computed exactly where b E <= 256, b the bits of m. Beyond that m^E >= 2^((b - 1) E) >= 2^(b E / 2) > 2^128, more
-// than p + 1 bits. So what the integers leave is no midpoint, and a ball that is narrow enough decides.
+// - y = +-E, E an integer: 2^(+-e E) for m = 1; for m > 1 dyadic iff y > 0, and then m^E is odd: with more than p + 1
+//   bits it is neither representable nor a midpoint (subnormal numbers have fewer bits).
+// m^E is computed exactly where b E <= 256, b the bits of m. Beyond that m^E >= 2^((b - 1) E) >= 2^(b E / 2) > 2^128,
+// more than p + 1 bits. So what the integers leave is no midpoint, and a ball that is narrow enough decides.
 //
 // Balls: e^(y ln x). First |y ln x| > 199, from a binary64 estimate, gives infinity or zero: e^199 > 2^128, e^-199 <
 // 2^-150. So |y ln x| < 201, and with |ln x| >= 2^-24 (x next to 1) |y| < 2^32. logarithm is within 2^(5 - 64 L) max(1,
 // |ln x|), y ln x within 2^(37 - 64 L), and the ball of x^y is x^y 2^(38 - 64 L) wide at most: 2^-218 for 256 bits.
 // |y ln x| >= 2^-173 (|y| >= 2^-149): even 1 + 2^-173 is told from 1, although it need not be, since 1 is no midpoint.
-// 256 bits are enough unless a pair of operands is 2^-190 ulp from a midpoint; 2^64 pairs come as near as 2^-64 by chance.
+// 256 bits are enough unless some x^y is 2^-190 ulp from a midpoint; 2^64 pairs come as near as 2^-64 by chance.
 // Checked by tests/pow_test.cpp.
 #pragma once
 
@@ -45,8 +45,8 @@ REPDL_HD bool take_root(odd_number& x) {
   return true;
 }
 
-// RN_T(x^y) if x^y is dyadic with a short odd part; undecided if it is no midpoint, in both senses of the comment above.
-// x > 0, x != 1, y != 0; finite.
+// RN_T(x^y) if x^y is dyadic and b E <= 256 as above, else undecided: then it is no midpoint. x > 0, x != 1, y != 0;
+// finite.
 template <class T>
 REPDL_HD_CALL decided_value<T> pow_dyadic(double x, double y) {
   odd_number base = odd_number_of(x);
