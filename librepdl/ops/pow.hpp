@@ -51,7 +51,7 @@
 //
 // ln x with log.hpp's terms. e = 0: f - f^2/2 is exact, t < 0.06 |ln x| has 5 u, the sum u. e != 0, |ln x| > 0.346:
 // 2^-55.8 and the sum 2^-54.5, then u |ln x|. So ln x is within 2^-51.7 |ln x|, w within 2^-51.2 |w| < 2^-44.4. With
-// exp.hpp's 5.1 u (its reduction is exact for binary64 numbers, too, as above) the error is below 2^-44.3 x^y, and 2^-44
+// exp.hpp's 5.1 u (its reduction is exact for binary64 numbers, too, as above) the error is below 2^-44.3 x^y; 2^-44
 // has room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y.
 //
 // Checked by tests/pow_test.cpp against MPFR.
