@@ -11,6 +11,7 @@
 #include <string>
 
 #include "reference/attributes.hpp"
+#include "reference/pow.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -247,6 +248,7 @@ constexpr oracle_entry oracles[] = {
     {"maximum", binary32_only<oracle_maximum, 2>},
     {"minimum", binary32_only<oracle_minimum, 2>},
     {"less", oracle_less},
+    {"pow", [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); }},
     {"relu", oracle_relu},
     {"leaky_relu", oracle_leaky_relu},
     {"exp", [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "reference/elementwise.hpp"
+#include "reference/pow.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -103,6 +104,7 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
     selection.boundary_distance = 0.5;
     return selection;
   }
+  if (f == "pow") return locate_pow(t, in[0], in[1]);
   if (f == "add") return of(t, v[0] + option(0) * v[1]);
   if (f == "sub") return of(t, v[0] - option(0) * v[1]);
   if (f == "mul") return of(t, v[0] * v[1]);

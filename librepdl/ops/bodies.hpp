@@ -6,5 +6,6 @@
 #include "librepdl/ops/convert.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/log.hpp"
+#include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/sigmoid.hpp"
 #include "librepdl/ops/tanh.hpp"

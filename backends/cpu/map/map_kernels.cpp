@@ -11,13 +11,12 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
   const auto* x = static_cast<const T*>(in[0]);
   const auto* y = Op::arity > 1 ? static_cast<const T*>(in[1]) : x;
   const auto* z = Op::arity > 2 ? static_cast<const T*>(in[2]) : x;
-  const auto run = [&](const auto&... p) {
+  const auto run = [=](const auto&... p) {
     using result = decltype(num::evaluate<Op>(*x, *y, *z, p...));
     if constexpr (num::has_exact_body<Op, T>) {
       auto* to = static_cast<T*>(out);
-#pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) {
-        const result r = num::evaluate<Op>(x[i], y[i], z[i], p...);
+        result r = num::evaluate<Op>(x[i], y[i], z[i], p...);  // were it const, g++ 12 would keep it in memory
         to[i] = r.value;
         open[i] = !r.decided;
       }

@@ -45,6 +45,8 @@ void maximum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view
 void minimum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = x < y; f16, bf16, f32, f64, out is boolean
 void less(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x^y; f16, bf16, f32
+void pow(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = max(x, +0); f16, bf16, f32
 void relu(context& ctx, const_tensor_view x, tensor_view out);
 /// The options of leaky_relu.
