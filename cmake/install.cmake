@@ -7,6 +7,9 @@ install(TARGETS repdl EXPORT librepdl-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET repdl_cuda_library)
+  install(TARGETS repdl_cuda_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY librepdl/include/librepdl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.def")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
@@ -28,9 +31,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/librepdl-config.cmake
 # A static library leaves its own needs to whoever links it.
 list(TRANSFORM OpenMP_CXX_LIB_NAMES PREPEND -l OUTPUT_VARIABLE repdl_pc_static)
 list(JOIN repdl_pc_static " " repdl_pc_static)
-string(APPEND repdl_pc_static " -lstdc++ -lm")
-if(REPDL_WITH_CUDA)
-  string(APPEND repdl_pc_static " ${CUDAToolkit_LIBRARY_DIR}/libcudart_static.a -lpthread -ldl -lrt")
+string(APPEND repdl_pc_static " -lstdc++ -lm -ldl")
+if(REPDL_WITH_CUDA AND REPDL_CUDA_IN_ONE)
+  find_package(CUDAToolkit REQUIRED)
+  string(APPEND repdl_pc_static " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lpthread -lrt")
 endif()
 if(BUILD_SHARED_LIBS)
   set(repdl_pc_libs "")

@@ -46,6 +46,18 @@ if(REPDL_INSTRUCTION_SETS)
   list(REMOVE_DUPLICATES repdl_kernel_sets)
 endif()
 
+# A backend in a shared library of its own (backends/loaded): repdl_backend_library(target sources-or-objects...). It exports
+# one symbol.
+function(repdl_backend_library target)
+  add_library(${target} MODULE ${PROJECT_SOURCE_DIR}/backends/loaded/exported_backend.cpp ${ARGN}
+    $<TARGET_OBJECTS:repdl_base>)
+  target_link_libraries(${target} PRIVATE repdl_common)
+  set(exports ${PROJECT_SOURCE_DIR}/backends/loaded/exports.map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${exports})
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports} CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON LIBRARY_OUTPUT_DIRECTORY ${REPDL_LIBRARY_DIR} INTERPROCEDURAL_OPTIMIZATION OFF)
+endfunction()
+
 # Objects of the arithmetic for one instruction set: repdl_isa_objects(target isa march-flags... SOURCES files...)
 function(repdl_isa_objects target isa)
   cmake_parse_arguments(arg "" "" "FLAGS;SOURCES" ${ARGN})

@@ -467,6 +467,8 @@ const std::set<error_site> elsewhere = {
     error_site::unknown_operation, error_site::file_open, error_site::file_write, error_site::npy_magic,
     error_site::npy_version, error_site::npy_header, error_site::npy_dtype, error_site::npy_truncated,
     error_site::usage, error_site::no_oracle,
+    // loaded_test.cpp
+    error_site::cuda_library,
     // a machine without AVX-512 or AVX2; with no CUDA in the build; with no GPU; with a GPU (cuda_test.cpp,
     // fork_test.cpp); a wrong
     // build

@@ -40,7 +40,7 @@ class faulty final : public dispatch::executor {
       (*right_)->run(workspace);
       out_[at_] ^= 1;
     }
-    std::unique_ptr<dispatch::task> right_ = std::make_unique<dispatch::task>();
+    std::unique_ptr<dispatch::stored_task> right_ = std::make_unique<dispatch::stored_task>();
     unsigned char* out_;
     std::int64_t at_;
   };

@@ -141,7 +141,7 @@ struct workspace {
 };
 
 void run(const matmul_plan& plan, const instruction_set& isa, int threads, tier first, counters& counted) {
-  repdl::dispatch::task task;
+  repdl::dispatch::stored_task task;
   repdl::cpu::prepare(plan, {{threads, nullptr, first, 2048, nullptr}, isa, counted}, task);
   const std::size_t bytes = task->bytes().value();
   const workspace w(bytes);
@@ -376,7 +376,7 @@ TEST_CASE("matmul: workspaces are at most twice the operands, and 1 MiB for each
               q.out = out;
               q.out_row = n, q.out_col = 1;
               counters counted;
-              repdl::dispatch::task task;
+              repdl::dispatch::stored_task task;
               repdl::cpu::prepare(q, {{threads, nullptr, tier::proved, 2048, nullptr}, isa, counted}, task);
               const auto bytes = task->bytes();
               REQUIRE(bytes.fits());

@@ -336,7 +336,7 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
           std::vector<std::uint32_t> narrow(index ? 0 : cells, 0x7777);
           p.out = index ? static_cast<void*>(wide.data() - out_lo) : static_cast<void*>(narrow.data() - out_lo);
           repdl::cpu::counters count;
-          repdl::dispatch::task task;
+          repdl::dispatch::stored_task task;
           repdl::cpu::prepare(p, {{threads, nullptr, first, 2048, nullptr}, set, count}, task);
           const std::size_t bytes = task->bytes().value();
           void* const workspace = ::operator new (bytes + 1, std::align_val_t{256});

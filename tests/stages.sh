@@ -155,6 +155,11 @@ stage_cuda() {
   # On a machine without a GPU: the errors that say so.
   lines=3 show build/cuda/tests/repdl_tests --test-case='cuda*,*errors*'
 }
+# Programs find librepdl_cuda.so, or say why not.
+stage_cuda_library() {
+  PATH=$PATH:/usr/local/cuda/bin
+  lines=26 show python3 tests/consumers/cuda.py build/cuda build/cuda-consumers --jobs "$jobs"
+}
 stage_ptx() {
   PATH=$PATH:/usr/local/cuda/bin
   lines=1 show python3 tools/check_ptx.py build/cuda --jobs "$jobs"
@@ -182,7 +187,7 @@ run_stages() {
   local quick=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
   # What several stages compile alike is compiled once.
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR=$root/build/ccache CCACHE_MAXSIZE=4G
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_DIR=$root/build/ccache CCACHE_MAXSIZE=4G
   stage "build" stage_build
   if ((${#failed[@]} > 0)); then
     printf '\n0 passed, 1 failed\n'
@@ -207,6 +212,7 @@ run_stages() {
     if command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]; then
       stage "CUDA build" stage_cuda
       stage "CUDA PTX" stage_ptx
+      stage "CUDA library" stage_cuda_library
     else
       skip "CUDA build" "no nvcc on this machine"
     fi

@@ -17,13 +17,16 @@ command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with,
 # (35 MB) and oneDNN, which only the CPU's benchmarks want.
 cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
   '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF
-cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault_1 repdl_seeded_fault_2
+cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault
 
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib,include,source}
 for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench \
-  bench/repdl_cuda_bench bench/repdl_step_bench tests/repdl_seeded_fault_1 tests/repdl_seeded_fault_2; do
+  bench/repdl_cuda_bench bench/repdl_step_bench tests/repdl_seeded_fault; do
   strip -o "$out/bin/${program##*/}" "build/bundle/$program"
+done
+for library in build/bundle/lib/*.so; do
+  strip -o "$out/lib/${library##*/}" "$library"
 done
 # Not the C library and the dynamic linker: those belong to the machine.
 ldd "$out"/bin/* | grep -oE '/[^ ]*/lib(mpfr|gmp|gomp|benchmark|stdc\+\+|gcc_s)[^ /]*' | sort -u |

@@ -38,7 +38,7 @@ def commit():
 def program_paths(args):
     places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
               "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench",
-              "repdl_step_bench": "bench", "repdl_seeded_fault_1": "tests", "repdl_seeded_fault_2": "tests"}
+              "repdl_step_bench": "bench", "repdl_seeded_fault": "tests"}
     if args.bin:
         return {name: str(args.bin / name) for name in places}
     return {name: str(args.build / place / name) for name, place in places.items()}
@@ -60,8 +60,8 @@ def main():
     steps = {
         "info": [bins["repdl"], "info"],
         "self-test": [bins["repdl"], "verify", "--self-test"],
-        "seeded-fault-1": [bins["repdl_seeded_fault_1"]],
-        "seeded-fault-2": [bins["repdl_seeded_fault_2"]],
+        "seeded-fault-1": [bins["repdl_seeded_fault"], "1"],
+        "seeded-fault-2": [bins["repdl_seeded_fault"], "2"],
         "tests": [bins["repdl_tests"]],
         # Processes of their own, so that kernels are used for the first time while a graph is being captured.
         "capture": [bins["repdl_tests"], "--test-case=cuda: every operation can be captured*"],

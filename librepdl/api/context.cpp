@@ -75,7 +75,7 @@ prepared::prepared(prepared&&) noexcept = default;
 prepared& prepared::operator=(prepared&&) noexcept = default;
 prepared::~prepared() = default;
 
-void prepared::impl::add(std::string_view op, std::unique_ptr<dispatch::task> task) {
+void prepared::impl::add(std::string_view op, std::unique_ptr<dispatch::stored_task> task) {
   const std::size_t needed = dispatch::addressable(op, (*task)->bytes());
   if (needed > bytes) {
     bytes = needed;
@@ -148,12 +148,6 @@ dispatch::launch context::impl::launch() const noexcept {
           .first_tier = options.first_tier,
           .last_tier_bits = options.last_tier_bits,
           .self_test = self_test};
-}
-
-void dispatch::undecided(std::int64_t elements, int bits) {
-  fail(error_site::undecided, "context", "last_tier_bits",
-       "enough bits to decide every element (have " + std::to_string(bits) + ")",
-       std::to_string(elements) + " undecided elements");
 }
 
 std::vector<device_info> devices(std::string* why_no_gpu) {

@@ -21,12 +21,12 @@ std::size_t addressable(std::string_view op, plan::checked_size bytes);
 /// Calls that a context has validated and planned.
 struct [[gnu::visibility("hidden")]] prepared::impl {
   context::impl& owner;
-  std::vector<std::unique_ptr<dispatch::task>> tasks;
+  std::vector<std::unique_ptr<dispatch::stored_task>> tasks;
   std::size_t bytes = 0;            ///< of workspace, for the call that needs most
   std::string_view hungriest = {};  ///< its operation
 
   explicit impl(context::impl & c) noexcept : owner(c) {}
-  void add(std::string_view op, std::unique_ptr<dispatch::task> task);
+  void add(std::string_view op, std::unique_ptr<dispatch::stored_task> task);
 };
 
 struct [[gnu::visibility("hidden")]] context::impl {
@@ -59,12 +59,12 @@ struct [[gnu::visibility("hidden")]] context::impl {
   void run(std::string_view op, const Plan& plan) {
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     if (recorder != nullptr) {
-      auto task = std::make_unique<dispatch::task>();
+      auto task = std::make_unique<dispatch::stored_task>();
       executor->prepare(plan, launch(), *task);
       recorder->add(op, std::move(task));
       return;
     }
-    dispatch::task task;
+    dispatch::stored_task task;
     executor->prepare(plan, launch(), task);
     task->run(workspace(op, dispatch::addressable(op, task->bytes())));
   }

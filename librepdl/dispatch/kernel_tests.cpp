@@ -608,6 +608,15 @@ std::vector<subject> kernel_test_subjects() {
   return all;
 }
 
+context& kernel_test_context(const device& where, void* stream) {
+  { const context cpu({.threads = 1}); }
+  auto fresh = std::make_unique<context>(context_options{.where = where, .stream = stream});
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  fresh->deallocate(fresh->allocate(bytes), bytes);
+  fresh->synchronize();
+  return *fresh.release();
+}
+
 std::size_t kernel_test_groups(const subject& what) { return calls_of(what).size(); }
 
 std::string run_kernel_test_group(context& tested, const subject& what, std::size_t number) {
@@ -624,7 +633,5 @@ void plan_kernel_test_group(context& tested, const subject& what, std::size_t nu
   std::byte* const anywhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
   for (const test_call& t : groups[number]) placed_call(t).run_tested(tested, anywhere, true);
 }
-
-std::string_view subject::name() const { return operations()[static_cast<std::size_t>(op)].name; }
 
 }  // namespace repdl::dispatch

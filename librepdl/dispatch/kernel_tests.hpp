@@ -14,6 +14,11 @@ namespace repdl::dispatch {
 /// Every operation with every pair of formats that it takes.
 std::vector<subject> kernel_test_subjects();
 
+/// What the tests of a device need, so that the first one need not wait for it: the CPU's own self-test, a context on the
+/// stream, and memory for it. The context lasts as long as the process: it may hold memory of a device that is gone
+/// before the process ends.
+context& kernel_test_context(const device& where, void* stream);
+
 /// The calls of an operation come in groups. A group vouches for the kernels that it reaches and that no group before
 /// it reaches: those give them work to do.
 std::size_t kernel_test_groups(const subject& what);

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 
@@ -123,16 +122,9 @@ class device_tests {
 
   device where() const { return {device_kind::cuda, index_}; }
 
-  // What the kernels' tests need, so that their first one need not wait for it: the CPU's own self-test, a context on
-  // the stream, and memory in the pool. What failed, for lack of memory, is tried again by the next test.
+  // What failed, for lack of memory, is tried again by the next test.
   void prepare() {
-    if (context_ != nullptr) return;
-    { const context cpu({.threads = 1}); }
-    auto fresh = std::make_unique<context>(context_options{.where = where(), .stream = stream_});
-    constexpr std::size_t bytes = std::size_t{8} << 20;
-    fresh->deallocate(fresh->allocate(bytes), bytes);
-    fresh->synchronize();
-    context_ = std::move(fresh);
+    if (context_ == nullptr) context_ = &dispatch::kernel_test_context(where(), stream_);
   }
 
   void refuse(std::string text) {
@@ -201,8 +193,8 @@ class device_tests {
   std::atomic<bool> arithmetic_tested_ = false;
   std::string why_;
   double preparation_ = 0;
-  cudaStream_t stream_ = nullptr;     // of the tests alone; as long as the process
-  std::unique_ptr<context> context_;  // on it
+  cudaStream_t stream_ = nullptr;  // of the tests alone; as long as the process
+  context* context_ = nullptr;     // on it, likewise
   std::map<dispatch::subject, std::vector<kernel_set>> groups_;
 };
 

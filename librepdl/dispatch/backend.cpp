@@ -1,0 +1,19 @@
+#include "librepdl/dispatch/backend.hpp"
+
+#include "librepdl/error.hpp"
+
+namespace repdl::dispatch {
+
+std::string_view subject::name() const {
+  const int id = static_cast<int>(op);
+  return id < ops::elementwise_count ? ops::elementwise_rows[id].name
+                                     : ops::structured_rows[id - ops::elementwise_count].name;
+}
+
+void undecided(std::int64_t elements, int bits) {
+  fail(error_site::undecided, "context", "last_tier_bits",
+       "enough bits to decide every element (have " + std::to_string(bits) + ")",
+       std::to_string(elements) + " undecided elements");
+}
+
+}  // namespace repdl::dispatch
