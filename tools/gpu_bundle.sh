@@ -16,7 +16,7 @@ command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with,
 # The programs look for docs/ below the directory they are started in. Small: device code compressed, and without OpenBLAS
 # (35 MB) and oneDNN, which only the CPU's benchmarks want.
 cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
-  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF
+  -DCMAKE_INSTALL_LIBDIR=lib '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF
 cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault
 
 rm -rf "$out"

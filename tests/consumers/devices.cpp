@@ -1,7 +1,17 @@
 // Says what keeps GPUs away, if something does, and that everything else works. For tests/consumers/cuda.py.
 #include <cstdio>
 #include <librepdl/librepdl.hpp>
+#include <optional>
 #include <string>
+#include <vector>
+
+namespace {
+
+// Destroyed after what the CUDA library, loaded later, has in static storage.
+std::optional<repdl::context> gpu;
+std::optional<repdl::tensor> on_gpu;
+
+}  // namespace
 
 int main() {
   std::string why;
@@ -9,8 +19,10 @@ int main() {
   for (const repdl::device_info& d : repdl::devices(&why)) gpus += d.where.kind == repdl::device_kind::cuda ? 1 : 0;
   std::printf("%d GPUs: %s\n", gpus, why.c_str());
   try {
-    const repdl::context gpu({.where = {repdl::device_kind::cuda, 0}});
-    std::printf("a context on %s\n", repdl::name_of(gpu.where()).c_str());
+    gpu.emplace(repdl::context_options{.where = {repdl::device_kind::cuda, 0}});
+    on_gpu.emplace(*gpu, std::vector<float>{3, 2, 1}, repdl::sizes{3});
+    repdl::softmax(*gpu, *on_gpu, *on_gpu, {.axis = 0});
+    std::printf("a context on %s\n", repdl::name_of(gpu->where()).c_str());
   } catch (const repdl::error& e) {
     std::printf("%.*s: %s\n", static_cast<int>(repdl::info_of(e.site()).name.size()),
                 repdl::info_of(e.site()).name.data(), e.what());

@@ -55,7 +55,7 @@ def compare(name, command, expected, want_flush):
 
 def installed_files(prefix):
     """Only the public headers, the library, the package files, the tool and documents."""
-    allowed = (r"include/librepdl/[a-z_]+\.(hpp|h|def)|lib[^/]*(/[^/]+)?/(librepdl\.(a|so[0-9.]*)|pkgconfig/librepdl\.pc)"
+    allowed = (r"include/librepdl/[a-z_]+\.(hpp|h|def)|lib[^/]*(/[^/]+)?/(librepdl(_cuda)?\.(a|so[0-9.]*)|pkgconfig/librepdl\.pc)"
                r"|lib[^/]*(/[^/]+)?/cmake/librepdl/librepdl-[a-z-]+\.cmake|bin/repdl|share/doc/.*"
                r"|share/librepdl/docs/(contract\.md|digests/.*)")
     files = [p.relative_to(prefix).as_posix() for p in prefix.rglob("*") if not p.is_dir()]
