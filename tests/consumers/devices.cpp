@@ -21,7 +21,7 @@ int main() {
   try {
     gpu.emplace(repdl::context_options{.where = {repdl::device_kind::cuda, 0}});
     on_gpu.emplace(*gpu, std::vector<float>{3, 2, 1}, repdl::sizes{3});
-    repdl::softmax(*gpu, *on_gpu, *on_gpu, {.axis = 0});
+    repdl::relu(*gpu, *on_gpu, *on_gpu);
     std::printf("a context on %s\n", repdl::name_of(gpu->where()).c_str());
   } catch (const repdl::error& e) {
     std::printf("%.*s: %s\n", static_cast<int>(repdl::info_of(e.site()).name.size()),

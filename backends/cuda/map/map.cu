@@ -95,11 +95,10 @@ __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F
   }
 }
 
-// Rank 1, stride 1. Packed: every pointer is aligned to a pack; otherwise a thread's elements are a block apart, so
-// that a warp still reads and writes side by side. Exact aliasing of out and an input is legal: a thread reads its
+// Rank 1, stride 1, every pointer aligned to a pack. Exact aliasing of out and an input is legal: a thread reads its
 // elements before it writes them.
 template <class F>
-__global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, bool packed, counter* counters) {
+__global__ void __launch_bounds__(threads) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -108,41 +107,24 @@ __global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, b
   typename F::tally tally;
   pack<In> x[F::arity];
   pack<Out> y;
-  if (packed) {
-    const std::int64_t packs = p.count / batch;
-    for (std::int64_t i = first; i < packs; i += step) {
+  const std::int64_t packs = p.count / batch;
+  for (std::int64_t i = first; i < packs; i += step) {
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
-      apply(p, x, y, i, 0, tally);
-      static_cast<pack<Out>*>(p.out)[i] = y;
-    }
-    const std::int64_t rest = packs * batch + first;
-    if (rest < p.count) {
-      In last[F::arity];
+    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
+    apply(p, x, y, i, 0, tally);
+    static_cast<pack<Out>*>(p.out)[i] = y;
+  }
+  const std::int64_t rest = packs * batch + first;
+  if (rest < p.count) {
+    In last[F::arity];
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) last[a] = static_cast<const In*>(p.in[a])[rest];
-      static_cast<Out*>(p.out)[rest] = p.eval(last, tally);
-    }
-  } else {
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x; i < p.count;
-         i += step * batch) {
-#pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
-#pragma unroll
-        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
-      }
-      apply(p, x, y, i, threads, tally);
-#pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
-      }
-    }
+    for (int a = 0; a < F::arity; ++a) last[a] = static_cast<const In*>(p.in[a])[rest];
+    static_cast<Out*>(p.out)[rest] = p.eval(last, tally);
   }
   tally.report(counters, F::first);
 }
 
-// Any strides. Packed: the innermost size is a multiple of `batch`, its stride is 1 for the output and 0 or 1 for the
+// Any strides. A warp's elements are side by side. Packed: the innermost size is a multiple of `batch`, its stride is 1 for the output and 0 or 1 for the
 // inputs, and every pack with stride 1 is aligned.
 template <class F, class Index>
 __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool packed, counter* counters) {
@@ -237,8 +219,8 @@ void launch(const plan::map_plan& plan, const job& j) {
     packed = packed && aligned<typename F::input>(p.in[a]);
   }
   const unsigned grid = grid_for(j.device, ceil_div(p.count, threads * batch), 32);
-  if (contiguous) {
-    launch_kernel<map_contiguous<F>>(j, grid, threads, 0, p, packed, j.counters);
+  if (contiguous && packed) {
+    launch_kernel<map_packed<F>>(j, grid, threads, 0, p, j.counters);
   } else if (!j.device.choice.wide && fits_32_bits(p.count)) {
     launch_kernel<map_strided<F, std::uint32_t>>(j, grid, threads, 0, p, can_pack(p), j.counters);
   } else {
