@@ -43,7 +43,7 @@ class accumulator {
   outcomes* where_;
   exact_sum sum_;
   std::uint32_t s_ = 0;
-  oracle_function fma_ = oracle_named("fma"), add_ = oracle_named("add");
+  oracle_function fma_ = oracle_of("fma").f, add_ = oracle_of("add").f;
 };
 
 /// Sizes as in plan::conv_plan: c and o are per group.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "reference/attributes.hpp"
 #include "reference/pow.hpp"
@@ -39,15 +40,16 @@ struct reals {
 };
 thread_local reals real;
 
-// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict.
-using approximation = unsigned (*)(mpfr_ptr y, mpfr_srcptr x);
-
 unsigned approximate_exp(mpfr_ptr y, mpfr_srcptr x) {
   mpfr_exp(y, x, MPFR_RNDN);  // at most half an ulp
   return 1;
 }
 unsigned approximate_log(mpfr_ptr y, mpfr_srcptr x) {
   mpfr_log(y, x, MPFR_RNDN);
+  return 1;
+}
+unsigned approximate_sqrt(mpfr_ptr y, mpfr_srcptr x) {
+  mpfr_sqrt(y, x, MPFR_RNDN);
   return 1;
 }
 unsigned approximate_tanh(mpfr_ptr y, mpfr_srcptr x) {
@@ -161,14 +163,7 @@ std::uint32_t oracle_select(std::uint32_t x, std::uint32_t y, bool larger) {
   return (order_key(f32, x) >= order_key(f32, y)) == larger ? x : y;
 }
 
-/// IEEE 754: x + y, or x * y + z, where two zeros of one sign keep it.
-std::uint64_t ieee_sum(dtype t, const extended& a, const extended& b) {
-  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return zero_bits(t, true);
-  return (a + b).round(t);
-}
-
 extended value(double x) { return {dtype::f64, std::bit_cast<std::uint64_t>(x)}; }
-extended value(std::uint32_t x) { return {f32, x}; }
 
 /// coefficient * y; by 1 without a product, which is slower.
 extended scaled(double coefficient, const extended& y) { return coefficient == 1 ? y : value(coefficient) * y; }
@@ -176,22 +171,35 @@ extended scaled(double coefficient, const extended& y) { return coefficient == 1
 using patterns = const std::uint64_t*;
 using reals64 = const double*;
 
+/// The exact result, rounded once.
+template <auto Exact>
+std::uint64_t rounded(dtype t, patterns in, reals64 options) {
+  return Exact(t, in, options).round(t);
+}
+/// The sum of two exact terms, rounded once; as in IEEE 754 two zeros of one sign keep it.
+template <auto Terms>
+std::uint64_t rounded_sum(dtype t, patterns in, reals64 options) {
+  const auto [a, b] = Terms(t, in, options);
+  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return zero_bits(t, true);
+  return (a + b).round(t);
+}
+template <auto Terms>
+extended exact_sum_of(dtype t, patterns in, reals64 options) {
+  const auto [a, b] = Terms(t, in, options);
+  return a + b;
+}
+
 /// An oracle that knows binary32 only.
 template <auto F, int Arity>
 std::uint64_t binary32_only(dtype t, patterns in, reals64) {
   if (t != f32) throw std::logic_error("reference: this oracle is of binary32");
   if constexpr (Arity == 1) {
     return F(low32(in[0]));
-  } else if constexpr (Arity == 2) {
-    return F(low32(in[0]), low32(in[1]));
   } else {
-    return F(low32(in[0]), low32(in[1]), low32(in[2]));
+    return F(low32(in[0]), low32(in[1]));
   }
 }
 
-std::uint32_t oracle_fma(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  return low32(ieee_sum(f32, value(x) * value(y), value(z)));
-}
 std::uint32_t oracle_neg(std::uint32_t x) { return x ^ sign32; }
 std::uint32_t oracle_abs(std::uint32_t x) { return x & ~sign32; }
 std::uint32_t oracle_maximum(std::uint32_t x, std::uint32_t y) { return oracle_select(x, y, true); }
@@ -199,12 +207,6 @@ std::uint32_t oracle_minimum(std::uint32_t x, std::uint32_t y) { return oracle_s
 std::uint32_t oracle_relu_backward(std::uint32_t g, std::uint32_t x) {
   const bool pass = is_nan(x) || (!is_negative(x) && !is_zero(x));
   return pass ? quieten(g) : 0;
-}
-std::uint32_t oracle_tanh_backward(std::uint32_t g, std::uint32_t y) {
-  return low32((value(g) * (extended(1) - value(y) * value(y))).round(f32));
-}
-std::uint32_t oracle_sigmoid_backward(std::uint32_t g, std::uint32_t y) {
-  return low32((value(g) * value(y) * (extended(1) - value(y))).round(f32));
 }
 
 std::uint64_t oracle_less(dtype t, patterns in, reals64) {
@@ -219,45 +221,60 @@ std::uint64_t oracle_relu(dtype t, patterns in, reals64) {
   return n.kind == number_kind::nan ? nan_bits(t) : n.negative ? 0 : in[0];
 }
 
-std::uint64_t oracle_leaky_relu(dtype t, patterns in, reals64 slope) {
+extended leaky(dtype t, patterns in, reals64 slope) {
   const extended x(t, in[0]);
-  const bool positive = !x.is_nan() && !x.is_zero() && !x.negative();
-  return (positive ? x : value(slope[0]) * x).round(t);
+  return !x.is_nan() && !x.is_zero() && !x.negative() ? x : value(slope[0]) * x;
 }
 
-struct oracle_entry {
-  std::string_view name;
-  oracle_function f;
+using terms = std::pair<extended, extended>;
+constexpr auto add_terms = [](dtype t, patterns in, reals64 o) { return terms({t, in[0]}, scaled(o[0], {t, in[1]})); };
+constexpr auto sub_terms = [](dtype t, patterns in, reals64 o) { return terms({t, in[0]}, -scaled(o[0], {t, in[1]})); };
+constexpr auto fma_terms = [](dtype t, patterns in, reals64) {
+  return terms(extended(t, in[0]) * extended(t, in[1]), {t, in[2]});
+};
+constexpr auto product = [](dtype t, patterns in, reals64) { return extended(t, in[0]) * extended(t, in[1]); };
+constexpr auto tanh_gradient = [](dtype t, patterns in, reals64) {
+  const extended y(t, in[1]);
+  return extended(t, in[0]) * (extended(1) - y * y);
+};
+constexpr auto sigmoid_gradient = [](dtype t, patterns in, reals64) {
+  const extended y(t, in[1]);
+  return extended(t, in[0]) * y * (extended(1) - y);
 };
 
-constexpr oracle_entry oracles[] = {
-    {"add",
-     [](dtype t, patterns in, reals64 o) {
-       return ieee_sum(t, {t, in[0]}, scaled(o[0], {t, in[1]}));
-     }},
-    {"sub",
-     [](dtype t, patterns in, reals64 o) {
-       return ieee_sum(t, {t, in[0]}, -scaled(o[0], {t, in[1]}));
-     }},
-    {"mul", [](dtype t, patterns in, reals64) { return (extended(t, in[0]) * extended(t, in[1])).round(t); }},
-    {"div", binary32_only<oracle_div, 2>},
-    {"fma", binary32_only<oracle_fma, 3>},
-    {"neg", binary32_only<oracle_neg, 1>},
-    {"abs", binary32_only<oracle_abs, 1>},
-    {"sqrt", binary32_only<oracle_sqrt, 1>},
-    {"maximum", binary32_only<oracle_maximum, 2>},
-    {"minimum", binary32_only<oracle_minimum, 2>},
-    {"less", oracle_less},
-    {"pow", [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); }},
-    {"relu", oracle_relu},
-    {"leaky_relu", oracle_leaky_relu},
-    {"exp", [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }},
-    {"log", binary32_only<oracle_log, 1>},
-    {"tanh", binary32_only<oracle_tanh, 1>},
-    {"sigmoid", binary32_only<oracle_sigmoid, 1>},
-    {"relu_backward", binary32_only<oracle_relu_backward, 2>},
-    {"tanh_backward", binary32_only<oracle_tanh_backward, 2>},
-    {"sigmoid_backward", binary32_only<oracle_sigmoid_backward, 2>},
+template <auto Exact>
+constexpr oracle algebraic(std::string_view name) {
+  return {.name = name, .f = rounded<Exact>, .exact = Exact};
+}
+template <auto Terms>
+constexpr oracle sum_of(std::string_view name) {
+  return {.name = name, .f = rounded_sum<Terms>, .exact = exact_sum_of<Terms>};
+}
+
+constexpr oracle oracles[] = {
+    sum_of<add_terms>("add"),
+    sum_of<sub_terms>("sub"),
+    algebraic<product>("mul"),
+    {.name = "div", .f = binary32_only<oracle_div, 2>, .where = locate_quotient},
+    sum_of<fma_terms>("fma"),
+    {.name = "neg", .f = binary32_only<oracle_neg, 1>},
+    {.name = "abs", .f = binary32_only<oracle_abs, 1>},
+    {.name = "sqrt", .f = binary32_only<oracle_sqrt, 1>, .near = approximate_sqrt},
+    {.name = "maximum", .f = binary32_only<oracle_maximum, 2>},
+    {.name = "minimum", .f = binary32_only<oracle_minimum, 2>},
+    {.name = "less", .f = oracle_less},
+    {.name = "pow",
+     .f = [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); },
+     .where = [](dtype t, patterns in) { return locate_pow(t, in[0], in[1]); }},
+    {.name = "relu", .f = oracle_relu},
+    algebraic<leaky>("leaky_relu"),
+    {.name = "exp", .f = [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }, .near = approximate_exp},
+    {.name = "log", .f = binary32_only<oracle_log, 1>, .near = approximate_log},
+    {.name = "tanh", .f = binary32_only<oracle_tanh, 1>, .near = approximate_tanh},
+    {.name = "sigmoid", .f = binary32_only<oracle_sigmoid, 1>, .near = approximate_sigmoid},
+    {.name = "relu_backward", .f = binary32_only<oracle_relu_backward, 2>},
+    algebraic<tanh_gradient>("tanh_backward"),
+    algebraic<sigmoid_gradient>("sigmoid_backward"),
 };
 
 }  // namespace
@@ -271,15 +288,15 @@ option_values::option_values(const ops::elementwise_row& row, const attributes& 
   }
 }
 
-oracle_function oracle_named(std::string_view name) {
-  for (const oracle_entry& o : oracles)
-    if (o.name == name) return o.f;
+const oracle& oracle_of(std::string_view name) {
+  for (const oracle& o : oracles)
+    if (o.name == name) return o;
   throw std::logic_error("reference: no oracle is named " + std::string(name));
 }
 
 std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in,
                        const option_values& options) {
-  return oracle_named(row.name)(t, in, options.value);
+  return oracle_of(row.name).f(t, in, options.value);
 }
 
 std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in) {

@@ -12,42 +12,6 @@
 
 namespace repdl::reference {
 
-/// The values of a row's options.
-struct option_values {
-  double value[ops::option_list::most] = {};
-  explicit option_values(const ops::elementwise_row& row, const attributes& attrs = {});
-};
-
-/// The oracle of a row on `arity` patterns of a format, with its options; throws std::logic_error for a format that it
-/// does not have.
-using oracle_function = std::uint64_t (*)(dtype t, const std::uint64_t* in, const double* options);
-/// Throws std::logic_error where there is none.
-oracle_function oracle_named(std::string_view name);
-
-/// The result of a row on patterns of a format.
-std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
-/// On binary32 patterns, the options at their defaults.
-std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in);
-std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
-
-/// Where the exact result lies in the format (transcendental rows: from 120 bits, which separates near-ties from ties).
-outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
-outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
-
-/// out[i] = evaluate(row, first + i), binary32, for i < count; unary rows without options; first + count <= 2^32.
-/// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
-/// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
-void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out);
-
-/// out[i] = the pattern of `to` for the pattern first + i of `from` (at most 32 bits wide); out has size_of(to) bytes
-/// per element.
-void convert_range(dtype from, dtype to, std::uint32_t first, std::uint64_t count, void* out);
-
-/// Stores a pattern as element i of a little-endian array.
-void store(dtype t, void* data, std::uint64_t i, std::uint64_t bits);
-/// Loads it.
-std::uint64_t load(dtype t, const void* data, std::uint64_t i);
-
 /// Real numbers that are finite binary fractions, with infinities, NaN and signed zeros: what section 3 of the contract
 /// evaluates formula trees in. Finite arithmetic is exact.
 class extended {
@@ -81,5 +45,53 @@ class extended {
   mpz_t m_;                    // signed; 0 unless finite
   std::int64_t exponent_ = 0;  // value = m_ * 2^exponent_
 };
+
+/// A row on `arity` patterns of a format, with its options; throws std::logic_error for a format that it does not have.
+using oracle_function = std::uint64_t (*)(dtype t, const std::uint64_t* in, const double* options);
+/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict.
+using approximation = unsigned (*)(mpfr_ptr y, mpfr_srcptr x);
+
+/// The oracle of a row. What it has beside the function says where exact results lie; a selection needs nothing.
+struct oracle {
+  std::string_view name;
+  oracle_function f;
+  extended (*exact)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< algebraic
+  approximation near = nullptr;                                  ///< one variable of at most 24 bits
+  outcome (*where)(dtype t, const std::uint64_t* in) = nullptr;  ///< any other
+};
+/// Throws std::logic_error where there is none.
+const oracle& oracle_of(std::string_view name);
+/// Of x / y.
+outcome locate_quotient(dtype t, const std::uint64_t* in);
+
+/// The values of a row's options.
+struct option_values {
+  double value[ops::option_list::most] = {};
+  explicit option_values(const ops::elementwise_row& row, const attributes& attrs = {});
+};
+
+/// The result of a row on patterns of a format.
+std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+/// On binary32 patterns, the options at their defaults.
+std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in);
+std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
+
+/// Where the exact result lies in the format (transcendental rows: from 120 bits, which separates near-ties from ties).
+outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
+
+/// out[i] = evaluate(row, first + i), binary32, for i < count; unary rows without options; first + count <= 2^32.
+/// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
+/// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
+void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out);
+
+/// out[i] = the pattern of `to` for the pattern first + i of `from` (at most 32 bits wide); out has size_of(to) bytes
+/// per element.
+void convert_range(dtype from, dtype to, std::uint32_t first, std::uint64_t count, void* out);
+
+/// Stores a pattern as element i of a little-endian array.
+void store(dtype t, void* data, std::uint64_t i, std::uint64_t bits);
+/// Loads it.
+std::uint64_t load(dtype t, const void* data, std::uint64_t i);
 
 }  // namespace repdl::reference

@@ -17,7 +17,7 @@ array elementwise(const ops::elementwise_row& row, const std::vector<array>& in,
   for (const array& a : in) shape = broadcast_shape(shape, a.shape);
   const dtype t = in[0].type;
   const option_values options(row, attrs);
-  const oracle_function f = oracle_named(row.name);
+  const oracle_function f = oracle_of(row.name).f;
   array out(row.result_type(t), shape);
   for (std::int64_t i = 0; i < out.count(); ++i) {
     std::uint64_t v[3] = {};

@@ -121,7 +121,7 @@ void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::u
   if (row.arity != 1 || row.options.count() != 0) {
     throw std::logic_error("reference: evaluate_range needs a unary row without options");
   }
-  const range_filler r{oracle_named(row.name), first, out};
+  const range_filler r{oracle_of(row.name).f, first, out};
   const std::uint64_t end = first + count;
   // Positive numbers with +inf, NaNs, negative numbers with -inf, NaNs.
   constexpr std::uint64_t cuts[] = {0, inf32 + 1ULL, sign32, (sign32 | inf32) + 1ULL, 1ULL << 32};

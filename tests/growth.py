@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The growth test: an elementwise function with an option, in three formats, added as HACKING.md says.
+
+    tests/growth.py WORK_DIR [--jobs N]
+
+Applies tests/growth/quadratic.patch, which is all that is written by hand, to a copy of the committed tree, makes the rest with the
+commands that HACKING.md names, and builds. Then the function must be everywhere: verified, swept against the oracle, in the
+command line, the documents, the C++ and the C interface, and, where nvcc is, among the CUDA kernels. No line of a digest that
+was there before may change.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+here = root / "tests/growth"
+by_hand = {"librepdl/ops/elementwise.def", "librepdl/ops/quadratic.hpp", "reference/elementwise.cpp"}
+made = {"librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/bodies.hpp", "docs/operations.md", "README.md",
+        "docs/digests/cases/quadratic.txt", "librepdl/dispatch/known_answers/quadratic.def"}
+
+
+def run(*command, **more):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"growth: {' '.join(map(str, command))}: status {done.returncode}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def expect(condition, text):
+    if not condition:
+        sys.exit(f"growth: {text}")
+    print(f"growth: {text}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--jobs", default="2")
+    args = parser.parse_args()
+    work = args.work.resolve()
+    source, build = work / "source", work / "source/build/cpu"
+    shutil.rmtree(source, ignore_errors=True)
+    work.mkdir(parents=True, exist_ok=True)
+    run("git", "clone", "-q", root, source)
+
+    def changed():
+        run("git", "add", "-A", cwd=source)
+        rows = [line.split("\t") for line in run("git", "diff", "--cached", "--numstat", cwd=source).splitlines()]
+        return {name: int(deleted) for _, deleted, name in rows}
+
+    run("git", "apply", here / "quadratic.patch", cwd=source)
+    expect(set(changed()) == by_hand, f"written by hand: {', '.join(sorted(by_hand))}")
+    expect(run("git", "diff", "--cached", "--numstat", "--", "reference", cwd=source).startswith("1\t0\t"), "one oracle line")
+
+    run(sys.executable, "tools/gen_elementwise.py", cwd=source)
+    run("cmake", "--preset", "cpu", "-DREPDL_WERROR=OFF", cwd=source)
+    targets = ["--target", "repdl_cli", "repdl", "--parallel", args.jobs]
+    run("cmake", "--build", build, *targets)
+    repdl = build / "tools/repdl"
+    run(repdl, "digests", "--add", cwd=source)
+    run("cmake", "--build", build, *targets)  # with the known answers
+    run(repdl, "docs", "--write", cwd=source)
+    expect(set(changed()) == by_hand | made, f"made by commands: {', '.join(sorted(made))}")
+    lost = {name: n for name, n in changed().items() if name.startswith(("docs/digests", "librepdl/dispatch")) and n > 0}
+    expect(not lost, "no line of a digest or a known answer changed")
+
+    cases = (source / "docs/digests/cases/quadratic.txt").read_text()
+    for t in ("f16", "bf16", "f32"):
+        expect(re.search(rf" {t},{t} .* scale=h[0-9a-f]+ -> ", cases), f"cases of {t} with the option")
+    verified = run(repdl, "verify", "quadratic", "--quick", cwd=source)
+    expect(" 0 mismatches" in verified, re.search("verified: .*", verified).group())
+    expect(re.search(r"^mismatches +0$", run(repdl, "sweep", "quadratic", "--count", "200000", cwd=source), re.M), "swept")
+    expect(re.search(r"^quadratic +\(x\) \[scale=1\]", run(repdl, "info", "--operations", cwd=source), re.M), "repdl info")
+    expect("`quadratic`" in (source / "docs/operations.md").read_text(), "docs/operations.md")
+
+    data = struct.pack("<2f", 3, -0.5)
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    (work / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
+    run(repdl, "eval", "quadratic", "x.npy", "-o", "y.npy", "--attr", "scale=0.5", cwd=work)
+    expect((work / "y.npy").read_bytes()[-8:] == struct.pack("<2f", 4.5, 0.125), "repdl eval")
+
+    include, library = source / "librepdl/include", build / "librepdl/librepdl.a"
+    run("g++", "-std=c++20", f"-I{include}", here / "quadratic.cpp", library, "-fopenmp", "-ldl", "-o", work / "typed")
+    run(work / "typed")
+    expect(True, "the typed C++ function")
+    run("gcc", f"-I{include}", "-c", here / "quadratic.c", "-o", work / "quadratic.o")
+    run("g++", work / "quadratic.o", library, "-fopenmp", "-ldl", "-o", work / "dynamic")
+    run(work / "dynamic")
+    expect(True, "the C interface")
+
+    if shutil.which("nvcc"):
+        run("cmake", "--preset", "cuda", "-DCMAKE_CUDA_ARCHITECTURES=90-virtual", cwd=source)
+        kernels = "backends/cuda/CMakeFiles/repdl_cuda.dir/map/map.cu.o"
+        run("cmake", "--build", source / "build/cuda", "--target", kernels)
+        ptx = (source / "build/cuda" / kernels).read_bytes()
+        expect(b"quadratic" in ptx, "its CUDA kernels compile")
+
+
+if __name__ == "__main__":
+    main()
