@@ -275,6 +275,30 @@ class Elementwise(Case):
         self.transcendental("sigmoid", lambda d: 1 / (1 + (-d).exp()), near + [0x3A000000, 0xB9FFFFFF, 0xC2CFF1B4],
                             {zero: 0x3F000000, minus: 0x3F000000, inf: one, inf | minus: zero, **nans})
 
+    def test_pow(self):
+        r = random.Random(18)
+        for t in ("f16", "bf16", "f32"):
+            x = [rounded(F(r.randrange(1, 4000), 1000), t) for _ in range(60)]
+            y = [rounded(F(r.randrange(-9000, 9000), 1000), t) for _ in range(60)]
+            x += [rounded(F(n), t) for n in (2, 3, 5, 7, 9, 25)] + [rounded(F(-3), t)] * 3
+            y += [rounded(F(n), t) for n in (-3, 4, F(1, 2), 3, F(3, 2), F(-1, 2))] + [rounded(F(n), t) for n in (3, -2, 4)]
+
+            def power(a, b):
+                a, b = value(a, t), value(b, t)
+                if b.denominator == 1:
+                    return rounded(a ** int(b), t)
+                d = (decimal.Decimal(b.numerator) / b.denominator * (decimal.Decimal(a.numerator) / a.denominator).ln()).exp()
+                near = F(d).limit_denominator(2 ** 60)
+                root = b.denominator <= 4 and near ** b.denominator == a ** b.numerator
+                return rounded(near if root else F(d), t)
+            self.check("pow", [(x, [len(x)], t), (y, [len(x)], t)], (t, (len(x),), [power(a, b) for a, b in zip(x, y)]))
+        one, inf, minus, quiet = 0x3F800000, 0x7F800000, 1 << 31, 0x7FC00001
+        special = [(one, quiet, one), (quiet, 0, one), (quiet, minus, one), (quiet, one, nan("f32")), (minus | one, inf, one),
+                   (minus, 0x3F000000, 0), (minus | inf, 0x3F000000, inf), (minus, minus | one, inf | minus),
+                   (0xC0000000, 0x3F000000, nan("f32")), (0x40000000, inf | minus, 0), (0x3F000000, inf | minus, inf)]
+        x, y, out = map(list, zip(*special))
+        self.check("pow", [(x, [len(x)]), (y, [len(x)])], ("f32", (len(x),), out))
+
     def test_backward(self):
         x, y = self.two()
         n = len(x)

@@ -164,7 +164,9 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
         for (const attribute_info& a : op.attrs) variants.push_back({from, {{a.name, -0.7}}});
       }
     }
-    for (const auto& [from, attrs] : variants) {
+    for (const variant& v : variants) {
+      const dtype from = v.from;
+      const attributes& attrs = v.attrs;
       CAPTURE(op.name);
       CAPTURE(name_of(from));
       std::vector<array> in;

@@ -327,59 +327,45 @@ std::vector<group> step_calls(op_id op) {
   return all;
 }
 
+template <class Op>
+std::vector<group> structured_calls(const subject& what) {
+  constexpr ops::family family = Op::row.kind;
+  if constexpr (Op::id == op_id::dot) {
+    return dot_calls();
+  } else if constexpr (Op::id == op_id::conv2d) {
+    return conv2d_calls();
+  } else if constexpr (Op::id == op_id::conv2d_grad_bias) {
+    return {{{what.op, {{{2, 3, 5, 7}}}}}};
+  } else if constexpr (family == ops::family::convert) {
+    return map_calls(what, nullptr);
+  } else if constexpr (family == ops::family::reduce) {
+    return reduce_calls(what.op);
+  } else if constexpr (family == ops::family::matmul) {
+    return matmul_calls();
+  } else if constexpr (family == ops::family::convolution) {
+    return conv_gradient_calls(what.op);
+  } else if constexpr (family == ops::family::pooling) {
+    return pool_calls(what.op);
+  } else if constexpr (family == ops::family::softmax) {
+    return row_calls(what.op);
+  } else if constexpr (family == ops::family::random) {
+    return random_calls(what);
+  } else if constexpr (family == ops::family::optimizer) {
+    return step_calls(what.op);
+  } else {
+    static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
+  }
+}
+
 std::vector<group> calls_of(const subject& what) {
   if (static_cast<int>(what.op) < ops::elementwise_count) {
     return map_calls(what, &ops::elementwise_rows[static_cast<int>(what.op)]);
   }
-  switch (what.op) {
-    case op_id::convert:
-      return map_calls(what, nullptr);
-    case op_id::sum:
-    case op_id::mean:
-    case op_id::max:
-    case op_id::min:
-    case op_id::argmax:
-    case op_id::argmin:
-      return reduce_calls(what.op);
-    case op_id::dot:
-      return dot_calls();
-    case op_id::matmul:
-      return matmul_calls();
-    case op_id::conv2d:
-      return conv2d_calls();
-    case op_id::conv2d_grad_input:
-    case op_id::conv2d_grad_weight:
-      return conv_gradient_calls(what.op);
-    case op_id::conv2d_grad_bias:
-      return {{{what.op, {{{2, 3, 5, 7}}}}}};
-    case op_id::max_pool2d:
-    case op_id::max_pool2d_backward:
-    case op_id::avg_pool2d:
-    case op_id::avg_pool2d_backward:
-      return pool_calls(what.op);
-    case op_id::softmax:
-    case op_id::log_softmax:
-    case op_id::logsumexp:
-    case op_id::cross_entropy:
-    case op_id::softmax_backward:
-    case op_id::log_softmax_backward:
-    case op_id::logsumexp_backward:
-    case op_id::cross_entropy_backward:
-      return row_calls(what.op);
-    case op_id::uniform:
-    case op_id::permutation:
-    case op_id::normal:
-    case op_id::bernoulli:
-    case op_id::randint:
-    case op_id::dropout:
-    case op_id::dropout_backward:
-      return random_calls(what);
-    case op_id::sgd:
-    case op_id::adamw:
-      return step_calls(what.op);
-    default:
-      return {};
-  }
+  std::vector<group> calls;
+  ops::for_each_structured([&]<class Op>() {
+    if (Op::id == what.op) calls = structured_calls<Op>(what);
+  });
+  return calls;
 }
 
 // --------------------------------------------------------------------------------------------------------------

@@ -257,7 +257,8 @@ struct body<ops::pow> {
     r |= (base_sign & odd) << sign_place;
     const bool nan = ((base < 0) & !whole & !pole) | (base_bits > 0x7f800000) | (power_bits > 0x7f800000);
     r = nan ? F::nan : r;
-    r = (power_bits == 0) | (bits_of(base) == 0x3f800000) ? one : r;
+    const bool is_one = (power_bits == 0) | (bits_of(base) == 0x3f800000);
+    r = is_one ? one : r;
     return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
   }
 

@@ -120,17 +120,21 @@ inline constexpr elementwise_row elementwise_rows[] = {
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
 
+/// The families of structured.def.
+enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, optimizer };
+
 /// One row of structured.def.
 struct structured_row {
   std::string_view name;
+  ops::family kind;
   std::string_view family;
   proof_kind proof;
   aliases may_alias;
   int bits;
 };
 inline constexpr structured_row structured_rows[] = {
-#define REPDL_STRUCTURED(name, family, proof, may_alias, bits) \
-  {#name, #family, proof_kind::proof, aliases::may_alias, bits},
+#define REPDL_STRUCTURED(name, of, proof, may_alias, bits) \
+  {#name, ops::family::of, #of, proof_kind::proof, aliases::may_alias, bits},
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
 };

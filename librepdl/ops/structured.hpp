@@ -23,6 +23,34 @@ struct operation {
   static constexpr std::string_view name = row.name;
 };
 
+// Operands that many have.
+template <op_id Id, class Attrs, dtype_set Out = F32>
+struct of_x : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"x", F32}};
+  static constexpr operand out[] = {{"out", Out}};
+};
+template <op_id Id, class Attrs, dtype_set Out>
+struct of_nothing : operation<Id> {
+  using attrs = Attrs;
+  static constexpr std::array<operand, 0> in{};
+  static constexpr operand out[] = {{"out", Out}};
+};
+template <op_id Id, class Attrs>
+struct gradient : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"g", F32}};
+  static constexpr operand out[] = {{"grad_x", F32}};
+};
+template <op_id Id, class Attrs>
+struct gradient_at_x : gradient<Id, Attrs> {
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
+};
+template <op_id Id, class Attrs>
+struct gradient_at_y : gradient<Id, Attrs> {
+  static constexpr operand in[] = {{"g", F32}, {"y", F32}};
+};
+
 struct convert : operation<op_id::convert> {
   static constexpr std::string_view formula = "x, rounded to the output's format";
   using attrs = convert_attrs;
@@ -30,28 +58,22 @@ struct convert : operation<op_id::convert> {
   static constexpr operand out[] = {{"out", FLOATS}};
 };
 
-template <op_id Id, dtype_set Out>
-struct reduction : operation<Id> {
-  using attrs = reduce_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", Out}};
-};
-struct sum : reduction<op_id::sum, F32> {
+struct sum : of_x<op_id::sum, reduce_options> {
   static constexpr std::string_view formula = "sum of x over the axes; exact zero is +0";
 };
-struct mean : reduction<op_id::mean, F32> {
+struct mean : of_x<op_id::mean, reduce_options> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count";
 };
-struct max : reduction<op_id::max, F32> {
+struct max : of_x<op_id::max, reduce_options> {
   static constexpr std::string_view formula = "the greatest x over the axes; NaN wins, -0 < +0";
 };
-struct min : reduction<op_id::min, F32> {
+struct min : of_x<op_id::min, reduce_options> {
   static constexpr std::string_view formula = "the least x over the axes; NaN wins, -0 < +0";
 };
-struct argmax : reduction<op_id::argmax, I64> {
+struct argmax : of_x<op_id::argmax, reduce_options, I64> {
   static constexpr std::string_view formula = "the first index of max(x), row-major within the reduced axes";
 };
-struct argmin : reduction<op_id::argmin, I64> {
+struct argmin : of_x<op_id::argmin, reduce_options, I64> {
   static constexpr std::string_view formula = "the first index of min(x), row-major within the reduced axes";
 };
 
@@ -69,18 +91,12 @@ struct matmul : operation<op_id::matmul> {
   static constexpr operand out[] = {{"out", F32}};
 };
 
-struct uniform : operation<op_id::uniform> {
+struct uniform : of_nothing<op_id::uniform, uniform_attrs, FLOATS> {
   static constexpr std::string_view formula = "low + (high - low) * u, u uniform on [0, 1) from Philox4x32-10";
-  using attrs = uniform_attrs;
-  static constexpr std::array<operand, 0> in{};
-  static constexpr operand out[] = {{"out", FLOATS}};
 };
 
-struct permutation : operation<op_id::permutation> {
+struct permutation : of_nothing<op_id::permutation, permutation_attrs, I64> {
   static constexpr std::string_view formula = "0 .. n-1 sorted by Philox words";
-  using attrs = permutation_attrs;
-  static constexpr std::array<operand, 0> in{};
-  static constexpr operand out[] = {{"out", I64}};
 };
 
 struct conv2d : operation<op_id::conv2d> {
@@ -108,48 +124,27 @@ struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
   static constexpr operand out[] = {{"grad_bias", F32}};
 };
 
-struct max_pool2d : operation<op_id::max_pool2d> {
+struct max_pool2d : of_x<op_id::max_pool2d, max_pool2d_options> {
   static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
-  using attrs = max_pool2d_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
-struct max_pool2d_backward : operation<op_id::max_pool2d_backward> {
+struct max_pool2d_backward : gradient_at_x<op_id::max_pool2d_backward, max_pool2d_options> {
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
-  using attrs = max_pool2d_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
-struct avg_pool2d : operation<op_id::avg_pool2d> {
+struct avg_pool2d : of_x<op_id::avg_pool2d, avg_pool2d_options> {
   static constexpr std::string_view formula = "(sum of x in the window) / count";
-  using attrs = avg_pool2d_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
-struct avg_pool2d_backward : operation<op_id::avg_pool2d_backward> {
+struct avg_pool2d_backward : gradient<op_id::avg_pool2d_backward, avg_pool2d_backward_attrs> {
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
-  using attrs = avg_pool2d_backward_attrs;
-  static constexpr operand in[] = {{"g", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
 
-struct softmax : operation<op_id::softmax> {
+struct softmax : of_x<op_id::softmax, softmax_options> {
   static constexpr std::string_view formula = "e^x_i / sum of e^x_j along the axis";
-  using attrs = softmax_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
-struct log_softmax : operation<op_id::log_softmax> {
+struct log_softmax : of_x<op_id::log_softmax, softmax_options> {
   static constexpr std::string_view formula = "x_i - ln sum of e^x_j along the axis";
-  using attrs = softmax_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
-struct logsumexp : operation<op_id::logsumexp> {
+struct logsumexp : of_x<op_id::logsumexp, reduce_options> {
   static constexpr std::string_view formula = "ln sum of e^x over the axes";
-  using attrs = reduce_options;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
 struct cross_entropy : operation<op_id::cross_entropy> {
   static constexpr std::string_view formula = "logsumexp(x) - x_target per row; their mean, sum, or each";
@@ -157,23 +152,14 @@ struct cross_entropy : operation<op_id::cross_entropy> {
   static constexpr operand in[] = {{"logits", F32}, {"targets", I64}};
   static constexpr operand out[] = {{"out", F32}};
 };
-struct softmax_backward : operation<op_id::softmax_backward> {
+struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
-  using attrs = softmax_options;
-  static constexpr operand in[] = {{"g", F32}, {"y", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
-struct log_softmax_backward : operation<op_id::log_softmax_backward> {
+struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options> {
   static constexpr std::string_view formula = "g_i - e^y_i * sum of g_j along the axis";
-  using attrs = softmax_options;
-  static constexpr operand in[] = {{"g", F32}, {"y", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
-struct logsumexp_backward : operation<op_id::logsumexp_backward> {
+struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options> {
   static constexpr std::string_view formula = "g * e^x_i / sum of e^x_j over the axes";
-  using attrs = reduce_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
 struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
   static constexpr std::string_view formula = "g * (softmax(x)_i - (i = target)), / rows not ignored for mean";
@@ -200,36 +186,21 @@ struct adamw : operation<op_id::adamw> {
   static constexpr operand out[] = {{"param", F32}, {"first_moment", F32}, {"second_moment", F32}};
 };
 
-struct normal : operation<op_id::normal> {
+struct normal : of_nothing<op_id::normal, normal_attrs, FLOATS> {
   static constexpr std::string_view formula =
       "mean + stddev * sqrt(-2 ln u1) * (cos, sin)(2 pi u2), u1 and u2 from Philox4x32-10";
-  using attrs = normal_attrs;
-  static constexpr std::array<operand, 0> in{};
-  static constexpr operand out[] = {{"out", FLOATS}};
 };
-struct bernoulli : operation<op_id::bernoulli> {
+struct bernoulli : of_nothing<op_id::bernoulli, bernoulli_attrs, BOOL> {
   static constexpr std::string_view formula = "w < ceil(p 2^32), w a Philox word";
-  using attrs = bernoulli_attrs;
-  static constexpr std::array<operand, 0> in{};
-  static constexpr operand out[] = {{"out", BOOL}};
 };
-struct randint : operation<op_id::randint> {
+struct randint : of_nothing<op_id::randint, randint_attrs, I64> {
   static constexpr std::string_view formula = "low + floor(W (high - low) / 2^64), W 64 bits from Philox";
-  using attrs = randint_attrs;
-  static constexpr std::array<operand, 0> in{};
-  static constexpr operand out[] = {{"out", I64}};
 };
-struct dropout : operation<op_id::dropout> {
+struct dropout : of_x<op_id::dropout, dropout_attrs> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else x / (1 - p)";
-  using attrs = dropout_attrs;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
 };
-struct dropout_backward : operation<op_id::dropout_backward> {
+struct dropout_backward : gradient<op_id::dropout_backward, dropout_attrs> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else g / (1 - p)";
-  using attrs = dropout_attrs;
-  static constexpr operand in[] = {{"g", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
 };
 
 /// Calls f.template operator()<Op>() for every structured operation, in op_id's order.
@@ -239,5 +210,20 @@ constexpr void for_each_structured(F&& f) {
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
 }
+
+/// Calls f.template operator()<Op>() for the operation of a number, which is of the family. f is compiled for each of the
+/// family: what has no case for one of them can say so.
+template <family Family, class F>
+constexpr void for_operation(op_id id, F&& f) {
+  for_each_structured([&]<class Op>() {
+    if constexpr (Op::row.kind == Family) {
+      if (Op::id == id) f.template operator()<Op>();
+    }
+  });
+}
+template <class Op, op_id... Ids>
+inline constexpr bool is_one_of = ((Op::id == Ids) || ...);
+template <class Op>
+inline constexpr bool has_no_case = false;
 
 }  // namespace repdl::ops

@@ -300,39 +300,29 @@ class random_work final : public planned<plan::random_plan> {
   void run(void* workspace) override {
     const dispatch::launch& l = s.launch;
     const random_kernels& kernels = *s.set.random;
-    const auto by_type = [&](auto&& run) {
-      switch (p.out_type) {
-        case dtype::f16:
-          return run(f16{});
-        case dtype::bf16:
-          return run(bf16{});
-        case dtype::f32:
-          return run(float{});
-        default:
-          return run(double{});
-      }
-    };
-    switch (p.op) {
-      case ops::op_id::permutation:
+    ops::for_operation<ops::family::random>(p.op, [&]<class Op>() {
+      if constexpr (ops::is_one_of<Op, ops::op_id::uniform, ops::op_id::normal>) {
+        ops::for_each_format<ops::FLOATS>([&]<class T>() {
+          if (dtype_of<T> != p.out_type) return;
+          if constexpr (Op::id == ops::op_id::uniform) {
+            uniform<T>(p, l, kernels, s.count);
+          } else {
+            normal<T>(p, l, kernels, s.count);
+          }
+        });
+      } else if constexpr (Op::id == ops::op_id::permutation) {
         permutation(p, sort_, workspace);
         s.count.add(tier::proved, p.count);
-        break;
-      case ops::op_id::uniform:
-        by_type([&]<class T>(T) { uniform<T>(p, l, kernels, s.count); });
-        break;
-      case ops::op_id::normal:
-        by_type([&]<class T>(T) { normal<T>(p, l, kernels, s.count); });
-        break;
-      case ops::op_id::bernoulli:
+      } else if constexpr (Op::id == ops::op_id::bernoulli) {
         bernoulli(p, l, kernels, s.count);
-        break;
-      case ops::op_id::randint:
+      } else if constexpr (Op::id == ops::op_id::randint) {
         randint(p, l, kernels, s.count);
-        break;
-      default:  // dropout, dropout_backward
+      } else if constexpr (ops::is_one_of<Op, ops::op_id::dropout, ops::op_id::dropout_backward>) {
         dropout(p, l, kernels, s.count);
-        break;
-    }
+      } else {
+        static_assert(ops::has_no_case<Op>, "a random operation without a loop");
+      }
+    });
     s.count.check_decided(l.last_tier_bits);
   }
 

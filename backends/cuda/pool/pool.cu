@@ -135,16 +135,19 @@ void run(const plan::pool_plan& p, const job& j) {
   const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
   g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
   if (!j.device.choice.wide && run_pool_fast(p.op, g, j)) return;
-  switch (p.op) {
-    case ops::op_id::max_pool2d:
-      return launch<max_pool>(g, j);
-    case ops::op_id::max_pool2d_backward:
-      return launch<max_pool_backward>(g, j);
-    case ops::op_id::avg_pool2d:
-      return launch<avg_pool>(g, j);
-    default:
-      return launch<avg_pool_backward>(g, j);
-  }
+  ops::for_operation<ops::family::pooling>(p.op, [&]<class Op>() {
+    if constexpr (Op::id == ops::op_id::max_pool2d) {
+      launch<max_pool>(g, j);
+    } else if constexpr (Op::id == ops::op_id::max_pool2d_backward) {
+      launch<max_pool_backward>(g, j);
+    } else if constexpr (Op::id == ops::op_id::avg_pool2d) {
+      launch<avg_pool>(g, j);
+    } else if constexpr (Op::id == ops::op_id::avg_pool2d_backward) {
+      launch<avg_pool_backward>(g, j);
+    } else {
+      static_assert(ops::has_no_case<Op>, "a pooling operation without a kernel");
+    }
+  });
 }
 
 }  // namespace repdl::cuda

@@ -170,35 +170,27 @@ plan::checked_size workspace(const plan::random_plan& p, const properties&) {
 }
 
 void run(const plan::random_plan& p, const job& j) {
-  switch (p.op) {
-    case ops::op_id::permutation:
-      return launch_permutation(p, j);
-    case ops::op_id::normal:
-      return run_normal(p, j);
-    case ops::op_id::bernoulli:
+  ops::for_operation<ops::family::random>(p.op, [&]<class Op>() {
+    if constexpr (Op::id == ops::op_id::permutation) {
+      launch_permutation(p, j);
+    } else if constexpr (Op::id == ops::op_id::uniform) {
+      ops::for_each_format<ops::FLOATS>([&]<class T>() {
+        if (dtype_of<T> == p.out_type) launch_uniform<T>(p, j);
+      });
+    } else if constexpr (Op::id == ops::op_id::normal) {
+      run_normal(p, j);
+    } else if constexpr (Op::id == ops::op_id::bernoulli) {
       launch_kernel<bernoulli_kernel>(j, random_grid(j.device, p.count, 4), threads, 0, target_of(p), p.threshold,
                                       moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
-      return;
-    case ops::op_id::randint:
+    } else if constexpr (Op::id == ops::op_id::randint) {
       launch_kernel<randint_kernel>(j, random_grid(j.device, p.count, 2), threads, 0, target_of(p), p.first, p.range,
                                     moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
-      return;
-    case ops::op_id::dropout:
-    case ops::op_id::dropout_backward:
-      return launch_dropout(p, j);
-    default:
-      break;
-  }
-  switch (p.out_type) {
-    case dtype::f16:
-      return launch_uniform<f16>(p, j);
-    case dtype::bf16:
-      return launch_uniform<bf16>(p, j);
-    case dtype::f32:
-      return launch_uniform<float>(p, j);
-    default:
-      return launch_uniform<double>(p, j);
-  }
+    } else if constexpr (ops::is_one_of<Op, ops::op_id::dropout, ops::op_id::dropout_backward>) {
+      launch_dropout(p, j);
+    } else {
+      static_assert(ops::has_no_case<Op>, "a random operation without a kernel");
+    }
+  });
 }
 
 }  // namespace repdl::cuda

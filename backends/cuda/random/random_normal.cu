@@ -236,16 +236,9 @@ plan::checked_size normal_workspace(const plan::random_plan& p) {
 }
 
 void run_normal(const plan::random_plan& p, const job& j) {
-  switch (p.out_type) {
-    case dtype::f16:
-      return launch_normal<f16>(p, j);
-    case dtype::bf16:
-      return launch_normal<bf16>(p, j);
-    case dtype::f32:
-      return launch_normal<float>(p, j);
-    default:
-      return launch_normal<double>(p, j);
-  }
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
+    if (dtype_of<T> == p.out_type) launch_normal<T>(p, j);
+  });
 }
 
 }  // namespace repdl::cuda

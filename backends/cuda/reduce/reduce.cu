@@ -408,21 +408,19 @@ void run(const plan::reduce_plan& p, const job& j) {
   r.length = p.length;
   r.is_mean = p.op == ops::op_id::mean;
   r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
-  switch (p.op) {
-    case ops::op_id::dot:
+  ops::for_operation<ops::family::reduce>(p.op, [&]<class Op>() {
+    if constexpr (Op::id == ops::op_id::dot) {
       run_sum<2>(d, r, j);
-      break;
-    case ops::op_id::sum:
-    case ops::op_id::mean:
+    } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
       run_sum<1>(d, r, j);
-      break;
-    case ops::op_id::argmax:
-    case ops::op_id::argmin:
+    } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
       launch<arg_extremum>(d.first, r, d.partials, d.undecided, false, j);
-      break;
-    default:
+    } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
       launch<extremum>(d.first, r, d.partials, d.undecided, false, j);
-  }
+    } else {
+      static_assert(ops::has_no_case<Op>, "a reduction without a kernel");
+    }
+  });
 }
 
 }  // namespace repdl::cuda

@@ -134,24 +134,7 @@ void launch_fast(const division& d, const job& j) {
 }
 
 void launch_fast(op_id op, const division& d, const job& j) {
-  switch (op) {
-    case op_id::softmax:
-      return launch_fast<op_id::softmax>(d, j);
-    case op_id::log_softmax:
-      return launch_fast<op_id::log_softmax>(d, j);
-    case op_id::logsumexp:
-      return launch_fast<op_id::logsumexp>(d, j);
-    case op_id::cross_entropy:
-      return launch_fast<op_id::cross_entropy>(d, j);
-    case op_id::softmax_backward:
-      return launch_fast<op_id::softmax_backward>(d, j);
-    case op_id::log_softmax_backward:
-      return launch_fast<op_id::log_softmax_backward>(d, j);
-    case op_id::logsumexp_backward:
-      return launch_fast<op_id::logsumexp_backward>(d, j);
-    default:
-      return launch_fast<op_id::cross_entropy_backward>(d, j);
-  }
+  ops::for_operation<ops::family::softmax>(op, [&]<class Op>() { launch_fast<Op::id>(d, j); });
 }
 
 }  // namespace

@@ -179,24 +179,7 @@ plan::checked_size long_workspace(const row_geometry& g) {
 void run_long_rows(const row_geometry& g, std::byte* partials, const job& j) {
   plan::checked_size bytes;
   const long_work w = carve(g, partials, &bytes);
-  switch (g.op) {
-    case op_id::softmax:
-      return launch<op_id::softmax>(g, w, j);
-    case op_id::log_softmax:
-      return launch<op_id::log_softmax>(g, w, j);
-    case op_id::logsumexp:
-      return launch<op_id::logsumexp>(g, w, j);
-    case op_id::cross_entropy:
-      return launch<op_id::cross_entropy>(g, w, j);
-    case op_id::softmax_backward:
-      return launch<op_id::softmax_backward>(g, w, j);
-    case op_id::log_softmax_backward:
-      return launch<op_id::log_softmax_backward>(g, w, j);
-    case op_id::logsumexp_backward:
-      return launch<op_id::logsumexp_backward>(g, w, j);
-    default:
-      return launch<op_id::cross_entropy_backward>(g, w, j);
-  }
+  ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch<Op::id>(g, w, j); });
 }
 
 }  // namespace repdl::cuda
