@@ -36,6 +36,12 @@ struct map_plan {
   dtype out_type;
   double options[ops::option_list::most];
   bool has_options;  // they are not all at their defaults
+
+  /// Of a backend's two loops, either of which may be null: `plain` for the defaults, and `with_options`.
+  template <class Loops>
+  auto loop_of(const Loops& l) const noexcept {
+    return l.plain == nullptr || (has_options && l.with_options != nullptr) ? l.with_options : l.plain;
+  }
 };
 
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.

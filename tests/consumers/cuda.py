@@ -15,27 +15,13 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import call, check
+
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
 variable = "REPDL_CUDA_LIBRARY"
 name = "librepdl_cuda.so"
-checks = 0
-failures = []
-
-
-def call(*command, **more):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\nstatus {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
-    return done.stdout
-
-
-def check(condition, text):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(text)
-        print(f"FAILED: {text}")
 
 
 def build(source, where, jobs, *options, target="all"):
@@ -193,8 +179,8 @@ def main():
         check(cuda_in(work / "one_devices"), "REPDL_CUDA_IN_ONE: no CUDA in the program")
         expect_found("one binary, pkg-config", devices(work / "one_devices", "relative/path/that/nobody/reads.so"))
 
-    print(f"{name}: {checks} checks, {len(failures)} failures")
-    sys.exit(bool(failures))
+    print(f"{name}: {checks.count} checks, {len(checks.failures)} failures")
+    sys.exit(bool(checks.failures))
 
 
 main()

@@ -15,22 +15,11 @@ import shutil
 import subprocess
 import sys
 
+import checks
+from checks import call, check
+
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
-failures = []
-
-
-def call(*command, **more):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\nstatus {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
-    return done.stdout
-
-
-def check(condition, text):
-    if not condition:
-        failures.append(text)
-        print(f"FAILED: {text}")
 
 
 def fingerprints(text):
@@ -157,8 +146,8 @@ def main():
           "-DREPDL_CUDA=OFF")
     compare("part of a build with -Ofast -march=native", [work / "fetchcontent/program"], expected, True)
 
-    print(f"consumers: {len(failures)} failures")
-    sys.exit(bool(failures))
+    print(f"consumers: {len(checks.failures)} failures")
+    sys.exit(bool(checks.failures))
 
 
 main()

@@ -108,12 +108,8 @@ void repair(const void* const* in, void* out, std::int64_t i, int last_tier_bits
   static_assert(Op::arity == 2);
   const auto operand = [&](int k) { return static_cast<const T*>(in[k])[i]; };
   const auto r = num::body<Op>::exact(operand(0), operand(1), last_tier_bits);
-  if (r.decided) {
-    static_cast<T*>(out)[i] = r.value;
-    counted.add(tier::exact, 1);
-  } else {
-    ++counted.undecided;
-  }
+  static_cast<T*>(out)[i] = r.value;
+  ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
 
 // [op][format]; null for loops that decide everything.
@@ -137,8 +133,7 @@ class map_work final : public planned<plan::map_plan> {
     if (p.op == ops::op_id::convert) {
       loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
     } else {
-      const map_kernels::loops& both = kernels.elementwise[static_cast<int>(p.op)][format];
-      loop_ = both.plain == nullptr || (p.has_options && both.with_options != nullptr) ? both.with_options : both.plain;
+      loop_ = p.loop_of(kernels.elementwise[static_cast<int>(p.op)][format]);
       repair_ = repairs[static_cast<std::size_t>(p.op)][format];
     }
     // Contiguous tensors need no buffers, and then larger blocks cost less.

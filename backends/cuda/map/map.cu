@@ -124,8 +124,8 @@ __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, count
   tally.report(counters, F::first);
 }
 
-// Any strides. A warp's elements are side by side. Packed: the innermost size is a multiple of `batch`, its stride is 1 for the output and 0 or 1 for the
-// inputs, and every pack with stride 1 is aligned.
+// Any strides. A warp's elements are side by side. Packed: the innermost size is a multiple of `batch`, its stride is 1
+// for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
 template <class F, class Index>
 __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool packed, counter* counters) {
   using In = typename F::input;
@@ -265,9 +265,7 @@ constexpr auto conversion_table = [] {
 void run(const plan::map_plan& p, const job& j) {
   const auto format = static_cast<std::size_t>(p.in_type);
   if (p.op == ops::op_id::convert) return conversion_table[format][static_cast<std::size_t>(p.out_type)](p, j);
-  const launchers& both = elementwise_table[static_cast<std::size_t>(p.op)][format];
-  const bool plain = both.plain != nullptr && (!p.has_options || both.with_options == nullptr);
-  (plain ? both.plain : both.with_options)(p, j);
+  p.loop_of(elementwise_table[static_cast<std::size_t>(p.op)][format])(p, j);
 }
 
 }  // namespace repdl::cuda
