@@ -3,9 +3,14 @@
 
 passed=() failed=() skipped=()
 
+# The core-minutes that a file written by `times` in a subshell counts: its own and its children's.
+core_minutes() {
+  awk '{ for (i = 1; i <= NF; ++i) { split($i, t, "[ms]"); m += t[1] + t[2] / 60 } } END { printf "%.1f", m }' "$1"
+}
+
 # stage NAME FUNCTION [ARG...]
 stage() {
-  local name=$1 log start status
+  local name=$1 log start status cost
   [[ $name == "$only"* ]] || return 0
   shift
   log=build/logs/${name// /-}.log
@@ -14,14 +19,16 @@ stage() {
   set +e
   (
     set -euo pipefail
+    trap 'times >"${log%.log}.times"' EXIT
     exec 3>&1 >"$log" 2>&1
     "$@"
   )
   status=$?
   set -e
   local took=$((SECONDS - start))
+  cost=$(core_minutes "${log%.log}.times")
   if ((status == 0)); then
-    passed+=("$(printf '%-34s %4d s' "$name" $took)")
+    passed+=("$(printf '%-34s %4d s %5.1f core-minutes' "$name" $took "$cost")")
     printf -- '-- %s: passed, %d s\n' "$name" $took
   else
     failed+=("$(printf '%-34s %4d s  %s' "$name" $took "$log")")
@@ -218,9 +225,8 @@ run_stages() {
     fi
   fi
 
-  times >build/logs/times.txt  # of this shell, then of its children
-  printf '\n== summary: %d s, %s core-minutes (budget of a full run: 45)\n' $((SECONDS - start)) \
-    "$(awk 'NR == 2 { for (i = 1; i <= 2; ++i) { split($i, t, "[ms]"); m += t[1] + t[2] / 60 } printf "%.1f", m }' build/logs/times.txt)"
+  times >build/logs/all.times
+  printf '\n== summary: %d s, %s core-minutes (budget of a full run: 45)\n' $((SECONDS - start)) "$(core_minutes build/logs/all.times)"
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
   ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"
