@@ -133,7 +133,7 @@ class map_work final : public planned<plan::map_plan> {
     if (p.op == ops::op_id::convert) {
       loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
     } else {
-      loop_ = p.loop_of(kernels.elementwise[static_cast<int>(p.op)][format]);
+      loop_ = p.loop_of(kernels.elementwise(p.op, p.in_type));
       repair_ = repairs[static_cast<std::size_t>(p.op)][format];
     }
     // Contiguous tensors need no buffers, and then larger blocks cost less.

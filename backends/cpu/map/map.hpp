@@ -4,9 +4,11 @@
 #include <cstdint>
 
 #include "backends/cpu/core/families.hpp"
-#include "librepdl/ops/body.hpp"
+#include "librepdl/ops/shards.hpp"
 
 namespace repdl::cpu {
+
+struct map_shard;
 
 struct map_kernels {
   // out[i] = op(in[0][i], ...) for i < n, all contiguous. `options`: of a loop that takes them. Where a rounding test
@@ -17,8 +19,19 @@ struct map_kernels {
     loop plain;
     loop with_options;
   };
-  loops elementwise[ops::elementwise_count][4];  // [op][format]
-  loop convert[4][4];                            // [from][to], by dtype
+  const map_shard* shards[ops::shard_count];
+  loop convert[4][4];  // [from][to], by dtype
+
+  const loops& elementwise(ops::op_id op, dtype format) const;
 };
+
+// The loops of ops::rows_per_shard rows of elementwise.def.
+struct map_shard {
+  map_kernels::loops loops[ops::rows_per_shard][4];  // [row][format]
+};
+
+inline const map_kernels::loops& map_kernels::elementwise(ops::op_id op, dtype format) const {
+  return shards[ops::shard_of(op)]->loops[ops::row_in_shard(op)][static_cast<int>(format)];
+}
 
 }  // namespace repdl::cpu

@@ -1,0 +1,256 @@
+// Elementwise operations and conversions: one kernel template.
+//
+// Memory-bound code, but for what a rounding test leaves open: its thread decides it at once. Contiguous operands are read
+// and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast row or scalar
+// included), with one index computation per four elements.
+#pragma once
+
+#include <array>
+#include <iterator>
+#include <type_traits>
+
+#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/launch.cuh"
+#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/shards.hpp"
+
+namespace repdl::cuda {
+
+using launcher = void (*)(const plan::map_plan&, const job&);
+// For the options' defaults, and with options; null where there is none (or no such format).
+struct launchers {
+  launcher plain;
+  launcher with_options;
+};
+// Of ops::rows_per_shard rows of elementwise.def.
+struct map_shard {
+  launchers all[ops::rows_per_shard][4];  // [row][format]
+};
+
+namespace {
+
+constexpr int threads = 256;
+constexpr int batch = 4;  // elements that a thread works on at a time
+
+template <class F>
+struct operands : F {
+  const void* in[F::arity];
+  void* out;
+  std::int64_t count;
+  strided_axes<F::arity + 1> axes;  // the inputs, then the output
+};
+
+template <class T>
+struct alignas(sizeof(T) * batch < 16 ? sizeof(T) * batch : 16) pack {
+  T v[batch];
+};
+
+// How an operation is applied to a thread's elements. A tally counts those that `first` does not decide.
+struct no_tally {
+  __device__ void report(counter*, tier) const {}
+};
+struct exact_tally {
+  int exact = 0, undecided = 0;
+  __device__ void report(counter* counters, tier first) const {
+    count_elements(counters, tier::exact, exact);
+    if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
+    count_elements(counters, first, -static_cast<std::int64_t>(exact + undecided));
+  }
+};
+
+// Options: nothing, or num::parameters.
+template <class Op, class T, class... Options>
+struct elementwise : Options... {
+  static constexpr int arity = Op::arity;
+  static constexpr tier first = tier::proved;
+  using input = T;
+  using output = std::conditional_t<Op::result == ops::result_kind::same, T, bool>;
+  using tally = no_tally;
+  __device__ output eval(const T* x, tally&) const {
+    return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
+  }
+};
+template <class Op, class T>
+requires num::has_exact_body<Op, T>
+struct elementwise<Op, T> {
+  static constexpr int arity = Op::arity;
+  static constexpr tier first = tier::binary64;
+  using input = T;
+  using output = T;
+  using tally = exact_tally;
+  bool skip_test;
+  int last_tier_bits;
+  __device__ T eval(const T* x, tally& t) const {
+    const auto quick = num::body<Op>::eval(x[0], x[1]);
+    if (quick.decided && !skip_test) return quick.value;
+    const auto r = num::body<Op>::exact(x[0], x[1], last_tier_bits);
+    ++(r.decided ? t.exact : t.undecided);
+    return r.value;
+  }
+};
+// Elements i, i + step, ...; those from count on are copies of others, and are not counted.
+template <class F>
+__device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity], pack<typename F::output>& y,
+                      std::int64_t i, std::int64_t step, typename F::tally& t) {
+#pragma unroll
+  for (int j = 0; j < batch; ++j) {
+    if (F::first != tier::proved && i + j * step >= f.count) break;
+    typename F::input arguments[F::arity];
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) arguments[a] = x[a].v[j];
+    y.v[j] = f.eval(arguments, t);
+  }
+}
+
+// Rank 1, stride 1, every pointer aligned to a pack. Exact aliasing of out and an input is legal: a thread reads its
+// elements before it writes them.
+template <class F>
+__global__ void __launch_bounds__(threads) map_packed(const operands<F> p, counter* counters) {
+  using In = typename F::input;
+  using Out = typename F::output;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  if (first == 0) count_elements(counters, F::first, p.count);
+  typename F::tally tally;
+  pack<In> x[F::arity];
+  pack<Out> y;
+  const std::int64_t packs = p.count / batch;
+  for (std::int64_t i = first; i < packs; i += step) {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
+    apply(p, x, y, i, 0, tally);
+    static_cast<pack<Out>*>(p.out)[i] = y;
+  }
+  const std::int64_t rest = packs * batch + first;
+  if (rest < p.count) {
+    In last[F::arity];
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) last[a] = static_cast<const In*>(p.in[a])[rest];
+    static_cast<Out*>(p.out)[rest] = p.eval(last, tally);
+  }
+  tally.report(counters, F::first);
+}
+
+// Any strides. A warp's elements are side by side. Packed: the innermost size is a multiple of `batch`, its stride is 1
+// for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
+template <class F, class Index>
+__global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool packed, counter* counters) {
+  using In = typename F::input;
+  using Out = typename F::output;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  if (first == 0) count_elements(counters, F::first, p.count);
+  typename F::tally tally;
+  pack<In> x[F::arity];
+  pack<Out> y;
+  if (packed) {
+    for (std::int64_t i = first; i < p.count / batch; i += step) {
+      std::int64_t at[F::arity + 1];
+      p.axes.locate(static_cast<Index>(i * batch), at);
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) {
+        const In* from = static_cast<const In*>(p.in[a]) + at[a];
+        if (p.axes.stride[a][0] != 0) {
+          x[a] = *reinterpret_cast<const pack<In>*>(from);
+        } else {
+#pragma unroll
+          for (int j = 0; j < batch; ++j) x[a].v[j] = *from;
+        }
+      }
+      apply(p, x, y, i, 0, tally);
+      *reinterpret_cast<pack<Out>*>(static_cast<Out*>(p.out) + at[F::arity]) = y;
+    }
+  } else {
+    for (std::int64_t i = first; i < p.count; i += step * batch) {
+      std::int64_t out[batch];
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        std::int64_t at[F::arity + 1];
+        const std::int64_t element = i + j * step;
+        p.axes.locate(static_cast<Index>(element < p.count ? element : i), at);
+#pragma unroll
+        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at[a]];
+        out[j] = at[F::arity];
+      }
+      apply(p, x, y, i, step, tally);
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        if (i + j * step < p.count) static_cast<Out*>(p.out)[out[j]] = y.v[j];
+      }
+    }
+  }
+  tally.report(counters, F::first);
+}
+
+template <class T>
+bool aligned(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % alignof(pack<T>) == 0;
+}
+
+// Whether map_strided may move packs.
+template <class F>
+bool can_pack(const operands<F>& p) {
+  const strided_axes<F::arity + 1>& x = p.axes;
+  if (x.rank == 0 || x.size[0] % batch != 0 || x.stride[F::arity][0] != 1) return false;
+  if (!aligned<typename F::output>(p.out)) return false;
+  for (int a = 0; a <= F::arity; ++a) {
+    if (x.stride[a][0] == 0) continue;
+    if (x.stride[a][0] != 1 || (a < F::arity && !aligned<typename F::input>(p.in[a]))) return false;
+    for (int d = 1; d < x.rank; ++d) {
+      if (x.stride[a][d] % batch != 0) return false;
+    }
+  }
+  return true;
+}
+
+template <class F>
+void launch(const plan::map_plan& plan, const job& j) {
+  operands<F> p{};
+  if constexpr (std::is_base_of_v<num::parameters, F>) {
+    for (int i = 0; i < ops::option_list::most; ++i) p.value[i] = plan.options[i];
+  }
+  if constexpr (F::first != tier::proved) {
+    p.skip_test = j.first_tier > F::first;
+    p.last_tier_bits = j.last_tier_bits;
+  }
+  p.out = plan.out;
+  p.count = plan.count;
+  p.axes.set_shape(plan.rank, plan.shape);
+  p.axes.set_stride(F::arity, plan.out_stride);
+  bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
+  bool packed = aligned<typename F::output>(p.out);
+  for (int a = 0; a < F::arity; ++a) {
+    p.in[a] = plan.in[a].data;
+    p.axes.set_stride(a, plan.in[a].stride);
+    contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
+    packed = packed && aligned<typename F::input>(p.in[a]);
+  }
+  const unsigned grid = grid_for(j.device, ceil_div(p.count, threads * batch), 32);
+  if (contiguous && packed) {
+    launch_kernel<map_packed<F>>(j, grid, threads, 0, p, j.counters);
+  } else if (!j.device.choice.wide && fits_32_bits(p.count)) {
+    launch_kernel<map_strided<F, std::uint32_t>>(j, grid, threads, 0, p, can_pack(p), j.counters);
+  } else {
+    launch_kernel<map_strided<F, std::uint64_t>>(j, grid, threads, 0, p, can_pack(p), j.counters);
+  }
+}
+
+template <int Shard>
+constexpr map_shard make_map_shard() {
+  static_assert(Shard < ops::shard_count);
+  map_shard table{};
+  ops::for_each_elementwise([&]<class Op>() {
+    if constexpr (ops::shard_of(Op::id) == Shard) {
+      ops::for_each_format<Op::formats>([&]<class T>() {
+        launchers& l = table.all[ops::row_in_shard(Op::id)][static_cast<int>(dtype_of<T>)];
+        if constexpr (num::has_body<Op, T>) l.plain = launch<elementwise<Op, T>>;
+        if constexpr (num::has_body<Op, T, num::parameters>)
+          l.with_options = launch<elementwise<Op, T, num::parameters>>;
+      });
+    }
+  });
+  return table;
+}
+
+}  // namespace
+}  // namespace repdl::cuda
