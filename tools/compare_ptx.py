@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Which kernels of two PTX files differ: whether a change of the sources reached what a GPU runs.
 
-    tools/compare_ptx.py OLD NEW [--rename OLD_NAME=NEW_NAME]...
+    tools/compare_ptx.py OLD NEW... [--rename OLD_NAME=NEW_NAME]...
 
-OLD and NEW are what `nvcc -ptx` makes of the old and the new source with the flags of backends/cuda/CMakeLists.txt. Kernels are
+OLD and NEW are what `nvcc -ptx` makes of the old and the new sources with the flags of backends/cuda/CMakeLists.txt. Kernels are
 compared by their demangled names, as text without comments, symbols' names and labels' numbers. --rename: replaces a regular
 expression in the old names first. Exit status 1 when a kernel of NEW is not one of OLD.
 """
@@ -14,20 +14,21 @@ import subprocess
 import sys
 
 
-def kernels(file, renames=()):
-    text = pathlib.Path(file).read_text()
+def kernels_of(text, renames=()):
+    """{demangled name: text without what depends on the file} of the kernels of a PTX."""
     parts = {}
     for part in re.split(r"(?=^(?:\.visible |\.weak )?\.entry )", text, flags=re.M)[1:]:
         parts[re.match(r"(?:\.\w+ )?\.entry (\w+)", part).group(1)] = part
     names = subprocess.run(["c++filt"], input="\n".join(parts), capture_output=True, text=True, check=True).stdout.splitlines()
     result = {}
-    for name, part in zip(names, parts.values()):
+    for name, (part_name, part) in zip(names, parts.items()):
         name = re.sub(r"repdl::(cuda::)?|\(anonymous namespace\)::|\w+_GLOBAL__N__\w+::|_GLOBAL__N__\w+::", "", name)
         name = name.removeprefix("void ").split("(")[0].strip()
         for old, new in renames:
             name = re.sub(old, new, name)
         body = re.sub(r"//.*", "", part[:part.index("\n}\n") + 3])
-        body = re.sub(r"\$L__BB\d+_", "$L_", re.sub(r"_Z\w+", "SYMBOL", body))
+        body = re.sub(rf"\b{part_name}_param_", "PARAMETER_", body)
+        body = re.sub(r"(\$L__BB|__local_depot)\d+", r"\1", re.sub(r"_Z\w+", "SYMBOL", body))
         result[name] = body
     return result
 
@@ -35,13 +36,15 @@ def kernels(file, renames=()):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("old")
-    parser.add_argument("new")
+    parser.add_argument("new", nargs="+")
     parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW")
     args = parser.parse_args()
-    old = kernels(args.old, [r.split("=", 1) for r in args.rename])
-    new = kernels(args.new)
+    old = kernels_of(pathlib.Path(args.old).read_text(), [r.split("=", 1) for r in args.rename])
+    new = {}
+    for file in args.new:
+        new |= kernels_of(pathlib.Path(file).read_text())
     if not new:
-        sys.exit(f"{args.new}: expected kernels, found none")
+        sys.exit(f"{' '.join(args.new)}: expected kernels, found none")
     for name in sorted(new):
         if old.get(name) != new[name]:
             print(f"{'changed' if name in old else 'new'}: {name}")
