@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Certificates: which build of which body was proved on every input, when and where.
+"""Certificates: which machine code was proved on every input, when and where.
 
-    tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation that is proved by enumeration
-                                                 and notes the run in docs/certificates/OP.txt
-    tools/certificates.py check                  fails when a body has changed since its certificate, or when a
-                                                 certificate lacks an instruction set
-    tools/certificates.py unproved COMPILER      prints the operations whose proof is the enumeration of all inputs and
-                                                 that no certificate proves for this compiler ("g++ 12.2.0") on every
-                                                 instruction set of x86-64
+    tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation with digests of all inputs and notes
+                                                 the run in docs/certificates/OP.txt
+    tools/certificates.py check [BUILD_DIR]      fails when the digests have changed since a certificate, or when a certificate
+                                                 lacks an engine. With BUILD_DIR: also when its compiler is one that certificates
+                                                 name, and an operation proved by enumeration is not certified for the code of
+                                                 this build
+    tools/certificates.py unproved BUILD_DIR     prints the operations whose proof is the enumeration of all inputs and that no
+                                                 certificate proves for the code of this build
+    tools/certificates.py code BUILD_DIR         prints the hashes of the code: what `record` reads from machine-code.txt beside
+                                                 REPDL where that is no build directory (tools/gpu_bundle.sh)
+    tools/certificates.py listing BUILD_DIR OP ENGINE    prints what is hashed
 
-A certificate names the source it is about by a SHA-256 over the body's header and everything of librepdl that it
-includes, comments and white space removed. A changed body or constant makes it stale; `record` then starts it afresh.
-`repdl verify OP` runs all 2^32 inputs on every instruction set of the CPU, and on the GPU if there is one, and compares
-SHA-256 digests of the results with those the MPFR/GMP reference wrote (docs/digests).
+A certificate names the code by a hash for each engine (baseline, avx2, avx512, cuda): of the instructions of the operation's loop
+in binary32 and every constant that they read, of the compiler and of its options (tools/machine_code.py says how). A line `run`
+holds for that code and no other. `repdl verify OP` runs all 2^32 inputs on every instruction set of the CPU, and on the GPU if
+there is one, and compares SHA-256 digests of the results with those that the MPFR/GMP reference wrote (docs/digests).
 """
 import argparse
 import datetime
@@ -22,9 +26,10 @@ import re
 import subprocess
 import sys
 
+import machine_code
+
 root = pathlib.Path(__file__).resolve().parent.parent
 folder = root / "docs/certificates"
-data_only = {"librepdl/ops/registry.hpp", "librepdl/ops/structured.hpp"}  # no arithmetic
 required = {"baseline", "avx2", "avx512", "cuda"}
 inputs_per_chunk = 2**24
 
@@ -34,47 +39,89 @@ def operations():
     return sorted({p.name.split(".")[0] for p in (root / "docs/digests").glob("*.f32*.txt")})
 
 
-def body_header(op):
-    pattern = "struct convert_body" if op == "convert" else f"struct body<ops::{op}>"
-    for path in sorted((root / "librepdl/ops").glob("*.hpp")):
-        if pattern in path.read_text():
-            return path.relative_to(root).as_posix()
-    sys.exit(f"certificates: no header in librepdl/ops has '{pattern}'")
-
-
-def sources(op):
-    """The body's header and what it includes of librepdl, in a fixed order."""
-    found, todo = [], [body_header(op)]
-    while todo:
-        name = todo.pop()
-        if name in found or name in data_only:
-            continue
-        found.append(name)
-        todo += re.findall(r'^#include "(librepdl/(?:num|ops)/[^"]+)"', (root / name).read_text(), re.M)
-    return sorted(found)
-
-
-def source_hash(op):
-    h = hashlib.sha256()
-    for name in sources(op):
-        code = re.sub(r"//[^\n]*", "", (root / name).read_text())
-        h.update(name.encode() + b"\0" + re.sub(r"\s+", " ", code).strip().encode() + b"\0")
-    return h.hexdigest()
+def enumerated():
+    """The elementwise operations whose proof is enumeration."""
+    rows = (root / "librepdl/ops/elementwise.def").read_text()
+    names = re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\benumerate,", rows, re.M)
+    return names or sys.exit("certificates: elementwise.def has no row with the proof 'enumerate'")
 
 
 def digest_files(op):
     return sorted((root / "docs/digests").glob(f"{op}.f32*.txt"))
 
 
+def formats(op):
+    """Of the loops that the digests are about: [("f32",)], of conversions [("f32", "f16"), ...]."""
+    return [tuple(path.name.split(".")[1:-1]) for path in digest_files(op)]
+
+
 def head(op):
     lines = [f"operation  {op}",
-             "claim      every one of the 2^32 binary32 inputs gives the correctly rounded result",
-             f"source     sha256 {source_hash(op)} of " + " ".join(sources(op))]
+             "claim      every one of the 2^32 binary32 inputs gives the correctly rounded result"]
     for path in digest_files(op):
         lines.append(f"digests    sha256 {hashlib.sha256(path.read_bytes()).hexdigest()} of {path.relative_to(root)}")
     return lines
 
 
+class Run:
+    """A line `run`: date | machine | compilers | engine=hash ... | inputs | command"""
+
+    def __init__(self, line):
+        fields = [f.strip() for f in line.removeprefix("run").split("|")]
+        self.line = line
+        self.compilers = fields[2].split(", ")
+        self.code = dict(re.findall(r"(\w+)=([0-9a-f]{64})\b", fields[3]))
+        self.inputs = fields[4]
+
+
+def read(op):
+    """(the lines of the head, the runs) of a certificate"""
+    path = folder / f"{op}.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [x for x in lines if not x.startswith("run ")], [Run(x) for x in lines if x.startswith("run ")]
+
+
+def good_runs(op):
+    """Those that are about the committed digests."""
+    top, runs = read(op)
+    return runs if top == head(op) else []
+
+
+def certified(op, engine, code):
+    return any(run.code.get(engine) == code for run in good_runs(op))
+
+
+# ------------------------------------------------------------------------------------------------------- code
+def code_of(build, ops):
+    """{engine: (compiler, {op: hash})}"""
+    return {e: (build.compiler(e), {op: build.hash(e, op, formats(op)) for op in ops}) for e in build.engines}
+
+
+def print_code(build):
+    for engine, (compiler, hashes) in code_of(build, operations()).items():
+        for op, code in hashes.items():
+            print(f"{engine} | {compiler} | {op} | {code}")
+
+
+def code_beside(repdl, ops):
+    """Like code_of, of the build that made this program."""
+    noted = repdl.parent / "machine-code.txt"
+    if noted.exists():
+        found = {}
+        for line in noted.read_text().splitlines():
+            engine, compiler, op, code = line.split(" | ")
+            found.setdefault(engine, (compiler, {}))[1][op] = code
+        return found
+    build = machine_code.Build(repdl.parent.parent)
+    for engine in build.engines:
+        program = next(build.folder.glob("lib*/librepdl_cuda.so"), repdl) if engine == "cuda" else repdl
+        late = [o for o in build.objects[engine] if o.stat().st_mtime > program.stat().st_mtime]
+        if late:
+            raise ValueError(f"{program}: older than {late[0].name}; build first")
+    return code_of(build, ops)
+
+
+# ------------------------------------------------------------------------------------------------------- commands
 def command_output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -92,86 +139,111 @@ def engines_of(info):
 
 
 def record(repdl, ops):
+    ops = ops or operations()
+    code = code_beside(repdl, ops)
     info, cpu = info_of(repdl)
     engines = engines_of(info)
-    where = cpu + (f", {info['cuda:0']}" if "cuda" in engines else "")
-    for op in ops or operations():
-        formats = len(digest_files(op))
+    if unknown := set(engines) - set(code):
+        sys.exit(f"certificates: {repdl} runs on {', '.join(sorted(unknown))}, of which there is no code to read")
+    where = cpu
+    if "cuda" in engines:
+        where += f", {info['cuda:0']}"
+        capability = command_output("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader").split()[0]
+        compiled = re.search(r"compute_(\d+)", code["cuda"][0]).group(1)
+        if int(capability.replace(".", "")) < int(compiled):
+            sys.exit(f"certificates: the GPU, of capability {capability}, does not run the PTX for {compiled}")
+    compilers = ", ".join(dict.fromkeys(code[e][0] for e in engines))
+    for op in ops:
         print(f"certificates: {op}: all inputs on {', '.join(engines)}", flush=True)
         run = subprocess.run([repdl, "verify", op], capture_output=True, text=True)
         found = re.search(r"^verified: .* (\d+) chunks of 2\^24 inputs, .* 0 mismatches", run.stdout, re.M)
-        if run.returncode != 0 or not found or int(found.group(1)) != 256 * formats * len(engines):
+        if run.returncode != 0 or not found or int(found.group(1)) != 256 * len(formats(op)) * len(engines):
             sys.exit(f"certificates: `repdl verify {op}` did not pass on every engine:\n{run.stdout[-2000:]}{run.stderr}")
-        line = (f"run        {datetime.date.today()} | {where} | {info['compiler']} | {' '.join(engines)} | "
-                f"{int(found.group(1)) * inputs_per_chunk} inputs, 0 mismatches | repdl verify {op}")
-        path = folder / f"{op}.txt"
-        lines = head(op)
-        old = path.read_text().splitlines() if path.exists() else []
-        runs = [r for r in old if r.startswith("run ")] if old[:len(lines)] == lines else []
-        same = line.split("|")[1:4]
-        runs = [r for r in runs if r.split("|")[1:4] != same] + [line]
+        hashes = " ".join(f"{e}={code[e][1][op]}" for e in engines)
+        new = Run(f"run        {datetime.date.today()} | {where} | {compilers} | {hashes} | "
+                  f"{int(found.group(1)) * inputs_per_chunk} inputs, 0 mismatches | repdl verify {op}")
+
+        def superseded(engine, old, compilers):
+            """Proved again now, or no longer what its compiler makes."""
+            if engine not in code or code[engine][0] not in compilers:
+                return False
+            return engine in new.code or old != code[engine][1][op]
+
+        others = [r for r in good_runs(op) if not all(superseded(e, old, r.compilers) for e, old in r.code.items())]
         folder.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines + runs) + "\n")
+        (folder / f"{op}.txt").write_text("\n".join(head(op) + [r.line for r in [*others, new]]) + "\n")
 
 
-def check():
+def check(build):
     failures = []
     for op in operations():
-        path = folder / f"{op}.txt"
-        if not path.exists():
-            failures.append(f"{op}: no certificate; run: tools/certificates.py record REPDL {op}")
-            continue
-        lines = path.read_text().splitlines()
-        if lines[:len(head(op))] != head(op):
-            failures.append(f"{op}: the body, its constants or its digests have changed since the certificate; run: "
+        top, runs = read(op)
+        if top != head(op):
+            failures.append(f"{op}: no certificate, or the digests have changed since; run: "
                             f"tools/certificates.py record REPDL {op}")
             continue
-        proved = set()
-        for run in lines[len(head(op)):]:
-            fields = [f.strip() for f in run.split("|")]
-            count = len(fields[3].split()) * len(digest_files(op)) * 2**32
-            if not fields[4].startswith(f"{count} inputs, 0 mismatches"):
-                failures.append(f"{op}: a run does not cover every input: {run}")
-            proved |= set(fields[3].split())
-        if required - proved:
-            failures.append(f"{op}: not proved on {', '.join(sorted(required - proved))}")
+        for run in runs:
+            if not run.inputs.startswith(f"{len(run.code) * len(formats(op)) * 2**32} inputs, 0 mismatches"):
+                failures.append(f"{op}: a run does not cover every input: {run.line}")
+        if lacking := required - {engine for run in runs for engine in run.code}:
+            failures.append(f"{op}: not proved on {', '.join(sorted(lacking))}")
+    bad = len({f.split(":")[0] for f in failures})
+    summary = [f"{len(operations()) - bad} of {len(operations())} are good"]
+    if build is not None:
+        claimed = {compiler for op in operations() for run in good_runs(op) for compiler in run.compilers}
+        for engine, (compiler, hashes) in code_of(build, enumerated()).items():
+            if compiler not in claimed:
+                summary.append(f"{engine}: {compiler} is in no certificate")
+                continue
+            missing = [op for op, code in hashes.items() if not certified(op, engine, code)]
+            if missing:
+                failures.append(f"{engine}: certificates name {compiler}, but none proves the code of this build of "
+                                f"{' '.join(missing)}; run: "
+                                f"tools/certificates.py record {build.folder}/tools/repdl {' '.join(missing)}")
+            else:
+                summary.append(f"{engine}: the code of this build is certified")
     for failure in failures:
         print(f"certificates: {failure}", file=sys.stderr)
-    print(f"certificates: {len(operations()) - len({f.split(':')[0] for f in failures})} of {len(operations())} are good")
+    print("\n".join(f"certificates: {line}" for line in summary))
     return 1 if failures else 0
 
 
-def enumerated():
-    """The elementwise operations whose proof is enumeration."""
-    rows = (root / "librepdl/ops/elementwise.def").read_text()
-    names = re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\benumerate,", rows, re.M)
-    return names or sys.exit("certificates: elementwise.def has no row with the proof 'enumerate'")
-
-
-def unproved(compiler):
+def unproved(build):
+    code = code_of(build, enumerated())
     for op in enumerated():
-        path = folder / f"{op}.txt"
-        lines = path.read_text().splitlines() if path.exists() else []
-        proved = set()
-        if lines[:len(head(op))] == head(op):
-            for run in lines[len(head(op)):]:
-                fields = [f.strip() for f in run.split("|")]
-                if fields[2] == compiler:
-                    proved |= set(fields[3].split())
-        if required - {"cuda"} - proved:
+        if not code or not all(certified(op, engine, hashes[op]) for engine, (_, hashes) in code.items()):
             print(op)
     return 0
 
 
-parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-commands = parser.add_subparsers(dest="command", required=True)
-recorder = commands.add_parser("record")
-recorder.add_argument("repdl", metavar="REPDL", help="the repdl program")
-recorder.add_argument("ops", metavar="OP", nargs="*")
-commands.add_parser("check")
-finder = commands.add_parser("unproved")
-finder.add_argument("compiler", metavar="COMPILER")
-args = parser.parse_args()
-if args.command == "check":
-    sys.exit(check())
-sys.exit(unproved(args.compiler) if args.command == "unproved" else record(args.repdl, args.ops))
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recorder = commands.add_parser("record")
+    recorder.add_argument("repdl", metavar="REPDL", type=pathlib.Path, help="the repdl program")
+    recorder.add_argument("ops", metavar="OP", nargs="*")
+    for command in ("check", "unproved", "code", "listing"):
+        reader = commands.add_parser(command)
+        reader.add_argument("build", metavar="BUILD_DIR", type=pathlib.Path, nargs="?" if command == "check" else None)
+    reader.add_argument("op", metavar="OP")
+    reader.add_argument("engine", metavar="ENGINE")
+    args = parser.parse_args()
+    if args.command == "record":
+        return record(args.repdl.absolute(), args.ops)
+    build = machine_code.Build(args.build) if args.build else None
+    if args.command == "check":
+        return check(build)
+    if args.command == "unproved":
+        return unproved(build)
+    if args.command == "code":
+        return print_code(build)
+    for f in formats(args.op):
+        print(build.text(args.engine, args.op, f), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, ValueError) as error:
+        sys.exit(f"certificates: {error}")

@@ -5,30 +5,12 @@ a payload. The PTX is compressed with zstd by default (--compress-mode: "size" a
 Comments are no part of it.
 """
 import ctypes
-import pathlib
 import struct
+
+import elf
 
 region_magic = 0xBA55ED50
 kind_ptx, kind_machine_code = 1, 2
-
-
-def elf_section(data, name):
-    """The contents of a section of an ELF file of 64 bits, little-endian; None where there is none."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("expected an ELF file of 64 bits, little-endian")
-    table, = struct.unpack_from("<Q", data, 0x28)
-    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
-    if count == 0:  # more than 65279 sections: the first entry has the numbers
-        count, = struct.unpack_from("<Q", data, table + 0x20)
-        names = struct.unpack_from("<I", data, table + 0x28)[0] if names == 0xFFFF else names
-    elif names == 0xFFFF:
-        names, = struct.unpack_from("<I", data, table + 0x28)
-    sections = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
-    strings = sections[names][4]
-    for at, _, _, _, offset, length in sections:
-        if data[strings + at:data.index(b"\0", strings + at)] == name:
-            return data[offset:offset + length]
-    return None
 
 
 def zstd(data, size):
@@ -74,7 +56,7 @@ def entries(fatbin):
 def ptx_of(path):
     """{architecture: PTX} of an object file. ValueError if it holds machine code without the PTX that it was made from."""
     try:
-        fatbin = elf_section(pathlib.Path(path).read_bytes(), b".nv_fatbin")
+        fatbin = elf.File(path).contents(".nv_fatbin")
         found = list(entries(fatbin)) if fatbin is not None else []
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
