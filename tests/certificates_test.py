@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The test of tools/machine_code.py: what changes the hash of a loop, what does not, and what is refused.
+"""The test of tools/machine_code.py and tools/certificates.py: what changes the hash of a loop, what does not, and what is refused;
+which builds a certificate proves.
 
 Small objects of the compiler here, named as those of a build.
 """
+import contextlib
+import io
 import json
 import pathlib
 import subprocess
@@ -10,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import certificates
 import compare_ptx
 import machine_code
 
@@ -104,6 +108,47 @@ $L__BB7_2:
 """
 
 
+def said(command, *args):
+    """(the result, what is printed)"""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        return command(*args), out.getvalue()
+
+
+def check_certificates(folder, expect):
+    """A certificate of exp on AVX2, as if there were no other operations and engines."""
+    certificates.folder = folder / "certificates"
+    certificates.folder.mkdir()
+    certificates.operations = certificates.enumerated = lambda: ["exp"]
+    certificates.required = {"avx2"}
+    proved = build(folder / "proved")
+    changed = build(folder / "not proved", code=source.replace("0x1.5555555555555p-3", "0x1.5555555555556p-3"))
+    compiler = proved.compiler("avx2")
+
+    def certify(compilers, inputs=2**32):
+        code = proved.hash("avx2", "exp", [("f32",)])
+        (certificates.folder / "exp.txt").write_text("\n".join(certificates.head("exp") + [
+            f"run        2000-01-01 | a CPU | {compilers} | avx2={code} | {inputs} inputs, 0 mismatches | repdl verify exp"]) + "\n")
+
+    cases = [  # is it good, what is said, which functions are not proved
+        ("the certified build", [compiler], proved, 0, "avx2: the code of this build is certified", ""),
+        ("changed code of a compiler with certificates", [compiler], changed, 1, "tools/repdl exp", "exp\n"),
+        ("a compiler without certificates", ["g++ 1.2.3"], changed, 0, f"{compiler} is in no certificate", "exp\n"),
+        ("a run without all inputs", [compiler, 2**31], proved, 1, "does not cover every input", "exp\n"),
+    ]
+    for what, certificate, of, status, wanted, unproved in cases:
+        certify(*certificate)
+        got, text = said(certificates.check, of)
+        expect(f"check, {what}: {got}, {text}", got == status and wanted in text)
+        _, text = said(certificates.unproved, of)
+        expect(f"unproved, {what}: {text}", text == unproved)
+    certificates.required = {"avx2", "cuda"}
+    expect("a certificate without CUDA is good", "not proved on cuda" in said(certificates.check, None)[1])
+    (certificates.folder / "exp.txt").unlink()
+    expect("no certificate is good", said(certificates.check, None)[0] == 1)
+    return len(cases) + 2
+
+
 def main():
     same = {
         "another directory": [],
@@ -151,7 +196,9 @@ def main():
         expect("a kernel's text changes with the file and the labels' numbers", compare_ptx.kernels_of(moved) == kernels)
         for old, new in (("0d3FF0000000000000", "0d3FF0000000000001"), ("fma.rn", "fma.rz"), ("_param_0]", "_param_1]")):
             expect(f"a kernel's text does not change with {new}", compare_ptx.kernels_of(ptx.replace(old, new)) != kernels)
-    print(f"certificates_test: {len(same) + 1} changes keep a hash, {len(different) + 1} change it, {len(refused)} are refused")
+        checks = check_certificates(here, expect)
+    print(f"certificates_test: {len(same) + 1} changes keep a hash, {len(different) + 1} change it, {len(refused)} are refused; "
+          f"{checks} certificates checked")
 
 
 main()
