@@ -84,8 +84,8 @@ stage_verify() {
   unproved=$(python3 tools/certificates.py unproved build/cpu)
   if [[ -n $unproved ]]; then
     printf '   NOT PROVED for the code of this build, by %s: %s\n   all 2^32 inputs: %s\n' "$(g++ --version | head -n 1)" \
-      "${unproved//$'\n'/ }, of which 2^24 inputs each were compared" \
-      "python3 tools/certificates.py record build/cpu/tools/repdl ${unproved//$'\n'/ }" >&3
+      "$unproved, of which 2^24 inputs each were compared" \
+      "python3 tools/certificates.py record build/cpu/tools/repdl $unproved" >&3
   else
     printf '   all 2^32 inputs: certified for the code of this build (docs/certificates)\n' >&3
   fi

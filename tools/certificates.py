@@ -214,9 +214,8 @@ def check(build):
 
 def unproved(build):
     code = code_of(build, enumerated())
-    for op in enumerated():
-        if not code or not all(certified(op, engine, hashes[op]) for engine, (_, hashes) in code.items()):
-            print(op)
+    print(*[op for op in enumerated()
+            if not code or not all(certified(op, engine, hashes[op]) for engine, (_, hashes) in code.items())])
     return 0
 
 
