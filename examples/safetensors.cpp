@@ -27,9 +27,9 @@ struct type_name {
   repdl::dtype type;
   std::string_view text;
 };
-constexpr type_name type_names[] = {{repdl::dtype::f16, "F16"}, {repdl::dtype::bf16, "BF16"},
-                                    {repdl::dtype::f32, "F32"}, {repdl::dtype::f64, "F64"},
-                                    {repdl::dtype::i64, "I64"}, {repdl::dtype::boolean, "BOOL"}};
+constexpr type_name type_names[] = {
+    {repdl::dtype::f16, "F16"}, {repdl::dtype::bf16, "BF16"},    {repdl::dtype::f32, "F32"}, {repdl::dtype::f64, "F64"},
+    {repdl::dtype::i64, "I64"}, {repdl::dtype::boolean, "BOOL"}, {repdl::dtype::i32, "I32"}};
 
 std::string error_text() { return std::strerror(errno); }
 

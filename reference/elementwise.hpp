@@ -80,10 +80,11 @@ std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
 outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
 outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
 
-/// out[i] = evaluate(row, first + i), binary32, for i < count; unary rows without options; first + count <= 2^32.
+/// out[i] = evaluate(row, first + i), operands in binary32, for i < count, in the row's type of results; unary rows without
+/// options; first + count <= 2^32.
 /// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
 /// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
-void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out);
+void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, void* out);
 
 /// out[i] = the pattern of `to` for the pattern first + i of `from` (at most 32 bits wide); out has size_of(to) bytes
 /// per element.

@@ -33,8 +33,11 @@ std::string exhaustive_op::file_name() const {
 
 std::vector<exhaustive_op> exhaustive_ops() {
   std::vector<exhaustive_op> v;
-  for (const ops::elementwise_row& r : ops::elementwise_rows)
-    if (r.arity == 1 && r.options.count() == 0) v.push_back({std::string(r.name), r.bits, dtype::f32, dtype::f32});
+  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+    if (r.arity == 1 && r.options.count() == 0) {
+      v.push_back({std::string(r.name), r.bits, dtype::f32, r.result_type(dtype::f32)});
+    }
+  }
   for (const dtype to : {dtype::f16, dtype::bf16, dtype::f64}) v.push_back({"convert", 1, dtype::f32, to});
   return v;
 }

@@ -14,7 +14,7 @@ constexpr format formats[] = {
     {32, 24, -126, 127},
     {64, 53, -1022, 1023},
 };
-constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "i64", "bool"};
+constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "i64", "bool", "i32"};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ struct format {
 
 /// The format of a floating-point dtype.
 const format& format_of(dtype t);
-/// "f16", "bf16", "f32", "f64", "i64", "bool" (own table, so that the oracle links alone).
+/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32" (own table, so that the oracle links alone).
 std::string_view format_name(dtype t);
 /// The inverse; throws std::invalid_argument.
 dtype format_named(std::string_view name);

@@ -85,7 +85,7 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
   if (row.proof != ops::proof_kind::select) {
     throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
   }
-  if (row.result != ops::result_kind::boolean) return of(t, extended(t, o.f(t, in, options.value)));
+  if (row.result == ops::result_kind::same) return of(t, extended(t, o.f(t, in, options.value)));
   outcome selection;
   selection.exact = true;
   selection.boundary_distance = 0.5;

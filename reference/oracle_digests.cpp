@@ -18,9 +18,7 @@ range_function oracle_range(const exhaustive_op& op) {
         [op](std::uint32_t first, std::uint64_t count, void* out) { convert_range(op.from, op.to, first, count, out); };
   const ops::elementwise_row* row = elementwise_named(op.name);
   if (row == nullptr) throw std::logic_error("reference: no row is named " + op.name);
-  return [row](std::uint32_t first, std::uint64_t count, void* out) {
-    evaluate_range(*row, first, count, static_cast<std::uint32_t*>(out));
-  };
+  return [row](std::uint32_t first, std::uint64_t count, void* out) { evaluate_range(*row, first, count, out); };
 }
 
 }  // namespace repdl::reference

@@ -117,11 +117,19 @@ void fill_log(const range_filler& r, std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, std::uint32_t* out) {
+void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, void* out) {
   if (row.arity != 1 || row.options.count() != 0) {
     throw std::logic_error("reference: evaluate_range needs a unary row without options");
   }
-  const range_filler r{oracle_of(row.name).f, first, out};
+  if (row.result != ops::result_kind::same) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t x = first + i;
+      store(row.result_type(f32), out, i, oracle_of(row.name).f(f32, &x, nullptr));
+    }
+    return;
+  }
+  auto* const patterns = static_cast<std::uint32_t*>(out);
+  const range_filler r{oracle_of(row.name).f, first, patterns};
   const std::uint64_t end = first + count;
   // Positive numbers with +inf, NaNs, negative numbers with -inf, NaNs.
   constexpr std::uint64_t cuts[] = {0, inf32 + 1ULL, sign32, (sign32 | inf32) + 1ULL, 1ULL << 32};
@@ -129,16 +137,16 @@ void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::u
     const std::uint64_t a = std::max<std::uint64_t>(first, cuts[s]), b = std::min(end, cuts[s + 1]);
     if (a >= b) continue;
     if (row.monotone == ops::monotone_kind::no) {
-      for (std::uint64_t x = a; x < b; ++x) out[x - first] = r.at(x);
+      for (std::uint64_t x = a; x < b; ++x) patterns[x - first] = r.at(x);
     } else if (row.name == "log" && s == 0) {
       fill_log(r, a, b);
     } else if (row.name == "tanh" && (s & 1) == 0) {
       fill_tanh(r, a, b);
     } else if (row.name == "sqrt" && s == 0) {
       const std::uint64_t lo = std::max<std::uint64_t>(a, 1), hi = std::min<std::uint64_t>(b, inf32);
-      if (a == 0) out[0] = r.at(0);
+      if (a == 0) patterns[0] = r.at(0);
       if (lo < hi) fill_sqrt(r, lo, hi);
-      if (b == inf32 + 1ULL) out[inf32 - first] = r.at(inf32);
+      if (b == inf32 + 1ULL) patterns[inf32 - first] = r.at(inf32);
     } else {
       r.fill(a, b);
     }

@@ -84,7 +84,7 @@ static_assert(std::is_convertible_v<tensor&, tensor_view> && std::is_convertible
 static_assert(!std::is_constructible_v<tensor_view, const tensor&>, "a writable view of a constant");
 static_assert(!std::is_constructible_v<const_tensor_view, tensor>, "a view of a temporary");
 static_assert(!std::is_constructible_v<tensor_view, tensor>, "a view of a temporary");
-static_assert(!std::is_constructible_v<tensor, context&, std::vector<int>, sizes>, "no element type");
+static_assert(!std::is_constructible_v<tensor, context&, std::vector<std::uint32_t>, sizes>, "no element type");
 static_assert(!std::is_constructible_v<tensor_view, const std::array<float, 2>&>, "a writable view of constants");
 
 TEST_CASE("sizes and axes from every integer type") {

@@ -32,8 +32,8 @@ decimal.getcontext().Emin = -(10**9)
 # name: (bytes, precision, emin, emax, descr)
 FORMATS = {"f16": (2, 11, -14, 15, "<f2"), "bf16": (2, 8, -126, 127, "<u2"), "f32": (4, 24, -126, 127, "<f4"),
            "f64": (8, 53, -1022, 1023, "<f8")}
-DESCR = {"i64": "<i8", "bool": "|b1", **{k: v[4] for k, v in FORMATS.items()}}
-BYTES = {"i64": 8, "bool": 1, **{k: v[0] for k, v in FORMATS.items()}}
+DESCR = {"i64": "<i8", "i32": "<i4", "bool": "|b1", **{k: v[4] for k, v in FORMATS.items()}}
+BYTES = {"i64": 8, "i32": 4, "bool": 1, **{k: v[0] for k, v in FORMATS.items()}}
 
 
 def infinity(fmt):

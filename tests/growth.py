@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The growth test: an elementwise function with an option, in three formats, added as HACKING.md says.
+"""The growth test: two elementwise functions in three formats, added as HACKING.md says: one with an option, one whose results
+are integers.
 
     tests/growth.py WORK_DIR [--jobs N]
 
-Applies tests/growth/quadratic.patch, which is all that is written by hand, to a copy of the committed tree, makes the rest with the
-commands that HACKING.md names, and builds. Then the function must be everywhere: verified, swept against the oracle, in the
+Applies tests/growth/functions.patch, which is all that is written by hand, to a copy of the committed tree, makes the rest with the
+commands that HACKING.md names, and builds. Then the functions must be everywhere: verified, swept against the oracle, in the
 command line, the documents, the C++ and the C interface, and, where nvcc is, among the CUDA kernels. No line of a digest that
 was there before may change.
 """
@@ -18,9 +19,11 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
 here = root / "tests/growth"
-by_hand = {"librepdl/ops/elementwise.def", "librepdl/ops/quadratic.hpp", "reference/elementwise.cpp"}
+functions = ("quadratic", "exponent")
+by_hand = {"librepdl/ops/elementwise.def", "reference/elementwise.cpp", *(f"librepdl/ops/{f}.hpp" for f in functions)}
 made = {"librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/bodies.hpp", "docs/operations.md", "README.md",
-        "docs/digests/cases/quadratic.txt", "librepdl/dispatch/known_answers/quadratic.def"}
+        "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in functions),
+        *(f"librepdl/dispatch/known_answers/{f}.def" for f in functions)}
 
 
 def run(*command, **more):
@@ -52,9 +55,9 @@ def main():
         rows = [line.split("\t") for line in run("git", "diff", "--cached", "--numstat", cwd=source).splitlines()]
         return {name: int(deleted) for _, deleted, name in rows}
 
-    run("git", "apply", here / "quadratic.patch", cwd=source)
+    run("git", "apply", here / "functions.patch", cwd=source)
     expect(set(changed()) == by_hand, f"written by hand: {', '.join(sorted(by_hand))}")
-    expect(run("git", "diff", "--cached", "--numstat", "--", "reference", cwd=source).startswith("1\t0\t"), "one oracle line")
+    expect(run("git", "diff", "--cached", "--numstat", "--", "reference", cwd=source).startswith("2\t0\t"), "one oracle line each")
 
     run(sys.executable, "tools/gen_elementwise.py", cwd=source)
     run("cmake", "--preset", "cpu", "-DREPDL_WERROR=OFF", cwd=source)
@@ -71,11 +74,13 @@ def main():
     cases = (source / "docs/digests/cases/quadratic.txt").read_text()
     for t in ("f16", "bf16", "f32"):
         expect(re.search(rf" {t},{t} .* scale=h[0-9a-f]+ -> ", cases), f"cases of {t} with the option")
-    verified = run(repdl, "verify", "quadratic", "--quick", cwd=source)
-    expect(" 0 mismatches" in verified, re.search("verified: .*", verified).group())
-    expect(re.search(r"^mismatches +0$", run(repdl, "sweep", "quadratic", "--count", "200000", cwd=source), re.M), "swept")
+    for f in functions:
+        verified = run(repdl, "verify", f, "--quick", cwd=source)
+        expect(" 0 mismatches" in verified, re.search("verified: .*", verified).group())
+        swept = run(repdl, "sweep", f, "--count", "200000", cwd=source)
+        expect(re.search(r"^mismatches +0$", swept, re.M), f"{f} swept")
     expect(re.search(r"^quadratic +\(x\) \[scale=1\]", run(repdl, "info", "--operations", cwd=source), re.M), "repdl info")
-    expect("`quadratic`" in (source / "docs/operations.md").read_text(), "docs/operations.md")
+    expect(all(f"`{f}`" in (source / "docs/operations.md").read_text() for f in functions), "docs/operations.md")
 
     data = struct.pack("<2f", 3, -0.5)
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
@@ -83,6 +88,9 @@ def main():
     (work / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
     run(repdl, "eval", "quadratic", "x.npy", "-o", "y.npy", "--attr", "scale=0.5", cwd=work)
     expect((work / "y.npy").read_bytes()[-8:] == struct.pack("<2f", 4.5, 0.125), "repdl eval")
+    run(repdl, "eval", "exponent", "x.npy", "-o", "e.npy", cwd=work)
+    exponents = (work / "e.npy").read_bytes()
+    expect(exponents[-8:] == struct.pack("<2i", 1, -1) and b"'<i4'" in exponents, "repdl eval to integers")
 
     include, library = source / "librepdl/include", build / "librepdl/librepdl.a"
     run("g++", "-std=c++20", f"-I{include}", here / "quadratic.cpp", library, "-fopenmp", "-ldl", "-o", work / "typed")

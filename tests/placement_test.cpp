@@ -75,7 +75,7 @@ TEST_CASE("placement: a memory image returns what was set, and a byte beside is 
   for (int trial = 0; trial < 300; ++trial) {
     memory_image m;
     std::vector<array> values;
-    constexpr dtype types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64, dtype::i64, dtype::boolean};
+    constexpr dtype types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64, dtype::i64, dtype::boolean, dtype::i32};
     for (int tensors = w.between(1, 3); tensors > 0; --tensors) {
       shape_list shape;
       for (int rank = w.between(0, 5); rank > 0; --rank) shape.push_back(w.between(1, 4));

@@ -72,6 +72,8 @@ TEST_CASE("safetensors: every type and shape is read as it was written") {
   file.tensors.push_back(tensor<double>("doubles", {5e-324}, {}));
   file.tensors.push_back(
       tensor<std::int64_t>("integers", {-1, 1, std::numeric_limits<std::int64_t>::min(), 7}, {2, 2}));
+  file.tensors.push_back(
+      tensor<std::int32_t>("short integers", {-1, std::numeric_limits<std::int32_t>::min(), 7}, {3}));
   file.tensors.push_back(tensor<repdl::f16>("half", {{0x3c00}, {0x0001}}, {2}));
   file.tensors.push_back(tensor<repdl::bf16>("brain", {{0xff80}}, {1, 1, 1, 1, 1, 1, 1, 1}));
   file.tensors.push_back({"flags", repdl::dtype::boolean, {3}, {std::byte{1}, std::byte{0}, std::byte{1}}});

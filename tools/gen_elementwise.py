@@ -43,7 +43,7 @@ for name, arity, operands, formats, result, options, formula in rows:
             text += f"  double {option} = {value};  ///< {doc}\n"
         text += "};\n"
         last = f", const {name}_options& options = {{}}"
-    text += f"/// out = {formula}; {formats_text[formats]}{', out is boolean' if result == 'boolean' else ''}\n"
+    text += f"/// out = {formula}; {formats_text[formats]}{'' if result == 'same' else f', out is {result}'}\n"
     views = ", ".join(f"const_tensor_view {n}" for n in names)
     text += f"void {name}(context& ctx, {views}, tensor_view out{last});\n"
 text += "\n}  // namespace repdl\n"

@@ -73,8 +73,9 @@ std::string hex_bits(dtype t, std::uint64_t bits) {
 
 std::string describe_bits(dtype t, std::uint64_t bits) {
   char text[64];
-  if (t == dtype::i64 || t == dtype::boolean) {
-    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(bits));
+  if (t == dtype::i64 || t == dtype::boolean || t == dtype::i32) {
+    std::snprintf(text, sizeof text, "%lld",
+                  t == dtype::i32 ? static_cast<std::int32_t>(bits) : static_cast<long long>(bits));
   } else {
     std::snprintf(text, sizeof text, "%s (%.17g)", hex_bits(t, bits).c_str(), value_of(t, bits));
   }

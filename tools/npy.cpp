@@ -20,8 +20,8 @@ struct descr_row {
   std::string_view text;
   dtype type;
 };
-constexpr descr_row descrs[] = {{"<f2", dtype::f16}, {"<u2", dtype::bf16}, {"<f4", dtype::f32},
-                                {"<f8", dtype::f64}, {"<i8", dtype::i64},  {"|b1", dtype::boolean}};
+constexpr descr_row descrs[] = {{"<f2", dtype::f16}, {"<u2", dtype::bf16},    {"<f4", dtype::f32}, {"<f8", dtype::f64},
+                                {"<i8", dtype::i64}, {"|b1", dtype::boolean}, {"<i4", dtype::i32}};
 
 /// A file that is open for reading.
 class input_file {

@@ -59,8 +59,8 @@ struct foreign_type {
   std::uint8_t bits;
 };
 // DLPack: kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLBool 6.
-constexpr foreign_type types[] = {{dtype::f16, 2, 16}, {dtype::bf16, 4, 16}, {dtype::f32, 2, 32},
-                                  {dtype::f64, 2, 64}, {dtype::i64, 0, 64},  {dtype::boolean, 6, 8}};
+constexpr foreign_type types[] = {{dtype::f16, 2, 16}, {dtype::bf16, 4, 16},   {dtype::f32, 2, 32}, {dtype::f64, 2, 64},
+                                  {dtype::i64, 0, 64}, {dtype::boolean, 6, 8}, {dtype::i32, 0, 32}};
 
 dtype type_from(const repdl_data_type& t, std::string_view name) {
   if (t.lanes != 1) {
@@ -69,7 +69,7 @@ dtype type_from(const repdl_data_type& t, std::string_view name) {
   for (const foreign_type& f : types) {
     if (f.code == t.code && f.bits == t.bits) return f.type;
   }
-  fail(error_site::foreign_dtype, "DLPack tensor", name, "float 16, 32, 64, bfloat 16, int 64 or bool 8",
+  fail(error_site::foreign_dtype, "DLPack tensor", name, "float 16, 32, 64, bfloat 16, int 32, 64 or bool 8",
        "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
 }
 

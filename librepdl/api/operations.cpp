@@ -21,7 +21,7 @@ std::vector<operand_info> describe(std::span<const ops::operand> rows) {
   std::vector<operand_info> all;
   for (const ops::operand& r : rows) {
     operand_info o{std::string(r.name), {}, r.optional};
-    for (int t = 0; t < 6; ++t) {
+    for (int t = 0; t < ops::dtype_count; ++t) {
       if ((r.types >> t & 1u) != 0) o.types.push_back(static_cast<dtype>(t));
     }
     all.push_back(std::move(o));

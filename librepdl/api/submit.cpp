@@ -13,7 +13,7 @@ std::array<elementwise_operands, ops::elementwise_count> split_operands() noexce
     const ops::elementwise_row& row = ops::elementwise_rows[i];
     std::string_view names = row.operands;
     elementwise_operands& o = all[static_cast<std::size_t>(i)];
-    o.result[0] = {"out", row.result == ops::result_kind::boolean ? ops::BOOL : row.formats};
+    o.result[0] = {"out", row.result == ops::result_kind::same ? row.formats : ops::one(row.result_type({}))};
     while (!names.empty()) {
       const std::size_t comma = std::min(names.find(','), names.size());
       o.all[o.count++] = {names.substr(0, comma), row.formats};

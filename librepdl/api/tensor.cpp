@@ -2,12 +2,14 @@
 
 #include <cstdlib>
 
+#include "librepdl/ops/registry.hpp"
+
 namespace repdl {
 namespace {
 
 __extension__ using wide = __int128;                   // products and sums of 64-bit sizes
 constexpr std::int64_t limit = std::int64_t{1} << 62;  // of elements, and of bytes
-constexpr std::string_view dtype_names[] = {"f16", "bf16", "f32", "f64", "i64", "bool"};
+constexpr std::string_view dtype_names[ops::dtype_count] = {"f16", "bf16", "f32", "f64", "i64", "bool", "i32"};
 
 int checked_axis(std::string_view what, int axis, int rank) {
   if (axis < -rank || axis >= rank) {
@@ -39,10 +41,10 @@ void check_span(dtype type, const sizes& shape, const sizes& strides) {
 std::string_view name_of(dtype t) noexcept { return dtype_names[static_cast<int>(t)]; }
 
 dtype dtype_named(std::string_view name) {
-  for (int i = 0; i < static_cast<int>(std::size(dtype_names)); ++i) {
+  for (int i = 0; i < ops::dtype_count; ++i) {
     if (dtype_names[i] == name) return static_cast<dtype>(i);
   }
-  fail(error_site::dtype_name, "dtype", "name", "f16, bf16, f32, f64, i64 or bool", "'" + std::string(name) + "'");
+  fail(error_site::dtype_name, "dtype", "name", "f16, bf16, f32, f64, i64, i32 or bool", "'" + std::string(name) + "'");
 }
 
 std::string name_of(const device& d) { return d.kind == device_kind::cpu ? "cpu" : "cuda:" + std::to_string(d.index); }

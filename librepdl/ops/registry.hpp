@@ -14,6 +14,7 @@
 
 namespace repdl::ops {
 
+inline constexpr int dtype_count = 7;
 /// A set of element types.
 using dtype_set = unsigned;
 constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
@@ -22,6 +23,7 @@ inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
 inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
+inline constexpr dtype_set I32 = one(dtype::i32);
 
 /// Numbers every operation. Internal: the order is that of the registry and may change between releases.
 enum class op_id : int {
@@ -45,7 +47,12 @@ inline constexpr int op_count = elementwise_count
     ;
 
 enum class op_kind { compute, bits };
-enum class result_kind { same, boolean };
+/// The type of an elementwise result: the operands', or one of its own.
+enum class result_kind { same, boolean, i64, i32 };
+constexpr dtype result_type(result_kind of, dtype operands) {
+  constexpr dtype own[] = {dtype::f32, dtype::boolean, dtype::i64, dtype::i32};
+  return of == result_kind::same ? operands : own[static_cast<int>(of)];
+}
 enum class monotone_kind { up, down, no };
 enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
 /// Which outputs may be exactly an input, the same elements in the same order: none, any, or the one of its name.
@@ -87,7 +94,7 @@ struct elementwise_row {
   int bits;
   std::string_view formula;
 
-  constexpr dtype result_type(dtype in) const { return result == result_kind::boolean ? dtype::boolean : in; }
+  constexpr dtype result_type(dtype in) const { return ops::result_type(result, in); }
 };
 
 #define REPDL_UNPAREN(...) __VA_ARGS__

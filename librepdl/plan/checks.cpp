@@ -91,7 +91,7 @@ void check_gradient(std::string_view op, const const_tensor_view& g, const sizes
 
 std::string describe(ops::dtype_set types) {
   std::vector<std::string_view> names;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < ops::dtype_count; ++i) {
     if ((types >> i & 1u) != 0) names.push_back(name_of(static_cast<dtype>(i)));
   }
   std::string text;

@@ -23,7 +23,7 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
         open[i] = !r.decided;
       }
     } else {
-      static_assert(std::is_same_v<result, std::conditional_t<Op::result == ops::result_kind::same, T, bool>>);
+      static_assert(dtype_of<result> == ops::result_type(Op::result, dtype_of<T>));
       auto* to = static_cast<result*>(out);
 #pragma omp simd
       for (std::int64_t i = 0; i < n; ++i) to[i] = num::evaluate<Op>(x[i], y[i], z[i], p...);

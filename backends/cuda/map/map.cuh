@@ -64,7 +64,8 @@ struct elementwise : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
   using input = T;
-  using output = std::conditional_t<Op::result == ops::result_kind::same, T, bool>;
+  using output = decltype(num::evaluate<Op>(T{}, T{}, T{}, std::declval<const Options&>()...));
+  static_assert(dtype_of<output> == ops::result_type(Op::result, dtype_of<T>));
   using tally = no_tally;
   __device__ output eval(const T* x, tally&) const {
     return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);

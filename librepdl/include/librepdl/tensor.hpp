@@ -19,7 +19,7 @@
 namespace repdl REPDL_EXPORT {
 
 /// Element types. The numbers are part of the C ABI and are never changed.
-enum class dtype : std::uint8_t { f16 = 0, bf16 = 1, f32 = 2, f64 = 3, i64 = 4, boolean = 5 };
+enum class dtype : std::uint8_t { f16 = 0, bf16 = 1, f32 = 2, f64 = 3, i64 = 4, boolean = 5, i32 = 6 };
 
 /// IEEE 754 binary16, storage only.
 struct f16 {
@@ -35,11 +35,11 @@ struct bf16 {
 
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype t) noexcept {
-  constexpr std::size_t table[] = {2, 2, 4, 8, 8, 1};
+  constexpr std::size_t table[] = {2, 2, 4, 8, 8, 1, 4};
   return table[static_cast<std::size_t>(t)];
 }
 
-/// "f16", "bf16", "f32", "f64", "i64", "bool".
+/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32".
 std::string_view name_of(dtype t) noexcept;
 /// The inverse of name_of; throws invalid_argument.
 dtype dtype_named(std::string_view name);
@@ -58,6 +58,8 @@ template <>
 inline constexpr bool is_element<std::int64_t> = true;
 template <>
 inline constexpr bool is_element<bool> = true;
+template <>
+inline constexpr bool is_element<std::int32_t> = true;
 
 /// A C++ type that a tensor can hold.
 template <class T>
@@ -69,7 +71,8 @@ inline constexpr dtype dtype_of = std::is_same_v<T, f16>            ? dtype::f16
                                   : std::is_same_v<T, float>        ? dtype::f32
                                   : std::is_same_v<T, double>       ? dtype::f64
                                   : std::is_same_v<T, std::int64_t> ? dtype::i64
-                                                                    : dtype::boolean;
+                                  : std::is_same_v<T, bool>         ? dtype::boolean
+                                                                    : dtype::i32;
 
 /// Kinds of device, with DLPack's numbers.
 enum class device_kind : std::int32_t { cpu = 1, cuda = 2 };
