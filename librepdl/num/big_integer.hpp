@@ -104,31 +104,32 @@ REPDL_HD void shift_left(natural<A>& a, int bits) {
   a.size = grown;
 }
 
+// The words of a plus those of b, each XOR flip, plus carry, in as many words as the longer has; returns the carry out.
+template <int A, int B>
+REPDL_HD std::uint64_t add_words(natural<A>& a, const natural<B>& b, std::uint64_t flip, std::uint64_t carry) {
+  const int size = a.size > b.size ? a.size : b.size;
+  for (int i = 0; i < size; ++i) {
+    a.word[i] = add_carry(i < a.size ? a.word[i] : 0, (i < b.size ? b.word[i] : 0) ^ flip, &carry);
+  }
+  a.size = size;
+  return carry;
+}
+
 // a += b: one word more than the larger at most.
 template <int A, int B>
 REPDL_HD void add(natural<A>& a, const natural<B>& b) {
-  std::uint64_t carry = 0;
-  const int size = a.size > b.size ? a.size : b.size;
-  for (int i = 0; i < size; ++i) {
-    a.word[i] = add_carry(i < a.size ? a.word[i] : 0, i < b.size ? b.word[i] : 0, &carry);
-  }
-  a.size = size;
+  const std::uint64_t carry = add_words(a, b, 0, 0);
   if (carry != 0) a.word[a.size++] = carry;
 }
 
 // a = |a - b|; returns the sign of a - b.
 template <int A, int B>
 REPDL_HD int subtract(natural<A>& a, const natural<B>& b) {
-  std::uint64_t carry = 1;  // a - b = a + ~b + 1
-  const int size = a.size > b.size ? a.size : b.size;
-  for (int i = 0; i < size; ++i) {
-    a.word[i] = add_carry(i < a.size ? a.word[i] : 0, ~(i < b.size ? b.word[i] : 0), &carry);
-  }
-  a.size = size;
+  std::uint64_t carry = add_words(a, b, ~std::uint64_t{0}, 1);  // a - b = a + ~b + 1
   const bool negative = carry == 0;
   if (negative) {
     carry = 1;
-    for (int i = 0; i < size; ++i) a.word[i] = add_carry(~a.word[i], 0, &carry);
+    for (int i = 0; i < a.size; ++i) a.word[i] = add_carry(~a.word[i], 0, &carry);
   }
   trim(a);
   return a.size == 0 ? 0 : negative ? -1 : 1;

@@ -223,5 +223,16 @@ REPDL_HD certified round_to_float(const ball<L>& a) {
   return {r.value, r.decided};
 }
 
+// Calls attempt.template operator()<Limbs>() for 256, 512, 1024, 2048 bits until one decides or the budget is spent.
+template <class Attempt>
+REPDL_HD auto decide_by_levels(const Attempt& attempt, int budget_bits) {
+  decltype(attempt.template operator()<4>()) c{};
+  if (budget_bits >= 256) c = attempt.template operator()<4>();
+  if (!c.decided && budget_bits >= 512) c = attempt.template operator()<8>();
+  if (!c.decided && budget_bits >= 1024) c = attempt.template operator()<16>();
+  if (!c.decided && budget_bits >= 2048) c = attempt.template operator()<32>();
+  return c;
+}
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

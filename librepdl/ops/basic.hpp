@@ -19,37 +19,32 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-template <>
-struct body<ops::add> {
+// x + y or x - y. With a coefficient x - a y is x + (-a) y: a sign is exact, and IEEE's zeros are those of x + y.
+template <bool Minus>
+struct sum_body {
   template <class T>
   REPDL_HD static T eval(T x, T y) {
     if constexpr (is_small_float<T>) {
-      return narrow<T>(widen_to_float(x) + widen_to_float(y));
+      return narrow<T>(sum(widen_to_float(x), widen_to_float(y)));
     } else {
-      return canonical(x + y);
+      return canonical(sum(x, y));
     }
   }
   template <class T>
   REPDL_HD static T eval(T x, T y, const parameters& p) {
-    return add_product(x, p.value[0], y);
+    return add_product(x, Minus ? -p.value[0] : p.value[0], y);
   }
-};
 
-template <>
-struct body<ops::sub> {
+ private:
   template <class T>
-  REPDL_HD static T eval(T x, T y) {
-    if constexpr (is_small_float<T>) {
-      return narrow<T>(widen_to_float(x) - widen_to_float(y));
-    } else {
-      return canonical(x - y);
-    }
-  }
-  template <class T>
-  REPDL_HD static T eval(T x, T y, const parameters& p) {
-    return add_product(x, -p.value[0], y);
+  REPDL_HD static T sum(T x, T y) {
+    return Minus ? x - y : x + y;
   }
 };
+template <>
+struct body<ops::add> : sum_body<false> {};
+template <>
+struct body<ops::sub> : sum_body<true> {};
 
 template <>
 struct body<ops::mul> {

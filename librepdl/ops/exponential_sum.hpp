@@ -303,17 +303,6 @@ REPDL_HD exponential_sum<L> sum_of_row(const Row& row, float max) {
   return s;
 }
 
-// Calls attempt.template operator()<Limbs>() for 256, 512, 1024, 2048 bits until one decides or the budget is spent.
-template <class Attempt>
-REPDL_HD certified decide_by_levels(const Attempt& attempt, int budget_bits) {
-  certified c{0.0f, false};
-  if (budget_bits >= 256) c = attempt.template operator()<4>();
-  if (!c.decided && budget_bits >= 512) c = attempt.template operator()<8>();
-  if (!c.decided && budget_bits >= 1024) c = attempt.template operator()<16>();
-  if (!c.decided && budget_bits >= 2048) c = attempt.template operator()<32>();
-  return c;
-}
-
 // Finish: template <int L> certified operator()(const exponential_sum<L>&) const.
 template <class Row, class Finish>
 struct row_attempt {

@@ -82,6 +82,15 @@ REPDL_HD_CALL ball<L> pow_ball(double x, double y) {
   return grown(r, with_eighth(multiply(upper(r), spread)));
 }
 
+template <class T>
+struct pow_attempt {
+  double x, y;
+  template <int L>
+  REPDL_HD decided_value<T> operator()() const {
+    return round_ball<T>(pow_ball<L>(x, y));
+  }
+};
+
 // About y ln x, x > 0: ln x is within 2^-39, a relative 2^-14 for x next to 1.
 REPDL_HD double pow_estimate(double x, double y) {
   const std::uint64_t b = bits_of(x);
@@ -95,16 +104,12 @@ REPDL_HD double pow_estimate(double x, double y) {
 template <class T>
 REPDL_HD_CALL decided_value<T> pow_positive(double x, double y, int last_tier_bits) {
   using storage = typename format<T>::storage;
-  decided_value<T> r = pow_dyadic<T>(x, y);
+  const decided_value<T> r = pow_dyadic<T>(x, y);
   if (r.decided) return r;
   const double z = pow_estimate(x, y);
   if (z > 200) return {bit_cast<T>(format<T>::infinity), true};
   if (z < -200) return {bit_cast<T>(storage{0}), true};
-  if (last_tier_bits >= 256) r = round_ball<T>(pow_ball<4>(x, y));
-  if (!r.decided && last_tier_bits >= 512) r = round_ball<T>(pow_ball<8>(x, y));
-  if (!r.decided && last_tier_bits >= 1024) r = round_ball<T>(pow_ball<16>(x, y));
-  if (!r.decided && last_tier_bits >= 2048) r = round_ball<T>(pow_ball<32>(x, y));
-  return r;
+  return decide_by_levels(pow_attempt<T>{x, y}, last_tier_bits);
 }
 
 // last_tier_bits: 256, 512, 1024, 2048; less than 256 leaves open what is not dyadic and not out of range.

@@ -40,6 +40,11 @@ constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
   return s;
 }
 
+template <class T>
+[[gnu::always_inline]] inline T pairwise(const T (&t)[8]) {
+  return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+}
+
 // The terms of a sum: f32 numbers. fold() is called on `step` terms at a time.
 struct single_terms {
   f32v largest[2] = {};
@@ -112,8 +117,7 @@ template <class Terms>
     for (int c = 0; c < chains; ++c) s[c] = Terms::add(s[c], p, q, c * lanes64);
     terms.fold(p, q);
   });
-  const f64v sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-  return {total(sum), terms.magnitude((n + step - 1) / step)};
+  return {total(pairwise(s)), terms.magnitude((n + step - 1) / step)};
 }
 
 // Per lane, two_sum with the errors added plainly: k = steps · 2 terms. The errors are at most u·m each (m the lane's
@@ -197,14 +201,12 @@ void sum_columns(const float* const* rows, std::int64_t columns, double* __restr
   std::int64_t j = 0;
   for (; j + lanes32 <= columns; j += lanes32) {
     f32v big = load<f32v>(largest + j);
-    f64v s[2];
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       f64v t[row_group];
 #pragma GCC unroll 8
       for (int r = 0; r < row_group; ++r) t[r] = widen(load<f32h>(rows[r] + j + h * lanes64));
-      s[h] = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
-      store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + s[h]);
+      store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + pairwise(t));
     }
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) big = larger(magnitude_bits(load<f32v>(rows[r] + j)), big);
@@ -217,7 +219,7 @@ void sum_columns(const float* const* rows, std::int64_t columns, double* __restr
       const float m = num::float_of(num::bits_of(rows[r][j]) & 0x7fffffffu);
       largest[j] = m > largest[j] ? m : largest[j];
     }
-    sum[j] += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    sum[j] += pairwise(t);
   }
 }
 
@@ -232,10 +234,8 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
       t[r] = widen(load<f32h>(x[r] + j)) * widen(load<f32h>(y[r] + j));
       m[r] = magnitude_bits(t[r]);
     }
-    const f64v s = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
-    const f64v a = ((m[0] + m[1]) + (m[2] + m[3])) + ((m[4] + m[5]) + (m[6] + m[7]));
-    store(sum + j, load<f64v>(sum + j) + s);
-    store(magnitude + j, load<f64v>(magnitude + j) + a);
+    store(sum + j, load<f64v>(sum + j) + pairwise(t));
+    store(magnitude + j, load<f64v>(magnitude + j) + pairwise(m));
   }
   for (; j < columns; ++j) {
     double t[row_group];
@@ -244,7 +244,7 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
       t[r] = static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]);
       a += t[r] < 0 ? -t[r] : t[r];
     }
-    sum[j] += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    sum[j] += pairwise(t);
     magnitude[j] += a;
   }
 }

@@ -11,34 +11,38 @@ float greatest_of(const row_reader& row) noexcept {
   return m;
 }
 
-template <int Limbs>
-std::int64_t settle_level(const row_reader& row, float max, element_kind kind, const float* x, int count, float g,
-                          std::int64_t n, float* out, std::uint8_t* decided) noexcept {
-  const num::exponential_sum<Limbs> s = num::sum_of_row<Limbs>(row, max);
+// out[i] = element(i) for every i that is not decided; returns how many are still open.
+template <class Element>
+std::int64_t settle_open(int count, float* out, std::uint8_t* decided, const Element& element) noexcept {
   std::int64_t open = 0;
   for (int i = 0; i < count; ++i) {
     if (decided[i] != 0) continue;
-    num::certified c{};
-    switch (kind) {
-      case element_kind::weight:
-      case element_kind::target_weight:
-        c = num::exact_scaled_gradient(s, x[i], g, n, kind == element_kind::target_weight);
-        break;
-      case element_kind::log_softmax:
-        c = num::exact_log_softmax(s, x[i]);
-        break;
-      case element_kind::logsumexp:
-        c = num::exact_logsumexp(s);
-        break;
-      case element_kind::cross_entropy:
-        c = num::exact_cross_entropy(s, x[i]);
-        break;
-    }
+    const num::certified c = element(i);
     out[i] = c.value;
     decided[i] = c.decided ? 1 : 0;
     open += c.decided ? 0 : 1;
   }
   return open;
+}
+
+template <int Limbs>
+std::int64_t settle_level(const row_reader& row, float max, element_kind kind, const float* x, int count, float g,
+                          std::int64_t n, float* out, std::uint8_t* decided) noexcept {
+  const num::exponential_sum<Limbs> s = num::sum_of_row<Limbs>(row, max);
+  return settle_open(count, out, decided, [&](int i) {
+    switch (kind) {
+      case element_kind::weight:
+      case element_kind::target_weight:
+        return num::exact_scaled_gradient(s, x[i], g, n, kind == element_kind::target_weight);
+      case element_kind::log_softmax:
+        return num::exact_log_softmax(s, x[i]);
+      case element_kind::logsumexp:
+        return num::exact_logsumexp(s);
+      case element_kind::cross_entropy:
+        return num::exact_cross_entropy(s, x[i]);
+    }
+    __builtin_unreachable();
+  });
 }
 
 template <int Limbs>
@@ -62,10 +66,15 @@ std::int64_t settle_exactly(const row_reader& row, float max, element_kind kind,
                             std::int64_t n, int budget, float* out, std::uint8_t* decided) noexcept {
   std::int64_t open = 0;
   for (int i = 0; i < count; ++i) open += decided[i] == 0 ? 1 : 0;
-  if (open != 0 && budget >= 256) open = settle_level<4>(row, max, kind, x, count, g, n, out, decided);
-  if (open != 0 && budget >= 512) open = settle_level<8>(row, max, kind, x, count, g, n, out, decided);
-  if (open != 0 && budget >= 1024) open = settle_level<16>(row, max, kind, x, count, g, n, out, decided);
-  if (open != 0 && budget >= 2048) open = settle_level<32>(row, max, kind, x, count, g, n, out, decided);
+  if (open == 0) return 0;
+  struct all {
+    bool decided;
+  };
+  const auto level = [&]<int Limbs>() {
+    open = settle_level<Limbs>(row, max, kind, x, count, g, n, out, decided);
+    return all{open == 0};
+  };
+  num::decide_by_levels(level, budget);
   return open;
 }
 
@@ -83,25 +92,14 @@ std::int64_t settle_tracked_exactly(const plan::row_plan& p, const row_place& at
       sum.add(gj);
     }
   }
-  std::int64_t open = 0;
-  for (int i = 0; i < count; ++i) {
-    if (decided[i] != 0) continue;
-    const num::certified c = products ? num::certified{num::exact_softmax_backward(dot, g[i], y[i]), true}
-                                      : num::decide_log_softmax_backward(g[i], y[i], sum, budget);
-    out[i] = c.value;
-    decided[i] = c.decided ? 1 : 0;
-    open += c.decided ? 0 : 1;
-  }
-  return open;
+  return settle_open(count, out, decided, [&](int i) {
+    return products ? num::certified{num::exact_softmax_backward(dot, g[i], y[i]), true}
+                    : num::decide_log_softmax_backward(g[i], y[i], sum, budget);
+  });
 }
 
 num::certified total_exactly(const plan::row_plan& p, std::int64_t n, int budget) noexcept {
-  num::certified c{0.0f, false};
-  if (budget >= 256) c = total_level<4>(p, n);
-  if (!c.decided && budget >= 512) c = total_level<8>(p, n);
-  if (!c.decided && budget >= 1024) c = total_level<16>(p, n);
-  if (!c.decided && budget >= 2048) c = total_level<32>(p, n);
-  return c;
+  return num::decide_by_levels([&]<int Limbs>() { return total_level<Limbs>(p, n); }, budget);
 }
 
 }  // namespace repdl::cpu

@@ -201,30 +201,35 @@ std::int64_t log_softmax(const row_slice& s) noexcept {
   return log_softmax_as<false>(s);
 }
 
-std::int64_t softmax_backward(const row_slice& s) noexcept {
+// What gradient(g, y, hi, lo, slack) gives of the row's tracked sum.
+template <class Gradient>
+[[gnu::always_inline]] inline std::int64_t gradients(const row_slice& s, const Gradient& gradient) {
   const row_state& r = *s.state;
-  return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
-    return [ hi = row_value<Tile>(r.sum, c), lo = row_value<Tile>(r.lo, c), slack = row_value<Tile>(r.slack, c) ](
-        const float* g, const float* y, const double*) __attribute__((always_inline)) {
-      return num::softmax_gradient<V>(widen(load<f32h>(g)), widen(load<f32h>(y)), hi, lo, slack);
+  return elements(s, 0.0f, [&r, &gradient]<bool Tile>(std::int64_t c) {
+    return [
+      &gradient, hi = row_value<Tile>(r.sum, c), lo = row_value<Tile>(r.lo, c), slack = row_value<Tile>(r.slack, c)
+    ](const float* g, const float* y, const double*) __attribute__((always_inline)) {
+      return gradient(widen(load<f32h>(g)), widen(load<f32h>(y)), hi, lo, slack);
     };
   });
 }
 
+std::int64_t softmax_backward(const row_slice& s) noexcept {
+  return gradients(
+      s, [](f64v g, f64v y, f64v hi, f64v lo, f64v slack)
+             __attribute__((always_inline)) { return num::softmax_gradient<V>(g, y, hi, lo, slack); });
+}
+
 std::int64_t log_softmax_backward(const row_slice& s) noexcept {
-  const row_state& r = *s.state;
-  return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
-    return [ hi = row_value<Tile>(r.sum, c), lo = row_value<Tile>(r.lo, c), slack = row_value<Tile>(r.slack, c) ](
-        const float* g, const float* y, const double*) __attribute__((always_inline)) {
-      const f64v v = widen(load<f32h>(y));
-      const f64v cut = larger(v, V::all(num::least_gap));
-      const f64v most = V::all(-num::least_gap);
-      const f64v zero = {};
-      f64v w = num::fast_exp<V>(cut < most ? cut : most);
-      w = v > -static_cast<double>(inf) ? w : zero;
-      return num::log_softmax_gradient<V>(widen(load<f32h>(g)), w, hi, lo, slack);
-    };
-  });
+  return gradients(
+      s, [](f64v g, f64v y, f64v hi, f64v lo, f64v slack) __attribute__((always_inline)) {
+        const f64v cut = larger(y, V::all(num::least_gap));
+        const f64v most = V::all(-num::least_gap);
+        const f64v zero = {};
+        f64v w = num::fast_exp<V>(cut < most ? cut : most);
+        w = y > -static_cast<double>(inf) ? w : zero;
+        return num::log_softmax_gradient<V>(g, w, hi, lo, slack);
+      });
 }
 
 // ----------------------------------------------------------------------------------------------------- tracked sums
@@ -350,51 +355,34 @@ void logarithm_dd(const wide_row& r, double* out) noexcept {
   out[2] = none ? 0.0 : row.shallow ? 4 * row.error * row.log.hi : 0x1p-600;
 }
 
-void settle_weights(const wide_row& r, const float* x, int count, float g, double n, bool target, float* out,
-                    std::uint8_t* decided) noexcept {
-  const num::dd_row row = complete(r);
+template <class Element>
+[[gnu::always_inline]] inline void settle(int count, float* out, std::uint8_t* decided, const Element& element) {
   for (int i = 0; i < count; ++i) {
-    const num::certified c = target ? row.target_weight(x[i], g, n) : row.weight(x[i], g, n);
+    const num::certified c = element(i);
     out[i] = c.value;
     decided[i] = c.decided ? 1 : 0;
   }
+}
+
+void settle_weights(const wide_row& r, const float* x, int count, float g, double n, bool target, float* out,
+                    std::uint8_t* decided) noexcept {
+  const num::dd_row row = complete(r);
+  settle(count, out, decided, [&](int i) { return target ? row.target_weight(x[i], g, n) : row.weight(x[i], g, n); });
 }
 
 void settle_gaps(const wide_row& r, const float* a, const float* b, int count, double sign, float* out,
                  std::uint8_t* decided) noexcept {
   const num::dd_row row = complete(r);
-  for (int i = 0; i < count; ++i) {
-    const num::certified c = row.gap(a[i], b[i], sign);
-    out[i] = c.value;
-    decided[i] = c.decided ? 1 : 0;
-  }
+  settle(count, out, decided, [&](int i) { return row.gap(a[i], b[i], sign); });
 }
 
-num::tracked_sum tracked_of(const double* t) noexcept {
+template <num::certified (*gradient)(float g, float y, const num::tracked_sum& sum, double bound)>
+void settle_gradients(const double* t, const float* g, const float* y, int count, float* out,
+                      std::uint8_t* decided) noexcept {
   num::tracked_sum s;
   s.hi = t[0];
   s.lo = t[1];
-  return s;
-}
-
-void settle_softmax_backward(const double* t, const float* g, const float* y, int count, float* out,
-                             std::uint8_t* decided) noexcept {
-  const num::tracked_sum s = tracked_of(t);
-  for (int i = 0; i < count; ++i) {
-    const num::certified c = num::dd_softmax_gradient(g[i], y[i], s, t[2]);
-    out[i] = c.value;
-    decided[i] = c.decided ? 1 : 0;
-  }
-}
-
-void settle_log_softmax_backward(const double* t, const float* g, const float* y, int count, float* out,
-                                 std::uint8_t* decided) noexcept {
-  const num::tracked_sum s = tracked_of(t);
-  for (int i = 0; i < count; ++i) {
-    const num::certified c = num::dd_log_softmax_gradient(g[i], y[i], s, t[2]);
-    out[i] = c.value;
-    decided[i] = c.decided ? 1 : 0;
-  }
+  settle(count, out, decided, [&](int i) { return gradient(g[i], y[i], s, t[2]); });
 }
 
 }  // namespace
@@ -416,8 +404,8 @@ constinit const row_kernels row_table = {
     .logarithm_dd = logarithm_dd,
     .settle_weights = settle_weights,
     .settle_gaps = settle_gaps,
-    .settle_softmax_backward = settle_softmax_backward,
-    .settle_log_softmax_backward = settle_log_softmax_backward,
+    .settle_softmax_backward = settle_gradients<num::dd_softmax_gradient>,
+    .settle_log_softmax_backward = settle_gradients<num::dd_log_softmax_gradient>,
 };
 
 }  // namespace repdl::cpu::REPDL_ISA
