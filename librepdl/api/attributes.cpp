@@ -14,6 +14,11 @@ constexpr std::string_view kind_names[] = {"a boolean", "an integer", "a number"
   fail(error_site::attribute_syntax, op, name, kind_names[static_cast<int>(kind)], "'" + std::string(text) + "'");
 }
 
+[[noreturn]] void wrong_count(std::string_view op, std::string_view name, const std::string& expected,
+                              const integer_list& list) {
+  fail(error_site::attribute_value, op, name, expected, std::to_string(list.size()));
+}
+
 template <class T>
 bool parse_number(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -41,26 +46,22 @@ bool parse_list(std::string_view text, std::vector<std::int64_t>& list) {
 std::string attribute_type<double>::text(double v) { return plan::to_text(v); }
 
 repdl::accumulate attribute_type<repdl::accumulate>::read(std::string_view op, std::string_view name,
-                                                          const attribute_value& v) {
-  const std::string& text = std::get<std::string>(v);
+                                                          const std::string& text) {
   if (text == "exact") return accumulate::exact;
   if (text == "fma_chain") return accumulate::fma_chain;
   fail(error_site::attribute_value, op, name, "exact or fma_chain", "'" + text + "'");
 }
 
-dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, const attribute_value& v) {
-  const std::string& text = std::get<std::string>(v);
+dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, const std::string& text) {
   for (int i = 0; i < 6; ++i) {
     if (name_of(static_cast<dtype>(i)) == text) return static_cast<dtype>(i);
   }
   fail(error_site::attribute_value, op, name, plan::describe(ops::FLOATS), "'" + text + "'");
 }
 
-sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, const attribute_value& v) {
-  const auto& list = std::get<std::vector<std::int64_t>>(v);
+sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, const integer_list& list) {
   if (list.size() > static_cast<std::size_t>(max_rank)) {
-    fail(error_site::attribute_value, op, name, "at most " + std::to_string(max_rank) + " integers",
-         std::to_string(list.size()));
+    wrong_count(op, name, "at most " + std::to_string(max_rank) + " integers", list);
   }
   return sizes(std::span<const std::int64_t>(list));
 }
@@ -69,27 +70,24 @@ std::string attribute_type<repdl::reduction>::text(repdl::reduction v) {
   return v == reduction::mean ? "mean" : v == reduction::sum ? "sum" : "none";
 }
 repdl::reduction attribute_type<repdl::reduction>::read(std::string_view op, std::string_view name,
-                                                        const attribute_value& v) {
-  const std::string& given = std::get<std::string>(v);
+                                                        const std::string& given) {
   for (const reduction r : {reduction::mean, reduction::sum, reduction::none}) {
     if (text(r) == given) return r;
   }
   fail(error_site::attribute_value, op, name, "mean, sum or none", "'" + given + "'");
 }
 
-pair attribute_type<pair>::read(std::string_view op, std::string_view name, const attribute_value& v) {
-  const auto& list = std::get<std::vector<std::int64_t>>(v);
+pair attribute_type<pair>::read(std::string_view op, std::string_view name, const integer_list& list) {
   if (list.size() == 1) return {list[0], list[0]};
   if (list.size() == 2) return {list[0], list[1]};
-  fail(error_site::attribute_value, op, name, "1 or 2 integers", std::to_string(list.size()));
+  wrong_count(op, name, "1 or 2 integers", list);
 }
 
-padding2d attribute_type<padding2d>::read(std::string_view op, std::string_view name, const attribute_value& v) {
-  const auto& list = std::get<std::vector<std::int64_t>>(v);
+padding2d attribute_type<padding2d>::read(std::string_view op, std::string_view name, const integer_list& list) {
   if (list.size() == 1) return {list[0], list[0], list[0], list[0]};
   if (list.size() == 2) return {list[0], list[0], list[1], list[1]};
   if (list.size() == 4) return {list[0], list[1], list[2], list[3]};
-  fail(error_site::attribute_value, op, name, "1, 2 or 4 integers", std::to_string(list.size()));
+  wrong_count(op, name, "1, 2 or 4 integers", list);
 }
 
 void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected) {

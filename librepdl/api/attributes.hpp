@@ -12,61 +12,61 @@
 
 namespace repdl::api {
 
-// One conversion per C++ type of an attribute: its kind, its default as text, and reading a value.
+// One conversion per C++ type of an attribute: its kind, its default as text, and reading a value of that kind.
 template <class T>
 struct attribute_type;
+
+using integer_list = std::vector<std::int64_t>;
 
 template <>
 struct attribute_type<bool> {
   static constexpr attribute_kind kind = attribute_kind::boolean;
   static std::string text(bool v) { return v ? "true" : "false"; }
-  static bool read(std::string_view, std::string_view, const attribute_value& v) { return std::get<bool>(v); }
+  static bool read(std::string_view, std::string_view, bool v) { return v; }
 };
 template <>
 struct attribute_type<std::int64_t> {
   static constexpr attribute_kind kind = attribute_kind::integer;
   static std::string text(std::int64_t v) { return std::to_string(v); }
-  static std::int64_t read(std::string_view, std::string_view, const attribute_value& v) {
-    return std::get<std::int64_t>(v);
-  }
+  static std::int64_t read(std::string_view, std::string_view, std::int64_t v) { return v; }
 };
 template <>
 struct attribute_type<std::uint64_t> {  // 64 bits, given as a signed number
   static constexpr attribute_kind kind = attribute_kind::integer;
   static std::string text(std::uint64_t v) { return std::to_string(v); }
-  static std::uint64_t read(std::string_view, std::string_view, const attribute_value& v) {
-    return static_cast<std::uint64_t>(std::get<std::int64_t>(v));
+  static std::uint64_t read(std::string_view, std::string_view, std::int64_t v) {
+    return static_cast<std::uint64_t>(v);
   }
 };
 template <>
 struct attribute_type<double> {
   static constexpr attribute_kind kind = attribute_kind::real;
   static std::string text(double v);
-  static double read(std::string_view, std::string_view, const attribute_value& v) { return std::get<double>(v); }
+  static double read(std::string_view, std::string_view, double v) { return v; }
 };
 template <>
 struct attribute_type<repdl::accumulate> {
   static constexpr attribute_kind kind = attribute_kind::text;
   static std::string text(repdl::accumulate v) { return v == accumulate::exact ? "exact" : "fma_chain"; }
-  static repdl::accumulate read(std::string_view op, std::string_view name, const attribute_value& v);
+  static repdl::accumulate read(std::string_view op, std::string_view name, const std::string& v);
 };
 template <>
 struct attribute_type<dtype> {
   static constexpr attribute_kind kind = attribute_kind::text;
   static std::string text(dtype v) { return std::string(name_of(v)); }
-  static dtype read(std::string_view op, std::string_view name, const attribute_value& v);
+  static dtype read(std::string_view op, std::string_view name, const std::string& v);
 };
 template <>
 struct attribute_type<sizes> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const sizes& v) { return to_string(v); }
-  static sizes read(std::string_view op, std::string_view name, const attribute_value& v);
+  static sizes read(std::string_view op, std::string_view name, const integer_list& v);
 };
 template <>
 struct attribute_type<axis_list> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const axis_list& v) { return v.list() ? to_string(*v.list()) : ""; }
-  static axis_list read(std::string_view op, std::string_view name, const attribute_value& v) {
+  static axis_list read(std::string_view op, std::string_view name, const integer_list& v) {
     return attribute_type<sizes>::read(op, name, v);
   }
 };
@@ -74,25 +74,25 @@ template <>
 struct attribute_type<repdl::reduction> {
   static constexpr attribute_kind kind = attribute_kind::text;
   static std::string text(repdl::reduction v);
-  static repdl::reduction read(std::string_view op, std::string_view name, const attribute_value& v);
+  static repdl::reduction read(std::string_view op, std::string_view name, const std::string& v);
 };
 template <>
 struct attribute_type<pair> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const pair& v) { return to_string(sizes{v.h, v.w}); }
-  static pair read(std::string_view op, std::string_view name, const attribute_value& v);
+  static pair read(std::string_view op, std::string_view name, const integer_list& v);
 };
 template <>
 struct attribute_type<padding2d> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const padding2d& v) { return to_string(sizes{v.top, v.bottom, v.left, v.right}); }
-  static padding2d read(std::string_view op, std::string_view name, const attribute_value& v);
+  static padding2d read(std::string_view op, std::string_view name, const integer_list& v);
 };
 template <class T>
 struct attribute_type<std::optional<T>> {
   static constexpr attribute_kind kind = attribute_type<T>::kind;
   static std::string text(const std::optional<T>& v) { return v ? attribute_type<T>::text(*v) : ""; }
-  static std::optional<T> read(std::string_view op, std::string_view name, const attribute_value& v) {
+  static std::optional<T> read(std::string_view op, std::string_view name, const auto& v) {
     return attribute_type<T>::read(op, name, v);
   }
 };
@@ -117,7 +117,7 @@ template <class T>
 T read_value(std::string_view op, const attribute& a) {
   using type = attribute_type<T>;
   if (a.value.index() != static_cast<std::size_t>(type::kind)) wrong_kind(op, a, type::kind);
-  return type::read(op, a.name, a.value);
+  return type::read(op, a.name, std::get<static_cast<std::size_t>(type::kind)>(a.value));
 }
 
 template <class Attrs>
