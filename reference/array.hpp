@@ -10,6 +10,9 @@ namespace repdl::reference {
 
 using shape_list = std::vector<std::int64_t>;
 
+/// A position, not negative, as an index of a vector.
+inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 /// The product of the sizes.
 inline std::int64_t count_of(const shape_list& shape) {
   std::int64_t n = 1;

@@ -9,10 +9,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// The sum of one output element, exact or as a chain of FMAs.
 class accumulator {
  public:

@@ -7,8 +7,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
 mpq_class integer(std::int64_t v) { return mpq_class(mpz_class(static_cast<long>(v))); }
 
 struct problem {

@@ -17,7 +17,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
 constexpr std::uint32_t nan32 = 0x7fc00000;
 constexpr std::uint32_t inf32 = 0x7f800000;
 constexpr std::uint32_t one32 = 0x3f800000;

@@ -1,9 +1,7 @@
 #include "reference/structured.hpp"
 
 namespace repdl::reference {
-namespace {
-constexpr dtype f32 = dtype::f32;
-}  // namespace
+namespace {}  // namespace
 
 void exact_sum::clear() {
   sum_ = {};

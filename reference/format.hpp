@@ -13,6 +13,8 @@
 
 namespace repdl::reference {
 
+inline constexpr dtype f32 = dtype::f32;  ///< the format of most operations
+
 /// An IEEE 754 binary interchange format (or bfloat16).
 struct format {
   int width;                                                      ///< bits in all

@@ -6,8 +6,6 @@
 namespace repdl::reference {
 namespace {
 
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 shape_list strides_of(const shape_list& shape) {
   shape_list s(shape.size());
   std::int64_t n = 1;

@@ -11,8 +11,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
 extended of(double v) { return {dtype::f64, std::bit_cast<std::uint64_t>(v)}; }
 
 struct stored {

@@ -7,10 +7,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 windows pool_windows(const attributes& attrs) {
   const extent k = required_extent(attrs, "kernel");
   return {k, attrs, k};
@@ -56,20 +52,27 @@ std::int64_t divisor(const windows& win, const attributes& attrs, std::size_t pr
                                                          : static_cast<std::int64_t>(present);
 }
 
-}  // namespace
-
-array max_pool2d(const array& x, const attributes& attrs) {
+/// out = f(the windows, the elements, the first one of the plane, the taps) for every window.
+template <class F>
+array pool(const array& x, const attributes& attrs, F&& f) {
   check(x.shape.size() == 4);
   const windows win = pool_windows(attrs);
   const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
   const patterns v = x.patterns();
   array out(f32, {x.shape[0], x.shape[1], result.h, result.w});
   for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t first = plane * image.h * image.w;
-    const std::uint32_t best = v[index(first + greatest(v, first, pixels))];
-    out.set(index(o), widen(f32, best).kind == number_kind::nan ? nan_bits(f32) : best);
+    out.set(index(o), f(win, v, plane * image.h * image.w, pixels));
   });
   return out;
+}
+
+}  // namespace
+
+array max_pool2d(const array& x, const attributes& attrs) {
+  return pool(x, attrs, [](const windows&, const patterns& v, std::int64_t first, const auto& pixels) {
+    const std::uint64_t best = v[index(first + greatest(v, first, pixels))];
+    return widen(f32, best).kind == number_kind::nan ? nan_bits(f32) : best;
+  });
 }
 
 array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
@@ -95,20 +98,14 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
 }
 
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
-  check(x.shape.size() == 4);
-  const windows win = pool_windows(attrs);
-  const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
-  const patterns v = x.patterns();
-  array out(f32, {x.shape[0], x.shape[1], result.h, result.w});
   exact_sum s;
-  for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+  return pool(x, attrs, [&](const windows& win, const patterns& v, std::int64_t first, const auto& pixels) {
     s.clear();
-    for (const std::int64_t p : pixels) s.add(v[index(plane * image.h * image.w + p)]);
+    for (const std::int64_t p : pixels) s.add(v[index(first + p)]);
     const std::int64_t n = divisor(win, attrs, pixels.size());
-    out.set(index(o), s.round_mean(n));
     if (where != nullptr) where->push_back(s.where(n));
+    return s.round_mean(n);
   });
-  return out;
 }
 
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {

@@ -109,7 +109,6 @@ array randint(const shape_list& shape, std::uint64_t seed, std::uint64_t stream,
 }
 
 array dropout(const array& x, std::uint64_t seed, std::uint64_t stream, double p, outcomes* where) {
-  constexpr dtype f32 = dtype::f32;
   array out(f32, x.shape);
   const mpz_class threshold = threshold_of(p);
   const mpq_class kept = 1 - rational(p);  // exact

@@ -9,7 +9,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
 constexpr std::uint32_t inf32 = 0x7f800000;
 constexpr std::uint32_t sign32 = 0x80000000;
 constexpr std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }

@@ -40,8 +40,6 @@ inline std::uint64_t odd_of(int length, word_stream& w) {
   return top | (w.next64() & (top - 1)) | 1;
 }
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
-inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// The families (samples_layers.cpp, samples_rows.cpp, samples_steps.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w);

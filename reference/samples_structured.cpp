@@ -7,7 +7,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
 constexpr int unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^unit
 
 using patterns = std::vector<std::uint32_t>;

@@ -6,17 +6,13 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-void put(array& out, std::int64_t at, const rounded& r, std::vector<outcome>& where) {
-  out.set(index(at), r.bits);
-  where[index(at)] = r.where;
-}
-
-void append(outcomes* where, const std::vector<outcome>& all) {
-  if (where != nullptr) where->insert(where->end(), all.begin(), all.end());
+rounded rounded_of(const extended& v) {
+  rounded r;
+  r.bits = v.round(f32);
+  const mpz_class one = 1;
+  r.where = v.is_nan() || v.is_infinite() ? outcome_of_pattern(f32, r.bits)
+                                          : locate(f32, v.significand(), one.get_mpz_t(), v.exponent());
+  return r;
 }
 
 /// x_i - ln sum = D - ln(k + rho), D = x_i - M a multiple of 2^-149. Midpoints are multiples of 2^-150, so with k = 1
@@ -50,13 +46,7 @@ rounded log_softmax_backward_of(std::uint32_t g, std::uint32_t y, const extended
       gi.is_infinite()) {
     // The weight: 0, infinite, 1, or a positive number, for which 1 stands where the result does not depend on it.
     const std::uint32_t w = !yi.is_infinite() ? 0x3f800000 : yi.negative() ? 0 : 0x7f800000;
-    const extended r = gi - extended(f32, w) * total;
-    rounded v;
-    v.bits = r.round(f32);
-    mpz_class one = 1;
-    v.where = r.is_nan() || r.is_infinite() ? outcome_of_pattern(f32, v.bits)
-                                            : locate(f32, r.significand(), one.get_mpz_t(), r.exponent());
-    return v;
+    return rounded_of(gi - extended(f32, w) * total);
   }
   const mpz_class t(total.significand());
   const auto product = [&](mpfr_prec_t p) {
@@ -75,34 +65,45 @@ rounded logsumexp_backward_of(std::uint32_t g, const softmax_row& row, std::size
   return scaled_softmax(row, i, rational(f32, g), 1);
 }
 
-template <class F>
-array per_element(const array& x, std::int64_t axis, outcomes* where, F&& f) {
-  const reduce_layout l = layout_of(x.shape, one_axis(axis), false);
-  array out(f32, x.shape);
-  std::vector<outcome> all(index(x.count()));
-  for (const std::int64_t base : l.kept)
-    f(l, base, [&](std::size_t i, const rounded& r) { put(out, base + l.reduced[i], r, all); });
-  append(where, all);
+/// make(rows of `in`) for every row of the layout; what it makes gives the result at index i of the row.
+template <class Make, class... In>
+array per_row(const reduce_layout& l, outcomes* where, const Make& make, const array& first, const In&... in) {
+  if (((in.shape != first.shape) || ...)) throw std::invalid_argument("reference: shapes of the softmax family differ");
+  array out(f32, first.shape);
+  std::vector<outcome> all(index(out.count()));
+  const auto rows = [&](const auto&... v) {
+    for (const std::int64_t base : l.kept) {
+      const auto element = make(row_of(v, l, base)...);
+      for (std::size_t i = 0; i < l.reduced.size(); ++i) {
+        const std::size_t at = index(base + l.reduced[i]);
+        const rounded r = element(i);
+        out.set(at, r.bits);
+        all[at] = r.where;
+      }
+    }
+  };
+  rows(first.patterns(), in.patterns()...);
+  if (where != nullptr) where->insert(where->end(), all.begin(), all.end());
   return out;
 }
+
+reduce_layout along(const array& x, std::int64_t axis) { return layout_of(x.shape, one_axis(axis), false); }
 
 }  // namespace
 
 array softmax(const array& x, std::int64_t axis, outcomes* where) {
-  const patterns v = x.patterns();
-  return per_element(x, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
-    const softmax_row row(row_of(v, l, base));
-    for (std::size_t i = 0; i < l.reduced.size(); ++i)
-      store_at(i, row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1));
-  });
+  const auto make = [](const patterns& v) {
+    return
+        [row = softmax_row(v)](std::size_t i) { return row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1); };
+  };
+  return per_row(along(x, axis), where, make, x);
 }
 
 array log_softmax(const array& x, std::int64_t axis, outcomes* where) {
-  const patterns v = x.patterns();
-  return per_element(x, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
-    const softmax_row row(row_of(v, l, base));
-    for (std::size_t i = 0; i < l.reduced.size(); ++i) store_at(i, log_softmax_of(row, i));
-  });
+  const auto make = [](const patterns& v) {
+    return [row = softmax_row(v)](std::size_t i) { return log_softmax_of(row, i); };
+  };
+  return per_row(along(x, axis), where, make, x);
 }
 
 array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
@@ -120,51 +121,34 @@ array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keep
 
 // y_i (g_i - sum of g_j y_j): exact, with the infinities and zeros of the formula.
 array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
-  if (g.shape != y.shape) throw std::invalid_argument("reference::softmax_backward: shapes differ");
-  const patterns gv = g.patterns(), yv = y.patterns();
-  return per_element(g, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
-    const patterns gr = row_of(gv, l, base), yr = row_of(yv, l, base);
+  const auto make = [](const patterns& gv, const patterns& yv) {
     extended total;
-    for (std::size_t j = 0; j < gr.size(); ++j) total = total + extended(f32, gr[j]) * extended(f32, yr[j]);
-    const mpz_class one = 1;
-    for (std::size_t i = 0; i < gr.size(); ++i) {
-      const extended v = extended(f32, yr[i]) * (extended(f32, gr[i]) - total);
-      rounded r;
-      r.bits = v.round(f32);
-      r.where = v.is_nan() || v.is_infinite() ? outcome_of_pattern(f32, r.bits)
-                                              : locate(f32, v.significand(), one.get_mpz_t(), v.exponent());
-      store_at(i, r);
-    }
-  });
+    for (std::size_t j = 0; j < gv.size(); ++j) total = total + extended(f32, gv[j]) * extended(f32, yv[j]);
+    return [=](std::size_t i) { return rounded_of(extended(f32, yv[i]) * (extended(f32, gv[i]) - total)); };
+  };
+  return per_row(along(g, axis), where, make, g, y);
 }
 
 array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
-  if (g.shape != y.shape) throw std::invalid_argument("reference::log_softmax_backward: shapes differ");
-  const patterns gv = g.patterns(), yv = y.patterns();
-  return per_element(g, axis, where, [&](const reduce_layout& l, std::int64_t base, const auto& store_at) {
-    const patterns gr = row_of(gv, l, base), yr = row_of(yv, l, base);
+  const auto make = [](const patterns& gv, const patterns& yv) {
     extended total;
-    for (const std::uint32_t v : gr) total = total + extended(f32, v);
-    for (std::size_t i = 0; i < gr.size(); ++i) store_at(i, log_softmax_backward_of(gr[i], yr[i], total));
-  });
+    for (const std::uint32_t v : gv) total = total + extended(f32, v);
+    return [=](std::size_t i) { return log_softmax_backward_of(gv[i], yv[i], total); };
+  };
+  return per_row(along(g, axis), where, make, g, y);
 }
 
 array logsumexp_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
                          outcomes* where) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   if (g.shape != l.kept_shape) throw std::invalid_argument("reference::logsumexp_backward: g's shape");
-  const patterns v = x.patterns();
-  array out(f32, x.shape);
-  std::vector<outcome> all(index(x.count()));
   std::size_t o = 0;
-  for (const std::int64_t base : l.kept) {
-    const softmax_row row(row_of(v, l, base));
-    const auto gr = static_cast<std::uint32_t>(g.get(o++));
-    for (std::size_t i = 0; i < l.reduced.size(); ++i)
-      put(out, base + l.reduced[i], logsumexp_backward_of(gr, row, i), all);
-  }
-  append(where, all);
-  return out;
+  const auto make = [&](const patterns& v) {
+    return [gr = static_cast<std::uint32_t>(g.get(o++)), row = softmax_row(v)](std::size_t i) {
+      return logsumexp_backward_of(gr, row, i);
+    };
+  };
+  return per_row(l, where, make, x);
 }
 
 }  // namespace repdl::reference

@@ -3,7 +3,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
 constexpr mpfr_prec_t quick = 128;
 
 bool tiny(const interval& v) {

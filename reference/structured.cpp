@@ -7,10 +7,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr dtype f32 = dtype::f32;
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
 std::size_t extreme(const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
   if (offset.empty()) throw std::invalid_argument("reference: extreme of nothing");
