@@ -20,16 +20,12 @@ void copy(const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i];
 }
 
-void exp(const float* x, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = std::exp(x[i]);
+template <float (*f)(float)>
+static void map(const float* x, float* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
 }
-
-void log(const float* x, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = std::log(x[i]);
-}
-
-void tanh(const float* x, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = std::tanh(x[i]);
-}
+map_function* const exp = map<std::exp>;
+map_function* const log = map<std::log>;
+map_function* const tanh = map<std::tanh>;
 
 }  // namespace peers

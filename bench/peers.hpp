@@ -9,8 +9,7 @@ float sum(const float* x, std::int64_t n);
 float dot(const float* x, const float* y, std::int64_t n);
 void copy(const float* x, float* y, std::int64_t n);
 /// libm, through the compiler: with -Ofast GCC calls glibc's vector versions (4 ulp).
-void exp(const float* x, float* y, std::int64_t n);
-void log(const float* x, float* y, std::int64_t n);
-void tanh(const float* x, float* y, std::int64_t n);
+using map_function = void(const float* x, float* y, std::int64_t n);
+extern map_function *const exp, *const log, *const tanh;
 
 }  // namespace peers

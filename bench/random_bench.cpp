@@ -52,16 +52,16 @@ const bool registered = [] {
       bench::add_row(std::string(name) + "/" + isa.name, "random numbers", isa.name, f);
     };
     const auto formats = [&]<class T>(T, const std::string& format) {
-      add(("uniform " + format).c_str(), [](benchmark::State& s, const std::string& i) {
-        fill<T>(
-            s, i, [](auto& ctx, auto& g, auto& out) { repdl::uniform(ctx, g, out); },
-            standard<T, std::uniform_real_distribution>());
-      });
-      add(("normal " + format).c_str(), [](benchmark::State& s, const std::string& i) {
-        fill<T>(
-            s, i, [](auto& ctx, auto& g, auto& out) { repdl::normal(ctx, g, out); },
-            standard<T, std::normal_distribution>());
-      });
+      const auto row = [&](const std::string& name, auto draw, auto peer) {
+        add((name + " " + format).c_str(),
+            [=](benchmark::State& s, const std::string& i) { fill<T>(s, i, draw, peer()); });
+      };
+      row(
+          "uniform", [](auto& ctx, auto& g, auto& out) { repdl::uniform(ctx, g, out); },
+          standard<T, std::uniform_real_distribution>);
+      row(
+          "normal", [](auto& ctx, auto& g, auto& out) { repdl::normal(ctx, g, out); },
+          standard<T, std::normal_distribution>);
     };
     formats(repdl::f16{}, "f16");
     formats(repdl::bf16{}, "bf16");

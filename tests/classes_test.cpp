@@ -97,25 +97,20 @@ struct row_shape {
 constexpr row_shape row_shapes[] = {{1500, 1},   {3000, 2},  {5000, 3},  {4000, 7},   {3500, 16},
                                     {1300, 100}, {290, 513}, {10, 5000}, {2, 100'000}};
 
+void check_rows(const std::string& op, bool mean, std::uint64_t seed) {
+  check_all(op, [&](sample_class c, const auto& call_on_all) {
+    for (const row_shape& s : row_shapes) {
+      call_on_all({reference::fill_terms(c, s.rows, s.length, mean, seed, static_cast<std::uint64_t>(s.length))},
+                  {{"axis", std::vector<std::int64_t>{1}}});
+    }
+  });
+}
+
 }  // namespace
 
-TEST_CASE("sum: 200,000 outputs against the oracle, every class counted") {
-  check_all("sum", [](sample_class c, const auto& call_on_all) {
-    for (const row_shape& s : row_shapes) {
-      call_on_all({reference::fill_terms(c, s.rows, s.length, false, 7, static_cast<std::uint64_t>(s.length))},
-                  {{"axis", std::vector<std::int64_t>{1}}});
-    }
-  });
-}
+TEST_CASE("sum: 200,000 outputs against the oracle, every class counted") { check_rows("sum", false, 7); }
 
-TEST_CASE("mean: 200,000 outputs against the oracle, every class counted") {
-  check_all("mean", [](sample_class c, const auto& call_on_all) {
-    for (const row_shape& s : row_shapes) {
-      call_on_all({reference::fill_terms(c, s.rows, s.length, true, 8, static_cast<std::uint64_t>(s.length))},
-                  {{"axis", std::vector<std::int64_t>{1}}});
-    }
-  });
-}
+TEST_CASE("mean: 200,000 outputs against the oracle, every class counted") { check_rows("mean", true, 8); }
 
 TEST_CASE("matmul: 200,000 outputs against the oracle, every class counted") {
   struct shape {

@@ -221,12 +221,13 @@ TEST_CASE("cuda: tensors of more than 2^31 elements") {
   SUBCASE("pooling, dropout, a step") {
     constexpr std::int64_t half = side / 2;
     floats part(ctx, few * side);
-    max_pool2d(ctx, x->view({1, 1, side, side}), y->view({1, 1, half, half}), {.kernel = {2, 2}});
-    max_pool2d(ctx, x->view({1, 1, few, side}, from), part.view({1, 1, few / 2, half}), {.kernel = {2, 2}});
-    CHECK(same(y->view({few / 2, half}, (half - few / 2) * half), part.view({few / 2, half})));
-    avg_pool2d(ctx, x->view({1, 1, side, side}), y->view({1, 1, half, half}), {.kernel = {2, 2}});
-    avg_pool2d(ctx, x->view({1, 1, few, side}, from), part.view({1, 1, few / 2, half}), {.kernel = {2, 2}});
-    CHECK(same(y->view({few / 2, half}, (half - few / 2) * half), part.view({few / 2, half})));
+    const auto check_pool = [&](auto pool, const auto& options) {
+      pool(ctx, x->view({1, 1, side, side}), y->view({1, 1, half, half}), options);
+      pool(ctx, x->view({1, 1, few, side}, from), part.view({1, 1, few / 2, half}), options);
+      CHECK(same(y->view({few / 2, half}, (half - few / 2) * half), part.view({few / 2, half})));
+    };
+    check_pool(max_pool2d, max_pool2d_options{.kernel = {2, 2}});
+    check_pool(avg_pool2d, avg_pool2d_options{.kernel = {2, 2}});
     avg_pool2d_backward(ctx, x->view({1, 1, half, half}), y->view({1, 1, side, side}), {.kernel = {2, 2}});
     avg_pool2d_backward(ctx, x->view({1, 1, few / 2, half}, (half - few / 2) * half), part.view({1, 1, few, side}),
                         {.kernel = {2, 2}});

@@ -242,6 +242,16 @@ struct layouts {
   bool shared_a = false, shared_b = false, shared_bias = false, misaligned = false;
 };
 
+// a and b up to every_layout[last].
+layouts any_layouts(random_engine& g, int last) {
+  layouts l;
+  l.a = every_layout[uniform(g, 0, last)];
+  l.b = every_layout[uniform(g, 0, last)];
+  l.bias = every_layout[uniform(g, 0, 7)];
+  l.out = every_layout[uniform(g, 0, output_layouts - 1)];
+  return l;
+}
+
 problem make_problem(kind what, std::int64_t batches, std::int64_t m, std::int64_t n, std::int64_t k, bool bias,
                      const layouts& l, random_engine& g) {
   problem p;
@@ -285,11 +295,7 @@ TEST_CASE("matmul: every class, shape and instruction set against GMP and fmaf")
 TEST_CASE("matmul: layouts, batches and broadcasting") {
   random_engine g(2);
   for (int round = 0; round < 500; ++round) {
-    layouts l;
-    l.a = every_layout[uniform(g, 0, 7)];
-    l.b = every_layout[uniform(g, 0, 7)];
-    l.bias = every_layout[uniform(g, 0, 7)];
-    l.out = every_layout[uniform(g, 0, output_layouts - 1)];
+    layouts l = any_layouts(g, 7);
     l.shared_a = uniform(g, 0, 2) == 0;
     l.shared_b = uniform(g, 0, 2) == 0;
     l.shared_bias = uniform(g, 0, 2) == 0;
@@ -343,11 +349,7 @@ TEST_CASE("matmul: few outputs of long sums") {
   for (const kind what : {kind::normal, kind::special, kind::bit_patterns, kind::subnormal, kind::cancelling,
                           kind::ties, kind::bias_stagnation}) {
     for (const auto& s : shapes) {
-      layouts l;
-      l.a = every_layout[uniform(g, 0, 4)];
-      l.b = every_layout[uniform(g, 0, 4)];
-      l.bias = every_layout[uniform(g, 0, 7)];
-      l.out = every_layout[uniform(g, 0, output_layouts - 1)];
+      layouts l = any_layouts(g, 4);
       l.shared_b = uniform(g, 0, 2) == 0;
       problem p = make_problem(what, uniform(g, 1, 2), s[0], s[1], 11000, uniform(g, 0, 1) != 0, l, g);
       check(p, kind_names[static_cast<int>(what)]);

@@ -252,6 +252,16 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
   }
 }
 
+void check_avg_backward(const std::vector<test::engine>& engines, const array& g, const avg_pool2d_options& o,
+                        const array& want) {
+  for (const test::engine& e : engines) {
+    placed_tensor in(*e.ctx, g, layout::contiguous);
+    placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
+    avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
+    CHECK_MESSAGE(out.get().bytes == want.bytes, e.name);
+  }
+}
+
 // The quotients of large windows have no small common denominator. The sides of these kernels have up to 100 counts.
 TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
   struct problem {
@@ -300,12 +310,8 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
         }
       }
       const array want = reference::evaluate("avg_pool2d_backward", {g}, attrs);
-      for (const test::engine& e : engines) {
-        placed_tensor in(*e.ctx, g, layout::contiguous);
-        placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
-        avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
-        CHECK_MESSAGE(out.get().bytes == want.bytes, e.name, " values ", k, " image ", p.h, "x", p.w);
-      }
+      INFO("values ", k, " image ", p.h, "x", p.w);
+      check_avg_backward(engines, g, o, want);
     }
   }
 }
@@ -313,23 +319,19 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
 TEST_CASE("avg_pool2d_backward: every geometry of the forward operation") {
   // One window's gradient is g / count at its pixels, and +0 elsewhere.
   const avg_pool2d_options o{.kernel = {64, 64}, .stride = pair{1, 1}, .padding = {32, 32, 32, 32}};
-  for (const test::engine& e : test::engines()) {
-    for (const std::int64_t y : {0, 7, 32, 64}) {
-      array g(dtype::f32, {1, 1, 65, 65});
-      g.set(static_cast<std::size_t>(y * 65 + 20), bits(1.0f));
-      array want(dtype::f32, {1, 1, 64, 64});
-      const std::int64_t rows = std::min<std::int64_t>(y + 32, 64) - std::max<std::int64_t>(y - 32, 0);
-      for (std::int64_t i = 0; i < 64; ++i) {
-        for (std::int64_t j = 0; j < 64; ++j) {
-          const bool inside = i >= y - 32 && i < y + 32 && j < 52;
-          want.set(static_cast<std::size_t>(i * 64 + j), bits(inside ? 1.0f / static_cast<float>(rows * 52) : 0.0f));
-        }
+  for (const std::int64_t y : {0, 7, 32, 64}) {
+    array g(dtype::f32, {1, 1, 65, 65});
+    g.set(static_cast<std::size_t>(y * 65 + 20), bits(1.0f));
+    array want(dtype::f32, {1, 1, 64, 64});
+    const std::int64_t rows = std::min<std::int64_t>(y + 32, 64) - std::max<std::int64_t>(y - 32, 0);
+    for (std::int64_t i = 0; i < 64; ++i) {
+      for (std::int64_t j = 0; j < 64; ++j) {
+        const bool inside = i >= y - 32 && i < y + 32 && j < 52;
+        want.set(static_cast<std::size_t>(i * 64 + j), bits(inside ? 1.0f / static_cast<float>(rows * 52) : 0.0f));
       }
-      placed_tensor in(*e.ctx, g, layout::contiguous);
-      placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
-      avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
-      CHECK_MESSAGE(out.get().bytes == want.bytes, e.name, " window ", y);
     }
+    INFO("window ", y);
+    check_avg_backward(test::engines(), g, o, want);
   }
 }
 

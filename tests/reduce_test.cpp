@@ -129,21 +129,28 @@ std::vector<layout> layouts() {
   for (std::int64_t c : {8, 37, 600}) {
     for (std::int64_t n : {1, 2, 7, 64, 513}) all.push_back(alike({c}, {1}, {n}, {c}, 2));
   }
-  all.push_back(alike({}, {}, {1}, {1}));
-  all.push_back(alike({}, {}, {100000}, {1}));
-  all.push_back(alike({}, {}, {70000}, {3}));
-  all.push_back(alike({3}, {40000}, {40000}, {1}));
-  all.push_back(alike({9}, {1}, {20000}, {9}));  // long columns: several threads share the rows
-  all.push_back(alike({130}, {1}, {3000}, {130}));
-  all.push_back(alike({4}, {-777}, {777}, {-1}));
-  all.push_back(alike({4}, {1}, {50}, {0}));                // broadcast: every term the same
-  all.push_back(alike({3, 20}, {20 * 40, 1}, {40}, {20}));  // a middle axis
-  all.push_back(alike({6}, {9}, {4, 9}, {54, 1}));          // two reduced axes, short runs
-  all.push_back(alike({2, 3}, {1, 5000}, {5, 400}, {2, 11}, -1));
-  all.push_back(alike({2}, {5000}, {3, 700}, {800, 1}));  // long runs that are viewed, not packed
-  all.push_back(alike({300}, {5}, {5}, {1}));             // short rows: gathered
-  all.push_back(alike({20, 30}, {1, 20 * 7}, {7}, {20}));
-  all.push_back(alike({9000}, {8}, {8}, {1}));
+  struct row {
+    std::vector<std::int64_t> kept, kept_stride, reduced, reduced_stride;
+    std::int64_t out = 1;
+  };
+  const row rows[] = {
+      {{}, {}, {1}, {1}},
+      {{}, {}, {100000}, {1}},
+      {{}, {}, {70000}, {3}},
+      {{3}, {40000}, {40000}, {1}},
+      {{9}, {1}, {20000}, {9}},  // long columns: several threads share the rows
+      {{130}, {1}, {3000}, {130}},
+      {{4}, {-777}, {777}, {-1}},
+      {{4}, {1}, {50}, {0}},                // broadcast: every term the same
+      {{3, 20}, {20 * 40, 1}, {40}, {20}},  // a middle axis
+      {{6}, {9}, {4, 9}, {54, 1}},          // two reduced axes, short runs
+      {{2, 3}, {1, 5000}, {5, 400}, {2, 11}, -1},
+      {{2}, {5000}, {3, 700}, {800, 1}},  // long runs that are viewed, not packed
+      {{300}, {5}, {5}, {1}},             // short rows: gathered
+      {{20, 30}, {1, 20 * 7}, {7}, {20}},
+      {{9000}, {8}, {8}, {1}},
+  };
+  for (const row& r : rows) all.push_back(alike(r.kept, r.kept_stride, r.reduced, r.reduced_stride, r.out));
   layout mixed = alike({40}, {60}, {60}, {1});  // dot: a row against a column
   mixed.kept_stride[1] = {1};
   mixed.reduced_stride[1] = {40};
