@@ -44,6 +44,13 @@ inline extent required_extent(const attributes& attrs, std::string_view name) {
   throw std::invalid_argument("reference: no " + std::string(name));
 }
 
+/// The row of a structured operation; throws std::invalid_argument.
+inline const ops::structured_row& structured_named(std::string_view name) {
+  for (const ops::structured_row& r : ops::structured_rows)
+    if (r.name == name) return r;
+  throw std::invalid_argument("reference: no structured operation is named " + std::string(name));
+}
+
 /// The row of an elementwise operation, or null.
 inline const ops::elementwise_row* elementwise_named(std::string_view name) {
   for (const ops::elementwise_row& r : ops::elementwise_rows)

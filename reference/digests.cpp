@@ -99,49 +99,65 @@ std::vector<array> matmul_inputs(const digest_case& c) {
   return v;
 }
 
-}  // namespace
+std::vector<array> conversion_inputs(const digest_case& c) {
+  array x = fill_conversion(c.kind, c.formats[0], c.formats[1], count_of(c.shapes[0]), c.seed, 0);
+  x.shape = c.shapes[0];
+  return {x};
+}
 
-std::vector<array> inputs(const digest_case& c) {
-  if (has_fill_inputs(c.op)) return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
-  if (c.op == "uniform" || c.op == "permutation") return {};
-  if (c.op == "matmul") return matmul_inputs(c);
-  if (c.op == "convert") {
-    array x = fill_conversion(c.kind, c.formats[0], c.formats[1], count_of(c.shapes[0]), c.seed, 0);
-    x.shape = c.shapes[0];
-    return {x};
-  }
-  if (c.op == "dot") {
-    factors f = fill_factors(c.kind, 1, 1, count_of(c.shapes[0]), false, c.seed, 0);
-    f.a.shape = c.shapes[0];
-    f.b.shape = c.shapes[1];
-    return {f.a, f.b};
-  }
-  if (elementwise_named(c.op) != nullptr) {
-    bool same = true;
-    for (std::size_t i = 0; i < c.shapes.size(); ++i)
-      same = same && c.shapes[i] == c.shapes[0] && c.formats[i] == c.formats[0];
-    std::vector<array> v;
-    if (same && c.kind != sample_class::all_patterns) {
-      v = fill_operands(c.kind, c.formats[0], static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
-      for (array& a : v) a.shape = c.shapes[0];
-    } else {
-      for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, c.formats[i], c.shapes[i], c.seed, i));
-    }
-    return v;
-  }
+std::vector<array> dot_inputs(const digest_case& c) {
+  factors f = fill_factors(c.kind, 1, 1, count_of(c.shapes[0]), false, c.seed, 0);
+  f.a.shape = c.shapes[0];
+  f.b.shape = c.shapes[1];
+  return {f.a, f.b};
+}
 
-  // A reduction: make rows of terms and put them where the reduced axes want them.
-  std::optional<shape_list> axes;
-  for (const attribute& a : c.attrs)
-    if (a.name == "axis") axes = std::get<std::vector<std::int64_t>>(a.value);
+std::vector<array> elementwise_inputs(const digest_case& c) {
+  bool same = true;
+  for (std::size_t i = 0; i < c.shapes.size(); ++i)
+    same = same && c.shapes[i] == c.shapes[0] && c.formats[i] == c.formats[0];
+  std::vector<array> v;
+  if (same && c.kind != sample_class::all_patterns) {
+    v = fill_operands(c.kind, c.formats[0], static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
+    for (array& a : v) a.shape = c.shapes[0];
+  } else {
+    for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, c.formats[i], c.shapes[i], c.seed, i));
+  }
+  return v;
+}
+
+/// Rows of terms, put where the reduced axes want them.
+std::vector<array> reduction_inputs(const digest_case& c) {
+  const auto axes = attribute_of<std::vector<std::int64_t>>(c.attrs, "axis");
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
   const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()),
                                  static_cast<std::int64_t>(l.reduced.size()), c.op == "mean", c.seed, 0);
   array x(dtype::f32, c.shapes[0]);
   std::size_t i = 0;
   for (const std::int64_t base : l.kept)
-    for (const std::int64_t d : l.reduced) x.set(static_cast<std::size_t>(base + d), terms.get(i++));
+    for (const std::int64_t d : l.reduced) x.set(index(base + d), terms.get(i++));
   return {x};
+}
+
+}  // namespace
+
+std::vector<array> inputs(const digest_case& c) {
+  if (elementwise_named(c.op) != nullptr) return elementwise_inputs(c);
+  switch (structured_named(c.op).kind) {
+    case ops::family::convert:
+      return conversion_inputs(c);
+    case ops::family::reduce:
+      return c.op == "dot" ? dot_inputs(c) : reduction_inputs(c);
+    case ops::family::matmul:
+      return matmul_inputs(c);
+    case ops::family::random:
+    case ops::family::convolution:
+    case ops::family::pooling:
+    case ops::family::softmax:
+    case ops::family::optimizer:
+      return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
+  }
+  throw std::logic_error("reference: a family without inputs");
 }
 
 std::string formats_text(const std::vector<dtype>& formats) {

@@ -276,6 +276,17 @@ constexpr oracle oracles[] = {
     algebraic<sigmoid_gradient>("sigmoid_backward"),
 };
 
+constexpr const oracle* oracle_named(std::string_view name) {
+  for (const oracle& o : oracles)
+    if (o.name == name) return &o;
+  return nullptr;
+}
+constexpr auto check = []<class Op>() {
+  static_assert(oracle_named(ops::elementwise_rows[static_cast<int>(Op::id)].name) != nullptr,
+                "an operation without oracle");
+};
+static_assert((ops::for_each_elementwise(check), true));
+
 }  // namespace
 
 option_values::option_values(const ops::elementwise_row& row, const attributes& attrs) {
@@ -288,8 +299,7 @@ option_values::option_values(const ops::elementwise_row& row, const attributes& 
 }
 
 const oracle& oracle_of(std::string_view name) {
-  for (const oracle& o : oracles)
-    if (o.name == name) return o;
+  if (const oracle* o = oracle_named(name)) return *o;
   throw std::logic_error("reference: no oracle is named " + std::string(name));
 }
 

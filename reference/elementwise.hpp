@@ -1,7 +1,7 @@
 // The oracle of the elementwise operations: every row of elementwise.def on bit patterns of its formats, and
 // conversions.
 //
-// Found by the row's name. A row whose oracle is missing makes the lookup throw, and a test calls it for all rows.
+// Found by the row's name. A row without an oracle is an error of the compiler.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,10 @@
 #include <bit>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
+#include <type_traits>
 
+#include "librepdl/ops/structured.hpp"
 #include "reference/elementwise.hpp"
 
 namespace repdl::reference {
@@ -49,106 +52,165 @@ array converted(const array& x, dtype to, outcomes* where) {
   return out;
 }
 
-const array& input(const std::vector<array>& in, std::size_t i) {
-  if (i >= in.size()) throw std::invalid_argument("reference: number of inputs");
-  return in[i];
-}
-
-/// An optional input.
-const array* optional_input(const std::vector<array>& in, std::size_t i) {
-  return i < in.size() && !in[i].absent() ? &in[i] : nullptr;
-}
-
 using integers = std::vector<std::int64_t>;
+using results = std::vector<array>;
 
-std::optional<array> reduction_of(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-                                  outcomes* where) {
-  constexpr std::pair<std::string_view, reduction> reductions[] = {
-      {"sum", reduction::sum}, {"mean", reduction::mean},     {"max", reduction::max},
-      {"min", reduction::min}, {"argmax", reduction::argmax}, {"argmin", reduction::argmin}};
-  const auto found = std::find_if(std::begin(reductions), std::end(reductions), [&](auto& r) { return op == r.first; });
-  const bool is_reduction = found != std::end(reductions);
-  if (!is_reduction && !op.starts_with("logsumexp")) return std::nullopt;
-  const auto axes = attribute_of<integers>(attrs, "axis");
-  const bool keepdim = attribute_or(attrs, "keepdim", false);
-  if (is_reduction) return reduce(found->second, input(in, 0), axes, keepdim, where);
-  if (op == "logsumexp") return logsumexp(input(in, 0), axes, keepdim, where);
-  return logsumexp_backward(input(in, 0), input(in, 1), axes, keepdim, where);
-}
+struct call {
+  const std::vector<array>& in;
+  const attributes& attrs;
+  outcomes* where;
 
-std::optional<array> product_of(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-                                outcomes* where) {
-  if (op == "dot") return dot(input(in, 0), input(in, 1), where);
-  if (op == "matmul") {
-    const matmul_case options{attribute_or(attrs, "transpose_a", false), attribute_or(attrs, "transpose_b", false),
-                              attribute_or<std::string>(attrs, "accumulate", "exact") == "fma_chain"};
-    return matmul(input(in, 0), input(in, 1), optional_input(in, 2), options, where);
+  const array& operator[](std::size_t i) const {
+    if (i >= in.size()) throw std::invalid_argument("reference: number of inputs");
+    return in[i];
   }
-  if (op == "conv2d") return conv2d(input(in, 0), input(in, 1), optional_input(in, 2), attrs, where);
-  if (op == "conv2d_grad_input") return conv2d_grad_input(input(in, 0), input(in, 1), attrs, where);
-  if (op == "conv2d_grad_weight") return conv2d_grad_weight(input(in, 0), input(in, 1), attrs, where);
-  if (op == "conv2d_grad_bias") return conv2d_grad_bias(input(in, 0), where);
-  if (op == "max_pool2d") return max_pool2d(input(in, 0), attrs);
-  if (op == "max_pool2d_backward") return max_pool2d_backward(input(in, 0), input(in, 1), attrs, where);
-  if (op == "avg_pool2d") return avg_pool2d(input(in, 0), attrs, where);
-  if (op == "avg_pool2d_backward") return avg_pool2d_backward(input(in, 0), attrs, where);
-  return std::nullopt;
+  const array* optional(std::size_t i) const { return i < in.size() && !in[i].absent() ? &in[i] : nullptr; }
+
+  template <class T>
+  T value(std::string_view name, T otherwise) const {
+    return attribute_or<T>(attrs, name, std::move(otherwise));
+  }
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const { return value(name, otherwise); }
+  std::optional<shape_list> axes() const { return attribute_of<integers>(attrs, "axis"); }
+  dtype type() const { return format_named(value<std::string>("dtype", "f32")); }
+  shape_list shape() const { return value<integers>("shape", {}); }
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(integer("seed", 0)); }
+  std::uint64_t stream() const { return static_cast<std::uint64_t>(integer("stream", 0)); }
+  double probability() const { return value("p", 0.5); }
+  matmul_case product() const {
+    return {value("transpose_a", false), value("transpose_b", false),
+            value<std::string>("accumulate", "exact") == "fma_chain"};
+  }
+  cross_entropy_case loss() const {
+    return {attribute_of<std::int64_t>(attrs, "axis"), value<std::string>("reduction", "mean"),
+            integer("ignore_index", -100)};
+  }
+};
+
+/// What a parameter of an oracle stands for is told by its type; arrays are the inputs in order.
+template <class T>
+decltype(auto) argument(const call& c, std::size_t& next) {
+  using type = std::remove_cvref_t<T>;
+  if constexpr (std::is_same_v<type, array>) {
+    return c[next++];
+  } else if constexpr (std::is_same_v<type, const array*>) {
+    return c.optional(next++);
+  } else if constexpr (std::is_same_v<type, attributes>) {
+    return (c.attrs);
+  } else if constexpr (std::is_same_v<type, outcomes*>) {
+    return c.where;
+  } else if constexpr (std::is_same_v<type, std::optional<shape_list>>) {
+    return c.axes();
+  } else if constexpr (std::is_same_v<type, std::int64_t>) {
+    return c.integer("axis", -1);
+  } else if constexpr (std::is_same_v<type, bool>) {
+    return c.value("keepdim", false);
+  } else if constexpr (std::is_same_v<type, matmul_case>) {
+    return c.product();
+  } else {
+    static_assert(std::is_same_v<type, cross_entropy_case>);
+    return c.loss();
+  }
 }
 
-std::optional<array> row_operation(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-                                   outcomes* where) {
-  if (op.starts_with("cross_entropy")) {
-    const cross_entropy_case options{attribute_of<std::int64_t>(attrs, "axis"),
-                                     attribute_or<std::string>(attrs, "reduction", "mean"),
-                                     attribute_or<std::int64_t>(attrs, "ignore_index", -100)};
-    if (op == "cross_entropy") return cross_entropy(input(in, 0), input(in, 1), options, where);
-    return cross_entropy_backward(input(in, 0), input(in, 1), input(in, 2), options, where);
-  }
-  constexpr std::string_view names[] = {"softmax", "log_softmax", "softmax_backward", "log_softmax_backward"};
-  if (std::find(std::begin(names), std::end(names), op) == std::end(names)) return std::nullopt;
-  const auto axis = attribute_or<std::int64_t>(attrs, "axis", -1);
-  if (op == "softmax") return softmax(input(in, 0), axis, where);
-  if (op == "log_softmax") return log_softmax(input(in, 0), axis, where);
-  if (op == "softmax_backward") return softmax_backward(input(in, 0), input(in, 1), axis, where);
-  return log_softmax_backward(input(in, 0), input(in, 1), axis, where);
+template <class... T>
+array with_arguments(array (*f)(T...), const call& c) {
+  std::size_t next = 0;
+  const std::tuple<decltype(argument<T>(c, next))...> all{argument<T>(c, next)...};  // braces: in this order
+  return std::apply(f, all);
+}
+template <auto F>
+results of(const call& c) {
+  return {with_arguments(F, c)};
+}
+template <reduction Op>
+results reduced(const call& c) {
+  return {reduce(Op, c[0], c.axes(), c.value("keepdim", false), c.where)};
+}
+template <auto F>
+results stepped(const call& c) {
+  return F(c.in, c.attrs, c.where);
 }
 
-std::optional<array> random_numbers(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-                                    outcomes* where) {
-  constexpr std::string_view names[] = {"uniform", "permutation", "normal",          "bernoulli",
-                                        "randint", "dropout",     "dropout_backward"};
-  if (std::find(std::begin(names), std::end(names), op) == std::end(names)) return std::nullopt;
-  const auto seed = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "seed", 0));
-  const auto stream = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "stream", 0));
-  const integers shape = attribute_or<integers>(attrs, "shape", {});
-  const dtype type = format_named(attribute_or<std::string>(attrs, "dtype", "f32"));
-  if (op == "uniform") {
-    return uniform(type, shape, seed, stream, std::bit_cast<std::uint64_t>(attribute_or(attrs, "low", 0.0)),
-                   std::bit_cast<std::uint64_t>(attribute_or(attrs, "high", 1.0)), where);
-  }
-  if (op == "permutation") return permutation(attribute_or<std::int64_t>(attrs, "n", 0), seed, stream);
-  if (op == "normal")
-    return normal(type, shape, seed, stream, attribute_or(attrs, "mean", 0.0), attribute_or(attrs, "stddev", 1.0),
-                  where);
-  const double p = attribute_or(attrs, "p", 0.5);
-  if (op == "bernoulli") return bernoulli(shape, seed, stream, p);
-  if (op == "randint")
-    return randint(shape, seed, stream, attribute_or<std::int64_t>(attrs, "low", 0),
-                   attribute_or<std::int64_t>(attrs, "high", 0));
-  return dropout(input(in, 0), seed, stream, p, where);
+array oracle_convert(const call& c) { return converted(c[0], c.type(), c.where); }
+array oracle_uniform(const call& c) {
+  const auto end = [&](const char* name, double otherwise) {
+    return std::bit_cast<std::uint64_t>(c.value(name, otherwise));
+  };
+  return uniform(c.type(), c.shape(), c.seed(), c.stream(), end("low", 0), end("high", 1), c.where);
 }
+array oracle_normal(const call& c) {
+  const double mean = c.value("mean", 0.0), stddev = c.value("stddev", 1.0);
+  return normal(c.type(), c.shape(), c.seed(), c.stream(), mean, stddev, c.where);
+}
+array oracle_bernoulli(const call& c) { return bernoulli(c.shape(), c.seed(), c.stream(), c.probability()); }
+array oracle_randint(const call& c) {
+  return randint(c.shape(), c.seed(), c.stream(), c.integer("low", 0), c.integer("high", 0));
+}
+array oracle_permutation(const call& c) { return permutation(c.integer("n", 0), c.seed(), c.stream()); }
+array oracle_dropout(const call& c) { return dropout(c[0], c.seed(), c.stream(), c.probability(), c.where); }
+template <auto F>
+results named(const call& c) {
+  return {F(c)};
+}
+
+struct oracle_line {
+  std::string_view name;
+  results (*f)(const call& c);
+};
+constexpr oracle_line oracles[] = {
+    {"convert", named<oracle_convert>},
+    {"sum", reduced<reduction::sum>},
+    {"mean", reduced<reduction::mean>},
+    {"max", reduced<reduction::max>},
+    {"min", reduced<reduction::min>},
+    {"argmax", reduced<reduction::argmax>},
+    {"argmin", reduced<reduction::argmin>},
+    {"dot", of<dot>},
+    {"matmul", of<matmul>},
+    {"uniform", named<oracle_uniform>},
+    {"permutation", named<oracle_permutation>},
+    {"conv2d", of<conv2d>},
+    {"conv2d_grad_input", of<conv2d_grad_input>},
+    {"conv2d_grad_weight", of<conv2d_grad_weight>},
+    {"conv2d_grad_bias", of<conv2d_grad_bias>},
+    {"max_pool2d", of<max_pool2d>},
+    {"max_pool2d_backward", of<max_pool2d_backward>},
+    {"avg_pool2d", of<avg_pool2d>},
+    {"avg_pool2d_backward", of<avg_pool2d_backward>},
+    {"softmax", of<softmax>},
+    {"log_softmax", of<log_softmax>},
+    {"logsumexp", of<logsumexp>},
+    {"cross_entropy", of<cross_entropy>},
+    {"softmax_backward", of<softmax_backward>},
+    {"log_softmax_backward", of<log_softmax_backward>},
+    {"logsumexp_backward", of<logsumexp_backward>},
+    {"cross_entropy_backward", of<cross_entropy_backward>},
+    {"sgd", stepped<sgd>},
+    {"adamw", stepped<adamw>},
+    {"normal", named<oracle_normal>},
+    {"bernoulli", named<oracle_bernoulli>},
+    {"randint", named<oracle_randint>},
+    {"dropout", named<oracle_dropout>},
+    {"dropout_backward", named<oracle_dropout>},
+};
+
+constexpr const oracle_line* oracle_named(std::string_view name) {
+  for (const oracle_line& o : oracles)
+    if (o.name == name) return &o;
+  return nullptr;
+}
+constexpr auto check = []<class Op>() {
+  static_assert(oracle_named(Op::name) != nullptr, "an operation without oracle");
+};
+static_assert((ops::for_each_structured(check), true));
 
 }  // namespace
 
 std::vector<array> evaluate_all(const std::string& op, const std::vector<array>& in, const attributes& attrs,
                                 outcomes* where) {
-  if (op == "sgd") return sgd(in, attrs, where);
-  if (op == "adamw") return adamw(in, attrs, where);
   if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, attrs, where)};
-  if (op == "convert")
-    return {converted(input(in, 0), format_named(attribute_or<std::string>(attrs, "dtype", "f32")), where)};
-  for (const auto family : {reduction_of, product_of, row_operation, random_numbers})
-    if (std::optional<array> out = family(op, in, attrs, where)) return {*std::move(out)};
+  if (const oracle_line* o = oracle_named(op)) return o->f({in, attrs, where});
   throw std::logic_error("reference: no oracle for " + op);
 }
 

@@ -95,13 +95,14 @@ struct factors {
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
                      std::uint64_t stream);
 
-/// The inputs of an operation on layers (convolution, pooling), rows (the softmax family) or steps (sgd, adamw,
-/// dropout), of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,
-/// geometry and hyper-parameters allow it. normal, bernoulli and randint have none.
+/// The inputs of an operation on layers (convolution, pooling), rows (the softmax family), steps (optimisers) or random
+/// numbers, of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,
+/// geometry and hyper-parameters allow it. Throws std::invalid_argument for other families.
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
-bool has_fill_inputs(const std::string& op);
+/// How many operands an optimiser has for each tensor: the optional ones come with a momentum.
+std::size_t operands_of_step(const std::string& op, const attributes& attrs);
 
 /// Whether an outcome is what the class promises (classes that promise nothing: always true).
 bool hit(sample_class c, const outcome& o);

@@ -47,5 +47,7 @@ std::vector<array> row_inputs(const std::string& op, sample_class c, const std::
                               const attributes& attrs, word_stream& w);
 std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
+std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
+                                 word_stream& w);
 
 }  // namespace repdl::reference::detail

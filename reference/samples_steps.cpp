@@ -5,6 +5,7 @@
 #include <bit>
 #include <stdexcept>
 
+#include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
 #include "reference/samples_detail.hpp"
 
@@ -85,10 +86,27 @@ element plain_element(sample_class c, word_stream& w) {
   return r;
 }
 
-std::vector<array> steps(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                         const attributes& attrs, word_stream& w) {
+/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 24 bits: x 2^25 = q y + d, q odd of 25 bits.
+std::vector<std::uint32_t> near_quotients(double p) {
+  std::vector<std::uint32_t> found;
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
+  if (n.kind != number_kind::finite) return found;
+  const std::uint64_t y = n.significand >> std::countr_zero(n.significand);
+  if (y >> 23 != 1) return found;
+  for (std::uint64_t x = 1 << 23; x < 1 << 24; ++x) {
+    const std::uint64_t scaled = x << 25, q = (scaled + y / 2) / y;
+    const auto d = static_cast<std::int64_t>(scaled - q * y);
+    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(static_cast<std::uint32_t>(x));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, word_stream& w) {
   const double momentum = attribute_or(attrs, "momentum", 0.0);
-  const std::size_t group = op == "adamw" ? 4 : momentum == 0 ? 2 : 3;
+  const std::size_t group = operands_of_step(op, attrs);
   if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
   const std::optional<int> lr = exponent_of(attribute_or(attrs, "lr", 0.001));
   const bool decays = attribute_or(attrs, "weight_decay", op == "adamw" ? 0.01 : 0.0) != 0;
@@ -115,26 +133,9 @@ std::vector<array> steps(const std::string& op, sample_class c, const std::vecto
   return v;
 }
 
-/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 24 bits: x 2^25 = q y + d, q odd of 25 bits.
-std::vector<std::uint32_t> near_quotients(double p) {
-  std::vector<std::uint32_t> found;
-  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
-  if (n.kind != number_kind::finite) return found;
-  const std::uint64_t y = n.significand >> std::countr_zero(n.significand);
-  if (y >> 23 != 1) return found;
-  for (std::uint64_t x = 1 << 23; x < 1 << 24; ++x) {
-    const std::uint64_t scaled = x << 25, q = (scaled + y / 2) / y;
-    const auto d = static_cast<std::int64_t>(scaled - q * y);
-    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(static_cast<std::uint32_t>(x));
-  }
-  return found;
-}
-
-}  // namespace
-
-std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, word_stream& w) {
-  if (op == "sgd" || op == "adamw") return steps(op, c, shapes, attrs, w);
+std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
+                                 word_stream& w) {
+  if (shapes.empty()) return {};  // random numbers alone
   array x(dtype::f32, shapes[0]);
   const std::vector<std::uint32_t> near =
       c == near_ties ? near_quotients(attribute_or(attrs, "p", 0.5)) : std::vector<std::uint32_t>{};
@@ -154,33 +155,36 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, const std:
 }  // namespace repdl::reference::detail
 
 namespace repdl::reference {
-namespace {
 
-using maker = std::vector<array> (*)(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                     const attributes& attrs, word_stream& w);
-
-maker maker_of(const std::string& op) {
-  if (op == "normal" || op == "bernoulli" || op == "randint")
-    return [](const std::string&, sample_class, const std::vector<shape_list>&, const attributes&, word_stream&) {
-      return std::vector<array>{};
-    };
-  if (op.starts_with("conv2d") || op.find("pool2d") != std::string::npos) return detail::layer_inputs;
-  if (op.find("softmax") != std::string::npos || op.starts_with("logsumexp") || op.starts_with("cross_entropy"))
-    return detail::row_inputs;
-  if (op == "sgd" || op == "adamw" || op.starts_with("dropout")) return detail::step_inputs;
-  return nullptr;
+std::size_t operands_of_step(const std::string& op, const attributes& attrs) {
+  const bool momentum = attribute_or(attrs, "momentum", 0.0) != 0;
+  std::size_t n = 0;
+  ops::for_each_structured([&]<class Op>() {
+    if (Op::name != op) return;
+    for (const ops::operand& o : Op::in) n += !o.optional || momentum ? 1 : 0;
+  });
+  return n;
 }
-
-}  // namespace
-
-bool has_fill_inputs(const std::string& op) { return maker_of(op) != nullptr; }
 
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream) {
-  const maker make = maker_of(op);
-  if (make == nullptr) throw std::invalid_argument("reference: no sample inputs for " + op);
   word_stream w(seed, stream);
-  return make(op, c, shapes, attrs, w);
+  switch (structured_named(op).kind) {
+    case ops::family::convolution:
+    case ops::family::pooling:
+      return detail::layer_inputs(op, c, shapes, attrs, w);
+    case ops::family::softmax:
+      return detail::row_inputs(op, c, shapes, attrs, w);
+    case ops::family::optimizer:
+      return detail::step_inputs(op, c, shapes, attrs, w);
+    case ops::family::random:
+      return detail::random_inputs(c, shapes, attrs, w);
+    case ops::family::convert:
+    case ops::family::reduce:
+    case ops::family::matmul:
+      break;
+  }
+  throw std::invalid_argument("reference: no sample inputs for " + op);
 }
 
 }  // namespace repdl::reference

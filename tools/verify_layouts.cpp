@@ -133,7 +133,7 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
   } else if (op.family == "random" && !c.shapes.empty()) {  // dropout
     v.shapes[0] = joined_axes(split(c.shapes[0], nothing_whole(c.shapes[0]), rank, w));
   } else if (op.family == "optimizer") {
-    const std::size_t group = c.op == "adamw" ? 4 : reference::attribute_or(c.attrs, "momentum", 0.0) == 0 ? 2 : 3;
+    const std::size_t group = reference::operands_of_step(c.op, c.attrs);
     for (std::size_t t = 0; t < v.shapes.size(); t += group) {
       const shape_list s = joined_axes(split(c.shapes[t], nothing_whole(c.shapes[t]), rank, w));
       for (std::size_t i = t; i < t + group; ++i) {
@@ -294,10 +294,7 @@ class layout_checks {
   static bool add_call(const digest_case& c, const attributes& attrs, const std::vector<array>& in, std::size_t kind,
                        word_stream& w, std::vector<placed_call>& calls) {
     placed_call p{.op = find(c.op), .attrs = attrs, .memory = {}, .in = {}, .out = {}};
-    if (p.op->family == "optimizer") {
-      const bool velocity = c.op == "sgd" && reference::attribute_or(c.attrs, "momentum", 0.0) != 0;
-      p.groups = in.size() / (c.op == "adamw" ? 4 : velocity ? 3 : 2);
-    }
+    if (p.op->family == "optimizer") p.groups = in.size() / reference::operands_of_step(c.op, c.attrs);
     bool same_values = true;
     std::size_t next = kind;
     const auto draw = [&](bool is_input) {
