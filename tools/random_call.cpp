@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 #include "reference/windows.hpp"
@@ -140,15 +141,62 @@ class maker {
 
   void draw_operands() {
     if (op_.family == "elementwise") return elementwise();
-    if (op_.family == "convert") return convert();
-    if (op_.name == "dot") return dot();
-    if (op_.family == "reduce") return reduce();
-    if (op_.family == "matmul") return matmul();
-    if (op_.family == "random") return random();
-    if (op_.family == "convolution") return convolution();
-    if (op_.family == "pooling") return pooling();
-    if (op_.family == "softmax") return rows();
-    return steps();
+    ops::for_each_structured([&]<class Op>() {
+      if (Op::name == op_.name) draw<Op>();
+    });
+  }
+
+  /// How each structured operation is drawn; one without a case does not compile.
+  template <class Op>
+  void draw() {
+    using ops::is_one_of, ops::op_id;
+    if constexpr (Op::id == op_id::convert) {
+      convert();
+    } else if constexpr (Op::id == op_id::dot) {
+      dot();
+    } else if constexpr (is_one_of<Op, op_id::sum, op_id::mean>) {
+      reduce(false);
+    } else if constexpr (is_one_of<Op, op_id::max, op_id::min, op_id::argmax, op_id::argmin>) {
+      reduce(true);
+    } else if constexpr (Op::id == op_id::matmul) {
+      matmul();
+    } else if constexpr (Op::id == op_id::permutation) {
+      add("n", one_in(20) ? std::int64_t{w_.below(3)} : count());
+      generator();
+    } else if constexpr (is_one_of<Op, op_id::dropout, op_id::dropout_backward>) {
+      add_input(any_shape());
+      add("p", probability());
+      generator();
+    } else if constexpr (Op::id == op_id::uniform) {
+      random_reals("low", "high", true);
+    } else if constexpr (Op::id == op_id::normal) {
+      random_reals("mean", "stddev", false);
+      work_ = 16 * count_of(std::get<integers>(c_.attrs[0].value));
+    } else if constexpr (Op::id == op_id::bernoulli) {
+      random_shape();
+      add("p", probability());
+    } else if constexpr (Op::id == op_id::randint) {
+      random_integers();
+    } else if constexpr (is_one_of<Op, op_id::conv2d, op_id::conv2d_grad_input, op_id::conv2d_grad_weight,
+                                   op_id::conv2d_grad_bias>) {
+      convolution(Op::id);
+    } else if constexpr (is_one_of<Op, op_id::max_pool2d, op_id::max_pool2d_backward, op_id::avg_pool2d,
+                                   op_id::avg_pool2d_backward>) {
+      pooling(Op::id);
+    } else if constexpr (is_one_of<Op, op_id::softmax, op_id::log_softmax, op_id::softmax_backward,
+                                   op_id::log_softmax_backward>) {
+      rows();
+    } else if constexpr (is_one_of<Op, op_id::logsumexp, op_id::logsumexp_backward>) {
+      logsumexp(Op::id == op_id::logsumexp_backward);
+    } else if constexpr (is_one_of<Op, op_id::cross_entropy, op_id::cross_entropy_backward>) {
+      cross_entropy(Op::id == op_id::cross_entropy_backward);
+    } else if constexpr (Op::id == op_id::sgd) {
+      sgd();
+    } else if constexpr (Op::id == op_id::adamw) {
+      adamw();
+    } else {
+      static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
+    }
   }
 
   void elementwise() {
@@ -213,9 +261,9 @@ class maker {
     return result;
   }
 
-  void reduce() {
+  void reduce(bool needs_one) {
     shape_list s = any_shape();
-    reduction_of(s, op_.name != "sum" && op_.name != "mean");
+    reduction_of(s, needs_one);
     add_input(s);
   }
 
@@ -263,35 +311,29 @@ class maker {
     add("stream", static_cast<std::int64_t>(w_.flip() ? w_.next64() : w_.below(4)));
   }
 
-  void random() {
-    if (op_.name == "permutation") {
-      add("n", one_in(20) ? std::int64_t{w_.below(3)} : count());
-    } else if (!op_.in.empty()) {  // dropout
-      add_input(any_shape());
-      add("p", probability());
-    } else {
-      add("shape", any_shape());
-    }
+  void random_shape() {
+    add("shape", any_shape());
     generator();
-    if (op_.name == "uniform" || op_.name == "normal") {
-      add("dtype", format());
-      const bool normal = op_.name == "normal";
-      add(normal ? "mean" : "low", real(true));
-      add(normal ? "stddev" : "high", real(!normal));
-      if (normal) work_ = 16 * count_of(std::get<integers>(c_.attrs[0].value));
+  }
+
+  void random_reals(const char* first, const char* second, bool second_may_be_negative) {
+    random_shape();
+    add("dtype", format());
+    add(first, real(true));
+    add(second, real(second_may_be_negative));
+  }
+
+  void random_integers() {
+    random_shape();
+    std::int64_t low = static_cast<std::int64_t>(w_.next64()), high = static_cast<std::int64_t>(w_.next64());
+    if (w_.flip()) {
+      low = from_to(-20, 20);
+      high = low + from_to(1, 1000);
     }
-    if (op_.name == "bernoulli") add("p", probability());
-    if (op_.name == "randint") {
-      std::int64_t low = static_cast<std::int64_t>(w_.next64()), high = static_cast<std::int64_t>(w_.next64());
-      if (w_.flip()) {
-        low = from_to(-20, 20);
-        high = low + from_to(1, 1000);
-      }
-      if (low > high) std::swap(low, high);
-      if (low == high) low = INT64_MIN;
-      add("low", low);
-      add("high", high);
-    }
+    if (low > high) std::swap(low, high);
+    if (low == high) low = INT64_MIN;
+    add("low", low);
+    add("high", high);
   }
 
   integers draw_padding(std::int64_t most) {
@@ -320,14 +362,14 @@ class maker {
     return g;
   }
 
-  void convolution() {
+  void convolution(ops::op_id op) {
     std::int64_t n = from_to(1, 3);
     const std::int64_t groups = one_in(2) ? 1 : from_to(2, 4);
     std::int64_t c = magnitude(one_in(6) ? 6 : 3), o = magnitude(one_in(6) ? 6 : 3);
     if (one_in(6)) c = o = 1;
     const std::int64_t most = one_in(8) ? 40 : 12;
     if (one_in(60)) (w_.flip() ? n : c) = 0;
-    if (op_.name == "conv2d_grad_bias") {
+    if (op == ops::op_id::conv2d_grad_bias) {
       shape_list s{n, groups * o, from_to(0, most), from_to(1, most)};
       add_input(std::move(s));
       work_ = count_of(c_.shapes[0]);
@@ -350,7 +392,7 @@ class maker {
     while (products() > limit && (c > 1 || o > 1)) (c >= o ? c : o) /= 2;
     work_ = products();
     const shape_list image{n, groups * c, g.h, g.w}, kernel{groups * o, c, k.h, k.w}, result{n, groups * o, g.oh, g.ow};
-    const bool forward = op_.name == "conv2d", grad_input = op_.name == "conv2d_grad_input";
+    const bool forward = op == ops::op_id::conv2d, grad_input = op == ops::op_id::conv2d_grad_input;
     add_input(forward ? image : result);
     add_input(forward || grad_input ? kernel : image);
     if (forward && one_in(3)) add_input({groups * o});
@@ -359,8 +401,10 @@ class maker {
     if (!forward && !grad_input) add("kernel", integers{k.h, k.w});
   }
 
-  void pooling() {
-    const bool max = op_.name.starts_with("max"), backward = op_.name.ends_with("backward");
+  void pooling(ops::op_id op) {
+    const bool max_backward = op == ops::op_id::max_pool2d_backward,
+               avg_backward = op == ops::op_id::avg_pool2d_backward;
+    const bool max = op == ops::op_id::max_pool2d || max_backward;
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t largest = one_in(6) ? 9 : 3;
@@ -385,30 +429,33 @@ class maker {
     if (!max && w_.flip()) add("count_include_pad", w_.flip());
     const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
     const shape_list image{n, c, g.h, g.w}, result{n, c, g.oh, g.ow};
-    if (backward) add_input(result);
-    if (op_.name != "avg_pool2d_backward") add_input(image);
-    if (op_.name == "avg_pool2d_backward") add("size", integers{g.h, g.w});
+    if (max_backward || avg_backward) add_input(result);
+    if (!avg_backward) add_input(image);
+    if (avg_backward) add("size", integers{g.h, g.w});
     work_ = count_of(result) * k.h * k.w;
   }
 
   void rows() {
-    const bool loss = op_.name.starts_with("cross_entropy"), backward = op_.name.ends_with("backward");
-    if (op_.name.starts_with("logsumexp")) {
-      shape_list s = any_shape();
-      const shape_list result = reduction_of(s, false);
-      if (backward) add_input(result);
-      add_input(s);
-      return;
-    }
     const shape_list s = any_shape(1);
-    const auto rank = std::ssize(s);
-    std::int64_t axis = from_to(0, rank - 1);
-    const bool given = loss ? one_in(2) : true;
-    if (loss && !given) axis = rank > 1 ? 1 : 0;
-    if (given) add("axis", w_.flip() ? axis : axis - rank);
-    if (!loss) {
-      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
-      return;
+    add_axis(from_to(0, std::ssize(s) - 1), s);
+    for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
+  }
+  void add_axis(std::int64_t axis, const shape_list& s) { add("axis", w_.flip() ? axis : axis - std::ssize(s)); }
+
+  void logsumexp(bool backward) {
+    shape_list s = any_shape();
+    const shape_list result = reduction_of(s, false);
+    if (backward) add_input(result);
+    add_input(s);
+  }
+
+  void cross_entropy(bool backward) {
+    const shape_list s = any_shape(1);
+    std::int64_t axis = from_to(0, std::ssize(s) - 1);
+    if (one_in(2)) {
+      add_axis(axis, s);
+    } else {
+      axis = s.size() > 1 ? 1 : 0;
     }
     const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
@@ -421,29 +468,34 @@ class maker {
     classes_ = s[static_cast<std::size_t>(axis)];
   }
 
-  void steps() {
-    const bool sgd = op_.name == "sgd";
-    const double momentum = !sgd || one_in(3) ? 0 : real(false);
+  void sgd() {
+    const double momentum = one_in(3) ? 0 : real(false);
     groups_ = static_cast<std::size_t>(from_to(1, 3));
     for (std::size_t g = 0; g < groups_; ++g) {
       const shape_list s = any_shape();
-      const bool first_step = sgd && one_in(4);
-      for (int i = sgd ? (momentum == 0 ? 2 : 3) : 4; i > 0; --i)
-        add_input(i == 1 && momentum != 0 && first_step ? absent_shape : s);
+      const bool first_step = one_in(4);
+      for (int i = 0; i < 2; ++i) add_input(s);
+      if (momentum != 0) add_input(first_step ? absent_shape : s);
     }
     add("lr", real(true));
-    if (sgd) {
-      add("momentum", momentum);
-      add("dampening", real(true));
-      add("weight_decay", real(true));
-      add("nesterov", momentum != 0 && w_.flip());
-    } else {
-      add("beta1", below_one());
-      add("beta2", below_one());
-      add("eps", real(false));
-      add("weight_decay", real(true));
-      add("step", one_in(4) ? static_cast<std::int64_t>(w_.next64() >> 2) + 1 : magnitude(10));
+    add("momentum", momentum);
+    add("dampening", real(true));
+    add("weight_decay", real(true));
+    add("nesterov", momentum != 0 && w_.flip());
+  }
+
+  void adamw() {
+    groups_ = static_cast<std::size_t>(from_to(1, 3));
+    for (std::size_t g = 0; g < groups_; ++g) {
+      const shape_list s = any_shape();
+      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
     }
+    add("lr", real(true));
+    add("beta1", below_one());
+    add("beta2", below_one());
+    add("eps", real(false));
+    add("weight_decay", real(true));
+    add("step", one_in(4) ? static_cast<std::int64_t>(w_.next64() >> 2) + 1 : magnitude(10));
   }
   double below_one() {
     const double u = static_cast<double>(w_.next64() >> 11) * 0x1p-53;
@@ -552,13 +604,14 @@ class maker {
       p.memory.set(*p.in.back(), in[i]);
     }
     const std::vector<tensor_spec> outputs = p.infer_outputs();
-    const bool any_input = op_.family == "elementwise" || op_.family == "convert" || op_.name.starts_with("dropout");
+    const ops::aliases aliases =
+        op_.family == "elementwise" ? ops::aliases::any : reference::structured_named(op_.name).may_alias;
     const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       std::optional<std::size_t> alias;
-      if (any_input && one_in(5)) {
+      if (aliases == ops::aliases::any && one_in(5)) {
         alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
-      } else if (op_.family == "optimizer" && one_in(2)) {  // the input of its name: param, grad, states
+      } else if (aliases == ops::aliases::same_name && one_in(2)) {  // param, grad, states
         const std::size_t of_group = o % group_out;
         alias = p.in[o / group_out * group_in + (of_group == 0 ? 0 : of_group + 1)];
       }
