@@ -47,6 +47,16 @@ std::vector<std::string> available_isas() {
 
 }  // namespace
 
+// Every operation has a typed function: an error of the compiler names one that has none.
+namespace functions {
+#define REPDL_ELEMENTWISE(name, ...) using repdl::name;
+#include "librepdl/ops/elementwise.def"
+#undef REPDL_ELEMENTWISE
+#define REPDL_STRUCTURED(name, ...) using repdl::name;
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
+}  // namespace functions
+
 static_assert(sizeof(repdl_tensor) == sizeof(DLTensor));
 static_assert(offsetof(repdl_tensor, data) == offsetof(DLTensor, data));
 static_assert(offsetof(repdl_tensor, device) == offsetof(DLTensor, device));

@@ -2,12 +2,13 @@
 // numbers, sized so that all classes together give at least 200,000 outputs.
 #pragma once
 
-#include <iterator>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
+#include "librepdl/ops/registry.hpp"
 #include "reference/samples.hpp"
 
 namespace repdl::test {
@@ -272,49 +273,31 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
   return all;
 }
 
-inline constexpr std::string_view operations[] = {"conv2d",
-                                                  "conv2d_grad_input",
-                                                  "conv2d_grad_weight",
-                                                  "conv2d_grad_bias",
-                                                  "max_pool2d",
-                                                  "max_pool2d_backward",
-                                                  "avg_pool2d",
-                                                  "avg_pool2d_backward",
-                                                  "softmax",
-                                                  "log_softmax",
-                                                  "logsumexp",
-                                                  "cross_entropy",
-                                                  "softmax_backward",
-                                                  "log_softmax_backward",
-                                                  "logsumexp_backward",
-                                                  "cross_entropy_backward",
-                                                  "sgd",
-                                                  "adamw",
-                                                  "normal",
-                                                  "bernoulli",
-                                                  "randint",
-                                                  "dropout",
-                                                  "dropout_backward"};
-
-inline bool is_row(std::string_view op) {
-  return op.find("softmax") != op.npos || op.starts_with("logsumexp") || op.starts_with("cross_entropy");
-}
-
-inline std::vector<std::string> network_operations() { return {std::begin(operations), std::end(operations)}; }
-
-inline std::vector<sample_class> network_classes(const std::string& op) {
+inline std::vector<sample_class> network_classes(ops::family family) {
   std::vector<sample_class> v;
   v.assign(reference::element_classes.begin(), reference::element_classes.end());
-  if (is_row(op)) v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
+  if (family == ops::family::softmax) v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
   return v;
 }
 
-inline std::vector<class_call> network_calls(const std::string& op, sample_class c) {
-  if (op.starts_with("conv2d")) return convolutions(op);
-  if (op.find("pool2d") != op.npos) return poolings(op);
-  if (is_row(op)) return rows(op);
-  if (op == "sgd" || op == "adamw") return steps(op, c);
-  return random_numbers(op, c);
+inline std::vector<class_call> network_calls(ops::family family, const std::string& op, sample_class c) {
+  switch (family) {
+    case ops::family::convolution:
+      return convolutions(op);
+    case ops::family::pooling:
+      return poolings(op);
+    case ops::family::softmax:
+      return rows(op);
+    case ops::family::optimizer:
+      return steps(op, c);
+    case ops::family::random:
+      return random_numbers(op, c);
+    case ops::family::convert:
+    case ops::family::reduce:
+    case ops::family::matmul:
+      break;
+  }
+  throw std::logic_error("no calls of " + op);
 }
 
 }  // namespace repdl::test

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include "librepdl/ops/structured.hpp"
 #include "reference/evaluate.hpp"
 #include "tests/class_calls.hpp"
 #include "tests/class_engines.hpp"
@@ -77,9 +80,6 @@ double least_share(const std::string& op, sample_class c) {
   }
   return -1;
 }
-// What rounds nothing has no outcome to count: selections and integers.
-constexpr std::string_view exact_operations[] = {"max_pool2d", "bernoulli", "randint"};
-
 struct tally {
   std::int64_t outputs = 0;
   std::int64_t located = 0;  // those that round
@@ -102,22 +102,25 @@ void check(std::vector<test::engine>& all, const std::string& op, sample_class c
   }
 }
 
-void check_all(const std::string& op) {
+template <class Op>
+void check_all() {
+  const std::string op(Op::name);
   std::vector<test::engine> all = test::engines();
   std::string names, table;
   for (const test::engine& e : all) names += (names.empty() ? "" : ", ") + e.name;
   std::int64_t total = 0;
-  for (const sample_class c : test::network_classes(op)) {
+  for (const sample_class c : test::network_classes(Op::row.kind)) {
     tally counted;
     std::uint64_t stream = 0;
-    for (const test::class_call& call : test::network_calls(op, c)) check(all, op, c, call, stream++, counted);
+    for (const test::class_call& call : test::network_calls(Op::row.kind, op, c))
+      check(all, op, c, call, stream++, counted);
     total += counted.outputs;
     char line[96];
     std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
                   static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
     table += line;
-    const bool rounds =
-        std::find(std::begin(exact_operations), std::end(exact_operations), op) == std::end(exact_operations);
+    // What rounds nothing has no outcome to count: selections and integers.
+    constexpr bool rounds = Op::row.proof != ops::proof_kind::select;
     CHECK_MESSAGE((counted.located > 0) == rounds, op << " " << std::string(name_of(c)));
     if (!rounds) continue;
     const double least = least_share(op, c);
@@ -130,54 +133,48 @@ void check_all(const std::string& op) {
   MESSAGE(op << ": " << total << " outputs against the oracle on each of " << names << table);
 }
 
+// Layers, rows, steps and random numbers: classes_test.cpp has the others.
+constexpr bool has_calls(ops::family f) {
+  return f != ops::family::convert && f != ops::family::reduce && f != ops::family::matmul;
+}
+// The results of two depend on no class: random_test.cpp has them.
+template <class Op>
+constexpr bool is_tried = has_calls(Op::row.kind) && !ops::is_one_of<Op, ops::op_id::uniform, ops::op_id::permutation>;
+template <class Op>
+constexpr bool is_slow = Op::row.proof == ops::proof_kind::multi_limb;
+
+template <class Op, bool Slow>
+using if_tried = std::conditional_t<is_tried<Op> && is_slow<Op> == Slow, std::tuple<Op>, std::tuple<>>;
+template <bool Slow>
+using tried = decltype(std::tuple_cat(
+#define REPDL_STRUCTURED(name, ...) if_tried<ops::name, Slow>(),
+#include "librepdl/ops/structured.def"
+#undef REPDL_STRUCTURED
+    std::tuple<>()));
+
 }  // namespace
 
-TEST_CASE("classes: conv2d") { check_all("conv2d"); }
-TEST_CASE("classes: conv2d_grad_input") { check_all("conv2d_grad_input"); }
-TEST_CASE("classes: conv2d_grad_weight") { check_all("conv2d_grad_weight"); }
-TEST_CASE("classes: conv2d_grad_bias") { check_all("conv2d_grad_bias"); }
-TEST_CASE("classes: max_pool2d") { check_all("max_pool2d"); }
-TEST_CASE("classes: max_pool2d_backward") { check_all("max_pool2d_backward"); }
-TEST_CASE("classes: avg_pool2d") { check_all("avg_pool2d"); }
-TEST_CASE("classes: avg_pool2d_backward") { check_all("avg_pool2d_backward"); }
-TEST_CASE("classes: softmax [long]") { check_all("softmax"); }
-TEST_CASE("classes: log_softmax [long]") { check_all("log_softmax"); }
-TEST_CASE("classes: logsumexp [long]") { check_all("logsumexp"); }
-TEST_CASE("classes: cross_entropy [long]") { check_all("cross_entropy"); }
-TEST_CASE("classes: softmax_backward") { check_all("softmax_backward"); }
-TEST_CASE("classes: log_softmax_backward [long]") { check_all("log_softmax_backward"); }
-TEST_CASE("classes: logsumexp_backward [long]") { check_all("logsumexp_backward"); }
-TEST_CASE("classes: cross_entropy_backward [long]") { check_all("cross_entropy_backward"); }
-TEST_CASE("classes: sgd") { check_all("sgd"); }
-TEST_CASE("classes: adamw") { check_all("adamw"); }
-TEST_CASE("classes: normal [long]") { check_all("normal"); }
-TEST_CASE("classes: bernoulli") { check_all("bernoulli"); }
-TEST_CASE("classes: randint") { check_all("randint"); }
-TEST_CASE("classes: dropout") { check_all("dropout"); }
-TEST_CASE("classes: dropout_backward") { check_all("dropout_backward"); }
+TEST_CASE_TEMPLATE_DEFINE("classes", Op, classes) { check_all<Op>(); }
+TEST_CASE_TEMPLATE_APPLY(classes, tried<false>);
+TEST_CASE_TEMPLATE_DEFINE("classes [long]", Op, long_classes) { check_all<Op>(); }
+TEST_CASE_TEMPLATE_APPLY(long_classes, tried<true>);
 
 // A part of the long ones, also for builds with sanitizers.
 TEST_CASE("classes: hard rows and normal numbers") {
   std::vector<test::engine> all = test::engines();
-  for (const std::string& op : test::network_operations()) {
-    if (!test::is_row(op) && op != "normal") continue;
+  ops::for_each_structured([&]<class Op>() {
+    constexpr bool row = Op::row.kind == ops::family::softmax;
+    if (!row && Op::id != ops::op_id::normal) return;
+    const std::string op(Op::name);
     for (const sample_class c : {sample_class::near_ties, sample_class::exact_gaps, sample_class::single_nonfinite}) {
-      if (op == "normal" && c != sample_class::near_ties) continue;
+      if (!row && c != sample_class::near_ties) continue;
       tally counted;
       std::uint64_t stream = 0;
-      for (const test::class_call& call : test::network_calls(op, c)) {
+      for (const test::class_call& call : test::network_calls(Op::row.kind, op, c)) {
         if (stream % 3 == 1) check(all, op, c, call, stream, counted);
         ++stream;
       }
       CHECK(counted.outputs > 0);
     }
-  }
-}
-
-TEST_CASE("classes: every operation on layers, rows and steps is tried") {
-  const std::vector<std::string> tried = test::network_operations();
-  for (const op_info& op : operations()) {
-    if (reference::has_fill_inputs(op.name))
-      CHECK_MESSAGE(std::count(tried.begin(), tried.end(), op.name) == 1, op.name);
-  }
+  });
 }
