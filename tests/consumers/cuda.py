@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import checks
-from checks import call, check
+from checks import call, check, pkg_config
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
@@ -124,8 +124,7 @@ def static_programs(args, work, library):
     check(f"{name}: expected a file in" in missed, f"the installed repdl without {name}: {missed}")
 
     if shutil.which("pkg-config"):
-        pc = next(moved.rglob("librepdl.pc")).parent
-        flags = call("pkg-config", "--cflags", "--libs", "librepdl", env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
+        _, flags = pkg_config(moved)
         check(not [f for f in flags if "cudart" in f], f"pkg-config names CUDA: {flags}")
         call("g++", "-std=c++20", here / "devices.cpp", "-o", work / "pc_devices", *flags)
         expect_found("static, pkg-config, the variable", devices(work / "pc_devices", library))
@@ -172,9 +171,8 @@ def main():
     build(root, work / "one", args.jobs, *same, "-DREPDL_CUDA_IN_ONE=ON", "-DREPDL_REFERENCE=OFF", "-DREPDL_TOOLS=OFF")
     call("cmake", "--install", work / "one", "--prefix", one)
     check(not list(one.rglob(name)), f"REPDL_CUDA_IN_ONE installs {name}")
-    pc = next(one.rglob("librepdl.pc")).parent
     if shutil.which("pkg-config"):
-        flags = call("pkg-config", "--cflags", "--libs", "librepdl", env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
+        _, flags = pkg_config(one)
         call("g++", "-std=c++20", here / "devices.cpp", "-o", work / "one_devices", *flags)
         check(cuda_in(work / "one_devices"), "REPDL_CUDA_IN_ONE: no CUDA in the program")
         expect_found("one binary, pkg-config", devices(work / "one_devices", "relative/path/that/nobody/reads.so"))

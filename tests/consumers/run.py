@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import checks
-from checks import call, check
+from checks import call, check, pkg_config
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
@@ -92,8 +92,7 @@ def c_programs(name, prefix, work, jobs):
     build(here / "c", work / f"c-{name}", jobs, f"-DCMAKE_PREFIX_PATH={prefix}")
     print(f"installed, {name}, C alone: " + call(work / f"c-{name}/c_program").strip())
     if shutil.which("pkg-config"):
-        pc = next(prefix.rglob("librepdl.pc")).parent
-        flags = call("pkg-config", "--cflags", "--libs", "librepdl", env=dict(os.environ, PKG_CONFIG_PATH=str(pc))).split()
+        pc, flags = pkg_config(prefix)
         for compiler in filter(shutil.which, ("gcc", "clang")):
             program = work / f"pc_{compiler}_{name}"
             call(compiler, "-std=c99", "-pedantic-errors", "-Werror", here / "program.c", "-o", program, *flags)
