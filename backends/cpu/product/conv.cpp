@@ -204,12 +204,12 @@ void for_each_product(const conv_plan& p, const Body& body) {
   const auto use = [&](const conv_product& q) {
     if (!empty(q.site) && q.channels != 0) body(q);
   };
-  switch (p.op) {
-    case ops::op_id::conv2d:
-      return use(forward(p));
-    case ops::op_id::conv2d_grad_weight:
-      return use(grad_weight(p));
-    default:
+  ops::for_operation<ops::family::convolution>(p.op, [&]<class Op>() {
+    if constexpr (Op::id == ops::op_id::conv2d) {
+      use(forward(p));
+    } else if constexpr (Op::id == ops::op_id::conv2d_grad_weight) {
+      use(grad_weight(p));
+    } else if constexpr (Op::id == ops::op_id::conv2d_grad_input) {
       for (std::int64_t i = 0; i < std::min(p.stride.h, p.h); ++i) {
         const phase down((i + p.top) % p.stride.h, p.h, p.top, p.stride.h, p.dilation.h, p.kh);
         for (std::int64_t j = 0; j < std::min(p.stride.w, p.w); ++j) {
@@ -217,7 +217,10 @@ void for_each_product(const conv_plan& p, const Body& body) {
           use(grad_input(p, down, across));
         }
       }
-  }
+    } else {  // a sum is planned as one
+      static_assert(Op::id == ops::op_id::conv2d_grad_bias || ops::has_no_case<Op>, "a convolution without products");
+    }
+  });
 }
 
 // ------------------------------------------------------------------------------------------------- few channels

@@ -1,16 +1,19 @@
-// What the CUDA executor and the kernel files share: the device, one run's surroundings, and the drivers, one per
+// What the CUDA executor and the kernel files share: the device, a call's surroundings, and the drivers, one per
 // family.
 //
-// A driver only launches: it allocates nothing, waits for nothing and asks the device nothing, so that every operation
-// can be captured in a CUDA graph. Launches go through launch_kernel (launch.cuh): each kernel is tested on the device
-// before its first use, and every launch is checked.
+// A driver plans a call once: it chooses kernels, fills in their parameters and lays out the workspace, without a call
+// of CUDA. What it makes can then be run as often as one likes. A run only launches: it allocates nothing, waits for
+// nothing and asks the device nothing, so that every operation can be captured in a CUDA graph. Launches go through
+// launch_kernel (launch.cuh): each kernel is tested on the device before its first use, and every launch is checked.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -22,12 +25,13 @@ namespace repdl::cuda {
 // Throws device_failure (out_of_memory for cudaErrorMemoryAllocation) unless the call succeeded. The message carries
 // CUDA's name of the error and its text.
 void check(cudaError_t status, std::string_view op, std::string_view what);
+
+// The device, as a self-test wants it to be seen.
 struct properties {
   int index;
   int multiprocessors;
   int capability;  // 90 for 9.0
-  std::string name;
-  dispatch::kernel_choice choice{};
+  dispatch::kernel_choice choice;
 };
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
@@ -35,33 +39,69 @@ using counter = unsigned long long;
 inline constexpr std::size_t counter_count = 5;      // one per tier, and
 inline constexpr std::size_t undecided_counter = 4;  // elements that the last tier gave up on
 
+// What a driver is given besides the plan.
 struct job {
   dispatch::subject what;
   cudaStream_t stream;
-  const properties& device;
+  properties device;
   counter* counters;  // [counter_count]
   tier first_tier;
   int last_tier_bits;
-  std::byte* workspace;
   bool self_test;  // kernels may be untested
 };
 
-// Hands out 256-byte aligned parts of the workspace; with a null base it only counts. A count that is a product is
-// given by its factors, take<T>(a, b), which may not wrap.
+// Lays a workspace out in 256-byte aligned parts, once; each run sets the pointers to them. A count that is a product
+// is given by its factors, take(to, a, b), which may not wrap.
 class carver {
  public:
-  explicit carver(std::byte* base) : base_(base) {}
+  carver() = default;
+  carver(const carver&) = delete;  // it knows the places of pointers
+  carver& operator=(const carver&) = delete;
+
   template <class T, class... Factors>
-  T* take(Factors... factors) {
-    const plan::checked_size at = used_;
+  void take(T*& to, Factors... factors) {
+    parts_.at(count_++) = {&to, used_};
     used_ += plan::checked_size::product(factors..., sizeof(T)).rounded_up(256);
-    return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + at.value());
+  }
+  // What several layouts take lies in the same place: each is done with before the next begins.
+  template <class... Layouts>
+  void take_in_turn(const Layouts&... layouts) {
+    const plan::checked_size from = used_;
+    plan::checked_size most = from;
+    ((used_ = from, layouts(), most = std::max(most, used_)), ...);
+    used_ = most;
   }
   plan::checked_size used() const { return used_; }
 
+  void place(void* workspace) const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::byte* const at = static_cast<std::byte*>(workspace) + parts_[i].offset.value();
+      std::memcpy(parts_[i].pointer, &at, sizeof(at));
+    }
+  }
+
  private:
-  std::byte* base_;
+  struct part {
+    void* pointer;
+    plan::checked_size offset;
+  };
+  std::array<part, 20> parts_;
+  std::size_t count_ = 0;
   plan::checked_size used_;
+};
+
+// A planned call: what the driver decided, and its workspace.
+class planned : public dispatch::work {
+ public:
+  plan::checked_size bytes() const final { return space.used(); }
+  void run(void* workspace) final;  // on the device
+
+ protected:
+  explicit planned(const job& given) : j(given) {}
+  virtual void enqueue() = 0;
+
+  const job j;
+  carver space;
 };
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -76,18 +116,29 @@ inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per
 // The grid of a kernel that needs all of its blocks; the driver starts at most 2^31 - 1.
 unsigned grid_of(std::string_view op, std::int64_t blocks);
 
-// The drivers. Those with a workspace say how many bytes.
-#define REPDL_DRIVER(family) void run(const plan::family##_plan&, const job&);
-REPDL_FAMILIES(REPDL_DRIVER)
-#undef REPDL_DRIVER
-plan::checked_size workspace(const plan::reduce_plan&, const properties&);
-plan::checked_size workspace(const plan::matmul_plan&, const properties&);
-plan::checked_size workspace(const plan::conv_plan&, const properties&);
-plan::checked_size workspace(const plan::row_plan&, const properties&);
-plan::checked_size workspace(const plan::random_plan&, const properties&);
+// The drivers: what they make of a plan.
+void prepare(const plan::reduce_plan&, const job&, dispatch::task&);
+void prepare(const plan::matmul_plan&, const job&, dispatch::task&);
+void prepare(const plan::conv_plan&, const job&, dispatch::task&);
+void prepare(const plan::pool_plan&, const job&, dispatch::task&);
+void prepare(const plan::row_plan&, const job&, dispatch::task&);
+void prepare(const plan::random_plan&, const job&, dispatch::task&);
+
+// Those without anything to decide beforehand only run.
+void run(const plan::map_plan&, const job&);
+void run(const plan::step_plan&, const job&);
 template <class Plan>
-plan::checked_size workspace(const Plan&, const properties&) {
-  return 0;
+class unplanned final : public planned {
+ public:
+  unplanned(const Plan& plan, const job& given) : planned(given), p_(plan) {}
+
+ private:
+  void enqueue() override { cuda::run(p_, j); }
+  const Plan p_;
+};
+template <class Plan>
+void prepare(const Plan& p, const job& j, dispatch::task& t) {
+  t.emplace<unplanned<Plan>>(p, j);
 }
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of

@@ -99,10 +99,17 @@ std::string why_no_gpu(cudaError_t status, int count) {
   return status == cudaErrorInitializationError ? text + "; CUDA does not survive fork()" : text;
 }
 
-properties properties_of(int index) {
+struct named_device {
+  std::string name;
+  properties p;
+};
+named_device device_at(int index) {
   cudaDeviceProp p{};
   check(cudaGetDeviceProperties(&p, index), "context", "cudaGetDeviceProperties");
-  return {index, p.multiProcessorCount, p.major * 10 + p.minor, p.name, {}};
+  return {p.name, {index, p.multiProcessorCount, p.major * 10 + p.minor, {}}};
+}
+std::string capability_of(const properties& p) {
+  return std::to_string(p.capability / 10) + "." + std::to_string(p.capability % 10);
 }
 
 std::vector<device_info> list_devices(std::string* why_none) {
@@ -116,12 +123,11 @@ std::vector<device_info> list_devices(std::string* why_none) {
   std::string why = why_no_gpu(status, count);
   if (why.empty()) {
     for (int i = 0; i < count; ++i) {
-      const properties p = properties_of(i);
+      const auto [name, p] = device_at(i);
       if (p.capability >= oldest_capability) {
-        list.push_back({{device_kind::cuda, i}, p.name});
+        list.push_back({{device_kind::cuda, i}, name});
       } else {
-        why += p.name + " has compute capability " + std::to_string(p.capability / 10) + "." +
-               std::to_string(p.capability % 10) + ", older than 8.0; ";
+        why += name + " has compute capability " + capability_of(p) + ", older than 8.0; ";
       }
     }
   }
@@ -201,7 +207,7 @@ class cuda_executor final : public dispatch::executor {
  public:
   explicit cuda_executor(const context_options& o)
       : stream_(static_cast<cudaStream_t>(o.stream)),
-        device_(properties_of(o.where.index)),
+        device_(device_at(o.where.index).p),
         last_tier_bits_(o.last_tier_bits) {
     const device_guard guard(device_.index);
     test_device(device_.index);
@@ -215,7 +221,7 @@ class cuda_executor final : public dispatch::executor {
 
 #define REPDL_PREPARE(family)                                                                         \
   void prepare(const plan::family##_plan& p, const dispatch::launch& l, dispatch::task& t) override { \
-    t.emplace<cuda_work<plan::family##_plan>>(*this, p, l);                                           \
+    cuda::prepare(p, job_of(subject_of(p), l), t);                                                    \
   }
   REPDL_FAMILIES(REPDL_PREPARE)
 #undef REPDL_PREPARE
@@ -271,43 +277,14 @@ class cuda_executor final : public dispatch::executor {
     }
   };
 
-  // The device, as a self-test wants it to be seen.
-  template <class F>
-  std::invoke_result_t<F, const properties&> with_device(const dispatch::launch& l, F&& f) const {
-    if (l.self_test == nullptr) return f(device_);
-    properties seen = device_;
-    seen.choice = *l.self_test;
-    if (seen.choice.multiprocessors > 0) seen.multiprocessors = seen.choice.multiprocessors;
-    return f(seen);
-  }
-
-  // A plan for this device. The drivers decide the rest at each run.
-  template <class Plan>
-  class cuda_work final : public dispatch::work {
-   public:
-    cuda_work(const cuda_executor& e, const Plan& p, const dispatch::launch& l)
-        : executor_(e),
-          p_(p),
-          launch_(l),
-          bytes_(e.with_device(l, [&](const properties& d) { return workspace(p_, d); })) {}
-
-    plan::checked_size bytes() const override { return bytes_; }
-    void run(void* memory) override {
-      const properties& device = executor_.device_;
-      check_trusted(device.index);
-      const device_guard guard(device.index);
-      executor_.with_device(launch_, [&](const properties& d) {
-        cuda::run(p_, job{subject_of(p_), executor_.stream_, d, executor_.counters_.get(), launch_.first_tier,
-                          launch_.last_tier_bits, static_cast<std::byte*>(memory), launch_.self_test != nullptr});
-      });
+  job job_of(const dispatch::subject& what, const dispatch::launch& l) const noexcept {
+    job j{what, stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits, l.self_test != nullptr};
+    if (j.self_test) {
+      j.device.choice = *l.self_test;
+      if (l.self_test->multiprocessors > 0) j.device.multiprocessors = l.self_test->multiprocessors;
     }
-
-   private:
-    const cuda_executor& executor_;
-    const Plan p_;
-    const dispatch::launch launch_;
-    const plan::checked_size bytes_;
-  };
+    return j;
+  }
 
   std::string isa_ = "cuda";
   cudaStream_t stream_;
@@ -334,15 +311,22 @@ std::unique_ptr<dispatch::executor> open_device(const context_options& o) {
     fail(error_site::device_index, "context", "where", "an index below " + std::to_string(most_devices),
          std::to_string(o.where.index));
   }
-  const properties p = properties_of(o.where.index);
+  const auto [name, p] = device_at(o.where.index);
   if (p.capability < oldest_capability) {
     fail(error_site::no_device, "context", "where", "compute capability 8.0 or newer",
-         p.name + " with " + std::to_string(p.capability / 10) + "." + std::to_string(p.capability % 10));
+         name + " with " + capability_of(p));
   }
   return std::make_unique<cuda_executor>(o);
 }
 
 }  // namespace
+
+void planned::run(void* workspace) {
+  check_trusted(j.device.index);
+  const device_guard guard(j.device.index);
+  space.place(workspace);
+  enqueue();
+}
 
 const dispatch::backend& cuda_backend() {
   static const dispatch::backend b{device_kind::cuda, list_devices, open_device, default_allocator};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 #include "backends/cuda/core/drivers.hpp"
 #include "backends/cuda/core/kernel_tests.hpp"
@@ -26,6 +27,27 @@ void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t s
   }
   Kernel<<<grid_of(j.what.name(), blocks), static_cast<unsigned>(threads), shared_bytes, j.stream>>>(args...);
   check(cudaGetLastError(), j.what.name(), "kernel launch");
+}
+
+// A call that is one launch.
+template <auto Kernel, class... Args>
+class planned_launch final : public planned {
+ public:
+  planned_launch(const job& given, std::int64_t blocks, int threads, const Args&... args)
+      : planned(given), blocks_(blocks), threads_(threads), args_(args...) {}
+
+ private:
+  void enqueue() override {
+    std::apply([&](const Args&... args) { launch_kernel<Kernel>(j, blocks_, threads_, 0, args...); }, args_);
+  }
+
+  const std::int64_t blocks_;
+  const int threads_;
+  const std::tuple<Args...> args_;
+};
+template <auto Kernel, class... Args>
+void plan_launch(dispatch::task& t, const job& j, std::int64_t blocks, int threads, const Args&... args) {
+  t.emplace<planned_launch<Kernel, Args...>>(j, blocks, threads, args...);
 }
 
 __device__ inline void count_elements(counter* counters, tier t, std::int64_t n) {

@@ -106,18 +106,18 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
 }
 
 template <class Operation>
-void launch(const pool_geometry& g, const job& j) {
+void prepare_general(const pool_geometry& g, const job& j, dispatch::task& t) {
   const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
   if (g.small() && !j.device.choice.wide) {
-    launch_kernel<pool_kernel<Operation, std::int32_t>>(j, grid, threads, 0, g, j.counters);
+    plan_launch<pool_kernel<Operation, std::int32_t>>(t, j, grid, threads, g, j.counters);
   } else {
-    launch_kernel<pool_kernel<Operation, std::int64_t>>(j, grid, threads, 0, g, j.counters);
+    plan_launch<pool_kernel<Operation, std::int64_t>>(t, j, grid, threads, g, j.counters);
   }
 }
 
 }  // namespace
 
-void run(const plan::pool_plan& p, const job& j) {
+void prepare(const plan::pool_plan& p, const job& j, dispatch::task& t) {
   pool_geometry g{};
   g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
   g.stride = p.stride, g.dilation = p.dilation;
@@ -134,16 +134,16 @@ void run(const plan::pool_plan& p, const job& j) {
   g.force = j.first_tier > tier::double_double ? num::infinity : 0.0;
   const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
   g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
-  if (!j.device.choice.wide && run_pool_fast(p.op, g, j)) return;
+  if (!j.device.choice.wide && prepare_fast(p.op, g, j, t)) return;
   ops::for_operation<ops::family::pooling>(p.op, [&]<class Op>() {
     if constexpr (Op::id == ops::op_id::max_pool2d) {
-      launch<max_pool>(g, j);
+      prepare_general<max_pool>(g, j, t);
     } else if constexpr (Op::id == ops::op_id::max_pool2d_backward) {
-      launch<max_pool_backward>(g, j);
+      prepare_general<max_pool_backward>(g, j, t);
     } else if constexpr (Op::id == ops::op_id::avg_pool2d) {
-      launch<avg_pool>(g, j);
+      prepare_general<avg_pool>(g, j, t);
     } else if constexpr (Op::id == ops::op_id::avg_pool2d_backward) {
-      launch<avg_pool_backward>(g, j);
+      prepare_general<avg_pool_backward>(g, j, t);
     } else {
       static_assert(ops::has_no_case<Op>, "a pooling operation without a kernel");
     }

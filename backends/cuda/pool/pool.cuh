@@ -33,7 +33,7 @@ struct pool_geometry {
   }
 };
 
-// Launches a kernel for the shapes that networks use; false: this is not one of them.
-bool run_pool_fast(ops::op_id, const pool_geometry&, const job&);
+// Takes a kernel for the shapes that networks use; false: this is not one of them.
+bool prepare_fast(ops::op_id, const pool_geometry&, const job&, dispatch::task&);
 
 }  // namespace repdl::cuda

@@ -407,7 +407,7 @@ bool offsets_fit(const std::int64_t (&stride)[4], std::int64_t n, std::int64_t c
 
 }  // namespace
 
-bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
+bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch::task& t) {
   const bool backward = op == ops::op_id::max_pool2d_backward || op == ops::op_id::avg_pool2d_backward;
   const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_backward;
   if (!g.small() || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
@@ -421,7 +421,7 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
   if (!backward) {
     if (!two && !three) return false;
     const compact p(g, g.oh, g.ow);
-    const auto start = [&]<auto Kernel>() { launch_kernel<Kernel>(j, grid(g.elements), threads, 0, p, j.counters); };
+    const auto start = [&]<auto Kernel>() { plan_launch<Kernel>(t, j, grid(g.elements), threads, p, j.counters); };
     if (max) {
       two ? start.operator()<max_kernel<2>>() : start.operator()<max_kernel<3>>();
     } else {
@@ -432,7 +432,7 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
     if (g.n * g.c * g.oh * g.ow > INT32_MAX) return false;  // of a broadcast g
     const auto windows = static_cast<int>(g.n * g.c * g.oh * g.ow);
     const auto start = [&]<auto Kernel>() {
-      launch_kernel<Kernel>(j, grid(windows), threads, 0, p, windows, j.counters);
+      plan_launch<Kernel>(t, j, grid(windows), threads, p, windows, j.counters);
     };
     if (max) {
       two ? start.operator()<cell_kernel<2, true>>() : start.operator()<cell_kernel<0, true>>();
@@ -447,12 +447,12 @@ bool run_pool_fast(ops::op_id op, const pool_geometry& g, const job& j) {
     const std::int64_t x = ceil_div(g.w, tile_columns);
     const std::int64_t y = ceil_div(g.h, tile_rows);
     const auto tiles = static_cast<int>(g.n * g.c * x * y);
-    launch_kernel<tile_kernel>(j, grid_for(j.device, tiles, 16), threads, 0, p, divider(x), divider(y), tiles,
-                               j.counters);
+    plan_launch<tile_kernel>(t, j, grid_for(j.device, tiles, 16), threads, p, divider(x), divider(y), tiles,
+                             j.counters);
   } else {
     if (g.common == 0) return false;
     const compact p(g, g.h, g.w);
-    launch_kernel<average_gradient_kernel>(j, grid(g.elements), threads, 0, p, j.counters);
+    plan_launch<average_gradient_kernel>(t, j, grid(g.elements), threads, p, j.counters);
   }
   return true;
 }

@@ -226,14 +226,12 @@ problem describe(const plan::conv_plan& c) {
   v.result = c.out;
   p.groups = c.groups;
   p.phases_h = p.phases_w = 1;
-  switch (c.op) {
-    case ops::op_id::conv2d:
+  ops::for_operation<ops::family::convolution>(c.op, [&]<class Op>() {
+    if constexpr (Op::id == ops::op_id::conv2d) {
       describe_forward(p, c);
-      break;
-    case ops::op_id::conv2d_grad_weight:
+    } else if constexpr (Op::id == ops::op_id::conv2d_grad_weight) {
       describe_grad_weight(p, c);
-      break;
-    default:
+    } else if constexpr (Op::id == ops::op_id::conv2d_grad_input) {
       describe_grad_input(p, c);
       if (c.accumulate == accumulate::exact && merging_pays(p, c)) {
         merge_phases(p, c);
@@ -241,7 +239,10 @@ problem describe(const plan::conv_plan& c) {
         specialise(v, p, 0);
         p.phased = false;
       }
-  }
+    } else {  // a sum is planned as one
+      static_assert(Op::id == ops::op_id::conv2d_grad_bias || ops::has_no_case<Op>, "a convolution without products");
+    }
+  });
   p.m = v.m;
   p.n = v.n;
   p.k = v.k;
@@ -344,38 +345,40 @@ bool within_reach(const plan::conv_plan& c, const problem& p) {
          c.kh * c.dilation.h + c.h + c.top < largest / 2 && c.kw * c.dilation.w + c.w + c.left < largest / 2;
 }
 
+class conv_work final : public planned {
+ public:
+  conv_work(const plan::conv_plan& c, const problem& p, const loading& l, const job& given)
+      : planned(given), p_(p), s_(plan_product(p, j.device)), l_(l), within_reach_(within_reach(c, p)) {
+    take_marks(p_, space);
+    take_workspace(s_, space);
+    if (p_.first_tier > tier::double_double) p_.marks.capacity = 0;
+  }
+
+ private:
+  void enqueue() override {
+    clear_marks(p_, j);
+    if (within_reach_) {
+      run_product(p_, s_, l_, j);
+    } else {
+      mark_all(p_, j);
+    }
+    repair(p_, j);
+  }
+
+  problem p_;
+  schedule s_;
+  const loading l_;
+  const bool within_reach_;
+};
+
 }  // namespace
 
-plan::checked_size workspace(const plan::conv_plan& c, const properties& device) {
-  if (c.accumulate == accumulate::fma_chain) return 0;
+void prepare(const plan::conv_plan& c, const job& j, dispatch::task& t) {
   problem p = describe(c);
-  carver carve(nullptr);
-  take_marks(p, carve);
-  schedule s = plan_product(p, device);
-  take_workspace(s, carve);
-  return carve.used();
-}
-
-void run(const plan::conv_plan& c, const job& j) {
-  problem p = describe(c);
-  const loading l = plan_loading(p, c);
   p.first_tier = j.first_tier;
-  if (c.accumulate == accumulate::fma_chain) {
-    run_chain(p, l, j);
-    return;
-  }
-  carver carve(j.workspace);
-  take_marks(p, carve);
-  clear_marks(p, j);
-  if (p.first_tier > tier::double_double) p.marks.capacity = 0;
-  schedule s = plan_product(p, j.device);
-  take_workspace(s, carve);
-  if (within_reach(c, p)) {
-    run_product(p, s, l, j);
-  } else {
-    mark_all(p, j);
-  }
-  repair(p, j);
+  const loading l = plan_loading(p, c);
+  if (c.accumulate == accumulate::fma_chain) return prepare_chain(p, l, j, t);
+  t.emplace<conv_work>(c, p, l, j);
 }
 
 }  // namespace repdl::cuda

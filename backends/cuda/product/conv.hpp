@@ -231,6 +231,6 @@ void clear_marks(const problem& p, const job& j);
 void mark_all(const problem& p, const job& j);
 void repair(const problem& p, const job& j);
 // conv_chain.cu: accumulate::fma_chain.
-void run_chain(const problem& p, const loading& l, const job& j);
+void prepare_chain(const problem& p, const loading& l, const job& j, dispatch::task& t);
 
 }  // namespace repdl::cuda::conv

@@ -183,25 +183,25 @@ __global__ void __launch_bounds__(threads, 2)
 }
 
 template <int R>
-void launch(const problem& p, const loading& l, const job& j) {
+void prepare(const problem& p, const loading& l, const job& j, dispatch::task& t) {
   const std::int64_t blocks = ceil_div(p.m, 16 * R) * ceil_div(p.n, 16 * R) * p.products();
-  launch_kernel<chain_kernel<R>>(j, blocks, threads, 0, p, l.a_k_fast, l.b_k_fast, j.counters);
+  plan_launch<chain_kernel<R>>(t, j, blocks, threads, p, l.a_k_fast, l.b_k_fast, j.counters);
 }
 
 }  // namespace
 
 // The chain of an output is one thread's: small tiles where there are few outputs.
-void run_chain(const problem& p, const loading& l, const job& j) {
+void prepare_chain(const problem& p, const loading& l, const job& j, dispatch::task& t) {
   const auto blocks = [&](int tile) { return ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.products(); };
   const std::int64_t wanted = j.device.multiprocessors;
   if (blocks(128) >= wanted && p.m > 64 && p.n > 64) {
-    launch<8>(p, l, j);
+    prepare<8>(p, l, j, t);
   } else if (blocks(64) >= wanted && p.m > 32 && p.n > 32) {
-    launch<4>(p, l, j);
+    prepare<4>(p, l, j, t);
   } else if (blocks(32) >= wanted / 4) {
-    launch<2>(p, l, j);
+    prepare<2>(p, l, j, t);
   } else {
-    launch<1>(p, l, j);
+    prepare<1>(p, l, j, t);
   }
 }
 

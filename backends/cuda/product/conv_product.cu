@@ -102,8 +102,8 @@ schedule plan_product(const problem& p, const properties& device) {
 
 void take_workspace(schedule& s, carver& c) {
   const tile_figures& f = shapes[s.tile];
-  s.partial = c.take<double>(s.split, s.parts, f.sums);
-  s.partial_summary = c.take<double>(s.split, s.parts, f.lines, 2);
+  c.take(s.partial, s.split, s.parts, f.sums);
+  c.take(s.partial_summary, s.split, s.parts, f.lines, 2);
 }
 
 void run_product(const problem& p, const schedule& s, const loading& l, const job& j) {

@@ -16,6 +16,7 @@ __device__ void wait_for_group() {
   }
 }
 
+// In shared memory, which no constructor initialises: kernels declare bytes.
 template <int Group>
 struct group_state {
   view v;
@@ -129,8 +130,8 @@ __device__ inline void settle(const problem& p, const view& v, const output_inde
 
 // The double-double tier of the listed outputs, a warp for each part of k of each.
 __global__ void __launch_bounds__(256) list_kernel(const __grid_constant__ problem p, counter* counters) {
-  __shared__ group_state<32> states[8];
-  group_state<32>& state = states[threadIdx.x / 32];
+  alignas(group_state<32>) __shared__ unsigned char states[8 * sizeof(group_state<32>)];
+  group_state<32>& state = reinterpret_cast<group_state<32>*>(states)[threadIdx.x / 32];
   const int lane = lane_of_thread();
   const std::int64_t items = listed_outputs(p) * p.marks.chunks;
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * 8;
@@ -189,8 +190,8 @@ template <int Group>
 __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ problem p, counter* counters) {
   if (p.marks.listed[1] == 0) return;
   constexpr int groups = 256 / Group;
-  __shared__ group_state<Group> states[groups];
-  group_state<Group>& state = states[threadIdx.x / Group];
+  alignas(group_state<Group>) __shared__ unsigned char states[groups * sizeof(group_state<Group>)];
+  group_state<Group>& state = reinterpret_cast<group_state<Group>*>(states)[threadIdx.x / Group];
   const int rank = static_cast<int>(threadIdx.x % Group);
   const std::int64_t all_groups = static_cast<std::int64_t>(gridDim.x) * groups;
   const std::int64_t words = p.products() * p.m * p.marks.words_per_row;
@@ -254,13 +255,13 @@ __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ pro
 void take_marks(problem& p, carver& c) {
   static_assert(sizeof(dot_sum) <= 4 * sizeof(double));
   undecided_marks& m = p.marks;
-  m.listed = c.take<unsigned long long>(2);
-  m.bitmap = c.take<std::uint32_t>(p.products(), p.m, m.words_per_row);
+  c.take(m.listed, 2);
+  c.take(m.bitmap, p.products(), p.m, m.words_per_row);
   m.chunks = std::clamp<std::int64_t>(p.k / 2048, 1, 256);
   const auto outputs = static_cast<std::int64_t>(plan::checked_size::product(p.products(), p.m, p.n).value());
   m.capacity = std::clamp<std::int64_t>(outputs / 16, 64, std::int64_t{1} << (m.chunks > 1 ? 12 : 16));
-  m.list = c.take<std::int64_t>(m.capacity);
-  m.partial = c.take<double>(m.chunks > 1 ? m.capacity : 0, m.chunks, 4);
+  c.take(m.list, m.capacity);
+  c.take(m.partial, m.chunks > 1 ? m.capacity : 0, m.chunks, 4);
 }
 
 void clear_marks(const problem& p, const job& j) {

@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
 
 }  // namespace
 
-void run_fma_chain(const plan::matmul_plan& p, const job& j) {
+void prepare_fma_chain(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
   chain c{p, {}, size(p.a.col) <= size(p.a.row), size(p.b.row) <= size(p.b.col)};
   c.batch.set_shape(p.batch_rank, p.batch_shape);
@@ -135,7 +135,7 @@ void run_fma_chain(const plan::matmul_plan& p, const job& j) {
   c.batch.set_stride(2, p.out_batch_stride);
   c.batch.set_stride(3, p.bias.batch_stride);
   const std::int64_t blocks = ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.batches;
-  launch_kernel<chain_kernel>(j, blocks, threads, 0, c, j.counters);
+  plan_launch<chain_kernel>(t, j, blocks, threads, c, j.counters);
 }
 
 }  // namespace repdl::cuda

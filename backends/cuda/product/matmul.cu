@@ -212,14 +212,6 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
 }
 
-struct layout {
-  bool large;  // tiles
-  operand_source source[2];
-  int splits[2];
-  pack_scratch scratch[2];
-  product p;
-};
-
 // Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
 // many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
 // product, which all multiprocessors share.
@@ -229,83 +221,79 @@ bool by_dots(const plan::matmul_plan& p) {
   return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
 }
 
-layout describe(const plan::matmul_plan& p, const properties& device, carver& c) {
-  layout l{};
-  operand_panels* const panels[2] = {&l.p.a, &l.p.b};
-  const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
-  l.large = 2 * large_tiles >= 3 * device.multiprocessors;
-  for (int i = 0; i < 2; ++i) {
-    const int tile_rows = l.large ? large_tile::rows : small_tile::rows;
-    const int tile_cols = l.large ? large_tile::cols : small_tile::cols;
-    l.source[i] = source_of(p, i == 1, (i == 0 ? tile_rows : tile_cols) / panel_rows);
-    l.splits[i] = pack_splits(l.source[i], device);
-    *panels[i] = panels_of(l.source[i], c);
-    l.scratch[i] = scratch_of(l.source[i], l.splits[i], c);
-  }
-  l.p.source_a = l.source[0];
-  l.p.m = p.m;
-  l.p.n = p.n;
-  l.p.k = p.k;
-  l.p.batches = p.batches;
-  l.p.bias = p.bias.data;
-  l.p.bias_row = p.bias.row;
-  l.p.bias_col = p.bias.col;
-  l.p.out = p.out;
-  l.p.out_row = p.out_row;
-  l.p.out_col = p.out_col;
-  l.p.batch.set_shape(p.batch_rank, p.batch_shape);
-  l.p.batch.set_stride(0, p.out_batch_stride);
-  l.p.batch.set_stride(1, p.bias.batch_stride);
-  // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
-  // traffic.
-  const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, 16));
-  l.p.block_panels = std::max<std::int64_t>(1, ceil_div(l.p.a.k_panels, blocks));
-  l.p.height = l.p.block_panels * panel_k + blocks;
-  l.p.words_per_row = ceil_div(p.n, 32);
-  l.p.undecided = c.take<std::uint32_t>(p.batches, p.m, l.p.words_per_row);
-  return l;
-}
-
 template <class T>
 void launch_product(const product& p, const job& j) {
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
   launch_kernel<product_kernel<T>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
 }
 
+class product_work final : public planned {
+ public:
+  product_work(const plan::matmul_plan& p, const job& given) : planned(given) {
+    operand_panels* const panels[2] = {&p_.a, &p_.b};
+    const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
+    large_ = 2 * large_tiles >= 3 * j.device.multiprocessors;
+    for (int i = 0; i < 2; ++i) {
+      const int tile_rows = large_ ? large_tile::rows : small_tile::rows;
+      const int tile_cols = large_ ? large_tile::cols : small_tile::cols;
+      source_[i] = source_of(p, i == 1, (i == 0 ? tile_rows : tile_cols) / panel_rows);
+      splits_[i] = pack_splits(source_[i], j.device);
+      take_panels(*panels[i], source_[i], space);
+      take_scratch(scratch_[i], source_[i], splits_[i], space);
+    }
+    p_.source_a = source_[0];
+    p_.m = p.m;
+    p_.n = p.n;
+    p_.k = p.k;
+    p_.batches = p.batches;
+    p_.bias = p.bias.data;
+    p_.bias_row = p.bias.row;
+    p_.bias_col = p.bias.col;
+    p_.out = p.out;
+    p_.out_row = p.out_row;
+    p_.out_col = p.out_col;
+    p_.batch.set_shape(p.batch_rank, p.batch_shape);
+    p_.batch.set_stride(0, p.out_batch_stride);
+    p_.batch.set_stride(1, p.bias.batch_stride);
+    // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
+    // traffic.
+    const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(p_.a.k_panels, 16));
+    p_.block_panels = std::max<std::int64_t>(1, ceil_div(p_.a.k_panels, blocks));
+    p_.height = p_.block_panels * panel_k + blocks;
+    // Beyond these sizes the bound of the first tier is not proved; the others' still are.
+    const bool proved = p.k <= greatest_k && p_.height <= greatest_height;
+    p_.first_tier = proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
+    p_.words_per_row = ceil_div(p.n, 32);
+    space.take(p_.undecided, p.batches, p.m, p_.words_per_row);
+  }
+
+ private:
+  void enqueue() override {
+    const std::int64_t words = p_.batches * p_.m * p_.words_per_row;
+    check(cudaMemsetAsync(p_.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
+    pack(source_[0], p_.a, scratch_[0], splits_[0], j);
+    pack(source_[1], p_.b, scratch_[1], splits_[1], j);
+    if (large_) {
+      launch_product<large_tile>(p_, j);
+    } else {
+      launch_product<small_tile>(p_, j);
+    }
+    repair(p_, j);
+  }
+
+  bool large_;  // tiles
+  operand_source source_[2];
+  int splits_[2];
+  pack_scratch scratch_[2]{};
+  product p_{};
+};
+
 }  // namespace
 
-plan::checked_size workspace(const plan::matmul_plan& p, const properties& device) {
-  if (p.accumulate == accumulate::fma_chain) return 0;
-  if (by_dots(p)) return workspace(plan::dots_of(p), device);
-  carver c(nullptr);
-  describe(p, device, c);
-  return c.used();
-}
-
-void run(const plan::matmul_plan& p, const job& j) {
-  if (p.accumulate == accumulate::fma_chain) {
-    run_fma_chain(p, j);
-    return;
-  }
-  if (by_dots(p)) {
-    run(plan::dots_of(p), j);
-    return;
-  }
-  carver c(j.workspace);
-  layout l = describe(p, j.device, c);
-  l.p.first_tier = j.first_tier;
-  // Beyond these sizes the bound of the first tier is not proved; the others' still are.
-  if (p.k > greatest_k || l.p.height > greatest_height) l.p.first_tier = std::max(l.p.first_tier, tier::double_double);
-  const std::int64_t words = p.batches * p.m * l.p.words_per_row;
-  check(cudaMemsetAsync(l.p.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
-  pack(l.source[0], l.p.a, l.scratch[0], l.splits[0], j);
-  pack(l.source[1], l.p.b, l.scratch[1], l.splits[1], j);
-  if (l.large) {
-    launch_product<large_tile>(l.p, j);
-  } else {
-    launch_product<small_tile>(l.p, j);
-  }
-  repair(l.p, j);
+void prepare(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
+  if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
+  if (by_dots(p)) return prepare(plan::dots_of(p), j, t);
+  t.emplace<product_work>(p, j);
 }
 
 }  // namespace repdl::cuda

@@ -47,9 +47,9 @@ __device__ inline const float* batch_of(const operand_source& s, std::int64_t ba
 
 // `tile_panels`: the row panels that a tile takes.
 operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels);
-operand_panels panels_of(const operand_source& s, carver& c);
+void take_panels(operand_panels& p, const operand_source& s, carver& c);
 int pack_splits(const operand_source& s, const properties& device);
-pack_scratch scratch_of(const operand_source& s, int splits, carver& c);
+void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c);
 // Launches: panels, norms and lsb from the source.
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
 
@@ -98,6 +98,6 @@ __device__ inline void load_pair(const double* from, double& x, double& y) {
 #endif
 
 // fma_chain.cu: out = the f32 fma chain over ascending k.
-void run_fma_chain(const plan::matmul_plan& p, const job& j);
+void prepare_fma_chain(const plan::matmul_plan& p, const job& j, dispatch::task& t);
 
 }  // namespace repdl::cuda

@@ -114,15 +114,13 @@ operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panel
   return s;
 }
 
-operand_panels panels_of(const operand_source& s, carver& c) {
-  operand_panels p{};
+void take_panels(operand_panels& p, const operand_source& s, carver& c) {
   p.row_panels = s.row_panels;
   p.k_panels = ceil_div(s.k, panel_k);
   p.batches = s.batches;
-  p.data = c.take<double>(p.row_panels, p.k_panels, p.batches, panel_size);
-  p.norm = c.take<double>(p.padded_rows(), p.batches);
-  p.lsb = c.take<int>(p.padded_rows(), p.batches);
-  return p;
+  c.take(p.data, p.row_panels, p.k_panels, p.batches, panel_size);
+  c.take(p.norm, p.padded_rows(), p.batches);
+  c.take(p.lsb, p.padded_rows(), p.batches);
 }
 
 int pack_splits(const operand_source& s, const properties& device) {
@@ -133,11 +131,9 @@ int pack_splits(const operand_source& s, const properties& device) {
       std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(s.k, chunk_k), 1, 64)));
 }
 
-pack_scratch scratch_of(const operand_source& s, int splits, carver& c) {
-  pack_scratch p{};
-  p.squares = c.take<double>(s.row_panels, panel_rows, s.batches, splits);
-  p.lsb = c.take<int>(s.row_panels, panel_rows, s.batches, splits);
-  return p;
+void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c) {
+  c.take(p.squares, s.row_panels, panel_rows, s.batches, splits);
+  c.take(p.lsb, s.row_panels, panel_rows, s.batches, splits);
 }
 
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {

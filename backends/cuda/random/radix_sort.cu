@@ -107,15 +107,13 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-sort_buffers sort_workspace(std::int64_t count, carver& c) {
-  sort_buffers b{};
+void take_workspace(sort_buffers& b, std::int64_t count, carver& c) {
   for (sort_entries& e : b.entries) {
-    e.keys = c.take<std::uint64_t>(count);
-    e.values = c.take<std::int64_t>(count);
+    c.take(e.keys, count);
+    c.take(e.values, count);
   }
-  b.counts = c.take<std::int64_t>(ceil_div(count, tile), digits);
-  b.totals = c.take<std::int64_t>(digits);
-  return b;
+  c.take(b.counts, ceil_div(count, tile), digits);
+  c.take(b.totals, digits);
 }
 
 void sort_by_key(std::int64_t count, const sort_buffers& b, const job& j) {

@@ -17,7 +17,7 @@ struct sort_buffers {
   std::int64_t* totals;     // [digit]
 };
 
-sort_buffers sort_workspace(std::int64_t count, carver& c);
+void take_workspace(sort_buffers& b, std::int64_t count, carver& c);
 void sort_by_key(std::int64_t count, const sort_buffers& buffers, const job& j);
 
 }  // namespace repdl::cuda

@@ -39,11 +39,11 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class T>
-void launch_uniform(const plan::random_plan& p, const job& j) {
+void prepare_uniform(const plan::random_plan& p, const job& j, dispatch::task& t) {
   constexpr int per_block = num::per_block<T>;
   const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
-  launch_kernel<uniform_kernel<T>>(j, random_grid(j.device, p.count, per_block), threads, 0, target_of(p), p.low,
-                                   p.high, whole, j.first_tier == tier::exact, j.counters);
+  plan_launch<uniform_kernel<T>>(t, j, random_grid(j.device, p.count, per_block), threads, target_of(p), p.low, p.high,
+                                 whole, j.first_tier == tier::exact, j.counters);
 }
 
 // ---- bernoulli, randint
@@ -113,12 +113,12 @@ __global__ void __launch_bounds__(threads)
   count_tiers(counters, proved ? tier::proved : tier::binary64, t.count, tier::exact, exact_count);
 }
 
-void launch_dropout(const plan::random_plan& p, const job& j) {
+void prepare_dropout(const plan::random_plan& p, const job& j, dispatch::task& t) {
   const bool all = p.threshold > 0xffffffff;  // every word is below it
   const bool whole = moves_whole<float, 4>(p, p.out, p.out_stride) && moves_whole<float, 4>(p, p.in, p.in_stride);
-  launch_kernel<dropout_kernel>(j, random_grid(j.device, p.count, 4), threads, 0, target_of(p), p.p, p.threshold,
-                                num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
-                                all || p.threshold == 0, whole, j.counters);
+  plan_launch<dropout_kernel>(t, j, random_grid(j.device, p.count, 4), threads, target_of(p), p.p, p.threshold,
+                              num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
+                              all || p.threshold == 0, whole, j.counters);
 }
 
 // ---- permutation
@@ -150,43 +150,44 @@ __global__ void __launch_bounds__(threads)
   if (first == 0) count_elements(counters, tier::proved, t.count);
 }
 
-void launch_permutation(const plan::random_plan& p, const job& j) {
-  carver c(j.workspace);
-  const sort_buffers buffers = sort_workspace(p.count, c);
-  const unsigned grid = random_grid(j.device, p.count, 2);
-  launch_kernel<make_keys>(j, grid, threads, 0, p.seed, p.stream, p.count, buffers.entries[0]);
-  sort_by_key(p.count, buffers, j);  // stable: equal keys keep the order of their indices
-  launch_kernel<write_permutation>(j, grid, threads, 0, target_of(p), buffers.entries[0].values, j.counters);
-}
+class permutation_work final : public planned {
+ public:
+  permutation_work(const plan::random_plan& p, const job& given) : planned(given), t_(target_of(p)) {
+    take_workspace(buffers_, p.count, space);
+  }
+
+ private:
+  void enqueue() override {
+    const unsigned grid = random_grid(j.device, t_.count, 2);
+    launch_kernel<make_keys>(j, grid, threads, 0, t_.seed, t_.stream, t_.count, buffers_.entries[0]);
+    sort_by_key(t_.count, buffers_, j);  // stable: equal keys keep the order of their indices
+    launch_kernel<write_permutation>(j, grid, threads, 0, t_, buffers_.entries[0].values, j.counters);
+  }
+
+  const random_target t_;
+  sort_buffers buffers_{};
+};
 
 }  // namespace
 
-plan::checked_size workspace(const plan::random_plan& p, const properties&) {
-  if (p.op == ops::op_id::normal) return normal_workspace(p);
-  if (p.op != ops::op_id::permutation) return 0;
-  carver c(nullptr);
-  sort_workspace(p.count, c);
-  return c.used();
-}
-
-void run(const plan::random_plan& p, const job& j) {
+void prepare(const plan::random_plan& p, const job& j, dispatch::task& t) {
   ops::for_operation<ops::family::random>(p.op, [&]<class Op>() {
     if constexpr (Op::id == ops::op_id::permutation) {
-      launch_permutation(p, j);
+      t.emplace<permutation_work>(p, j);
     } else if constexpr (Op::id == ops::op_id::uniform) {
       ops::for_each_format<ops::FLOATS>([&]<class T>() {
-        if (dtype_of<T> == p.out_type) launch_uniform<T>(p, j);
+        if (dtype_of<T> == p.out_type) prepare_uniform<T>(p, j, t);
       });
     } else if constexpr (Op::id == ops::op_id::normal) {
-      run_normal(p, j);
+      prepare_normal(p, j, t);
     } else if constexpr (Op::id == ops::op_id::bernoulli) {
-      launch_kernel<bernoulli_kernel>(j, random_grid(j.device, p.count, 4), threads, 0, target_of(p), p.threshold,
-                                      moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
+      plan_launch<bernoulli_kernel>(t, j, random_grid(j.device, p.count, 4), threads, target_of(p), p.threshold,
+                                    moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);
     } else if constexpr (Op::id == ops::op_id::randint) {
-      launch_kernel<randint_kernel>(j, random_grid(j.device, p.count, 2), threads, 0, target_of(p), p.first, p.range,
-                                    moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
+      plan_launch<randint_kernel>(t, j, random_grid(j.device, p.count, 2), threads, target_of(p), p.first, p.range,
+                                  moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::dropout, ops::op_id::dropout_backward>) {
-      launch_dropout(p, j);
+      prepare_dropout(p, j, t);
     } else {
       static_assert(ops::has_no_case<Op>, "a random operation without a kernel");
     }

@@ -95,7 +95,6 @@ __device__ inline void count_tiers(counter* counters, tier first, std::int64_t a
 }
 
 // normal (random_normal.cu).
-plan::checked_size normal_workspace(const plan::random_plan&);
-void run_normal(const plan::random_plan&, const job&);
+void prepare_normal(const plan::random_plan&, const job&, dispatch::task&);
 
 }  // namespace repdl::cuda

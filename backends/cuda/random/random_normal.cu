@@ -203,41 +203,52 @@ std::int64_t open_words(std::int64_t count) {
 }
 
 template <class T>
-void launch_normal(const plan::random_plan& p, const job& j) {
-  constexpr int per_block = num::per_block<T>;
-  const random_target t = target_of(p);
-  const normal_parameters n = {p.low + 0.0, p.high};  // -0 + 0.0 is +0
-  const bool whole = moves_whole<T, per_block>(p, p.out, p.out_stride);
-  const unsigned grid = random_grid(j.device, p.count, per_block);
-  if (n.stddev == 0) {
-    launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t, n.mean, whole, j.counters);
-    return;
+class normal_work final : public planned {
+ public:
+  normal_work(const plan::random_plan& p, const job& given)
+      : planned(given),
+        t_(target_of(p)),
+        n_{p.low + 0.0, p.high},  // -0 + 0.0 is +0
+        whole_(moves_whole<T, per_block>(p, p.out, p.out_stride)),
+        words_(open_words<T>(p.count)) {
+    space.take(open_, words_);
   }
-  const auto force = [&](tier this_tier) { return j.first_tier > this_tier ? num::infinity : 0.0; };
-  carver c(j.workspace);
-  const std::int64_t words = open_words<T>(p.count);
-  auto* const open = c.take<std::uint32_t>(words);
-  launch_kernel<normal_kernel<T>>(j, grid, threads, 0, t, n, force(normal_first_tier<T>), whole, open, j.counters);
-  if constexpr (per_block == 4) {
-    const unsigned small = grid_for(j.device, ceil_div(words, 4 * threads), 4);
-    launch_kernel<double_double_kernel<T>>(j, small, threads, 0, t, n, force(tier::double_double), open, words,
-                                           j.counters);
+
+ private:
+  static constexpr int per_block = num::per_block<T>;
+
+  double force(tier this_tier) const { return j.first_tier > this_tier ? num::infinity : 0.0; }
+
+  void enqueue() override {
+    const unsigned grid = random_grid(j.device, t_.count, per_block);
+    if (n_.stddev == 0) {
+      launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t_, n_.mean, whole_, j.counters);
+      return;
+    }
+    launch_kernel<normal_kernel<T>>(j, grid, threads, 0, t_, n_, force(normal_first_tier<T>), whole_, open_,
+                                    j.counters);
+    if constexpr (per_block == 4) {
+      const unsigned small = grid_for(j.device, ceil_div(words_, 4 * threads), 4);
+      launch_kernel<double_double_kernel<T>>(j, small, threads, 0, t_, n_, force(tier::double_double), open_, words_,
+                                             j.counters);
+    }
+    const unsigned small = grid_for(j.device, ceil_div(words_, 4 * exact_threads), 4);
+    launch_kernel<exact_kernel>(j, small, exact_threads, 0, t_, n_, dtype_of<T>, j.last_tier_bits, open_, words_,
+                                j.counters);
   }
-  const unsigned small = grid_for(j.device, ceil_div(words, 4 * exact_threads), 4);
-  launch_kernel<exact_kernel>(j, small, exact_threads, 0, t, n, p.out_type, j.last_tier_bits, open, words, j.counters);
-}
+
+  const random_target t_;
+  const normal_parameters n_;
+  const bool whole_;
+  const std::int64_t words_;
+  std::uint32_t* open_ = nullptr;
+};
 
 }  // namespace
 
-plan::checked_size normal_workspace(const plan::random_plan& p) {
-  carver c(nullptr);
-  c.take<std::uint32_t>(p.out_type == dtype::f64 ? open_words<double>(p.count) : open_words<float>(p.count));
-  return c.used();
-}
-
-void run_normal(const plan::random_plan& p, const job& j) {
+void prepare_normal(const plan::random_plan& p, const job& j, dispatch::task& t) {
   ops::for_each_format<ops::FLOATS>([&]<class T>() {
-    if (dtype_of<T> == p.out_type) launch_normal<T>(p, j);
+    if (dtype_of<T> == p.out_type) t.emplace<normal_work<T>>(p, j);
   });
 }
 

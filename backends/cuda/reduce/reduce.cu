@@ -356,71 +356,70 @@ std::size_t partial_size(ops::op_id op) {
   return std::max(sizeof(extremum), sizeof(arg_extremum));
 }
 
-// How the first launches and, for sums, the repairing ones divide the work.
-struct division {
-  geometry first;
-  geometry repair;
-  std::uint32_t* undecided;
-  std::byte* partials;
-};
-division divide(const plan::reduce_plan& p, const properties& device, carver& c) {
-  division d{describe(p, device, false), describe(p, device, true), nullptr, nullptr};
-  std::int64_t chunks = d.first.chunks;
-  if (is_sum(p.op)) {
-    chunks = std::max(chunks, d.repair.chunks);
-    d.undecided = c.take<std::uint32_t>(ceil_div(p.outputs, 32));
-  }
-  if (chunks > 1) d.partials = c.take<std::byte>(p.outputs, chunks, partial_size(p.op));
-  return d;
-}
-
 // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp, a bias.
 std::int64_t height_of(const geometry& g) {
   return (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 2 * batch_terms + 16 +
          ceil_div(g.chunks, 32) + 9;
 }
 
-template <int Inputs>
-void run_sum(const division& d, reduce_parameters p, const job& j) {
-  check(cudaMemsetAsync(d.undecided, 0, static_cast<std::size_t>(ceil_div(d.first.outputs, 32)) * 4, j.stream),
-        "reduce", "cudaMemsetAsync");
-  p.forced = j.first_tier > tier::binary64;
-  p.height = height_of(d.first);
-  launch<fast_sum<Inputs>>(d.first, p, d.partials, d.undecided, false, j);
-  p.forced = j.first_tier > tier::double_double;
-  p.height = height_of(d.repair);
-  launch<dd_sum<Inputs>>(d.repair, p, d.partials, d.undecided, true, j);
-  launch<exact_sum<Inputs>>(d.repair, p, d.partials, d.undecided, true, j);
-}
+// For sums, the repairing launches divide the work differently.
+class reduce_work final : public planned {
+ public:
+  reduce_work(const plan::reduce_plan& p, const job& given)
+      : planned(given), op_(p.op), first_(describe(p, j.device, false)) {
+    r_.length = p.length;
+    r_.is_mean = p.op == ops::op_id::mean;
+    r_.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
+    std::int64_t chunks = first_.chunks;
+    if (is_sum(p.op)) {
+      repair_ = describe(p, j.device, true);
+      chunks = std::max(chunks, repair_.chunks);
+      space.take(undecided_, ceil_div(p.outputs, 32));
+    }
+    if (chunks > 1) space.take(partials_, p.outputs, chunks, partial_size(p.op));
+  }
+
+ private:
+  template <int Inputs>
+  void sum() {
+    check(cudaMemsetAsync(undecided_, 0, static_cast<std::size_t>(ceil_div(first_.outputs, 32)) * 4, j.stream),
+          "reduce", "cudaMemsetAsync");
+    reduce_parameters p = r_;
+    p.forced = j.first_tier > tier::binary64;
+    p.height = height_of(first_);
+    launch<fast_sum<Inputs>>(first_, p, partials_, undecided_, false, j);
+    p.forced = j.first_tier > tier::double_double;
+    p.height = height_of(repair_);
+    launch<dd_sum<Inputs>>(repair_, p, partials_, undecided_, true, j);
+    launch<exact_sum<Inputs>>(repair_, p, partials_, undecided_, true, j);
+  }
+
+  void enqueue() override {
+    ops::for_operation<ops::family::reduce>(op_, [&]<class Op>() {
+      if constexpr (Op::id == ops::op_id::dot) {
+        sum<2>();
+      } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
+        sum<1>();
+      } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
+        launch<arg_extremum>(first_, r_, partials_, undecided_, false, j);
+      } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
+        launch<extremum>(first_, r_, partials_, undecided_, false, j);
+      } else {
+        static_assert(ops::has_no_case<Op>, "a reduction without a kernel");
+      }
+    });
+  }
+
+  const ops::op_id op_;
+  reduce_parameters r_{};
+  const geometry first_;
+  geometry repair_{};
+  std::uint32_t* undecided_ = nullptr;
+  std::byte* partials_ = nullptr;
+};
 
 }  // namespace
 
-plan::checked_size workspace(const plan::reduce_plan& p, const properties& device) {
-  carver c(nullptr);
-  divide(p, device, c);
-  return c.used();
-}
-
-void run(const plan::reduce_plan& p, const job& j) {
-  carver c(j.workspace);
-  const division d = divide(p, j.device, c);
-  reduce_parameters r{};
-  r.length = p.length;
-  r.is_mean = p.op == ops::op_id::mean;
-  r.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
-  ops::for_operation<ops::family::reduce>(p.op, [&]<class Op>() {
-    if constexpr (Op::id == ops::op_id::dot) {
-      run_sum<2>(d, r, j);
-    } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
-      run_sum<1>(d, r, j);
-    } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
-      launch<arg_extremum>(d.first, r, d.partials, d.undecided, false, j);
-    } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
-      launch<extremum>(d.first, r, d.partials, d.undecided, false, j);
-    } else {
-      static_assert(ops::has_no_case<Op>, "a reduction without a kernel");
-    }
-  });
-}
+void prepare(const plan::reduce_plan& p, const job& j, dispatch::task& t) { t.emplace<reduce_work>(p, j); }
 
 }  // namespace repdl::cuda

@@ -20,8 +20,6 @@ struct division {
   manner how;
   int per_thread;            // registers: elements, 8 or 16
   std::size_t shared_bytes;  // blocks
-  std::byte* partials;
-  std::size_t zeroed;
 };
 
 // Dynamic shared memory that a block may have, less what the kernel itself uses (CUDA programming guide, table of
@@ -32,7 +30,7 @@ std::int64_t shared_limit(const properties& device) {
   return (c < 90 ? 160 : 224) << 10;
 }
 
-division divide(const plan::row_plan& p, const properties& device, carver& c, tier first, int bits) {
+division divide(const plan::row_plan& p, const properties& device, tier first, int bits) {
   division d{};
   row_geometry& g = d.g;
   g.op = p.op;
@@ -90,75 +88,87 @@ division divide(const plan::row_plan& p, const properties& device, carver& c, ti
   g.bounds = num::bounds_of_rows(p.length, own + 5 + warps, gradient);
   if (first > tier::binary64) g.bounds = {num::infinity, num::infinity};
   g.tracked_height = (d.how == manner::columns ? p.length : 128) + 2 * (5 + warps) + 2 * ceil_div(g.chunks, 32) + 16;
-
-  // Up to here, `zeroed` bytes, the workspace is set to zero before every call.
-  g.counted = c.take<unsigned long long>(1);
-  g.total_open = c.take<std::uint32_t>(1);
-  const std::int64_t row_words = g.is_total ? 0 : ceil_div(p.rows, 32);
-  for (open_list* l : {&g.open, &g.left}) {
-    l->count = c.take<unsigned long long>(1);
-    l->bits = c.take<std::uint32_t>(row_words);
-  }
-  g.open_elements = c.take<std::uint32_t>(cuda_per_element(p.op) ? ceil_div(p.rows * p.length, 32) : 0);
-  d.zeroed = c.used().value();
-  for (open_list* l : {&g.open, &g.left}) l->rows = c.take<std::int64_t>(g.is_total ? 0 : p.rows);
-  if (g.is_total) g.losses = c.take<loss_row>(p.rows);
-  const plan::checked_size late = g.is_total ? total_workspace(g, device) : repair_workspace(g, device);
-  const plan::checked_size parts =
-      std::max({d.how == manner::chunks ? long_workspace(g) : 0, late, exact_workspace(g, device)});
-  d.partials = c.take<std::byte>(parts);
   return d;
 }
 
-template <op_id Op>
-void launch_fast(const division& d, const job& j) {
-  const row_geometry& g = d.g;
-  if (g.rows == 0) return;
-  if (d.how == manner::chunks) {
-    run_long_rows(g, d.partials, j);
-    return;
+class row_work final : public planned {
+ public:
+  row_work(const plan::row_plan& p, const job& given)
+      : planned(given), d_(divide(p, j.device, j.first_tier, j.last_tier_bits)) {
+    row_geometry& g = d_.g;
+    // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
+    space.take(g.counted, 1);
+    space.take(g.total_open, 1);
+    const std::int64_t row_words = g.is_total ? 0 : ceil_div(g.rows, 32);
+    for (open_list* l : {&g.open, &g.left}) {
+      space.take(l->count, 1);
+      space.take(l->bits, row_words);
+    }
+    space.take(g.open_elements, cuda_per_element(g.op) ? ceil_div(g.rows * g.length, 32) : 0);
+    zeroed_ = space.used().value();
+    for (open_list* l : {&g.open, &g.left}) space.take(l->rows, g.is_total ? 0 : g.rows);
+    if (g.is_total) space.take(g.losses, g.rows);
+    space.take_in_turn(
+        [&] {
+          if (d_.how == manner::chunks) take_workspace(long_, g, space);
+        },
+        [&] {
+          if (g.is_total) {
+            take_workspace(total_, space);
+          } else {
+            take_workspace(repair_, g, space);
+          }
+        },
+        [&] { take_exact_workspace(exact_, g, space); });
   }
-  if (d.how == manner::columns) {
-    const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
-    launch_kernel<column_kernel<Op>>(j, grid, threads, 0, g, j.counters);
-  } else if (d.how == manner::blocks) {
-    launch_kernel<block_kernel<Op>>(j, grid_for(j.device, g.rows, 8), block_threads, d.shared_bytes, g, j.counters);
-  } else {
-    const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads / g.team), 24);
-    if (d.per_thread == 8) {
-      launch_kernel<row_kernel<Op, 8>>(j, grid, threads, 0, g, j.counters);
+
+ private:
+  template <op_id Op>
+  void launch_fast() {
+    const row_geometry& g = d_.g;
+    if (g.rows == 0) return;
+    if (d_.how == manner::chunks) {
+      run_long_rows(g, long_, j);
+    } else if (d_.how == manner::columns) {
+      const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
+      launch_kernel<column_kernel<Op>>(j, grid, threads, 0, g, j.counters);
+    } else if (d_.how == manner::blocks) {
+      launch_kernel<block_kernel<Op>>(j, grid_for(j.device, g.rows, 8), block_threads, d_.shared_bytes, g, j.counters);
     } else {
-      launch_kernel<row_kernel<Op, 16>>(j, grid, threads, 0, g, j.counters);
+      const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads / g.team), 24);
+      if (d_.per_thread == 8) {
+        launch_kernel<row_kernel<Op, 8>>(j, grid, threads, 0, g, j.counters);
+      } else {
+        launch_kernel<row_kernel<Op, 16>>(j, grid, threads, 0, g, j.counters);
+      }
     }
   }
-}
 
-void launch_fast(op_id op, const division& d, const job& j) {
-  ops::for_operation<ops::family::softmax>(op, [&]<class Op>() { launch_fast<Op::id>(d, j); });
-}
+  void enqueue() override {
+    const row_geometry& g = d_.g;
+    check(cudaMemsetAsync(g.counted, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
+    if (cuda_is_loss(g.op) && g.rows != 0) {
+      launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
+    }
+    ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch_fast<Op::id>(); });
+    if (g.is_total) {
+      run_total(g, total_, j);
+    } else {
+      repair_rows(g, repair_, j);
+    }
+    decide_rows_exactly(g, exact_, j);
+  }
+
+  division d_;
+  std::size_t zeroed_ = 0;
+  long_work long_{};
+  repair_work repair_{};
+  total_part* total_ = nullptr;
+  std::byte* exact_ = nullptr;
+};
 
 }  // namespace
 
-plan::checked_size workspace(const plan::row_plan& p, const properties& device) {
-  carver c(nullptr);
-  divide(p, device, c, tier::proved, 0);
-  return c.used();
-}
-
-void run(const plan::row_plan& p, const job& j) {
-  carver c(j.workspace);
-  const division d = divide(p, j.device, c, j.first_tier, j.last_tier_bits);
-  check(cudaMemsetAsync(j.workspace, 0, d.zeroed, j.stream), "rows", "cudaMemsetAsync");
-  if (cuda_is_loss(p.op) && p.rows != 0) {
-    launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(p.rows, threads), 8), threads, 0, d.g);
-  }
-  launch_fast(p.op, d, j);
-  if (d.g.is_total) {
-    run_total(d.g, d.partials, j);
-  } else {
-    repair_rows(d.g, d.partials, j);
-  }
-  decide_rows_exactly(d.g, d.partials, j);
-}
+void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) { t.emplace<row_work>(p, j); }
 
 }  // namespace repdl::cuda

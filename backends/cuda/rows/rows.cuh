@@ -337,15 +337,29 @@ struct part_sums {
   }
 };
 
-// The parts of rows.cu, rows_long.cu, rows_repair.cu and rows_exact.cu.
-void run_long_rows(const row_geometry& g, std::byte* partials, const job& j);
-plan::checked_size long_workspace(const row_geometry& g);
-void repair_rows(const row_geometry& g, std::byte* partials, const job& j);
-plan::checked_size repair_workspace(const row_geometry& g, const properties& device);
-void run_total(const row_geometry& g, std::byte* partials, const job& j);
-plan::checked_size total_workspace(const row_geometry& g, const properties& device);
-void decide_rows_exactly(const row_geometry& g, std::byte* partials, const job& j);
-plan::checked_size exact_workspace(const row_geometry& g, const properties& device);
+// What rows_long.cu has in the workspace.
+struct long_work {
+  std::uint32_t* keys;
+  part_sums* chunks;
+  part_sums* rows;
+};
+// And rows_repair.cu.
+struct repair_work {
+  std::uint32_t* keys;  // by position in the list
+  part_sums* chunks;
+};
+struct total_part;
+
+// The parts of rows.cu, rows_long.cu, rows_repair.cu and rows_exact.cu: what they take of the workspace, and their
+// launches.
+void take_workspace(long_work& w, const row_geometry& g, carver& c);
+void run_long_rows(const row_geometry& g, const long_work& w, const job& j);
+void take_workspace(repair_work& w, const row_geometry& g, carver& c);
+void repair_rows(const row_geometry& g, const repair_work& w, const job& j);
+void take_workspace(total_part*& parts, carver& c);
+void run_total(const row_geometry& g, total_part* parts, const job& j);
+void take_exact_workspace(std::byte*& parts, const row_geometry& g, carver& c);
+void decide_rows_exactly(const row_geometry& g, std::byte* parts, const job& j);
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more
 

@@ -211,10 +211,10 @@ __global__ void total_undecided(const __grid_constant__ row_geometry g, counter*
 }
 
 template <int L>
-void launch(const row_geometry& g, std::byte* partials, unsigned grid, const job& j) {
+void launch(const row_geometry& g, std::byte* total, unsigned grid, const job& j) {
   if (g.last_tier_bits < 64 * L && g.op != op_id::softmax_backward) return;
   if (g.is_total) {
-    auto* const parts = reinterpret_cast<num::cross_entropy_total<L>*>(partials);
+    auto* const parts = reinterpret_cast<num::cross_entropy_total<L>*>(total);
     launch_kernel<exact_total_kernel<L>>(j, total_blocks, threads, 0, g, parts);
     launch_kernel<exact_total_finish<L>>(j, 1, 1, 0, g, parts, j.counters);
   } else if (cuda_is_tracked(g.op)) {
@@ -226,16 +226,15 @@ void launch(const row_geometry& g, std::byte* partials, unsigned grid, const job
 
 }  // namespace
 
-plan::checked_size exact_workspace(const row_geometry& g, const properties&) {
-  if (!g.is_total) return 0;
-  return plan::checked_size::product(total_blocks, warps, sizeof(num::cross_entropy_total<most_limbs>));
+void take_exact_workspace(std::byte*& parts, const row_geometry& g, carver& c) {
+  if (g.is_total) c.take(parts, total_blocks, warps, sizeof(num::cross_entropy_total<most_limbs>));
 }
 
-void decide_rows_exactly(const row_geometry& g, std::byte* partials, const job& j) {
+void decide_rows_exactly(const row_geometry& g, std::byte* parts, const job& j) {
   const unsigned grid = grid_for(j.device, ceil_div(g.rows, warps), 2);
-  if (!j.device.choice.wide || g.op == op_id::softmax_backward) launch<4>(g, partials, grid, j);
+  if (!j.device.choice.wide || g.op == op_id::softmax_backward) launch<4>(g, parts, grid, j);
   if (g.op != op_id::softmax_backward) {
-    launch<most_limbs>(g, partials, grid, j);
+    launch<most_limbs>(g, parts, grid, j);
   }
   if (g.is_total) {
     launch_kernel<total_undecided>(j, 1, 1, 0, g, j.counters);

@@ -11,18 +11,6 @@ constexpr int warps = threads / 32;
 // keys: order_key with the sign flipped, so that 0 is less than any.
 __device__ std::int32_t key_of(std::uint32_t k) { return static_cast<std::int32_t>(k ^ 0x80000000u); }
 
-struct long_work {
-  std::uint32_t* keys;
-  part_sums* chunks;
-  part_sums* rows;
-};
-long_work carve(const row_geometry& g, std::byte* at, plan::checked_size* bytes) {
-  carver c(at);
-  long_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows, g.chunks), c.take<part_sums>(g.rows)};
-  *bytes = c.used();
-  return w;
-}
-
 __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ row_geometry g, long_work work) {
   const std::int64_t items = g.rows * g.chunks;
   for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
@@ -170,15 +158,13 @@ void launch(const row_geometry& g, const long_work& w, const job& j) {
 
 }  // namespace
 
-plan::checked_size long_workspace(const row_geometry& g) {
-  plan::checked_size bytes;
-  carve(g, nullptr, &bytes);
-  return bytes;
+void take_workspace(long_work& w, const row_geometry& g, carver& c) {
+  c.take(w.keys, g.rows);
+  c.take(w.chunks, g.rows, g.chunks);
+  c.take(w.rows, g.rows);
 }
 
-void run_long_rows(const row_geometry& g, std::byte* partials, const job& j) {
-  plan::checked_size bytes;
-  const long_work w = carve(g, partials, &bytes);
+void run_long_rows(const row_geometry& g, const long_work& w, const job& j) {
   ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch<Op::id>(g, w, j); });
 }
 

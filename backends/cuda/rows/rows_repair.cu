@@ -4,21 +4,19 @@
 #include "librepdl/ops/rows_wide.hpp"
 
 namespace repdl::cuda {
+
+// Of cross_entropy's total, over some rows. binary64: tracked; double-double: hi + lo with its own error in slack.
+struct total_part {
+  double hi;
+  double lo;
+  double error;
+  double slack;
+};
+
 namespace {
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-
-struct repair_work {
-  std::uint32_t* keys;  // by position in the list
-  part_sums* chunks;
-};
-repair_work carve(const row_geometry& g, std::byte* at, plan::checked_size* bytes) {
-  carver c(at);
-  repair_work w{c.take<std::uint32_t>(g.rows), c.take<part_sums>(g.rows, g.chunks)};
-  *bytes = c.used();
-  return w;
-}
 
 // The block's sum, the same in all threads. Every thread takes part.
 __device__ part_sums over_block(part_sums s, bool tracked) {
@@ -196,14 +194,6 @@ __global__ void __launch_bounds__(threads)
 
 // ------------------------------------------------------------------------------------- cross_entropy, mean and sum
 
-// Sums over some rows. binary64: tracked; double-double: hi + lo with its own error in slack.
-struct total_part {
-  double hi;
-  double lo;
-  double error;
-  double slack;
-};
-
 constexpr int total_blocks = 264;
 
 // One block's total over its threads; the result in thread 0.
@@ -311,16 +301,14 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-plan::checked_size repair_workspace(const row_geometry& g, const properties&) {
-  plan::checked_size bytes;
-  if (g.chunks > 1) carve(g, nullptr, &bytes);
-  return bytes;
+void take_workspace(repair_work& w, const row_geometry& g, carver& c) {
+  if (g.chunks == 1) return;
+  c.take(w.keys, g.rows);
+  c.take(w.chunks, g.rows, g.chunks);
 }
 
-void repair_rows(const row_geometry& g, std::byte* partials, const job& j) {
+void repair_rows(const row_geometry& g, const repair_work& w, const job& j) {
   if (g.rows == 0) return;
-  plan::checked_size bytes;
-  const repair_work w = g.chunks > 1 ? carve(g, partials, &bytes) : repair_work{};
   const unsigned grid = grid_for(j.device, g.rows * g.chunks, 4);
   if (g.chunks > 1 && !g.skip_dd) {
     if (!cuda_is_tracked(g.op)) {
@@ -332,12 +320,9 @@ void repair_rows(const row_geometry& g, std::byte* partials, const job& j) {
   launch_kernel<settle_kernel>(j, grid, threads, 0, g, w, j.counters);
 }
 
-plan::checked_size total_workspace(const row_geometry&, const properties&) {
-  return plan::checked_size::product(total_blocks, sizeof(total_part));
-}
+void take_workspace(total_part*& parts, carver& c) { c.take(parts, total_blocks); }
 
-void run_total(const row_geometry& g, std::byte* partials, const job& j) {
-  auto* const parts = reinterpret_cast<total_part*>(partials);
+void run_total(const row_geometry& g, total_part* parts, const job& j) {
   launch_kernel<total_kernel>(j, total_blocks, threads, 0, g, parts);
   launch_kernel<total_finish_kernel>(j, 1, threads, 0, g, parts, total_blocks, false, j.counters);
   launch_kernel<wide_total_kernel>(j, total_blocks, threads, 0, g, parts);
