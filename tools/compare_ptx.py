@@ -4,7 +4,7 @@
     tools/compare_ptx.py OLD NEW... [--rename OLD_NAME=NEW_NAME]...
 
 OLD and NEW are what `nvcc -ptx` makes of the old and the new sources with the flags of backends/cuda/CMakeLists.txt. Kernels are
-compared by their demangled names, as text without comments, symbols' names and labels' numbers. --rename: replaces a regular
+compared by their demangled names, as text without comments, symbols' names and labels' numbers, with all that they call. --rename: replaces a regular
 expression in the old names first. Exit status 1 when a kernel of NEW is not one of OLD.
 """
 import argparse
@@ -15,21 +15,45 @@ import sys
 
 
 def kernels_of(text, renames=()):
-    """{demangled name: text without what depends on the file} of the kernels of a PTX."""
-    parts = {}
-    for part in re.split(r"(?=^(?:\.visible |\.weak )?\.entry )", text, flags=re.M)[1:]:
-        parts[re.match(r"(?:\.\w+ )?\.entry (\w+)", part).group(1)] = part
-    names = subprocess.run(["c++filt"], input="\n".join(parts), capture_output=True, text=True, check=True).stdout.splitlines()
+    """{demangled name: text without what depends on the file} of the kernels of a PTX, each with the functions and the data that
+    it reaches."""
+    parts, kernels = {}, []
+    start = r"^(?:\.visible |\.weak |\.common )?\.(?:entry|func|global|const) "
+    for part in re.split(f"(?={start})", text, flags=re.M)[1:]:
+        part = re.sub(r"//.*", "", part)
+        kind = re.search(r"\.(entry|func|global|const) ", part).group(1)
+        if kind in ("entry", "func"):
+            name = re.match(r"[^(]*(?:\([^)]*\)\s*)?\b(\w+)\s*\(", part).group(1)
+            if "\n}\n" not in part:
+                continue  # a declaration; the definition follows
+            part = part[:part.index("\n}\n") + 3]
+        else:
+            name = re.search(r"([\w$]+)(?:\[\d*\])*(?:\s*=[^;]*)?;", part).group(1)
+            part = part[:part.index(";") + 1]
+        parts[name] = part
+        if kind == "entry":
+            kernels.append(name)
+
+    def reached(name):
+        found = [name]
+        for at in found:  # which grows
+            found += [n for n in dict.fromkeys(re.findall(r"[\w$]+", parts[at])) if n in parts and n not in found]
+        return found
+
+    def plain(name):
+        body = re.sub(rf"\b{re.escape(name)}_param_", "PARAMETER_", parts[name])
+        return re.sub(r"(\$L__BB|__local_depot)\d+", r"\1", re.sub(r"_Z\w+", "SYMBOL", body))
+
+    demangle = ["c++filt", "--no-params"]
+    names = subprocess.run(demangle, input="\n".join(kernels), capture_output=True, text=True, check=True).stdout.splitlines()
     result = {}
-    for name, (part_name, part) in zip(names, parts.items()):
+    for name, kernel in zip(names, kernels):
         name = re.sub(r"repdl::(cuda::)?|\(anonymous namespace\)::|\w+_GLOBAL__N__\w+::|_GLOBAL__N__\w+::", "", name)
-        name = name.removeprefix("void ").split("(")[0].strip()
         for old, new in renames:
             name = re.sub(old, new, name)
-        body = re.sub(r"//.*", "", part[:part.index("\n}\n") + 3])
-        body = re.sub(rf"\b{part_name}_param_", "PARAMETER_", body)
-        body = re.sub(r"(\$L__BB|__local_depot)\d+", r"\1", re.sub(r"_Z\w+", "SYMBOL", body))
-        result[name] = body
+        if name in result:
+            sys.exit(f"two kernels are called {name}")
+        result[name] = "".join(map(plain, reached(kernel)))
     return result
 
 
