@@ -85,7 +85,7 @@ class carver {
     void* pointer;
     plan::checked_size offset;
   };
-  std::array<part, 20> parts_;
+  std::array<part, 16> parts_;  // more than any driver takes
   std::size_t count_ = 0;
   plan::checked_size used_;
 };
@@ -124,7 +124,8 @@ void prepare(const plan::pool_plan&, const job&, dispatch::task&);
 void prepare(const plan::row_plan&, const job&, dispatch::task&);
 void prepare(const plan::random_plan&, const job&, dispatch::task&);
 
-// Those without anything to decide beforehand only run.
+// Those that only run: there is nothing to decide beforehand, or more than a task holds (the parameters of a step's
+// launches).
 void run(const plan::map_plan&, const job&);
 void run(const plan::step_plan&, const job&);
 template <class Plan>

@@ -115,6 +115,16 @@ __device__ num::certified settle(const row_geometry& g, const wide_numbers& r, f
   }
 }
 
+// An operation that settle has no case for is an error of the compiler.
+[[maybe_unused]] constexpr void check_cases(op_id op) {
+  ops::for_operation<ops::family::softmax>(op, [&]<class Op>() {
+    constexpr bool weight =
+        ops::is_one_of<Op, op_id::softmax, op_id::logsumexp_backward, op_id::cross_entropy_backward>;
+    constexpr bool other = ops::is_one_of<Op, op_id::log_softmax, op_id::softmax_backward, op_id::log_softmax_backward>;
+    static_assert(weight || other || !cuda_per_element(Op::id) || ops::has_no_case<Op>, "elements that nobody settles");
+  });
+}
+
 __global__ void __launch_bounds__(threads)
     settle_kernel(const __grid_constant__ row_geometry g, repair_work work, counter* counters) {
   __shared__ wide_numbers shared;
