@@ -588,7 +588,7 @@ const std::vector<c_case>& c_cases() {
          return repdl_op_at(-1, &o);
        }},
       {error_site::foreign_dtype, [](C& c) { return with(c, [](repdl_tensor& t) {
-                                               t.dtype = {0, 32, 1};
+                                               t.dtype = {1, 32, 1};
                                              }); }},
       {error_site::foreign_lanes, [](C& c) { return with(c, [](repdl_tensor& t) { t.dtype.lanes = 4; }); }},
       {error_site::foreign_device, [](C& c) { return with(c, [](repdl_tensor& t) { t.device.device_type = 7; }); }},

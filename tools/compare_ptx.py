@@ -4,8 +4,9 @@
     tools/compare_ptx.py OLD NEW... [--rename OLD_NAME=NEW_NAME]...
 
 OLD and NEW are what `nvcc -ptx` makes of the old and the new sources with the flags of backends/cuda/CMakeLists.txt. Kernels are
-compared by their demangled names, as text without comments, symbols' names and labels' numbers, with all that they call. --rename: replaces a regular
-expression in the old names first. Exit status 1 when a kernel of NEW is not one of OLD.
+compared by their demangled names, as text without comments, symbols' names and labels' numbers, with all that they call and
+the data that they read. --rename: replaces a regular expression in the old names first. Exit status 1 when a kernel of NEW is
+not one of OLD.
 """
 import argparse
 import pathlib
