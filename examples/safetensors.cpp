@@ -189,7 +189,7 @@ class header_reader {
       if (type.is_string() && type.get<std::string>() == t.text) known = &t;
     }
     if (known == nullptr) {
-      wrong("a dtype F16, BF16, F32, F64, I64 or BOOL for '" + name + "'", text(type));
+      wrong("a dtype F16, BF16, F32, F64, I64, I32 or BOOL for '" + name + "'", text(type));
     }
     e.tensor.type = known->type;
 
