@@ -197,7 +197,7 @@ TEST_CASE("safetensors: malformed files are refused, by name") {
       {bytes_of(tensors(R"("a":{"dtype":"U32","shape":[1],"data_offsets":[0,4]})"), "1234"),
        "expected a dtype F16, BF16, F32, F64, I64, I32 or BOOL for 'a', got \"U32\""},
       {bytes_of(tensors(R"("a":{"dtype":7,"shape":[1],"data_offsets":[0,4]})"), "1234"),
-       "expected a dtype F16, BF16, F32, F64, I64 or BOOL for 'a', got 7"},
+       "expected a dtype F16, BF16, F32, F64, I64, I32 or BOOL for 'a', got 7"},
       {bytes_of(tensors(R"("a":{"dtype":"F32","shape":1,"data_offsets":[0,4]})"), "1234"),
        "expected a shape of integers from 0 for 'a', got 1"},
       {bytes_of(tensors(R"("a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), "1234"),
