@@ -26,7 +26,7 @@ struct subject {
 
 /// Self-tests are small calls; these make a backend choose what it chooses for large ones and on other devices.
 struct kernel_choice {
-  bool wide = false;        ///< 64-bit indices and the widest numbers, though narrower ones would do
+  bool wide = false;        ///< 64-bit indices, the widest numbers, and calls in parts, though it would do without
   int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
   int conv_tile = -1;       ///< the shape of a convolution's tiles; -1: the fastest one
   bool conv_split = false;  ///< with conv_tile: cut the products into parts

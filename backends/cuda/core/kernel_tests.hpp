@@ -26,7 +26,7 @@ class kernel_record {
   kernel_record(const kernel_record&) = delete;
   kernel_record& operator=(const kernel_record&) = delete;
 
-  // "map_strided<elementwise<exp>, unsigned int, true>"
+  // "map_strided<elementwise<ops::exp, float> >"
   std::string name() const;
   const void* kernel() const { return kernel_; }
   const kernel_record* next() const { return next_; }

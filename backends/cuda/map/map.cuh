@@ -5,6 +5,7 @@
 // included), with one index computation per four elements.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <type_traits>
@@ -132,9 +133,36 @@ __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, count
   tally.report(counters, F::first);
 }
 
-// Any strides. A warp's elements are side by side. Packed: the innermost size is a multiple of `batch`, its stride is 1
-// for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
-template <class F, class Index>
+// Rank 1, stride 1. A thread's elements are a block apart, so that a warp still reads and writes side by side.
+template <class F>
+__global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, counter* counters) {
+  using In = typename F::input;
+  using Out = typename F::output;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * batch;
+  if (first == 0) count_elements(counters, F::first, p.count);
+  typename F::tally tally;
+  pack<In> x[F::arity];
+  pack<Out> y;
+  for (std::int64_t i = first; i < p.count; i += step) {
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
+    }
+    apply(p, x, y, i, threads, tally);
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
+    }
+  }
+  tally.report(counters, F::first);
+}
+
+// Any strides, fewer than 2^31 elements. A warp's elements are side by side. Packed: the innermost size is a multiple of
+// `batch`, its stride is 1 for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
+template <class F>
 __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool packed, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
@@ -147,7 +175,7 @@ __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool
   if (packed) {
     for (std::int64_t i = first; i < p.count / batch; i += step) {
       std::int64_t at[F::arity + 1];
-      p.axes.locate(static_cast<Index>(i * batch), at);
+      p.axes.locate(static_cast<std::uint32_t>(i * batch), at);
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
         const In* from = static_cast<const In*>(p.in[a]) + at[a];
@@ -168,7 +196,7 @@ __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool
       for (int j = 0; j < batch; ++j) {
         std::int64_t at[F::arity + 1];
         const std::int64_t element = i + j * step;
-        p.axes.locate(static_cast<Index>(element < p.count ? element : i), at);
+        p.axes.locate(static_cast<std::uint32_t>(element < p.count ? element : i), at);
 #pragma unroll
         for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at[a]];
         out[j] = at[F::arity];
@@ -205,6 +233,33 @@ bool can_pack(const operands<F>& p) {
 }
 
 template <class F>
+unsigned blocks_for(const operands<F>& p, const job& j) {
+  return grid_for(j.device, ceil_div(p.count, threads * batch), 32);
+}
+
+// What has more elements than a launch takes is cut along its longest axis.
+template <class F>
+void launch_strided(operands<F> p, std::int64_t most, const job& j) {
+  if (p.count <= most) {
+    launch_kernel<map_strided<F>>(j, blocks_for(p, j), threads, 0, p, can_pack(p), j.counters);
+    return;
+  }
+  const auto cut = std::max_element(p.axes.size, p.axes.size + p.axes.rank) - p.axes.size;
+  const std::int64_t size = p.axes.size[cut], half = size / 2;
+  operands<F> rest = p;
+  p.axes.size[cut] = half;
+  p.count = p.count / size * half;
+  rest.axes.size[cut] -= half;
+  rest.count -= p.count;
+  for (int a = 0; a < F::arity; ++a) {
+    rest.in[a] = static_cast<const typename F::input*>(p.in[a]) + half * p.axes.stride[a][cut];
+  }
+  rest.out = static_cast<typename F::output*>(p.out) + half * p.axes.stride[F::arity][cut];
+  launch_strided(p, most, j);
+  launch_strided(rest, most, j);
+}
+
+template <class F>
 void launch(const plan::map_plan& plan, const job& j) {
   operands<F> p{};
   if constexpr (std::is_base_of_v<num::parameters, F>) {
@@ -226,13 +281,13 @@ void launch(const plan::map_plan& plan, const job& j) {
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
     packed = packed && aligned<typename F::input>(p.in[a]);
   }
-  const unsigned grid = grid_for(j.device, ceil_div(p.count, threads * batch), 32);
   if (contiguous && packed) {
-    launch_kernel<map_packed<F>>(j, grid, threads, 0, p, j.counters);
-  } else if (!j.device.choice.wide && fits_32_bits(p.count)) {
-    launch_kernel<map_strided<F, std::uint32_t>>(j, grid, threads, 0, p, can_pack(p), j.counters);
+    launch_kernel<map_packed<F>>(j, blocks_for(p, j), threads, 0, p, j.counters);
+  } else if (contiguous) {
+    launch_kernel<map_contiguous<F>>(j, blocks_for(p, j), threads, 0, p, j.counters);
   } else {
-    launch_kernel<map_strided<F, std::uint64_t>>(j, grid, threads, 0, p, can_pack(p), j.counters);
+    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
+    launch_strided(p, j.device.choice.wide ? 100 : most, j);  // wide: what huge operands do, on small ones
   }
 }
 
