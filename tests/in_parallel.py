@@ -1,24 +1,39 @@
 #!/usr/bin/env python3
 """Runs the cases of a doctest program, each in a process of its own, several at once.
 
-    tests/in_parallel.py [--jobs N] PROGRAM [FILTER...]
+    tests/in_parallel.py [--jobs N] [--budgets FILE] PROGRAM [FILTER...]
 
 FILTER: doctest's options that choose cases (--test-case, --test-case-exclude, ...). Prints the whole output of a case that
-fails, the slowest cases, and how many passed. A case counts as passed when its process ends with status 0, reports the
+fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds (tests/budgets.txt).
+A source of tests that no line of FILE names is an error. A case counts as passed when its process ends with status 0, reports the
 duration of this case and of no other, and made assertions; or as skipped when it says "skipped: WHY" and made none.
 """
 import argparse
 import concurrent.futures
 import os
 import re
+import pathlib
 import subprocess
 import sys
-import time
+import tempfile
+import xml.etree.ElementTree
+
+
+def families_of(path, sources):
+    """{family: (core-seconds, sources)} of a file of budgets, which must name every source once."""
+    rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    families = {family: (float(seconds), {f"{name}_test.cpp" for name in names}) for family, seconds, *names in rows}
+    named = [name for _, names in families.values() for name in names]
+    for name in sources:
+        if named.count(name) != 1:
+            sys.exit(f"{path}: expected {name} in one line, found it in {named.count(name)}")
+    return families
 
 
 def main():
     parser = argparse.ArgumentParser(description="see the head of this file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--budgets", type=pathlib.Path)
     parser.add_argument("program")
     args, filters = parser.parse_known_args()
 
@@ -28,35 +43,52 @@ def main():
     if listed.returncode != 0 or counted is None or int(counted.group(1)) != len(names) or not names:
         sys.exit(f"{args.program}: no list of test cases\n{listed.stdout[-2000:]}{listed.stderr[-2000:]}")
 
+    # A test's source, by its number.
+    xml_list = subprocess.run([args.program, "--list-test-cases", "--reporters=xml", *filters], capture_output=True, text=True)
+    sources = [pathlib.Path(c.get("filename")).name for c in xml.etree.ElementTree.fromstring(xml_list.stdout).iter("TestCase")
+               if c.get("skipped") != "true"]
+    if len(sources) != len(names):
+        sys.exit(f"{args.program}: {len(names)} test cases, of {len(sources)} the source is known")
+    families = families_of(args.budgets, set(sources)) if args.budgets else {}
+
     # Threads that wait leave their cores to the other processes.
     environment = dict(os.environ, OMP_WAIT_POLICY="passive")
 
     def run(number):
-        start = time.monotonic()
         command = [args.program, "--no-colors", "--duration", f"--first={number}", f"--last={number}", *filters]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env=environment)
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            done = subprocess.CompletedProcess(command, child.returncode, output.read())
         ran = re.findall(r"^[0-9.]+ s: (.*)$", done.stdout, re.M)
         assertions = re.search(r"assertions: +(\d+)", done.stdout)
         n = int(assertions.group(1)) if assertions else 0
         skipped = n == 0 and "MESSAGE: skipped: " in done.stdout
         passed = done.returncode == 0 and ran == [names[number - 1]] and (n > 0 or skipped)
-        return passed, skipped, n, time.monotonic() - start, done
+        return passed, skipped, n, usage.ru_utime + usage.ru_stime, done
 
     failed, skips, assertions, times = [], 0, 0, []
+    spent = dict.fromkeys(families, 0.0)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = {pool.submit(run, i + 1): name for i, name in enumerate(names)}
+        runs = {pool.submit(run, i + 1): (name, source) for i, (name, source) in enumerate(zip(names, sources))}
         for future in concurrent.futures.as_completed(runs):
             passed, skipped, n, seconds, done = future.result()
             skips += passed and skipped
-            name = runs[future]
+            name, source = runs[future]
+            for family, (_, named) in families.items():
+                if source in named:
+                    spent[family] += seconds
             assertions += n
             times.append((seconds, name))
             if not passed:
                 failed.append(name)
                 print(f"FAILED: {name}: status {done.returncode}\n{done.stdout}", flush=True)
     for seconds, name in sorted(times, reverse=True)[:5]:
-        print(f"{seconds:7.1f} s  {name}")
+        print(f"{seconds:7.1f} core-seconds  {name}")
+    for family, (budget, _) in families.items():
+        print(f"{spent[family]:7.1f} of {budget:3.0f} core-seconds  {family}{'  OVER ITS BUDGET' if spent[family] > budget else ''}")
     for name in failed:
         print(f"failed: {name}")
     print(f"test cases: {len(names)} | {len(names) - len(failed) - skips} passed | {len(failed)} failed | {skips} skipped; "
