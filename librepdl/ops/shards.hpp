@@ -6,7 +6,7 @@
 
 namespace repdl::ops {
 
-inline constexpr int rows_per_shard = 8;
+inline constexpr int rows_per_shard = 4;
 inline constexpr int shard_count = (elementwise_count + rows_per_shard - 1) / rows_per_shard;
 constexpr int shard_of(op_id op) { return static_cast<int>(op) / rows_per_shard; }
 constexpr int row_in_shard(op_id op) { return static_cast<int>(op) % rows_per_shard; }
