@@ -17,6 +17,14 @@ target_compile_options(repdl_common INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 target_compile_options(repdl_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;${repdl_werror}>)
 
+# What is the library's own, after repdl_common. Tests, tools and the oracle are not instrumented: the sanitizers are there for
+# what users link, and what they need is compiled as for the other builds, once.
+add_library(repdl_instrumented INTERFACE)
+if(REPDL_SANITIZE)
+  target_compile_options(repdl_instrumented INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1;-g1;-UNDEBUG;-fno-omit-frame-pointer>
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${REPDL_SANITIZE};-fno-sanitize-recover=all>)
+endif()
+
 # The target's instruction sets, and their flags; the drivers are compiled for every CPU of the target.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   set(repdl_kernel_sets neon)
@@ -62,7 +70,7 @@ endfunction()
 function(repdl_isa_objects target isa)
   cmake_parse_arguments(arg "" "" "FLAGS;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE repdl_common)
+  target_link_libraries(${target} PRIVATE repdl_common repdl_instrumented)
   target_compile_definitions(${target} PRIVATE REPDL_ISA=${isa})
   target_compile_options(${target} PRIVATE -fno-exceptions ${arg_FLAGS})  # nothing in a kernel throws
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
