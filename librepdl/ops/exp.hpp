@@ -74,7 +74,8 @@ struct body<ops::exp> {
     // e is a number, and narrow would ask whether it is one.
     if constexpr (std::is_same_v<T, float>) return v != v ? float_of(format<T>::nan) : static_cast<float>(e);
 #endif
-    return v != v ? bit_cast<T>(format<T>::nan) : narrow<T>(e);
+    const T rounded = narrow<T>(e);
+    return v != v ? bit_cast<T>(format<T>::nan) : rounded;
   }
 };
 
