@@ -18,6 +18,7 @@ about paths and messages (-fmacro-prefix-map, -ffile-prefix-map, -fdebug-prefix-
 """
 import functools
 import hashlib
+import itertools
 import json
 import pathlib
 import re
@@ -187,7 +188,8 @@ def options_that_count(words):
 
 
 def cuda_options_that_count(words):
-    return [w for w in words if w.startswith(("-O", "-std", "-D", "-fmad", "-ftz", "-prec-", "-use_fast_math"))]
+    counted = [w for w in words if w.startswith(("-O", "-std", "-D", "-fmad", "-ftz", "-prec-", "-use_fast_math"))]
+    return [w for w, _ in itertools.groupby(counted)]  # some versions of CMake say -std=c++20 a second time
 
 
 def _mangled(t):
