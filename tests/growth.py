@@ -104,8 +104,10 @@ def main():
     if shutil.which("nvcc"):
         run("cmake", "--preset", "cuda", "-DCMAKE_CUDA_ARCHITECTURES=90-virtual", cwd=source)
         rows = re.findall(r"^REPDL_ELEMENTWISE\((\w+)", (source / "librepdl/ops/elementwise.def").read_text(), re.M)
-        shard = rows.index("quadratic") // 4
-        kernels = f"backends/cuda/CMakeFiles/repdl_cuda.dir/map/map_{shard}.cu.o"
+        rows_per_shard = re.search(r"rows_per_shard = (\d+);", (source / "librepdl/ops/shards.hpp").read_text()).group(1)
+        shard = rows.index("quadratic") // int(rows_per_shard)
+        commands = (source / "build/cuda/compile_commands.json").read_text()
+        kernels = re.search(rf" -o (\S*repdl_cuda\.dir/\S*map_{shard}\.cu\.o)", commands).group(1)
         run("cmake", "--build", source / "build/cuda", "--target", kernels)
         ptx = (source / "build/cuda" / kernels).read_bytes()
         expect(b"quadratic" in ptx, "its CUDA kernels compile")

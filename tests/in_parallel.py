@@ -4,30 +4,47 @@
     tests/in_parallel.py [--jobs N] [--budgets FILE] PROGRAM [FILTER...]
 
 FILTER: doctest's options that choose cases (--test-case, --test-case-exclude, ...). Prints the whole output of a case that
-fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds (tests/budgets.txt).
-A source of tests that no line of FILE names is an error. A case counts as passed when its process ends with status 0, reports the
-duration of this case and of no other, and made assertions; or as skipped when it says "skipped: WHY" and made none.
+fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds (tests/budgets.txt);
+a source of tests that no line of FILE names is an error. A case counts as passed when its process ends with status 0,
+reports the duration of this case and of no other, and made assertions; or as skipped when it says "skipped: WHY" and made
+none.
 """
 import argparse
+import collections
 import concurrent.futures
 import os
-import re
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
 
 
-def families_of(path, sources):
-    """{family: (core-seconds, sources)} of a file of budgets, which must name every source once."""
-    rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    families = {family: (float(seconds), {f"{name}_test.cpp" for name in names}) for family, seconds, *names in rows}
-    named = [name for _, names in families.values() for name in names]
-    for name in sources:
-        if named.count(name) != 1:
-            sys.exit(f"{path}: expected {name} in one line, found it in {named.count(name)}")
-    return families
+def read_budgets(path):
+    """{family: core-seconds}, {source: family} of a file of budgets."""
+    budgets, family_of = {}, {}
+    for line in path.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        family, seconds, *names = line.split()
+        budgets[family] = float(seconds)
+        for source in (f"{name}_test.cpp" for name in names):
+            if source in family_of:
+                sys.exit(f"{path}: expected {source} in one line, found it in two")
+            family_of[source] = family
+    return budgets, family_of
+
+
+def families_of(program, filters, path):
+    """(budgets, the family of each test case in the order of its number)."""
+    budgets, family_of = read_budgets(path)
+    listed = subprocess.run([program, "--list-test-cases", "--reporters=xml", *filters], capture_output=True, text=True)
+    cases = [c for c in xml.etree.ElementTree.fromstring(listed.stdout).iter("TestCase") if c.get("skipped") != "true"]
+    sources = [pathlib.Path(c.get("filename")).name for c in cases]
+    if missing := set(sources) - set(family_of):
+        sys.exit(f"{path}: expected each source in a line, found none for {', '.join(sorted(missing))}")
+    return budgets, [family_of[source] for source in sources]
 
 
 def main():
@@ -43,13 +60,9 @@ def main():
     if listed.returncode != 0 or counted is None or int(counted.group(1)) != len(names) or not names:
         sys.exit(f"{args.program}: no list of test cases\n{listed.stdout[-2000:]}{listed.stderr[-2000:]}")
 
-    # A test's source, by its number.
-    xml_list = subprocess.run([args.program, "--list-test-cases", "--reporters=xml", *filters], capture_output=True, text=True)
-    sources = [pathlib.Path(c.get("filename")).name for c in xml.etree.ElementTree.fromstring(xml_list.stdout).iter("TestCase")
-               if c.get("skipped") != "true"]
-    if len(sources) != len(names):
-        sys.exit(f"{args.program}: {len(names)} test cases, of {len(sources)} the source is known")
-    families = families_of(args.budgets, set(sources)) if args.budgets else {}
+    budgets, families = families_of(args.program, filters, args.budgets) if args.budgets else ({}, [""] * len(names))
+    if len(families) != len(names):
+        sys.exit(f"{args.program}: {len(names)} test cases, of {len(families)} the source is known")
 
     # Threads that wait leave their cores to the other processes.
     environment = dict(os.environ, OMP_WAIT_POLICY="passive")
@@ -70,16 +83,14 @@ def main():
         return passed, skipped, n, usage.ru_utime + usage.ru_stime, done
 
     failed, skips, assertions, times = [], 0, 0, []
-    spent = dict.fromkeys(families, 0.0)
+    spent = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        runs = {pool.submit(run, i + 1): (name, source) for i, (name, source) in enumerate(zip(names, sources))}
+        runs = {pool.submit(run, i + 1): i for i in range(len(names))}
         for future in concurrent.futures.as_completed(runs):
             passed, skipped, n, seconds, done = future.result()
             skips += passed and skipped
-            name, source = runs[future]
-            for family, (_, named) in families.items():
-                if source in named:
-                    spent[family] += seconds
+            name = names[runs[future]]
+            spent[families[runs[future]]] += seconds
             assertions += n
             times.append((seconds, name))
             if not passed:
@@ -87,7 +98,7 @@ def main():
                 print(f"FAILED: {name}: status {done.returncode}\n{done.stdout}", flush=True)
     for seconds, name in sorted(times, reverse=True)[:5]:
         print(f"{seconds:7.1f} core-seconds  {name}")
-    for family, (budget, _) in families.items():
+    for family, budget in budgets.items():
         print(f"{spent[family]:7.1f} of {budget:3.0f} core-seconds  {family}{'  OVER ITS BUDGET' if spent[family] > budget else ''}")
     for name in failed:
         print(f"failed: {name}")

@@ -141,10 +141,11 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
 
-    # The same flags as the static build's: with a compiler cache nothing is compiled again.
+    # The same flags and files as the static build's: with a compiler cache no kernel is compiled again.
     cache = (args.build / "CMakeCache.txt").read_text()
     architectures = setting(cache, "CMAKE_CUDA_ARCHITECTURES").split(";")
-    same = [f"-DREPDL_WERROR={setting(cache, 'REPDL_WERROR')}", f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}", "-DREPDL_CUDA=ON"]
+    same = [f"-DREPDL_WERROR={setting(cache, 'REPDL_WERROR')}", f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}", "-DREPDL_CUDA=ON",
+            f"-DREPDL_SHARDS_DIR={setting(cache, 'REPDL_SHARDS_DIR')}"]
 
     library = the_library(args.build, architectures)
     found = info(args.build / "tools/repdl")

@@ -1,5 +1,4 @@
 // The elementwise table: the shards, and the loops of conversions. Compiled once per instruction set.
-#include <algorithm>
 #include <iterator>
 
 #include "backends/cpu/map/map.hpp"
@@ -7,9 +6,8 @@
 
 namespace repdl::cpu::REPDL_ISA {
 
-#define REPDL_MAP_SHARD(i) extern const map_shard map_##i##_table;
 #include "map_shards.inc"
-#undef REPDL_MAP_SHARD
+static_assert(std::size(map_shards) == ops::shard_count, "backends/CMakeLists.txt cuts elementwise.def otherwise");
 
 namespace {
 
@@ -21,16 +19,9 @@ void convert_loop(const void* const* in, void* out, std::int64_t n, const double
   for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(x[i]);
 }
 
-constexpr const map_shard* shards[] = {
-#define REPDL_MAP_SHARD(i) &map_##i##_table,
-#include "map_shards.inc"
-#undef REPDL_MAP_SHARD
-};
-static_assert(std::size(shards) == ops::shard_count, "backends/CMakeLists.txt cuts elementwise.def otherwise");
-
 constexpr map_kernels make_table() {
   map_kernels t{};
-  std::copy(std::begin(shards), std::end(shards), t.shards);
+  t.shards = map_shards;
   ops::for_each_format<ops::FLOATS>([&]<class From>() {
     ops::for_each_format<ops::FLOATS>([&]<class To>() {
       t.convert[static_cast<int>(dtype_of<From>)][static_cast<int>(dtype_of<To>)] = convert_loop<From, To>;

@@ -40,19 +40,8 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
 
 template <int Shard>
 constexpr map_shard make_map_shard() {
-  static_assert(Shard < ops::shard_count);
-  map_shard t{};
-  ops::for_each_elementwise([&]<class Op>() {
-    if constexpr (ops::shard_of(Op::id) == Shard) {
-      ops::for_each_format<Op::formats>([&]<class T>() {
-        map_kernels::loops& l = t.loops[ops::row_in_shard(Op::id)][static_cast<int>(dtype_of<T>)];
-        static_assert(num::has_body<Op, T> || num::has_body<Op, T, num::parameters>);
-        if constexpr (num::has_body<Op, T>) l.plain = loop<Op, T>;
-        if constexpr (num::has_body<Op, T, num::parameters>) l.with_options = loop<Op, T, num::parameters>;
-      });
-    }
-  });
-  return t;
+  return ops::make_shard<Shard, map_kernels::loop>(
+      []<class Op, class T, class... Options>() { return loop<Op, T, Options...>; });
 }
 
 }  // namespace

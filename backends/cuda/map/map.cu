@@ -3,18 +3,10 @@
 
 namespace repdl::cuda {
 
-#define REPDL_MAP_SHARD(i) extern const map_shard map_##i##_table;
 #include "map_shards.inc"
-#undef REPDL_MAP_SHARD
+static_assert(std::size(map_shards) == ops::shard_count, "backends/CMakeLists.txt cuts elementwise.def otherwise");
 
 namespace {
-
-constexpr const map_shard* shards[] = {
-#define REPDL_MAP_SHARD(i) &map_##i##_table,
-#include "map_shards.inc"
-#undef REPDL_MAP_SHARD
-};
-static_assert(std::size(shards) == ops::shard_count, "backends/CMakeLists.txt cuts elementwise.def otherwise");
 
 template <class To, class From>
 struct conversion {
@@ -43,7 +35,7 @@ constexpr auto conversion_table = [] {
 void run(const plan::map_plan& p, const job& j) {
   const auto format = static_cast<std::size_t>(p.in_type);
   if (p.op == ops::op_id::convert) return conversion_table[format][static_cast<std::size_t>(p.out_type)](p, j);
-  p.loop_of(shards[ops::shard_of(p.op)]->all[ops::row_in_shard(p.op)][format])(p, j);
+  p.loop_of(map_shards[ops::shard_of(p.op)]->all[ops::row_in_shard(p.op)][format])(p, j);
 }
 
 }  // namespace repdl::cuda

@@ -1,7 +1,7 @@
 // Elementwise operations and conversions: one kernel template.
 //
-// Memory-bound code, but for what a rounding test leaves open: its thread decides it at once. Contiguous operands are read
-// and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast row or scalar
+// Memory-bound code, but for what a rounding test leaves open: its thread decides it at once. Contiguous aligned operands are
+// read and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast row or scalar
 // included), with one index computation per four elements.
 #pragma once
 
@@ -18,15 +18,7 @@
 namespace repdl::cuda {
 
 using launcher = void (*)(const plan::map_plan&, const job&);
-// For the options' defaults, and with options; null where there is none (or no such format).
-struct launchers {
-  launcher plain;
-  launcher with_options;
-};
-// Of ops::rows_per_shard rows of elementwise.def.
-struct map_shard {
-  launchers all[ops::rows_per_shard][4];  // [row][format]
-};
+using map_shard = ops::shard<launcher>;
 
 namespace {
 
@@ -293,19 +285,8 @@ void launch(const plan::map_plan& plan, const job& j) {
 
 template <int Shard>
 constexpr map_shard make_map_shard() {
-  static_assert(Shard < ops::shard_count);
-  map_shard table{};
-  ops::for_each_elementwise([&]<class Op>() {
-    if constexpr (ops::shard_of(Op::id) == Shard) {
-      ops::for_each_format<Op::formats>([&]<class T>() {
-        launchers& l = table.all[ops::row_in_shard(Op::id)][static_cast<int>(dtype_of<T>)];
-        if constexpr (num::has_body<Op, T>) l.plain = launch<elementwise<Op, T>>;
-        if constexpr (num::has_body<Op, T, num::parameters>)
-          l.with_options = launch<elementwise<Op, T, num::parameters>>;
-      });
-    }
-  });
-  return table;
+  return ops::make_shard<Shard, launcher>(
+      []<class Op, class T, class... Options>() { return launch<elementwise<Op, T, Options...>>; });
 }
 
 }  // namespace
