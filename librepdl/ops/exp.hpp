@@ -70,10 +70,8 @@ struct body<ops::exp> {
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
     const double e = exp_core::eval(static_cast<double>(clamp_magnitude(v, 105.0f)));
-#if !defined(__CUDA_ARCH__)  // there memory decides
     // e is a number, and narrow would ask whether it is one.
     if constexpr (std::is_same_v<T, float>) return v != v ? float_of(format<T>::nan) : static_cast<float>(e);
-#endif
     const T rounded = narrow<T>(e);
     return v != v ? bit_cast<T>(format<T>::nan) : rounded;
   }
