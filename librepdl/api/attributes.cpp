@@ -53,7 +53,7 @@ repdl::accumulate attribute_type<repdl::accumulate>::read(std::string_view op, s
 }
 
 dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, const std::string& text) {
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < ops::dtype_count; ++i) {
     if (name_of(static_cast<dtype>(i)) == text) return static_cast<dtype>(i);
   }
   fail(error_site::attribute_value, op, name, plan::describe(ops::FLOATS), "'" + text + "'");

@@ -1,5 +1,6 @@
 """What the tests of consumers share: calling programs, and counting what is wrong."""
 import os
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,17 @@ def pkg_config(prefix):
     """The folder of librepdl.pc, and the flags to compile and link with."""
     folder = next(prefix.rglob("librepdl.pc")).parent
     return folder, call("pkg-config", "--cflags", "--libs", "librepdl", env=dict(os.environ, PKG_CONFIG_PATH=str(folder))).split()
+
+
+def build(source, where, jobs, *options, target="all"):
+    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options)
+    call("cmake", "--build", where, "--parallel", jobs, "--target", target)
+
+
+def settings(build_directory, *names):
+    """Those of a finished build, as options for another one. With the same flags and files a compiler cache has it all."""
+    cache = (build_directory / "CMakeCache.txt").read_text()
+    return [f"-D{name}=" + re.search(rf"^{name}:\w+=(.*)$", cache, re.M).group(1) for name in names]
 
 
 def check(condition, text):

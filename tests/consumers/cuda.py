@@ -16,21 +16,12 @@ import subprocess
 import sys
 
 import checks
-from checks import call, check, pkg_config
+from checks import build, call, check, pkg_config, settings
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
 variable = "REPDL_CUDA_LIBRARY"
 name = "librepdl_cuda.so"
-
-
-def build(source, where, jobs, *options, target="all"):
-    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    call("cmake", "--build", where, "--parallel", jobs, "--target", target)
-
-
-def setting(cache, key):
-    return re.search(rf"^{key}:\w+=(.*)$", cache, re.M).group(1)
 
 
 def symbols(file, *options):
@@ -141,11 +132,9 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
 
-    # The same flags and files as the static build's: with a compiler cache no kernel is compiled again.
-    cache = (args.build / "CMakeCache.txt").read_text()
-    architectures = setting(cache, "CMAKE_CUDA_ARCHITECTURES").split(";")
-    same = [f"-DREPDL_WERROR={setting(cache, 'REPDL_WERROR')}", f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}", "-DREPDL_CUDA=ON",
-            f"-DREPDL_SHARDS_DIR={setting(cache, 'REPDL_SHARDS_DIR')}"]
+    chosen, = settings(args.build, "CMAKE_CUDA_ARCHITECTURES")
+    architectures = chosen.partition("=")[2].split(";")
+    same = [chosen, *settings(args.build, "REPDL_WERROR", "REPDL_SHARDS_DIR"), "-DREPDL_CUDA=ON"]
 
     library = the_library(args.build, architectures)
     found = info(args.build / "tools/repdl")

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import checks
-from checks import call, check, pkg_config
+from checks import build, call, check, pkg_config, settings
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
@@ -54,11 +54,6 @@ def installed_files(prefix):
     have = {pathlib.PurePath(f).name for f in files if f.startswith("include/")}
     check(public == have, f"headers not installed: {public - have}")
     check("share/librepdl/docs/contract.md" in files, "the contract is not installed")
-
-
-def build(source, where, jobs, *options):
-    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    call("cmake", "--build", where, "--parallel", jobs)
 
 
 def exported_symbols(library):
@@ -127,11 +122,8 @@ def main():
         call("g++", "-std=c++20", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
         compare("installed, static, pkg-config", [work / "pc_program"], expected, False)
 
-    # The same flags as the static build's: with a compiler cache nothing is compiled again.
-    cache = (args.build / "CMakeCache.txt").read_text()
-    werror = re.search(r"^REPDL_WERROR:BOOL=(.*)$", cache, re.M).group(1)
-    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=off", f"-DREPDL_WERROR={werror}",
-          f"-DCMAKE_INSTALL_PREFIX={shared}")
+    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=off", f"-DCMAKE_INSTALL_PREFIX={shared}",
+          *settings(args.build, "REPDL_WERROR", "REPDL_SHARDS_DIR"))
     check("REPDL_WITH_CUDA:INTERNAL=OFF" in (work / "shared/CMakeCache.txt").read_text(), "-DREPDL_CUDA=off builds CUDA")
     call("cmake", "--install", work / "shared")
     installed_files(shared)
