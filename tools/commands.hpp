@@ -16,6 +16,7 @@ int run_sweep(command_arguments args);
 int run_fuzz(command_arguments args);
 int run_digests(command_arguments args);
 int run_docs(command_arguments args);
+int run_cases(command_arguments args);
 
 /// Exit statuses: 0 is success.
 inline constexpr int exit_mismatch = 1;  ///< verify, sweep, fuzz, docs --check: something differs

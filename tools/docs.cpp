@@ -1,8 +1,10 @@
-// `repdl docs`: the tables of operations in docs/operations.md and README.md, made from operations().
+// `repdl docs`: the tables of operations in docs/operations.md and README.md, made from operations(); and operations() as
+// JSON, for scripts.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
@@ -99,6 +101,40 @@ std::string operations_page() {
   return s.str();
 }
 
+nlohmann::ordered_json operands_json(const std::vector<operand_info>& all) {
+  auto list = nlohmann::ordered_json::array();
+  for (const operand_info& o : all) {
+    std::vector<std::string> types;
+    for (const dtype t : o.types) types.emplace_back(name_of(t));
+    list.push_back({{"name", o.name}, {"types", types}, {"optional", o.optional}});
+  }
+  return list;
+}
+
+std::string registry_json() {
+  static constexpr const char* kinds[] = {"boolean", "integer", "real", "text", "integers"};
+  auto all = nlohmann::ordered_json::array();
+  for (const op_info& op : operations()) {
+    auto attrs = nlohmann::ordered_json::array();
+    for (const attribute_info& a : op.attrs) {
+      attrs.push_back({{"name", a.name},
+                       {"kind", kinds[static_cast<int>(a.kind)]},
+                       {"default", a.default_text},
+                       {"doc", a.doc},
+                       {"required", a.required}});
+    }
+    all.push_back({{"name", op.name},
+                   {"family", op.family},
+                   {"formula", op.formula},
+                   {"proof", op.proof},
+                   {"bits", op.bits},
+                   {"inputs", operands_json(op.in)},
+                   {"outputs", operands_json(op.out)},
+                   {"attributes", attrs}});
+  }
+  return all.dump(1);
+}
+
 std::string slurp(const std::string& path) {
   std::ifstream f(path, std::ios::binary);
   if (!f) fail(error_site::file_open, "docs", path, "a readable file", "none");
@@ -120,9 +156,15 @@ std::string with_table(const std::string& path, std::string text) {
 }  // namespace
 
 int run_docs(command_arguments raw) {
-  const arguments args("docs", raw, {{"--write", false}, {"--check", false}, {"--root"}});
+  const arguments args("docs", raw, {{"--write", false}, {"--check", false}, {"--json", false}, {"--root"}});
   args.expect_positional(0, 0, "none");
-  if (args.has("--write") == args.has("--check")) usage("docs", "arguments", "--write or --check", "both or neither");
+  if (args.has("--write") + args.has("--check") + args.has("--json") != 1) {
+    usage("docs", "arguments", "one of --write, --check and --json", "none or several");
+  }
+  if (args.has("--json")) {
+    std::puts(registry_json().c_str());
+    return 0;
+  }
   const std::string root = std::string(args.value("--root").value_or(REPDL_SOURCE_DIR)) + "/";
   const std::string page = root + "docs/operations.md";
   const std::string readme = root + "README.md";

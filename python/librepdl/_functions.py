@@ -1,0 +1,710 @@
+"""The functions of the package. Written by tools/gen_python.py from the registry of operations; do not edit."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from librepdl import _core
+from librepdl._typing import DType, Ints
+
+__all__ = [
+    "abs", "absolute", "adamw", "add", "argmax", "argmin", "astype", "avg_pool2d", "avg_pool2d_backward", "conv2d",
+    "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "cross_entropy",
+    "cross_entropy_backward", "div", "divide", "dot", "exp", "fma", "leaky_relu", "less", "log", "log_softmax",
+    "log_softmax_backward", "logsumexp", "logsumexp_backward", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "maximum", "mean", "min", "minimum", "mul", "multiply", "neg", "negative", "pow", "relu", "relu_backward",
+    "sgd", "sigmoid", "sigmoid_backward", "softmax", "softmax_backward", "sqrt", "sub", "subtract", "sum", "tanh",
+    "tanh_backward",
+]
+
+# In the order of the registry.
+ORDER = (
+    "add", "sub", "mul", "div", "fma", "neg", "abs", "sqrt", "maximum", "minimum", "less", "pow", "relu",
+    "leaky_relu", "exp", "log", "tanh", "sigmoid", "relu_backward", "tanh_backward", "sigmoid_backward", "convert",
+    "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
+    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
+    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
+    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
+    "randint", "dropout", "dropout_backward",
+)
+
+# An array of any library.
+A = TypeVar("A")
+
+_call = _core.call
+
+
+def add(x: A | float, y: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+    """x + alpha * y, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    alpha: the coefficient of y
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(0, (x, y), out, (alpha,))
+    return result
+
+
+def sub(x: A | float, y: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+    """x - alpha * y, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    alpha: the coefficient of y
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(1, (x, y), out, (alpha,))
+    return result
+
+
+subtract = sub
+
+
+def mul(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x * y, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(2, (x, y), out, None)
+    return result
+
+
+multiply = mul
+
+
+def div(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x / y, rounded once.
+
+    x: f32
+    y: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(3, (x, y), out, None)
+    return result
+
+
+divide = div
+
+
+def fma(x: A | float, y: A | float, z: A | float, /, *, out: A | None = None) -> A:
+    """x * y + z, rounded once.
+
+    x: f32
+    y: f32
+    z: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(4, (x, y, z), out, None)
+    return result
+
+
+def neg(x: A, /, *, out: A | None = None) -> A:
+    """-x.
+
+    x: f32
+    out: f32
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(5, (x,), out, None)
+    return result
+
+
+negative = neg
+
+
+def abs(x: A, /, *, out: A | None = None) -> A:
+    """|x|.
+
+    x: f32
+    out: f32
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(6, (x,), out, None)
+    return result
+
+
+absolute = abs
+
+
+def sqrt(x: A, /, *, out: A | None = None) -> A:
+    """sqrt(x), rounded once.
+
+    x: f32
+    out: f32
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(7, (x,), out, None)
+    return result
+
+
+def maximum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """max(x, y), NaN wins, -0 < +0.
+
+    x: f32
+    y: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(8, (x, y), out, None)
+    return result
+
+
+def minimum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """min(x, y), NaN wins, -0 < +0.
+
+    x: f32
+    y: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(9, (x, y), out, None)
+    return result
+
+
+def less(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x < y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(10, (x, y), out, None)
+
+
+def pow(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x^y, rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(11, (x, y), out, None)
+    return result
+
+
+def relu(x: A, /, *, out: A | None = None) -> A:
+    """max(x, +0).
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(12, (x,), out, None)
+    return result
+
+
+def leaky_relu(x: A, /, *, slope: float = 0.01, out: A | None = None) -> A:
+    """x > 0 ? x : slope * x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    slope: the coefficient of x <= 0
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(13, (x,), out, (slope,))
+    return result
+
+
+def exp(x: A, /, *, out: A | None = None) -> A:
+    """e^x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(14, (x,), out, None)
+    return result
+
+
+def log(x: A, /, *, out: A | None = None) -> A:
+    """ln x, rounded once.
+
+    x: f32
+    out: f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(15, (x,), out, None)
+    return result
+
+
+def tanh(x: A, /, *, out: A | None = None) -> A:
+    """tanh x, rounded once.
+
+    x: f32
+    out: f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(16, (x,), out, None)
+    return result
+
+
+def sigmoid(x: A, /, *, out: A | None = None) -> A:
+    """1 / (1 + e^-x), rounded once.
+
+    x: f32
+    out: f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(17, (x,), out, None)
+    return result
+
+
+def relu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x > 0 or x is NaN ? g : +0.
+
+    g: f32
+    x: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(18, (g, x), out, None)
+    return result
+
+
+def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * (1 - y^2), rounded once.
+
+    g: f32
+    y: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(19, (g, y), out, None)
+    return result
+
+
+def sigmoid_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * y * (1 - y), rounded once.
+
+    g: f32
+    y: f32
+    out: f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(20, (g, y), out, None)
+    return result
+
+
+def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
+    """x, rounded to the output's format, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    dtype: the format rounded to; the output tensor's where there is one
+    Why the bits are right: IEEE 754 operation.
+    """
+    return _call(21, (x,), out, (dtype,))
+
+
+astype = convert
+
+
+def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """sum of x over the axes; exact zero is +0, rounded once.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(22, (x,), out, (axis, keepdims))
+    return result
+
+
+def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """(sum of x over the axes) / count, rounded once.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(23, (x,), out, (axis, keepdims))
+    return result
+
+
+def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """The greatest x over the axes; NaN wins, -0 < +0.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(24, (x,), out, (axis, keepdims))
+    return result
+
+
+def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """The least x over the axes; NaN wins, -0 < +0.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(25, (x,), out, (axis, keepdims))
+    return result
+
+
+def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """The first index of max(x), row-major within the reduced axes.
+
+    x: f32
+    out: i64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: no rounding happens.
+    """
+    return _call(26, (x,), out, (axis, keepdims))
+
+
+def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """The first index of min(x), row-major within the reduced axes.
+
+    x: f32
+    out: i64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: no rounding happens.
+    """
+    return _call(27, (x,), out, (axis, keepdims))
+
+
+def dot(x: A, y: A, *, out: A | None = None) -> A:
+    """sum of x_k * y_k, rounded once.
+
+    x: f32
+    y: f32
+    out: f32
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(28, (x, y), out, None)
+    return result
+
+
+def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
+        accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over k of a_ik * b_kj, + bias_ij, rounded once.
+
+    a: f32
+    b: f32
+    bias: f32, or None
+    out: f32
+    transpose_a: a is (..., k, m)
+    transpose_b: b is (..., n, k)
+    accumulate: exact, or fma_chain: f32 FMAs with k ascending
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(29, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    return result
+
+
+def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o, rounded once.
+
+    x: f32
+    w: f32
+    bias: f32, or None
+    out: f32
+    stride: h,w
+    padding: top,bottom,left,right, or h,w, or one number; absent taps
+    dilation: h,w
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(32, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    return result
+
+
+def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over o, r, s of g_n,o,oh,ow * w_o,c,r,s, rounded once.
+
+    g: f32
+    w: f32
+    grad_x: f32
+    stride: h,w
+    padding: top,bottom,left,right, or h,w, or one number; absent taps
+    dilation: h,w
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    size: the image's h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(33, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    return result
+
+
+def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over n, oh, ow of g_n,o,oh,ow * x_n,c,ih,iw, rounded once.
+
+    g: f32
+    x: f32
+    grad_w: f32
+    stride: h,w
+    padding: top,bottom,left,right, or h,w, or one number; absent taps
+    dilation: h,w
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    kernel: the kernel's h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(34, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    return result
+
+
+def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
+    """sum over n, oh, ow of g_n,o,oh,ow, rounded once.
+
+    g: f32
+    grad_bias: f32
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(35, (g,), out, None)
+    return result
+
+
+def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, *,
+        out: A | None = None) -> A:
+    """The greatest x in the window; NaN wins, -0 < +0.
+
+    x: f32
+    out: f32
+    kernel: the window's h,w
+    stride: h,w; the window's when absent
+    padding: top,bottom,left,right, or h,w, or one number
+    dilation: h,w
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(36, (x,), out, (kernel, stride, padding, dilation))
+    return result
+
+
+def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        *, out: A | None = None) -> A:
+    """sum of g over the windows whose (first) greatest x is here, rounded once.
+
+    g: f32
+    x: f32
+    grad_x: f32
+    kernel: the window's h,w
+    stride: h,w; the window's when absent
+    padding: top,bottom,left,right, or h,w, or one number
+    dilation: h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(37, (g, x), out, (kernel, stride, padding, dilation))
+    return result
+
+
+def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, count_include_pad: bool = False, *,
+        out: A | None = None) -> A:
+    """(sum of x in the window) / count, rounded once.
+
+    x: f32
+    out: f32
+    kernel: the window's h,w
+    stride: h,w; the window's when absent
+    padding: top,bottom,left,right, or h,w, or one number
+    count_include_pad: divide by the window's size, not by the number of present taps
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(38, (x,), out, (kernel, stride, padding, count_include_pad))
+    return result
+
+
+def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = None, padding: Ints = 0,
+        count_include_pad: bool = False, *, out: A | None = None) -> A:
+    """sum over the windows that hold the pixel of g / count, rounded once.
+
+    g: f32
+    grad_x: f32
+    kernel: the window's h,w
+    stride: h,w; the window's when absent
+    padding: top,bottom,left,right, or h,w, or one number
+    count_include_pad: divide by the window's size, not by the number of present taps
+    size: the image's h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(39, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    return result
+
+
+def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """e^x_i / sum of e^x_j along the axis, rounded once.
+
+    x: f32
+    out: f32
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(40, (x,), out, (axis,))
+    return result
+
+
+def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """x_i - ln sum of e^x_j along the axis, rounded once.
+
+    x: f32
+    out: f32
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(41, (x,), out, (axis,))
+    return result
+
+
+def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """ln sum of e^x over the axes, rounded once.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(42, (x,), out, (axis, keepdims))
+    return result
+
+
+def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: str = "mean", ignore_index: int = -100,
+        *, out: A | None = None) -> A:
+    """logsumexp(x) - x_target per row; their mean, sum, or each, rounded once.
+
+    logits: f32
+    targets: i64
+    out: f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows not ignored
+    ignore_index: rows with this target take no part
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(43, (logits, targets), out, (axis, reduction, ignore_index))
+    return result
+
+
+def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
+    """y_i * (g_i - sum of g_j * y_j along the axis), rounded once.
+
+    g: f32
+    y: f32
+    grad_x: f32
+    axis: negative from the end
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(44, (g, y), out, (axis,))
+    return result
+
+
+def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
+    """g_i - e^y_i * sum of g_j along the axis, rounded once.
+
+    g: f32
+    y: f32
+    grad_x: f32
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(45, (g, y), out, (axis,))
+    return result
+
+
+def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """g * e^x_i / sum of e^x_j over the axes, rounded once.
+
+    g: f32
+    x: f32
+    grad_x: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(46, (g, x), out, (axis, keepdims))
+    return result
+
+
+def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = None, reduction: str = "mean",
+        ignore_index: int = -100, *, out: A | None = None) -> A:
+    """g * (softmax(x)_i - (i = target)), / rows not ignored for mean, rounded once.
+
+    g: f32
+    logits: f32
+    targets: i64
+    grad_logits: f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows not ignored
+    ignore_index: rows with this target take no part
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(47, (g, logits, targets), out, (axis, reduction, ignore_index))
+    return result
+
+
+def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | None = None, *, lr: float = 0.001,
+        momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+        first_step: bool = False) -> None:
+    """v' = momentum v + (1 - dampening)(g + weight_decay p), without v g + weight_decay p; p' = p - lr v'; nesterov: p' = p - lr (g + weight_decay p + momentum v'), rounded once.
+
+    param: f32, a list of arrays
+    grad: f32, a list of arrays
+    velocity: f32, or None, a list of arrays
+    lr: the learning rate
+    momentum: >= 0; 0: there is no velocity
+    dampening: of the gradient in the velocity
+    weight_decay: adds weight_decay * param to the gradient
+    nesterov: needs momentum > 0
+    Updated in place: param, velocity.
+    first_step: the optional state is written and not read
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    _core.call_grouped(48, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+
+
+def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
+        lr: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-08, weight_decay: float = 0.01,
+        step: int = 1) -> None:
+    """m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; c_i = 1 - beta_i^step; p' = p (1 - lr weight_decay) - lr (m' / c1) / (sqrt(v' / c2) + eps), rounded once.
+
+    param: f32, a list of arrays
+    grad: f32, a list of arrays
+    first_moment: f32, a list of arrays
+    second_moment: f32, a list of arrays
+    lr: the learning rate
+    beta1: in [0, 1)
+    beta2: in [0, 1)
+    eps: added to the root
+    weight_decay: decoupled: param * (1 - lr * weight_decay)
+    step: t, from 1
+    Updated in place: param, first_moment, second_moment.
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    _core.call_grouped(49, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)

@@ -1,0 +1,616 @@
+#include "array.hpp"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "contexts.hpp"
+#include "librepdl/ops.hpp"
+
+namespace repdl::python {
+namespace {
+
+std::string message(std::string_view op, std::string_view name, std::string_view rest) {
+  return std::string(op) + ": " + std::string(name) + ": " + std::string(rest);
+}
+[[noreturn]] void type_error(std::string_view op, std::string_view name, std::string_view rest) {
+  throw nb::type_error(message(op, name, rest).c_str());
+}
+[[noreturn]] void value_error(std::string_view op, std::string_view name, std::string_view rest) {
+  throw nb::value_error(message(op, name, rest).c_str());
+}
+
+// Thrown by what reads an array, which does not know the argument's name.
+struct unsuitable {
+  bool type;  // TypeError, or ValueError
+  std::string text;
+};
+[[noreturn]] void unsuitable_type(std::string_view expected, std::string_view got) {
+  throw unsuitable{true, "expected " + std::string(expected) + ", got " + std::string(got)};
+}
+[[noreturn]] void unsuitable_value(std::string_view what, std::string_view expected, std::string_view got) {
+  throw unsuitable{false, std::string(what) + ": expected " + std::string(expected) + ", got " + std::string(got)};
+}
+
+std::string dtype_text(nb::handle array) {
+  const nb::object dtype = array.attr("dtype");
+  return nb::str(dtype).c_str();
+}
+
+std::string name_of_type(nb::handle object) { return nb::type_name(object.type()).c_str(); }
+
+constexpr std::string_view element_types = "float16, bfloat16, float32, float64, int32, int64 or bool";
+
+// ------------------------------------------------------------------------------------------------------------ NumPy
+
+PyArrayObject* numpy_array(nb::handle object) { return reinterpret_cast<PyArrayObject*>(object.ptr()); }
+
+constexpr struct {
+  int number;
+  dtype type;
+} numpy_types[] = {{NPY_FLOAT, dtype::f32},   {NPY_DOUBLE, dtype::f64},   {NPY_HALF, dtype::f16},
+                   {NPY_INT64, dtype::i64},   {NPY_LONGLONG, dtype::i64}, {NPY_INT32, dtype::i32},
+                   {NPY_BOOL, dtype::boolean}};
+
+int bfloat16_number = -1;
+// ml_dtypes.bfloat16: NumPy numbers such types as they are registered. Null, without an error, where nobody imported it
+// and `import` is not asked for.
+nb::object bfloat16(bool import) {
+  nb::object modules = nb::module_::import_("sys").attr("modules");
+  if (!import && !nb::cast<bool>(modules.attr("__contains__")("ml_dtypes"))) return {};
+  nb::object type = nb::module_::import_("ml_dtypes").attr("bfloat16");
+  nb::object descriptor = nb::module_::import_("numpy").attr("dtype")(type);
+  bfloat16_number = nb::cast<int>(descriptor.attr("num"));
+  return descriptor;
+}
+
+bool type_from_numpy(int number, dtype& type) {
+  for (const auto& t : numpy_types) {
+    if (t.number == number) {
+      type = t.type;
+      return true;
+    }
+  }
+  if (number < NPY_USERDEF) return false;
+  if (number != bfloat16_number) bfloat16(false);
+  type = dtype::bf16;
+  return number == bfloat16_number;
+}
+
+nb::object new_numpy(const tensor_spec& spec) {
+  npy_intp shape[max_rank];
+  for (int a = 0; a < spec.shape.size(); ++a) shape[a] = spec.shape[a];
+  PyObject* made = nullptr;
+  if (spec.type == dtype::bf16) {
+    nb::object descriptor = bfloat16(true);
+    made = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(descriptor.release().ptr()),
+                                spec.shape.size(), shape, nullptr, nullptr, 0, nullptr);
+  } else {
+    int number = 0;
+    for (const auto& t : numpy_types) {
+      if (t.type == spec.type && t.number != NPY_LONGLONG) number = t.number;
+    }
+    made = PyArray_SimpleNew(spec.shape.size(), shape, number);
+  }
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal(made);
+}
+
+// ----------------------------------------------------------------------------------------------------------- DLPack
+
+constexpr struct {
+  std::uint8_t code;
+  std::uint8_t bits;
+  dtype type;
+} dlpack_types[] = {{2, 32, dtype::f32}, {2, 16, dtype::f16}, {4, 16, dtype::bf16},  {2, 64, dtype::f64},
+                    {0, 64, dtype::i64}, {0, 32, dtype::i32}, {6, 8, dtype::boolean}};
+
+dlpack::data_type dlpack_type(dtype type) {
+  for (const auto& t : dlpack_types) {
+    if (t.type == type) return {t.code, t.bits, 1};
+  }
+  return {};
+}
+
+// The table of the object's type, null if it has none. Types are few; they are never freed.
+const dlpack::exchange_api* exchange_of(nb::handle object) {
+  static std::vector<std::pair<PyTypeObject*, const dlpack::exchange_api*>> known;
+  auto* const type = Py_TYPE(object.ptr());
+  for (const auto& [t, api] : known) {
+    if (t == type) return api;
+  }
+  const dlpack::exchange_api* api = nullptr;
+  nb::handle of_type(reinterpret_cast<PyObject*>(type));
+  if (nb::hasattr(of_type, "__dlpack_c_exchange_api__")) {
+    nb::object capsule = of_type.attr("__dlpack_c_exchange_api__");
+    const void* head = PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api");
+    if (head == nullptr) PyErr_Clear();
+    for (; head != nullptr; head = static_cast<const dlpack::exchange_api::header*>(head)->previous) {
+      if (static_cast<const dlpack::exchange_api::header*>(head)->version.major != 1) continue;
+      api = static_cast<const dlpack::exchange_api*>(head);
+      break;
+    }
+  }
+  Py_INCREF(reinterpret_cast<PyObject*>(type));
+  known.emplace_back(type, api);
+  return api;
+}
+
+// Of a new reference; not, where the object lacks the attribute.
+bool is_true(PyObject* value) {
+  if (value == nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    return false;
+  }
+  const bool answer = value == Py_True;
+  Py_DECREF(value);
+  return answer;
+}
+
+void set_python_error(void*, const char* kind, const char* text) {
+  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, text);
+}
+
+// Memory of a result, until the library that took it over lets go of it.
+struct owned {
+  dlpack::managed managed;
+  std::shared_ptr<shared_context> context;
+  std::size_t bytes;
+  std::int64_t shape[max_rank];
+};
+
+void release_owned(dlpack::managed* m) {
+  auto* const o = static_cast<owned*>(m->owner);
+  {
+    const std::lock_guard lock(o->context->mutex);
+    o->context->any().deallocate(m->tensor.data, o->bytes);
+  }
+  delete o;
+}
+
+// What a library's from_dlpack is given.
+struct exporter {
+  dlpack::managed* managed;
+};
+
+nb::capsule export_once(exporter& e) {
+  if (e.managed == nullptr) throw std::runtime_error("librepdl: a result is exported once");
+  return nb::steal<nb::capsule>(PyCapsule_New(std::exchange(e.managed, nullptr), "dltensor", [](PyObject* capsule) {
+    if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;
+    auto* const m = static_cast<dlpack::managed*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    m->release(m);
+  }));
+}
+
+// A library that has no exchange API: its from_dlpack takes the memory over.
+nb::object namespace_of(nb::handle array) {
+  if (nb::hasattr(array, "__array_namespace__")) return array.attr("__array_namespace__")();
+  const std::string module = nb::cast<std::string>(array.type().attr("__module__"));
+  return nb::module_::import_(module.substr(0, module.find('.')).c_str());
+}
+
+// The stream that the array's library launches on; the default stream where it does not say.
+void* stream_of(nb::handle array) {
+  const std::string module = nb::cast<std::string>(array.type().attr("__module__"));
+  if (!module.starts_with("cupy")) return nullptr;
+  nb::object stream = nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")();
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream.attr("ptr")));
+}
+
+}  // namespace
+
+void import_numpy() {
+  if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+}
+
+void bind_exporter(nb::module_& m) {
+  nb::class_<exporter>(m, "_Exporter")
+      .def("__dlpack__", [](exporter& e, nb::args, nb::kwargs) { return export_once(e); })
+      .def("__dlpack_device__", [](const exporter& e) {
+        const dlpack::device d = e.managed == nullptr ? dlpack::device{1, 0} : e.managed->tensor.where;
+        return nb::make_tuple(d.type, d.index);
+      });
+}
+
+// ------------------------------------------------------------------------------------------------------------ reading
+
+array::array(std::string_view op, std::string_view name, nb::handle object) : object_(nb::borrow(object)) {
+  try {
+    if (read_numpy() || read_exchange() || read_dlpack() || read_buffer()) return;
+  } catch (const unsuitable& u) {
+    if (u.type) type_error(op, name, u.text);
+    value_error(op, name, u.text);
+  } catch (const error& e) {  // of the view
+    value_error(op, name, e.what());
+  }
+  type_error(
+      op, name,
+      "expected an array (of NumPy, PyTorch, or any with DLPack or the buffer protocol), got " + name_of_type(object));
+}
+
+bool array::read_numpy() {
+  if (!PyArray_Check(object_.ptr())) {
+    if (!PyArray_CheckScalar(object_.ptr())) return false;
+    PyObject* const made = PyArray_FromScalar(object_.ptr(), nullptr);
+    if (made == nullptr) throw nb::python_error();
+    object_ = nb::steal(made);
+    read_only_ = true;
+  }
+  PyArrayObject* const a = numpy_array(object_);
+  dtype type{};
+  if (!type_from_numpy(PyArray_TYPE(a), type) || PyArray_ISBYTESWAPPED(a)) {
+    unsuitable_type(element_types, dtype_text(object_));
+  }
+  const int rank = PyArray_NDIM(a);
+  const auto size = static_cast<std::int64_t>(size_of(type));
+  const sizes shape(std::span<const npy_intp>(PyArray_DIMS(a), static_cast<std::size_t>(rank)));
+  sizes strides(std::span<const npy_intp>(PyArray_STRIDES(a), static_cast<std::size_t>(rank)));
+  for (int i = 0; i < rank; ++i) {
+    // NumPy leaves the strides of axes without a second element open.
+    if (shape[i] > 1 && strides[i] % size != 0) {
+      unsuitable_value("strides", "multiples of the element's size", std::to_string(strides[i]) + " bytes");
+    }
+    strides[i] = shape[i] > 1 ? strides[i] / size : 0;
+  }
+  view_ = tensor_view(PyArray_DATA(a), type, shape, strides);
+  read_only_ = read_only_ || !PyArray_ISWRITEABLE(a);
+  protocol_ = protocol::numpy;
+  return true;
+}
+
+void array::set(const dlpack::tensor& t) {
+  dtype type{};
+  bool known = false;
+  for (const auto& d : dlpack_types) {
+    if (d.code == t.type.code && d.bits == t.type.bits && t.type.lanes == 1) {
+      type = d.type;
+      known = true;
+    }
+  }
+  if (!known) {
+    unsuitable_type(element_types, dtype_text(object_));
+  }
+  // Page-locked host memory is the CPU's, managed memory the GPU's.
+  const bool cpu = t.where.type == 1 || t.where.type == 3;
+  if (!cpu && t.where.type != 2 && t.where.type != 13) {
+    unsuitable_value("device", "cpu or cuda", "DLPack's number " + std::to_string(t.where.type));
+  }
+  const device where = cpu ? device{} : device{device_kind::cuda, t.where.index};
+  const auto rank = static_cast<std::size_t>(t.rank);
+  const sizes shape(std::span<const std::int64_t>(t.shape, rank));
+  void* const data = t.data == nullptr ? nullptr : static_cast<std::byte*>(t.data) + t.byte_offset;
+  view_ = t.strides == nullptr
+              ? tensor_view(data, type, shape, where)
+              : tensor_view(data, type, shape, sizes(std::span<const std::int64_t>(t.strides, rank)), where);
+}
+
+bool array::read_exchange() {
+  api_ = exchange_of(object_);
+  if (api_ == nullptr) return false;
+  // The exchange itself would hand out these, too.
+  static PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  if (is_true(PyObject_GetAttr(object_.ptr(), requires_grad))) {
+    unsuitable_value("requires_grad",
+                     "a tensor that does not require grad (autograd does not see librepdl: pass x.detach())",
+                     "one that does");
+  }
+  if (is_true(PyObject_CallMethodObjArgs(object_.ptr(), is_neg, nullptr))) {
+    unsuitable_value("is_neg", "a tensor without a pending negation (pass x.resolve_neg())", "one with it");
+  }
+  if (api_->export_borrowed != nullptr) {
+    dlpack::tensor t;
+    if (api_->export_borrowed(object_.ptr(), &t) != 0) throw nb::python_error();
+    set(t);
+  } else {
+    if (api_->export_managed(object_.ptr(), &managed_versioned_) != 0) throw nb::python_error();
+    set(managed_versioned_->tensor);
+    read_only_ = (managed_versioned_->flags & dlpack::read_only) != 0;
+  }
+  if (where().kind == device_kind::cuda && api_->current_stream(2, where().index, &stream_) != 0)
+    throw nb::python_error();
+  protocol_ = protocol::exchange;
+  return true;
+}
+
+bool array::read_dlpack() {
+  if (!nb::hasattr(object_, "__dlpack__")) return false;
+  nb::dict options;
+  if (nb::hasattr(object_, "__dlpack_device__") && nb::cast<int>(object_.attr("__dlpack_device__")()[0]) == 2) {
+    stream_ = stream_of(object_);
+    // 1: CUDA's default stream.
+    options["stream"] = stream_ == nullptr ? std::uintptr_t{1} : reinterpret_cast<std::uintptr_t>(stream_);
+  }
+  nb::object exported;
+  try {
+    nb::dict versioned = nb::borrow<nb::dict>(nb::steal(PyDict_Copy(options.ptr())));
+    versioned["max_version"] = nb::make_tuple(1, 0);
+    exported = object_.attr("__dlpack__")(**versioned);
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_TypeError)) throw;
+    exported = object_.attr("__dlpack__")(**options);
+  }
+  // A capsule whose contents were taken has another name.
+  const auto take = [&](const char* name, const char* taken) -> void* {
+    if (PyCapsule_IsValid(exported.ptr(), name) == 0) return nullptr;
+    void* const p = PyCapsule_GetPointer(exported.ptr(), name);
+    PyCapsule_SetName(exported.ptr(), taken);
+    return p;
+  };
+  managed_versioned_ = static_cast<dlpack::managed_versioned*>(take("dltensor_versioned", "used_dltensor_versioned"));
+  if (managed_versioned_ != nullptr) {
+    if (managed_versioned_->version.major != 1) {
+      unsuitable_value("__dlpack__", "DLPack 1", "DLPack " + std::to_string(managed_versioned_->version.major));
+    }
+    set(managed_versioned_->tensor);
+    read_only_ = (managed_versioned_->flags & dlpack::read_only) != 0;
+  } else {
+    managed_ = static_cast<dlpack::managed*>(take("dltensor", "used_dltensor"));
+    if (managed_ == nullptr) unsuitable_type("a capsule from __dlpack__", name_of_type(exported));
+    set(managed_->tensor);
+  }
+  protocol_ = protocol::dlpack;
+  return true;
+}
+
+bool array::read_buffer() {
+  if (PyObject_CheckBuffer(object_.ptr()) == 0) return false;
+  buffer_ = new Py_buffer;
+  if (PyObject_GetBuffer(object_.ptr(), buffer_, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    delete std::exchange(buffer_, nullptr);
+    throw nb::python_error();
+  }
+  std::string_view format = buffer_->format == nullptr ? "B" : buffer_->format;
+  if (format.size() == 2 && (format[0] == '@' || format[0] == '=' || format[0] == '<')) format.remove_prefix(1);
+  static constexpr struct {
+    char letter;
+    dtype type;
+  } formats[] = {{'f', dtype::f32}, {'d', dtype::f64}, {'e', dtype::f16},    {'l', dtype::i64},
+                 {'q', dtype::i64}, {'i', dtype::i32}, {'?', dtype::boolean}};
+  const auto* const found = std::find_if(std::begin(formats), std::end(formats), [&](const auto& f) {
+    return format.size() == 1 && f.letter == format[0] && static_cast<Py_ssize_t>(size_of(f.type)) == buffer_->itemsize;
+  });
+  if (found == std::end(formats)) {
+    unsuitable_type(element_types, "the buffer's format '" + std::string(format) + "'");
+  }
+  const auto rank = static_cast<std::size_t>(buffer_->ndim);
+  const sizes shape(std::span<const Py_ssize_t>(buffer_->shape, rank));
+  sizes strides(std::span<const Py_ssize_t>(buffer_->strides, rank));
+  for (std::int64_t& s : strides) {
+    if (s % buffer_->itemsize != 0)
+      unsuitable_value("strides", "multiples of the element's size", std::to_string(s) + " bytes");
+    s /= buffer_->itemsize;
+  }
+  view_ = tensor_view(buffer_->buf, found->type, shape, strides);
+  read_only_ = buffer_->readonly != 0;
+  protocol_ = protocol::buffer;
+  return true;
+}
+
+tensor_view array::writable(std::string_view op, std::string_view name) const {
+  if (read_only_) value_error(op, name, "expected an array that can be written, got a read-only one");
+  return view_;
+}
+
+void array::release() noexcept {
+  if (managed_ != nullptr && managed_->release != nullptr) managed_->release(managed_);
+  if (managed_versioned_ != nullptr && managed_versioned_->release != nullptr)
+    managed_versioned_->release(managed_versioned_);
+  if (buffer_ != nullptr) {
+    PyBuffer_Release(buffer_);
+    delete buffer_;
+  }
+  managed_ = nullptr;
+  managed_versioned_ = nullptr;
+  buffer_ = nullptr;
+}
+array::~array() { release(); }
+array::array(array&& other) noexcept { *this = std::move(other); }
+array& array::operator=(array&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  object_ = std::move(other.object_);
+  view_ = other.view_;
+  protocol_ = other.protocol_;
+  read_only_ = other.read_only_;
+  stream_ = other.stream_;
+  api_ = other.api_;
+  managed_ = std::exchange(other.managed_, nullptr);
+  managed_versioned_ = std::exchange(other.managed_versioned_, nullptr);
+  buffer_ = std::exchange(other.buffer_, nullptr);
+  return *this;
+}
+
+// ------------------------------------------------------------------------------------------------------------- making
+
+array::array(const tensor_spec& spec, const array& like) {
+  switch (like.protocol_) {
+    case protocol::exchange:
+      make_exchange(spec, like);
+      return;
+    case protocol::dlpack:
+      make_dlpack(spec, like);
+      return;
+    case protocol::none:
+    case protocol::numpy:
+    case protocol::buffer:
+      make_numpy(spec);
+      return;
+  }
+}
+
+void array::make_numpy(const tensor_spec& spec) {
+  object_ = new_numpy(spec);
+  view_ = tensor_view(PyArray_DATA(numpy_array(object_)), spec.type, spec.shape);
+  protocol_ = protocol::numpy;
+}
+
+void array::make_exchange(const tensor_spec& spec, const array& like) {
+  sizes shape = spec.shape;
+  dlpack::tensor prototype{nullptr,
+                           {static_cast<std::int32_t>(like.where().kind), like.where().index},
+                           shape.size(),
+                           dlpack_type(spec.type),
+                           &*shape.begin(),
+                           nullptr,
+                           0};
+  dlpack::managed_versioned* made = nullptr;
+  if (like.api_->allocate(&prototype, &made, nullptr, set_python_error) != 0) throw nb::python_error();
+  view_ = tensor_view(static_cast<std::byte*>(made->tensor.data) + made->tensor.byte_offset, spec.type, spec.shape,
+                      like.where());
+  void* object = nullptr;
+  if (like.api_->import_managed(made, &object) != 0) throw nb::python_error();
+  object_ = nb::steal(static_cast<PyObject*>(object));
+  protocol_ = protocol::exchange;
+  api_ = like.api_;
+  stream_ = like.stream_;
+}
+
+void array::make_dlpack(const tensor_spec& spec, const array& like) {
+  auto memory = std::make_unique<owned>();
+  memory->context = current_context(like.where());
+  memory->bytes = static_cast<std::size_t>(byte_count(spec));
+  std::copy(spec.shape.begin(), spec.shape.end(), memory->shape);
+  void* data = nullptr;
+  {
+    const turn t(*memory->context, true);
+    data = memory->context->on(like.stream_).allocate(memory->bytes);
+  }
+  memory->managed.tensor = {data,
+                            {static_cast<std::int32_t>(like.where().kind), like.where().index},
+                            spec.shape.size(),
+                            dlpack_type(spec.type),
+                            memory->shape,
+                            nullptr,
+                            0};
+  memory->managed.owner = memory.get();
+  memory->managed.release = release_owned;
+  view_ = tensor_view(data, spec.type, spec.shape, like.where());
+  nb::object from_dlpack = namespace_of(like.object_).attr("from_dlpack");
+  object_ = from_dlpack(nb::cast(exporter{&memory.release()->managed}));
+  protocol_ = protocol::dlpack;
+  stream_ = like.stream_;
+}
+
+// ------------------------------------------------------------------------------------------------- numbers and types
+
+bool is_python_number(nb::handle object) {
+  return (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) && !PyArray_CheckScalar(object.ptr());
+}
+
+namespace {
+
+// The integer, rounded to odd where it has more than 53 bits: then one more rounding, to fewer bits, is that of the integer.
+double double_rounded_to_odd(nb::handle integer) {
+  int overflow = 0;
+  const long long small = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+  if (overflow == 0 && std::llabs(small) <= 1LL << 53) return static_cast<double>(small);
+  nb::object magnitude = nb::steal(PyNumber_Absolute(integer.ptr()));
+  const auto bits = nb::cast<long long>(magnitude.attr("bit_length")());
+  const long long shift = bits - 53;
+  nb::object high = magnitude >> nb::int_(shift);
+  const bool inexact = !(high << nb::int_(shift)).equal(magnitude);
+  const double significand = static_cast<double>(nb::cast<long long>(high) | (inexact ? 1 : 0));
+  const double value = bits > 2000 ? HUGE_VAL : std::ldexp(significand, static_cast<int>(shift));
+  return integer < nb::int_(0) ? -value : value;
+}
+
+// To f64, once.
+double double_of(nb::handle number) {
+  if (PyFloat_Check(number.ptr())) return PyFloat_AsDouble(number.ptr());
+  const double value = PyFloat_AsDouble(number.ptr());
+  if (PyErr_Occurred() == nullptr) return value;
+  PyErr_Clear();  // too large
+  return number < nb::int_(0) ? -HUGE_VAL : HUGE_VAL;
+}
+
+}  // namespace
+
+namespace {
+
+// Between a double and the bits of a format; `to` is filled.
+void convert_one(const const_tensor_view& from, const tensor_view& to) {
+  const auto& cpu = current_context({});
+  const turn t(*cpu, true);
+  convert(cpu->any(), from, to);
+}
+
+std::uint64_t rounded_bits(std::string_view op, std::string_view name, nb::handle number, dtype format) {
+  if (!is_python_number(number) || format == dtype::i64 || format == dtype::i32 || format == dtype::boolean) {
+    type_error(op, name, "expected an array of " + std::string(name_of(format)) + ", got " + name_of_type(number));
+  }
+  const bool wide = format == dtype::f64 || PyFloat_Check(number.ptr());
+  const double value = wide ? double_of(number) : double_rounded_to_odd(number);
+  std::uint64_t bits = 0;
+  convert_one(const_tensor_view(&value, sizes{}), tensor_view(static_cast<void*>(&bits), format, sizes{}));
+  return bits;
+}
+
+double widened(dtype format, std::uint64_t bits) {
+  double value = 0;
+  convert_one(const_tensor_view(static_cast<const void*>(&bits), format, sizes{}), tensor_view(&value, sizes{}));
+  return value;
+}
+
+}  // namespace
+
+double rounded(std::string_view op, std::string_view name, nb::handle number, dtype format) {
+  return widened(format, rounded_bits(op, name, number, format));
+}
+
+array scalar(std::string_view op, std::string_view name, nb::handle number, const array& like) {
+  return array(like.type(), rounded_bits(op, name, number, like.type()), like);
+}
+
+array::array(dtype type, std::uint64_t bits, const array& like) {
+  if (like.where().kind == device_kind::cpu) {
+    // Any eight bytes that Python frees.
+    PyObject* const made = PyArray_SimpleNew(0, nullptr, NPY_INT64);
+    if (made == nullptr) throw nb::python_error();
+    object_ = nb::steal(made);
+    void* const data = PyArray_DATA(numpy_array(object_));
+    std::memcpy(data, &bits, sizeof bits);
+    view_ = tensor_view(data, type, sizes{});
+    protocol_ = protocol::numpy;
+    return;
+  }
+  // By the array's library: its kernels may be captured in a CUDA graph, a copy from here may not. The number is exact.
+  const double value = widened(type, bits);
+  if (nb::hasattr(like.object_, "new_full")) {
+    *this = array("scalar", "value", like.object_.attr("new_full")(nb::tuple(), value));
+    return;
+  }
+  nb::dict options;
+  options["dtype"] = like.object_.attr("dtype");
+  *this = array("scalar", "value", namespace_of(like.object_).attr("full")(nb::tuple(), value, **options));
+}
+
+dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) {
+  static constexpr struct {
+    std::string_view name;
+    dtype type;
+  } names[] = {{"float16", dtype::f16}, {"bfloat16", dtype::bf16}, {"float32", dtype::f32}, {"float64", dtype::f64},
+               {"int64", dtype::i64},   {"int32", dtype::i32},     {"bool", dtype::boolean}};
+  std::string text;
+  if (nb::isinstance<nb::str>(object)) {
+    text = nb::cast<std::string>(object);
+  } else if (nb::hasattr(object, "__name__")) {
+    text = nb::cast<std::string>(object.attr("__name__"));  // numpy.float32, ml_dtypes.bfloat16
+  } else {
+    text = nb::str(object).c_str();  // numpy.dtype("float32"), torch.float32
+  }
+  const std::string_view last = std::string_view(text).substr(text.rfind('.') + 1);
+  for (const auto& n : names) {
+    if (n.name == last || name_of(n.type) == last) return n.type;
+  }
+  type_error(op, name, "expected " + std::string(element_types) + ", got " + text);
+}
+
+}  // namespace repdl::python

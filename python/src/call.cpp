@@ -1,0 +1,297 @@
+// Calls by position in the registry: what every function of the package is made of.
+#include "call.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array.hpp"
+#include "contexts.hpp"
+
+namespace repdl::python {
+
+// Types of what came are TypeError, the rest by the kind of failure.
+PyObject* exception_for(const error& e) {
+  switch (e.site()) {
+    case error_site::output_dtype:
+    case error_site::attribute_kind:
+    case error_site::foreign_dtype:
+      return PyExc_TypeError;
+    default:
+      break;
+  }
+  switch (e.code()) {
+    case status::invalid_argument:
+      return PyExc_ValueError;
+    case status::unsupported:
+      return PyExc_NotImplementedError;
+    case status::out_of_memory:
+      return PyExc_MemoryError;
+    default:
+      return PyExc_RuntimeError;
+  }
+}
+
+namespace {
+
+constexpr std::size_t most_operands = 8;
+
+// As the package has it.
+std::string name_of(const attribute_info& a) { return a.name == "keepdim" ? "keepdims" : a.name; }
+
+attribute_value integer_value(const std::string& op, const attribute_info& a, nb::handle v) {
+  PyObject* const index = PyBool_Check(v.ptr()) ? nullptr : PyNumber_Index(v.ptr());
+  if (index == nullptr) {
+    PyErr_Clear();
+    throw nb::type_error(
+        (op + ": " + name_of(a) + ": expected an integer, got " + nb::type_name(v.type()).c_str()).c_str());
+  }
+  const nb::object integer = nb::steal(index);
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+  if (overflow == 0) return std::int64_t{value};
+  if (a.pattern && overflow > 0) {
+    const unsigned long long bits = PyLong_AsUnsignedLongLong(integer.ptr());
+    if (PyErr_Occurred() == nullptr) return static_cast<std::int64_t>(bits);
+    PyErr_Clear();
+  }
+  throw nb::value_error(
+      (op + ": " + name_of(a) + ": expected a 64-bit integer, got " + nb::str(integer).c_str()).c_str());
+}
+
+attribute_value value_of(const std::string& op, const attribute_info& a, nb::handle v) {
+  const auto wrong = [&](const char* expected) {
+    throw nb::type_error(
+        (op + ": " + name_of(a) + ": expected " + expected + ", got " + nb::type_name(v.type()).c_str()).c_str());
+  };
+  switch (a.kind) {
+    case attribute_kind::boolean:
+      if (!PyBool_Check(v.ptr())) wrong("a bool");
+      return v.is(nb::handle(Py_True));
+    case attribute_kind::integer:
+      return integer_value(op, a, v);
+    case attribute_kind::real: {
+      if (PyBool_Check(v.ptr())) wrong("a number");
+      const double value = PyFloat_AsDouble(v.ptr());
+      if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        wrong("a number");
+      }
+      return value;
+    }
+    case attribute_kind::text:
+      if (a.name == "dtype") return std::string(name_of(dtype_from(op, a.name, v)));
+      if (PyUnicode_Check(v.ptr()) == 0) wrong("a str");
+      return nb::cast<std::string>(v);
+    case attribute_kind::integers: {
+      std::vector<std::int64_t> list;
+      if (PySequence_Check(v.ptr()) == 0) {
+        list.push_back(std::get<std::int64_t>(integer_value(op, a, v)));
+        return list;
+      }
+      if (PyUnicode_Check(v.ptr()) != 0) wrong("an integer or a sequence of integers");
+      for (nb::handle item : nb::iter(v)) list.push_back(std::get<std::int64_t>(integer_value(op, a, item)));
+      return list;
+    }
+  }
+  return false;
+}
+
+// Of every operation's attributes; null where there is none.
+const attribute_value* default_of(const op_info& op, std::size_t index) {
+  static const auto all = [] {
+    std::vector<std::vector<std::optional<attribute_value>>> table;
+    for (const op_info& o : operations()) {
+      auto& row = table.emplace_back();
+      for (const attribute_info& a : o.attrs) {
+        row.emplace_back();
+        if (!a.default_text.empty()) row.back() = parse_attribute(o, a.name, a.default_text).value;
+      }
+    }
+    return table;
+  }();
+  const auto& value = all[static_cast<std::size_t>(op.id)][index];
+  return value ? &*value : nullptr;
+}
+
+// Of each attribute that is given and not the default. A coefficient that stands for an operand is of the operands' format.
+attributes attributes_of(const op_info& op, nb::handle values, const array* like) {
+  attributes list;
+  if (values.is_none()) return list;
+  for (std::size_t i = 0; i < op.attrs.size(); ++i) {
+    const nb::handle v = PyTuple_GetItem(values.ptr(), static_cast<Py_ssize_t>(i));
+    if (v.is_none()) continue;
+    attribute_value value = value_of(op.name, op.attrs[i], v);
+    const attribute_value* const otherwise = default_of(op, i);
+    if (otherwise != nullptr && value == *otherwise) continue;
+    if (like != nullptr && op.attrs[i].name == "alpha") value = rounded(op.name, op.attrs[i].name, v, like->type());
+    list.push_back({op.attrs[i].name, std::move(value)});
+  }
+  return list;
+}
+
+// f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it.
+template <class F>
+auto named(const op_info& op, F&& f) {
+  try {
+    return f();
+  } catch (const error& e) {
+    if (e.op() == op.name) throw;
+    PyErr_SetString(exception_for(e), (op.name + ": " + e.what()).c_str());
+    throw nb::python_error();
+  }
+}
+
+// Small enough that letting other threads run costs more than it gives.
+bool is_brief(const const_tensor_view& v) { return v.where().kind == device_kind::cpu && v.count() <= 1024; }
+
+// The context for arrays like this one, and nobody else's while calls are being prepared.
+const std::shared_ptr<shared_context>& context_for(const op_info& op, const array& like) {
+  const auto& c = current_context(like.where());
+  if (recording::current != nullptr && &recording::current->context != c.get()) {
+    throw nb::value_error((op.name + ": expected arrays on " + name_of(recording::current->context.where()) +
+                           ", whose calls are being prepared, got " + name_of(like.where()))
+                              .c_str());
+  }
+  return c;
+}
+
+void run(const op_info& op, const array& like, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
+         const attributes& attrs) {
+  bool brief = is_brief(out[0]);
+  for (const const_tensor_view& v : in) brief = brief && is_brief(v);
+  const auto& c = context_for(op, like);
+  const turn t(*c, brief);
+  repdl::call(c->on(like.stream()), op, in, out, attrs);
+}
+
+// An elementwise operation takes Python's numbers, too.
+bool takes_numbers(const op_info& op) { return op.family == "elementwise"; }
+
+const array& first_array(const op_info& op, std::span<const array> in) {
+  for (const array& a : in) {
+    if (a.view()) return a;
+  }
+  throw nb::type_error((op.name + ": " + op.in[0].name + ": expected an array, got a number").c_str());
+}
+
+}  // namespace
+
+namespace {
+
+nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like) {
+  const std::size_t count = in.size();
+  std::array<array, most_operands> operands;
+  bool numbers = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    nb::handle x = in[i];
+    if (x.is_none() && op.in[i].optional) continue;
+    if (takes_numbers(op) && is_python_number(x)) {
+      numbers = true;
+    } else {
+      operands[i] = array(op.name, op.in[i].name, x);
+    }
+  }
+  array result;
+  if (!out.is_none()) result = array(op.name, op.out[0].name, out);
+  array other;
+  if (!like.is_none()) other = array(op.name, "like", like);
+  const std::span<const array> given(operands.data(), count);
+  const array& model = count > 0 ? first_array(op, given) : result.view() ? result : other;
+  if (numbers) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!operands[i].view()) operands[i] = scalar(op.name, op.in[i].name, in[i], model);
+    }
+  }
+  std::array<const_tensor_view, most_operands> views;
+  for (std::size_t i = 0; i < count; ++i) views[i] = operands[i].view();
+  const std::span<const const_tensor_view> ins(views.data(), count);
+  const attributes attrs = attributes_of(op, values, &model);
+  if (out.is_none()) result = array(infer(op, ins, attrs).front(), model);
+  const tensor_view target = result.writable(op.name, op.out[0].name);
+  run(op, model, ins, {&target, 1}, attrs);
+  nb::object object = nb::borrow(result.object());
+  if (recording::current != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) recording::current->arrays.push_back(std::move(operands[i]));
+    recording::current->arrays.push_back(std::move(result));
+  }
+  return object;
+}
+
+void call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, bool first_step) {
+  // Operands are given name by name, and taken tensor by tensor.
+  std::vector<std::vector<array>> arrays(op.in.size());
+  std::size_t tensors = 0;
+  for (std::size_t i = 0; i < op.in.size(); ++i) {
+    if (lists[i].is_none() && op.in[i].optional) continue;
+    if (!nb::isinstance<nb::list>(lists[i]) && !nb::isinstance<nb::tuple>(lists[i])) {
+      throw nb::type_error((op.name + ": " + op.in[i].name + ": expected a list of arrays, got " +
+                            nb::type_name(nb::handle(lists[i]).type()).c_str())
+                               .c_str());
+    }
+    for (nb::handle x : nb::iter(lists[i]))
+      arrays[i].emplace_back(op.name, op.in[i].name + "[" + std::to_string(arrays[i].size()) + "]", x);
+    if (i == 0) tensors = arrays[0].size();
+    if (arrays[i].size() != tensors) {
+      throw nb::value_error((op.name + ": " + op.in[i].name + ": expected as many arrays as " + op.in[0].name +
+                             " has, " + std::to_string(tensors) + ", got " + std::to_string(arrays[i].size()))
+                                .c_str());
+    }
+  }
+  if (tensors == 0) return;
+  std::vector<const_tensor_view> in;
+  std::vector<tensor_view> out;
+  for (std::size_t t = 0; t < tensors; ++t) {
+    for (std::size_t i = 0; i < op.in.size(); ++i) {
+      if (!arrays[i].empty()) in.push_back(op.in[i].optional && first_step ? const_tensor_view() : arrays[i][t].view());
+    }
+    for (const operand_info& o : op.out) {
+      for (std::size_t i = 0; i < op.in.size(); ++i) {
+        if (op.in[i].name == o.name && !arrays[i].empty())
+          out.push_back(arrays[i][t].writable(op.name, o.name + "[" + std::to_string(t) + "]"));
+      }
+    }
+  }
+  run(op, arrays[0][0], in, out, attributes_of(op, values, nullptr));
+  if (recording::current != nullptr) {
+    for (auto& list : arrays) {
+      for (array& a : list) recording::current->arrays.push_back(std::move(a));
+    }
+  }
+}
+
+}  // namespace
+
+nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like) {
+  const op_info& op = operations()[static_cast<std::size_t>(index)];
+  return named(op, [&] { return call(op, in, out, values, like); });
+}
+void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
+  const op_info& op = operations()[static_cast<std::size_t>(index)];
+  named(op, [&] { call_grouped(op, lists, values, first_step); });
+}
+
+thread_local recording* recording::current = nullptr;
+
+prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f) : context_(std::move(c)) {
+  if (recording::current != nullptr)
+    throw nb::value_error("prepare: expected no call of prepare inside of another, got one");
+  const turn t(*context_, true);
+  recording here{*context_};
+  struct reset {
+    ~reset() { recording::current = nullptr; }
+  } const at_end;
+  recording::current = &here;
+  // On CUDA the calls are planned on the stream that is current now.
+  context& target = context_->any();
+  calls_ = std::make_unique<prepared>(target.prepare([&] { result = f(); }));
+  arrays_ = std::move(here.arrays);
+}
+
+void prepared_calls::run() {
+  const turn t(*context_, false);
+  calls_->run();
+}
+
+}  // namespace repdl::python

@@ -1,0 +1,46 @@
+// Calls by position in the registry: what every function of the package is made of.
+#pragma once
+
+#include <vector>
+
+#include "array.hpp"
+#include "contexts.hpp"
+#include "librepdl/dynamic.hpp"
+#include "python.hpp"
+
+namespace repdl::python {
+
+// Types of what came are TypeError, the rest by the kind of failure.
+PyObject* exception_for(const error& e);
+
+// in: arrays, numbers where the operation is elementwise, None where an operand is optional. values: of the attributes in
+// their order, None for an absent one; or None. A result without operands is of the kind of out, like, or NumPy.
+nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like);
+
+// An operation on groups of tensors, updated in place: a list for each operand. first_step: the optional state is written
+// and not read.
+void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step);
+
+// While this thread prepares calls: their context, and the arrays that they name.
+struct recording {
+  shared_context& context;
+  std::vector<array> arrays{};
+  static thread_local recording* current;
+};
+
+// librepdl.Prepared.
+class prepared_calls {
+ public:
+  // Calls f.
+  prepared_calls(std::shared_ptr<shared_context> c, nb::callable f);
+  void run();
+  std::size_t workspace_bytes() const { return calls_->workspace_bytes(); }
+  nb::object result;  // of f
+
+ private:
+  std::shared_ptr<shared_context> context_;
+  std::vector<array> arrays_;
+  std::unique_ptr<prepared> calls_;
+};
+
+}  // namespace repdl::python

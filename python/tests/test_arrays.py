@@ -1,0 +1,233 @@
+"""Whose arrays are taken, and whose come back: layouts, protocols, numbers as operands, out=."""
+
+import array as stdlib_array
+
+import numpy as np
+import pytest
+
+import librepdl
+from conftest import NUMPY_TYPES, ml_dtypes, torch
+
+needs_torch = pytest.mark.skipif(torch is None, reason="no torch here")
+
+
+def bits(x):
+    return np.ascontiguousarray(x).tobytes()
+
+
+def reference(x):
+    """exp of the values, each computed from a contiguous copy."""
+    return librepdl.exp(np.ascontiguousarray(x))
+
+
+def layouts(a):
+    """Views of an array of rank 3, each with the values it should have."""
+    yield "negative", a[::-1, :, ::-1]
+    yield "steps", a[::2, 1:, ::3]
+    yield "permuted", a.transpose(2, 0, 1)
+    yield "repeated", np.broadcast_to(a[:1], a.shape)
+    yield "one element", a[1:2, 2:3, 3:4]
+    yield "no elements", a[:, :0]
+    yield "scalar", a[0, 0, 0, ...]
+    yield "read-only", frozen(a)
+
+
+def frozen(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def numbers(shape, seed=1):
+    return librepdl.random.Generator(seed).normal(shape)
+
+
+def test_layouts_of_numpy():
+    for name, view in layouts(numbers((4, 5, 7))):
+        got = librepdl.exp(view)
+        assert isinstance(got, np.ndarray) and got.shape == view.shape and got.flags.c_contiguous, name
+        assert bits(got) == bits(reference(view)), name
+
+
+@needs_torch
+def test_layouts_of_torch():
+    t = torch.from_numpy(numbers((4, 5, 7)))
+    for view in (t, t[::2, 1:, ::3], t.permute(2, 0, 1), t[:1].expand(4, 5, 7), t[:, :0], t[0, 0, 0], t.to(memory_format=torch.contiguous_format)):
+        got = librepdl.exp(view)
+        assert type(got) is torch.Tensor and got.shape == view.shape
+        assert bits(got.numpy()) == bits(reference(view.numpy()))
+
+
+@needs_torch
+def test_an_image_in_channels_last():
+    x = torch.from_numpy(numbers((2, 4, 6, 5))).to(memory_format=torch.channels_last)
+    w = torch.from_numpy(numbers((3, 4, 3, 3), seed=2))
+    got = librepdl.conv2d(x, w, padding=1)
+    assert bits(got.numpy()) == bits(librepdl.conv2d(x.contiguous().numpy(), w.numpy(), None, 1, 1))
+
+
+def test_ranks():
+    for rank in range(9):
+        x = numbers((2,) * rank)
+        assert librepdl.exp(x).shape == x.shape
+    with pytest.raises(ValueError, match="exp: x: "):
+        librepdl.exp(np.zeros((1,) * 9, np.float32))
+
+
+def test_buffers():
+    values = [0.0, 1.0, -2.5]
+    x = np.array(values, np.float32)
+    for buffer in (stdlib_array.array("f", values), memoryview(x), memoryview(x)[::-1]):
+        got = librepdl.exp(buffer)
+        assert isinstance(got, np.ndarray) and bits(got) == bits(reference(np.asarray(buffer)))
+    target = stdlib_array.array("f", [9.0] * 3)
+    assert librepdl.exp(x, out=target) is target
+    assert target.tobytes() == bits(reference(x))
+
+
+class OnlyDlpack:
+    """What a library offers that has neither exchange API nor buffers."""
+
+    def __init__(self, x, versions=True):
+        self.x, self.versions = x, versions
+
+    def __dlpack__(self, *, stream=None, **options):
+        if not self.versions and options:
+            raise TypeError("unexpected keyword")
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __array_namespace__(self):
+        return np
+
+
+@pytest.mark.parametrize("versions", [True, False])
+def test_dlpack(versions):
+    x = numbers((3, 4))
+    got = librepdl.exp(OnlyDlpack(x.T, versions))
+    assert isinstance(got, np.ndarray) and bits(got) == bits(reference(x.T))
+    assert bits(got) == bits(reference(x.T))  # the memory is still there
+    with pytest.raises(ValueError, match="exp: out: expected an array that can be written, got a read-only one"):
+        librepdl.exp(x, out=OnlyDlpack(frozen(x)))
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.asarray(numbers((3, 4)))
+    got = librepdl.exp(x)
+    assert isinstance(got, jax.Array) and bits(np.asarray(got)) == bits(reference(np.asarray(x)))
+
+
+@pytest.mark.parametrize("type", ["f16", "bf16", "f32", "f64"])
+def test_formats(type):
+    if type not in NUMPY_TYPES:
+        pytest.skip("no ml_dtypes here")
+    x = np.arange(-4, 4).astype(NUMPY_TYPES[type])
+    got = librepdl.mul(x, x)
+    assert got.dtype == x.dtype and bits(got) == bits((x.astype(np.float64) ** 2).astype(x.dtype))
+    assert librepdl.less(x, 0.0).dtype == np.bool_ and librepdl.less(x, 0.0).tolist() == [True] * 4 + [False] * 4
+    assert librepdl.astype(numbers(8), type).dtype == x.dtype
+    assert librepdl.convert(numbers(8), NUMPY_TYPES[type]).dtype == x.dtype
+    assert librepdl.convert(numbers(8), np.dtype(NUMPY_TYPES[type])).dtype == x.dtype
+
+
+@needs_torch
+def test_bfloat16_of_torch():
+    x = torch.arange(-4, 4, dtype=torch.bfloat16)
+    got = librepdl.mul(x, x)
+    assert got.dtype == torch.bfloat16 and torch.equal(got, x * x)
+    assert librepdl.convert(x, torch.float32).dtype == torch.float32
+
+
+def test_result_into_out():
+    x = numbers((4, 6))
+    out = np.full((8, 12), 7, np.float32)
+    view = out[::-2, ::2]
+    assert librepdl.exp(x, out=view) is view
+    assert bits(view) == bits(reference(x))
+    assert (out[::2] == 7).all() and (out[:, 1::2] == 7).all()
+    assert librepdl.exp(x, out=x) is x and bits(x) == bits(view)
+
+
+@needs_torch
+def test_two_libraries():
+    x = numbers(5)
+    t = torch.empty(5)
+    assert librepdl.exp(x, out=t) is t and bits(t.numpy()) == bits(reference(x))
+    assert isinstance(librepdl.add(x, t), np.ndarray) and isinstance(librepdl.add(t, x), torch.Tensor)
+
+
+# ---------------------------------------------------------------------------------------------- numbers as operands
+
+
+def rounded(value, dtype):
+    """A Python number in a format, by NumPy, which converts the exact double once."""
+    return np.array(value, np.float64).astype(dtype)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-45, 1e-46, 3.4028235677973366e38, 1e60, -0.0, float("inf"), 65519.99, 65520.0, True, 3])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_number_is_rounded_to_the_arrays_format(value, dtype):
+    one = np.ones(3, dtype)
+    with np.errstate(over="ignore"):
+        expected = np.broadcast_to(rounded(value, dtype), 3)
+    assert bits(librepdl.mul(one, value)) == bits(expected)
+    assert bits(librepdl.mul(value, one)) == bits(expected)
+
+
+def test_integers_are_rounded_once():
+    # To f32: 2^24 + 1 is a tie; with a bit far below it is none, and as a double it would be one again.
+    tie, above = (1 << 24) + 1, (((1 << 24) + 1) << 60) + 1
+    one = np.ones(1, np.float32)
+    assert librepdl.mul(one, tie)[0] == 2.0**24
+    assert librepdl.mul(one, above)[0] == (2.0**24 + 2) * 2.0**60
+    assert librepdl.mul(one, -above)[0] == -(2.0**24 + 2) * 2.0**60
+    assert librepdl.mul(one, 10**400)[0] == np.inf and librepdl.mul(one, -(10**400))[0] == -np.inf
+    double = np.ones(1, np.float64)
+    for n in ((1 << 53) + 1, (1 << 53) + 3, (((1 << 53) + 1) << 9) + 1, 10**300, 10**400):
+        expected = float(n) if n < 10**308 else np.inf
+        assert librepdl.mul(double, n)[0] == expected
+
+
+def test_alpha_is_of_the_arrays_format_and_options_are_doubles():
+    x = np.float32([1.0])
+    # x + alpha x is rounded once, with the alpha of f32.
+    exact = 1.0 + float(np.float32(0.1))
+    assert librepdl.add(x, x, alpha=0.1)[0] == np.float32(exact)
+    # slope x, with the slope as it is: a double.
+    y = np.float32([-3.0])
+    assert librepdl.leaky_relu(y, slope=0.1)[0] == np.float32(-3.0 * 0.1)
+    # The two differ where rounding first matters.
+    z = np.float32([-16777215.0])
+    assert librepdl.leaky_relu(z, slope=0.1)[0] == np.float32(-16777215.0 * 0.1)
+    assert librepdl.mul(z, 0.1)[0] == np.float32(-16777215.0 * float(np.float32(0.1)))
+
+
+def test_numpys_own_scalars_are_arrays():
+    x = np.ones(3, np.float32)
+    assert bits(librepdl.mul(x, np.float32(0.1))) == bits(np.full(3, 0.1, np.float32))
+    with pytest.raises((TypeError, NotImplementedError), match="mul: y"):
+        librepdl.mul(x, np.float64(0.1))
+
+
+# ------------------------------------------------------------------------------------------------ options, spellings
+
+
+def test_options():
+    x = numbers((2, 3, 8, 8))
+    w = numbers((4, 3, 3, 3), seed=2)
+    full = librepdl.conv2d(x, w, None, (1, 1), (1, 1, 1, 1), (1, 1), 1)
+    assert bits(librepdl.conv2d(x, w, padding=1)) == bits(librepdl.conv2d(x, w, padding=[1, 1])) == bits(full)
+    assert librepdl.max_pool2d(x, 2).shape == (2, 3, 4, 4)
+    assert librepdl.sum(x).shape == () and librepdl.sum(x, axis=()).shape == x.shape
+    assert librepdl.sum(x, 1).shape == (2, 8, 8) and librepdl.sum(x, (0, -1), True).shape == (1, 3, 8, 1)
+    assert bits(librepdl.sum(x, np.int64(1))) == bits(librepdl.sum(x, axis=[1]))
+    assert librepdl.subtract is librepdl.sub and librepdl.astype is librepdl.convert
+
+
+def test_descriptions():
+    for name in librepdl._functions.__all__:
+        assert "Why the bits are right" in getattr(librepdl, name).__doc__
+    assert librepdl.exp.__doc__.startswith("e^x, rounded once.")

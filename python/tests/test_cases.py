@@ -1,0 +1,109 @@
+"""Every published case of every operation, called by its public function: the digests of `repdl verify`."""
+
+import collections
+import hashlib
+import inspect
+import json
+import math
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+import librepdl
+from librepdl import _core
+
+REPDL = os.environ.get("REPDL", str(pathlib.Path(librepdl.__file__).parent / "bin/repdl"))
+SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i64": 8, "i32": 4, "bool": 1}
+ROWS = {row["name"]: row for row in _core.operations()}
+RENAMED = {"keepdim": "keepdims"}
+
+
+def cases(op):
+    """(its line, the inputs' bytes), ..."""
+    stream = subprocess.run([REPDL, "cases", op], check=True, capture_output=True).stdout
+    at = 0
+    while at < len(stream):
+        end = stream.index(b"\n", at)
+        case, at = json.loads(stream[at:end]), end + 1
+        data = []
+        for given in case["inputs"]:
+            size = 0 if given is None else SIZES[given["type"]]
+            for n in [] if given is None else given["shape"]:
+                size *= n
+            data.append(stream[at : at + size])
+            at += size
+        yield case, data
+
+
+def digest(header, outputs):
+    """docs/contract.md, section 7: of the header, and of each piece of 2^20 elements."""
+    h = hashlib.sha256(header.encode())
+    for data, size in outputs:
+        piece = size << 20
+        for at in range(0, len(data), piece):
+            h.update(hashlib.sha256(data[at : at + piece]).digest())
+    return h.hexdigest()
+
+
+def representable(x, type):
+    """Whether the format has the number."""
+    digits, exponents = {"f16": (11, (-14, 15)), "bf16": (8, (-126, 127)), "f32": (24, (-126, 127)), "f64": (53, (-1022, 1023))}[type]
+    significand, exponent = math.frexp(x)
+    return x == 0 or (exponents[0] < exponent <= exponents[1] + 1 and math.ldexp(significand, digits).is_integer())
+
+
+def grouped(library, row, arrays, options):
+    """An optimiser: the operands come tensor by tensor, and the function takes a list of each."""
+    names = [i["name"] for i in row["inputs"] if not i["optional"]]
+    optional = [i["name"] for i in row["inputs"] if i["optional"]]
+    first_step = bool(optional) and any(a is None for a in arrays)
+    if optional and options.get("momentum"):
+        names += optional
+    lists = {name: arrays[i :: len(names)] for i, name in enumerate(names)}
+    if first_step:
+        for name in optional:
+            if name in lists:  # written and not read
+                lists[name] = [library.array(b"\x7f" * len(library.bytes(p)), "f32", p.shape) for p in lists["param"]]
+    getattr(librepdl, row["name"])(**lists, **options, **({"first_step": first_step} if optional else {}))
+    outputs = [o["name"] for o in row["outputs"] if o["name"] in lists]
+    return [lists[name][t] for t in range(len(lists["param"])) for name in outputs]
+
+
+def call(library, row, arrays, attributes):
+    options = {RENAMED.get(k, k): v for k, v in attributes.items()}
+    if row["family"] == "optimizer":
+        return grouped(library, row, arrays, options)
+    if "stream" in options:
+        generator = librepdl.random.Generator(options.pop("seed") % 2**64, options.pop("stream") % 2**64)
+        like = {} if row["inputs"] else {"like": library.array(b"\0\0\0\0", "f32", (1,))}
+        return [getattr(generator, row["name"])(*arrays, **options, **like)]
+    function = getattr(librepdl, row["name"])
+    inputs = len(row["inputs"])
+    if all(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in inspect.signature(function).parameters.values()):
+        return [function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)]
+    return [function(*arrays[:inputs], **options)]
+
+
+@pytest.mark.parametrize("op", list(ROWS))
+def test_published_cases(library, op):
+    row = ROWS[op]
+    counted = collections.Counter()
+    for case, data in cases(op):
+        types = [given["type"] for given in case["inputs"] if given is not None]
+        if not set(types) <= set(library.types) or len(case["inputs"]) and max((len(g["shape"]) for g in case["inputs"] if g), default=0) > 8:
+            counted["left out"] += 1
+            continue
+        # In Python alpha is of the arrays' format, in C++ an exact double.
+        if "alpha" in case["attributes"] and not representable(case["attributes"]["alpha"], types[0]):
+            counted["alpha"] += 1
+            continue
+        arrays = [None if given is None else library.array(d, given["type"], given["shape"])
+                  for given, d in zip(case["inputs"], data)]
+        outputs = [library.bytes(x) for x in call(library, row, arrays, case["attributes"])]
+        of = case["header"].split("|")[2].split(",")[len(case["inputs"]) :]
+        assert digest(case["header"], [(d, SIZES[t]) for d, t in zip(outputs, of)]) == case["digest"], case
+        counted["equal"] += 1
+    assert counted["equal"] > 0
+    assert counted["left out"] == 0 or "bf16" not in library.types

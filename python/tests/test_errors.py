@@ -1,0 +1,160 @@
+"""Wrong calls: errors that name the function and the argument; nothing crashes, nothing is half-written."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import librepdl
+from conftest import torch
+
+x = np.arange(6, dtype=np.float32).reshape(2, 3)
+needs_torch = pytest.mark.skipif(torch is None, reason="no torch here")
+
+
+def frozen():
+    a = x.copy()
+    a.flags.writeable = False
+    return a
+
+
+@pytest.mark.parametrize(("error", "text", "call"), [
+    (TypeError, "exp: x: expected an array .*, got list", lambda: librepdl.exp([1.0, 2.0])),
+    (TypeError, "exp: x: expected an array .*, got str", lambda: librepdl.exp("x")),
+    (TypeError, "exp: x: expected an array .*, got NoneType", lambda: librepdl.exp(None)),
+    (TypeError, "add: x: expected an array, got a number", lambda: librepdl.add(1.0, 2.0)),
+    (TypeError, "sum: x: expected an array .*, got float", lambda: librepdl.sum(1.0)),
+    (TypeError, "add: y: expected an array .*, got complex", lambda: librepdl.add(x, 1j)),
+    (TypeError, r"exp: x: .*expected float16.*got complex64", lambda: librepdl.exp(x.astype(np.complex64))),
+    (TypeError, r"exp: x: .*expected float16.*got >f4", lambda: librepdl.exp(x.astype(">f4"))),
+    (TypeError, r"exp: x: .*expected float16.*got object", lambda: librepdl.exp(x.astype(object))),
+    (TypeError, r"exp: x: .*expected float16.*got uint8", lambda: librepdl.exp(x.astype(np.uint8))),
+    (NotImplementedError, "exp: x: expected f16, bf16 or f32, got f64", lambda: librepdl.exp(x.astype(np.float64))),
+    (NotImplementedError, "exp: x: .*got i64", lambda: librepdl.exp(x.astype(np.int64))),
+    (TypeError, "unexpected keyword argument 'axes'", lambda: librepdl.sum(x, axes=1)),
+    (TypeError, "sum: axis: expected an integer", lambda: librepdl.sum(x, axis=1.0)),
+    (TypeError, "sum: axis: expected an integer", lambda: librepdl.sum(x, axis="1")),
+    (TypeError, "sum: keepdims: expected a bool, got int", lambda: librepdl.sum(x, keepdims=1)),
+    (ValueError, "sum: axis: ", lambda: librepdl.sum(x, axis=2)),
+    (ValueError, "sum: axis: ", lambda: librepdl.sum(x, axis=(0, 0))),
+    (ValueError, "sum: axis: ", lambda: librepdl.sum(x, axis=2**70)),
+    (ValueError, "add: ", lambda: librepdl.add(x, x.T)),
+    (ValueError, "matmul: ", lambda: librepdl.matmul(x, x)),
+    (ValueError, "matmul: accumulate: expected exact or fma_chain, got 'fast'", lambda: librepdl.matmul(x, x.T, accumulate="fast")),
+    (TypeError, "matmul: accumulate: expected a str, got int", lambda: librepdl.matmul(x, x.T, accumulate=0)),
+    (TypeError, "convert: dtype: expected float16.*, got float99", lambda: librepdl.convert(x, "float99")),
+    (ValueError, "max: ", lambda: librepdl.max(x[:, :0], axis=1)),
+    (ValueError, "exp: out: .*shape", lambda: librepdl.exp(x, out=np.zeros(5, np.float32))),
+    (TypeError, "exp: out: .*f32, got f64", lambda: librepdl.exp(x, out=np.zeros((2, 3)))),
+    (ValueError, "exp: out: expected an array that can be written, got a read-only one", lambda: librepdl.exp(x, out=frozen())),
+    (ValueError, "exp: out: ", lambda: librepdl.exp(x, out=np.broadcast_to(np.float32(0), (2, 3)))),
+    (TypeError, "exp: out: expected an array", lambda: librepdl.exp(x, out=[0.0])),
+    (ValueError, "device: expected 'cpu', 'cuda' or 'cuda:N', got 'tpu'", lambda: librepdl.context(device="tpu")),
+    (ValueError, "isa: expected .*got 'sse9'", lambda: librepdl.context(isa="sse9")),
+    (ValueError, "threads: expected .*got -1", lambda: librepdl.context(threads=-1)),
+    (ValueError, "Generator: seed: expected an integer from 0", lambda: librepdl.random.Generator(-1)),
+    (TypeError, "Generator: stream: expected an int, got float", lambda: librepdl.random.Generator(0, 1.5)),
+    (ValueError, "uniform: .*shape: ", lambda: librepdl.random.Generator().uniform((2, -1))),
+    (ValueError, "bernoulli: p: ", lambda: librepdl.random.Generator().bernoulli(3, 1.5)),
+    (ValueError, "sgd: grad: expected as many arrays as param has, 1, got 2", lambda: librepdl.sgd([x.copy()], [x, x])),
+    (ValueError, "sgd: param.0.: expected an array that can be written", lambda: librepdl.sgd([frozen()], [x])),
+    (TypeError, "compare: b: expected f32 as a has, got f64", lambda: librepdl.compare(x, x.astype(np.float64))),
+    (ValueError, r"compare: b: expected shape \[2, 3\] as a has, got \[3, 2\]", lambda: librepdl.compare(x, x.T)),
+    (TypeError, r"fingerprint: arrays\[1\]: expected an array", lambda: librepdl.fingerprint([x, [x]])),
+])
+def test_wrong_calls(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_out_that_overlaps_an_operand():
+    memory = np.arange(10, dtype=np.float32)
+    before = memory.copy()
+    with pytest.raises(ValueError, match="exp: out: "):
+        librepdl.exp(memory[:-1], out=memory[1:])
+    assert (memory == before).all()
+    with pytest.raises(ValueError, match="exp: out: "):
+        librepdl.exp(memory[:4], out=np.lib.stride_tricks.as_strided(memory, (4,), (0,)))
+    assert (memory == before).all()
+
+
+def test_unaligned_and_odd_strides():
+    raw = np.zeros(4 * 5 + 1, np.uint8)
+    with pytest.raises(ValueError, match="exp: x: "):
+        librepdl.exp(raw[1:].view(np.float32))
+    record = np.zeros(4, np.dtype([("a", np.float32), ("b", np.uint8)]))
+    with pytest.raises(ValueError, match="exp: x: .*strides: expected multiples of the element's size, got 5 bytes"):
+        librepdl.exp(record["a"])
+
+
+@needs_torch
+def test_tensors_that_autograd_follows():
+    t = torch.ones(3, requires_grad=True)
+    for call in (lambda: librepdl.exp(t), lambda: librepdl.exp(torch.ones(3), out=t), lambda: librepdl.fingerprint([t]),
+                 lambda: librepdl.exp(torch.nn.Parameter(torch.ones(3)))):
+        with pytest.raises(ValueError, match=r"requires_grad: expected .*x\.detach\(\)"):
+            call()
+    with torch.no_grad(), pytest.raises(ValueError, match="requires_grad"):
+        librepdl.exp(t)
+    assert librepdl.exp(t.detach()).tolist() == librepdl.exp(np.ones(3, np.float32)).tolist()
+
+
+@needs_torch
+def test_tensors_that_are_not_what_their_memory_says():
+    imaginary = torch.ones(3, dtype=torch.complex64).conj().imag
+    assert imaginary.is_neg()
+    with pytest.raises(ValueError, match="is_neg"):
+        librepdl.exp(imaginary)
+    assert librepdl.abs(imaginary.resolve_neg()).tolist() == [0.0] * 3
+    for t in (torch.ones(3).to_sparse(), torch.ones(3, device="meta")):
+        with pytest.raises((ValueError, TypeError, NotImplementedError, BufferError, RuntimeError)):
+            librepdl.exp(t)
+
+
+def test_a_gpu_that_is_not_there():
+    if any(d.startswith("cuda") for d in librepdl.info()["devices"]):
+        pytest.skip("there is a GPU")
+    assert librepdl.info()["no_gpu"]
+    with pytest.raises((NotImplementedError, RuntimeError), match="cuda|CUDA"):
+        librepdl.context(device="cuda")
+
+
+# ------------------------------------------------------------------------------------------------------- anything at all
+
+# Large integers are sizes that no memory has.
+integers = st.integers(-5, 40) | st.sampled_from([2**62, 2**63, 2**64, -(2**63), -(2**70)])
+scalars = st.none() | st.booleans() | integers | st.floats() | st.text(max_size=3) | st.complex_numbers()
+arrays = st.builds(
+    lambda shape, dtype, order, step: np.ones([n * abs(step) for n in shape], dtype)[tuple(slice(None, None, step) for _ in shape)].transpose(
+        tuple(range(len(shape)))[::order]),
+    st.lists(st.integers(0, 3), max_size=4), st.sampled_from([np.float16, np.float32, np.float64, np.int64, np.int32, np.bool_, np.uint8]),
+    st.sampled_from([1, -1]), st.sampled_from([1, 2, -1]))
+anything = arrays | scalars | st.lists(st.integers(-2, 5), max_size=3) | st.lists(arrays, max_size=2)
+keywords = ("axis", "keepdims", "out", "stride", "padding", "dilation", "groups", "accumulate", "alpha", "dtype", "kernel", "size", "bias",
+            "reduction", "ignore_index", "lr", "momentum", "transpose_a", "count_include_pad", "slope", "like", "shape", "p", "low", "high")
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(librepdl._functions.__all__), st.lists(anything, max_size=4), st.dictionaries(st.sampled_from(keywords), anything, max_size=2))
+def test_any_call_ends_in_a_result_or_an_error_that_names_it(name, positional, named):
+    function = getattr(librepdl, name)
+    try:
+        function(*positional, **named)
+    except MemoryError:
+        pass
+    except (TypeError, ValueError, NotImplementedError) as e:
+        assert function.__name__ in str(e), str(e)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(["uniform", "normal", "permutation", "bernoulli", "randint", "dropout", "dropout_backward"]),
+       st.lists(anything, max_size=3), st.dictionaries(st.sampled_from(keywords), anything, max_size=2))
+def test_any_draw_ends_in_a_result_or_an_error_and_then_the_generator_is_as_before(name, positional, named):
+    generator = librepdl.random.Generator(7, 8)
+    try:
+        getattr(generator, name)(*positional, **named)
+        assert generator.stream == (8 if name.endswith("backward") else 9)
+    except MemoryError:
+        assert generator.stream == 8
+    except (TypeError, ValueError, NotImplementedError) as e:
+        assert name in str(e), str(e)
+        assert generator.stream == 8

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Writes the Python package's functions and their documentation from the registry of operations.
+
+    tools/gen_python.py REPDL            REPDL: the built program; writes the files below
+    tools/gen_python.py --check REPDL    whether they are up to date
+
+python/librepdl/_functions.py, python/librepdl/_draws.py, docs/python-api.md, and python/tests/typing_of_every_function.py, which
+type checkers look at.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+root = pathlib.Path(__file__).resolve().parent.parent
+
+# Where the array API standard has another name.
+aliases = {"abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "convert": "astype"}
+parameter_names = {"keepdim": "keepdims"}
+floats = ("f16", "bf16", "f32", "f64")
+heading = "Written by tools/gen_python.py from the registry of operations; do not edit."
+
+
+def annotation(attribute):
+    kind = {"boolean": "bool", "integer": "int", "real": "float", "text": "str", "integers": "Ints"}[attribute["kind"]]
+    if attribute["name"] == "dtype":
+        kind = "DType"
+    optional = not attribute["required"] and attribute["default"] == ""
+    return f"{kind} | None" if optional else kind
+
+
+def default(attribute):
+    text = attribute["default"]
+    if text == "":
+        return "None"
+    if attribute["kind"] == "boolean":
+        return text.capitalize()
+    if attribute["kind"] == "text":
+        return f'"{text}"'
+    if attribute["kind"] == "integers":
+        values = json.loads(text)
+        return str(values[0]) if len(set(values)) == 1 else str(tuple(values))
+    if attribute["kind"] == "real":
+        return repr(float(text))
+    return text
+
+
+class Operation:
+    """An operation of the registry as a Python function: self.parameters, self.call, self.docstring."""
+
+    def __init__(self, index, row):
+        self.index, self.row, self.name, self.family = index, row, row["name"], row["family"]
+        self.grouped = self.family == "optimizer"
+        self.random = any(a["name"] == "stream" for a in row["attributes"])
+        self.attributes = row["attributes"]
+        self.state = ("seed", "stream") if self.random else ()
+
+    @property
+    def result(self):
+        """The type of the result: that of the operands, or any."""
+        out, = self.row["outputs"]
+        like = [i for i in self.row["inputs"] if not i["optional"]][:1]
+        return "A" if like and like[0]["types"] == out["types"] and self.name != "convert" else "Any"
+
+    def attribute_parameters(self, required):
+        return [(parameter_names.get(a["name"], a["name"]), annotation(a), None if required else default(a))
+                for a in self.attributes if a["required"] == required and a["name"] not in self.state]
+
+    @property
+    def parameters(self):
+        """Pieces of a signature."""
+        inputs = [i for i in self.row["inputs"] if not i["optional"]]
+        optional = [i for i in self.row["inputs"] if i["optional"]]
+        elementwise = self.family == "elementwise"
+        if self.grouped:
+            pieces = [f"{i['name']}: Sequence[Any]" for i in inputs]
+            pieces += [f"{i['name']}: Sequence[Any] | None = None" for i in optional]
+            pieces += ["*"] + [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
+            return pieces + (["first_step: bool = False"] if optional else [])
+        # A scalar may stand for an operand; the first array says the format.
+        array = "A | float" if elementwise and len(inputs) > 1 else "A"
+        pieces = [f"{i['name']}: {array if i['types'] == inputs[0]['types'] else 'Any'}" for i in inputs]
+        if elementwise:
+            pieces.append("/")
+        pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
+        pieces += [f"{i['name']}: A | None = None" for i in optional]
+        if elementwise:
+            pieces.append("*")
+        pieces += [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
+        if not elementwise:
+            pieces.append("*")
+        pieces.append(f"out: {self.result} | None = None")
+        return pieces + ([] if inputs else ["like: Any = None"])
+
+    @property
+    def operands(self):
+        names = [i["name"] for i in self.row["inputs"]]
+        return ", ".join(names) + ("," if len(names) == 1 else "")
+
+    def values(self, state):
+        """The attributes as an expression; state: what stands for seed and stream."""
+        if not self.attributes:
+            return "None"
+        names = [state.get(a["name"], parameter_names.get(a["name"], a["name"])) for a in self.attributes]
+        return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
+
+    @property
+    def docstring(self):
+        row = self.row
+        exact = "sum" not in row["proof"] and row["proof"] == "no rounding happens"
+        lines = [f"{row['formula'][0].upper() if row['formula'].startswith('the ') else row['formula'][0]}{row['formula'][1:]}"
+                 + ("" if exact else ", rounded once") + "."]
+        lines.append("")
+        operands = [*row["inputs"], *([] if self.grouped else row["outputs"])]
+        for operand in operands:
+            types = " ".join(operand["types"])
+            lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
+                         + (", a list of arrays" if self.grouped else ""))
+        for a in self.attributes:
+            if a["name"] not in self.state:
+                lines.append(f"{parameter_names.get(a['name'], a['name'])}: {a['doc']}")
+        if self.grouped:
+            written = ", ".join(o["name"] for o in row["outputs"])
+            lines.append(f"Updated in place: {written}.")
+            if any(i["optional"] for i in row["inputs"]):
+                lines.append("first_step: the optional state is written and not read")
+        elif self.family == "elementwise" and len(row["inputs"]) > 1:
+            lines.append("Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.")
+        lines.append(f"Why the bits are right: {row['proof']}.")
+        return lines
+
+    def source(self, method=False):
+        indent = "    " if method else ""
+        pieces = (["self"] if method else []) + self.parameters
+        returns = "None" if self.grouped else self.result
+        text = wrapped(f"{indent}def {self.name}(", pieces, f") -> {returns}:", indent)
+        body = indent + "    "
+        text += [body + '"""' + self.docstring[0]]
+        text += [(body + line).rstrip() for line in self.docstring[1:]]
+        text += [body + '"""']
+        if self.grouped:
+            first = "first_step" if any(i["optional"] for i in self.row["inputs"]) else "False"
+            text.append(f"{body}_core.call_grouped({self.index}, ({self.operands}), {self.values({})}, {first})")
+        elif method:
+            advance = "False" if self.name.endswith("_backward") else "True"
+            like = "None" if self.row["inputs"] else "like"
+            values = self.values({"seed": "self.seed", "stream": "stream"})
+            call = f"_core.call({self.index}, ({self.operands}), out, {values}, {like})"
+            text.append(f"{body}with self._next({advance}) as stream:")
+            text += returned(body + "    ", self.result, call)
+        else:
+            text += returned(body, self.result, f"_call({self.index}, ({self.operands}), out, {self.values({})})")
+        return "\n".join(text)
+
+
+def returned(indent, kind, call):
+    if kind == "Any":
+        return [f"{indent}return {call}"]
+    return [f"{indent}result: {kind} = {call}", f"{indent}return result"]
+
+
+def wrapped(begin, pieces, end, indent):
+    line = begin + ", ".join(pieces) + end
+    if len(line) <= 120:
+        return [line]
+    lines, current = [], begin
+    more_indent = indent + ("        " if begin.lstrip().startswith("def") else "    ")
+    for i, piece in enumerate(pieces):
+        more = piece + (", " if i + 1 < len(pieces) else "")
+        if len(current) + len(more.rstrip()) > 118:
+            lines.append(current.rstrip())
+            current = more_indent
+        current += more
+    return [*lines, current + end]
+
+
+def functions(operations):
+    plain = [o for o in operations if not o.random]
+    names = [o.name for o in operations]
+    public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
+    quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
+    order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
+    text = f'"""The functions of the package. {heading}"""\n\n'
+    text += "from collections.abc import Sequence\nfrom typing import Any, TypeVar\n\nfrom librepdl import _core\n"
+    text += "from librepdl._typing import DType, Ints\n\n"
+    text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
+    text += '# An array of any library.\nA = TypeVar("A")\n\n_call = _core.call\n'
+    for o in plain:
+        text += f"\n\n{o.source()}\n"
+        if o.name in aliases:
+            text += f"\n\n{aliases[o.name]} = {o.name}\n"
+    return text
+
+
+def draws(operations):
+    text = f'"""The methods of random.Generator. {heading}"""\n\n'
+    text += "from contextlib import AbstractContextManager\nfrom typing import Any, TypeVar\n\nfrom librepdl import _core\n"
+    text += "from librepdl._typing import DType, Ints\n\n"
+    text += '# An array of any library.\nA = TypeVar("A")\n\n\nclass Draws:\n'
+    text += '    """What a generator draws: each element depends on the seed, the stream and its index only."""\n\n'
+    text += "    seed: int\n\n    def _next(self, advance: bool) -> AbstractContextManager[int]:\n        raise NotImplementedError\n"
+    for o in operations:
+        if o.random:
+            text += f"\n{o.source(method=True)}\n"
+    return text
+
+
+def page(operations):
+    text = f"# Functions of the Python package\n\n{heading}\n\n"
+    text += "Arrays are those of NumPy, PyTorch or any library with DLPack; results are arrays of the caller's library, on its device, "
+    text += "or written into `out`.\n"
+    for random, title in ((False, "librepdl"), (True, "librepdl.random.Generator")):
+        text += f"\n## {title}\n"
+        for o in operations:
+            if o.random != random:
+                continue
+            signature = re.sub(r": [^=,]*(\[[^]]*\])?[^=,]*(?= =|$)", "", "\n".join(o.parameters)).split("\n")
+            signature = [re.sub(r" = ", "=", piece) for piece in signature]
+            text += f"\n### {o.name}({', '.join(signature)})\n\n"
+            if o.name in aliases:
+                text += f"Also `{aliases[o.name]}`. "
+            lines = o.docstring
+            text += lines[0].replace("*", "\\*").replace("|", "\\|") + "\n\n"
+            text += "\n".join(f"- {line}" for line in lines[2:]) + "\n"
+    return text
+
+
+def uses(operations):
+    """Every function with every parameter; each result into a variable of its type."""
+    text = f'"""For mypy and pyright. {heading}"""\n\nfrom typing import Any\n\nimport numpy as np\nfrom numpy.typing import NDArray\n\n'
+    text += "import librepdl\n\nx: NDArray[np.float32] = np.ones((1, 1, 1, 1), np.float32)\ng = librepdl.random.Generator(1)\n"
+    examples = {"bool": "True", "int": "1", "float": "0.5", "str": '"mean"', "Ints": "(1, 1)", "DType": "np.float32", "Any": "None"}
+    for o in operations:
+        given = []
+        for piece in o.parameters:
+            if ":" not in piece:
+                continue
+            name, kind = piece.split(" = ")[0].split(": ")
+            kind = kind.split(" | ")[0]
+            value = "[x]" if kind.startswith("Sequence") else "x" if kind == "A" or (kind == "Any" and name != "like") else examples[kind]
+            given.append(value if o.family == "elementwise" and name in [i["name"] for i in o.row["inputs"]] else f"{name}={value}")
+        owner = "g" if o.random else "librepdl"
+        kind = {"A": "NDArray[np.float32]", "Any": "Any"}[o.result] if not o.grouped else None
+        begin = f"{owner}.{o.name}(" if kind is None else f"r_{o.name}: {kind} = {owner}.{o.name}("
+        text += "\n".join(wrapped(begin, given, ")", "")) + "\n"
+        for alias in [aliases[o.name]] if o.name in aliases and not o.random else []:
+            text += f"librepdl.{alias}\n"
+    text += "".join(f"{line}\n" for line in (
+        "d: float = float(librepdl.sum(x))", "c: librepdl.Comparison = librepdl.compare(x, x)", "s: str = librepdl.fingerprint({'x': x})",
+        "i: dict[str, Any] = librepdl.info()", "p: librepdl.Prepared = librepdl.prepare(lambda: librepdl.exp(x))", "p.run()",
+        "with librepdl.context(threads=1, isa=None, device='cpu') as k:", "    n: int = k.threads", "    m: dict[str, int] = k.statistics()",
+        "mixed: NDArray[np.float32] = librepdl.mul(x, 0.1)"))
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description="see the head of this file")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("repdl")
+    args = parser.parse_args()
+    registry = json.loads(subprocess.run([args.repdl, "docs", "--json"], check=True, capture_output=True, text=True).stdout)
+    operations = [Operation(i, row) for i, row in enumerate(registry)]
+    stale = 0
+    for name, text in (("python/librepdl/_functions.py", functions(operations)), ("python/librepdl/_draws.py", draws(operations)),
+                       ("docs/python-api.md", page(operations)),
+                       ("python/tests/typing_of_every_function.py", uses(operations))):
+        file = root / name
+        if not args.check:
+            file.write_text(text)
+        elif not file.exists() or file.read_text() != text:
+            print(f"{name} is stale: run tools/gen_python.py {args.repdl}")
+            stale = 1
+    sys.exit(stale)
+
+
+main()
