@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -162,17 +163,14 @@ void set_python_error(void*, const char* kind, const char* text) {
 struct owned {
   dlpack::managed managed;
   std::shared_ptr<shared_context> context;
+  void* stream;
   std::size_t bytes;
   std::int64_t shape[max_rank];
 };
 
 void release_owned(dlpack::managed* m) {
-  auto* const o = static_cast<owned*>(m->owner);
-  {
-    const std::lock_guard lock(o->context->mutex);
-    o->context->any().deallocate(m->tensor.data, o->bytes);
-  }
-  delete o;
+  const std::unique_ptr<owned> o(static_cast<owned*>(m->owner));
+  o->context->give_back(m->tensor.data, o->bytes, o->stream);
 }
 
 // What a library's from_dlpack is given.
@@ -225,10 +223,15 @@ array::array(std::string_view op, std::string_view name, nb::handle object) : ob
   try {
     if (read_numpy() || read_exchange() || read_dlpack() || read_buffer()) return;
   } catch (const unsuitable& u) {
+    release();
     if (u.type) type_error(op, name, u.text);
     value_error(op, name, u.text);
   } catch (const error& e) {  // of the view
+    release();
     value_error(op, name, e.what());
+  } catch (...) {
+    release();
+    throw;
   }
   type_error(
       op, name,
@@ -476,6 +479,7 @@ void array::make_exchange(const tensor_spec& spec, const array& like) {
 void array::make_dlpack(const tensor_spec& spec, const array& like) {
   auto memory = std::make_unique<owned>();
   memory->context = current_context(like.where());
+  memory->stream = like.stream_;
   memory->bytes = static_cast<std::size_t>(byte_count(spec));
   std::copy(spec.shape.begin(), spec.shape.end(), memory->shape);
   void* data = nullptr;

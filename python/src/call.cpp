@@ -1,6 +1,7 @@
 // Calls by position in the registry: what every function of the package is made of.
 #include "call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -169,6 +170,15 @@ void run(const op_info& op, const array& like, std::span<const const_tensor_view
 // An elementwise operation takes Python's numbers, too.
 bool takes_numbers(const op_info& op) { return op.family == "elementwise"; }
 
+// Says what the call itself would say, before a number is rounded to a format that the operation lacks.
+void check_takes(const op_info& op, dtype format) {
+  const std::vector<dtype>& types = op.in[0].types;
+  if (std::find(types.begin(), types.end(), format) != types.end()) return;
+  std::string expected;
+  for (const dtype t : types) expected += (expected.empty() ? "" : ", ") + std::string(repdl::name_of(t));
+  fail(error_site::operand_dtype, op.name, op.in[0].name, "one of " + expected, repdl::name_of(format));
+}
+
 const array& first_array(const op_info& op, std::span<const array> in) {
   for (const array& a : in) {
     if (a.view()) return a;
@@ -200,6 +210,7 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   const std::span<const array> given(operands.data(), count);
   const array& model = count > 0 ? first_array(op, given) : result.view() ? result : other;
   if (numbers) {
+    check_takes(op, model.type());
     for (std::size_t i = 0; i < count; ++i) {
       if (!operands[i].view()) operands[i] = scalar(op.name, op.in[i].name, in[i], model);
     }
@@ -277,7 +288,7 @@ thread_local recording* recording::current = nullptr;
 prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f) : context_(std::move(c)) {
   if (recording::current != nullptr)
     throw nb::value_error("prepare: expected no call of prepare inside of another, got one");
-  const turn t(*context_, true);
+  const hold h(*context_);
   recording here{*context_};
   struct reset {
     ~reset() { recording::current = nullptr; }

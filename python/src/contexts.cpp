@@ -18,6 +18,7 @@ thread_local of_thread here;
 
 context& shared_context::on(void* stream) {
   if (closed_) throw nb::value_error("context: expected one that is open, got one that was closed");
+  free_all_given_back();
   for (auto& [its_stream, made] : contexts_) {
     if (its_stream == stream) return *made;
   }
@@ -26,7 +27,29 @@ context& shared_context::on(void* stream) {
   return *contexts_.emplace_back(stream, std::make_unique<context>(std::move(options))).second;
 }
 
+void shared_context::give_back(void* data, std::size_t bytes, void* stream) {
+  {
+    const std::lock_guard lock(given_back_mutex_);
+    given_back_.push_back({data, bytes, stream});
+  }
+  // Whoever has the context now frees it later: waiting here could be waiting for oneself.
+  if (!mutex.try_lock()) return;
+  free_all_given_back();
+  mutex.unlock();
+}
+
+void shared_context::free_all_given_back() {
+  const std::lock_guard lock(given_back_mutex_);
+  for (const memory& m : given_back_) {
+    for (auto& [stream, made] : contexts_) {
+      if (stream == m.stream) made->deallocate(m.data, m.bytes);
+    }
+  }
+  given_back_.clear();
+}
+
 void shared_context::close() {
+  free_all_given_back();
   closed_ = true;
   contexts_.clear();
 }

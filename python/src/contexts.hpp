@@ -24,6 +24,8 @@ class shared_context : public std::enable_shared_from_this<shared_context> {
   // The first one, or one on the default stream.
   context& any() { return contexts_.empty() ? on(nullptr) : *contexts_.front().second; }
   void close();
+  // Memory that `on(stream)` allocated, from any thread, with or without the interpreter's lock.
+  void give_back(void* data, std::size_t bytes, void* stream);
   statistics read_statistics();
   void reset_statistics();
   void synchronize();
@@ -34,6 +36,15 @@ class shared_context : public std::enable_shared_from_this<shared_context> {
   context_options options_;
   std::vector<std::pair<void*, std::unique_ptr<context>>> contexts_;
   bool closed_ = false;
+
+  struct memory {
+    void* data;
+    std::size_t bytes;
+    void* stream;
+  };
+  void free_all_given_back();
+  std::mutex given_back_mutex_;
+  std::vector<memory> given_back_;
 };
 
 // The innermost context of this thread (with librepdl.context(...)) that is on the device, or the thread's own.
@@ -43,6 +54,22 @@ void leave_context(const shared_context& c);
 
 // "cpu", "cuda", "cuda:1"; throws ValueError.
 device device_named(std::string_view text);
+
+// The context to oneself, and the interpreter too: for what calls Python.
+class hold {
+ public:
+  explicit hold(shared_context& c) : context_(c) {
+    if (context_.mutex.try_lock()) return;
+    const nb::gil_scoped_release others_go_on;
+    context_.mutex.lock();
+  }
+  ~hold() { context_.mutex.unlock(); }
+  hold(const hold&) = delete;
+  hold& operator=(const hold&) = delete;
+
+ private:
+  shared_context& context_;
+};
 
 // The context to oneself, while other Python threads go on. `briefly`: they need not, if nobody else has it.
 class turn {

@@ -143,6 +143,18 @@ def test_threads_share_a_context():
     assert in_threads(6, with_it) == [[work()] * 3] * 6
 
 
+def test_threads_prepare_in_a_context_that_they_share():
+    shared = librepdl.context(threads=1)
+
+    def prepare_and_run():
+        for _ in range(20):
+            prepared = shared.prepare(lambda: librepdl.sum(librepdl.exp(x), axis=0))
+            prepared.run()
+        return librepdl.fingerprint(prepared.result)
+
+    assert set(in_threads(6, prepare_and_run)) == {librepdl.fingerprint(librepdl.sum(librepdl.exp(x), axis=0))}
+
+
 def test_other_threads_go_on():
     """A long call gives the interpreter's lock away."""
     large = np.ones((700, 700), np.float32)

@@ -30,6 +30,7 @@ def frozen():
     (TypeError, r"exp: x: .*expected float16.*got uint8", lambda: librepdl.exp(x.astype(np.uint8))),
     (NotImplementedError, "exp: x: expected f16, bf16 or f32, got f64", lambda: librepdl.exp(x.astype(np.float64))),
     (NotImplementedError, "exp: x: .*got i64", lambda: librepdl.exp(x.astype(np.int64))),
+    (NotImplementedError, "mul: x: expected one of f16, bf16, f32, f64, got i64", lambda: librepdl.mul(x.astype(np.int64), 2)),
     (TypeError, "unexpected keyword argument 'axes'", lambda: librepdl.sum(x, axes=1)),
     (TypeError, "sum: axis: expected an integer", lambda: librepdl.sum(x, axis=1.0)),
     (TypeError, "sum: axis: expected an integer", lambda: librepdl.sum(x, axis="1")),
