@@ -539,11 +539,10 @@ double double_of(nb::handle number) {
 
 namespace {
 
-// Between a double and the bits of a format; `to` is filled.
+// Between a double and the bits of a format; `to` is filled. In a context of its own: the caller's may be preparing calls.
 void convert_one(const const_tensor_view& from, const tensor_view& to) {
-  const auto& cpu = current_context({});
-  const turn t(*cpu, true);
-  convert(cpu->any(), from, to);
+  thread_local context here(context_options{.threads = 1});
+  convert(here, from, to);
 }
 
 std::uint64_t rounded_bits(std::string_view op, std::string_view name, nb::handle number, dtype format) {

@@ -150,10 +150,14 @@ bool is_brief(const const_tensor_view& v) { return v.where().kind == device_kind
 // The context for arrays like this one, and nobody else's while calls are being prepared.
 const std::shared_ptr<shared_context>& context_for(const op_info& op, const array& like) {
   const auto& c = current_context(like.where());
-  if (recording::current != nullptr && &recording::current->context != c.get()) {
-    throw nb::value_error((op.name + ": expected arrays on " + name_of(recording::current->context.where()) +
+  const recording* const r = recording::current;
+  if (r != nullptr && &r->context != c.get()) {
+    throw nb::value_error((op.name + ": expected arrays on " + name_of(r->context.where()) +
                            ", whose calls are being prepared, got " + name_of(like.where()))
                               .c_str());
+  }
+  if (r != nullptr && r->stream != like.stream()) {
+    throw nb::value_error((op.name + ": expected the stream on which prepare was called, got another one").c_str());
   }
   return c;
 }
@@ -185,10 +189,6 @@ const array& first_array(const op_info& op, std::span<const array> in) {
   }
   throw nb::type_error((op.name + ": " + op.in[0].name + ": expected an array, got a number").c_str());
 }
-
-}  // namespace
-
-namespace {
 
 nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like) {
   const std::size_t count = in.size();
@@ -285,18 +285,28 @@ void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step
 
 thread_local recording* recording::current = nullptr;
 
+namespace {
+
+// PyTorch's current stream on the GPU: calls are prepared before an array says which library it is of.
+void* stream_for(const device& where) {
+  const nb::object modules = nb::module_::import_("sys").attr("modules");
+  if (where.kind == device_kind::cpu || !nb::cast<bool>(modules.attr("__contains__")("torch"))) return nullptr;
+  const nb::object current = nb::module_::import_("torch").attr("cuda").attr("current_stream")(where.index);
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(current.attr("cuda_stream")));
+}
+
+}  // namespace
+
 prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f) : context_(std::move(c)) {
   if (recording::current != nullptr)
     throw nb::value_error("prepare: expected no call of prepare inside of another, got one");
   const hold h(*context_);
-  recording here{*context_};
+  recording here{*context_, stream_for(context_->where())};
   struct reset {
     ~reset() { recording::current = nullptr; }
   } const at_end;
   recording::current = &here;
-  // On CUDA the calls are planned on the stream that is current now.
-  context& target = context_->any();
-  calls_ = std::make_unique<prepared>(target.prepare([&] { result = f(); }));
+  calls_ = std::make_unique<prepared>(context_->on(here.stream).prepare([&] { result = f(); }));
   arrays_ = std::move(here.arrays);
 }
 

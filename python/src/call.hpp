@@ -24,6 +24,7 @@ void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step
 // While this thread prepares calls: their context, and the arrays that they name.
 struct recording {
   shared_context& context;
+  void* stream;  // of what is prepared
   std::vector<array> arrays{};
   static thread_local recording* current;
 };

@@ -82,6 +82,14 @@ def test_prepared_calls():
     assert prepared.result.tobytes() == librepdl.sum(librepdl.exp(np.ones((3, 4), np.float32)), axis=1).tobytes()
 
 
+def test_numbers_in_prepared_calls():
+    a = np.ones(3, np.float32)
+    prepared = librepdl.prepare(lambda: librepdl.add(librepdl.mul(a, 0.1), 1, alpha=0.5))
+    for _ in range(2):
+        prepared.run()
+        assert prepared.result.tobytes() == librepdl.add(librepdl.mul(a, 0.1), 1, alpha=0.5).tobytes()
+
+
 def test_prepared_draws_leave_the_generator():
     g = Generator(1, 5)
     prepared = librepdl.prepare(lambda: g.uniform(6))
