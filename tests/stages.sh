@@ -197,7 +197,7 @@ stage_no_oracle() {
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
 
-# The wheel, in an empty virtual environment: the package's tests, type checkers, one epoch of the example, the command line.
+# The wheel, in an empty virtual environment: the package's tests, type checkers, the example, the command line.
 stage_python() {
   local tools=build/python-tools empty=build/python-empty
   rm -rf $tools $empty build/wheels
@@ -215,20 +215,16 @@ stage_python() {
   $empty/bin/pip install --quiet torch==2.13.0+cpu ||
     $empty/bin/pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
   printf '   %s\n' "$(cd build/wheels && ls -sh ./*.whl)" >&3
-  python_tests "$PWD/$empty/bin/python" ${1:+--epochs 1}
-}
-# python_tests PYTHON [OPTION OF THE EXAMPLE...]
-python_tests() {
-  local python=$1
-  shift
+  local python=$root/$empty/bin/python
   lines=1 show "$python" -m pytest -q -p no:cacheprovider python/tests
   (
     cd python/tests
     lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null typing_of_every_function.py
     lines=1 show "$python" -m pyright --pythonpath "$python" typing_of_every_function.py
   )
-  lines=1 show "$python" examples/python/digits.py "$@"
-  lines=1 show "$python" examples/python/digits.py --arrays torch --threads 1 --isa baseline "$@"
+  # Whole trainings, seconds each: the demo's fingerprint, or status 1.
+  lines=1 show "$python" examples/python/digits.py
+  lines=1 show "$python" examples/python/digits.py --arrays torch --threads 1
   lines=1 show "$python" -m librepdl verify --quick exp matmul
 }
 
@@ -255,7 +251,7 @@ run_stages() {
     stage "a CPU without AVX2" stage_old_cpu
     stage "without the oracle" stage_no_oracle
     stage "consumers" stage_consumers
-    stage "Python" stage_python --epochs
+    stage "Python" stage_python
     stage "AddressSanitizer, UBSan" stage_asan
     stage "ThreadSanitizer, clang" stage_tsan
     stage "failure injection" stage_corrupt
