@@ -20,7 +20,6 @@ root = pathlib.Path(__file__).resolve().parent.parent
 # Where the array API standard has another name.
 aliases = {"abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "convert": "astype"}
 parameter_names = {"keepdim": "keepdims"}
-floats = ("f16", "bf16", "f32", "f64")
 heading = "Written by tools/gen_python.py from the registry of operations; do not edit."
 
 
@@ -49,7 +48,7 @@ def default(attribute):
 
 
 class Operation:
-    """An operation of the registry as a Python function: self.parameters, self.call, self.docstring."""
+    """An operation of the registry as a Python function."""
 
     def __init__(self, index, row):
         self.index, self.row, self.name, self.family = index, row, row["name"], row["family"]
@@ -110,10 +109,8 @@ class Operation:
     @property
     def docstring(self):
         row = self.row
-        exact = "sum" not in row["proof"] and row["proof"] == "no rounding happens"
-        lines = [f"{row['formula'][0].upper() if row['formula'].startswith('the ') else row['formula'][0]}{row['formula'][1:]}"
-                 + ("" if exact else ", rounded once") + "."]
-        lines.append("")
+        formula = row["formula"].replace("the ", "The ", 1) if row["formula"].startswith("the ") else row["formula"]
+        lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
         operands = [*row["inputs"], *([] if self.grouped else row["outputs"])]
         for operand in operands:
             types = " ".join(operand["types"])
@@ -177,17 +174,24 @@ def wrapped(begin, pieces, end, indent):
     return [*lines, current + end]
 
 
+def module_head(text, *imports):
+    lines = [f'"""{text} {heading}"""', "", *imports, "from typing import Any, TypeVar", "", "from librepdl import _core",
+             "from librepdl._typing import DType, Ints", "", ""]
+    return "\n".join(lines)
+
+
+type_variable = '# An array of any library.\nA = TypeVar("A")\n'
+
+
 def functions(operations):
     plain = [o for o in operations if not o.random]
     names = [o.name for o in operations]
     public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
     quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
     order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
-    text = f'"""The functions of the package. {heading}"""\n\n'
-    text += "from collections.abc import Sequence\nfrom typing import Any, TypeVar\n\nfrom librepdl import _core\n"
-    text += "from librepdl._typing import DType, Ints\n\n"
+    text = module_head("The functions of the package.", "from collections.abc import Sequence")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
-    text += '# An array of any library.\nA = TypeVar("A")\n\n_call = _core.call\n'
+    text += f"{type_variable}\n_call = _core.call\n"
     for o in plain:
         text += f"\n\n{o.source()}\n"
         if o.name in aliases:
@@ -196,10 +200,8 @@ def functions(operations):
 
 
 def draws(operations):
-    text = f'"""The methods of random.Generator. {heading}"""\n\n'
-    text += "from contextlib import AbstractContextManager\nfrom typing import Any, TypeVar\n\nfrom librepdl import _core\n"
-    text += "from librepdl._typing import DType, Ints\n\n"
-    text += '# An array of any library.\nA = TypeVar("A")\n\n\nclass Draws:\n'
+    text = module_head("The methods of random.Generator.", "from contextlib import AbstractContextManager")
+    text += f"{type_variable}\n\nclass Draws:\n"
     text += '    """What a generator draws: each element depends on the seed, the stream and its index only."""\n\n'
     text += "    seed: int\n\n    def _next(self, advance: bool) -> AbstractContextManager[int]:\n        raise NotImplementedError\n"
     for o in operations:

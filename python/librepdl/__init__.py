@@ -18,7 +18,7 @@ __version__ = _core.version()
 __all__ = [*_functions.__all__, "Comparison", "Context", "Prepared", "compare", "context", "current_context", "fingerprint",
            "info", "prepare", "random"]
 
-if tuple(op["name"] for op in _core.operations()) != _functions.ORDER:
+if tuple(_core.names()) != _functions.ORDER:
     raise ImportError("librepdl: _functions.py and _core are not of the same build; expected the same operations in both")
 
 

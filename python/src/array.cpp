@@ -528,7 +528,6 @@ double double_rounded_to_odd(nb::handle integer) {
 
 // To f64, once.
 double double_of(nb::handle number) {
-  if (PyFloat_Check(number.ptr())) return PyFloat_AsDouble(number.ptr());
   const double value = PyFloat_AsDouble(number.ptr());
   if (PyErr_Occurred() == nullptr) return value;
   PyErr_Clear();  // too large

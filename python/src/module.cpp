@@ -5,46 +5,10 @@
 namespace repdl::python {
 namespace {
 
-nb::dict describe(const op_info& op) {
-  nb::dict d;
-  d["name"] = op.name;
-  d["family"] = op.family;
-  d["formula"] = op.formula;
-  d["proof"] = op.proof;
-  d["bits"] = op.bits;
-  const auto operands = [](const std::vector<operand_info>& list) {
-    nb::list all;
-    for (const operand_info& o : list) {
-      nb::list types;
-      for (const dtype t : o.types) types.append(std::string(name_of(t)));
-      nb::dict operand;
-      operand["name"] = o.name;
-      operand["types"] = types;
-      operand["optional"] = o.optional;
-      all.append(operand);
-    }
-    return all;
-  };
-  d["inputs"] = operands(op.in);
-  d["outputs"] = operands(op.out);
-  nb::list attrs;
-  static constexpr const char* kinds[] = {"boolean", "integer", "real", "text", "integers"};
-  for (const attribute_info& a : op.attrs) {
-    nb::dict attribute;
-    attribute["name"] = a.name;
-    attribute["kind"] = kinds[static_cast<int>(a.kind)];
-    attribute["default"] = a.default_text;
-    attribute["doc"] = a.doc;
-    attribute["required"] = a.required;
-    attrs.append(attribute);
-  }
-  d["attributes"] = attrs;
-  return d;
-}
-
-nb::list all_operations() {
+// In the order of the registry, whose positions call() takes.
+nb::list names() {
   nb::list all;
-  for (const op_info& op : operations()) all.append(describe(op));
+  for (const op_info& op : operations()) all.append(op.name);
   return all;
 }
 
@@ -61,6 +25,14 @@ nb::dict info() {
   d["devices"] = found;
   d["no_gpu"] = why.empty() ? nb::object(nb::none()) : nb::object(nb::str(why.c_str()));
   return d;
+}
+
+// A method that may wait, while other Python threads go on.
+auto in_turn(void (shared_context::*method)()) {
+  return [method](shared_context& c) {
+    const turn t(c, false);
+    (c.*method)();
+  };
 }
 
 std::shared_ptr<shared_context> make_context(int threads, nb::object isa, const std::string& where) {
@@ -115,7 +87,7 @@ NB_MODULE(_core, m) {
   m.def("call_grouped", call_grouped, nb::arg("index"), nb::arg("lists"), nb::arg("values").none(),
         nb::arg("first_step"));
   m.def("preparing", [] { return recording::current != nullptr; });
-  m.def("operations", all_operations);
+  m.def("names", names);
   m.def("info", info);
   m.def("fingerprint", fingerprint_of);
   m.def("compare", compare);
@@ -130,13 +102,8 @@ NB_MODULE(_core, m) {
              return c;
            })
       .def("__exit__", [](shared_context& c, nb::args) { leave_context(c); })
-      .def(
-          "close",
-          [](shared_context& c) {
-            const turn t(c, false);
-            c.close();
-          },
-          "Gives its memory back. Calls in a context that was closed raise ValueError.")
+      .def("close", in_turn(&shared_context::close),
+           "Gives its memory back. Calls in a context that was closed raise ValueError.")
       .def(
           "prepare",
           [](std::shared_ptr<shared_context> c, nb::callable f) {
@@ -148,20 +115,11 @@ NB_MODULE(_core, m) {
             return std::make_unique<prepared_calls>(c, f);
           },
           nb::arg("f"), "The calls that f() makes, validated and planned, to be run later with Prepared.run().")
-      .def(
-          "synchronize",
-          [](shared_context& c) {
-            const turn t(c, false);
-            c.synchronize();
-          },
-          "Waits until everything launched has finished, and raises the device's errors.")
+      .def("synchronize", in_turn(&shared_context::synchronize),
+           "Waits until everything launched has finished, and raises the device's errors.")
       .def("statistics", statistics_of,
            "Output elements decided per tier: {'proved': n, 'binary64': n, 'double_double': n, 'exact': n}.")
-      .def("reset_statistics",
-           [](shared_context& c) {
-             const turn t(c, false);
-             c.reset_statistics();
-           })
+      .def("reset_statistics", in_turn(&shared_context::reset_statistics))
       .def_prop_ro("device", [](const shared_context& c) { return name_of(c.where()); })
       .def_prop_ro("isa",
                    [](shared_context& c) {

@@ -108,7 +108,6 @@ def test_dlpack(versions):
     x = numbers((3, 4))
     got = librepdl.exp(OnlyDlpack(x.T, versions))
     assert isinstance(got, np.ndarray) and bits(got) == bits(reference(x.T))
-    assert bits(got) == bits(reference(x.T))  # the memory is still there
     with pytest.raises(ValueError, match="exp: out: expected an array that can be written, got a read-only one"):
         librepdl.exp(x, out=OnlyDlpack(frozen(x)))
 
