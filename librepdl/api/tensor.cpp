@@ -36,6 +36,16 @@ void check_span(dtype type, const sizes& shape, const sizes& strides) {
   }
 }
 
+// The elements, if their bytes are a number that memory can have.
+std::int64_t bounded_count(dtype type, const sizes& shape) {
+  const std::int64_t count = element_count(shape);
+  if (count > limit / static_cast<std::int64_t>(size_of(type))) {
+    fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 bytes",
+         to_string(shape) + " of " + std::string(name_of(type)));
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string_view name_of(dtype t) noexcept { return dtype_names[static_cast<int>(t)]; }
@@ -75,28 +85,22 @@ std::string to_string(const sizes& s) {
 }
 
 std::int64_t element_count(const sizes& shape) {
-  for (const std::int64_t n : shape) {
-    if (n < 0) fail(error_site::negative_size, "tensor view", "shape", "sizes >= 0", to_string(shape));
-  }
-  if (has_zero(shape)) return 0;
+  bool empty = false;
+  bool too_many = false;
   wide count = 1;
   for (const std::int64_t n : shape) {
-    count *= n;
-    if (count > limit) {
-      fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 elements", to_string(shape));
-    }
+    if (n < 0) fail(error_site::negative_size, "tensor view", "shape", "sizes >= 0", to_string(shape));
+    empty = empty || n == 0;
+    if (!too_many) count *= n;  // below 2^62 times below 2^63
+    too_many = too_many || count > limit;
   }
+  if (empty) return 0;
+  if (too_many) fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 elements", to_string(shape));
   return static_cast<std::int64_t>(count);
 }
 
 std::int64_t byte_count(const tensor_spec& s) {
-  const std::int64_t count = element_count(s.shape);
-  const auto size = static_cast<std::int64_t>(size_of(s.type));
-  if (count > limit / size) {
-    fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 bytes",
-         to_string(s.shape) + " of " + std::string(name_of(s.type)));
-  }
-  return count * size;
+  return bounded_count(s.type, s.shape) * static_cast<std::int64_t>(size_of(s.type));
 }
 
 sizes row_major(const sizes& shape) {
@@ -110,11 +114,20 @@ sizes row_major(const sizes& shape) {
   return strides;
 }
 
-const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, device where)
-    // Too many elements are the shape's fault, not that of the strides made from it.
-    : const_tensor_view(data, type, shape, (byte_count({type, shape}), row_major(shape)), where) {}
+// Too many elements are the shape's fault, not that of the strides made from it; those need no check of their own.
+const_tensor_view::const_tensor_view(const void* data, dtype type, const sizes& shape, device where)
+    : data_(data),
+      shape_(shape),
+      strides_(row_major(shape)),
+      count_(bounded_count(type, shape)),
+      where_(where),
+      type_(type),
+      present_(true) {
+  check_data();
+}
 
-const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, sizes strides, device where)
+const_tensor_view::const_tensor_view(const void* data, dtype type, const sizes& shape, const sizes& strides,
+                                     device where)
     : data_(data),
       shape_(shape),
       strides_(strides),
@@ -127,13 +140,18 @@ const_tensor_view::const_tensor_view(const void* data, dtype type, sizes shape, 
          std::to_string(strides.size()));
   }
   check_span(type, shape_, strides_);
-  if (data == nullptr && count_ > 0) {
+  check_data();
+}
+
+void const_tensor_view::check_data() const {
+  if (data_ == nullptr && count_ > 0) {
     fail(error_site::null_data, "tensor view", "data", "memory for shape " + to_string(shape_), "a null pointer");
   }
-  if (reinterpret_cast<std::uintptr_t>(data) % size_of(type) != 0) {
+  const std::uintptr_t remainder = reinterpret_cast<std::uintptr_t>(data_) & (size_of(type_) - 1);  // a power of two
+  if (remainder != 0) {
     fail(error_site::misaligned_data, "tensor view", "data",
-         "a multiple of " + std::to_string(size_of(type)) + " bytes",
-         "an address with remainder " + std::to_string(reinterpret_cast<std::uintptr_t>(data) % size_of(type)));
+         "a multiple of " + std::to_string(size_of(type_)) + " bytes",
+         "an address with remainder " + std::to_string(remainder));
   }
 }
 

@@ -179,25 +179,30 @@ void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, i
                                    : "memory apart from the other operands, or exactly that of the input of its name",
          "memory that overlaps '" + std::string(other) + "'");
   };
-  // Views by where they begin: only those that begin before an output ends can meet it. (Optimisers have hundreds.)
   struct view {
     extent bytes;
     std::size_t index;
     bool is_output;
   };
-  inline_vector<view, 8> views;
+  constexpr std::size_t few = 8;
+  inline_vector<view, few> views;
   for (std::size_t o = 0; o < out.size(); ++o) {
     if (out[o].count() != 0) views.push_back({extent_of(out[o]), o, true});
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (in[i] && in[i].count() != 0) views.push_back({extent_of(in[i]), i, false});
   }
-  std::sort(views.begin(), views.end(), [](const view& a, const view& b) { return a.bytes.begin < b.bytes.begin; });
+  // Of many (optimisers have hundreds), sorted by where they begin, only those that begin before an output ends can meet
+  // it. Few are compared each with each: sorting would cost more.
+  const bool sorted = views.size() > few;
+  if (sorted) {
+    std::sort(views.begin(), views.end(), [](const view& a, const view& b) { return a.bytes.begin < b.bytes.begin; });
+  }
   for (std::size_t a = 0; a < views.size(); ++a) {
-    for (std::size_t b = a + 1; b < views.size() && views[b].bytes.begin < views[a].bytes.end; ++b) {
+    for (std::size_t b = a + 1; b < views.size() && !(sorted && views[a].bytes.end <= views[b].bytes.begin); ++b) {
       const view& x = views[a].is_output ? views[a] : views[b];
       const view& y = views[a].is_output ? views[b] : views[a];
-      if (!x.is_output) continue;
+      if (!x.is_output || x.bytes.end <= y.bytes.begin || y.bytes.end <= x.bytes.begin) continue;
       if (y.is_output) {
         if (may_overlap(out[x.index], out[y.index]))
           refuse(std::max(x.index, y.index), out_rows[std::min(x.index, y.index)].name);

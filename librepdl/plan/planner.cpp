@@ -75,7 +75,7 @@ sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs 
       fail(error_site::operand_dtype, op, rows[i].name,
            std::string(name_of(in[0].type())) + ", as " + std::string(rows[0].name), name_of(in[i].type()));
     }
-    shape = broadcast(op, rows[i].name, shape, in[i].shape());
+    if (!(in[i].shape() == shape)) shape = broadcast(op, rows[i].name, shape, in[i].shape());
   }
   return shape;
 }

@@ -1,4 +1,5 @@
 // Plans of random numbers and dropout.
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -21,9 +22,12 @@ tensor_spec checked(const tensor_spec& s) {
 }  // namespace
 
 void check_parameter(std::string_view op, std::string_view name, double value, bool may_be_negative) {
-  const num::fp_environment_guard guard;  // comparisons with NaN trap where the caller unmasked them
-  const double size = std::fabs(value);
-  if (!(size == 0 || (size >= 0x1p-200 && size <= 0x1p200)) || (!may_be_negative && value < 0)) {
+  // By its bits, which are in the order of the numbers: comparisons of doubles would need the guarded environment.
+  constexpr auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+  const bool negative = (bits(value) >> 63) != 0;
+  const std::uint64_t size = bits(value) & ~bits(-0.0);
+  const bool in_range = size == 0 || (size >= bits(0x1p-200) && size <= bits(0x1p200));
+  if (!in_range || (!may_be_negative && negative && size != 0)) {
     fail(error_site::attribute_value, op, name,
          may_be_negative ? "0 or a magnitude in [2^-200, 2^200]" : "0 or a number in [2^-200, 2^200]", to_text(value));
   }

@@ -17,12 +17,11 @@ inline int default_threads() noexcept { return std::min(omp_get_max_threads(), m
 // (parallel.cpp).
 bool lost_workers() noexcept;
 
-// Calls body(thread, threads) on `threads` workers or fewer, each under the library's floating-point environment
-// (OpenMP workers have their own; setting the caller's would not do). body must not throw.
+// Calls body(thread, threads) on `threads` workers or fewer, each under the library's floating-point environment: OpenMP
+// workers have their own, the caller's was set by the context (context_impl.hpp). body must not throw.
 template <class Body>
 void parallel(int threads, Body&& body) {
   if (threads <= 1 || lost_workers()) {
-    const num::fp_environment_guard guard;
     body(0, 1);
     return;
   }

@@ -118,7 +118,6 @@ class reduce_work final : public planned<plan::reduce_plan> {
   }
 
   void run(void* workspace) override {
-    const num::fp_environment_guard guard;
     const reduce_call call{p, *s.set.reduce, s.launch.first_tier};
     if (p.length == 0) return fill_empty(call, s.count);
     auto* workers = static_cast<worker*>(workspace);

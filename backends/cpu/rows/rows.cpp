@@ -155,7 +155,6 @@ class row_work final : public planned<plan::row_plan> {
 
   plan::checked_size bytes() const override { return plan::checked_size::product(layout_.bytes, layout_.threads); }
   void run(void* workspace) override {
-    const num::fp_environment_guard guard;
     row_call(p, s.launch, workspace, *s.set.row, layout_).run(s.count);
     s.count.check_decided(s.launch.last_tier_bits);
   }

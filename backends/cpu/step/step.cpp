@@ -57,10 +57,7 @@ void run_block(const plan::step_tensor& t, const step_kernels& kernels, const vo
 void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_kernels& kernels,
               counters& count) noexcept {
   alignas(64) std::byte constants[step_constants_bytes];
-  {
-    const num::fp_environment_guard guard;
-    kernels.prepare(p, l.first_tier, constants);
-  }
+  kernels.prepare(p, l.first_tier, constants);
   std::int64_t total = 0;  // in blocks: none of them crosses tensors
   for (const plan::step_tensor& t : p.tensors) total += (t.count + step_block - 1) / step_block;
   const int threads = static_cast<int>(

@@ -8,7 +8,6 @@
 // the lanes of a warp take turns: on the stack they would reserve a gigabyte of the device's memory.
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/num/fp_environment.hpp"
 #include "librepdl/ops/step_adamw.hpp"
 
 namespace repdl::cuda {
@@ -319,18 +318,10 @@ void run(const plan::step_plan& p, const job& j) {
   const auto later_step = [](const plan::step_tensor& t) { return t.in[2] != nullptr; };
   if (p.op == ops::op_id::adamw) {
     const adamw_options& a = p.adamw;
-    adamw_program program{};
-    {
-      const num::fp_environment_guard guard;
-      program = {num::make_adamw_stages(a.lr, a.beta1, a.beta2, a.eps, a.weight_decay, p.c1, p.c2), force};
-    }
-    return launch(program, p, j, all);
+    const auto stages = num::make_adamw_stages(a.lr, a.beta1, a.beta2, a.eps, a.weight_decay, p.c1, p.c2);
+    return launch(adamw_program{stages, force}, p, j, all);
   }
-  num::sgd_stages s{};
-  {
-    const num::fp_environment_guard guard;
-    s = num::make_sgd_stages(p.sgd.lr, p.sgd.momentum, p.sgd.dampening, p.sgd.weight_decay);
-  }
+  const num::sgd_stages s = num::make_sgd_stages(p.sgd.lr, p.sgd.momentum, p.sgd.dampening, p.sgd.weight_decay);
   if (!(p.sgd.momentum > 0)) {
     launch(sgd_without_velocity<num::sgd_plain_param>{s.plain_param, force}, p, j, all);
   } else if (p.sgd.nesterov) {

@@ -133,7 +133,11 @@ class sizes {
   void push_back(std::int64_t x);
   void pop_back() noexcept { --size_; }
   friend bool operator==(const sizes& a, const sizes& b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    if (a.size_ != b.size_) return false;
+    for (int i = 0; i < a.size_; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
   }
 
  private:
@@ -181,10 +185,10 @@ class const_tensor_view {
   const_tensor_view(const T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
   /// Row-major.
   template <element T>
-  const_tensor_view(const T* data, sizes shape, device where = {})
+  const_tensor_view(const T* data, const sizes& shape, device where = {})
       : const_tensor_view(data, dtype_of<T>, shape, where) {}
-  const_tensor_view(const void* data, dtype type, sizes shape, device where = {});
-  const_tensor_view(const void* data, dtype type, sizes shape, sizes strides, device where = {});
+  const_tensor_view(const void* data, dtype type, const sizes& shape, device where = {});
+  const_tensor_view(const void* data, dtype type, const sizes& shape, const sizes& strides, device where = {});
 
   const void* data() const noexcept { return data_; }
   dtype type() const noexcept { return type_; }
@@ -207,6 +211,8 @@ class const_tensor_view {
   const_tensor_view reshape(const sizes& shape) const;
 
  private:
+  void check_data() const;
+
   const void* data_ = nullptr;
   sizes shape_;
   sizes strides_;
@@ -231,11 +237,11 @@ class tensor_view : public const_tensor_view {
   template <element T, std::size_t n>
   tensor_view(T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
   template <element T>
-  tensor_view(T* data, sizes shape, repdl::device where = {})
+  tensor_view(T* data, const sizes& shape, repdl::device where = {})
       : const_tensor_view(static_cast<const T*>(data), shape, where) {}
-  tensor_view(void* data, dtype type, sizes shape, repdl::device where = {})
+  tensor_view(void* data, dtype type, const sizes& shape, repdl::device where = {})
       : const_tensor_view(data, type, shape, where) {}
-  tensor_view(void* data, dtype type, sizes shape, sizes strides, repdl::device where = {})
+  tensor_view(void* data, dtype type, const sizes& shape, const sizes& strides, repdl::device where = {})
       : const_tensor_view(data, type, shape, strides, where) {}
 
   void* data() const noexcept { return const_cast<void*>(const_tensor_view::data()); }
