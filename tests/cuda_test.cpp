@@ -474,7 +474,7 @@ TEST_CASE("cuda: every operation can be captured in a graph and replayed") {
   replay("permutation", {}, {}, permutation);
 }
 
-TEST_CASE("cuda: a workspace cannot be allocated while a graph is captured") {
+TEST_CASE("cuda: contexts are made, and no workspace is allocated, while a graph is captured") {
   if (!has_gpu()) return;
   cudaStream_t stream = nullptr;
   REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
@@ -486,6 +486,9 @@ TEST_CASE("cuda: a workspace cannot be allocated while a graph is captured") {
     placed_tensor x(cuda, reference::fill(sample_class::normal_range, dtype::f32, {100000}, 1, 1), layout::contiguous);
     placed_tensor y(cuda, dtype::f32, {}, layout::contiguous);
     REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    context during(o);  // a context can be made, and one ended
+    { const context another(o); }
+    exp(during, x.view(), x.view());
     bool raised = false;
     try {
       sum(cuda, x.view(), y.view());
@@ -494,9 +497,14 @@ TEST_CASE("cuda: a workspace cannot be allocated while a graph is captured") {
     }
     CHECK(raised);
     cudaGraph_t graph = nullptr;
-    cudaStreamEndCapture(stream, &graph);
-    if (graph != nullptr) cudaGraphDestroy(graph);
-    cudaGetLastError();
+    CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    CHECK(decided(during) == 0);
+    cudaGraphExec_t exec = nullptr;
+    REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+    REQUIRE(cudaGraphLaunch(exec, stream) == cudaSuccess);
+    CHECK(decided(during) == 100000);
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
   }
   cudaStreamDestroy(stream);
 }

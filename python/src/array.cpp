@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -159,20 +160,6 @@ void set_python_error(void*, const char* kind, const char* text) {
   PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, text);
 }
 
-// Memory of a result, until the library that took it over lets go of it.
-struct owned {
-  dlpack::managed managed;
-  std::shared_ptr<shared_context> context;
-  void* stream;
-  std::size_t bytes;
-  std::int64_t shape[max_rank];
-};
-
-void release_owned(dlpack::managed* m) {
-  const std::unique_ptr<owned> o(static_cast<owned*>(m->owner));
-  o->context->give_back(m->tensor.data, o->bytes, o->stream);
-}
-
 // What a library's from_dlpack is given.
 struct exporter {
   dlpack::managed* managed;
@@ -194,15 +181,40 @@ nb::object namespace_of(nb::handle array) {
   return nb::module_::import_(module.substr(0, module.find('.')).c_str());
 }
 
-// The stream that the array's library launches on; the default stream where it does not say.
-void* stream_of(nb::handle array) {
+void* stream_from(nb::handle number) { return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number)); }
+
+// The stream that the array's library launches on, if it says.
+std::optional<void*> stream_of(nb::handle array, const device& where) {
   const std::string module = nb::cast<std::string>(array.type().attr("__module__"));
-  if (!module.starts_with("cupy")) return nullptr;
-  nb::object stream = nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")();
-  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream.attr("ptr")));
+  if (module.starts_with("torch")) return stream_of_torch(where);
+  if (!module.starts_with("cupy")) return std::nullopt;
+  return stream_from(nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")().attr("ptr"));
 }
 
 }  // namespace
+
+void* stream_of_torch(const device& where) {
+  const nb::object modules = nb::module_::import_("sys").attr("modules");
+  if (where.kind == device_kind::cpu || !nb::cast<bool>(modules.attr("__contains__")("torch"))) return nullptr;
+  return stream_from(
+      nb::module_::import_("torch").attr("cuda").attr("current_stream")(where.index).attr("cuda_stream"));
+}
+
+struct array::owned {
+  dlpack::managed managed;
+  nb::object library;
+  std::shared_ptr<shared_context> context;
+  void* stream;
+  std::size_t bytes;
+  std::int64_t shape[max_rank];
+
+  static void release(dlpack::managed* m) { give_back()(static_cast<owned*>(m->owner)); }
+};
+
+void array::give_back::operator()(owned* o) const noexcept {
+  o->context->give_back(o->managed.tensor.data, o->bytes, o->stream);
+  delete o;
+}
 
 void import_numpy() {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
@@ -326,8 +338,12 @@ bool array::read_exchange() {
 bool array::read_dlpack() {
   if (!nb::hasattr(object_, "__dlpack__")) return false;
   nb::dict options;
-  if (nb::hasattr(object_, "__dlpack_device__") && nb::cast<int>(object_.attr("__dlpack_device__")()[0]) == 2) {
-    stream_ = stream_of(object_);
+  const nb::object where =
+      nb::hasattr(object_, "__dlpack_device__") ? object_.attr("__dlpack_device__")() : nb::object();
+  if (where.is_valid() && nb::cast<int>(where[0]) == 2) {
+    const auto stream = stream_of(object_, {device_kind::cuda, nb::cast<std::int32_t>(where[1])});
+    must_wait_ = !stream;
+    stream_ = stream.value_or(nullptr);
     // 1: CUDA's default stream.
     options["stream"] = stream_ == nullptr ? std::uintptr_t{1} : reinterpret_cast<std::uintptr_t>(stream_);
   }
@@ -423,11 +439,13 @@ array& array::operator=(array&& other) noexcept {
   view_ = other.view_;
   protocol_ = other.protocol_;
   read_only_ = other.read_only_;
+  must_wait_ = other.must_wait_;
   stream_ = other.stream_;
   api_ = other.api_;
   managed_ = std::exchange(other.managed_, nullptr);
   managed_versioned_ = std::exchange(other.managed_versioned_, nullptr);
   buffer_ = std::exchange(other.buffer_, nullptr);
+  owned_ = std::move(other.owned_);
   return *this;
 }
 
@@ -477,30 +495,53 @@ void array::make_exchange(const tensor_spec& spec, const array& like) {
 }
 
 void array::make_dlpack(const tensor_spec& spec, const array& like) {
-  auto memory = std::make_unique<owned>();
-  memory->context = current_context(like.where());
-  memory->stream = like.stream_;
-  memory->bytes = static_cast<std::size_t>(byte_count(spec));
-  std::copy(spec.shape.begin(), spec.shape.end(), memory->shape);
+  const std::shared_ptr<shared_context> context = current_context(like.where());
+  const auto bytes = static_cast<std::size_t>(byte_count(spec));
   void* data = nullptr;
   {
-    const turn t(*memory->context, true);
-    data = memory->context->on(like.stream_).allocate(memory->bytes);
+    const turn t(*context, true);
+    data = context->on(like.stream_).allocate(bytes);
   }
-  memory->managed.tensor = {data,
+  owned_.reset(new owned{{}, namespace_of(like.object_), context, like.stream_, bytes, {}});
+  std::copy(spec.shape.begin(), spec.shape.end(), owned_->shape);
+  owned_->managed.tensor = {data,
                             {static_cast<std::int32_t>(like.where().kind), like.where().index},
                             spec.shape.size(),
                             dlpack_type(spec.type),
-                            memory->shape,
+                            owned_->shape,
                             nullptr,
                             0};
-  memory->managed.owner = memory.get();
-  memory->managed.release = release_owned;
+  owned_->managed.owner = owned_.get();
+  owned_->managed.release = owned::release;
   view_ = tensor_view(data, spec.type, spec.shape, like.where());
-  nb::object from_dlpack = namespace_of(like.object_).attr("from_dlpack");
-  object_ = from_dlpack(nb::cast(exporter{&memory.release()->managed}));
   protocol_ = protocol::dlpack;
   stream_ = like.stream_;
+  must_wait_ = like.must_wait_;
+}
+
+nb::object array::take() {
+  if (owned_ != nullptr) {
+    const nb::object library = std::move(owned_->library);
+    object_ = library.attr("from_dlpack")(nb::cast(exporter{&owned_.release()->managed}));
+  }
+  return object_;
+}
+
+scratch::scratch(std::string_view op, const array& like, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto size = static_cast<std::int64_t>(bytes);
+  dlpack::tensor prototype{nullptr, {2, like.where().index}, 1, {1, 8, 1}, &size, nullptr, 0};
+  std::string why;
+  const auto say = [](void* text, const char*, const char* message) { *static_cast<std::string*>(text) = message; };
+  if (like.api_->allocate(&prototype, &memory_, &why, say) != 0) {
+    fail(error_site::out_of_memory, op, "workspace", std::to_string(bytes) + " bytes on " + name_of(like.where()), why);
+  }
+}
+scratch::~scratch() {
+  if (memory_ != nullptr) memory_->release(memory_);
+}
+void* scratch::data() const {
+  return memory_ == nullptr ? nullptr : static_cast<std::byte*>(memory_->tensor.data) + memory_->tensor.byte_offset;
 }
 
 // ------------------------------------------------------------------------------------------------- numbers and types

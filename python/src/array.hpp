@@ -1,7 +1,9 @@
 // Python's arrays as operands, and results as arrays of the caller's library.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "dlpack.hpp"
 #include "librepdl/tensor.hpp"
@@ -26,7 +28,8 @@ class array {
   array& operator=(array&&) noexcept;
   ~array();
 
-  nb::handle object() const { return object_; }
+  // The array, as its library has it. A result is complete only after the call that fills it.
+  nb::object take();
   const_tensor_view view() const { return view_; }
   // Throws where the array is read-only.
   tensor_view writable(std::string_view op, std::string_view name) const;
@@ -34,6 +37,10 @@ class array {
   const device& where() const { return view_.where(); }
   // A cudaStream_t: the one that its library is launching on.
   void* stream() const { return stream_; }
+  // On CUDA, of a library that does not say which stream that is: its results have to be there when it gets them.
+  bool must_wait() const { return must_wait_; }
+  // On CUDA, of a library that lends memory for workspaces (class scratch).
+  bool lends() const { return protocol_ == protocol::exchange && where().kind == device_kind::cuda; }
 
  private:
   bool read_numpy();
@@ -46,17 +53,47 @@ class array {
   void make_dlpack(const tensor_spec& spec, const array& like);
   void release() noexcept;
 
+  friend class scratch;
+  // Memory of a result, until the library that takes it over lets go of it.
+  struct owned;
+  struct give_back {
+    void operator()(owned* o) const noexcept;
+  };
+
   nb::object object_;
   tensor_view view_;
   protocol protocol_ = protocol::none;
   bool read_only_ = false;
+  bool must_wait_ = false;
   void* stream_ = nullptr;
   const dlpack::exchange_api* api_ = nullptr;
   dlpack::managed* managed_ = nullptr;
   dlpack::managed_versioned* managed_versioned_ = nullptr;
   Py_buffer* buffer_ = nullptr;
+  std::unique_ptr<owned, give_back> owned_;  // of a result that take() hands over
 };
 
+// Bytes on the GPU that the library of an array allocates, on the stream that it is launching on, and gets back. So
+// librepdl has no memory of its own beside PyTorch's, and a CUDA graph owns the workspaces of the calls in it.
+class scratch {
+ public:
+  scratch() = default;
+  // like.lends(). The interpreter's lock is not needed.
+  scratch(std::string_view op, const array& like, std::size_t bytes);
+  scratch(scratch&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
+  scratch& operator=(scratch&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~scratch();
+  void* data() const;
+
+ private:
+  dlpack::managed_versioned* memory_ = nullptr;
+};
+
+// The stream that PyTorch is launching on, where it is loaded; else the default stream.
+void* stream_of_torch(const device& where);
 // The class of what from_dlpack of other libraries is given.
 void bind_exporter(nb::module_& m);
 // To be called when the module is imported.

@@ -162,13 +162,31 @@ const std::shared_ptr<shared_context>& context_for(const op_info& op, const arra
   return c;
 }
 
+// Where there is no scratch memory, in the context's own.
+void run_in(context& c, prepared& calls, const scratch& workspace) {
+  struct lent {
+    context& c;
+    ~lent() { c.use_workspace(nullptr, 0); }
+  } const at_end{c};
+  c.use_workspace(workspace.data(), calls.workspace_bytes());
+  calls.run();
+}
+
 void run(const op_info& op, const array& like, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
          const attributes& attrs) {
   bool brief = is_brief(out[0]);
   for (const const_tensor_view& v : in) brief = brief && is_brief(v);
-  const auto& c = context_for(op, like);
-  const turn t(*c, brief);
-  repdl::call(c->on(like.stream()), op, in, out, attrs);
+  const auto& shared = context_for(op, like);
+  const turn t(*shared, brief);
+  context& c = shared->on(like.stream());
+  const auto call = [&] { repdl::call(c, op, in, out, attrs); };
+  if (recording::current != nullptr || !like.lends()) {
+    call();
+  } else {
+    prepared once = c.prepare(call);
+    run_in(c, once, scratch(op.name, like, once.workspace_bytes()));
+  }
+  if (recording::current == nullptr && like.must_wait()) c.synchronize();
 }
 
 // An elementwise operation takes Python's numbers, too.
@@ -222,7 +240,7 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   if (out.is_none()) result = array(infer(op, ins, attrs).front(), model);
   const tensor_view target = result.writable(op.name, op.out[0].name);
   run(op, model, ins, {&target, 1}, attrs);
-  nb::object object = nb::borrow(result.object());
+  nb::object object = result.take();
   if (recording::current != nullptr) {
     for (std::size_t i = 0; i < count; ++i) recording::current->arrays.push_back(std::move(operands[i]));
     recording::current->arrays.push_back(std::move(result));
@@ -285,34 +303,27 @@ void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step
 
 thread_local recording* recording::current = nullptr;
 
-namespace {
-
-// PyTorch's current stream on the GPU: calls are prepared before an array says which library it is of.
-void* stream_for(const device& where) {
-  const nb::object modules = nb::module_::import_("sys").attr("modules");
-  if (where.kind == device_kind::cpu || !nb::cast<bool>(modules.attr("__contains__")("torch"))) return nullptr;
-  const nb::object current = nb::module_::import_("torch").attr("cuda").attr("current_stream")(where.index);
-  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(current.attr("cuda_stream")));
-}
-
-}  // namespace
-
-prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f) : context_(std::move(c)) {
+prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f)
+    // PyTorch's stream: calls are prepared before an array says which library it is of.
+    : context_(std::move(c)), stream_(stream_of_torch(context_->where())) {
   if (recording::current != nullptr)
     throw nb::value_error("prepare: expected no call of prepare inside of another, got one");
   const hold h(*context_);
-  recording here{*context_, stream_for(context_->where())};
+  recording here{*context_, stream_};
   struct reset {
     ~reset() { recording::current = nullptr; }
   } const at_end;
   recording::current = &here;
-  calls_ = std::make_unique<prepared>(context_->on(here.stream).prepare([&] { result = f(); }));
+  calls_ = std::make_unique<prepared>(context_->on(stream_).prepare([&] { result = f(); }));
   arrays_ = std::move(here.arrays);
+  const auto lender = std::find_if(arrays_.begin(), arrays_.end(), [](const array& a) { return a.lends(); });
+  if (lender != arrays_.end()) workspace_ = scratch("prepare", *lender, calls_->workspace_bytes());
 }
 
 void prepared_calls::run() {
   const turn t(*context_, false);
-  calls_->run();
+  context& c = context_->on(stream_);  // open
+  run_in(c, *calls_, workspace_);
 }
 
 }  // namespace repdl::python

@@ -40,8 +40,10 @@ class prepared_calls {
 
  private:
   std::shared_ptr<shared_context> context_;
+  void* stream_;
   std::vector<array> arrays_;
   std::unique_ptr<prepared> calls_;
+  scratch workspace_;  // nobody else's: graphs and other streams may be using theirs
 };
 
 }  // namespace repdl::python

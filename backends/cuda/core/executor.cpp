@@ -211,10 +211,17 @@ class cuda_executor final : public dispatch::executor {
         last_tier_bits_(o.last_tier_bits) {
     const device_guard guard(device_.index);
     test_device(device_.index);
+    // The context's stream may be being captured: its counters begin on another one.
+    const relaxed_capture relaxed;
     void* memory = nullptr;
     check(cudaMalloc(&memory, sizeof(counter) * counter_count), "context", "cudaMalloc");
     counters_.reset(static_cast<counter*>(memory));
-    cuda_executor::reset_statistics();
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "context", "cudaStreamCreateWithFlags");
+    cudaError_t status = cudaMemsetAsync(memory, 0, sizeof(counter) * counter_count, stream);
+    if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    check(status, "context", "cudaMemsetAsync");
   }
 
   const std::string& isa() const noexcept override { return isa_; }
@@ -273,7 +280,10 @@ class cuda_executor final : public dispatch::executor {
   struct device_free {
     void operator()(counter* p) const noexcept {
       if (lost.load(std::memory_order_relaxed)) return;
+      cudaStreamCaptureMode relaxed = cudaStreamCaptureModeRelaxed;  // also while a stream is being captured
+      cudaThreadExchangeStreamCaptureMode(&relaxed);
       if (cudaFree(p) != cudaSuccess) cudaGetLastError();
+      cudaThreadExchangeStreamCaptureMode(&relaxed);
     }
   };
 

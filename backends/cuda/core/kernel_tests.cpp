@@ -17,21 +17,6 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// While another stream of this process is being captured, allocating and waiting are forbidden to threads that do not
-// ask for less protection. The tests touch no stream but their own.
-class relaxed_capture {
- public:
-  relaxed_capture() {
-    check(cudaThreadExchangeStreamCaptureMode(&mode_), "self-test", "cudaThreadExchangeStreamCaptureMode");
-  }
-  ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  relaxed_capture(const relaxed_capture&) = delete;
-  relaxed_capture& operator=(const relaxed_capture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
-
 // What the self-test that this thread runs has reached.
 struct reached_kernels {
   std::vector<kernel_record*> records;

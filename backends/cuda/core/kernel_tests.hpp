@@ -19,6 +19,21 @@ namespace repdl::cuda {
 
 inline constexpr int most_devices = 64;
 
+// While a stream of this process is being captured, allocating and waiting are forbidden to threads that do not ask for
+// less protection. For work that touches no stream but its own.
+class relaxed_capture {
+ public:
+  relaxed_capture() {
+    check(cudaThreadExchangeStreamCaptureMode(&mode_), "context", "cudaThreadExchangeStreamCaptureMode");
+  }
+  ~relaxed_capture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  relaxed_capture(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(const relaxed_capture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 // A kernel of this build. Records are static objects and know each other.
 class kernel_record {
  public:

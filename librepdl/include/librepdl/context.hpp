@@ -79,7 +79,8 @@ class prepared {
 /// An execution context: one caller at a time, movable. Operations of one context run in order.
 /// Self-tests: the first context of a process on an instruction set computes known answers; on a GPU each kernel is
 /// tested before its first use, against the CPU and on a stream of its own, also while a stream is being captured. A
-/// device that fails is refused with error_site::self_test for the rest of the process.
+/// device that fails is refused with error_site::self_test for the rest of the process. A context may also be made and
+/// destroyed while a stream, its own too, is being captured.
 ///
 /// After fork(), called while no other thread is inside librepdl, the child may go on with contexts of the CPU and make
 /// new ones. If the process had more than one thread, OpenMP's workers are missing in the child, and its operations run
