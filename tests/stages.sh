@@ -227,6 +227,7 @@ stage_python() {
   lines=1 show "$python" examples/python/digits.py
   lines=1 show "$python" examples/python/digits.py --arrays torch --threads 1
   lines=1 show "$python" -m librepdl verify --quick exp matmul
+  lines=1 show "$python" -m librepdl sweep matmul --count 1000
 }
 
 run_stages() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "librepdl/api/context_impl.hpp"
+#include "librepdl/api/dlpack_types.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/librepdl.h"
 #include "librepdl/version.hpp"
@@ -53,22 +54,11 @@ void need(const void* p, std::string_view function, std::string_view argument) {
 const op_info& info(const repdl_op* op) { return *reinterpret_cast<const op_info*>(op); }
 const repdl_op* handle(const op_info* op) { return reinterpret_cast<const repdl_op*>(op); }
 
-struct foreign_type {
-  dtype type;
-  std::uint8_t code;
-  std::uint8_t bits;
-};
-// DLPack: kDLInt 0, kDLFloat 2, kDLBfloat 4, kDLBool 6.
-constexpr foreign_type types[] = {{dtype::f16, 2, 16}, {dtype::bf16, 4, 16},   {dtype::f32, 2, 32}, {dtype::f64, 2, 64},
-                                  {dtype::i64, 0, 64}, {dtype::boolean, 6, 8}, {dtype::i32, 0, 32}};
-
 dtype type_from(const repdl_data_type& t, std::string_view name) {
   if (t.lanes != 1) {
     fail(error_site::foreign_lanes, "DLPack tensor", name, "lanes = 1", std::to_string(t.lanes));
   }
-  for (const foreign_type& f : types) {
-    if (f.code == t.code && f.bits == t.bits) return f.type;
-  }
+  if (const auto type = api::type_from_dlpack(t.code, t.bits)) return *type;
   fail(error_site::foreign_dtype, "DLPack tensor", name, "float 16, 32, 64, bfloat 16, int 32, 64 or bool 8",
        "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
 }
@@ -300,7 +290,7 @@ repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int3
            std::to_string(index));
     }
     const tensor_spec& s = specs[static_cast<std::size_t>(index)];
-    const foreign_type& t = types[static_cast<std::size_t>(s.type)];
+    const api::dlpack_type& t = api::dlpack_type_of(s.type);
     *dtype = {t.code, t.bits, 1};
     *ndim = s.shape.size();
     std::copy(s.shape.begin(), s.shape.end(), shape);

@@ -1,6 +1,7 @@
 #include <bit>
 #include <vector>
 
+#include "librepdl/api/host_bytes.hpp"
 #include "librepdl/api/sha256.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/version.hpp"
@@ -57,22 +58,8 @@ std::string fingerprint(context& ctx, std::span<const const_tensor_view> tensors
     put_integer(h, static_cast<std::uint64_t>(v.rank()), 1);
     for (const std::int64_t n : v.shape()) put_integer(h, static_cast<std::uint64_t>(n), 8);
     if (v.count() == 0) continue;
-    const auto* data = static_cast<const std::byte*>(v.data());
-    if (on_host) {
-      put_elements(h, data, v);
-      continue;
-    }
-    // Everything between the view's first and last byte comes over in one copy.
-    std::int64_t lo = 0;
-    std::int64_t hi = 0;
-    for (int a = 0; a < v.rank(); ++a) {
-      const std::int64_t reach = v.strides()[a] * (v.shape()[a] - 1);
-      (reach < 0 ? lo : hi) += reach;
-    }
-    const auto size = static_cast<std::int64_t>(size_of(v.type()));
-    std::vector<std::byte> host(static_cast<std::size_t>((hi - lo + 1) * size));
-    ctx.copy(host.data(), data + lo * size, host.size());
-    put_elements(h, host.data() - lo * size, v);
+    const api::host_bytes host(v, [&](void* to, const void* from, std::size_t bytes) { ctx.copy(to, from, bytes); });
+    put_elements(h, host.origin(), v);
   }
   return sha256::hex(h.finish());
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "contexts.hpp"
+#include "librepdl/api/dlpack_types.hpp"
 #include "librepdl/ops.hpp"
 
 namespace repdl::python {
@@ -106,18 +107,9 @@ nb::object new_numpy(const tensor_spec& spec) {
 
 // ----------------------------------------------------------------------------------------------------------- DLPack
 
-constexpr struct {
-  std::uint8_t code;
-  std::uint8_t bits;
-  dtype type;
-} dlpack_types[] = {{2, 32, dtype::f32}, {2, 16, dtype::f16}, {4, 16, dtype::bf16},  {2, 64, dtype::f64},
-                    {0, 64, dtype::i64}, {0, 32, dtype::i32}, {6, 8, dtype::boolean}};
-
 dlpack::data_type dlpack_type(dtype type) {
-  for (const auto& t : dlpack_types) {
-    if (t.type == type) return {t.code, t.bits, 1};
-  }
-  return {};
+  const api::dlpack_type& t = api::dlpack_type_of(type);
+  return {t.code, t.bits, 1};
 }
 
 // The table of the object's type, null if it has none. Types are few; they are never freed.
@@ -281,17 +273,8 @@ bool array::read_numpy() {
 }
 
 void array::set(const dlpack::tensor& t) {
-  dtype type{};
-  bool known = false;
-  for (const auto& d : dlpack_types) {
-    if (d.code == t.type.code && d.bits == t.type.bits && t.type.lanes == 1) {
-      type = d.type;
-      known = true;
-    }
-  }
-  if (!known) {
-    unsuitable_type(element_types, dtype_text(object_));
-  }
+  const auto type = api::type_from_dlpack(t.type.code, t.type.bits);
+  if (!type || t.type.lanes != 1) unsuitable_type(element_types, dtype_text(object_));
   // Page-locked host memory is the CPU's, managed memory the GPU's.
   const bool cpu = t.where.type == 1 || t.where.type == 3;
   if (!cpu && t.where.type != 2 && t.where.type != 13) {
@@ -302,8 +285,8 @@ void array::set(const dlpack::tensor& t) {
   const sizes shape(std::span<const std::int64_t>(t.shape, rank));
   void* const data = t.data == nullptr ? nullptr : static_cast<std::byte*>(t.data) + t.byte_offset;
   view_ = t.strides == nullptr
-              ? tensor_view(data, type, shape, where)
-              : tensor_view(data, type, shape, sizes(std::span<const std::int64_t>(t.strides, rank)), where);
+              ? tensor_view(data, *type, shape, where)
+              : tensor_view(data, *type, shape, sizes(std::span<const std::int64_t>(t.strides, rank)), where);
 }
 
 bool array::read_exchange() {

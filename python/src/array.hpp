@@ -30,7 +30,7 @@ class array {
 
   // The array, as its library has it. A result is complete only after the call that fills it.
   nb::object take();
-  const_tensor_view view() const { return view_; }
+  const const_tensor_view& view() const { return view_; }
   // Throws where the array is read-only.
   tensor_view writable(std::string_view op, std::string_view name) const;
   dtype type() const { return view_.type(); }

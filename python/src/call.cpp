@@ -2,8 +2,10 @@
 #include "call.hpp"
 
 #include <algorithm>
-#include <array>
+#include <memory>
+#include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,32 @@ PyObject* exception_for(const error& e) {
 
 namespace {
 
-constexpr std::size_t most_operands = 8;
+// Up to 8 operands of one call, without the heap. Only those that there are get made: empty ones cost as well.
+template <class T>
+class operand_list {
+ public:
+  operand_list() = default;
+  operand_list(const operand_list&) = delete;
+  operand_list& operator=(const operand_list&) = delete;
+  ~operand_list() { std::destroy_n(data(), size_); }
+  template <class... Args>
+  T& emplace_back(Args&&... args) {
+    if (size_ == most) throw std::length_error("librepdl: expected at most 8 operands");
+    T& made = *new (memory_ + size_ * sizeof(T)) T(std::forward<Args>(args)...);
+    ++size_;
+    return made;
+  }
+  T& operator[](std::size_t i) { return data()[i]; }
+  T* begin() { return data(); }
+  T* end() { return data() + size_; }
+  operator std::span<const T>() { return {data(), size_}; }
+
+ private:
+  static constexpr std::size_t most = 8;
+  T* data() { return std::launder(reinterpret_cast<T*>(memory_)); }
+  alignas(T) std::byte memory_[most * sizeof(T)];
+  std::size_t size_ = 0;
+};
 
 // As the package has it.
 std::string name_of(const attribute_info& a) { return a.name == "keepdim" ? "keepdims" : a.name; }
@@ -144,7 +171,7 @@ auto named(const op_info& op, F&& f) {
   }
 }
 
-// Small enough that letting other threads run costs more than it gives; chosen, not tuned (NumPy lets them from 500 elements on).
+// Such calls take microseconds (a product of 32 x 32 three): nobody waits for the interpreter's lock for long.
 bool is_brief(const const_tensor_view& v) { return v.where().kind == device_kind::cpu && v.count() <= 1024; }
 
 // The context for arrays like this one, and nobody else's while calls are being prepared.
@@ -210,39 +237,40 @@ const array& first_array(const op_info& op, std::span<const array> in) {
 
 nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like) {
   const std::size_t count = in.size();
-  std::array<array, most_operands> operands;
+  operand_list<array> operands;
   bool numbers = false;
   for (std::size_t i = 0; i < count; ++i) {
     nb::handle x = in[i];
-    if (x.is_none() && op.in[i].optional) continue;
-    if (takes_numbers(op) && is_python_number(x)) {
+    if (x.is_none() && op.in[i].optional) {
+      operands.emplace_back();
+    } else if (takes_numbers(op) && is_python_number(x)) {
+      operands.emplace_back();
       numbers = true;
     } else {
-      operands[i] = array(op.name, op.in[i].name, x);
+      operands.emplace_back(op.name, op.in[i].name, x);
     }
   }
   array result;
   if (!out.is_none()) result = array(op.name, op.out[0].name, out);
   array other;
   if (!like.is_none()) other = array(op.name, "like", like);
-  const std::span<const array> given(operands.data(), count);
-  const array& model = count > 0 ? first_array(op, given) : result.view() ? result : other;
+  const array& model = count > 0 ? first_array(op, operands) : result.view() ? result : other;
   if (numbers) {
     check_takes(op, model.type());
     for (std::size_t i = 0; i < count; ++i) {
       if (!operands[i].view()) operands[i] = scalar(op.name, op.in[i].name, in[i], model);
     }
   }
-  std::array<const_tensor_view, most_operands> views;
-  for (std::size_t i = 0; i < count; ++i) views[i] = operands[i].view();
-  const std::span<const const_tensor_view> ins(views.data(), count);
+  operand_list<const_tensor_view> views;
+  for (const array& a : operands) views.emplace_back(a.view());
+  const std::span<const const_tensor_view> ins = views;
   const attributes attrs = attributes_of(op, values, &model);
   if (out.is_none()) result = array(infer(op, ins, attrs).front(), model);
   const tensor_view target = result.writable(op.name, op.out[0].name);
   run(op, model, ins, {&target, 1}, attrs);
   nb::object object = result.take();
   if (recording::current != nullptr) {
-    for (std::size_t i = 0; i < count; ++i) recording::current->arrays.push_back(std::move(operands[i]));
+    for (array& a : operands) recording::current->arrays.push_back(std::move(a));
     recording::current->arrays.push_back(std::move(result));
   }
   return object;

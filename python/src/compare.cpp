@@ -7,32 +7,18 @@
 
 #include "array.hpp"
 #include "contexts.hpp"
+#include "librepdl/api/host_bytes.hpp"
+#include "librepdl/num/format.hpp"
 
 namespace repdl::python {
 namespace {
 
-// All bytes from the first to the last element on the host, and where the element of index 0 is among them.
-struct host_bytes {
-  std::vector<std::byte> copied;
-  const std::byte* origin;
-};
-
-host_bytes on_host(const array& a) {
-  const const_tensor_view& v = a.view();
-  const auto* data = static_cast<const std::byte*>(v.data());
-  if (a.where().kind == device_kind::cpu || v.count() == 0) return {{}, data};
-  std::int64_t low = 0, high = 0;
-  for (int i = 0; i < v.rank(); ++i) {
-    const std::int64_t reach = v.strides()[i] * (v.shape()[i] - 1);
-    (reach < 0 ? low : high) += reach;
-  }
-  const auto size = static_cast<std::int64_t>(size_of(v.type()));
-  host_bytes h{std::vector<std::byte>(static_cast<std::size_t>((high - low + 1) * size)), nullptr};
-  const auto& c = current_context(a.where());
-  const turn t(*c, false);
-  c->on(a.stream()).copy(h.copied.data(), data + low * size, h.copied.size());
-  h.origin = h.copied.data() - low * size;
-  return h;
+api::host_bytes on_host(const array& a) {
+  return {a.view(), [&](void* to, const void* from, std::size_t bytes) {
+            const auto& c = current_context(a.where());
+            const turn t(*c, false);
+            c->on(a.stream()).copy(to, from, bytes);
+          }};
 }
 
 std::uint64_t bits_at(const std::byte* p, std::size_t size) {
@@ -43,19 +29,20 @@ std::uint64_t bits_at(const std::byte* p, std::size_t size) {
 
 // The fields of a floating-point format.
 struct layout {
-  int bits;
+  std::size_t bits;
   std::uint64_t infinity;
 };
 layout layout_of(dtype t) {
+  const auto of = [](auto format) { return layout{8 * sizeof(format.infinity), format.infinity}; };
   switch (t) {
     case dtype::f16:
-      return {16, 0x7c00};
+      return of(num::format<f16>());
     case dtype::bf16:
-      return {16, 0x7f80};
+      return of(num::format<bf16>());
     case dtype::f32:
-      return {32, 0x7f800000};
+      return of(num::format<float>());
     case dtype::f64:
-      return {64, 0x7ff0000000000000};
+      return of(num::format<double>());
     default:
       return {0, 0};
   }
@@ -81,7 +68,7 @@ nb::tuple compare(nb::handle first, nb::handle second) {
     throw nb::value_error(
         ("compare: b: expected shape " + to_string(va.shape()) + " as a has, got " + to_string(vb.shape())).c_str());
   }
-  const host_bytes ha = on_host(a), hb = on_host(b);
+  const api::host_bytes ha = on_host(a), hb = on_host(b);
   const std::size_t size = size_of(va.type());
   const layout format = layout_of(va.type());
   std::int64_t different = 0;
@@ -92,8 +79,8 @@ nb::tuple compare(nb::handle first, nb::handle second) {
   {
     const nb::gil_scoped_release others_go_on;
     for (std::int64_t n = 0; n < va.count(); ++n) {
-      const std::uint64_t x = bits_at(ha.origin + offset_of(va, index), size),
-                          y = bits_at(hb.origin + offset_of(vb, index), size);
+      const std::uint64_t x = bits_at(ha.origin() + offset_of(va, index), size),
+                          y = bits_at(hb.origin() + offset_of(vb, index), size);
       if (x != y) {
         if (different++ == 0) {
           first_a = x;

@@ -1,0 +1,15 @@
+# Finds MPFR and GMP, which have no CMake packages on Debian, and decides REPDL_REFERENCE=AUTO.
+if(REPDL_REFERENCE)
+  find_library(MPFR_LIBRARY mpfr)
+  find_library(GMP_LIBRARY gmp)
+  find_path(MPFR_INCLUDE_DIR mpfr.h)
+  find_path(GMP_INCLUDE_DIR gmp.h)
+  if(MPFR_LIBRARY AND GMP_LIBRARY AND MPFR_INCLUDE_DIR AND GMP_INCLUDE_DIR)
+    set(REPDL_REFERENCE ON)
+  elseif(REPDL_REFERENCE STREQUAL "ON")
+    message(FATAL_ERROR "REPDL_REFERENCE=ON: expected MPFR and GMP (Debian: libmpfr-dev libgmp-dev), found "
+      "mpfr=${MPFR_LIBRARY} gmp=${GMP_LIBRARY}")
+  else()
+    set(REPDL_REFERENCE OFF)
+  endif()
+endif()
