@@ -35,6 +35,13 @@ def main():
         t = torch.ones(1)
         compare("exp, 1 element, torch", lambda: librepdl.exp(t), lambda: torch.exp(t))
         compare("add, 1 element, torch", lambda: librepdl.add(t, t), lambda: torch.add(t, t))
+    if torch is not None and torch.cuda.is_available():
+        g = torch.ones(1, device="cuda")
+        for name, ours, peer in (("exp", lambda: librepdl.exp(g), lambda: torch.exp(g)),
+                                 ("add", lambda: librepdl.add(g, g), lambda: torch.add(g, g)),
+                                 ("sum", lambda: librepdl.sum(g), lambda: torch.sum(g))):
+            compare(f"{name}, 1 element, torch on a GPU", ours, peer, calls=5000)  # launching; the GPU keeps up or not
+            torch.cuda.synchronize()
     # What Python adds: the same call in C++, validated and planned beforehand.
     a, b = librepdl.random.Generator(1).normal((512, 512)), librepdl.random.Generator(2).normal((512, 512))
     c = np.empty((512, 512), np.float32)
