@@ -5,6 +5,7 @@
 #include "reference/elementwise.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <stdexcept>
@@ -27,7 +28,6 @@ bool is_nan(std::uint32_t x) { return magnitude(x) > inf32; }
 bool is_zero(std::uint32_t x) { return magnitude(x) == 0; }
 bool is_negative(std::uint32_t x) { return (x & sign32) != 0; }
 std::uint32_t low32(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
-std::uint32_t quieten(std::uint32_t x) { return is_nan(x) ? nan32 : x; }
 
 struct reals {
   mpfr_t x, y;
@@ -118,48 +118,47 @@ std::uint32_t oracle_sigmoid(std::uint32_t x) {
   return low32(ziv(approximate_sigmoid, f32, x));
 }
 
+__extension__ using wide = unsigned __int128;
+
 /// The integer part of the square root, bit by bit.
-std::uint64_t integer_root(std::uint64_t v) {
+std::uint64_t integer_root(wide v) {
   std::uint64_t r = 0;
-  for (int b = 31; b >= 0; --b) {
+  for (int b = 63; b >= 0; --b) {
     const std::uint64_t c = r | (std::uint64_t{1} << b);
-    if (c * c <= v) r = c;
+    if (static_cast<wide>(c) * c <= v) r = c;
   }
   return r;
 }
 
-std::uint32_t oracle_sqrt(std::uint32_t x) {
-  if (is_nan(x)) return nan32;
-  if (is_zero(x)) return x;
-  if (is_negative(x)) return nan32;
-  if (x == inf32) return inf32;
-  const number n = widen(f32, x);
-  // value = v * 2^(2h), v in [2^58, 2^62): the root has 30 or 31 bits, enough before the sticky bit.
-  int shift = std::countl_zero(n.significand) - 2;
+std::uint64_t oracle_sqrt(dtype t, std::uint64_t x) {
+  const number n = widen(t, x);
+  using enum number_kind;
+  if (n.kind == nan) return nan_bits(t);
+  if (n.kind == zero) return x;
+  if (n.negative) return nan_bits(t);
+  if (n.kind == infinite) return x;
+  // value = v * 2^(2h), v in [2^125, 2^127): the root has 63 or 64 bits, enough before the sticky bit.
+  int shift = 63 + std::countl_zero(n.significand);
   if ((n.exponent - shift) % 2 != 0) --shift;
-  const std::uint64_t v = n.significand << shift;
+  const wide v = static_cast<wide>(n.significand) << shift;
   const std::uint64_t r = integer_root(v);
-  return low32(round(f32, false, r, (n.exponent - shift) / 2, r * r != v));
+  return round(t, false, r, (n.exponent - shift) / 2, static_cast<wide>(r) * r != v);
 }
 
-std::uint32_t oracle_div(std::uint32_t x, std::uint32_t y) {
-  const number a = widen(f32, x), b = widen(f32, y);
+std::uint64_t oracle_div(dtype t, std::uint64_t x, std::uint64_t y) {
+  const number a = widen(t, x), b = widen(t, y);
   const bool negative = a.negative != b.negative;
   using enum number_kind;
-  if (a.kind == nan || b.kind == nan) return nan32;
-  if (a.kind == infinite) return b.kind == infinite ? nan32 : low32(infinity_bits(f32, negative));
-  if (b.kind == infinite) return low32(zero_bits(f32, negative));
-  if (b.kind == zero) return a.kind == zero ? nan32 : low32(infinity_bits(f32, negative));
-  if (a.kind == zero) return low32(zero_bits(f32, negative));
-  // n has its top bit at 62, d at 32, so the quotient has 30 or 31 bits before the sticky one.
+  if (a.kind == nan || b.kind == nan) return nan_bits(t);
+  if (a.kind == infinite) return b.kind == infinite ? nan_bits(t) : infinity_bits(t, negative);
+  if (b.kind == infinite) return zero_bits(t, negative);
+  if (b.kind == zero) return a.kind == zero ? nan_bits(t) : infinity_bits(t, negative);
+  if (a.kind == zero) return zero_bits(t, negative);
+  // n has its top bit at 126, d at 63, so the quotient has 63 or 64 bits before the sticky one.
   const int la = std::countl_zero(a.significand), lb = std::countl_zero(b.significand);
-  const std::uint64_t n = a.significand << (la - 1), d = b.significand << (lb - 31);
-  return low32(round(f32, negative, n / d, a.exponent - (la - 1) - b.exponent + (lb - 31), n % d != 0));
-}
-
-std::uint32_t oracle_select(std::uint32_t x, std::uint32_t y, bool larger) {
-  if (is_nan(x) || is_nan(y)) return nan32;
-  return (order_key(f32, x) >= order_key(f32, y)) == larger ? x : y;
+  const wide n = static_cast<wide>(a.significand << la) << 63;
+  const std::uint64_t d = b.significand << lb;
+  return round(t, negative, static_cast<std::uint64_t>(n / d), a.exponent - la - 63 - b.exponent + lb, n % d != 0);
 }
 
 extended value(double x) { return {dtype::f64, std::bit_cast<std::uint64_t>(x)}; }
@@ -199,25 +198,105 @@ std::uint64_t binary32_only(dtype t, patterns in, reals64) {
   }
 }
 
-std::uint32_t oracle_neg(std::uint32_t x) { return x ^ sign32; }
-std::uint32_t oracle_abs(std::uint32_t x) { return x & ~sign32; }
-std::uint32_t oracle_maximum(std::uint32_t x, std::uint32_t y) { return oracle_select(x, y, true); }
-std::uint32_t oracle_minimum(std::uint32_t x, std::uint32_t y) { return oracle_select(x, y, false); }
-std::uint32_t oracle_relu_backward(std::uint32_t g, std::uint32_t x) {
-  const bool pass = is_nan(x) || (!is_negative(x) && !is_zero(x));
-  return pass ? quieten(g) : 0;
+std::uint64_t oracle_square(dtype t, patterns in, reals64) {
+  const number n = widen(t, in[0]);
+  if (n.kind == number_kind::nan) return nan_bits(t);
+  if (n.kind == number_kind::infinite) return infinity_bits(t, false);
+  if (n.kind == number_kind::zero) return 0;
+  const wide square = static_cast<wide>(n.significand) * n.significand;
+  const auto high = static_cast<std::uint64_t>(square >> 64);
+  const int shift = high == 0 ? 0 : 64 - std::countl_zero(high);
+  const wide kept = square >> shift;
+  return round(t, false, static_cast<std::uint64_t>(kept), 2 * n.exponent + shift, kept << shift != square);
 }
 
-std::uint64_t oracle_less(dtype t, patterns in, reals64) {
-  const number a = widen(t, in[0]), b = widen(t, in[1]);
-  if (a.kind == number_kind::nan || b.kind == number_kind::nan) return 0;
-  if (a.kind == number_kind::zero && b.kind == number_kind::zero) return 0;
-  return order_key(t, in[0]) < order_key(t, in[1]) ? 1 : 0;
+/// A NaN operand makes the result NaN, or is ignored.
+template <bool Larger, bool NanWins>
+std::uint64_t oracle_select(dtype t, patterns in, reals64) {
+  const bool x = widen(t, in[0]).kind == number_kind::nan, y = widen(t, in[1]).kind == number_kind::nan;
+  if ((x && y) || (NanWins && (x || y))) return nan_bits(t);
+  if (x || y) return in[x ? 1 : 0];
+  return in[(order_key(t, in[0]) >= order_key(t, in[1])) == Larger ? 0 : 1];
 }
+
+std::uint64_t oracle_neg(dtype t, patterns in, reals64) { return in[0] ^ format_of(t).sign_bit(); }
+std::uint64_t oracle_abs(dtype t, patterns in, reals64) { return in[0] & ~format_of(t).sign_bit(); }
+std::uint64_t oracle_copysign(dtype t, patterns in, reals64) {
+  const std::uint64_t sign = format_of(t).sign_bit();
+  return (in[0] & ~sign) | (in[1] & sign);
+}
+
+std::uint64_t oracle_relu_backward(dtype t, patterns in, reals64) {
+  const number g = widen(t, in[0]), x = widen(t, in[1]);
+  const bool pass = x.kind == number_kind::nan || (!x.negative && x.kind != number_kind::zero);
+  return !pass ? 0 : g.kind == number_kind::nan ? nan_bits(t) : in[0];
+}
+
+/// -1, 0, 1 as x is less than, equal to or greater than y; 2 where one is NaN.
+int order(dtype t, patterns in) {
+  const number a = widen(t, in[0]), b = widen(t, in[1]);
+  if (a.kind == number_kind::nan || b.kind == number_kind::nan) return 2;
+  if (a.kind == number_kind::zero && b.kind == number_kind::zero) return 0;
+  const std::int64_t x = order_key(t, in[0]), y = order_key(t, in[1]);
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+/// Whether the order is one of two.
+template <int A, int B>
+std::uint64_t oracle_order(dtype t, patterns in, reals64) {
+  const int o = order(t, in);
+  return o == A || o == B ? 1 : 0;
+}
+std::uint64_t oracle_not_equal(dtype t, patterns in, reals64) { return order(t, in) != 0 ? 1 : 0; }
+
+template <auto Is>
+std::uint64_t oracle_class(dtype t, patterns in, reals64) {
+  return Is(widen(t, in[0])) ? 1 : 0;
+}
+std::uint64_t oracle_signbit(dtype t, patterns in, reals64) { return (in[0] & format_of(t).sign_bit()) != 0 ? 1 : 0; }
 
 std::uint64_t oracle_relu(dtype t, patterns in, reals64) {
   const number n = widen(t, in[0]);
   return n.kind == number_kind::nan ? nan_bits(t) : n.negative ? 0 : in[0];
+}
+
+/// What becomes of the integer part i of |x|, and a fraction that is below, at or above a half (0 where there is none).
+using integer_rule = std::uint64_t (*)(std::uint64_t i, bool negative, bool fraction, int half);
+constexpr integer_rule to_floor = [](std::uint64_t i, bool negative, bool fraction, int) {
+  return i + (negative && fraction ? 1 : 0);
+};
+constexpr integer_rule to_ceil = [](std::uint64_t i, bool negative, bool fraction, int) {
+  return i + (!negative && fraction ? 1 : 0);
+};
+constexpr integer_rule to_zero = [](std::uint64_t i, bool, bool, int) { return i; };
+constexpr integer_rule to_nearest = [](std::uint64_t i, bool, bool, int half) {
+  return i + (half > 0 || (half == 0 && i % 2 != 0) ? 1 : 0);
+};
+
+template <integer_rule Rule>
+std::uint64_t oracle_integer(dtype t, patterns in, reals64) {
+  const number n = widen(t, in[0]);
+  if (n.kind == number_kind::nan) return nan_bits(t);
+  if (n.kind != number_kind::finite || n.exponent >= 0) return in[0];
+  const int shift = std::min(-n.exponent, 63);  // a significand has at most 53 bits: from 63 on |x| < 1/2
+  const std::uint64_t i = n.significand >> shift, rest = n.significand - (i << shift);
+  const std::uint64_t middle = std::uint64_t{1} << (shift - 1);
+  const int half = rest > middle ? 1 : rest == middle ? 0 : -1;
+  return round(t, n.negative, Rule(i, n.negative, rest != 0, half), 0, false);
+}
+
+std::uint64_t oracle_frac(dtype t, patterns in, reals64) {
+  const number n = widen(t, in[0]);
+  if (n.kind == number_kind::nan || n.kind == number_kind::infinite) return nan_bits(t);
+  if (n.kind == number_kind::zero || n.exponent >= 0) return 0;
+  const std::uint64_t below = n.exponent <= -64 ? ~std::uint64_t{0} : (std::uint64_t{1} << -n.exponent) - 1;
+  const std::uint64_t rest = n.significand & below;
+  return rest == 0 ? 0 : round(t, n.negative, rest, n.exponent, false);
+}
+
+std::uint64_t oracle_sign(dtype t, patterns in, reals64) {
+  const number n = widen(t, in[0]);
+  if (n.kind == number_kind::nan) return nan_bits(t);
+  return n.kind == number_kind::zero ? in[0] : round(t, n.negative, 1, 0, false);
 }
 
 extended leaky(dtype t, patterns in, reals64 slope) {
@@ -232,6 +311,9 @@ constexpr auto fma_terms = [](dtype t, patterns in, reals64) {
   return terms(extended(t, in[0]) * extended(t, in[1]), {t, in[2]});
 };
 constexpr auto product = [](dtype t, patterns in, reals64) { return extended(t, in[0]) * extended(t, in[1]); };
+constexpr auto exact_square = [](dtype t, patterns in, reals64) { return extended(t, in[0]) * extended(t, in[0]); };
+/// 1, x: the operands of the division that a reciprocal is.
+constexpr auto over_one = [](dtype t, patterns in) { return std::array{round(t, false, 1, 0, false), in[0]}; };
 constexpr auto tanh_gradient = [](dtype t, patterns in, reals64) {
   const extended y(t, in[1]);
   return extended(t, in[0]) * (extended(1) - y * y);
@@ -254,14 +336,41 @@ constexpr oracle oracles[] = {
     sum_of<add_terms>("add"),
     sum_of<sub_terms>("sub"),
     algebraic<product>("mul"),
-    {.name = "div", .f = binary32_only<oracle_div, 2>, .where = locate_quotient},
+    {.name = "div",
+     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, in[0], in[1]); },
+     .where = locate_quotient},
     sum_of<fma_terms>("fma"),
-    {.name = "neg", .f = binary32_only<oracle_neg, 1>},
-    {.name = "abs", .f = binary32_only<oracle_abs, 1>},
-    {.name = "sqrt", .f = binary32_only<oracle_sqrt, 1>, .near = approximate_sqrt},
-    {.name = "maximum", .f = binary32_only<oracle_maximum, 2>},
-    {.name = "minimum", .f = binary32_only<oracle_minimum, 2>},
-    {.name = "less", .f = oracle_less},
+    {.name = "square", .f = oracle_square, .exact = exact_square},
+    {.name = "reciprocal",
+     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, over_one(t, in)[0], in[0]); },
+     .where = [](dtype t, patterns in) { return locate_quotient(t, over_one(t, in).data()); }},
+    {.name = "neg", .f = oracle_neg},
+    {.name = "abs", .f = oracle_abs},
+    {.name = "copysign", .f = oracle_copysign},
+    {.name = "sqrt",
+     .f = [](dtype t, patterns in, reals64) { return oracle_sqrt(t, in[0]); },
+     .near = approximate_sqrt},
+    {.name = "maximum", .f = oracle_select<true, true>},
+    {.name = "minimum", .f = oracle_select<false, true>},
+    {.name = "fmax", .f = oracle_select<true, false>},
+    {.name = "fmin", .f = oracle_select<false, false>},
+    {.name = "less", .f = oracle_order<-1, -1>},
+    {.name = "less_equal", .f = oracle_order<-1, 0>},
+    {.name = "greater", .f = oracle_order<1, 1>},
+    {.name = "greater_equal", .f = oracle_order<1, 0>},
+    {.name = "equal", .f = oracle_order<0, 0>},
+    {.name = "not_equal", .f = oracle_not_equal},
+    {.name = "isnan", .f = oracle_class<[](const number& n) { return n.kind == number_kind::nan; }>},
+    {.name = "isinf", .f = oracle_class<[](const number& n) { return n.kind == number_kind::infinite; }>},
+    {.name = "isfinite",
+     .f = oracle_class<[](const number& n) { return n.kind == number_kind::zero || n.kind == number_kind::finite; }>},
+    {.name = "signbit", .f = oracle_signbit},
+    {.name = "floor", .f = oracle_integer<to_floor>},
+    {.name = "ceil", .f = oracle_integer<to_ceil>},
+    {.name = "trunc", .f = oracle_integer<to_zero>},
+    {.name = "round", .f = oracle_integer<to_nearest>},
+    {.name = "frac", .f = oracle_frac},
+    {.name = "sign", .f = oracle_sign},
     {.name = "pow",
      .f = [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); },
      .where = [](dtype t, patterns in) { return locate_pow(t, in[0], in[1]); }},
@@ -271,7 +380,7 @@ constexpr oracle oracles[] = {
     {.name = "log", .f = binary32_only<oracle_log, 1>, .near = approximate_log},
     {.name = "tanh", .f = binary32_only<oracle_tanh, 1>, .near = approximate_tanh},
     {.name = "sigmoid", .f = binary32_only<oracle_sigmoid, 1>, .near = approximate_sigmoid},
-    {.name = "relu_backward", .f = binary32_only<oracle_relu_backward, 2>},
+    {.name = "relu_backward", .f = oracle_relu_backward},
     algebraic<tanh_gradient>("tanh_backward"),
     algebraic<sigmoid_gradient>("sigmoid_backward"),
 };

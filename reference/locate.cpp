@@ -27,7 +27,7 @@ outcome of(dtype t, const extended& v) {
 /// 120 bits: their error is far below the 2^-20 ulp that `near_tie` asks about; where MPFR says exact, it is exact.
 outcome of_function(approximation f, dtype t, std::uint64_t bits) {
   mpfr_t x, y;
-  mpfr_init2(x, 24);
+  mpfr_init2(x, 53);
   mpfr_init2(y, 120);
   set_mpfr(x, t, bits);
   f(y, x);

@@ -20,8 +20,8 @@ text = """// Elementwise operations. Generated from librepdl/ops/elementwise.def
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, and broadcast by NumPy's rule;
 // `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
 // overlap them otherwise. Options are coefficients: exact doubles, 0 or of magnitude in [2^-200, 2^200]. Each output
-// element is the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except neg and abs,
-// which only touch the sign bit). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
+// element is the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except neg, abs and
+// copysign, which only touch the sign bit). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
 // attribute_value, broadcast, output_shape, output_dtype, device_mismatch, overlap, output_self_overlap.
 #pragma once
 

@@ -48,6 +48,28 @@ struct format<double> {
 template <class T>
 inline constexpr bool is_small_float = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 
+template <class T>
+using storage_of = typename format<T>::storage;
+template <class T>
+inline constexpr storage_of<T> sign_mask = static_cast<storage_of<T>>(storage_of<T>{1} << (8 * sizeof(T) - 1));
+
+REPDL_HD std::uint32_t to_bits(float a) { return bits_of(a); }
+REPDL_HD std::uint64_t to_bits(double a) { return bits_of(a); }
+template <class T>
+requires is_small_float<T> REPDL_HD std::uint16_t to_bits(T a) { return a.bits; }
+template <class T>
+REPDL_HD T from_bits(storage_of<T> b) {
+  return bit_cast<T>(b);
+}
+template <class T>
+REPDL_HD bool is_nan(T a) {
+  if constexpr (is_small_float<T>) {
+    return (a.bits & 0x7fff) > format<T>::infinity;
+  } else {
+    return a != a;
+  }
+}
+
 // The canonical NaN if a is any NaN, else a. A select of bit patterns: between two floating-point values that are both
 // NaN the compiler need not distinguish.
 REPDL_HD float canonical(float a) {

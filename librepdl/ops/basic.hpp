@@ -1,4 +1,5 @@
-// Arithmetic and selection: add sub mul div fma neg abs sqrt maximum minimum less relu leaky_relu relu_backward.
+// Arithmetic and selection: add sub mul div fma square reciprocal neg abs copysign sqrt maximum minimum fmax fmin relu
+// leaky_relu relu_backward.
 //
 // Method: the hardware operations are correctly rounded (IEEE 754-2019, 5.4.1), so only NaN results change. The
 // exception is fma where there is no such instruction: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly
@@ -58,14 +59,53 @@ struct body<ops::mul> {
   }
 };
 
+// f16, bf16: in binary32, rounded again. For quotients and roots, too, the second rounding is that of the exact result where
+// P >= 2p + 2 (Figueroa, above; 24 >= 24, 18). Subnormal results have midpoints of fewer bits, which are further away; of
+// bf16, whose small quotients are subnormal in binary32 as well: for a midpoint m = n 2^-134, |q - m| = |x - m y| / y is at
+// least 2^-16 m, or m is 2^-134 (k + 1) of k <= 8 bits and the distance 2^-(8+k+1) |q| >= 2^-143, above 2^-150. All pairs of
+// either format were compared with binary64's (tests/selection_test.cpp).
 template <>
 struct body<ops::div> {
-  REPDL_HD static float eval(float x, float y) { return canonical(x / y); }
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(widen_to_float(x) / widen_to_float(y));
+    } else {
+      return canonical(x / y);
+    }
+  }
+};
+
+template <>
+struct body<ops::reciprocal> {
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(1.0f / widen_to_float(x));
+    } else {
+      return canonical(T(1) / x);
+    }
+  }
+};
+
+template <>
+struct body<ops::square> {
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    return body<ops::mul>::eval(x, x);
+  }
 };
 
 template <>
 struct body<ops::sqrt> {
-  REPDL_HD static float eval(float x) { return canonical(num::sqrt(x)); }
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    if constexpr (is_small_float<T>) {
+      return narrow<T>(num::sqrt(widen_to_float(x)));
+    } else {
+      return canonical(num::sqrt(x));
+    }
+  }
 };
 
 // Without the instruction, for finite x, y, z:
@@ -76,12 +116,15 @@ struct body<ops::sqrt> {
 // counts as 0.
 template <>
 struct body<ops::fma> {
-  REPDL_HD static float eval(float x, float y, float z) {
-    if constexpr (has_fast_fma) {
+  template <class T>
+  REPDL_HD static T eval(T x, T y, T z) {
+    if constexpr (std::is_same_v<T, double>) {
+      return canonical(num::fma(x, y, z));
+    } else if constexpr (std::is_same_v<T, float> && has_fast_fma) {
       return canonical(__builtin_fmaf(x, y, z));
     } else {
-      const dd s = two_sum(static_cast<double>(x) * static_cast<double>(y), static_cast<double>(z));
-      return canonical(static_cast<float>(round_to_odd(s.hi, s.lo)));
+      const dd s = two_sum(widen(x) * widen(y), widen(z));
+      return narrow<T>(round_to_odd(s.hi, s.lo));
     }
   }
 };
@@ -89,51 +132,75 @@ struct body<ops::fma> {
 // Bit operations: NaN payloads survive.
 template <>
 struct body<ops::neg> {
-  REPDL_HD static float eval(float x) { return float_of(bits_of(x) ^ 0x80000000); }
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    return from_bits<T>(to_bits(x) ^ sign_mask<T>);
+  }
 };
 
 template <>
 struct body<ops::abs> {
-  REPDL_HD static float eval(float x) { return float_of(bits_of(x) & 0x7fffffff); }
-};
-
-// Operands that compare equal have the same bits or are zeros: `and` of their bits is then the larger (+0 if one of
-// them is +0), `or` the smaller.
-template <>
-struct body<ops::maximum> {
-  REPDL_HD static float eval(float x, float y) {
-    const std::uint32_t a = bits_of(x);
-    const std::uint32_t b = bits_of(y);
-    const std::uint32_t larger = x > y ? a : b;
-    const std::uint32_t ordered = x == y ? a & b : larger;
-    const std::uint32_t checked = x != x ? format<float>::nan : ordered;
-    return float_of(y != y ? format<float>::nan : checked);
-  }
-};
-
-template <>
-struct body<ops::minimum> {
-  REPDL_HD static float eval(float x, float y) {
-    const std::uint32_t a = bits_of(x);
-    const std::uint32_t b = bits_of(y);
-    const std::uint32_t smaller = x < y ? a : b;
-    const std::uint32_t ordered = x == y ? a | b : smaller;
-    const std::uint32_t checked = x != x ? format<float>::nan : ordered;
-    return float_of(y != y ? format<float>::nan : checked);
-  }
-};
-
-template <>
-struct body<ops::less> {
   template <class T>
-  REPDL_HD static bool eval(T x, T y) {
-    if constexpr (is_small_float<T>) {
-      return widen_to_float(x) < widen_to_float(y);
-    } else {
-      return x < y;
-    }
+  REPDL_HD static T eval(T x) {
+    return from_bits<T>(to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>));
   }
 };
+
+template <>
+struct body<ops::copysign> {
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    const storage_of<T> magnitude = to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>);
+    return from_bits<T>(magnitude | (to_bits(y) & sign_mask<T>));
+  }
+};
+
+// The larger or the smaller of two numbers. Operands that compare equal have the same bits or are zeros: `and` of their
+// bits is then the larger (+0 if one of them is +0), `or` the smaller. Of f16 and bf16 the bits are compared as integers:
+// those of negative numbers turned round they are in the order of the numbers, -0 < +0.
+template <bool Larger, class T>
+REPDL_HD T select_number(T x, T y) {
+  const auto a = to_bits(x);
+  const auto b = to_bits(y);
+  if constexpr (is_small_float<T>) {
+    const auto key = [](std::uint16_t v) {
+      return static_cast<std::int16_t>(v ^ static_cast<std::uint16_t>((v >> 15 != 0 ? 0x7fff : 0)));
+    };
+    return T{(key(a) > key(b)) == Larger ? a : b};
+  } else {
+    const auto one = (Larger ? x > y : x < y) ? a : b;
+    return from_bits<T>(x == y ? (Larger ? a & b : a | b) : one);
+  }
+}
+// NaN wins.
+template <bool Larger>
+struct selection_body {
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    const auto r = to_bits(select_number<Larger>(x, y));
+    const auto checked = is_nan(x) ? format<T>::nan : r;
+    return from_bits<T>(is_nan(y) ? format<T>::nan : checked);
+  }
+};
+template <>
+struct body<ops::maximum> : selection_body<true> {};
+template <>
+struct body<ops::minimum> : selection_body<false> {};
+
+// A NaN loses against a number.
+template <bool Larger>
+struct number_selection_body {
+  template <class T>
+  REPDL_HD static T eval(T x, T y) {
+    const auto r = to_bits(select_number<Larger>(x, y));
+    const auto first = is_nan(y) ? to_bits(x) : r;
+    return canonical(from_bits<T>(is_nan(x) ? to_bits(y) : first));
+  }
+};
+template <>
+struct body<ops::fmax> : number_selection_body<true> {};
+template <>
+struct body<ops::fmin> : number_selection_body<false> {};
 
 template <>
 struct body<ops::relu> {
@@ -167,6 +234,11 @@ struct body<ops::relu_backward> {
   REPDL_HD static float eval(float g, float x) {
     const std::uint32_t b = bits_of(canonical(g));
     return float_of(x <= 0 ? 0u : b);
+  }
+  template <class T>
+  requires is_small_float<T> REPDL_HD static T eval(T g, T x) {
+    const bool passes = static_cast<std::int16_t>(x.bits) > 0 || is_nan(x);
+    return T{passes ? canonical(g).bits : std::uint16_t{0}};
   }
 };
 

@@ -7,19 +7,22 @@ from librepdl import _core
 from librepdl._typing import DType, Ints
 
 __all__ = [
-    "abs", "absolute", "adamw", "add", "argmax", "argmin", "astype", "avg_pool2d", "avg_pool2d_backward", "conv2d",
-    "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "cross_entropy",
-    "cross_entropy_backward", "div", "divide", "dot", "exp", "fma", "leaky_relu", "less", "log", "log_softmax",
-    "log_softmax_backward", "logsumexp", "logsumexp_backward", "matmul", "max", "max_pool2d", "max_pool2d_backward",
-    "maximum", "mean", "min", "minimum", "mul", "multiply", "neg", "negative", "pow", "relu", "relu_backward",
-    "sgd", "sigmoid", "sigmoid_backward", "softmax", "softmax_backward", "sqrt", "sub", "subtract", "sum", "tanh",
-    "tanh_backward",
+    "abs", "absolute", "adamw", "add", "argmax", "argmin", "astype", "avg_pool2d", "avg_pool2d_backward", "ceil",
+    "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "cross_entropy",
+    "cross_entropy_backward", "div", "divide", "dot", "equal", "exp", "floor", "fma", "fmax", "fmin", "frac",
+    "greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less", "less_equal", "log",
+    "log_softmax", "log_softmax_backward", "logsumexp", "logsumexp_backward", "matmul", "max", "max_pool2d",
+    "max_pool2d_backward", "maximum", "mean", "min", "minimum", "mul", "multiply", "neg", "negative", "not_equal",
+    "pow", "reciprocal", "relu", "relu_backward", "round", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit",
+    "softmax", "softmax_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh", "tanh_backward", "trunc",
 ]
 
 # In the order of the registry.
 ORDER = (
     "add", "sub", "mul", "div", "fma", "neg", "abs", "sqrt", "maximum", "minimum", "less", "pow", "relu",
-    "leaky_relu", "exp", "log", "tanh", "sigmoid", "relu_backward", "tanh_backward", "sigmoid_backward", "convert",
+    "leaky_relu", "exp", "log", "tanh", "sigmoid", "relu_backward", "tanh_backward", "sigmoid_backward", "square",
+    "reciprocal", "floor", "ceil", "trunc", "round", "frac", "sign", "fmax", "fmin", "copysign", "equal",
+    "not_equal", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit", "convert",
     "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
     "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
     "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
@@ -83,9 +86,9 @@ multiply = mul
 def div(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """x / y, rounded once.
 
-    x: f32
-    y: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
@@ -99,10 +102,10 @@ divide = div
 def fma(x: A | float, y: A | float, z: A | float, /, *, out: A | None = None) -> A:
     """x * y + z, rounded once.
 
-    x: f32
-    y: f32
-    z: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
@@ -113,8 +116,8 @@ def fma(x: A | float, y: A | float, z: A | float, /, *, out: A | None = None) ->
 def neg(x: A, /, *, out: A | None = None) -> A:
     """-x.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: no rounding happens.
     """
     result: A = _call(5, (x,), out, None)
@@ -127,8 +130,8 @@ negative = neg
 def abs(x: A, /, *, out: A | None = None) -> A:
     """|x|.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: no rounding happens.
     """
     result: A = _call(6, (x,), out, None)
@@ -141,8 +144,8 @@ absolute = abs
 def sqrt(x: A, /, *, out: A | None = None) -> A:
     """sqrt(x), rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: IEEE 754 operation.
     """
     result: A = _call(7, (x,), out, None)
@@ -152,9 +155,9 @@ def sqrt(x: A, /, *, out: A | None = None) -> A:
 def maximum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """max(x, y), NaN wins, -0 < +0.
 
-    x: f32
-    y: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: no rounding happens.
     """
@@ -165,9 +168,9 @@ def maximum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def minimum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """min(x, y), NaN wins, -0 < +0.
 
-    x: f32
-    y: f32
-    out: f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: no rounding happens.
     """
@@ -270,9 +273,9 @@ def sigmoid(x: A, /, *, out: A | None = None) -> A:
 def relu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x > 0 or x is NaN ? g : +0.
 
-    g: f32
-    x: f32
-    out: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: no rounding happens.
     """
@@ -306,6 +309,233 @@ def sigmoid_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> 
     return result
 
 
+def square(x: A, /, *, out: A | None = None) -> A:
+    """x * x, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(21, (x,), out, None)
+    return result
+
+
+def reciprocal(x: A, /, *, out: A | None = None) -> A:
+    """1 / x, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(22, (x,), out, None)
+    return result
+
+
+def floor(x: A, /, *, out: A | None = None) -> A:
+    """The largest integer <= x, a zero with the sign of x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(23, (x,), out, None)
+    return result
+
+
+def ceil(x: A, /, *, out: A | None = None) -> A:
+    """The smallest integer >= x, a zero with the sign of x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(24, (x,), out, None)
+    return result
+
+
+def trunc(x: A, /, *, out: A | None = None) -> A:
+    """x without its fraction, a zero with the sign of x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(25, (x,), out, None)
+    return result
+
+
+def round(x: A, /, *, out: A | None = None) -> A:
+    """The nearest integer, ties to even, a zero with the sign of x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(26, (x,), out, None)
+    return result
+
+
+def frac(x: A, /, *, out: A | None = None) -> A:
+    """x - trunc x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(27, (x,), out, None)
+    return result
+
+
+def sign(x: A, /, *, out: A | None = None) -> A:
+    """x > 0 ? 1 : x < 0 ? -1 : x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(28, (x,), out, None)
+    return result
+
+
+def fmax(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """max(x, y), NaN only where both are, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(29, (x, y), out, None)
+    return result
+
+
+def fmin(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """min(x, y), NaN only where both are, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(30, (x, y), out, None)
+    return result
+
+
+def copysign(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """|x| with the sign of y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(31, (x, y), out, None)
+    return result
+
+
+def equal(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x = y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(32, (x, y), out, None)
+
+
+def not_equal(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """not x = y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(33, (x, y), out, None)
+
+
+def less_equal(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x <= y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(34, (x, y), out, None)
+
+
+def greater(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x > y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(35, (x, y), out, None)
+
+
+def greater_equal(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x >= y.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(36, (x, y), out, None)
+
+
+def isnan(x: A, /, *, out: Any | None = None) -> Any:
+    """x is NaN.
+
+    x: f16 bf16 f32 f64
+    out: bool
+    Why the bits are right: no rounding happens.
+    """
+    return _call(37, (x,), out, None)
+
+
+def isinf(x: A, /, *, out: Any | None = None) -> Any:
+    """x is an infinity.
+
+    x: f16 bf16 f32 f64
+    out: bool
+    Why the bits are right: no rounding happens.
+    """
+    return _call(38, (x,), out, None)
+
+
+def isfinite(x: A, /, *, out: Any | None = None) -> Any:
+    """x is finite.
+
+    x: f16 bf16 f32 f64
+    out: bool
+    Why the bits are right: no rounding happens.
+    """
+    return _call(39, (x,), out, None)
+
+
+def signbit(x: A, /, *, out: Any | None = None) -> Any:
+    """The sign bit of x, of NaN too.
+
+    x: f16 bf16 f32 f64
+    out: bool
+    Why the bits are right: no rounding happens.
+    """
+    return _call(40, (x,), out, None)
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -314,7 +544,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(21, (x,), out, (dtype,))
+    return _call(41, (x,), out, (dtype,))
 
 
 astype = convert
@@ -329,7 +559,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(22, (x,), out, (axis, keepdims))
+    result: A = _call(42, (x,), out, (axis, keepdims))
     return result
 
 
@@ -342,7 +572,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(23, (x,), out, (axis, keepdims))
+    result: A = _call(43, (x,), out, (axis, keepdims))
     return result
 
 
@@ -355,7 +585,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(24, (x,), out, (axis, keepdims))
+    result: A = _call(44, (x,), out, (axis, keepdims))
     return result
 
 
@@ -368,7 +598,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(25, (x,), out, (axis, keepdims))
+    result: A = _call(45, (x,), out, (axis, keepdims))
     return result
 
 
@@ -381,7 +611,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(26, (x,), out, (axis, keepdims))
+    return _call(46, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -393,7 +623,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(27, (x,), out, (axis, keepdims))
+    return _call(47, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -404,7 +634,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(28, (x, y), out, None)
+    result: A = _call(48, (x, y), out, None)
     return result
 
 
@@ -421,7 +651,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(29, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(49, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -440,7 +670,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(32, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(52, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -459,7 +689,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(33, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(53, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -478,7 +708,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(34, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(54, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -489,7 +719,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(35, (g,), out, None)
+    result: A = _call(55, (g,), out, None)
     return result
 
 
@@ -505,7 +735,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(36, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(56, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -522,7 +752,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(37, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(57, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -538,7 +768,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(38, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(58, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -555,7 +785,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(39, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(59, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -567,7 +797,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(40, (x,), out, (axis,))
+    result: A = _call(60, (x,), out, (axis,))
     return result
 
 
@@ -579,7 +809,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(41, (x,), out, (axis,))
+    result: A = _call(61, (x,), out, (axis,))
     return result
 
 
@@ -592,7 +822,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(42, (x,), out, (axis, keepdims))
+    result: A = _call(62, (x,), out, (axis, keepdims))
     return result
 
 
@@ -608,7 +838,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(43, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(63, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -621,7 +851,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(44, (g, y), out, (axis,))
+    result: A = _call(64, (g, y), out, (axis,))
     return result
 
 
@@ -634,7 +864,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(45, (g, y), out, (axis,))
+    result: A = _call(65, (g, y), out, (axis,))
     return result
 
 
@@ -648,7 +878,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(46, (g, x), out, (axis, keepdims))
+    result: A = _call(66, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -665,7 +895,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(47, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(67, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -686,7 +916,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(48, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(68, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -707,4 +937,4 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(49, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(69, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)

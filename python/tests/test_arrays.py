@@ -230,3 +230,35 @@ def test_descriptions():
     for name in librepdl._functions.__all__:
         assert "Why the bits are right" in getattr(librepdl, name).__doc__
     assert librepdl.exp.__doc__.startswith("e^x, rounded once.")
+
+
+# -------------------------------------------------------------------------------------------- what NumPy rounds right, too
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_bits_of_numpy(dtype):
+    """Of IEEE operations, roundings, comparisons and classes: on random patterns, all classes among them."""
+    generator = np.random.default_rng(7)
+    unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
+    x, y = (generator.integers(0, 1 << 63, 100_000, np.uint64, endpoint=False).astype(np.uint64) for _ in range(2))
+    x, y = ((v * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - 8 * unsigned.itemsize)).astype(unsigned).view(dtype) for v in (x, y))
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, np.finfo(dtype).tiny, -np.finfo(dtype).max], dtype)
+    x, y = np.concatenate([x, np.repeat(special, special.size)]), np.concatenate([y, np.tile(special, special.size)])
+
+    def same(ours, theirs):
+        assert ours.dtype == theirs.dtype
+        if ours.dtype == dtype:
+            assert (np.isnan(ours) == np.isnan(theirs)).all()
+            ours, theirs = (np.where(np.isnan(v), 0, v).astype(dtype).view(unsigned) for v in (ours, theirs))
+        assert (ours == theirs).all()
+
+    with np.errstate(all="ignore"):
+        for one in ("floor", "ceil", "trunc", "sign", "sqrt", "square", "reciprocal", "isnan", "isinf", "isfinite", "signbit"):
+            same(getattr(librepdl, one)(x), getattr(np, one)(x))
+        same(librepdl.round(x), np.rint(x))
+        for two in ("add", "subtract", "copysign", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+            same(getattr(librepdl, two)(x, y), getattr(np, two)(x, y))
+        same(librepdl.mul(x, y), np.multiply(x, y))
+        same(librepdl.div(x, y), np.divide(x, y))
+        for ours, theirs in ((librepdl.fmax, np.fmax), (librepdl.maximum, np.maximum), (librepdl.fmin, np.fmin), (librepdl.minimum, np.minimum)):
+            same(librepdl.abs(ours(x, y)), np.abs(theirs(x, y)))  # NumPy takes either zero
