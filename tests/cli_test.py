@@ -209,12 +209,87 @@ class Elementwise(Case):
         out = [(nan("f32") if is_nan(g) else g) if is_nan(a) or (0 < a < 1 << 31) else 0 for g, a in zip(y, x)]
         self.check("relu_backward", [(y, [n]), (x, [n])], ("f32", (n,), out))
 
-    def test_less(self):
-        x, y = self.two()
-        x += [0, 1 << 31, 0xFFC00001, 0x3F800000, 0xFF800000]
-        y += [1 << 31, 0, 0x3F800000, 0x7F800001, 0x7F800000]
-        out = [int(not is_nan(a) and not is_nan(b) and (a | b) & ~(1 << 31) != 0 and order(a) < order(b)) for a, b in zip(x, y)]
-        self.check("less", [(x, [len(x)]), (y, [len(x)])], ("bool", (len(x),), out))
+    def patterns(self, t, seed):
+        """Finite ones of all exponents, many with a fraction near integers and halves; then zeros, infinities, NaN."""
+        r, s = random.Random(seed), sign_bit(t)
+        near = [rounded(F(r.randrange(-4000, 4000), 8) + r.choice((0, 0, F(1, 1 << 30), -F(1, 1 << 30))), t) for _ in range(150)]
+        wide = [r.randrange(infinity(t)) | r.choice((0, s)) for _ in range(150)]
+        return near + wide + [0, s, 1, s | 1, infinity(t), s | infinity(t), nan(t), s | nan(t) | 5, infinity(t) | 1]
+
+    def one(self, t, x, op, finite, infinite):
+        """finite(value, sign bit), for infinities infinite(pattern); NaN gives the canonical one."""
+        s = sign_bit(t)
+        out = [nan(t) if is_nan(a, t) else infinite(a) if a & ~s == infinity(t) else finite(value(a, t), a & s) for a in x]
+        self.check(op, [(x, [len(x)], t)], (t, (len(x),), out))
+
+    def test_roundings(self):
+        for t in FORMATS:
+            x, itself = self.patterns(t, 31), lambda a: a
+            for op, integer in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc), ("round", round)):
+                self.one(t, x, op, lambda v, s: rounded(F(integer(v)), t, zero=s), itself)
+            self.one(t, x, "frac", lambda v, s: rounded(v - math.trunc(v), t), lambda a: nan(t))
+            one = rounded(F(1), t)
+            self.one(t, x, "sign", lambda v, s: s | one if v else s, lambda a: a & sign_bit(t) | one)
+            self.one(t, x, "square", lambda v, s: rounded(v * v, t), lambda a: infinity(t))
+            self.one(t, x, "reciprocal", lambda v, s: rounded(1 / v, t) if v else s | infinity(t), lambda a: a & sign_bit(t))
+
+    def test_classes_and_signs(self):
+        for t in FORMATS:
+            x, s = self.patterns(t, 32), sign_bit(t)
+            y = x[5:] + x[:5]
+            for op, f in (("isnan", lambda a: is_nan(a, t)), ("isinf", lambda a: a & ~s == infinity(t)),
+                          ("isfinite", lambda a: a & ~s < infinity(t)), ("signbit", lambda a: a & s != 0)):
+                self.check(op, [(x, [len(x)], t)], ("bool", (len(x),), [int(f(a)) for a in x]))
+            self.check("copysign", [(x, [len(x)], t), (y, [len(x)], t)], (t, (len(x),), [a & ~s | b & s for a, b in zip(x, y)]))
+            for op, f in (("neg", lambda a: a ^ s), ("abs", lambda a: a & ~s)):
+                self.check(op, [(x, [len(x)], t)], (t, (len(x),), [f(a) for a in x]))
+
+    def test_comparisons(self):
+        for t in FORMATS:
+            s = sign_bit(t)
+            x = self.patterns(t, 33)
+            y = x[:40] + self.patterns(t, 34)[40:]
+            special = x[-9:]
+            x, y = x + special * 9, y + [b for b in special for _ in range(9)]
+            n = len(x)
+
+            def key(a):
+                return -(a & ~s) if a & s else a
+
+            def check(op, dtype, f):
+                self.check(op, [(x, [n], t), (y, [n], t)], (dtype, (n,), [f(a, b) for a, b in zip(x, y)]))
+            for op, f in (("less", lambda a, b: a < b), ("less_equal", lambda a, b: a <= b), ("greater", lambda a, b: a > b),
+                          ("greater_equal", lambda a, b: a >= b), ("equal", lambda a, b: a == b)):
+                check(op, "bool", lambda a, b: int(not is_nan(a, t) and not is_nan(b, t) and f(key(a), key(b))))
+            check("not_equal", "bool", lambda a, b: int(is_nan(a, t) or is_nan(b, t) or key(a) != key(b)))
+
+            def ordered(a):  # -0 < +0
+                return -(a & ~s) - 1 if a & s else a
+            for op, pick in (("fmax", max), ("fmin", min)):
+                def number(a, b):
+                    if is_nan(a, t) or is_nan(b, t):
+                        return nan(t) if is_nan(a, t) and is_nan(b, t) else b if is_nan(a, t) else a
+                    return pick(a, b, key=ordered)
+                check(op, t, number)
+            for op, pick in (("maximum", max), ("minimum", min)):
+                check(op, t, lambda a, b: nan(t) if is_nan(a, t) or is_nan(b, t) else pick(a, b, key=ordered))
+
+    def test_quotients_and_sums_of_products(self):
+        for t in FORMATS:
+            s, r = sign_bit(t), random.Random(35)
+            x, y = ([r.randrange(1, infinity(t)) | r.choice((0, s)) for _ in range(300)] for _ in range(2))
+            z = [rounded(-value(a, t) * value(b, t), t) if i % 2 else r.randrange(infinity(t)) for i, (a, b) in enumerate(zip(x, y))]
+            z = [c if c & ~s < infinity(t) else 1 for c in z]
+            n = len(x)
+            self.check("div", [(x, [n], t), (y, [n], t)],
+                       (t, (n,), [rounded(value(a, t) / value(b, t), t, zero=(a ^ b) & s) for a, b in zip(x, y)]))
+            self.check("fma", [(v, [n], t) for v in (x, y, z)],
+                       (t, (n,), [rounded(value(a, t) * value(b, t) + value(c, t), t) for a, b, c in zip(x, y, z)]))
+            if t != "f64":
+                g = self.patterns(t, 36)
+                a = g[7:] + g[:7]
+                out = [(nan(t) if is_nan(v, t) else v) if is_nan(u, t) or 0 < u < s else 0 for v, u in zip(g, a)]
+                self.check("relu_backward", [(g, [len(g)], t), (a, [len(g)], t)], (t, (len(g),), out))
 
     def test_formats_and_coefficients(self):
         r = random.Random(17)
@@ -930,9 +1005,10 @@ class Verify(Case):
         self.assertRegex(softmax.read_text()[len(old):], r"^softmax bits=1 f32,f32 normal_range 5x40 seed=%d axis=0 -> [0-9a-f]{64}\n$" % seed(
             "softmax|f32,f32|%d" % (old.count("\n") + 1)))
         lines = (d / "cases/div.txt").read_text().splitlines()
-        self.assertEqual(len(lines), 12)
+        self.assertEqual(len(lines), 4 * 12)
         for i, line in enumerate(lines):
-            self.assertIn(" seed=%d -> " % seed("div|f32,f32,f32|%d" % (i + 1)), line)
+            formats = line.split()[2]
+            self.assertIn(" seed=%d -> " % seed("div|%s|%d" % (formats, i + 1)), line)
         self.assertEqual(self.verify("softmax", "div", "--digests", d, "--part", "cases")[0], 0)
         # Again: nothing is missing. Published now, and never again.
         self.assertEqual(self.run_repdl("digests", "--add", "--only", "cases/", "--digests", d).stdout, "")

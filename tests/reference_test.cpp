@@ -155,9 +155,15 @@ TEST_CASE("reference: every row has an oracle; special values") {
       if ((r.formats & ops::one(t)) == 0) continue;
       const std::uint64_t nan = nan_bits(t), other = nan | format_of(t).sign_bit() | 5;
       const std::uint64_t in[] = {other, other, other};
-      CHECK(evaluate(r, t, in, option_values(r)) == (r.result != ops::result_kind::same ? 0
-                                                     : r.kind == ops::op_kind::compute  ? nan
-                                                                                        : nan | 5));
+      INFO(r.name);
+      const std::uint64_t result = evaluate(r, t, in, option_values(r));
+      if (r.result != ops::result_kind::same) {
+        CHECK(result == (r.name == "not_equal" || r.name == "isnan" || r.name == "signbit" ? 1 : 0));
+      } else if (r.kind == ops::op_kind::compute) {
+        CHECK(result == nan);
+      } else {
+        CHECK((result | format_of(t).sign_bit()) == other);
+      }
     }
   }
   CHECK(f("exp", bits(1)) == 0x402df854);
