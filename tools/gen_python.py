@@ -10,7 +10,6 @@ type checkers look at.
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import textwrap
@@ -219,8 +218,8 @@ def page(operations):
         for o in operations:
             if o.random != random:
                 continue
-            signature = re.sub(r": [^=,]*(\[[^]]*\])?[^=,]*(?= =|$)", "", "\n".join(o.parameters)).split("\n")
-            signature = [re.sub(r" = ", "=", piece) for piece in signature]
+            # Without the types.
+            signature = ["=".join([head.split(":")[0], *default]) for head, *default in (p.split(" = ") for p in o.parameters)]
             text += f"\n### {o.name}({', '.join(signature)})\n\n"
             if o.name in aliases:
                 text += f"Also `{aliases[o.name]}`. "

@@ -1,6 +1,9 @@
 """Whose arrays are taken, and whose come back: layouts, protocols, numbers as operands, out=."""
 
 import array as stdlib_array
+import inspect
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -224,6 +227,17 @@ def test_options():
     assert librepdl.sum(x, 1).shape == (2, 8, 8) and librepdl.sum(x, (0, -1), True).shape == (1, 3, 8, 1)
     assert bits(librepdl.sum(x, np.int64(1))) == bits(librepdl.sum(x, axis=[1]))
     assert librepdl.subtract is librepdl.sub and librepdl.astype is librepdl.convert
+
+
+def test_the_page_names_every_parameter():
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/python-api.md").read_text()
+    headings = dict(re.findall(r"^### (\w+)\((.*)\)$", page, re.M))
+    for name, parameters in headings.items():
+        function = getattr(librepdl, name, None) or getattr(librepdl.random.Generator, name)
+        names = [p.split("=")[0] for p in parameters.split(", ") if p not in "/*"]
+        assert names == [n for n in inspect.signature(function).parameters if n != "self"]
+    functions = {getattr(librepdl, n).__name__ for n in librepdl._functions.__all__}
+    assert functions < set(headings) and {"normal", "dropout"} < set(headings) - functions
 
 
 def test_descriptions():
