@@ -96,7 +96,7 @@ stage_verify() {
 # Random whole calls of every operation, in every layout.
 stage_fuzz() {
   local seconds=45
-  [[ ${1:-} != --quick ]] || seconds=10
+  [[ ${1:-} != --quick ]] || seconds=5
   lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds $seconds
 }
 stage_cli() {
