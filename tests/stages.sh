@@ -65,7 +65,7 @@ stage_build() {
 unit_tests() { python3 tests/in_parallel.py --jobs "$jobs" "$@"; }
 stage_unit() {
   lines=18 show unit_tests --budgets tests/budgets.txt build/cpu/tests/repdl_tests \
-    ${1:+--test-case-exclude='*[long]*,cnn: short*,cpu reductions*,perceptron: two*'}
+    ${1:+--test-case-exclude='*[long]*,*classes*,cnn: short*,cpu reductions*,perceptron: two*'}
 }
 # Without the tests that go through all sets themselves: they ran before.
 stage_isa() {
