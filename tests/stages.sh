@@ -95,16 +95,14 @@ stage_verify() {
 }
 # Random whole calls of every operation, in every layout.
 stage_fuzz() {
-  local seconds=45
-  [[ ${1:-} != --quick ]] || seconds=5
-  lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds $seconds
+  lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds 45
 }
 stage_cli() {
   lines=1 show cmake -P tests/tristate_test.cmake
   show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
   show python3 tests/bench_table_test.py
 }
-stage_demo() { lines=2 show build/cpu/tools/repdl demo ${1:+--epochs 1}; }
+stage_demo() { lines=2 show build/cpu/tools/repdl demo; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
 
 # One program, every floating-point environment, against fingerprints recomputed by the oracle.
@@ -246,12 +244,12 @@ run_stages() {
   stage "unit tests" stage_unit ${quick:+--quick}
   stage "floating-point environments" stage_environments
   stage "verify${quick:+ --quick}" stage_verify ${quick:+--quick}
-  stage "fuzz" stage_fuzz ${quick:+--quick}
   stage "instruction sets" "stage_isa${quick:+_list}"
   stage "kernel symbols" stage_symbols
   stage "generated documents" stage_docs
-  stage "demo${quick:+ --epochs 1}" stage_demo ${quick:+--quick}
   if [[ -z $quick ]]; then
+    stage "fuzz" stage_fuzz
+    stage "demo" stage_demo
     stage "command line" stage_cli
     stage "a CPU without AVX2" stage_old_cpu
     stage "without the oracle" stage_no_oracle
