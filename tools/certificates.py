@@ -4,9 +4,9 @@
     tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation with digests of all inputs and notes
                                                  the run in docs/certificates/OP.txt
     tools/certificates.py check [BUILD_DIR]      fails when the digests have changed since a certificate, or when a certificate
-                                                 lacks an engine; operations that are not proved by enumeration may have none. With BUILD_DIR: also when its compiler is one that certificates
-                                                 name, and an operation proved by enumeration is not certified for the code of
-                                                 this build
+                                                 lacks an engine; operations whose rows say `ieee` or `select` may have none.
+                                                 With BUILD_DIR: also when its compiler is one that certificates name, and an
+                                                 operation proved by enumeration is not certified for the code of this build
     tools/certificates.py unproved BUILD_DIR     prints the operations whose proof is the enumeration of all inputs and that no
                                                  certificate proves for the code of this build
     tools/certificates.py code BUILD_DIR         prints the hashes of the code: what `record` reads from machine-code.txt beside

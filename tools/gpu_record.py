@@ -13,6 +13,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -118,7 +119,7 @@ def main():
         start = time.monotonic()
         done = subprocess.run(steps[step], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         took = time.monotonic() - start
-        command = " ".join([pathlib.Path(steps[step][0]).name, *steps[step][1:]])
+        command = shlex.join([pathlib.Path(steps[step][0]).name, *map(str, steps[step][1:])])
         table.append(f"| {step} | `{command}` | {done.returncode} | {took:.1f} |")
         out = done.stdout.splitlines()
         if done.returncode != 0:

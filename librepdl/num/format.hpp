@@ -61,6 +61,12 @@ template <class T>
 REPDL_HD T from_bits(storage_of<T> b) {
   return bit_cast<T>(b);
 }
+// |x| with the sign of `of`.
+template <class T>
+REPDL_HD T with_sign(T x, T of) {
+  const storage_of<T> magnitude = to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>);
+  return from_bits<T>(magnitude | (to_bits(of) & sign_mask<T>));
+}
 template <class T>
 REPDL_HD bool is_nan(T a) {
   if constexpr (is_small_float<T>) {

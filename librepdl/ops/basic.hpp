@@ -60,10 +60,12 @@ struct body<ops::mul> {
 };
 
 // f16, bf16: in binary32, rounded again. For quotients and roots, too, the second rounding is that of the exact result where
-// P >= 2p + 2 (Figueroa, above; 24 >= 24, 18). Subnormal results have midpoints of fewer bits, which are further away; of
-// bf16, whose small quotients are subnormal in binary32 as well: for a midpoint m = n 2^-134, |q - m| = |x - m y| / y is at
-// least 2^-16 m, or m is 2^-134 (k + 1) of k <= 8 bits and the distance 2^-(8+k+1) |q| >= 2^-143, above 2^-150. All pairs of
-// either format were compared with binary64's (tests/selection_test.cpp).
+// P >= 2p + 2 (Figueroa, above; 24 >= 24, 18). Subnormal results have midpoints of fewer bits, which are further away. Only
+// quotients of bf16 are subnormal in binary32, too, where the first rounding moves q = x / y by up to 2^-150. Let x = X 2^a,
+// y = Y 2^b with integers 0 < X, Y < 2^8, and m = n 2^-134 a midpoint other than q. |q - m| = |X 2^a - n Y 2^(b-134)| / (Y
+// 2^b), and the numerator is a multiple of the smaller power of two: at least 2^-134 / Y > 2^-142, or 2^(a-b) / Y = q / X >
+// 2^-8 q, above 2^-143 from q = 2^-135 on; smaller q are 2^-135 away from every midpoint. A midpoint is itself a number of
+// binary32. All pairs of either format were compared with binary64's (tests/selection_test.cpp, [long]).
 template <>
 struct body<ops::div> {
   template <class T>
@@ -150,8 +152,7 @@ template <>
 struct body<ops::copysign> {
   template <class T>
   REPDL_HD static T eval(T x, T y) {
-    const storage_of<T> magnitude = to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>);
-    return from_bits<T>(magnitude | (to_bits(y) & sign_mask<T>));
+    return with_sign(x, y);
   }
 };
 

@@ -14,13 +14,6 @@ inline namespace REPDL_ISA {
 template <class F>
 inline constexpr F integers_from = F(std::uint64_t{1} << (format<F>::precision - 1));
 
-// |x| with the sign of `of`.
-template <class F>
-REPDL_HD F with_sign(F x, F of) {
-  const storage_of<F> magnitude = to_bits(x) & static_cast<storage_of<F>>(~sign_mask<F>);
-  return from_bits<F>(magnitude | (to_bits(of) & sign_mask<F>));
-}
-
 // Round::of(x, nearest), for the nearest integer of a number below M in magnitude; in binary32 or binary64.
 template <class Round>
 struct integer_body {
