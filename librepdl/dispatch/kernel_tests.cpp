@@ -77,10 +77,9 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   };
   const bool tested = row != nullptr && row->proof >= ops::proof_kind::exact;
   group g;
-  for (const test_call& c :
-       {call(odd, layout::contiguous), call(odd, layout::shifted), call(fours, layout::packs),
-        wide(call(fours, layout::packs)), call(odd, layout::spread), wide(call(odd, layout::spread))}) {
-    append(g, tested ? from_every_tier(c) : group{c});
+  for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+    const test_call c = call(how == layout::packs ? fours : odd, how);
+    for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
   }
   std::vector<group> all{g};
   if (row == nullptr || row->options.count() == 0) return all;

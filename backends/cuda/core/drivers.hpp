@@ -113,6 +113,14 @@ inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per
       std::clamp<std::int64_t>(items, 1, std::int64_t{d.multiprocessors} * blocks_per_multiprocessor));
 }
 
+// Dynamic shared memory that a block may have, less what the kernel itself uses (CUDA programming guide, table of
+// technical specifications).
+constexpr std::int64_t shared_limit(const properties& device) {
+  const int c = device.capability;
+  if (c == 86 || c == 89 || c >= 120) return 96 << 10;
+  return (c < 90 ? 160 : 224) << 10;
+}
+
 // The grid of a kernel that needs all of its blocks; the driver starts at most 2^31 - 1.
 unsigned grid_of(std::string_view op, std::int64_t blocks);
 

@@ -2,7 +2,8 @@
 //
 // Memory-bound code, but for what a rounding test leaves open: its thread decides it at once. Contiguous aligned operands are
 // read and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast row or scalar
-// included), with one index computation per four elements.
+// included), with one index computation per four elements. Functions of one number have quick bodies (quick.cuh), or, of 16
+// bits, a table.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/map/quick.cuh"
 #include "librepdl/ops/bodies.hpp"
 #include "librepdl/ops/shards.hpp"
 
@@ -56,6 +58,9 @@ template <class Op, class T, class... Options>
 struct elementwise : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
+  // Functions of 16 bits that are long.
+  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 &&
+                                    ops::elementwise_rows[static_cast<int>(Op::id)].proof == ops::proof_kind::enumerate;
   using input = T;
   using output = decltype(num::evaluate<Op>(T{}, T{}, T{}, std::declval<const Options&>()...));
   static_assert(dtype_of<output> == ops::result_type(Op::result, dtype_of<T>));
@@ -63,6 +68,19 @@ struct elementwise : Options... {
   __device__ output eval(const T* x, tally&) const {
     return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
   }
+};
+template <class Op>
+requires has_quick<Op>
+struct elementwise<Op, float> {
+  static constexpr int arity = 1;
+  static constexpr tier first = tier::proved;
+  using input = float;
+  using output = float;
+  using tally = no_tally;
+  using attempt = quick<Op>;
+  // Out of line: a pack of quick values would be kept waiting for the registers of this.
+  __device__ static __noinline__ float slow(float x) { return num::body<Op>::eval(x); }
+  __device__ static float eval(const float* x, tally&) { return slow(x[0]); }
 };
 template <class Op, class T>
 requires num::has_exact_body<Op, T>
@@ -82,10 +100,29 @@ struct elementwise<Op, T> {
     return r.value;
   }
 };
+template <class F>
+concept quick_operation = requires {
+  typename F::attempt;
+};
+template <class F>
+concept tabulated_operation = requires {
+  requires F::tabulated;
+};
+
 // Elements i, i + step, ...; those from count on are copies of others, and are not counted.
 template <class F>
 __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity], pack<typename F::output>& y,
                       std::int64_t i, std::int64_t step, typename F::tally& t) {
+  if constexpr (quick_operation<F>) {
+    bool sure = true;
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      const double v = F::attempt::eval(x[0].v[j]);
+      sure = sure && F::attempt::covers(x[0].v[j]) && rounds_surely<F::attempt::log2_ulps>(v);
+      y.v[j] = static_cast<float>(v);
+    }
+    if (sure) return;
+  }
 #pragma unroll
   for (int j = 0; j < batch; ++j) {
     if (F::first != tier::proved && i + j * step >= f.count) break;
@@ -96,24 +133,51 @@ __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F
   }
 }
 
-// Rank 1, stride 1, every pointer aligned to a pack. Exact aliasing of out and an input is legal: a thread reads its
-// elements before it writes them.
+// Packs that are read and written once pass through the caches first: what else is in them stays.
+template <class T>
+__device__ T load_streaming(const T* from) {
+  using word = std::conditional_t<sizeof(T) % 16 == 0, uint4, std::conditional_t<sizeof(T) == 8, uint2, std::uint32_t>>;
+  T to;
+#pragma unroll
+  for (int w = 0; w < int{sizeof(T) / sizeof(word)}; ++w)
+    reinterpret_cast<word*>(&to)[w] = __ldcs(reinterpret_cast<const word*>(from) + w);
+  return to;
+}
+template <class T>
+__device__ void store_streaming(T* to, const T& from) {
+  using word = std::conditional_t<sizeof(T) % 16 == 0, uint4, std::conditional_t<sizeof(T) == 8, uint2, std::uint32_t>>;
+#pragma unroll
+  for (int w = 0; w < int{sizeof(T) / sizeof(word)}; ++w)
+    __stcs(reinterpret_cast<word*>(to) + w, reinterpret_cast<const word*>(&from)[w]);
+}
+
+// Rank 1, stride 1, every pointer aligned to a pack. A block has packs_per_thread packs for each of its threads: a grid that
+// goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
+// them.
+constexpr int packs_per_thread = 2;
 template <class F>
 __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread + threadIdx.x;
   if (first == 0) count_elements(counters, F::first, p.count);
   typename F::tally tally;
-  pack<In> x[F::arity];
-  pack<Out> y;
   const std::int64_t packs = p.count / batch;
-  for (std::int64_t i = first; i < packs; i += step) {
+  pack<In> x[packs_per_thread][F::arity];
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
-    apply(p, x, y, i, 0, tally);
-    static_cast<pack<Out>*>(p.out)[i] = y;
+  for (int k = 0; k < packs_per_thread; ++k) {
+    const std::int64_t i = first + k * threads;
+    if (i >= packs) break;
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) x[k][a] = load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);
+  }
+#pragma unroll
+  for (int k = 0; k < packs_per_thread; ++k) {
+    const std::int64_t i = first + k * threads;
+    if (i >= packs) break;
+    pack<Out> y;
+    apply(p, x[k], y, i, 0, tally);
+    store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
   }
   const std::int64_t rest = packs * batch + first;
   if (rest < p.count) {
@@ -130,26 +194,64 @@ template <class F>
 __global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads * batch;
-  if (first == 0) count_elements(counters, F::first, p.count);
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
+  if (i == 0) count_elements(counters, F::first, p.count);
+  if (i >= p.count) return;
   typename F::tally tally;
   pack<In> x[F::arity];
   pack<Out> y;
-  for (std::int64_t i = first; i < p.count; i += step) {
 #pragma unroll
-    for (int j = 0; j < batch; ++j) {
-      const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
+  for (int j = 0; j < batch; ++j) {
+    const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
-    }
-    apply(p, x, y, i, threads, tally);
+    for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
+  }
+  apply(p, x, y, i, threads, tally);
 #pragma unroll
-    for (int j = 0; j < batch; ++j) {
-      if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
-    }
+  for (int j = 0; j < batch; ++j) {
+    if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
   }
   tally.report(counters, F::first);
+}
+
+// Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
+// memory. Making them costs what 2^16 elements cost; looking one up, less than memory does.
+constexpr int table_threads = 1024;
+constexpr int table_bytes = 2 << 16;
+constexpr std::int64_t table_elements = std::int64_t{1} << 24;  // from here on; fewer are done sooner without
+template <class F>
+__global__ void __launch_bounds__(table_threads) map_table(const operands<F> p, bool packed, counter* counters) {
+  using bits = std::uint16_t;
+  static_assert(sizeof(typename F::input) == sizeof(bits) && sizeof(typename F::output) == sizeof(bits));
+  extern __shared__ uint4 shared[];
+  bits* const table = reinterpret_cast<bits*>(shared);
+  typename F::tally tally;
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < 1u << 16; i += table_threads) {
+    const auto x = num::bit_cast<typename F::input>(static_cast<bits>(i));
+    table[i] = num::bit_cast<bits>(p.eval(&x, tally));
+  }
+  __syncthreads();
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * table_threads + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * table_threads;
+  if (first == 0) count_elements(counters, F::first, p.count);
+  const bits* const in = static_cast<const bits*>(p.in[0]);
+  bits* const out = static_cast<bits*>(p.out);
+  const std::int64_t packs = packed ? p.count / 8 : 0;
+  const auto pair = [&](std::uint32_t x) {
+    return table[x & 0xffff] | static_cast<std::uint32_t>(table[x >> 16]) << 16;
+  };
+  const auto look_up = [&](uint4 x) { return uint4{pair(x.x), pair(x.y), pair(x.z), pair(x.w)}; };
+  const uint4* const from = static_cast<const uint4*>(p.in[0]);
+  uint4* const to = static_cast<uint4*>(p.out);
+  for (std::int64_t i = first; i < packs; i += 2 * step) {
+    const bool two = i + step < packs;
+    const uint4 a = __ldcs(from + i), b = __ldcs(from + (two ? i + step : i));
+    __stcs(to + i, look_up(a));
+    if (two) __stcs(to + i + step, look_up(b));
+  }
+#pragma unroll 8
+  for (std::int64_t i = packs * 8 + first; i < p.count; i += step) out[i] = table[in[i]];
 }
 
 // Any strides, fewer than 2^31 elements. A warp's elements are side by side. Packed: the innermost size is a multiple of
@@ -273,13 +375,26 @@ void launch(const plan::map_plan& plan, const job& j) {
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
     packed = packed && aligned<typename F::input>(p.in[a]);
   }
+  constexpr bool tabulated = tabulated_operation<F>;
+  const bool wide = j.device.choice.wide;  // what huge operands do, on small ones
+  if constexpr (tabulated) {
+    const bool fits = shared_limit(j.device) >= table_bytes;
+    if (!fits) pass_over<map_table<F>>(j);
+    if (contiguous && fits && (p.count >= table_elements || wide)) {
+      const auto in_packs = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0; };
+      launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
+                                  table_bytes, p, in_packs(p.in[0]) && in_packs(p.out), j.counters);
+      return;
+    }
+  }
+  const auto blocks = [&](int elements) { return std::max<std::int64_t>(1, ceil_div(p.count, threads * elements)); };
   if (contiguous && packed) {
-    launch_kernel<map_packed<F>>(j, blocks_for(p, j), threads, 0, p, j.counters);
-  } else if (contiguous) {
-    launch_kernel<map_contiguous<F>>(j, blocks_for(p, j), threads, 0, p, j.counters);
+    launch_kernel<map_packed<F>>(j, blocks(batch * packs_per_thread), threads, 0, p, j.counters);
+  } else if (contiguous && !tabulated) {
+    if constexpr (!tabulated) launch_kernel<map_contiguous<F>>(j, blocks(batch), threads, 0, p, j.counters);
   } else {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-    launch_strided(p, j.device.choice.wide ? 100 : most, j);  // wide: what huge operands do, on small ones
+    launch_strided(p, wide ? 100 : most, j);
   }
 }
 

@@ -22,14 +22,6 @@ struct division {
   std::size_t shared_bytes;  // blocks
 };
 
-// Dynamic shared memory that a block may have, less what the kernel itself uses (CUDA programming guide, table of
-// technical specifications).
-std::int64_t shared_limit(const properties& device) {
-  const int c = device.capability;
-  if (c == 86 || c == 89 || c >= 120) return 96 << 10;
-  return (c < 90 ? 160 : 224) << 10;
-}
-
 division divide(const plan::row_plan& p, const properties& device, tier first, int bits) {
   division d{};
   row_geometry& g = d.g;
