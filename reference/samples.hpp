@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
+#include "librepdl/ops/registry.hpp"
 #include "reference/array.hpp"
 #include "reference/format.hpp"
 #include "reference/philox.hpp"
@@ -79,6 +81,11 @@ array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed,
 /// each have a share of elements of the class. At most three.
 std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream);
+
+/// Options of a row for operands of a format, accepted by it: each is left out at times. Coefficients are as `coefficient`
+/// draws them; others are numbers of the format, midpoints, any doubles and special ones.
+attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream& w,
+                          const std::function<double(word_stream&)>& coefficient);
 
 /// Inputs of a conversion: ties and near-ties are midpoints of `to`, borders those of `to`.
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,

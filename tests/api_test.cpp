@@ -174,7 +174,7 @@ TEST_CASE("the active instruction set is the one asked for") {
 class elementwise_check {
  public:
   elementwise_check(context& ctx, const ops::elementwise_row& row, dtype t, attributes attrs)
-      : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, attrs_) {
+      : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, t, attrs_) {
     // Every class of operands by turns.
     in_.resize(3, reference::array(t, {count}));
     for (std::size_t c = 0; c < reference::element_classes.size(); ++c) {
@@ -257,9 +257,13 @@ TEST_CASE("elementwise: every operation, format, lane position, broadcasting, st
       const op_info& op = *find(row.name);
       for (const dtype t : op.in[0].types) {
         std::vector<attributes> all(1);
-        for (const double value : {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200}) {
-          for (const attribute_info& a : op.attrs) all.push_back({{a.name, value}});
-        }
+        reference::word_stream draws(1, 1);
+        const auto coefficient = [](reference::word_stream& w) {
+          constexpr double values[] = {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200};
+          return values[w.below(5)];
+        };
+        for (int i = 0; i < 6 * row.options.count(); ++i)
+          all.push_back(reference::sample_options(row, t, draws, coefficient));
         for (const attributes& attrs : all) {
           INFO(isa, " ", row.name, " ", name_of(t), " ", attrs.empty() ? 0.0 : std::get<double>(attrs[0].value));
           const elementwise_check check(ctx, row, t, attrs);

@@ -76,16 +76,14 @@ std::vector<array> domain_inputs(const ops::elementwise_row& row, std::uint64_t 
   return in;
 }
 
-/// Every second batch with the options at their defaults, the others with coefficients of magnitude in [2^-8, 2^7).
-attributes random_options(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
-  attributes attrs;
-  word_stream w(seed ^ 0x9e3779b9, index);
-  for (int i = 0; i < row.options.count() && index % 2 == 1; ++i) {
+/// Every second batch with the options at their defaults, the others with coefficients of magnitude in [2^-8, 2^7), or values.
+attributes random_options(const ops::elementwise_row& row, dtype t, std::uint64_t seed, std::uint64_t index) {
+  if (index % 2 == 0) return {};
+  word_stream words(seed ^ 0x9e3779b9, index);
+  return reference::sample_options(row, t, words, [](word_stream& w) {
     const std::uint64_t exponent = 1015 + w.below(15);
-    const std::uint64_t bits = (w.next64() & 0x800fffffffffffff) | exponent << 52;
-    attrs.push_back({std::string(row.options.all[i].name), std::bit_cast<double>(bits)});
-  }
-  return attrs;
+    return std::bit_cast<double>((w.next64() & 0x800fffffffffffff) | exponent << 52);
+  });
 }
 
 /// The formats by turns.
@@ -98,7 +96,7 @@ sweep_batch elementwise_batch(const ops::elementwise_row& row, std::uint64_t see
   const std::uint64_t turn = index / formats.size();
   constexpr auto classes = static_cast<std::uint32_t>(reference::element_classes.size());
   const std::uint64_t stratum = turn / 2 % (neighbourhoods + classes);
-  const attributes attrs = random_options(row, seed, turn);
+  const attributes attrs = random_options(row, t, seed, turn);
   if (t == dtype::f32 && !(turn % 2 == 1 && stratum >= neighbourhoods)) {
     return {domain_inputs(row, seed, turn, stratum), attrs};
   }

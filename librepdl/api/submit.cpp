@@ -30,25 +30,26 @@ const elementwise_operands& operands_of(ops::op_id op) noexcept {
   return all[static_cast<std::size_t>(op)];
 }
 
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, std::span<const double> options) {
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options) {
   const elementwise_operands& rows = operands_of(op);
   const ops::elementwise_row& row = row_of(op);
   plan::check_inputs(row.name, rows.in(), in);
-  plan::check_options(row, options);
+  plan::check_options(row, plan::numbers_of(row, in[0].type(), options));
   const sizes shape = plan::infer_map(row.name, rows.in(), in);
   return {row.result_type(in[0].type()), shape};
 }
 
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out,
-                        std::span<const double> options) {
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options) {
   const elementwise_operands& rows = operands_of(op);
-  const std::string_view name = row_of(op).name;
+  const ops::elementwise_row& row = row_of(op);
+  const std::string_view name = row.name;
   const tensor_spec spec = infer_elementwise(op, in, options);
   plan::check_outputs(name, rows.out(), out, {&spec, 1});
   plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);
   if (out[0].count() == 0) return;
-  context_access::of(ctx).run(name, plan::make_map(op, in, out[0], options));
+  const auto numbers = plan::numbers_of(row, in[0].type(), options);
+  context_access::of(ctx).run(name, plan::make_map(op, in, out[0], {numbers.data(), options.size()}));
 }
 
 }  // namespace repdl::api

@@ -84,8 +84,9 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   }
   std::vector<group> all{g};
   if (row == nullptr || row->options.count() == 0) return all;
+  constexpr const char* values[] = {"-0.7", "0.9", "2.5"};
   for (test_call& c : g) {
-    for (int i = 0; i < row->options.count(); ++i) c.attrs.push_back({row->options.all[i].name, "-0.7"});
+    for (int i = 0; i < row->options.count(); ++i) c.attrs.push_back({row->options.all[i].name, values[i]});
   }
   all.push_back(g);
   return all;

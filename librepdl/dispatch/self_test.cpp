@@ -85,7 +85,7 @@ void test_elementwise(context::impl& c, ops::op_id op) {
   }
   double defaults[ops::option_list::most] = {};
   const int options = row.options.count();
-  for (int i = 0; i < options; ++i) defaults[i] = row.options.all[i].otherwise;
+  for (int i = 0; i < options; ++i) defaults[i] = row.options.all[i].otherwise.in(dtype::f32);
   const dtype result = row.result_type(dtype::f32);
   c.run(row.name, plan::make_map(op, {views, static_cast<std::size_t>(row.arity)},
                                  tensor_view(out.data(), result, shape, c.options.where),

@@ -4,6 +4,7 @@
 
 #include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/basic.hpp"
+#include "librepdl/ops/bounds.hpp"
 #include "librepdl/ops/compare.hpp"
 #include "librepdl/ops/convert.hpp"
 #include "librepdl/ops/exp.hpp"

@@ -6,8 +6,10 @@
 // (num::body<Op>, reference, ...).
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include "librepdl/tensor.hpp"
@@ -63,11 +65,49 @@ struct interval {
   double hi = std::numeric_limits<double>::infinity();
 };
 
-/// A real parameter of an elementwise operation: an exact double, 0 or of magnitude in [2^-200, 2^200].
+/// What an option of an elementwise operation takes (contract, section 2).
+enum class option_kind {
+  coefficient,  ///< an exact double, 0 or of magnitude in [2^-200, 2^200]
+  positive,     ///< a coefficient > 0
+  threshold,    ///< an exact double that is only compared with: any but NaN
+  value,        ///< any double, NaN too; it enters rounded to the operands' format
+  upper,        ///< a value that is not below the option before it
+};
+inline constexpr option_kind POSITIVE = option_kind::positive;
+inline constexpr option_kind THRESHOLD = option_kind::threshold;
+inline constexpr option_kind VALUE = option_kind::value;
+inline constexpr option_kind UPPER = option_kind::upper;
+
+constexpr double largest(dtype format) {
+  constexpr double all[] = {65504, 0x1.fep127, 0x1.fffffep127, 0x1.fffffffffffffp1023};
+  return all[static_cast<int>(format)];
+}
+/// The value of an option that is not given: a number, or LARGEST, the largest finite number of the operands' format.
+struct option_default {
+  double number = 0;
+  bool of_format = false;  ///< `number` is a sign
+  constexpr option_default() = default;
+  constexpr option_default(double n) : number(n) {}
+  constexpr option_default operator-() const {
+    option_default negated = *this;
+    negated.number = -number;
+    return negated;
+  }
+  constexpr double in(dtype format) const { return of_format ? number * largest(format) : number; }
+};
+inline constexpr option_default LARGEST = [] {
+  option_default d = 1;
+  d.of_format = true;
+  return d;
+}();
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// A real parameter of an elementwise operation.
 struct real_option {
   std::string_view name;
-  double otherwise = 0;  ///< where it is not given
+  option_default otherwise;  ///< where it is not given
   std::string_view doc;
+  option_kind kind = option_kind::coefficient;
 };
 struct option_list {
   static constexpr int most = 3;
@@ -76,6 +116,40 @@ struct option_list {
     int n = 0;
     while (n < most && !all[n].name.empty()) ++n;
     return n;
+  }
+  /// Whether option i may have its value among these. By the bits, which are in the order of the numbers: comparisons of doubles
+  /// would need the guarded environment.
+  constexpr bool accepts(int i, std::span<const double> values) const {
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+    const auto magnitude = [](double x) { return std::bit_cast<std::uint64_t>(x) & ~sign; };
+    const auto is_nan = [&](double x) { return magnitude(x) > magnitude(inf); };
+    const auto key = [&](double x) {
+      const auto m = static_cast<std::int64_t>(magnitude(x));
+      return (std::bit_cast<std::uint64_t>(x) & sign) != 0 ? -m : m;
+    };
+    const double v = values[static_cast<std::size_t>(i)];
+    const bool normal = magnitude(v) >= magnitude(0x1p-200) && magnitude(v) <= magnitude(0x1p200);
+    switch (all[i].kind) {
+      case option_kind::coefficient:
+        return normal || magnitude(v) == 0;
+      case option_kind::positive:
+        return normal && key(v) > 0;
+      case option_kind::threshold:
+        return !is_nan(v);
+      case option_kind::value:
+        return true;
+      case option_kind::upper:
+        break;
+    }
+    const double below = values[static_cast<std::size_t>(i) - 1];
+    return !is_nan(v) && !is_nan(below) && key(below) <= key(v);
+  }
+  /// Whether each may.
+  constexpr bool accepts(std::span<const double> values) const {
+    for (int i = 0; i < count(); ++i) {
+      if (!accepts(i, values)) return false;
+    }
+    return true;
   }
 };
 

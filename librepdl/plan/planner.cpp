@@ -1,6 +1,7 @@
 #include "librepdl/plan/planner.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace repdl::plan {
@@ -80,15 +81,46 @@ sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs 
   return shape;
 }
 
+std::string range_of(const ops::option_list& options, int i) {
+  switch (options.all[i].kind) {
+    case ops::option_kind::coefficient:
+      return "0 or a magnitude in [2^-200, 2^200]";
+    case ops::option_kind::positive:
+      return "a number in [2^-200, 2^200]";
+    case ops::option_kind::threshold:
+      return "a number, not NaN";
+    case ops::option_kind::value:
+      return "a number or NaN, rounded to the operands' format";
+    case ops::option_kind::upper:
+      break;
+  }
+  return "a number >= " + std::string(options.all[i - 1].name) + ", rounded to the operands' format";
+}
+
+std::array<double, ops::option_list::most> numbers_of(const ops::elementwise_row& row, dtype format,
+                                                      option_span options) {
+  std::array<double, ops::option_list::most> all{};
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    all[i] = options[i] ? *options[i] : row.options.all[i].otherwise.in(format);
+  }
+  return all;
+}
+
 void check_options(const ops::elementwise_row& row, std::span<const double> options) {
-  for (std::size_t i = 0; i < options.size(); ++i) check_parameter(row.name, row.options.all[i].name, options[i], true);
+  for (int i = 0; i < row.options.count(); ++i) {
+    if (row.options.accepts(i, options)) continue;
+    fail(error_site::attribute_value, row.name, row.options.all[i].name, range_of(row.options, i),
+         to_text(options[static_cast<std::size_t>(i)]));
+  }
 }
 
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options) {
   map_plan p{};
   for (std::size_t i = 0; i < options.size(); ++i) {
+    const ops::real_option& o = ops::elementwise_rows[static_cast<int>(op)].options.all[i];
+    const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
     p.options[i] = options[i];
-    p.has_options = p.has_options || options[i] != ops::elementwise_rows[static_cast<int>(op)].options.all[i].otherwise;
+    p.has_options = p.has_options || bits(options[i]) != bits(o.otherwise.in(in[0].type()));
   }
   p.op = op;
   p.arity = static_cast<int>(in.size());

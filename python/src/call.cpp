@@ -2,6 +2,7 @@
 #include "call.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <optional>
@@ -143,6 +144,12 @@ const attribute_value* default_of(const op_info& op, std::size_t index) {
   return value ? &*value : nullptr;
 }
 
+// To the sign of a zero, which a comparison of doubles does not see.
+bool identical(const attribute_value& a, const attribute_value& b) {
+  const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
+  return a == b && (x == nullptr || std::signbit(*x) == std::signbit(*y));
+}
+
 // Of each attribute that is given and not the default. A coefficient that stands for an operand is of the operands' format.
 attributes attributes_of(const op_info& op, nb::handle values, const array* like) {
   attributes list;
@@ -152,7 +159,7 @@ attributes attributes_of(const op_info& op, nb::handle values, const array* like
     if (v.is_none()) continue;
     attribute_value value = value_of(op.name, op.attrs[i], v);
     const attribute_value* const otherwise = default_of(op, i);
-    if (otherwise != nullptr && value == *otherwise) continue;
+    if (otherwise != nullptr && identical(value, *otherwise)) continue;
     if (like != nullptr && op.attrs[i].name == "alpha") value = rounded(op.name, op.attrs[i].name, v, like->type());
     list.push_back({op.attrs[i].name, std::move(value)});
   }
