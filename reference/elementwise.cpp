@@ -299,6 +299,65 @@ std::uint64_t oracle_sign(dtype t, patterns in, reals64) {
   return n.kind == number_kind::zero ? in[0] : round(t, n.negative, 1, 0, false);
 }
 
+/// The pattern of an option that is a value.
+std::uint64_t entering(dtype t, double v) {
+  const std::uint64_t bits = std::bit_cast<std::uint64_t>(v);
+  return widen(dtype::f64, bits).kind == number_kind::nan ? nan_bits(t) : convert(dtype::f64, t, bits);
+}
+/// NaN made canonical.
+std::uint64_t computed(dtype t, std::uint64_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
+/// order() of x and a double.
+int order_with(dtype t, std::uint64_t x, double y) {
+  const std::uint64_t both[] = {convert(t, dtype::f64, x), std::bit_cast<std::uint64_t>(y)};
+  return order(dtype::f64, both);
+}
+
+std::uint64_t oracle_clip(dtype t, patterns in, reals64) {
+  const std::uint64_t lower[] = {oracle_select<true, true>(t, in, nullptr), in[2]};
+  return oracle_select<false, true>(t, lower, nullptr);
+}
+std::uint64_t oracle_clamp(dtype t, patterns in, reals64 bounds) {
+  const std::uint64_t all[] = {in[0], entering(t, bounds[0]), entering(t, bounds[1])};
+  return oracle_clip(t, all, nullptr);
+}
+/// g, x: of x with the lower and the upper bound.
+template <auto Zero>
+std::uint64_t oracle_bounds_gradient(dtype t, patterns in, reals64 bounds) {
+  const std::uint64_t low[] = {in[1], entering(t, bounds[0])}, high[] = {in[1], entering(t, bounds[1])};
+  return Zero(order(t, low), order(t, high)) ? 0 : computed(t, in[0]);
+}
+constexpr auto not_inside = [](int low, int high) { return !((low == 0 || low == 1) && (high == -1 || high == 0)); };
+constexpr auto outside = [](int low, int high) { return low == -1 || low == 0 || high == 0 || high == 1; };
+
+bool up_to(int order) { return order == -1 || order == 0; }
+std::uint64_t oracle_threshold(dtype t, patterns in, reals64 o) {
+  return up_to(order_with(t, in[0], o[0])) ? entering(t, o[1]) : computed(t, in[0]);
+}
+std::uint64_t oracle_threshold_backward(dtype t, patterns in, reals64 o) {
+  return up_to(order_with(t, in[1], o[0])) ? 0 : computed(t, in[0]);
+}
+/// The first operand, or +0 where the last one is small.
+template <int Last>
+std::uint64_t oracle_hardshrink(dtype t, patterns in, reals64 o) {
+  const int low = order_with(t, in[Last], -o[0]);
+  const bool small = (low == 0 || low == 1) && up_to(order_with(t, in[Last], o[0]));
+  return small ? 0 : computed(t, in[0]);
+}
+std::uint64_t oracle_nan_to_num(dtype t, patterns in, reals64 o) {
+  const number n = widen(t, in[0]);
+  if (n.kind == number_kind::nan) return entering(t, o[0]);
+  return n.kind == number_kind::infinite ? entering(t, o[n.negative ? 2 : 1]) : in[0];
+}
+
+/// Patterns of a boolean operand: true unless 0.
+std::uint64_t oracle_where(dtype, patterns in, reals64) { return in[in[0] != 0 ? 1 : 2]; }
+std::uint64_t oracle_masked_fill(dtype t, patterns in, reals64 o) { return in[1] != 0 ? entering(t, o[0]) : in[0]; }
+bool truth(dtype t, std::uint64_t x) { return t == dtype::boolean ? x != 0 : widen(t, x).kind != number_kind::zero; }
+template <auto Of>
+std::uint64_t oracle_logical(dtype t, patterns in, reals64) {
+  return Of(truth(t, in[0]), truth(t, in[1])) ? 1 : 0;
+}
+
 extended leaky(dtype t, patterns in, reals64 slope) {
   const extended x(t, in[0]);
   return !x.is_nan() && !x.is_zero() && !x.negative() ? x : value(slope[0]) * x;
@@ -381,6 +440,23 @@ constexpr oracle oracles[] = {
     {.name = "tanh", .f = binary32_only<oracle_tanh, 1>, .near = approximate_tanh},
     {.name = "sigmoid", .f = binary32_only<oracle_sigmoid, 1>, .near = approximate_sigmoid},
     {.name = "relu_backward", .f = oracle_relu_backward},
+    {.name = "clamp", .f = oracle_clamp},
+    {.name = "clip", .f = oracle_clip},
+    {.name = "clamp_backward", .f = oracle_bounds_gradient<not_inside>},
+    {.name = "hardtanh", .f = oracle_clamp},
+    {.name = "hardtanh_backward", .f = oracle_bounds_gradient<outside>},
+    {.name = "threshold", .f = oracle_threshold},
+    {.name = "threshold_backward", .f = oracle_threshold_backward},
+    {.name = "hardshrink", .f = oracle_hardshrink<0>},
+    {.name = "hardshrink_backward", .f = oracle_hardshrink<1>},
+    {.name = "nan_to_num", .f = oracle_nan_to_num},
+    {.name = "where", .f = oracle_where},
+    {.name = "masked_fill", .f = oracle_masked_fill},
+    {.name = "logical_and", .f = oracle_logical<[](bool x, bool y) { return x && y; }>},
+    {.name = "logical_or", .f = oracle_logical<[](bool x, bool y) { return x || y; }>},
+    {.name = "logical_xor", .f = oracle_logical<[](bool x, bool y) { return x != y; }>},
+    {.name = "logical_not",
+     .f = [](dtype t, patterns in, reals64) -> std::uint64_t { return truth(t, in[0]) ? 0 : 1; }},
     algebraic<tanh_gradient>("tanh_backward"),
     algebraic<sigmoid_gradient>("sigmoid_backward"),
 };
@@ -398,10 +474,10 @@ static_assert((ops::for_each_elementwise(check), true));
 
 }  // namespace
 
-option_values::option_values(const ops::elementwise_row& row, const attributes& attrs) {
+option_values::option_values(const ops::elementwise_row& row, dtype t, const attributes& attrs) {
   for (int i = 0; i < row.options.count(); ++i) {
     const ops::real_option& o = row.options.all[i];
-    value[i] = o.otherwise;
+    value[i] = o.otherwise.in(t);
     for (const attribute& a : attrs)
       if (a.name == o.name) value[i] = std::get<double>(a.value);
   }
@@ -420,7 +496,7 @@ std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint
 std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in) {
   std::uint64_t wide[3] = {};
   std::copy_n(in, row.arity, wide);
-  return low32(evaluate(row, f32, wide, option_values(row)));
+  return low32(evaluate(row, f32, wide, option_values(row, f32)));
 }
 
 std::uint32_t evaluate(std::string_view name, const std::uint32_t* in) {

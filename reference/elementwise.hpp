@@ -64,10 +64,10 @@ const oracle& oracle_of(std::string_view name);
 /// Of x / y.
 outcome locate_quotient(dtype t, const std::uint64_t* in);
 
-/// The values of a row's options.
+/// The values of a row's options for operands of a format.
 struct option_values {
   double value[ops::option_list::most] = {};
-  explicit option_values(const ops::elementwise_row& row, const attributes& attrs = {});
+  option_values(const ops::elementwise_row& row, dtype t, const attributes& attrs = {});
 };
 
 /// The result of a row on patterns of a format.

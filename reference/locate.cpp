@@ -95,7 +95,7 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
 outcome locate(const ops::elementwise_row& row, const std::uint32_t* in) {
   std::uint64_t wide[3] = {};
   std::copy_n(in, row.arity, wide);
-  return locate(row, dtype::f32, wide, option_values(row));
+  return locate(row, dtype::f32, wide, option_values(row, dtype::f32));
 }
 
 }  // namespace repdl::reference

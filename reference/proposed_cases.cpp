@@ -1,13 +1,35 @@
 // The rule by which elementwise operations get their digest cases.
 #include <algorithm>
+#include <limits>
 
+#include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 
 namespace repdl::reference {
 namespace {
 
-/// Values of a real attribute: about 1 and next to it, tiny, of both signs; one of them a small integer.
+/// Values of a coefficient: about 1 and next to it, tiny, of both signs; one of them a small integer.
 constexpr double reals[] = {0.1, -0.75, 1 + 0x1p-52, 0x1.8p-160, 3};
+/// Of options that are compared, or enter rounded, ascending: in some format each is a tie, overflows or underflows; NaN.
+constexpr double values[] = {-1e300,
+                             -0.75,
+                             -0.0,
+                             0x1.8p-149,
+                             1 + 0x1p-11,
+                             1 + 0x1p-8,
+                             65520,
+                             std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()};
+
+/// The values that the attributes of an operation take by turns.
+std::span<const double> values_of(const op_info& op) {
+  const ops::elementwise_row* row = elementwise_named(op.name);
+  if (row == nullptr) return reals;
+  const auto* const end = row->options.all + row->options.count();
+  const bool all = std::all_of(row->options.all, end,
+                               [](const ops::real_option& o) { return o.kind <= ops::option_kind::positive; });
+  return all ? std::span<const double>(reals) : values;
+}
 
 /// Attributes that are not all at their defaults, where the operation accepts them. Texts and integers keep theirs:
 /// which others make sense only a hand can write.
@@ -15,13 +37,14 @@ std::vector<attributes> other_attributes(const op_info& op, const std::vector<dt
   const auto of_kind = [&](attribute_kind k) {
     return std::any_of(op.attrs.begin(), op.attrs.end(), [&](const attribute_info& a) { return a.kind == k; });
   };
-  const std::size_t turns = of_kind(attribute_kind::real) ? std::size(reals) : of_kind(attribute_kind::boolean) ? 2 : 0;
+  const std::span<const double> real = values_of(op);
+  const std::size_t turns = of_kind(attribute_kind::real) ? real.size() : of_kind(attribute_kind::boolean) ? 2 : 0;
   std::vector<attributes> all;
   for (std::size_t turn = 0; turn < turns; ++turn) {
     attributes attrs;
     for (std::size_t i = 0; i < op.attrs.size(); ++i) {
       const attribute_info& a = op.attrs[i];
-      if (a.kind == attribute_kind::real) attrs.push_back({a.name, reals[(turn + i) % std::size(reals)]});
+      if (a.kind == attribute_kind::real) attrs.push_back({a.name, real[(turn + i) % real.size()]});
       if (a.kind == attribute_kind::boolean) attrs.push_back({a.name, (turn + i) % 2 == 0});
     }
     try {
@@ -46,11 +69,13 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
   const auto add = [&](sample_class kind, const std::vector<shape_list>& shapes, const attributes& attrs) {
     all.push_back({op.name, op.bits, rule(op, in, shapes, attrs), kind, shapes, attrs, 0});
   };
-  const bool narrow = in.size() == 1 && size_of(format) == 2;
+  const bool narrow = in.size() == 1 && size_of(format) == 2, logical = format == dtype::boolean;
   const bool exhaustive = in.size() == 1 && format == dtype::f32 && op.attrs.empty();
   const std::vector<shape_list> same(in.size(), {65537});
 
-  if (narrow) {
+  if (logical) {
+    add(sample_class::uniform_patterns, same, {});
+  } else if (narrow) {
     add(sample_class::all_patterns, {{65536}}, {});
   } else if (exhaustive) {
     add(sample_class::uniform_patterns, {{16411}}, {});

@@ -1,5 +1,8 @@
 #include "reference/samples.hpp"
 
+#include <bit>
+#include <iterator>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +20,7 @@ constexpr std::string_view names[sample_class_count] = {
     "uniform_patterns", "normal_range",    "narrow_lattice",   "cancelling",     "ties",  "near_ties",
     "subnormal",        "overflow_border", "single_nonfinite", "wide_exponents", "zeros", "all_patterns",
     "exact_gaps",       "multiplicities"};
+constexpr double inf64 = std::numeric_limits<double>::infinity(), nan64 = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -63,6 +67,10 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction) {
 std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e) { return round(t, negative, m, e, false); }
 
 std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
+  if (t == dtype::boolean) {
+    const std::uint32_t u = w.below(c == sample_class::zeros ? 16 : 4);
+    return u == 0 ? 1 : u == 1 ? w.below(256) : 0;
+  }
   const format& f = format_of(t);
   const std::uint64_t word = w.next64();
   const bool negative = w.flip();
@@ -109,6 +117,46 @@ array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed,
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i)
     a.set(i, c == sample_class::all_patterns ? i : sample(c, t, w));
   return a;
+}
+
+namespace {
+
+/// A double that enters in a format, or is compared with its numbers.
+double sample_value(dtype t, word_stream& w) {
+  constexpr double specials[] = {0.0, -0.0, 1, -1, inf64, -inf64, nan64, 1e300, -0x1p-1074};
+  const auto in_binary64 = [&](std::uint64_t bits) { return std::bit_cast<double>(convert(t, dtype::f64, bits)); };
+  switch (w.below(4)) {
+    case 0:
+      return specials[w.below(std::size(specials))];
+    case 1:
+      return in_binary64(sample(sample_class::uniform_patterns, t, w));
+    case 2: {  // between two numbers, in the middle or not
+      const number n = widen(t, sample(sample_class::wide_exponents, t, w));
+      const std::uint64_t more = w.flip() ? 2 : 1 + w.below(3);
+      if (n.kind != number_kind::finite || t == dtype::f64) return specials[w.below(std::size(specials))];
+      return std::bit_cast<double>(round(dtype::f64, n.negative, 4 * n.significand + more, n.exponent - 2, false));
+    }
+    default:
+      return std::bit_cast<double>(sample(sample_class::normal_range, dtype::f64, w));
+  }
+}
+
+}  // namespace
+
+attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream& w,
+                          const std::function<double(word_stream&)>& coefficient) {
+  attributes attrs;
+  std::vector<double> all;
+  for (int i = 0; i < row.options.count(); ++i) {
+    const ops::real_option& o = row.options.all[i];
+    double v = o.otherwise.in(t);
+    if (w.flip()) {
+      v = o.kind <= ops::option_kind::positive ? coefficient(w) : sample_value(t, w);
+      attrs.push_back({std::string(o.name), v});
+    }
+    all.push_back(v);
+  }
+  return row.options.accepts(all) ? attrs : attributes();
 }
 
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,

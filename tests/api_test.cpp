@@ -174,13 +174,13 @@ TEST_CASE("the active instruction set is the one asked for") {
 class elementwise_check {
  public:
   elementwise_check(context& ctx, const ops::elementwise_row& row, dtype t, attributes attrs)
-      : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, attrs_) {
+      : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, t, attrs_) {
     // Every class of operands by turns.
-    in_.resize(3, reference::array(t, {count}));
+    for (int k = 0; k < row.arity; ++k) in_.emplace_back(row.operand_type(k, t), reference::shape_list{count});
     for (std::size_t c = 0; c < reference::element_classes.size(); ++c) {
-      const auto of_class = reference::fill_operands(reference::element_classes[c], t, 3, count, 1, c);
+      const auto of_class = reference::fill_operands(reference::element_classes[c], row, t, count, 1, c);
       for (std::size_t i = c; i < count; i += reference::element_classes.size()) {
-        for (std::size_t k = 0; k < 3; ++k) in_[k].set(i, of_class[k].get(i));
+        for (std::size_t k = 0; k < in_.size(); ++k) in_[k].set(i, of_class[k].get(i));
       }
     }
   }
@@ -237,8 +237,8 @@ class elementwise_check {
   }
   void expect(const reference::array& out, std::int64_t at, std::int64_t i, std::int64_t j, std::int64_t k) const {
     const std::int64_t index[] = {i, j, k};
-    std::uint64_t x[3];
-    for (std::size_t o = 0; o < 3; ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
+    std::uint64_t x[3] = {};
+    for (std::size_t o = 0; o < in_.size(); ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
     REQUIRE(out.get(static_cast<std::size_t>(at)) == reference::evaluate(row_, type_, x, options_));
   }
 
@@ -255,11 +255,15 @@ TEST_CASE("elementwise: every operation, format, lane position, broadcasting, st
     context ctx(context_options{.threads = 2, .isa = isa});
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
       const op_info& op = *find(row.name);
-      for (const dtype t : op.in[0].types) {
+      for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
         std::vector<attributes> all(1);
-        for (const double value : {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200}) {
-          for (const attribute_info& a : op.attrs) all.push_back({{a.name, value}});
-        }
+        reference::word_stream draws(1, 1);
+        const auto coefficient = [](reference::word_stream& w) {
+          constexpr double values[] = {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200};
+          return values[w.below(5)];
+        };
+        for (int i = 0; i < 6 * row.options.count(); ++i)
+          all.push_back(reference::sample_options(row, t, draws, coefficient));
         for (const attributes& attrs : all) {
           INFO(isa, " ", row.name, " ", name_of(t), " ", attrs.empty() ? 0.0 : std::get<double>(attrs[0].value));
           const elementwise_check check(ctx, row, t, attrs);
@@ -325,24 +329,24 @@ TEST_CASE("convert: all pairs, strided") {
 
 TEST_CASE("the caller's floating-point environment changes no bit and comes back") {
   struct variant {
+    const ops::elementwise_row* row;
     const op_info* op;
     dtype type;
     attributes attrs;
   };
   std::vector<variant> variants;
-  for (const op_info& op : operations()) {
-    if (op.family != "elementwise") continue;
-    for (const dtype t : op.in[0].types) {
-      variants.push_back({&op, t, {}});
-      for (const attribute_info& o : op.attrs) variants.push_back({&op, t, {{o.name, -0.7}}});
+  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    const op_info& op = *find(row.name);
+    for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
+      variants.push_back({&row, &op, t, {}});
+      for (const attribute_info& o : op.attrs) variants.push_back({&row, &op, t, {{o.name, -0.7}}});
     }
   }
-  for (const auto& [op, t, attrs] : variants) {
+  for (const auto& [row, op, t, attrs] : variants) {
     const std::vector<reference::array> operands =
-        reference::fill_operands(reference::sample_class::uniform_patterns, t, 3, 5000, 11, 12);
+        reference::fill_operands(reference::sample_class::uniform_patterns, *row, t, 5000, 11, 12);
     std::vector<const_tensor_view> in;
-    for (const reference::array& a : operands) in.emplace_back(a.bytes.data(), t, sizes{5000});
-    in.resize(op->in.size());
+    for (const reference::array& a : operands) in.emplace_back(a.bytes.data(), a.type, sizes{5000});
     const tensor_spec spec = infer(*op, in, attrs)[0];
     std::vector<unsigned char> plain(5000 * size_of(spec.type)), changed(plain.size());
     for (const std::string& isa : available_isas()) {

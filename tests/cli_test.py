@@ -315,6 +315,87 @@ class Elementwise(Case):
             if t != "f64":
                 self.check("relu", [(x, [n], t)], (t, (n,), [0 if a & sign_bit(t) else a for a in x]))
 
+    def test_bounds(self):
+        """clamp, clip, hardtanh, threshold, hardshrink, nan_to_num and their backward operations, options as decimals."""
+        for t in FORMATS:
+            s, top, x = sign_bit(t), infinity(t), self.patterns(t, 37)
+            g, n = x[11:] + x[:11], len(x)
+
+            def pattern(v):
+                """RN of a double."""
+                v = float(v)
+                if math.isnan(v):
+                    return nan(t)
+                sign = s if math.copysign(1, v) < 0 else 0
+                return sign | top if math.isinf(v) else rounded(F(v), t, zero=sign)
+
+            def real(a):
+                """Comparable with doubles and fractions."""
+                return math.nan if is_nan(a, t) else (-math.inf if a & s else math.inf) if a & ~s == top else value(a, t)
+
+            def pick(f, a, b):
+                return nan(t) if is_nan(a, t) or is_nan(b, t) else f(a, b, key=lambda v: -(v & ~s) - 1 if v & s else v)
+
+            def clamped(a, lo, hi):
+                return pick(min, pick(max, a, lo), hi)
+
+            def computed(a):
+                return nan(t) if is_nan(a, t) else a
+
+            def check(op, f, operands, **options):
+                given = [o for k, v in options.items() for o in ("--attr", "%s=%s" % (k, v))]
+                self.check(op, [(v, [n], t) for v in operands], (t, (n,), [f(*v) for v in zip(*operands)]), *given)
+
+            lo, hi = x[7:] + x[:7], x[3:] + x[:3]
+            check("clip", clamped, (x, lo, hi))
+            check("clamp", computed, (x,))
+            check("nan_to_num", lambda a: 0 if is_nan(a, t) else a - 1 if a & ~s == top else a, (x,))
+            bounds = [("-1.5", "0.1"), ("-0", "0"), ("0", "-0"), ("1.00048828125", "1.00390625"), ("-inf", "65520"), ("-1e300", "1e-320"),
+                      ("-1e39", "inf"), ("3", "-2"), ("nan", "1"), ("-1", "nan")]
+            for a, b in bounds:
+                low, high = pattern(a), pattern(b)
+                check("clamp", lambda v: clamped(v, low, high), (x,), min=a, max=b)
+                check("clamp_backward", lambda u, v: computed(u) if real(low) <= real(v) <= real(high) else 0, (g, x), min=a, max=b)
+                if float(a) <= float(b):
+                    check("hardtanh", lambda v: clamped(v, low, high), (x,), min_val=a, max_val=b)
+                    check("hardtanh_backward", lambda u, v: 0 if real(v) <= real(low) or real(v) >= real(high) else computed(u), (g, x),
+                          min_val=a, max_val=b)
+            for a, b in bounds:
+                if a == "nan":
+                    continue
+                th, v = float(a), pattern(b)
+                check("threshold", lambda u: v if real(u) <= th else computed(u), (x,), threshold=a, value=b)
+                check("threshold_backward", lambda u, v: 0 if real(v) <= th else computed(u), (g, x), threshold=a)
+                check("hardshrink", lambda u: 0 if -th <= real(u) <= th else computed(u), (x,), lambd=a)
+                check("hardshrink_backward", lambda u, v: 0 if -th <= real(v) <= th else computed(u), (g, x), lambd=a)
+                check("nan_to_num", lambda u: v if is_nan(u, t) else pattern(a) if u == top else u - 1 if u == s | top else u, (x,),
+                      nan=b, posinf=a)
+
+    def test_logical(self):
+        """where, masked_fill: the bits of what is chosen; logical_and, logical_or, logical_xor, logical_not."""
+        r = random.Random(38)
+        for t in FORMATS:
+            s, x = sign_bit(t), self.patterns(t, 39)
+            y, n = x[13:] + x[:13], len(x)
+            c = [r.randrange(2) for _ in x]
+            self.check("where", [(c, [n], "bool"), (x, [n], t), (y, [n], t)], (t, (n,), [a if k else b for k, a, b in zip(c, x, y)]))
+            self.check("where", [([1], [], "bool"), (x, [n], t), ([0], [1], t)], (t, (n,), x))
+            for text in ("0", "-0", "1.00390625", "nan", "-inf", "1e39", "-65519.99"):
+                v = float(text)
+                sign = s if math.copysign(1, v) < 0 else 0
+                fill = nan(t) if v != v else sign | infinity(t) if math.isinf(v) else rounded(F(v), t, zero=sign)
+                self.check("masked_fill", [(x, [n], t), (c, [n], "bool")], (t, (n,), [fill if k else a for k, a in zip(c, x)]),
+                           "--attr", "value=" + text)
+            self.logical(t, x, y, lambda a: a & ~s != 0)
+        self.logical("bool", [0, 0, 1, 1], [0, 1, 0, 1], bool)
+
+    def logical(self, t, x, y, truth):
+        n = len(x)
+        for op, f in (("logical_and", lambda a, b: a and b), ("logical_or", lambda a, b: a or b), ("logical_xor", lambda a, b: a != b)):
+            out = [int(f(truth(a), truth(b))) for a, b in zip(x, y)]
+            self.check(op, [(x, [n], t), (y, [n], t)], ("bool", (n,), out))
+        self.check("logical_not", [(x, [n], t)], ("bool", (n,), [int(not truth(a)) for a in x]))
+
     def test_sqrt(self):
         x = [v & ~(1 << 31) for v in self.two()[0]] + [0, 1 << 31, 0xBF800000, 0x7F800000, 0x7FC00001]
 

@@ -1,4 +1,5 @@
 // `repdl cases`: the published cases with their inputs, for the tests of bindings and ports.
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +16,14 @@ using reference::array;
 
 nlohmann::ordered_json to_json(const attributes& attrs) {
   auto all = nlohmann::ordered_json::object();
-  for (const attribute& a : attrs) std::visit([&](const auto& v) { all[a.name] = v; }, a.value);
+  for (const attribute& a : attrs) {
+    const auto* const real = std::get_if<double>(&a.value);
+    if (real != nullptr && !std::isfinite(*real)) {
+      all[a.name] = std::isnan(*real) ? "nan" : *real > 0 ? "inf" : "-inf";  // JSON has no number for them
+    } else {
+      std::visit([&](const auto& v) { all[a.name] = v; }, a.value);
+    }
+  }
   return all;
 }
 

@@ -42,7 +42,7 @@ def default(attribute):
         values = json.loads(text)
         return str(values[0]) if len(set(values)) == 1 else str(tuple(values))
     if attribute["kind"] == "real":
-        return repr(float(text))
+        return repr(float(text))  # or inf, of which the module has the name
     return text
 
 
@@ -60,8 +60,14 @@ class Operation:
     def result(self):
         """The type of the result: that of the operands, or any."""
         out, = self.row["outputs"]
-        like = [i for i in self.row["inputs"] if not i["optional"]][:1]
-        return "A" if like and like[0]["types"] == out["types"] and self.name != "convert" else "Any"
+        like = self.leading
+        return "A" if like and like["types"] == out["types"] and self.name != "convert" else "Any"
+
+    @property
+    def leading(self):
+        """The first operand, or of an elementwise operation the first that has the format of the call."""
+        given = [i for i in self.row["inputs"] if not i["optional"] and (self.family != "elementwise" or i["types"] != ["bool"])]
+        return given[0] if given else None
 
     def attribute_parameters(self, required):
         return [(parameter_names.get(a["name"], a["name"]), annotation(a), None if required else default(a))
@@ -80,7 +86,7 @@ class Operation:
             return pieces + (["first_step: bool = False"] if optional else [])
         # A scalar may stand for an operand; the first array says the format.
         array = "A | float" if elementwise and len(inputs) > 1 else "A"
-        pieces = [f"{i['name']}: {array if i['types'] == inputs[0]['types'] else 'Any'}" for i in inputs]
+        pieces = [f"{i['name']}: {array if i['types'] == self.leading['types'] else 'Any'}" for i in inputs]
         if elementwise:
             pieces.append("/")
         pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
@@ -188,7 +194,7 @@ def functions(operations):
     public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
     quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
     order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
-    text = module_head("The functions of the package.", "from collections.abc import Sequence")
+    text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
     text += f"{type_variable}\n_call = _core.call\n"
     for o in plain:

@@ -203,19 +203,20 @@ class maker {
     const shape_list full = any_shape();
     const std::size_t arity = op_.in.size();
     const bool broadcast = arity > 1 && one_in(2);
-    const std::vector<dtype>& formats = op_.in[0].types;
+    const ops::elementwise_row& row = *reference::elementwise_named(op_.name);
+    const std::vector<dtype>& formats = op_.in[static_cast<std::size_t>(row.leading())].types;
     const dtype t = formats[w_.below(static_cast<std::uint32_t>(formats.size()))];
-    for (std::size_t i = 0; i < arity; ++i) add_input(broadcast && one_in(2) ? smaller(full, 0) : full, t);
-    for (const attribute_info& a : op_.attrs) {
-      if (w_.flip()) add(a.name, coefficient());
+    for (std::size_t i = 0; i < arity; ++i) {
+      add_input(broadcast && one_in(2) ? smaller(full, 0) : full, row.operand_type(static_cast<int>(i), t));
     }
+    c_.attrs = reference::sample_options(row, t, w_, coefficient);
   }
   /// Of magnitude in [2^-200, 2^200], mostly about 1; sometimes with few bits, and 0.
-  double coefficient() {
-    if (one_in(16)) return 0;
-    const std::uint64_t exponent = one_in(8) ? 823 + w_.below(400) : 1015 + w_.below(16);
-    const std::uint64_t mask = one_in(3) ? 0x800c000000000000 : 0x800fffffffffffff;
-    return std::bit_cast<double>((w_.next64() & mask) | exponent << 52);
+  static double coefficient(word_stream& w) {
+    if (w.below(16) == 0) return 0;
+    const std::uint64_t exponent = w.below(8) == 0 ? 823 + w.below(400) : 1015 + w.below(16);
+    const std::uint64_t mask = w.below(3) == 0 ? 0x800c000000000000 : 0x800fffffffffffff;
+    return std::bit_cast<double>((w.next64() & mask) | exponent << 52);
   }
 
   void convert() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "librepdl/plan/checks.hpp"
+#include "librepdl/plan/planner.hpp"
 
 namespace repdl::api {
 namespace {
@@ -117,7 +117,6 @@ bool is_given(const attributes& list, std::string_view name) noexcept {
 option_values::option_values(const ops::elementwise_row& row, const attributes& list) : count_(row.options.count()) {
   std::string names;
   for (int i = 0; i < count_; ++i) {
-    values_[i] = row.options.all[i].otherwise;
     names += (i == 0 ? "" : ", ") + std::string(row.options.all[i].name);
   }
   check_duplicates(row.name, list);
@@ -133,8 +132,11 @@ std::vector<attribute_info> describe_options(const ops::elementwise_row& row) {
   std::vector<attribute_info> all;
   for (int i = 0; i < row.options.count(); ++i) {
     const ops::real_option& o = row.options.all[i];
-    all.push_back(
-        {std::string(o.name), attribute_kind::real, plan::to_text(o.otherwise), std::string(o.doc), false, false});
+    std::string doc(o.doc);
+    if (o.kind != ops::option_kind::coefficient) doc += ": " + plan::range_of(row.options, i);
+    if (o.otherwise.of_format) doc += "; absent: the largest finite number of the format, with its sign";
+    all.push_back({std::string(o.name), attribute_kind::real,
+                   o.otherwise.of_format ? "" : plan::to_text(o.otherwise.number), std::move(doc), false, false});
   }
   return all;
 }

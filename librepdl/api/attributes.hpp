@@ -148,10 +148,10 @@ Attrs read_attributes(std::string_view op, const attributes& list) {
 class option_values {
  public:
   option_values(const ops::elementwise_row& row, const attributes& list);
-  operator std::span<const double>() const { return {values_, static_cast<std::size_t>(count_)}; }
+  operator std::span<const std::optional<double>>() const { return {values_, static_cast<std::size_t>(count_)}; }
 
  private:
-  double values_[ops::option_list::most];
+  std::optional<double> values_[ops::option_list::most];
   int count_;
 };
 std::vector<attribute_info> describe_options(const ops::elementwise_row& row);

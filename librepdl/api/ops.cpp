@@ -2,7 +2,6 @@
 #include "librepdl/ops.hpp"
 
 #include <array>
-#include <bit>
 
 #include "librepdl/api/submit.hpp"
 
@@ -15,17 +14,27 @@ void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 }
 
 template <class... View>
-void elementwise(context& ctx, ops::op_id op, std::span<const double> options, tensor_view out, const View&... x) {
+void elementwise(context& ctx, ops::op_id op, plan::option_span options, tensor_view out, const View&... x) {
   const const_tensor_view in[] = {x...};
   api::submit_elementwise(ctx, op, in, {&out, 1}, options);
 }
 
 // The options of an operation: its struct has nothing but them, in the order of the row.
-std::array<double, 0> list_of() noexcept { return {}; }
+using option = std::optional<double>;
+std::array<option, 0> list_of() noexcept { return {}; }
 template <class Options>
 auto list_of(const Options& o) noexcept {
-  static_assert(std::is_standard_layout_v<Options>);
-  return std::bit_cast<std::array<double, sizeof(Options) / sizeof(double)>>(o);
+  static_assert(ops::option_list::most == 3);
+  if constexpr (requires { Options{{}, {}, {}}; }) {
+    const auto& [first, second, third] = o;
+    return std::array<option, 3>{first, second, third};
+  } else if constexpr (requires { Options{{}, {}}; }) {
+    const auto& [first, second] = o;
+    return std::array<option, 2>{first, second};
+  } else {
+    const auto& [first] = o;
+    return std::array<option, 1>{first};
+  }
 }
 
 // Calls that are only prepared use no random numbers.

@@ -22,9 +22,8 @@ struct elementwise_operands {
 const elementwise_operands& operands_of(ops::op_id op) noexcept;
 
 // options: as many as the row has.
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out,
-                        std::span<const double> options);
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, std::span<const double> options);
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options);
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options);
 
 // What a call need not say, because its output says it.
 void complete(std::string_view op, ops::convert_attrs& a, const tensor_view& out);

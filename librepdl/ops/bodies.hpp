@@ -4,10 +4,12 @@
 
 #include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/basic.hpp"
+#include "librepdl/ops/bounds.hpp"
 #include "librepdl/ops/compare.hpp"
 #include "librepdl/ops/convert.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/log.hpp"
+#include "librepdl/ops/logical.hpp"
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/rounding.hpp"
 #include "librepdl/ops/sigmoid.hpp"

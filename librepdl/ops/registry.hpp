@@ -6,9 +6,13 @@
 // (num::body<Op>, reference, ...).
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "librepdl/tensor.hpp"
 
@@ -24,6 +28,7 @@ inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
+inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 
 /// Numbers every operation. Internal: the order is that of the registry and may change between releases.
 enum class op_id : int {
@@ -63,11 +68,49 @@ struct interval {
   double hi = std::numeric_limits<double>::infinity();
 };
 
-/// A real parameter of an elementwise operation: an exact double, 0 or of magnitude in [2^-200, 2^200].
+/// What an option of an elementwise operation takes (contract, section 2).
+enum class option_kind {
+  coefficient,  ///< an exact double, 0 or of magnitude in [2^-200, 2^200]
+  positive,     ///< a coefficient > 0
+  threshold,    ///< an exact double that is only compared with: any but NaN
+  value,        ///< any double, NaN too; it enters rounded to the operands' format
+  upper,        ///< a value that is not below the option before it
+};
+inline constexpr option_kind POSITIVE = option_kind::positive;
+inline constexpr option_kind THRESHOLD = option_kind::threshold;
+inline constexpr option_kind VALUE = option_kind::value;
+inline constexpr option_kind UPPER = option_kind::upper;
+
+constexpr double largest(dtype format) {
+  constexpr double all[] = {65504, 0x1.fep127, 0x1.fffffep127, 0x1.fffffffffffffp1023};
+  return all[static_cast<int>(format)];
+}
+/// The value of an option that is not given: a number, or LARGEST, the largest finite number of the operands' format.
+struct option_default {
+  double number = 0;
+  bool of_format = false;  ///< `number` is a sign
+  constexpr option_default() = default;
+  constexpr option_default(double n) : number(n) {}
+  constexpr option_default operator-() const {
+    option_default negated = *this;
+    negated.number = -number;
+    return negated;
+  }
+  constexpr double in(dtype format) const { return of_format ? number * largest(format) : number; }
+};
+inline constexpr option_default LARGEST = [] {
+  option_default d = 1;
+  d.of_format = true;
+  return d;
+}();
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+
+/// A real parameter of an elementwise operation.
 struct real_option {
   std::string_view name;
-  double otherwise = 0;  ///< where it is not given
+  option_default otherwise;  ///< where it is not given
   std::string_view doc;
+  option_kind kind = option_kind::coefficient;
 };
 struct option_list {
   static constexpr int most = 3;
@@ -77,13 +120,65 @@ struct option_list {
     while (n < most && !all[n].name.empty()) ++n;
     return n;
   }
+  /// Whether option i may have its value among these. By the bits, which are in the order of the numbers: comparisons of doubles
+  /// would need the guarded environment.
+  constexpr bool accepts(int i, std::span<const double> values) const {
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+    const auto magnitude = [](double x) { return std::bit_cast<std::uint64_t>(x) & ~sign; };
+    const auto is_nan = [&](double x) { return magnitude(x) > magnitude(inf); };
+    const auto key = [&](double x) {
+      const auto m = static_cast<std::int64_t>(magnitude(x));
+      return (std::bit_cast<std::uint64_t>(x) & sign) != 0 ? -m : m;
+    };
+    const double v = values[static_cast<std::size_t>(i)];
+    const bool normal = magnitude(v) >= magnitude(0x1p-200) && magnitude(v) <= magnitude(0x1p200);
+    switch (all[i].kind) {
+      case option_kind::coefficient:
+        return normal || magnitude(v) == 0;
+      case option_kind::positive:
+        return normal && key(v) > 0;
+      case option_kind::threshold:
+        return !is_nan(v);
+      case option_kind::value:
+        return true;
+      case option_kind::upper:
+        break;
+    }
+    const double below = values[static_cast<std::size_t>(i) - 1];
+    return !is_nan(v) && !is_nan(below) && key(below) <= key(v);
+  }
+  /// Whether each may.
+  constexpr bool accepts(std::span<const double> values) const {
+    for (int i = 0; i < count(); ++i) {
+      if (!accepts(i, values)) return false;
+    }
+    return true;
+  }
 };
+
+/// Operand k of "cond:bool,x,y": its name, and whether it is boolean in every format.
+struct operand_text {
+  std::string_view name;
+  bool is_boolean;
+};
+constexpr operand_text operand_at(std::string_view operands, int k) {
+  for (; k > 0; --k) operands.remove_prefix(operands.find(',') + 1);
+  const std::string_view one_of_them = operands.substr(0, operands.find(','));
+  const std::size_t colon = std::min(one_of_them.find(':'), one_of_them.size());
+  return {one_of_them.substr(0, colon), one_of_them.substr(colon) == ":bool"};
+}
+/// The first operand that has the format of the call.
+constexpr int leading_operand(std::string_view operands) {
+  int k = 0;
+  while (operand_at(operands, k).is_boolean) ++k;
+  return k;
+}
 
 /// One row of elementwise.def.
 struct elementwise_row {
   std::string_view name;
   int arity;
-  std::string_view operands;  // "x,y"
+  std::string_view operands;  // "x,y", "cond:bool,x,y"
   dtype_set formats;
   result_kind result;
   option_list options;
@@ -94,7 +189,11 @@ struct elementwise_row {
   int bits;
   std::string_view formula;
 
-  constexpr dtype result_type(dtype in) const { return ops::result_type(result, in); }
+  constexpr dtype result_type(dtype format) const { return ops::result_type(result, format); }
+  constexpr dtype operand_type(int k, dtype format) const {
+    return operand_at(operands, k).is_boolean ? dtype::boolean : format;
+  }
+  constexpr int leading() const { return leading_operand(operands); }
 };
 
 #define REPDL_UNPAREN(...) __VA_ARGS__
@@ -117,15 +216,20 @@ inline constexpr elementwise_row elementwise_rows[] = {
 };
 
 // The type of each elementwise operation: ops::exp and so on.
-#define REPDL_ELEMENTWISE(name, n, operands, of, result_is, ...)  \
+#define REPDL_ELEMENTWISE(name, n, text, of, result_is, ...)      \
   struct name {                                                   \
     static constexpr op_id id = op_id::name;                      \
     static constexpr int arity = n;                               \
+    static constexpr std::string_view operands = text;            \
     static constexpr dtype_set formats = of;                      \
     static constexpr result_kind result = result_kind::result_is; \
   };
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
+
+/// The type of operand K of an operation in a format.
+template <class Op, class T, int K>
+using operand_of = std::conditional_t<(K < Op::arity) && operand_at(Op::operands, K).is_boolean, bool, T>;
 
 /// The families of structured.def.
 enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, optimizer };
@@ -161,6 +265,7 @@ constexpr void for_each_format(F&& f) {
   if constexpr ((Set & one(dtype::bf16)) != 0) f.template operator()<bf16>();
   if constexpr ((Set & F32) != 0) f.template operator()<float>();
   if constexpr ((Set & one(dtype::f64)) != 0) f.template operator()<double>();
+  if constexpr ((Set & BOOL) != 0) f.template operator()<bool>();
 }
 
 }  // namespace repdl::ops

@@ -4,6 +4,8 @@
 //   make(in, out, attrs)  the plan; called after everything was checked, for outputs that are not empty
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +15,17 @@
 
 namespace repdl::plan {
 
-/// The shape of elementwise results; the inputs have one type.
-sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in);
+/// The shape of elementwise results; the inputs have one format, but for those that the row makes boolean.
+sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in);
 /// options: as many as the row has.
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options = {});
+/// Options as they are given, or not.
+using option_span = std::span<const std::optional<double>>;
+/// Their values for operands of a format: as many as the row has.
+std::array<double, ops::option_list::most> numbers_of(const ops::elementwise_row& row, dtype format,
+                                                      option_span options);
+/// What option i takes, as text.
+std::string range_of(const ops::option_list& options, int i);
 /// Their ranges.
 void check_options(const ops::elementwise_row& row, std::span<const double> options);
 

@@ -71,7 +71,8 @@ def grouped(library, row, arrays, options):
 
 
 def call(library, row, arrays, attributes):
-    options = {RENAMED.get(k, k): v for k, v in attributes.items()}
+    real = {a["name"] for a in row["attributes"] if a["kind"] == "real"}
+    options = {RENAMED.get(k, k): float(v) if k in real else v for k, v in attributes.items()}  # "nan" and "inf" are texts
     if row["family"] == "optimizer":
         return grouped(library, row, arrays, options)
     if "stream" in options:

@@ -1,14 +1,19 @@
 // Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
-// All of them: tensors of any strides; the inputs have one of the formats that are listed, and broadcast by NumPy's rule;
-// `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
-// overlap them otherwise. Options are coefficients: exact doubles, 0 or of magnitude in [2^-200, 2^200]. Each output
-// element is the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except neg, abs and
-// copysign, which only touch the sign bit). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
+// All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
+// boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
+// overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
+// `positive` ones are coefficients > 0; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
+// rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
+// the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except those of bit operations: the
+// contract, section 2). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
 // attribute_value, broadcast, output_shape, output_dtype, device_mismatch, overlap, output_self_overlap.
 #pragma once
 
 // clang-format off
+#include <limits>
+#include <optional>
+
 #include "librepdl/context.hpp"
 #include "librepdl/export.hpp"
 #include "librepdl/tensor.hpp"
@@ -109,5 +114,84 @@ void isinf(context& ctx, const_tensor_view x, tensor_view out);
 void isfinite(context& ctx, const_tensor_view x, tensor_view out);
 /// out = the sign bit of x, of NaN too; f16, bf16, f32, f64, out is boolean
 void signbit(context& ctx, const_tensor_view x, tensor_view out);
+/// The options of clamp.
+struct clamp_options {
+  double min = -std::numeric_limits<double>::infinity();  ///< the lower bound (value)
+  double max = std::numeric_limits<double>::infinity();  ///< the upper bound (value)
+};
+/// out = min(max(x, min), max), NaN wins, -0 < +0; f16, bf16, f32, f64
+void clamp(context& ctx, const_tensor_view x, tensor_view out, const clamp_options& options = {});
+/// out = min(max(x, lo), hi), NaN wins, -0 < +0; f16, bf16, f32, f64
+void clip(context& ctx, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
+/// The options of clamp_backward.
+struct clamp_backward_options {
+  double min = -std::numeric_limits<double>::infinity();  ///< the lower bound (value)
+  double max = std::numeric_limits<double>::infinity();  ///< the upper bound (value)
+};
+/// out = x >= min and x <= max ? g : +0; f16, bf16, f32, f64
+void clamp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const clamp_backward_options& options = {});
+/// The options of hardtanh.
+struct hardtanh_options {
+  double min_val = -1;  ///< the lower bound (value)
+  double max_val = 1;  ///< the upper bound (upper)
+};
+/// out = min(max(x, min_val), max_val), NaN wins, -0 < +0; f16, bf16, f32, f64
+void hardtanh(context& ctx, const_tensor_view x, tensor_view out, const hardtanh_options& options = {});
+/// The options of hardtanh_backward.
+struct hardtanh_backward_options {
+  double min_val = -1;  ///< the lower bound (value)
+  double max_val = 1;  ///< the upper bound (upper)
+};
+/// out = x <= min_val or x >= max_val ? +0 : g; f16, bf16, f32, f64
+void hardtanh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const hardtanh_backward_options& options = {});
+/// The options of threshold.
+struct threshold_options {
+  double threshold = 0;  ///< what x is compared with (threshold)
+  double value = 0;  ///< the result up to it (value)
+};
+/// out = x <= threshold ? value : x; f16, bf16, f32, f64
+void threshold(context& ctx, const_tensor_view x, tensor_view out, const threshold_options& options = {});
+/// The options of threshold_backward.
+struct threshold_backward_options {
+  double threshold = 0;  ///< what x is compared with (threshold)
+};
+/// out = x <= threshold ? +0 : g; f16, bf16, f32, f64
+void threshold_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const threshold_backward_options& options = {});
+/// The options of hardshrink.
+struct hardshrink_options {
+  double lambd = 0.5;  ///< the bound of what becomes 0 (threshold)
+};
+/// out = x >= -lambd and x <= lambd ? +0 : x; f16, bf16, f32, f64
+void hardshrink(context& ctx, const_tensor_view x, tensor_view out, const hardshrink_options& options = {});
+/// The options of hardshrink_backward.
+struct hardshrink_backward_options {
+  double lambd = 0.5;  ///< the bound of what becomes 0 (threshold)
+};
+/// out = x >= -lambd and x <= lambd ? +0 : g; f16, bf16, f32, f64
+void hardshrink_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const hardshrink_backward_options& options = {});
+/// The options of nan_to_num.
+struct nan_to_num_options {
+  double nan = 0;  ///< in place of NaN (value)
+  std::optional<double> posinf;  ///< in place of +inf (value); absent: the largest number of the format
+  std::optional<double> neginf;  ///< in place of -inf (value); absent: -the largest number of the format
+};
+/// out = x is NaN ? nan : x = inf ? posinf : x = -inf ? neginf : x; f16, bf16, f32, f64
+void nan_to_num(context& ctx, const_tensor_view x, tensor_view out, const nan_to_num_options& options = {});
+/// out = cond ? x : y; f16, bf16, f32, f64, cond is boolean
+void where(context& ctx, const_tensor_view cond, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// The options of masked_fill.
+struct masked_fill_options {
+  double value = 0;  ///< of the masked elements (value)
+};
+/// out = mask ? value : x; f16, bf16, f32, f64, mask is boolean
+void masked_fill(context& ctx, const_tensor_view x, const_tensor_view mask, tensor_view out, const masked_fill_options& options = {});
+/// out = x and y; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_and(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x or y; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_or(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x or y, not both; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_xor(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = not x; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_not(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -1,0 +1,108 @@
+// Selections with bounds that are options: clamp clip hardtanh threshold hardshrink nan_to_num, and their backward operations.
+//
+// Method: an option that is a value enters rounded to the operands' format, once and before any element; a threshold is
+// compared as the binary64 number that it is, which every operand is, too. Nothing else is rounded. Domain: every input.
+#pragma once
+
+#include "librepdl/ops/basic.hpp"
+#include "librepdl/ops/compare.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// min(max(x, lo), hi), NaN wins, -0 < +0.
+template <class T>
+REPDL_HD T clamp(T x, T lo, T hi) {
+  return body<ops::minimum>::eval(body<ops::maximum>::eval(x, lo), hi);
+}
+// +0 or x.
+template <class T>
+REPDL_HD T zero_or(bool zero, T x) {
+  return from_bits<T>(zero ? storage_of<T>{0} : to_bits(canonical(x)));
+}
+
+struct clamp_body {
+  template <class T>
+  REPDL_HD static T eval(T x, const parameters& p) {
+    return clamp(x, narrow<T>(p.value[0]), narrow<T>(p.value[1]));
+  }
+};
+template <>
+struct body<ops::clamp> : clamp_body {};
+template <>
+struct body<ops::hardtanh> : clamp_body {};
+template <>
+struct body<ops::clip> {
+  template <class T>
+  REPDL_HD static T eval(T x, T lo, T hi) {
+    return clamp(x, lo, hi);
+  }
+};
+template <>
+struct body<ops::clamp_backward> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, const parameters& p) {
+    const auto v = comparable(x);
+    const bool inside = (v >= comparable(narrow<T>(p.value[0]))) & (v <= comparable(narrow<T>(p.value[1])));
+    return zero_or(!inside, g);
+  }
+};
+template <>
+struct body<ops::hardtanh_backward> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, const parameters& p) {
+    const auto v = comparable(x);
+    const bool outside = (v <= comparable(narrow<T>(p.value[0]))) | (v >= comparable(narrow<T>(p.value[1])));
+    return zero_or(outside, g);
+  }
+};
+
+template <>
+struct body<ops::threshold> {
+  template <class T>
+  REPDL_HD static T eval(T x, const parameters& p) {
+    const storage_of<T> value = to_bits(narrow<T>(p.value[1]));
+    return from_bits<T>(widen(x) <= p.value[0] ? value : to_bits(canonical(x)));
+  }
+};
+template <>
+struct body<ops::threshold_backward> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, const parameters& p) {
+    return zero_or(widen(x) <= p.value[0], g);
+  }
+};
+
+// +0 where -l <= x <= l, else g.
+struct hardshrink_body {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, const parameters& p) {
+    const double v = widen(x);
+    return zero_or((v >= -p.value[0]) & (v <= p.value[0]), g);
+  }
+};
+template <>
+struct body<ops::hardshrink> {
+  template <class T>
+  REPDL_HD static T eval(T x, const parameters& p) {
+    return hardshrink_body::eval(x, x, p);
+  }
+};
+template <>
+struct body<ops::hardshrink_backward> : hardshrink_body {};
+
+template <>
+struct body<ops::nan_to_num> {
+  template <class T>
+  REPDL_HD static T eval(T x, const parameters& p) {
+    const storage_of<T> nan = to_bits(narrow<T>(p.value[0])), above = to_bits(narrow<T>(p.value[1])),
+                        below = to_bits(narrow<T>(p.value[2])), bits = to_bits(x);
+    constexpr storage_of<T> infinity = format<T>::infinity;
+    const storage_of<T> upper = bits == infinity ? above : bits;
+    const storage_of<T> lower = bits == (infinity | sign_mask<T>) ? below : upper;
+    return from_bits<T>(is_nan(x) ? nan : lower);
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
