@@ -184,6 +184,38 @@ TEST_CASE("cuda: unary operations over every 61st pattern") {
   }
 }
 
+TEST_CASE("cuda: functions of 16 bits, of so many elements that a table is made") {
+  if (!has_gpu()) return;
+  contexts c;
+  constexpr std::int64_t n = (std::int64_t{1} << 24) + 11;
+  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    if (row.arity != 1 || row.proof != ops::proof_kind::enumerate) continue;
+    for (const dtype t : find(row.name)->in[0].types) {
+      if (size_of(t) != 2) continue;
+      CAPTURE(row.name);
+      CAPTURE(static_cast<int>(t));
+      tensor x(c.cpu, t, {n}), y(c.cpu, t, {n});
+      auto* const patterns = static_cast<std::uint16_t*>(tensor_view(x).data());
+      for (std::int64_t i = 0; i < n; ++i) patterns[i] = static_cast<std::uint16_t>(i * 40503 >> 7);
+      const const_tensor_view from = x;
+      const tensor_view to = y;
+      call(c.cpu, *find(row.name), {&from, 1}, {&to, 1}, {});
+      for (const std::int64_t skip : {0, 1}) {  // packs, and elements side by side
+        context& g = *c.cuda[0];
+        const array a = [&] {
+          array part(t, {n - skip});
+          std::memcpy(part.bytes.data(), patterns + skip, part.bytes.size());
+          return part;
+        }();
+        const array got =
+            run(g, std::string(row.name), {a}, {t, {n - skip}}, {}, skip != 0 ? layout::shifted : layout::contiguous);
+        CHECK(std::memcmp(got.bytes.data(), static_cast<const std::uint16_t*>(to.data()) + skip, got.bytes.size()) ==
+              0);
+      }
+    }
+  }
+}
+
 TEST_CASE("cuda: conversions have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
