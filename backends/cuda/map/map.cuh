@@ -129,6 +129,7 @@ struct elementwise<Op, float> {
   using output = float;
   using tally = no_tally;
   using attempt = quick<Op>;
+  __device__ static float finish(double v, float x) { return quick_result<Op>(v, x); }
   // Out of line: a pack of quick values would be kept waiting for the registers of this.
   __device__ static __noinline__ float slow(float x) { return num::body<Op>::eval(x); }
   __device__ static float eval(const float* x, tally&) { return slow(x[0]); }
@@ -171,7 +172,7 @@ __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F
     for (int j = 0; j < batch; ++j) {
       const double v = F::attempt::eval(x[0].v[j]);
       sure = sure && F::attempt::covers(x[0].v[j]) && rounds_surely<F::attempt::log2_ulps>(v);
-      y.v[j] = static_cast<float>(v);
+      y.v[j] = F::finish(v, x[0].v[j]);
     }
     if (sure) return;
   }

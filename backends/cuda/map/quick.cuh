@@ -18,9 +18,19 @@
 
 namespace repdl::cuda {
 
-// The bodies that there are: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal.
+// The bodies that there are: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. The result is
+// finish(y, x), y = eval(x) rounded, where there is such a function.
 template <class Op>
 struct quick;
+template <class Op>
+__device__ inline float quick_result(double v, float x) {
+  const auto y = static_cast<float>(v);
+  if constexpr (requires { quick<Op>::finish(y, x); }) {
+    return quick<Op>::finish(y, x);
+  } else {
+    return y;
+  }
+}
 template <class Op>
 concept has_quick = requires(float x) {
   quick<Op>::eval(x);
@@ -126,32 +136,52 @@ struct quick<ops::tanh> {
 // x = 2^e (1 + f), 1 + f from sqrt(1/2) to sqrt 2 up to 2^-20, cut by the high words; ln(1 + f) = w + w z L(z),
 // w = 2 f / (2 + f) = f / (1 + f/2), z = w^2, L(z) = 1/12 + z/80 + ...
 //   the polynomial, relative to w                                                    2^-43.1
-//   w: 1 + f/2 is exact; 2.1 u. z, w z L, their sum: 2.2 u                            2^-50
-//   e ln2: |e| 2^-55.4, and the sum. If e is not 0, |ln x| > 0.34 |e|                 2^-51
-// in all below 2^-42.9: 2^10.2 ulps. ln x is 0 or at least 2^-25 in magnitude.
-template <>
-struct quick<ops::log> {
-  static constexpr int log2_ulps = 11;
+//   w: 1 + f/2, exact or u; 2.1 u. z, w z L, their sum: 2.2 u                         2^-50
+// in all below 2^-42.9 of ln(1 + f): 2^10.2 ulps.
+struct quick_log {
   // reference/gen/quick.sollya
   static constexpr double l0 = 0x1.55555555651e2p-4, l1 = 0x1.999998c93a238p-7, l2 = 0x1.249325106da85p-9,
                           l3 = 0x1.c67a5a58e055ap-12, l4 = 0x1.8c9491680e9b1p-14;
 
-  __device__ static bool covers(float x) { return x > 0 && x < __int_as_float(0x7f800000); }
-  __device__ static double eval(float x) {
+  double e;
+  double f;
+
+  __device__ explicit quick_log(double x) {  // positive, normal
     constexpr int one = 0x3ff00000, sqrt_half = 0x3fe6a09e;  // the high words of 1 and sqrt(1/2)
-    const double d = static_cast<double>(x);
-    const int high = __double2hiint(d);
+    const int high = __double2hiint(x);
     const int biased = high + (one - sqrt_half);
-    const double e = __hiloint2double(0x43300000, biased >> 20) - 0x1.00000000003ffp52;
-    const double f = __hiloint2double(high - ((biased & 0x7ff00000) - one), __double2loint(d)) - 1.0;
+    e = __hiloint2double(0x43300000, biased >> 20) - 0x1.00000000003ffp52;
+    f = __hiloint2double(high - ((biased & 0x7ff00000) - one), __double2loint(x)) - 1.0;
+  }
+  // Of 1 + y: where e = 0, f is y, not what 1 + y left of it. Elsewhere |y| > 0.29: 1 + y is rounded by u at most.
+  __device__ static quick_log of_one_plus(double y) {
+    quick_log l(1.0 + y);
+    l.f = l.e == 0 ? y : l.f;
+    return l;
+  }
+  __device__ double rest() const {  // ln(1 + f)
     const double w = quotient(f, num::fma(f, 0.5, 1.0));
     const double z = w * w;
     double p = num::fma(l4, z, l3);
     p = num::fma(p, z, l2);
     p = num::fma(p, z, l1);
     p = num::fma(p, z, l0);
-    return num::fma(e, quick_exp::ln2, num::fma(p * z, w, w));
+    return num::fma(p * z, w, w);
   }
+  // e ln2 is off by |e| 2^-55.4, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
+  __device__ double value() const { return num::fma(e, quick_exp::ln2, rest()); }
+};
+
+// NaN for x < 0, which may be many of the elements; 0, infinities and NaN are left to the body. A logarithm is 0 or at least
+// 2^-25 in magnitude.
+struct quick_logarithm {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x) { return x < __int_as_float(0x7f800000) && x != 0; }
+  __device__ static float finish(float y, float x) { return x < 0 ? __int_as_float(0x7fc00000) : y; }
+};
+template <>
+struct quick<ops::log> : quick_logarithm {
+  __device__ static double eval(float x) { return quick_log(fabsf(x)).value(); }
 };
 
 }  // namespace repdl::cuda
