@@ -4,9 +4,12 @@
 
 #include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/basic.hpp"
+#include "librepdl/ops/circular.hpp"
 #include "librepdl/ops/compare.hpp"
 #include "librepdl/ops/convert.hpp"
+#include "librepdl/ops/error_function.hpp"
 #include "librepdl/ops/exp.hpp"
+#include "librepdl/ops/gelu.hpp"
 #include "librepdl/ops/log.hpp"
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/rounding.hpp"

@@ -20,6 +20,19 @@ struct parameters {
   double value[ops::option_list::most];
 };
 
+// A body of one operand may have two functions instead of eval: quick gives {value, decided}, and careful what quick leaves
+// open, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free.
+template <class T>
+struct tentative {
+  T value;  // meaningless unless decided
+  bool decided;
+};
+template <class Op, class T>
+concept has_quick_body = requires(T x) {
+  body<Op>::quick(x);
+  body<Op>::careful(x);
+};
+
 // The body on as many operands as it has, where it takes them: of format T, and P, nothing or the parameters.
 template <class Op, class T, class... P>
 requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
@@ -35,6 +48,11 @@ template <class Op, class T, class... P>
 requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::eval(x, x, x, p...); }) REPDL_HD
     auto evaluate(const T& x, const T& y, const T& z, const P&... p) {
   return body<Op>::eval(x, y, z, p...);
+}
+template <class Op, class T>
+requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x, const T&, const T&) {
+  const tentative<T> r = body<Op>::quick(x);
+  return r.decided ? r.value : body<Op>::careful(x);
 }
 template <class Op, class T, class... P>
 concept has_body = requires(T x, P... p) {

@@ -109,5 +109,17 @@ void isinf(context& ctx, const_tensor_view x, tensor_view out);
 void isfinite(context& ctx, const_tensor_view x, tensor_view out);
 /// out = the sign bit of x, of NaN too; f16, bf16, f32, f64, out is boolean
 void signbit(context& ctx, const_tensor_view x, tensor_view out);
+/// out = sin x; f16, bf16, f32
+void sin(context& ctx, const_tensor_view x, tensor_view out);
+/// out = cos x; f16, bf16, f32
+void cos(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 2 / sqrt(pi) * integral of e^-t^2 from 0 to x; f16, bf16, f32
+void erf(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 1 - erf x; f16, bf16, f32
+void erfc(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / 2 * (1 + erf(x / sqrt 2)); f16, bf16, f32
+void gelu(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))); f16, bf16, f32
+void gelu_tanh(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
