@@ -1,7 +1,5 @@
-// The formulas. Algebraic ones are evaluated exactly (extended) and rounded once; transcendental ones by Ziv's strategy
-// in MPFR: more bits until the interval around the approximation rounds to one pattern. That ends, because for binary32
-// arguments exp, log, tanh and 1/(1+e^-x) are transcendental except at the arguments that are answered beforehand
-// (Lindemann-Weierstrass), so they are never a midpoint.
+// The formulas. Algebraic ones are evaluated exactly (extended) and rounded once; the functions of one variable that
+// need MPFR are in elementary.hpp.
 #include "reference/elementwise.hpp"
 
 #include <algorithm>
@@ -13,110 +11,13 @@
 #include <utility>
 
 #include "reference/attributes.hpp"
+#include "reference/elementary.hpp"
 #include "reference/pow.hpp"
 
 namespace repdl::reference {
 namespace {
 
-constexpr std::uint32_t nan32 = 0x7fc00000;
-constexpr std::uint32_t inf32 = 0x7f800000;
-constexpr std::uint32_t one32 = 0x3f800000;
-constexpr std::uint32_t sign32 = 0x80000000;
-
-std::uint32_t magnitude(std::uint32_t x) { return x & ~sign32; }
-bool is_nan(std::uint32_t x) { return magnitude(x) > inf32; }
-bool is_zero(std::uint32_t x) { return magnitude(x) == 0; }
-bool is_negative(std::uint32_t x) { return (x & sign32) != 0; }
 std::uint32_t low32(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
-
-struct reals {
-  mpfr_t x, y;
-  reals() { mpfr_inits2(24, x, y, nullptr); }
-  ~reals() {
-    mpfr_clears(x, y, nullptr);
-    mpfr_free_cache();
-  }
-};
-thread_local reals real;
-
-unsigned approximate_exp(mpfr_ptr y, mpfr_srcptr x) {
-  mpfr_exp(y, x, MPFR_RNDN);  // at most half an ulp
-  return 1;
-}
-unsigned approximate_log(mpfr_ptr y, mpfr_srcptr x) {
-  mpfr_log(y, x, MPFR_RNDN);
-  return 1;
-}
-unsigned approximate_sqrt(mpfr_ptr y, mpfr_srcptr x) {
-  mpfr_sqrt(y, x, MPFR_RNDN);
-  return 1;
-}
-unsigned approximate_tanh(mpfr_ptr y, mpfr_srcptr x) {
-  mpfr_tanh(y, x, MPFR_RNDN);
-  return 1;
-}
-// e^-x, 1 + ., 1 / .: three roundings of relative error 2^-p each (the first one enters with a factor below 1);
-// ulp(y) > 2^-p |y|, so the sum is below 4 ulp.
-unsigned approximate_sigmoid(mpfr_ptr y, mpfr_srcptr x) {
-  mpfr_neg(y, x, MPFR_RNDN);  // exact: every precision used is above 24
-  mpfr_exp(y, y, MPFR_RNDN);
-  mpfr_add_ui(y, y, 1, MPFR_RNDN);
-  mpfr_ui_div(y, 1, y, MPFR_RNDN);
-  return 4;
-}
-
-/// RN_t(f(x)) for a finite x, of at most 24 bits, where f(x) is finite, nonzero and no midpoint.
-std::uint64_t ziv(approximation f, dtype t, std::uint64_t x) {
-  set_mpfr(real.x, t, x);
-  for (mpfr_prec_t precision = 40; precision <= 4096; precision *= 2) {
-    mpfr_set_prec(real.y, precision);
-    const unsigned errors = f(real.y, real.x);
-    std::uint64_t bits = 0;
-    if (round_certain(t, real.y, errors, &bits)) return bits;
-  }
-  throw std::logic_error("reference: Ziv's loop ended undecided");
-}
-
-/// |x| >= bound, for a bound given as a pattern.
-bool at_least(std::uint32_t x, std::uint32_t bound) { return magnitude(x) >= bound; }
-
-constexpr std::uint32_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
-
-std::uint64_t oracle_exp(dtype t, std::uint64_t x) {
-  const number n = widen(t, x);
-  if (n.kind == number_kind::nan) return nan_bits(t);
-  // e^110 > 2^158 overflows; 0 < e^-110 < 2^-158 is below half of the least number 2^-149.
-  const bool beyond = n.kind == number_kind::infinite ||
-                      (n.kind == number_kind::finite && std::ldexp(double(n.significand), n.exponent) >= 110);
-  if (beyond) return n.negative ? 0 : infinity_bits(t, false);
-  if (n.kind == number_kind::zero) return round(t, false, 1, 0, false);
-  return ziv(approximate_exp, t, x);
-}
-
-std::uint32_t oracle_log(std::uint32_t x) {
-  if (is_nan(x)) return nan32;
-  if (is_zero(x)) return inf32 | sign32;
-  if (is_negative(x)) return nan32;
-  if (x == inf32) return inf32;
-  if (x == one32) return 0;
-  return low32(ziv(approximate_log, f32, x));
-}
-
-std::uint32_t oracle_tanh(std::uint32_t x) {
-  if (is_nan(x)) return nan32;
-  if (is_zero(x)) return x;
-  // 1 - tanh 10 < 2 e^-20 < 2^-27: above the midpoint 1 - 2^-25.
-  if (at_least(x, bits_of(10))) return one32 | (x & sign32);
-  return low32(ziv(approximate_tanh, f32, x));
-}
-
-std::uint32_t oracle_sigmoid(std::uint32_t x) {
-  if (is_nan(x)) return nan32;
-  if (is_zero(x)) return bits_of(0.5F);
-  // sigmoid(-110) < e^-110 < 2^-158; 1 - sigmoid(110) < e^-110.
-  if (at_least(x, bits_of(110))) return is_negative(x) ? 0 : one32;
-  return low32(ziv(approximate_sigmoid, f32, x));
-}
 
 __extension__ using wide = unsigned __int128;
 
@@ -185,17 +86,6 @@ template <auto Terms>
 extended exact_sum_of(dtype t, patterns in, reals64 options) {
   const auto [a, b] = Terms(t, in, options);
   return a + b;
-}
-
-/// An oracle that knows binary32 only.
-template <auto F, int Arity>
-std::uint64_t binary32_only(dtype t, patterns in, reals64) {
-  if (t != f32) throw std::logic_error("reference: this oracle is of binary32");
-  if constexpr (Arity == 1) {
-    return F(low32(in[0]));
-  } else {
-    return F(low32(in[0]), low32(in[1]));
-  }
 }
 
 std::uint64_t oracle_square(dtype t, patterns in, reals64) {
@@ -408,7 +298,10 @@ constexpr oracle oracles[] = {
     {.name = "copysign", .f = oracle_copysign},
     {.name = "sqrt",
      .f = [](dtype t, patterns in, reals64) { return oracle_sqrt(t, in[0]); },
-     .near = approximate_sqrt},
+     .near = [](mpfr_ptr y, mpfr_srcptr x) -> unsigned {
+       mpfr_sqrt(y, x, MPFR_RNDN);  // at most half an ulp
+       return 1;
+     }},
     {.name = "maximum", .f = oracle_select<true, true>},
     {.name = "minimum", .f = oracle_select<false, true>},
     {.name = "fmax", .f = oracle_select<true, false>},
@@ -435,10 +328,6 @@ constexpr oracle oracles[] = {
      .where = [](dtype t, patterns in) { return locate_pow(t, in[0], in[1]); }},
     {.name = "relu", .f = oracle_relu},
     algebraic<leaky>("leaky_relu"),
-    {.name = "exp", .f = [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }, .near = approximate_exp},
-    {.name = "log", .f = binary32_only<oracle_log, 1>, .near = approximate_log},
-    {.name = "tanh", .f = binary32_only<oracle_tanh, 1>, .near = approximate_tanh},
-    {.name = "sigmoid", .f = binary32_only<oracle_sigmoid, 1>, .near = approximate_sigmoid},
     {.name = "relu_backward", .f = oracle_relu_backward},
     {.name = "clamp", .f = oracle_clamp},
     {.name = "clip", .f = oracle_clip},
@@ -461,8 +350,20 @@ constexpr oracle oracles[] = {
     algebraic<sigmoid_gradient>("sigmoid_backward"),
 };
 
+template <std::size_t I>
+constexpr oracle elementary_oracle = {
+    .name = elementary_functions[I].name,
+    .f = [](dtype t, patterns in, reals64) { return evaluate(elementary_functions[I], t, in[0]); },
+    .near = [](mpfr_ptr y, mpfr_srcptr x) { return approximate(elementary_functions[I].f, y, x); }};
+constexpr auto elementary_oracles = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::array{elementary_oracle<I>...};
+}
+(std::make_index_sequence<std::size(elementary_functions)>());
+
 constexpr const oracle* oracle_named(std::string_view name) {
   for (const oracle& o : oracles)
+    if (o.name == name) return &o;
+  for (const oracle& o : elementary_oracles)
     if (o.name == name) return &o;
   return nullptr;
 }

@@ -8,6 +8,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops/registry.hpp"
+#include "reference/elementary.hpp"
 #include "reference/number.hpp"
 
 namespace repdl::reference {
@@ -48,8 +49,6 @@ class extended {
 
 /// A row on `arity` patterns of a format, with its options; throws std::logic_error for a format that it does not have.
 using oracle_function = std::uint64_t (*)(dtype t, const std::uint64_t* in, const double* options);
-/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict.
-using approximation = unsigned (*)(mpfr_ptr y, mpfr_srcptr x);
 
 /// The oracle of a row. What it has beside the function says where exact results lie; a selection needs nothing.
 struct oracle {

@@ -80,7 +80,10 @@ outcome locate_quotient(dtype t, const std::uint64_t* in) {
 outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options) {
   const oracle& o = oracle_of(row.name);
   if (o.exact != nullptr) return of(t, o.exact(t, in, options.value));
-  if (o.near != nullptr) return of_function(o.near, t, in[0]);
+  if (o.near != nullptr) {
+    const outcome w = of_function(o.near, t, in[0]);
+    return w.nan ? of(t, extended(t, o.f(t, in, options.value))) : w;  // far out terms of the expression overflow
+  }
   if (o.where != nullptr) return o.where(t, in);
   if (row.proof != ops::proof_kind::select) {
     throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");

@@ -432,6 +432,47 @@ class Elementwise(Case):
         self.transcendental("sigmoid", lambda d: 1 / (1 + (-d).exp()), near + [0x3A000000, 0xB9FFFFFF, 0xC2CFF1B4],
                             {zero: 0x3F000000, minus: 0x3F000000, inf: one, inf | minus: zero, **nans})
 
+    def test_circular_and_error_functions(self):
+        inf, zero, minus, one, nans = 0x7F800000, 0, 1 << 31, 0x3F800000, {0x7F800001: nan("f32"), 0xFFC00000: nan("f32")}
+        with decimal.localcontext(decimal.Context(prec=200)):  # 2^128 has 39 digits, erfc 10 begins with 44 zeros
+            def arctan_of_reciprocal(n):
+                return sum(decimal.Decimal((-1) ** k) / ((2 * k + 1) * n ** (2 * k + 1)) for k in range(150))
+            pi = 16 * arctan_of_reciprocal(5) - 4 * arctan_of_reciprocal(239)
+
+            def sine(d, quarters):
+                d = d.remainder_near(2 * pi) + quarters * pi / 2
+                term = total = d
+                for k in range(1, 100):
+                    term *= -d * d / (2 * k * (2 * k + 1))
+                    total += term
+                return total
+
+            def error_function(d):
+                z, power, total, k = d * d, d, d, 0
+                while power and abs(power) > abs(total) * decimal.Decimal(10) ** -190:
+                    k += 1
+                    power *= -z / k
+                    total += power / (2 * k + 1)
+                return 2 * total / pi.sqrt()
+            root = decimal.Decimal(2).sqrt()
+            near = finite_patterns(self.n, 6, 0x3D000000, 0x42000000)
+            large = finite_patterns(self.n // 4, 7, 0x42000000, 0x7F7FFFFF) + [0x6FF9BE45, 0x7F7FFFFF]
+            self.transcendental("sin", lambda d: sine(d, 0), near + large,
+                                {inf: nan("f32"), inf | minus: nan("f32"), zero: zero, minus: minus, 1: 1, **nans})
+            self.transcendental("cos", lambda d: sine(d, 1), near + large,
+                                {inf: nan("f32"), zero: one, minus: one, minus | 1: one, **nans})
+            middle = finite_patterns(self.n // 4, 8, 0x3D000000, 0x41180000)
+            self.transcendental("erf", error_function, [v for v in middle if v & ~minus < 0x40800000],
+                                {zero: zero, minus: minus, inf: one, inf | minus: one | minus, **nans})
+            self.transcendental("erfc", lambda d: 1 - error_function(d), middle,
+                                {zero: one, inf: zero, inf | minus: 0x40000000, 0x41400000: zero, **nans})
+            self.transcendental("gelu", lambda d: d / 2 * (1 + error_function(d / root)), middle + [1, 3, minus | 1, minus | 3],
+                                {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
+            exponent = (8 / pi).sqrt()
+            self.transcendental("gelu_tanh", lambda d: d / (1 + (-exponent * (d + decimal.Decimal("0.044715") * d ** 3)).exp()),
+                                middle + [1, 3, minus | 1, minus | 3],
+                                {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
+
     def test_pow(self):
         r = random.Random(18)
         for t in ("f16", "bf16", "f32"):

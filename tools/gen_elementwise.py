@@ -68,7 +68,7 @@ bodies = """// The numerics of every elementwise operation and of conversions. G
 
 """
 for path in sorted((root / "librepdl/ops").glob("*.hpp")):
-    if re.search(r"^struct (body<ops::\w+>|convert_body) {", path.read_text(), re.M):
+    if re.search(r"^struct (body<ops::\w+>|convert_body) [:{]", path.read_text(), re.M):
         bodies += f'#include "librepdl/ops/{path.name}"\n'
 
 for target, content in (("librepdl/include/librepdl/elementwise.hpp", text), ("librepdl/ops/bodies.hpp", bodies)):

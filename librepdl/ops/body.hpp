@@ -29,6 +29,19 @@ REPDL_HD const T& load(const T& x) {
 }
 REPDL_HD bool load(const std::uint8_t& x) { return x != 0; }
 
+// A body of one operand may have two functions instead of eval: quick gives {value, decided}, and careful what quick leaves
+// open, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free.
+template <class T>
+struct tentative {
+  T value;  // meaningless unless decided
+  bool decided;
+};
+template <class Op, class T>
+concept has_quick_body = requires(T x) {
+  body<Op>::quick(x);
+  body<Op>::careful(x);
+};
+
 // The body on as many operands as it has, where it takes them, and on P: nothing or the parameters.
 template <class Op, class X, class Y, class Z, class... P>
 requires(Op::arity == 1 && requires(X x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
@@ -44,6 +57,11 @@ template <class Op, class X, class Y, class Z, class... P>
 requires(Op::arity == 3 && requires(X x, Y y, Z z, P... p) { body<Op>::eval(x, y, z, p...); }) REPDL_HD
     auto evaluate(const X& x, const Y& y, const Z& z, const P&... p) {
   return body<Op>::eval(x, y, z, p...);
+}
+template <class Op, class T>
+requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x, const T&, const T&) {
+  const tentative<T> r = body<Op>::quick(x);
+  return r.decided ? r.value : body<Op>::careful(x);
 }
 template <class Op, class T, class... P>
 concept has_body = requires(ops::operand_of<Op, T, 0> x, ops::operand_of<Op, T, 1> y, ops::operand_of<Op, T, 2> z,

@@ -11,8 +11,8 @@
 // - k: the last bits of x log2e + 1.5 * 2^52. The errors before that rounding are below 2^-44 and widen r's interval by
 //   far less than 2^-30.
 // - ln2_hi has 45 bits (a multiple of 2^-45), ln2_hi + ln2_lo = ln2 (1 + d), |d| < 2^-100.
-// - k ln2_hi is exact (8 + 45 bits). x - k ln2_hi is exact: k = 0, or |x| > 1/4 is a multiple of 2^-25, and the
-//   difference is a multiple of 2^-45 below 1/2. So a fused and an unfused multiply-add give the same.
+// - k ln2_hi is exact (8 + 45 bits). x - k ln2_hi is exact: k = 0, or |x| > 1/4 is a multiple of 2^-54 (of 2^-25, in
+//   binary32), and so is the difference, below 1/2. So a fused and an unfused multiply-add give the same.
 //
 // Error budget, relative to e^x, u = 2^-53 (with or without FMA):
 //   subtraction of k ln2_lo, |r| < 1/2: 2^-55 on r                                   0.25 u
@@ -35,7 +35,7 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// e^x for binary32 numbers |x| <= 105, given and returned in binary64. Relative error < 5 * 2^-53.
+// e^x for binary64 numbers |x| <= 110. Relative error < 5.1 * 2^-53.
 struct exp_core {
   // reference/gen/exp.sollya
   static constexpr double log2e = 0x1.71547652b82fep0;
@@ -49,7 +49,17 @@ struct exp_core {
   REPDL_HD static double eval(double x) {
     const double t = muladd(x, log2e, shifter);
     const double k = t - shifter;
-    const double r = muladd(k, -ln2_lo, muladd(k, -ln2_hi, x));
+    return power(t, muladd(k, -ln2_lo, muladd(k, -ln2_hi, x)));
+  }
+  // e^(x + low), |low| < 2^-45; the same bound.
+  REPDL_HD static double eval(double x, double low) {
+    const double t = muladd(x, log2e, shifter);
+    const double k = t - shifter;
+    return power(t, muladd(k, -ln2_hi, x) + muladd(k, -ln2_lo, low));
+  }
+
+ private:
+  REPDL_HD static double power(double t, double r) {
     double p = muladd(c10, r, c9);
     p = muladd(p, r, c8);
     p = muladd(p, r, c7);

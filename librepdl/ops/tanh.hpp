@@ -30,17 +30,15 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-template <>
-struct body<ops::tanh> {
+// e^a - 1 for binary64 numbers |a| <= 40; the budget of d above, for a < 0 (2^k |p| / |d| <= 0.71, 2^k / |d| <= 1.8) too.
+struct expm1_core {
   // reference/gen/tanh.sollya
   static constexpr double c2 = 0x1.0000000000005p-1, c3 = 0x1.555555555553bp-3, c4 = 0x1.5555555552111p-5,
                           c5 = 0x1.1111111118833p-7, c6 = 0x1.6c16c17f2d325p-10, c7 = 0x1.a01a0177ef8dep-13,
                           c8 = 0x1.a019a6a84b11bp-16, c9 = 0x1.71de8115c2875p-19, c10 = 0x1.28a2879f6a954p-22,
                           c11 = 0x1.ae7759161b75ap-26;
 
-  REPDL_HD static float eval(float x) {
-    const std::uint32_t sign = bits_of(x) & 0x80000000;
-    const double a = 2.0 * static_cast<double>(clamp_magnitude(float_of(bits_of(x) ^ sign), 10.0f));
+  REPDL_HD static double eval(double a) {
     const double t = muladd(a, exp_core::log2e, exp_core::shifter);
     const double k = t - exp_core::shifter;
     const double r = muladd(k, -exp_core::ln2_lo, muladd(k, -exp_core::ln2_hi, a));
@@ -55,7 +53,16 @@ struct body<ops::tanh> {
     q = muladd(q, r, c2);
     const double p = muladd(q, r * r, r);
     const double scale = double_of((bits_of(t) << 52) + 0x3ff0000000000000);
-    const double d = muladd(scale, p, scale - 1.0);
+    return muladd(scale, p, scale - 1.0);
+  }
+};
+
+template <>
+struct body<ops::tanh> {
+  REPDL_HD static float eval(float x) {
+    const std::uint32_t sign = bits_of(x) & 0x80000000;
+    const double a = 2.0 * static_cast<double>(clamp_magnitude(float_of(bits_of(x) ^ sign), 10.0f));
+    const double d = expm1_core::eval(a);
     const std::uint32_t y = bits_of(static_cast<float>(d / (d + 2.0))) | sign;
     return float_of(x != x ? format<float>::nan : y);
   }

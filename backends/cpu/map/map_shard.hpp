@@ -1,11 +1,35 @@
 // Elementwise inner loops: the registry's bodies, vectorised by the compiler. Compiled once per shard and instruction set.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cpu/map/map.hpp"
 #include "librepdl/ops/bodies.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
+
+// What quick leaves open is so little that careful does its whole block. out may be x: a block is written when it is done.
+template <class Op, class T>
+void by_blocks(const T* x, T* out, std::int64_t n) {
+  constexpr std::int64_t block = 128;
+  T done[block];
+  for (std::int64_t first = 0; first < n; first += block) {
+    const std::int64_t count = std::min(block, n - first);
+    std::uint32_t open = 0;
+#pragma omp simd reduction(| : open)
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto r = num::body<Op>::quick(x[first + i]);
+      done[i] = r.value;
+      open |= r.decided ? 0 : 1;
+    }
+    if (open != 0) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) done[i] = num::body<Op>::careful(x[first + i]);
+    }
+    std::copy_n(done, count, out + first);
+  }
+}
 
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
@@ -15,7 +39,9 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
   const auto* z = static_cast<const num::stored<ops::operand_of<Op, T, 2>>*>(in[Op::arity > 2 ? 2 : 0]);
   const auto run = [=](const auto&... p) {
     using result = decltype(num::evaluate<Op>(num::load(*x), num::load(*y), num::load(*z), p...));
-    if constexpr (num::has_exact_body<Op, T>) {
+    if constexpr (num::has_quick_body<Op, T>) {
+      by_blocks<Op>(x, static_cast<T*>(out), n);
+    } else if constexpr (num::has_exact_body<Op, T>) {
       auto* to = static_cast<T*>(out);
       for (std::int64_t i = 0; i < n; ++i) {
         result r = num::evaluate<Op>(x[i], y[i], z[i], p...);  // were it const, g++ 12 would keep it in memory

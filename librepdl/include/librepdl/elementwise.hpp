@@ -193,5 +193,17 @@ void logical_or(context& ctx, const_tensor_view x, const_tensor_view y, tensor_v
 void logical_xor(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = not x; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
 void logical_not(context& ctx, const_tensor_view x, tensor_view out);
+/// out = sin x; f16, bf16, f32
+void sin(context& ctx, const_tensor_view x, tensor_view out);
+/// out = cos x; f16, bf16, f32
+void cos(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 2 / sqrt(pi) * integral of e^-t^2 from 0 to x; f16, bf16, f32
+void erf(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 1 - erf x; f16, bf16, f32
+void erfc(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / 2 * (1 + erf(x / sqrt 2)); f16, bf16, f32
+void gelu(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))); f16, bf16, f32
+void gelu_tanh(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

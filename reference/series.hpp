@@ -1,0 +1,104 @@
+// Truncated power series whose coefficients are balls: MPFR numbers with a bound of their error. One expression, written
+// once, is evaluated at a number (order 0: what Ziv's loop rounds), expanded about a number (a Taylor polynomial), and
+// expanded about a whole interval (a bound of that polynomial's remainder).
+#pragma once
+
+#include <mpfr.h>
+
+#include <vector>
+
+namespace repdl::reference {
+
+/// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands: mid is
+/// rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do, in binary64, where
+/// each formula has at most ten roundings of 2^-53 and is enlarged by 2^-30 and by 2^-1060, which also covers underflow.
+/// An infinite or NaN radius says that nothing is known.
+class ball {
+ public:
+  explicit ball(mpfr_prec_t p) {
+    mpfr_init2(mid, p);
+    mpfr_set_zero(mid, 1);
+  }
+  /// A number that p bits may have to round.
+  ball(mpfr_prec_t p, mpfr_srcptr x);
+  ball(mpfr_prec_t p, double x);
+  /// The exact decimal number.
+  ball(mpfr_prec_t p, const char* decimal);
+  ball(const ball& o) : ball(mpfr_get_prec(o.mid)) { *this = o; }
+  ball& operator=(const ball& o);
+  ~ball() { mpfr_clear(mid); }
+
+  mpfr_prec_t precision() const { return mpfr_get_prec(mid); }
+  double most() const;   ///< not below any |number| in the ball
+  double least() const;  ///< not above any, at least 0
+
+  ball operator-() const;
+  friend ball operator+(const ball& a, const ball& b);
+  friend ball operator-(const ball& a, const ball& b);
+  friend ball operator*(const ball& a, const ball& b);
+  friend ball operator/(const ball& a, const ball& b);
+  ball over(unsigned long n) const;        ///< divided by n
+  ball times(unsigned long n) const;       ///< multiplied by n
+  ball scaled(mpfr_exp_t exponent) const;  ///< by 2^exponent, exact
+
+  mpfr_t mid;
+  double radius = 0;
+
+  /// Sets mid = f(mid), RNDN, of a ball whose radius is known but for the rounding.
+  template <class F>
+  static ball rounded(mpfr_prec_t p, double radius, F&& f);
+};
+
+/// c[0] + c[1] s + ... + c[n] s^n + O(s^(n+1)).
+class series {
+ public:
+  explicit series(const ball& constant) : c{constant} {}
+  /// centre + width s, to order n.
+  series(int n, const ball& centre, const ball& width);
+
+  int order() const { return static_cast<int>(c.size()) - 1; }
+  mpfr_prec_t precision() const { return c[0].precision(); }
+  /// A number, as a series of the order and the precision of this one.
+  series constant(const ball& v) const;
+  series constant(double v) const { return constant(ball(precision(), v)); }
+  series decimal(const char* v) const { return constant(ball(precision(), v)); }
+
+  series operator-() const;
+  friend series operator+(const series& a, const series& b);
+  friend series operator-(const series& a, const series& b) { return a + -b; }
+  friend series operator*(const series& a, const series& b);
+  friend series operator/(const series& a, const series& b);
+  friend series operator+(const series& a, double b) { return a + a.constant(b); }
+  friend series operator-(const series& a, double b) { return a + -b; }
+  friend series operator*(const series& a, double b) { return a * a.constant(b); }
+  friend series operator/(const series& a, double b) { return a / a.constant(b); }
+  friend series operator+(double a, const series& b) { return b + a; }
+  friend series operator/(double a, const series& b) { return b.constant(a) / b; }
+
+  friend series exp(const series& a);
+  friend series exp2(const series& a);
+  friend series expm1(const series& a);
+  friend series log(const series& a);
+  friend series log1p(const series& a);
+  friend series sqrt(const series& a);
+  friend series rsqrt(const series& a);
+  friend series sin(const series& a);
+  friend series cos(const series& a);
+  friend series tanh(const series& a);
+  friend series erf(const series& a);
+  friend series erfc(const series& a);
+  /// For a ball that does not contain 0 inside.
+  friend series abs(const series& a) { return a.negative() ? -a : a; }
+  bool negative() const { return mpfr_signbit(c[0].mid) != 0; }
+  series pi() const;
+
+  std::vector<ball> c;
+
+ private:
+  /// y with y' = a' g, y(0) = y0, where g(k) is the coefficient k of g and may read y's up to k.
+  template <class G>
+  static series integral(const ball& y0, const series& a, G&& g);
+  static series logarithm(const ball& y0, const series& a, const series& argument);
+};
+
+}  // namespace repdl::reference
