@@ -119,20 +119,35 @@ struct elementwise : Options... {
     }
   }
 };
-template <class Op>
-requires has_quick<Op>
-struct elementwise<Op, float> {
+// A value that may be wrong first, and whether it is right.
+template <class Op, class T>
+concept tries_first = num::has_quick_body<Op, T> ||(std::is_same_v<T, float>&& has_quick<Op>);
+template <class Op, class T>
+requires tries_first<Op, T>
+struct elementwise<Op, T> {
   static constexpr int arity = 1;
   static constexpr tier first = tier::proved;
+  static constexpr bool tabulated = sizeof(T) == 2;
   static constexpr unsigned booleans = 0;
-  using input = float;
-  using output = float;
+  using input = T;
+  using output = T;
   using tally = no_tally;
-  using attempt = quick<Op>;
-  __device__ static float finish(double v, float x) { return quick_result<Op>(v, x); }
-  // Out of line: a pack of quick values would be kept waiting for the registers of this.
-  __device__ static __noinline__ float slow(float x) { return num::body<Op>::eval(x); }
-  __device__ static float eval(const float* x, tally&) { return slow(x[0]); }
+  __device__ static num::tentative<T> attempt(T x) {
+    if constexpr (std::is_same_v<T, float> && has_quick<Op>) {
+      return quick_eval<Op>(x);
+    } else {
+      return num::body<Op>::quick(x);
+    }
+  }
+  // Out of line: a pack of first values would be kept waiting for the registers of this.
+  __device__ static __noinline__ T eval(T x) {
+    if constexpr (num::has_quick_body<Op, T>) {
+      return num::body<Op>::careful(x);
+    } else {
+      return num::body<Op>::eval(x);
+    }
+  }
+  __device__ static T eval(const T* x, tally&) { return eval(x[0]); }
 };
 template <class Op, class T>
 requires num::has_exact_body<Op, T>
@@ -154,8 +169,8 @@ struct elementwise<Op, T> {
   }
 };
 template <class F>
-concept quick_operation = requires {
-  typename F::attempt;
+concept tentative_operation = requires(typename F::input x) {
+  F::attempt(x);
 };
 template <class F>
 concept tabulated_operation = requires {
@@ -166,13 +181,13 @@ concept tabulated_operation = requires {
 template <class F>
 __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity], pack<typename F::output>& y,
                       std::int64_t i, std::int64_t step, typename F::tally& t) {
-  if constexpr (quick_operation<F>) {
+  if constexpr (tentative_operation<F>) {
     bool sure = true;
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
-      const double v = F::attempt::eval(x[0].v[j]);
-      sure = sure && F::attempt::covers(x[0].v[j]) && rounds_surely<F::attempt::log2_ulps>(v);
-      y.v[j] = F::finish(v, x[0].v[j]);
+      const auto r = F::attempt(x[0].v[j]);
+      sure = sure && r.decided;
+      y.v[j] = r.value;
     }
     if (sure) return;
   }

@@ -23,15 +23,6 @@ namespace repdl::cuda {
 template <class Op>
 struct quick;
 template <class Op>
-__device__ inline float quick_result(double v, float x) {
-  const auto y = static_cast<float>(v);
-  if constexpr (requires { quick<Op>::finish(y, x); }) {
-    return quick<Op>::finish(y, x);
-  } else {
-    return y;
-  }
-}
-template <class Op>
 concept has_quick = requires(float x) {
   quick<Op>::eval(x);
 };
@@ -42,6 +33,18 @@ __device__ inline bool rounds_surely(double v) {
   constexpr std::uint32_t width = 1u << Log2Ulps;
   const auto low = static_cast<std::uint32_t>(__double2loint(v));
   return ((low + (width - (1u << 28))) & 0x1fffffffu) > 2 * width;
+}
+
+template <class Op>
+__device__ inline num::tentative<float> quick_eval(float x) {
+  const double v = quick<Op>::eval(x);
+  const bool sure = quick<Op>::covers(x) && rounds_surely<quick<Op>::log2_ulps>(v);
+  const auto y = static_cast<float>(v);
+  if constexpr (requires { quick<Op>::finish(y, x); }) {
+    return {quick<Op>::finish(y, x), sure};
+  } else {
+    return {y, sure};
+  }
 }
 
 // 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, |e| < 2^-19 (PTX says "gross"; all 2^20 seeds of an
@@ -96,6 +99,17 @@ struct quick_exp {
     const double p = num::fma(num::fma(tail(), r, 1.0), r, 1.0);
     return __hiloint2double(__double2hiint(p) + (k << 20), __double2loint(p));
   }
+  // d = 2^k (e^r - 1) + (2^k - 1), as in expm1.hpp. Relative error:
+  //   e^r - 1 relative to itself: the polynomial 2^-42.3, steps 2 u                  2^-42.2
+  //   |e^r - 1| 2^k / |d| <= 1.42                                                    2^-41.7
+  //   r, where k is not 0: 2^-50 for |k| <= 29, 2^k / |d| <= 4.9; beyond, 2^-47.9     2^-47.6
+  //   sums: 2.2 u                                                                    2^-51.8
+  //   sum                                                                            2^-41.6, 2^11.4 ulps
+  __device__ double minus_one() const {
+    const double p = num::fma(tail(), r * r, r);
+    const double power = __hiloint2double((k << 20) + 0x3ff00000, 0);
+    return num::fma(power, p, power - 1.0);
+  }
 };
 
 template <>
@@ -113,10 +127,7 @@ struct quick<ops::sigmoid> {
   __device__ static double eval(float x) { return reciprocal(1.0 + quick_exp(-static_cast<double>(x)).value()); }
 };
 
-// d / (d + 2), d = e^(2|x|) - 1 = 2^k (e^r - 1) + (2^k - 1), 0 <= k <= 29, as in tanh.hpp.
-//   e^r - 1 relative to itself: the polynomial 2^-42.3, steps 2 u                    2^-42.2
-//   d: |e^r - 1| 2^k / d <= 1.42; r's 2^-50, 2^k / d <= 4.9, or r is exact (k = 0)   2^-41.6
-//   d / (d + 2): d counts 2 / (d + 2) < 1; sum and quotient 3.1 u                    2^-41.5, 2^11.5 ulps
+// d / (d + 2), d = e^(2|x|) - 1: d counts 2 / (d + 2) < 1 of its 2^-41.6; sum and quotient 3.1 u. Below 2^-41.5, 2^11.5 ulps.
 // Subnormal x: v is within 2^-41.5 x of x, whose last 29 bits in binary64 are 0: sure, and x is the result.
 template <>
 struct quick<ops::tanh> {
@@ -124,13 +135,10 @@ struct quick<ops::tanh> {
   __device__ static bool covers(float x) { return x == x; }
   __device__ static double eval(float x) {
     const float m = fminf(fabsf(x), 10.0f);
-    const quick_exp e(m + m);
-    const double p = num::fma(e.tail(), e.r * e.r, e.r);
-    const double power = __hiloint2double((e.k << 20) + 0x3ff00000, 0);
-    const double d = num::fma(power, p, power - 1.0);
-    const double y = quotient(d, d + 2.0);
-    return __hiloint2double(__double2hiint(y) | static_cast<int>(num::bits_of(x) & 0x80000000), __double2loint(y));
+    const double d = quick_exp(m + m).minus_one();
+    return quotient(d, d + 2.0);
   }
+  __device__ static float finish(float y, float x) { return copysignf(y, x); }
 };
 
 // x = 2^e (1 + f), 1 + f from sqrt(1/2) to sqrt 2 up to 2^-20, cut by the high words; ln(1 + f) = w + w z L(z),
@@ -146,7 +154,7 @@ struct quick_log {
   double e;
   double f;
 
-  __device__ explicit quick_log(double x) {  // positive, normal
+  __device__ explicit quick_log(double x) {                  // positive, normal
     constexpr int one = 0x3ff00000, sqrt_half = 0x3fe6a09e;  // the high words of 1 and sqrt(1/2)
     const int high = __double2hiint(x);
     const int biased = high + (one - sqrt_half);
