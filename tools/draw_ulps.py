@@ -255,7 +255,7 @@ def main():
     parser.add_argument("--bins", type=int, default=256)
     parser.add_argument("--inputs", type=int, default=4096)
     parser.add_argument("function", nargs="*", metavar="FUNCTION")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     names = args.function or list(FUNCTIONS)
     if unknown := set(names) - set(FUNCTIONS):
         parser.error(f"expected functions among {', '.join(FUNCTIONS)}, got {', '.join(sorted(unknown))}")
