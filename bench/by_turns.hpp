@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/rounds.hpp"
@@ -18,11 +19,6 @@
 namespace bench {
 
 constexpr double seconds_a_round = 5e-3;  // ours; one call takes longer in some rows
-
-struct peer {
-  std::string name;  // in the counter `of_NAME`; empty: there is none
-  std::function<void()> call;
-};
 
 /// One thread is measured by its own CPU clock: other processes on the machine then cost little.
 class stopwatch {
@@ -50,18 +46,29 @@ class stopwatch {
   clockid_t clock_;
 };
 
+struct peer {
+  std::string name;  // in the counter `of_NAME`; empty: there is none
+  std::function<void()> call;
+  /// The peer's seconds, where they are not those of `call`: measured by it in each round.
+  std::function<double(const stopwatch&, int calls)> seconds{};
+
+  double time(const stopwatch& watch, int calls) const {
+    return seconds ? seconds(watch, calls) : call ? watch.time(calls, call) : 0;
+  }
+};
+
 /// The row's time is that of one call of `ours`. Counters, where there is a peer: `of_NAME`, our speed over the peer's,
 /// the median of the rounds; `low` and `high`, its 95 % interval.
 template <class Ours>
 void by_turns(benchmark::State& state, const repdl::context& ctx, const Ours& ours, const peer& other = {}) {
   const stopwatch watch(ctx);
   ours();
-  if (other.call) other.call();
+  other.time(watch, 1);
   const int calls = static_cast<int>(std::clamp(seconds_a_round / watch.time(1, ours), 1.0, 1e6));
   std::vector<double> times, ratios;
   for (auto _ : state) {  // once
     for (int i = 0; i < rounds; ++i) {
-      const double theirs = other.call ? watch.time(calls, other.call) : 0;
+      const double theirs = other.time(watch, calls);
       times.push_back(watch.time(calls, ours));
       ratios.push_back(theirs / times.back());
     }
@@ -69,7 +76,7 @@ void by_turns(benchmark::State& state, const repdl::context& ctx, const Ours& ou
     std::sort(ratios.begin(), ratios.end());
     state.SetIterationTime(times[middle_round]);
   }
-  if (!other.call) return;
+  if (other.name.empty()) return;
   state.counters["of_" + other.name] = ratios[middle_round];
   state.counters["low"] = ratios[low_round];
   state.counters["high"] = ratios[high_round];
@@ -92,18 +99,51 @@ inline void count_undecided(benchmark::State& state, repdl::context& ctx) {
   state.counters["undecided"] = escalated / (escalated + decided);
 }
 
-/// A row of the table of `family`: `run(state, isa)`, which calls by_turns. tools/bench_table.py reads the label.
-template <class Run>
-benchmark::internal::Benchmark* add_row(const std::string& name, const std::string& family, const std::string& isa,
-                                        const Run& run) {
-  return benchmark::RegisterBenchmark(name.c_str(),
-                                      [=](benchmark::State& state) {
-                                        state.SetLabel(family + ", " + isa);
-                                        run(state, isa);
-                                      })
-      ->Iterations(1)
-      ->UseManualTime()
-      ->Unit(benchmark::kMicrosecond);
-}
+/// A family of rows, a table of tools/bench_table.py: `add_rows` adds them, where the command line asks for the family.
+class family {
+ public:
+  family(std::string name, void (*add_rows)(const family&)) : name_(std::move(name)), add_rows_(add_rows) {
+    all().push_back(this);
+  }
+  family(const family&) = delete;
+  family& operator=(const family&) = delete;
+
+  /// `run(state, isa)` calls by_turns. tools/bench_table.py reads the label.
+  template <class Run>
+  benchmark::internal::Benchmark* add_row(const std::string& name, const std::string& isa, const Run& run) const {
+    return benchmark::RegisterBenchmark(name.c_str(),
+                                        [run, isa, label = name_ + ", " + isa](benchmark::State& state) {
+                                          state.SetLabel(label);
+                                          run(state, isa);
+                                        })
+        ->Iterations(1)
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+
+  /// Adds the rows of the families whose names begin with `name`; whether there is one.
+  static bool add(const std::string& name) {
+    bool found = false;
+    for (const family* f : all()) {
+      if (f->name_.rfind(name, 0) != 0) continue;
+      f->add_rows_(*f);
+      found = true;
+    }
+    return found;
+  }
+  static std::string names() {
+    std::string list;
+    for (const family* f : all()) list += (list.empty() ? "" : ", ") + f->name_;
+    return list;
+  }
+
+ private:
+  static std::vector<const family*>& all() {
+    static std::vector<const family*> families;
+    return families;
+  }
+  std::string name_;
+  void (*add_rows_)(const family&);
+};
 
 }  // namespace bench

@@ -14,15 +14,15 @@ using repdl::tensor_view;
 
 // call(ctx): one call of an operation.
 template <class Call>
-void row(const std::string& name, const Call& call, const bench::peer& peer = {}) {
+void row(const bench::family& family, const std::string& name, const Call& call, const bench::peer& peer = {}) {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
-    bench::add_row(name + "/" + isa.name, "calls", isa.name, [=](benchmark::State& s, const std::string& i) {
+    family.add_row(name + "/" + isa.name, isa.name, [=](benchmark::State& s, const std::string& i) {
       repdl::context ctx(repdl::context_options{.threads = 1, .isa = i});
       bench::by_turns(
           s, ctx, [&] { call(ctx); }, peer);
     });
-    bench::add_row(name + ", prepared/" + isa.name, "calls", isa.name, [=](benchmark::State& s, const std::string& i) {
+    family.add_row(name + ", prepared/" + isa.name, isa.name, [=](benchmark::State& s, const std::string& i) {
       repdl::context ctx(repdl::context_options{.threads = 1, .isa = i});
       repdl::prepared once = ctx.prepare([&] { call(ctx); });
       bench::by_turns(
@@ -33,16 +33,15 @@ void row(const std::string& name, const Call& call, const bench::peer& peer = {}
 
 float x[16] = {0.5f, 1.25f, 3.0f}, y[16] = {2.0f, 0.125f}, out[16];
 
-const bool registered = [] {
+const bench::family registered("calls", [](const bench::family& family) {
   const sizes one{1}, square{4, 4};
-  row("exp/1 element", [=](repdl::context& c) { exp(c, const_tensor_view(x, one), tensor_view(out, one)); },
+  row(family, "exp/1 element", [=](repdl::context& c) { exp(c, const_tensor_view(x, one), tensor_view(out, one)); },
       {"libm", [] { peers::exp(x, out, 1); }});
-  row("add/1 element",
+  row(family, "add/1 element",
       [=](repdl::context& c) { add(c, const_tensor_view(x, one), const_tensor_view(y, one), tensor_view(out, one)); });
-  row("matmul/4x4x4", [=](repdl::context& c) {
+  row(family, "matmul/4x4x4", [=](repdl::context& c) {
     matmul(c, const_tensor_view(x, square), const_tensor_view(y, square), tensor_view(out, square));
   });
-  return true;
-}();
+});
 
 }  // namespace

@@ -143,7 +143,7 @@ void convolution(benchmark::State& state, const shape& s, direction way, const s
   bench::count_undecided(state, ctx);
 }
 
-const int registered = [] {
+const bench::family registered("convolutions", [](const bench::family& family) {
   constexpr shape shapes[] = {{64, 56, 3, 1, 64, 1},     {256, 14, 3, 1, 256, 1}, {3, 224, 7, 2, 64, 1},
                               {256, 56, 1, 1, 64, 1},    {512, 7, 3, 1, 512, 1},  {144, 56, 3, 1, 144, 144},
                               {144, 56, 3, 2, 144, 144}, {128, 28, 3, 1, 128, 32}};
@@ -155,13 +155,12 @@ const int registered = [] {
           const std::string name = std::string("conv2d/") +
                                    (how == repdl::accumulate::exact ? "exact/" : "fma_chain/") + isa.name + "/" +
                                    direction_names[static_cast<int>(way)] + "/" + s.name();
-          bench::add_row(name, "convolutions", isa.name,
+          family.add_row(name, isa.name,
                          [=](benchmark::State& state, const std::string& i) { convolution(state, s, way, i, how); });
         }
       }
     }
   }
-  return 0;
-}();
+});
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The CUDA backend against what people run today, in one program: contenders take turns, medians of rounds are
 // compared.
-//   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device
+//   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device: every elementwise operation on
+//                   f32, f16 and bf16, and on f32 from the second element on (misaligned) and on every second element of its
+//                   operands (strided; the bytes between them are moved, too, and count)
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
 //   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
@@ -17,6 +19,7 @@
 #include <cstring>
 #include <cub/device/device_reduce.cuh>
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -162,12 +165,14 @@ void fill_normal(context& ctx, buffer& to, std::int64_t n, std::uint64_t seed) {
 
 void maps(context& ctx, std::int64_t n) {
   const auto bytes = static_cast<std::size_t>(n) * 4;
-  buffer x(bytes), y(bytes), z(bytes), out(bytes);
-  fill_normal(ctx, x, n, 1);
-  fill_normal(ctx, y, n, 2);
-  fill_normal(ctx, z, n, 3);
+  buffer x(bytes), y(bytes), z(bytes), out(2 * bytes);  // out: the results may be i64
+  buffer* const all[3] = {&x, &y, &z};
   const sizes shape{n};
-  const const_tensor_view in[3] = {{x.f(), shape, gpu}, {y.f(), shape, gpu}, {z.f(), shape, gpu}};
+  const_tensor_view in[3];
+  for (std::size_t k = 0; k < 3; ++k) {
+    fill_normal(ctx, *all[k], n, k + 1);
+    in[k] = const_tensor_view(all[k]->f(), shape, gpu);
+  }
   const tensor_view to(out.f(), shape, gpu);
   const contender copy{"copy", 2.0 * static_cast<double>(bytes), [&] {
                          must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
@@ -179,20 +184,42 @@ void maps(context& ctx, std::int64_t n) {
                 all[0].rate * 1e-9, all[1].rate * 1e-9, all[1].ratio);
     json.row("elementwise and random", name, "B/s", all);
   };
-  for (int i = 0; i < ops::elementwise_count; ++i) {
-    const std::string name(ops::elementwise_rows[i].name);
-    const ops::elementwise_row& row = ops::elementwise_rows[i];
-    std::vector<const_tensor_view> operands;  // booleans: the bytes of the numbers
+  // The same elements of inputs and output: from `first` on, every `step`-th.
+  const auto elementwise = [&](const ops::elementwise_row& row, const std::string& what, std::span<const_tensor_view> x,
+                               std::int64_t first, std::int64_t step) {
+    const dtype format = x[0].type();
+    if ((row.formats & ops::one(format)) == 0) return;
+    const dtype result = row.result_type(format);
+    std::vector<const_tensor_view> from;  // booleans: the bytes of the numbers
     std::size_t read = 0;
     for (int k = 0; k < row.arity; ++k) {
-      operands.emplace_back(in[k].data(), row.operand_type(k, dtype::f32), shape, gpu);
-      read += size_of(operands.back().type());
+      const const_tensor_view all(x[static_cast<std::size_t>(k)].data(), row.operand_type(k, format), shape, gpu);
+      from.push_back(all.slice(0, first, n, step));
+      read += size_of(all.type()) * static_cast<std::size_t>(step);
     }
-    const op_info& op = *find(name);
-    const dtype result = row.result_type(dtype::f32);
-    const tensor_view results(out.data, result, shape, gpu);
-    const auto moved = static_cast<double>(read + size_of(result));
-    report(name, static_cast<double>(n) * moved, [&] { call(ctx, op, operands, {&results, 1}, {}); });
+    const std::int64_t count = from[0].shape()[0];
+    const tensor_view results(out.data, result, sizes{count}, gpu);
+    const auto moved = static_cast<double>(count) * static_cast<double>(read + size_of(result));
+    report(std::string(row.name) + what, moved, [&] { call(ctx, *find(row.name), from, {&results, 1}, {}); });
+  };
+  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    elementwise(row, "", in, 0, 1);
+    elementwise(row, " misaligned", in, 1, 1);
+    elementwise(row, " strided", in, 0, 2);
+  }
+  for (const dtype format : {dtype::f16, dtype::bf16}) {
+    const std::size_t narrow = static_cast<std::size_t>(n) * size_of(format);
+    buffer a(narrow), b(narrow), c(narrow);
+    const_tensor_view x_y_z[3];
+    for (std::size_t k = 0; const buffer* data : {&a, &b, &c}) {
+      const tensor_view t(data->data, format, shape, gpu);
+      convert(ctx, in[k], t);
+      x_y_z[k++] = t;
+    }
+    ctx.synchronize();
+    for (const ops::elementwise_row& row : ops::elementwise_rows) {
+      elementwise(row, " " + std::string(name_of(format)), x_y_z, 0, 1);
+    }
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {
     const std::int64_t cols = 4096;
@@ -204,8 +231,6 @@ void maps(context& ctx, std::int64_t n) {
     add(ctx, in[0].reshape({n / cols, cols}).transpose(), in[1].reshape({n / cols, cols}).transpose(),
         tensor_view(out.f(), sizes{n / cols, cols}, gpu).transpose());
   });
-  report("exp misaligned", static_cast<double>(bytes) * 2,
-         [&] { exp(ctx, in[0].slice(0, 1, n), tensor_view(out.f(), sizes{n - 1}, gpu)); });
   report("convert f32 bf16", static_cast<double>(bytes) * 1.5,
          [&] { convert(ctx, in[0], tensor_view(out.data, dtype::bf16, shape, gpu)); });
   report("convert f32 f16", static_cast<double>(bytes) * 1.5,

@@ -50,7 +50,7 @@ void matmul(benchmark::State& state, const shape& s, const std::string& isa, rep
   bench::count_undecided(state, ctx);
 }
 
-const int registered = [] {
+const bench::family registered("matrix products", [](const bench::family& family) {
   constexpr shape shapes[] = {{64, 64, 64},     {256, 256, 256}, {1024, 1024, 1024}, {2048, 2048, 2048},
                               {128, 4096, 768}, {4096, 64, 576}, {8, 1024, 1024},    {1, 4096, 1024}};
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
@@ -61,12 +61,11 @@ const int registered = [] {
         const std::string name = std::string("matmul/") + (how == repdl::accumulate::exact ? "exact/" : "fma_chain/") +
                                  isa.name + "/" + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
                                  std::to_string(s.k);
-        bench::add_row(name, "matrix products", isa.name,
+        family.add_row(name, isa.name,
                        [s, how](benchmark::State& state, const std::string& i) { matmul(state, s, i, how); });
       }
     }
   }
-  return 0;
-}();
+});
 
 }  // namespace

@@ -45,12 +45,10 @@ bench::peer standard() {
   return {};
 }
 
-const bool registered = [] {
+const bench::family registered("random numbers", [](const bench::family& family) {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
-    const auto add = [&](const char* name, auto f) {
-      bench::add_row(std::string(name) + "/" + isa.name, "random numbers", isa.name, f);
-    };
+    const auto add = [&](const char* name, auto f) { family.add_row(std::string(name) + "/" + isa.name, isa.name, f); };
     const auto formats = [&]<class T>(T, const std::string& format) {
       const auto row = [&](const std::string& name, auto draw, auto peer) {
         add((name + " " + format).c_str(),
@@ -73,7 +71,6 @@ const bool registered = [] {
     });
     add("dropout", dropout);
   }
-  return true;
-}();
+});
 
 }  // namespace

@@ -43,17 +43,16 @@ void axis_sum(benchmark::State& state, const std::string& isa) {
   bench::per_element(state, n * n);
 }
 
-const bool registered = [] {
+const bench::family registered("sums", [](const bench::family& family) {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
     const auto add = [&](const char* name, void (*f)(benchmark::State&, const std::string&)) {
-      return bench::add_row(std::string(name) + "/" + isa.name, "sums", isa.name, f);
+      return family.add_row(std::string(name) + "/" + isa.name, isa.name, f);
     };
     add("sum", sum)->Arg(1 << 14)->Arg(1 << 26);
     add("dot", dot)->Arg(1 << 14)->Arg(1 << 26);
     add("sum-axis", axis_sum)->Arg(0)->Arg(1);
   }
-  return true;
-}();
+});
 
 }  // namespace

@@ -52,7 +52,7 @@ struct operands {
   const_tensor_view targets() const { return target; }
 };
 
-const bool registered = [] {
+const bench::family registered("rows", [](const bench::family& family) {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (!isa.available) continue;
     const auto add = [&](const char* name, auto call, std::initializer_list<std::int64_t> lengths = {1024, 10}) {
@@ -61,7 +61,7 @@ const bool registered = [] {
         bench::by_turns(state, o.ctx, [&] { call(o); }, {"copy", [&] { copy(o.x, o.out); }});
         bench::per_element(state, elements);
       };
-      auto* const rows = bench::add_row(std::string(name) + "/" + isa.name, "rows", isa.name, row);
+      auto* const rows = family.add_row(std::string(name) + "/" + isa.name, isa.name, row);
       for (const std::int64_t n : lengths) rows->Arg(n);
     };
     const auto softmax = [](operands& o) { repdl::softmax(o.ctx, o.in(o.x), o.to()); };
@@ -85,7 +85,6 @@ const bool registered = [] {
     add("softmax-columns", columns, {1024, 16});
     add("softmax-one-row", softmax, {elements});
   }
-  return true;
-}();
+});
 
 }  // namespace

@@ -101,6 +101,7 @@ stage_cli() {
   lines=1 show cmake -P tests/tristate_test.cmake
   show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
   show python3 tests/bench_table_test.py
+  lines=1 show python3 tests/draw_ulps_test.py build/cpu/tools/repdl
 }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo; }
 stage_symbols() { show python3 tools/check_symbols.py build/cpu; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks, prints a table per family and draws the ratios.
 
-    tools/bench_table.py [--out DIR] PROGRAM [ARG...]         ARG: of Google Benchmark, as --benchmark_filter=REGEX
+    tools/bench_table.py [--out DIR] PROGRAM [ARG...]         ARG: a family, or of Google Benchmark: --benchmark_filter=REGEX
     tools/bench_table.py [--out DIR] --from FILE              the same of a file in Google Benchmark's JSON format
     tools/bench_table.py --raw PROGRAM [ARG...]               Google Benchmark's own output
     tools/bench_table.py --against OLD PROGRAM [ARG...]       row by row against an older build of the benchmarks
@@ -174,6 +174,7 @@ def print_table(rows):
         for row in members:
             if row.error is not None:
                 print(f"  {row.name}: {row.error}")
+        print_summary(members)
 
 
 # -------------------------------------------------------------------------------------------------------- the drawing
@@ -259,6 +260,35 @@ def drawing(rows, title):
             f'font-family="DejaVu Sans, Verdana, sans-serif" role="img">\n<title>librepdl: our speed over the peer\'s</title>\n'
             f'<rect width="100%" height="100%" fill="#fff"/>')
     return "\n".join([head, *out, "</svg>\n"])
+
+
+# ------------------------------------------------------------------------------------------------------- the summary
+
+# The operations whose mean stands for a peer; for other peers, all that are compared with it.
+MEAN_OF = {"sleef": ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "pow")}
+
+
+def summary(members):
+    """Of rows of one family, for each peer, parameters and engine: how many operations, the geometric mean of their ratios, the
+    lowest one. Peers of one operation only need none."""
+    for (peer, parameters, engine), rows in grouped([row for row in members if row.ratio],
+                                                    lambda row: (row.peer, row.parameters, row.engine)).items():
+        if len({row.operation for row in rows}) < 2:
+            continue
+        lowest = min(rows, key=lambda row: row.ratio)
+        meant = [row for row in rows if row.operation in MEAN_OF.get(peer, (row.operation,))]
+        if meant:
+            mean = math.exp(statistics.fmean(math.log(row.ratio) for row in meant))
+            of = ", ".join(row.operation for row in meant) if peer in MEAN_OF else str(len(meant))
+            yield [peer, parameters, engine, three_digits(mean), of, three_digits(lowest.ratio), lowest.operation]
+
+
+def print_summary(members):
+    lines = list(summary(members))
+    if lines:
+        header = ["peer", "parameters", "engine", "geometric mean", "of", "lowest ratio", "of"]
+        print()
+        print("\n".join(aligned(header, lines, {3, 5})))
 
 
 # ------------------------------------------------------------------------------------------------------------ running

@@ -14,9 +14,10 @@ PATH=$PATH:/usr/local/cuda/bin
 command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with, found none" >&2; exit 1; }
 
 # The programs look for docs/ below the directory they are started in. Small: device code compressed, and without OpenBLAS
-# (35 MB) and oneDNN, which only the CPU's benchmarks want.
+# (35 MB), oneDNN and SLEEF, which only the CPU's benchmarks want.
 cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
-  -DCMAKE_INSTALL_LIBDIR=lib '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF
+  -DCMAKE_INSTALL_LIBDIR=lib '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF \
+  -DSLEEF_INCLUDE_DIR=OFF
 cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault
 
 rm -rf "$out"
