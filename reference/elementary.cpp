@@ -67,6 +67,17 @@ std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x) {
   return ziv(f, t, x);
 }
 
+outcome locate_rational(const elementary& f, dtype t, std::uint64_t x) {
+  outcome where;
+  const number n = widen(t, x);
+  const bool beyond = n.kind == number_kind::infinite || n.kind == number_kind::nan || tail_of(f, n) != nullptr;
+  const std::uint64_t result = evaluate(f, t, x);
+  const number_kind kind = widen(t, result).kind;
+  if (beyond && kind != number_kind::finite) return outcome_of_pattern(t, result);
+  round_exact(t, beyond ? rational(t, result) : f.rational(rational(t, x)), &where);
+  return where;
+}
+
 namespace elementary_detail {
 
 exact_result nothing(dtype, const number&) { return {}; }

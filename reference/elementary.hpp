@@ -39,11 +39,13 @@ struct elementary {
   std::optional<std::uint64_t> (*exact)(dtype t, const number& x);
   /// A rational function; below decides before. Then `f` is for tabulation only.
   mpq_class (*rational)(const mpq_class& x) = nullptr;
+  int quarters = -1;  ///< the function is sin(x + quarters pi / 2), or -1
 };
 
 /// RN_t(f(x)), formats of at most 24 bits and the exponents of binary32.
 std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x);
-outcome locate(const elementary& f, dtype t, std::uint64_t x);
+/// Where the result of a rational function lies.
+outcome locate_rational(const elementary& f, dtype t, std::uint64_t x);
 /// The tail that x lies in, or null.
 const tail* tail_of(const elementary& f, const number& x);
 
@@ -98,8 +100,8 @@ inline constexpr elementary elementary_functions[] = {
     {"log10", [](const series& x) { return log(x) / log(x.constant(10)); }, {-least, nan}, {inf, inf}, log10_exact},
     {"log1p", [](const series& x) { return log1p(x); }, {-1, nan}, {inf, inf}, log1p_exact},
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
-    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself},
-    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>},
+    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
+    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>, nullptr, 1},
     {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
     {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, zero_is<1.0>},

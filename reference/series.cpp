@@ -246,8 +246,10 @@ series sin(const series& a) { return sine_and_cosine(a).first; }
 series cos(const series& a) { return sine_and_cosine(a).second; }
 
 series tanh(const series& a) {
-  // y' = a' (1 - y^2), and 1 - y^2 <= 1
-  return series::integral(at(a.c[0], a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
+  // y' = a' (1 - y^2), and 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
+  const double nearest = std::min(a.c[0].least(), 500.0);
+  const double slope = std::min(1.0, std::ldexp(4.0, -static_cast<int>(2 * nearest)));
+  return series::integral(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
     ball t(y.precision(), k == 0 ? 1.0 : 0.0);
     for (std::size_t j = 0; j <= k; ++j) t = t - y.c[j] * y.c[k - j];
     return t;
