@@ -18,8 +18,8 @@
 //      k > 0: |p| 2^k / d <= 1.42 and 2^k / d <= 4.9 (both at k = 1, r = -ln2/2);
 //             p's error, 2^-55 of r, and one sum (2^k p is exact)                    5.3  u
 //      k < 0: |p| 2^k / |d| <= 0.71 and 2^k / |d| <= 1.71 (both at k = -1, r = ln2/2);
-//             likewise; from k = -54 on 2^k - 1 is rounded to -1, which is d but for 2^-53.5      < 4 u
-//   exact: 2^k - 1 for -54 < k < 54, 2^k p; beyond 54 the -1 is less than half an ulp and 2^k - 1 one more rounding
+//             likewise; below k = -53, 2^k - 1 is rounded to -1, half a u more                           < 4 u
+//   exact: 2^k - 1 for |k| <= 53, 2^k p; above, 2^k - 1 is one more rounding, of 2^k / d <= 1.42
 //
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary, and over all 2^16 inputs of
 // the narrow formats.

@@ -10,8 +10,8 @@
 // Range reduction, L = ln b:  x = 2^k m,  lo = 2^(-1/4) <= m < 2 lo;  above s = 2^(1/4) m is multiplied by c, next to
 //                   sqrt(1/2), else by 1, and  1 + f = c m,  -0.162 < f < 0.195
 //                   log x = (k unit_hi + h) + k unit_lo + ln(1 + f)/L,  h = -ln c / L, or 0
-// - c has 20 bits, so that c m and f are exact for m of 33 bits: binary32 numbers, and their sums with 1 below 2^8. Beyond,
-//   their rounding is 2^-54 beside 5.5.
+// - c has 20 bits, so that c m and f are exact for m of 33 bits: binary32 numbers, and their sums with 1 below 2^32. Beyond,
+//   their rounding is 2^-54 beside 22.
 // - ln c / L lies next to a multiple of unit_hi's last place, which serves for it (Gal's tables, of one entry): head = k
 //   unit_hi + h is exact, 45 bits and |k| < 2^8. So a fused and an unfused multiply-add give the same.
 // - log1p: 1 + x is exact for 1/8 <= |x| < 2^52, for larger x its rounding is 2^-53 beside 36. Where |x| < 1/8, k = 0, m is
