@@ -85,8 +85,12 @@ exact_result zero_itself(dtype t, const number& x) {
   if (x.kind == number_kind::zero) return zero_bits(t, x.negative);
   return {};
 }
-exact_result zero_value(dtype t, const number& x, double v) {
-  if (x.kind == number_kind::zero) return of_double(t, v);
+exact_result half_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 0.5);
+  return {};
+}
+exact_result one_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 1);
   return {};
 }
 
@@ -132,8 +136,9 @@ exact_result rsqrt_exact(dtype t, const number& x) {
   return {};
 }
 exact_result half_and_more(dtype t, const number& x) {
-  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms of
-  // relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or more.
+  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
+  // of relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or
+  // more.
   if (x.kind != number_kind::finite || std::fabs(value(x)) >= 0x1p-100) return zero_itself(t, x);
   const std::uint64_t m = x.significand << 32;  // |x|/2 = m 2^(exponent - 33)
   return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 33, true);

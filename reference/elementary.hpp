@@ -1,10 +1,10 @@
-// The functions of one variable that are no selection and need more than integers: each one expression, and what is known
-// of it where the expression alone does not decide.
+// The functions of one variable that are no selection and need more than integers: each one expression, and what is
+// known of it where the expression alone does not decide.
 //
-// A result is found in this order: NaN gives NaN; `exact` knows results and parts of results that are rational; the tails;
-// Ziv's loop, more bits until everything that the expression's ball contains rounds to one pattern. That ends: arguments
-// have at most 32 bits, so there are finitely many, and tests have been through all of those of 16 bits, the digests
-// through all of binary32. (For most functions theorems say as much: Lindemann-Weierstrass, Gelfond-Schneider.)
+// A result is found in this order: NaN gives NaN; `exact` knows results and parts of results that are rational; the
+// tails; Ziv's loop, more bits until everything that the expression's ball contains rounds to one pattern. That ends:
+// arguments have at most 32 bits, and the published cases and digests go through all of them. (For most functions
+// theorems say as much: Lindemann-Weierstrass, Gelfond-Schneider.)
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@
 
 namespace repdl::reference {
 
-/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict and below 2^11, or no_bound.
 inline constexpr unsigned no_bound = ~0U;
+/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict and below 2^11, or no_bound.
 using approximation = unsigned (*)(mpfr_ptr y, mpfr_srcptr x);
 using expression = series (*)(const series& x);
 
@@ -56,9 +56,8 @@ constexpr double inf = __builtin_inf(), nan = __builtin_nan(""), least = 0x1p-10
 using exact_result = std::optional<std::uint64_t>;
 exact_result nothing(dtype t, const number& x);
 exact_result zero_itself(dtype t, const number& x);
-exact_result zero_value(dtype t, const number& x, double v);
-template <double V>
-constexpr auto zero_is = [](dtype t, const number& x) { return zero_value(t, x, V); };
+exact_result half_at_zero(dtype t, const number& x);
+exact_result one_at_zero(dtype t, const number& x);
 exact_result exp2_exact(dtype t, const number& x);
 exact_result log_exact(dtype t, const number& x);
 exact_result log2_exact(dtype t, const number& x);
@@ -87,12 +86,12 @@ inline series mish(const series& x) {
 // - A magnitude below 2^-150 is a zero; one above 2^128 overflows. e^110 > 2^158, 128 e^-128 < 2^-177,
 //   16 Phi(-16) < e^-128 < 2^-184, erfc 11 < e^-121 < 2^-174; gelu_tanh at -12: 12 e^-141.
 // - What lies within 2^-26, relatively, of a number of the format has that number as its rounded value:
-//   1 - tanh 10 < 2 e^-20 < 2^-27, 1 - erf 8 < e^-64, 1 / (1 + 2^26). The same for x (1 - d), d < 2^-26: silu, gelu, mish,
-//   log_sigmoid (d |x| < e^-110).
-// - The binary expansion of a s, 1.75809934084737662..., has neither a run of zeros nor one of ones between bit 8 and bit
-//   53, so that a s, a s (1 - e^-110) and the double here round alike.
+//   1 - tanh 10 < 2 e^-20 < 2^-27, 1 - erf 8 < e^-64, 1 / (1 + 2^26). The same for x (1 - d), d < 2^-26: silu, gelu,
+//   mish, tanhshrink, log_sigmoid (d |x| < e^-110).
+// - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
+//   from a midpoint: a s, a s (1 - e^-110) and the double here round alike.
 inline constexpr elementary elementary_functions[] = {
-    {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, zero_is<1.0>},
+    {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, one_at_zero},
     {"exp2", [](const series& x) { return exp2(x); }, {-160, 0}, {130, inf}, exp2_exact},
     {"expm1", [](const series& x) { return expm1(x); }, {-110, -1}, {110, inf}, zero_itself},
     {"log", [](const series& x) { return log(x); }, {-least, nan}, {inf, inf}, log_exact},
@@ -101,11 +100,11 @@ inline constexpr elementary elementary_functions[] = {
     {"log1p", [](const series& x) { return log1p(x); }, {-1, nan}, {inf, inf}, log1p_exact},
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
     {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
-    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>, nullptr, 1},
+    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, one_at_zero, nullptr, 1},
     {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
-    {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, zero_is<1.0>},
-    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, zero_is<0.5>},
+    {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, one_at_zero},
+    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, half_at_zero},
     {"log_sigmoid", [](const series& x) { return -log1p(exp(-x)); }, {-110, 0, true}, {110, -0.0}, nothing},
     {"silu", [](const series& x) { return x / (1 + exp(-x)); }, {-128, -0.0}, {128, 0, true}, half_and_more},
     {"gelu", [](const series& x) { return x * normal_distribution(x); }, {-16, -0.0}, {16, 0, true}, half_and_more},

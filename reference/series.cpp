@@ -260,8 +260,8 @@ series erfc(const series& a) {
   const ball& x = a.c[0];
   ball y0 = at(x, 0, mpfr_erfc);
   if (x.radius != 0) {
-    // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)) <= erfc(t) (2t + 2).
-    // Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
+    // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)), so below
+    // erfc(t) (2t + 2). Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
     const double m = mpfr_get_d(x.mid, MPFR_RNDU), r = x.radius;
     const bool steep = m >= r && 2 * m * r <= 1;
     y0.radius = up(y0.radius + (steep ? 3 * r * magnitude(y0.mid) * (2 * m + 2) : 1.13 * r));

@@ -1,28 +1,29 @@
-// A block is N = 2^n consecutive inputs x_i = (m + i) 2^e, i < N, of one sign and binade; with s = (i - N/2) / (N/2), in
-// [-1, 1), they are centre + width s. On it f is
+// A block is N = 2^n consecutive inputs x_i = (m + i) 2^e, i < N, of one sign and binade; with s = (i - N/2) / (N/2),
+// in [-1, 1), they are centre + width s. On it f is
 //
 //   f(x_i) = P(s) + R,   P(s) = c_0 + ... + c_d s^d,   |R| <= |c_(d+1)| over the block
 //
-// where the c_k are the Taylor coefficients (times width^k) at the centre, from the function's expression over series of
-// balls, and the last one is the coefficient of the series whose constant term is the ball of the whole block: Taylor's
-// theorem with Lagrange's remainder. P at i = 0 to d gives the forward differences D_0 to D_d at i = 0, again as balls,
-// which are rounded to integers of 128 bits in units of 2^u. From there on
+// where the c_k are the Taylor coefficients (times width^k) at the centre, from the function's expression over series
+// of balls, and the last one is the coefficient of the series whose constant term is the ball of the whole block:
+// Taylor's theorem with Lagrange's remainder. P at i = 0 to d gives the forward differences D_0 to D_d at i = 0, again
+// as balls, which are rounded to integers of 128 bits in units of 2^u. From there on
 //
 //   v_0 += v_1, v_1 += v_2, ...   at once
 //
-// is exact, and the element i of the exact difference table is the sum of C(i, k) D_k. So what v_0 misses of f(x_i) is at
-// most, in units, E = sum over k of C(N, k) (radius of D_k + 1/2) + |R| 2^-u, where C(N, k) <= N^k / k!.
+// is exact, and the element i of the exact difference table is the sum of C(i, k) D_k. So what v_0 misses of f(x_i) is
+// at most, in units, E = sum over k of C(N, k) (radius of D_k + 1/2) + |R| 2^-u, where C(N, k) <= N^k / k!.
 //
-// With M >= |f| on the block, u is such that M < 2^120 units: no D_k, at most 2^5 M, overflows. A block is taken if E is
-// below 2^-37 times the least |f| on it (2^-13 ulp, so that about one element of 2^11 is left to MPFR), below 2^-61 M, or
-// below 2^-162 (2^-13 of the least ulp); else a smaller one is tried. Every element is tested: it is decided where every
-// number within E of v_0 rounds to one pattern.
+// With M >= |f| on the block, u is such that M < 2^120 units: no D_k, at most 2^5 M, overflows. A block is taken if E
+// is below 2^-37 times the least |f| on it (2^-13 ulp, so that about one element of 2^11 is left to MPFR), below 2^-61
+// M, or below 2^-162 (2^-13 of the least ulp); else a smaller one is tried. Every element is tested: it is decided
+// where every number within E of v_0 rounds to one pattern.
 //
-// sin and cos of |x| >= 1, where blocks would become too short: the angle in turns, x / (2 pi) mod 1, is an integer of 128
-// bits in units of 2^-128, and so is what one step adds to it mod 1; both are rounded down from MPFR, so that after fewer
-// than 2^23 steps the angle is less than 2^24 units too small. It is reduced to u pi/2^64, u <= 2^63 rounded down to an
-// integer, in the first quadrant; of sin(u pi/2^64) there are 512 cells with a Taylor polynomial of degree 5 about each
-// middle, in z = (u - middle) / 2^53, |z| <= 1, evaluated in integers of 64 bits, units 2^-62. In these units:
+// sin and cos of |x| >= 1, where blocks would become too short: the angle in turns, x / (2 pi) mod 1, is an integer of
+// 128 bits in units of 2^-128, and so is what one step adds to it mod 1; both are rounded down from MPFR, so that after
+// fewer than 2^23 steps the angle is less than 2^24 units too small. It is reduced to u pi/2^64, u <= 2^63 rounded down
+// to an integer, in the first quadrant; of sin(u pi/2^64) there are 512 cells with a Taylor polynomial of degree 5
+// about each middle, in z = (u - middle) / 2^53, |z| <= 1, evaluated in integers of 64 bits, units 2^-62. In these
+// units:
 //   - the angle: (1 + 2^-39) pi 2^-64 in absolute value, |sin'| <= 1                    0.8
 //   - Taylor's remainder: (pi / 2^11)^6 / 720 = 2^-65.5                                 0.1
 //   - coefficients, rounded to nearest: 6 of 1/2                                        3
@@ -122,7 +123,7 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
   const number x = widen(f32, first);
   const double sign = x.negative ? -1 : 1;
   const double width = std::ldexp(sign, n - 1 + x.exponent);
-  const double centre = std::ldexp(sign * static_cast<double>(x.significand + count / 2), x.exponent);
+  const double centre = std::ldexp(sign * static_cast<double>(x.significand + (count >> 1)), x.exponent);
 
   ball whole(64, centre);
   whole.radius = std::fabs(width);

@@ -343,8 +343,8 @@ TEST_CASE("elementary: a Taylor polynomial and its remainder enclose the functio
   }
 }
 
-/// Tabulates runs of `length` inputs and compares `checks` of each with the pointwise oracle; the run at each place, and
-/// random ones: as many in each of the 512 binades as `rounds`. Returns the number of wrong elements.
+/// Tabulates runs of `length` inputs and compares `checks` of each with the pointwise oracle; the run at each place,
+/// and random ones: as many in each of the 512 binades as `rounds`. Returns the number of wrong elements.
 std::uint64_t wrong_elements(const elementary& f, std::uint64_t length, std::uint64_t checks, int rounds,
                              std::uint64_t stream) {
   std::vector<std::uint32_t> out(length);
