@@ -11,8 +11,8 @@
 //   the correction < 2^-21.9: its roundings                                                                  < 0.01 u
 //   the last sum                                                                                             1 u
 //   sum                                                                                                      < 2^-52.3
-// Exact: powers of 4. No result is a midpoint: its square, and so x, would be an odd number of 49 bits or more. Two binades
-// of x, 2^24 numbers, give every significand of a result: the nearest midpoint is expected at 2^-25 ulp, 2^-49 relative.
+// Exact: x = 2^j / n^2 with an odd n is a number for n = 1 alone: powers of 4; so no result is a midpoint. Two binades of
+// x, 2^24 numbers, give every significand of a result: the nearest midpoint is expected at 2^-25 ulp, 2^-49 relative.
 //
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary, and over all 2^16 inputs of
 // the narrow formats.
