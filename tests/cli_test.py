@@ -2,7 +2,7 @@
 """Tests of the command line: cli_test.py PATH_OF_REPDL SOURCE_ROOT [unittest arguments]
 
 Every operation is run by `repdl eval` on .npy files and compared, bit for bit, with results computed here from exact
-fractions (for exp, log, tanh and sigmoid from 80 decimal digits). Python's standard library only.
+fractions (for exp, log, tanh, sigmoid and their kin from 80 decimal digits). Python's standard library only.
 """
 import decimal
 import fractions
@@ -410,12 +410,12 @@ class Elementwise(Case):
             return rounded((F(r) + (0 if exact else F(1, 2))) / 2 ** 200)
         self.check("sqrt", [(x, [len(x)])], ("f32", (len(x),), [root(v) for v in x]))
 
-    def transcendental(self, op, f, x, special):
+    def transcendental(self, op, f, x, special, fmt="f32"):
         def out(v):
-            d = value(v)
-            return rounded(F(f(decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator))))
+            d = value(v, fmt)
+            return rounded(F(f(decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator))), fmt)
         xs = x + list(special)
-        self.check(op, [(xs, [len(xs)])], ("f32", (len(xs),), [out(v) for v in x] + list(special.values())))
+        self.check(op, [(xs, [len(xs)], fmt)], (fmt, (len(xs),), [out(v) for v in x] + list(special.values())))
 
     def test_transcendental(self):
         inf, zero, minus, nans = 0x7F800000, 0, 1 << 31, {0x7F800001: nan("f32"), 0xFFC00000: nan("f32")}
@@ -472,6 +472,37 @@ class Elementwise(Case):
             self.transcendental("gelu_tanh", lambda d: d / (1 + (-exponent * (d + decimal.Decimal("0.044715") * d ** 3)).exp()),
                                 middle + [1, 3, minus | 1, minus | 3],
                                 {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
+    def test_transcendental_in_every_format(self):
+        """Arguments from [-4, 4] (of logarithms [1/64, 16]), and special ones."""
+        log1p = lambda d: (1 + d).ln() if abs(d) > decimal.Decimal("1e-9") else d - d * d / 2 + d * d * d / 3
+        functions = {"exp": lambda d: d.exp(), "exp2": lambda d: (d * decimal.Decimal(2).ln()).exp(),
+                     "expm1": lambda d: d.exp() - 1, "log": lambda d: d.ln(), "log2": lambda d: d.ln() / decimal.Decimal(2).ln(),
+                     "log10": lambda d: d.log10(), "log1p": log1p, "rsqrt": lambda d: 1 / d.sqrt(),
+                     "tanh": lambda d: 1 - 2 / ((2 * d).exp() + 1), "sigmoid": lambda d: 1 / (1 + (-d).exp()),
+                     "log_sigmoid": lambda d: -(1 + (-d).exp()).ln()}
+        r = random.Random(30)
+        for fmt in ("f16", "bf16", "f32"):
+            one, two, inf, minus, quiet = rounded(1, fmt), rounded(2, fmt), infinity(fmt), sign_bit(fmt), nan(fmt)
+            low, half, zero = rounded(-1, fmt), rounded(F(1, 2), fmt), 0
+            nans = {quiet: quiet, quiet | minus | 1: quiet}
+            domain = {zero: inf | minus, minus: inf | minus, inf: inf, low: quiet, inf | minus: quiet, one: zero}
+            odd = {zero: zero, minus: minus, 1: 1}
+            special = {"exp": {zero: one, minus: one, inf: inf, inf | minus: zero},
+                       "exp2": {zero: one, minus: one, one: two, low: half, inf: inf, inf | minus: zero},
+                       "expm1": {**odd, inf: inf, inf | minus: low}, "log": domain, "log2": {**domain, two: one, half: low},
+                       "log10": {**domain, rounded(10, fmt): one, rounded(100, fmt): two},
+                       "log1p": {**odd, inf: inf, low: inf | minus, inf | minus: quiet, rounded(-2, fmt): quiet},
+                       "rsqrt": {zero: inf, minus: inf | minus, inf: zero, low: quiet, rounded(F(1, 4), fmt): two},
+                       "tanh": {**odd, inf: one, inf | minus: low}, "sigmoid": {zero: half, minus: half, inf: one, inf | minus: zero},
+                       "log_sigmoid": {inf: minus, inf | minus: inf | minus}}
+            for name, f in functions.items():
+                positive = name in ("log", "log2", "log10", "rsqrt")
+                x = [F(r.randrange(1, 1 << 30), 1 << 26) for _ in range(200)] if positive else \
+                    [F(r.randrange(-(1 << 28), 1 << 28), 1 << 26) for _ in range(200)]
+                x = [v for v in x if name != "log1p" or v > F(-63, 64)]
+                x = [rounded(v + F(1, 64) if positive else v, fmt) for v in x]
+                x = [v for v in x if v not in special[name]]
+                self.transcendental(name, f, x, {**special[name], **nans}, fmt)
 
     def test_pow(self):
         r = random.Random(18)
@@ -498,12 +529,15 @@ class Elementwise(Case):
         self.check("pow", [(x, [len(x)]), (y, [len(x)])], ("f32", (len(x),), out))
 
     def test_backward(self):
-        x, y = self.two()
-        n = len(x)
-        self.check("tanh_backward", [(x, [n]), (y, [n])],
-                   ("f32", (n,), [rounded(value(g) * (1 - value(v) ** 2)) for g, v in zip(x, y)]))
-        self.check("sigmoid_backward", [(x, [n]), (y, [n])],
-                   ("f32", (n,), [rounded(value(g) * value(v) * (1 - value(v))) for g, v in zip(x, y)]))
+        r = random.Random(31)
+        for t in ("f16", "bf16", "f32"):
+            x, y = self.two() if t == "f32" else (
+                [r.randrange(1, infinity(t)) | r.choice((0, sign_bit(t))) for _ in range(self.n)] for _ in range(2))
+            n = len(x)
+            self.check("tanh_backward", [(x, [n], t), (y, [n], t)],
+                       (t, (n,), [rounded(value(g, t) * (1 - value(v, t) ** 2), t) for g, v in zip(x, y)]))
+            self.check("sigmoid_backward", [(x, [n], t), (y, [n], t)],
+                       (t, (n,), [rounded(value(g, t) * value(v, t) * (1 - value(v, t)), t) for g, v in zip(x, y)]))
 
     def test_every_isa_and_thread_count(self):
         x, y = self.two()

@@ -1,4 +1,4 @@
-// tanh_backward(g, y) = g (1 - y^2) and sigmoid_backward(g, y) = g y (1 - y), binary32, correctly rounded.
+// tanh_backward(g, y) = g (1 - y^2) and sigmoid_backward(g, y) = g y (1 - y), binary16, bfloat16 and binary32, correctly rounded.
 //
 // Method: the exact value, as a sum of two or three binary64 numbers, is reduced to one binary64 number rounded to odd
 // and converted once: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms
@@ -10,7 +10,7 @@
 //   tanh_backward      F = g     A = g y   B = y
 //   sigmoid_backward   F = g y   A = g y   B = y
 //
-// Exactness for finite binary32 g, y (24 bits; 0 or in [2^-149, 2^128); multiples of 2^-149):
+// Exactness for finite g, y, binary32 numbers at most (24 bits; 0 or in [2^-149, 2^128); multiples of 2^-149):
 //   g y             48 bits <= 53; 0 or in [2^-298, 2^256): exact in binary64.
 //   c + d   = A B   two_prod: |A|, |B| < 2^996, |A B| < 2^384, a multiple of 2^-447 > 2^-1074. |d| <= ulp(c)/2.
 //   v + t   = F - c   two_sum: no overflow. |t| <= ulp(v)/2.
@@ -26,8 +26,8 @@
 //   0, tail = z. |z| <= ulp(w)/2 is tiny beside ulp(v'), and |t'| is at most half of the gap between v' and its
 //   neighbour on its side: the exact value is v' if tail = 0, else strictly between v' and its neighbour on tail's
 //   side.
-// That is what round_to_odd asks for. The odd result has 53 bits, at least 2 more than binary32, and is in
-// binary64's normal range: its conversion is RN of the exact value, in binary32's subnormal range and at overflow, too.
+// That is what round_to_odd asks for. The odd result has 53 bits, at least 2 more than the format, and is in
+// binary64's normal range: its conversion is RN of the exact value, in the subnormal range and at overflow, too.
 //
 // Exact zeros, infinities and NaN are those of the plain formula in binary64, `naive`: g (1 - y y) and (g y) (1 - y).
 // - Finite g, y: nothing over- or underflows (see the ranges above), and RN(1 - a) is 0 only if a = 1, +0 then,
@@ -44,32 +44,35 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// RN(first - a * b) to binary32 if naive is finite and not 0, else naive. See above.
-REPDL_HD float subtract_product(double first, double a, double b, double naive) {
+// RN_T(first - a * b) if naive is finite and not 0, else naive. See above.
+template <class T>
+REPDL_HD T subtract_product(double first, double a, double b, double naive) {
   const dd ab = two_prod(a, b);
   const dd v = two_sum(first, -ab.hi);
   const dd w = two_sum(v.lo, -ab.lo);
   const dd r = two_sum(v.hi, w.hi);
   const double exact = round_to_odd(r.hi, r.lo + w.lo);
   const bool regular = naive - naive == 0 && naive != 0;
-  return canonical(static_cast<float>(regular ? exact : naive));
+  return narrow<T>(regular ? exact : naive);
 }
 
 template <>
 struct body<ops::tanh_backward> {
-  REPDL_HD static float eval(float g, float y) {
-    const double gd = static_cast<double>(g);
-    const double yd = static_cast<double>(y);
-    return subtract_product(gd, gd * yd, yd, gd * (1.0 - yd * yd));
+  template <class T>
+  REPDL_HD static T eval(T g, T y) {
+    const double gd = widen(g);
+    const double yd = widen(y);
+    return subtract_product<T>(gd, gd * yd, yd, gd * (1.0 - yd * yd));
   }
 };
 
 template <>
 struct body<ops::sigmoid_backward> {
-  REPDL_HD static float eval(float g, float y) {
-    const double yd = static_cast<double>(y);
-    const double gy = static_cast<double>(g) * yd;
-    return subtract_product(gy, gy, yd, gy * (1.0 - yd));
+  template <class T>
+  REPDL_HD static T eval(T g, T y) {
+    const double yd = widen(y);
+    const double gy = widen(g) * yd;
+    return subtract_product<T>(gy, gy, yd, gy * (1.0 - yd));
   }
 };
 

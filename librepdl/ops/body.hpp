@@ -99,6 +99,16 @@ REPDL_HD T add_product(T x, double coefficient, T y) {
   }
 }
 
+// RN_T(a) for a number a: narrow would ask whether it is one.
+template <class T>
+REPDL_HD T round_number(double a) {
+  if constexpr (std::is_same_v<T, float>) {
+    return static_cast<float>(a);
+  } else {
+    return narrow<T>(a);
+  }
+}
+
 // x with |x| cut down to `limit`; NaN is cut down, too.
 REPDL_HD float clamp_magnitude(float x, float limit) {
   const std::uint32_t b = bits_of(x);

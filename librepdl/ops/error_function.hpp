@@ -12,7 +12,7 @@
 // Error budget of erf, relative, u = 2^-53 (with or without FMA); an error of c counts c e^-c / (1 - e^-c) <= 1:
 //   q, approximated by reference/gen/error_function.sollya; its constant q0          0.4 u
 //   q's Horner steps, falling with v; v q                                            3   u
-//   1 - e^-c (tanh.hpp)                                                              2.2 u
+//   1 - e^-c (expm1.hpp)                                                             2.2 u
 //   sum                                                                              5.6 u < 2^-50.5
 // erf(+-0) = +-0 (c = 0). Near 0 the first line vanishes but for q0 (0.04 u).
 //
@@ -29,7 +29,7 @@
 // narrow formats.
 #pragma once
 
-#include "librepdl/ops/tanh.hpp"
+#include "librepdl/ops/expm1.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {

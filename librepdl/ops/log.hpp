@@ -1,4 +1,5 @@
-// log(x), the natural logarithm, binary32, correctly rounded.
+// log(x), the natural logarithm, binary16, bfloat16 and binary32, correctly rounded. The narrow formats use logarithm.hpp's core;
+// the rest is about binary32.
 //
 // Method: the reduction of fdlibm's log (Sun Microsystems, 1993): ln(1 + f) = f - f^2/2 + s (f^2/2 + R), with the
 // leading terms exact here, which leaves a small correction. The result is a sum of two binary64 numbers, rounded to
@@ -29,10 +30,11 @@
 // Rounding: the sum hi + lo, hi = RN(hi + lo), is truncated and its last bit set. ln x is irrational except ln 1 = 0,
 // where the bit gives 2^-1074, which converts to +0.
 //
-// Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary.
+// Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary. So is one over all 2^16 inputs of
+// the narrow formats.
 #pragma once
 
-#include "librepdl/ops/body.hpp"
+#include "librepdl/ops/logarithm.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -70,6 +72,13 @@ struct body<ops::log> {
     r = bits_of(x) == format<float>::infinity ? format<float>::infinity : r;
     r = x == 0 ? 0xff800000 : r;
     return float_of(x >= 0 ? r : format<float>::nan);
+  }
+
+  template <class T>
+  requires is_small_float<T> REPDL_HD static T eval(T x) {
+    using core = log_core<base_e>;
+    const float v = widen_to_float(x);
+    return with_pole<T>(v, 0, core::sum(core::reduce(static_cast<double>(v))).hi);
   }
 };
 

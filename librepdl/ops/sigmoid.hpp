@@ -1,7 +1,7 @@
-// sigmoid(x) = 1 / (1 + e^-x), binary32, correctly rounded.
+// sigmoid(x) = 1 / (1 + e^-x), binary16, bfloat16 and binary32, correctly rounded.
 //
 // Method: the formula in binary64 with exp.hpp's e^-x, and near 0 the odd series around 1/2, rounded to odd; rounded to
-// binary32 by the conversion, subnormal results included.
+// the format by the conversion, subnormal results included.
 //
 // Domain: every input. |x| is cut down to 105: sigmoid(105) > 1 - 2^-150 rounds to 1, and sigmoid(-105) < 2^-150 to +0,
 // as every value beyond them does. NaN is put back at the end.
@@ -21,7 +21,8 @@
 // 2^-51.6 of x/4: the factor of x is less than 1/4 by 2^-53.6 or more, and its rounding (2^-56) keeps it below 1/4, so
 // that q is on the right side.
 //
-// Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary.
+// Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary, and over all 2^16 inputs of
+// the narrow formats.
 #pragma once
 
 #include "librepdl/ops/exp.hpp"
@@ -34,15 +35,17 @@ struct body<ops::sigmoid> {
   // reference/gen/sigmoid.sollya
   static constexpr double c3 = -0x1.5555555555555p-6, c5 = 0x1.1111111111111p-9;
 
-  REPDL_HD static float eval(float x) {
-    const double c = static_cast<double>(clamp_magnitude(x, 105.0f));
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    const float w = widen_to_float(x);
+    const double c = static_cast<double>(clamp_magnitude(w, 105.0f));
     const double y = 1.0 / (1.0 + exp_core::eval(-c));
     const double z = c * c;
     const dd near_half = fast_two_sum(0.5, c * muladd(muladd(c5, z, c3), z, 0.25));
     const double centre = round_to_odd(near_half.hi, near_half.lo, 1);
     const double v = double_of(bits_of(c) & 0x7fffffffffffffff) < 0x1p-8 ? centre : y;
-    const std::uint32_t r = bits_of(static_cast<float>(v));
-    return float_of(x != x ? format<float>::nan : r);
+    const storage_of<T> r = to_bits(round_number<T>(v));
+    return from_bits<T>(w != w ? format<T>::nan : r);
   }
 };
 

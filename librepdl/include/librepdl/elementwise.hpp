@@ -62,17 +62,17 @@ struct leaky_relu_options {
 void leaky_relu(context& ctx, const_tensor_view x, tensor_view out, const leaky_relu_options& options = {});
 /// out = e^x; f16, bf16, f32
 void exp(context& ctx, const_tensor_view x, tensor_view out);
-/// out = ln x; f32
+/// out = ln x; f16, bf16, f32
 void log(context& ctx, const_tensor_view x, tensor_view out);
-/// out = tanh x; f32
+/// out = tanh x; f16, bf16, f32
 void tanh(context& ctx, const_tensor_view x, tensor_view out);
-/// out = 1 / (1 + e^-x); f32
+/// out = 1 / (1 + e^-x); f16, bf16, f32
 void sigmoid(context& ctx, const_tensor_view x, tensor_view out);
 /// out = x > 0 or x is NaN ? g : +0; f16, bf16, f32
 void relu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
-/// out = g * (1 - y^2); f32
+/// out = g * (1 - y^2); f16, bf16, f32
 void tanh_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
-/// out = g * y * (1 - y); f32
+/// out = g * y * (1 - y); f16, bf16, f32
 void sigmoid_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
 /// out = x * x; f16, bf16, f32, f64
 void square(context& ctx, const_tensor_view x, tensor_view out);
@@ -205,5 +205,19 @@ void erfc(context& ctx, const_tensor_view x, tensor_view out);
 void gelu(context& ctx, const_tensor_view x, tensor_view out);
 /// out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))); f16, bf16, f32
 void gelu_tanh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 2^x; f16, bf16, f32
+void exp2(context& ctx, const_tensor_view x, tensor_view out);
+/// out = e^x - 1; f16, bf16, f32
+void expm1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = log2 x; f16, bf16, f32
+void log2(context& ctx, const_tensor_view x, tensor_view out);
+/// out = log10 x; f16, bf16, f32
+void log10(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln(1 + x); f16, bf16, f32
+void log1p(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 1 / sqrt(x); f16, bf16, f32
+void rsqrt(context& ctx, const_tensor_view x, tensor_view out);
+/// out = -ln(1 + e^-x); f16, bf16, f32
+void log_sigmoid(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
