@@ -2,13 +2,18 @@
 // that define a body; do not edit.
 #pragma once
 
+#include "librepdl/ops/activation.hpp"
 #include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/compare.hpp"
 #include "librepdl/ops/convert.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/log.hpp"
+#include "librepdl/ops/mish.hpp"
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/rounding.hpp"
+#include "librepdl/ops/selu.hpp"
 #include "librepdl/ops/sigmoid.hpp"
+#include "librepdl/ops/silu.hpp"
 #include "librepdl/ops/tanh.hpp"
+#include "librepdl/ops/tanhshrink.hpp"
