@@ -67,6 +67,17 @@ std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x) {
   return ziv(f, t, x);
 }
 
+outcome locate_rational(const elementary& f, dtype t, std::uint64_t x) {
+  outcome where;
+  const number n = widen(t, x);
+  const bool beyond = n.kind == number_kind::infinite || n.kind == number_kind::nan || tail_of(f, n) != nullptr;
+  const std::uint64_t result = evaluate(f, t, x);
+  const number_kind kind = widen(t, result).kind;
+  if (beyond && kind != number_kind::finite) return outcome_of_pattern(t, result);
+  round_exact(t, beyond ? rational(t, result) : f.rational(rational(t, x)), &where);
+  return where;
+}
+
 namespace elementary_detail {
 
 exact_result nothing(dtype, const number&) { return {}; }
@@ -121,8 +132,9 @@ exact_result rsqrt_exact(dtype t, const number& x) {
   return {};
 }
 exact_result half_and_more(dtype t, const number& x) {
-  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms of
-  // relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or more.
+  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
+  // of relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or
+  // more.
   if (x.kind != number_kind::finite || std::fabs(value(x)) >= 0x1p-100) return zero_itself(t, x);
   const std::uint64_t m = x.significand << 32;  // |x|/2 = m 2^(exponent - 33)
   return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 33, true);

@@ -1,10 +1,10 @@
-// The functions of one variable that are no selection and need more than integers: each one expression, and what is known
-// of it where the expression alone does not decide.
+// The functions of one variable that are no selection and need more than integers: each one expression, and what is
+// known of it where the expression alone does not decide.
 //
-// A result is found in this order: NaN gives NaN; `exact` knows results and parts of results that are rational; the tails;
-// Ziv's loop, more bits until everything that the expression's ball contains rounds to one pattern. That ends: arguments
-// have at most 32 bits, so there are finitely many, and tests have been through all of those of 16 bits, the digests
-// through all of binary32. (For most functions theorems say as much: Lindemann-Weierstrass, Gelfond-Schneider.)
+// A result is found in this order: NaN gives NaN; `exact` knows results and parts of results that are rational; the
+// tails; Ziv's loop, more bits until everything that the expression's ball contains rounds to one pattern. That ends:
+// arguments have at most 32 bits, and the published cases and digests go through all of them. (For most functions
+// theorems say as much: Lindemann-Weierstrass, Gelfond-Schneider.)
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@
 
 namespace repdl::reference {
 
-/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict and below 2^11, or no_bound.
 inline constexpr unsigned no_bound = ~0U;
+/// y = f(x) to y's precision; returns a bound of |y - f(x)| in ulp(y), strict and below 2^11, or no_bound.
 using approximation = unsigned (*)(mpfr_ptr y, mpfr_srcptr x);
 using expression = series (*)(const series& x);
 
@@ -39,11 +39,13 @@ struct elementary {
   std::optional<std::uint64_t> (*exact)(dtype t, const number& x);
   /// A rational function; below decides before. Then `f` is for tabulation only.
   mpq_class (*rational)(const mpq_class& x) = nullptr;
+  int quarters = -1;  ///< the function is sin(x + quarters pi / 2), or -1
 };
 
 /// RN_t(f(x)), formats of at most 24 bits and the exponents of binary32.
 std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x);
-outcome locate(const elementary& f, dtype t, std::uint64_t x);
+/// Where the result of a rational function lies.
+outcome locate_rational(const elementary& f, dtype t, std::uint64_t x);
 /// The tail that x lies in, or null.
 const tail* tail_of(const elementary& f, const number& x);
 
@@ -85,10 +87,10 @@ inline series mish(const series& x) {
 // - A magnitude below 2^-150 is a zero; one above 2^128 overflows. e^110 > 2^158, 128 e^-128 < 2^-177,
 //   16 Phi(-16) < e^-128 < 2^-184, erfc 11 < e^-121 < 2^-174; gelu_tanh at -12: 12 e^-141.
 // - What lies within 2^-26, relatively, of a number of the format has that number as its rounded value:
-//   1 - tanh 10 < 2 e^-20 < 2^-27, 1 - erf 8 < e^-64, 1 / (1 + 2^26). The same for x (1 - d), d < 2^-26: silu, gelu, mish,
-//   log_sigmoid (d |x| < e^-110).
-// - The binary expansion of a s, 1.75809934084737662..., has neither a run of zeros nor one of ones between bit 8 and bit
-//   53, so that a s, a s (1 - e^-110) and the double here round alike.
+//   1 - tanh 10 < 2 e^-20 < 2^-27, 1 - erf 8 < e^-64, 1 / (1 + 2^26). The same for x (1 - d), d < 2^-26: silu, gelu,
+//   mish, tanhshrink, log_sigmoid (d |x| < e^-110).
+// - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
+//   from a midpoint: a s, a s (1 - e^-110) and the double here round alike.
 inline constexpr elementary elementary_functions[] = {
     {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, zero_is<1.0>},
     {"exp2", [](const series& x) { return exp2(x); }, {-160, 0}, {130, inf}, exp2_exact},
@@ -98,8 +100,8 @@ inline constexpr elementary elementary_functions[] = {
     {"log10", [](const series& x) { return log(x) / log(x.constant(10)); }, {-least, nan}, {inf, inf}, log10_exact},
     {"log1p", [](const series& x) { return log1p(x); }, {-1, nan}, {inf, inf}, log1p_exact},
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
-    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself},
-    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>},
+    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
+    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>, nullptr, 1},
     {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
     {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, zero_is<1.0>},

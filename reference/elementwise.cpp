@@ -348,12 +348,18 @@ constexpr oracle oracles[] = {
 };
 
 template <std::size_t I>
-constexpr oracle elementary_oracle = {
-    .name = elementary_functions[I].name,
-    .f = [](dtype t, patterns in, reals64) { return evaluate(elementary_functions[I], t, in[0]); },
-    .near = [](mpfr_ptr y, mpfr_srcptr x) { return approximate(elementary_functions[I].f, y, x); }};
+constexpr oracle elementary_oracle() {
+  oracle o{.name = elementary_functions[I].name,
+           .f = [](dtype t, patterns in, reals64) { return evaluate(elementary_functions[I], t, in[0]); }};
+  if (elementary_functions[I].rational != nullptr) {
+    o.where = [](dtype t, patterns in) { return locate_rational(elementary_functions[I], t, in[0]); };
+  } else {
+    o.near = [](mpfr_ptr y, mpfr_srcptr x) { return approximate(elementary_functions[I].f, y, x); };
+  }
+  return o;
+}
 constexpr auto elementary_oracles = []<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array{elementary_oracle<I>...};
+  return std::array{elementary_oracle<I>()...};
 }
 (std::make_index_sequence<std::size(elementary_functions)>());
 

@@ -82,8 +82,9 @@ outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
 
 /// out[i] = evaluate(row, first + i), operands in binary32, for i < count, in the row's type of results; unary rows without
 /// options; first + count <= 2^32.
-/// Monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal patterns at both ends of a run of
-/// consecutive inputs (of one sign) decide everything between. sqrt steps exact integers instead.
+/// Elementary functions are tabulated. Other monotone rows are filled by bisection: RN(f(x)) is monotone too, so equal
+/// patterns at both ends of a run of consecutive inputs (of one sign) decide everything between. sqrt steps exact
+/// integers instead.
 void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::uint64_t count, void* out);
 
 /// out[i] = the pattern of `to` for the pattern first + i of `from` (at most 32 bits wide); out has size_of(to) bytes

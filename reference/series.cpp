@@ -246,8 +246,10 @@ series sin(const series& a) { return sine_and_cosine(a).first; }
 series cos(const series& a) { return sine_and_cosine(a).second; }
 
 series tanh(const series& a) {
-  // y' = a' (1 - y^2), and 1 - y^2 <= 1
-  return series::integral(at(a.c[0], a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
+  // y' = a' (1 - y^2), and 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
+  const double nearest = std::min(a.c[0].least(), 500.0);
+  const double slope = std::min(1.0, std::ldexp(4.0, -static_cast<int>(2 * nearest)));
+  return series::integral(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
     ball t(y.precision(), k == 0 ? 1.0 : 0.0);
     for (std::size_t j = 0; j <= k; ++j) t = t - y.c[j] * y.c[k - j];
     return t;
@@ -258,8 +260,8 @@ series erfc(const series& a) {
   const ball& x = a.c[0];
   ball y0 = at(x, 0, mpfr_erfc);
   if (x.radius != 0) {
-    // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)) <= erfc(t) (2t + 2).
-    // Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
+    // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)), so below
+    // erfc(t) (2t + 2). Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
     const double m = mpfr_get_d(x.mid, MPFR_RNDU), r = x.radius;
     const bool steep = m >= r && 2 * m * r <= 1;
     y0.radius = up(y0.radius + (steep ? 3 * r * magnitude(y0.mid) * (2 * m + 2) : 1.13 * r));

@@ -1,6 +1,6 @@
-// Truncated power series whose coefficients are balls: MPFR numbers with a bound of their error. One expression, written
-// once, is evaluated at a number (order 0: what Ziv's loop rounds), expanded about a number (a Taylor polynomial), and
-// expanded about a whole interval (a bound of that polynomial's remainder).
+// Truncated power series whose coefficients are balls: MPFR numbers with a bound of their error. One expression,
+// written once, is evaluated at a number (order 0: what Ziv's loop rounds), expanded about a number (a Taylor
+// polynomial), and expanded about a whole interval (a bound of that polynomial's remainder).
 #pragma once
 
 #include <mpfr.h>
@@ -9,10 +9,10 @@
 
 namespace repdl::reference {
 
-/// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands: mid is
-/// rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do, in binary64, where
-/// each formula has at most ten roundings of 2^-53 and is enlarged by 2^-30 and by 2^-1060, which also covers underflow.
-/// An infinite or NaN radius says that nothing is known.
+/// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands:
+/// mid is rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do, in
+/// binary64, where each formula has at most ten roundings of 2^-53 and is enlarged by 2^-30 and by 2^-1060, which also
+/// covers underflow. An infinite or NaN radius says that nothing is known.
 class ball {
  public:
   explicit ball(mpfr_prec_t p) {

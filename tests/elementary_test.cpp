@@ -1,0 +1,418 @@
+// The oracle's functions of one variable: against MPFR alone, or other formulas for the same function; the balls and
+// series that they are made of; and the tabulation of all binary32 results against one result at a time.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "reference/samples.hpp"
+#include "reference/tabulate.hpp"
+
+namespace {
+
+using namespace repdl;
+using namespace repdl::reference;
+
+constexpr dtype narrow[] = {dtype::f16, dtype::bf16, dtype::f32};
+
+/// y = f(x) for numbers, with all bits of y right but a few; written without series.
+using formula = void (*)(mpfr_ptr y, mpfr_srcptr x);
+
+template <int (*F)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t)>
+constexpr formula direct = [](mpfr_ptr y, mpfr_srcptr x) { F(y, x, MPFR_RNDN); };
+
+void half_of_one_plus(mpfr_ptr y, mpfr_srcptr x) {  // y = x (1 + y) / 2
+  mpfr_add_ui(y, y, 1, MPFR_RNDN);
+  mpfr_mul(y, y, x, MPFR_RNDN);
+  mpfr_div_2ui(y, y, 1, MPFR_RNDN);
+}
+void tanh_of_half(mpfr_ptr y, mpfr_srcptr x) {
+  mpfr_div_2ui(y, x, 1, MPFR_RNDN);
+  mpfr_tanh(y, y, MPFR_RNDN);
+}
+void scale(mpfr_ptr y, const char* decimal) {
+  mpfr_t c;
+  mpfr_init2(c, mpfr_get_prec(y));
+  mpfr_set_str(c, decimal, 10, MPFR_RNDN);
+  mpfr_mul(y, y, c, MPFR_RNDN);
+  mpfr_clear(c);
+}
+void two_over_pi_root(mpfr_ptr y) {  // y = sqrt(2 / pi)
+  mpfr_const_pi(y, MPFR_RNDN);
+  mpfr_ui_div(y, 2, y, MPFR_RNDN);
+  mpfr_sqrt(y, y, MPFR_RNDN);
+}
+
+struct other_formula {
+  std::string_view name;
+  formula f;
+};
+const other_formula others[] = {
+    {"exp", direct<mpfr_exp>},
+    {"exp2", direct<mpfr_exp2>},
+    {"expm1", direct<mpfr_expm1>},
+    {"log", direct<mpfr_log>},
+    {"log2", direct<mpfr_log2>},
+    {"log10", direct<mpfr_log10>},
+    {"log1p", direct<mpfr_log1p>},
+    {"rsqrt", direct<mpfr_rec_sqrt>},
+    {"sin", direct<mpfr_sin>},
+    {"cos", direct<mpfr_cos>},
+    {"tanh", direct<mpfr_tanh>},
+    {"erf", direct<mpfr_erf>},
+    {"erfc", direct<mpfr_erfc>},
+    {"sigmoid",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       tanh_of_half(y, x);
+       mpfr_add_ui(y, y, 1, MPFR_RNDN);
+       mpfr_div_2ui(y, y, 1, MPFR_RNDN);
+     }},
+    {"log_sigmoid",
+     [](mpfr_ptr y, mpfr_srcptr x) {  // x - ln(1 + e^x)
+       mpfr_exp(y, x, MPFR_RNDN);
+       mpfr_log1p(y, y, MPFR_RNDN);
+       mpfr_sub(y, x, y, MPFR_RNDN);
+     }},
+    {"silu",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       tanh_of_half(y, x);
+       half_of_one_plus(y, x);
+     }},
+    {"gelu",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_sqrt_ui(y, 2, MPFR_RNDN);
+       mpfr_div(y, x, y, MPFR_RNDN);
+       mpfr_erf(y, y, MPFR_RNDN);
+       half_of_one_plus(y, x);
+     }},
+    {"gelu_tanh",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_t u;
+       mpfr_init2(u, mpfr_get_prec(y));
+       mpfr_pow_ui(u, x, 3, MPFR_RNDN);
+       scale(u, "0.044715");
+       mpfr_add(u, u, x, MPFR_RNDN);
+       two_over_pi_root(y);
+       mpfr_mul(y, y, u, MPFR_RNDN);
+       mpfr_tanh(y, y, MPFR_RNDN);
+       half_of_one_plus(y, x);
+       mpfr_clear(u);
+     }},
+    {"mish",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_exp(y, x, MPFR_RNDN);
+       mpfr_log1p(y, y, MPFR_RNDN);
+       mpfr_tanh(y, y, MPFR_RNDN);
+       mpfr_mul(y, y, x, MPFR_RNDN);
+     }},
+    {"selu",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_set(y, x, MPFR_RNDN);
+       if (mpfr_sgn(x) < 0) {
+         mpfr_exp(y, x, MPFR_RNDN);
+         mpfr_sub_ui(y, y, 1, MPFR_RNDN);
+         scale(y, "1.6732632423543772848170429916717");
+       }
+       scale(y, "1.0507009873554804934193349852946");
+     }},
+    {"softsign",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_abs(y, x, MPFR_RNDN);
+       mpfr_add_ui(y, y, 1, MPFR_RNDN);
+       mpfr_div(y, x, y, MPFR_RNDN);
+     }},
+    {"tanhshrink",
+     [](mpfr_ptr y, mpfr_srcptr x) {
+       mpfr_tanh(y, x, MPFR_RNDN);
+       mpfr_sub(y, x, y, MPFR_RNDN);
+     }},
+};
+
+std::uint64_t below(word_stream& w, std::uint64_t n) { return w.next64() % n; }
+
+TEST_CASE("elementary: other formulas, with 900 bits, round to the same patterns") {
+  mpfr_t x, y;
+  mpfr_init2(x, 24);
+  mpfr_init2(y, 900);
+  std::uint64_t stream = 0;
+  for (const other_formula& o : others) {
+    const elementary& f = *elementary_named(o.name);
+    for (const dtype t : narrow) {
+      const format& g = format_of(t);
+      word_stream w(4, stream++);
+      int wrong = 0;
+      for (int i = 0; i < 600; ++i) {
+        // Any pattern, or one of exponents -12 to 11 and so on the scale on which most functions bend.
+        std::uint64_t b = below(w, 2 * g.sign_bit());
+        if (i % 3 != 0) {
+          const std::uint64_t fraction = (std::uint64_t{1} << (g.precision - 1)) - 1;
+          b = (b & (g.sign_bit() | fraction)) | (static_cast<std::uint64_t>(g.emax - 12) + below(w, 24))
+                                                    << (g.precision - 1);
+        }
+        const number n = widen(t, b);
+        // Infinities, NaN and zeros are the next case's. 900 bits know nothing of 1 + e^-1000.
+        if (n.kind != number_kind::finite) continue;
+        const double v = std::ldexp(static_cast<double>(n.significand), n.exponent);
+        if (v > 300 && (o.name == "tanhshrink" || (o.name == "log_sigmoid" && !n.negative))) continue;
+        set_mpfr(x, t, b);
+        o.f(y, x);
+        const std::uint64_t result = evaluate(f, t, b);
+        std::uint64_t expected = round_mpfr(t, y);
+        if (mpfr_zero_p(y) != 0) expected = result & g.sign_bit();  // 1 - 1 lost it
+        wrong += result != expected;
+      }
+      CHECK_MESSAGE(wrong == 0, std::string(o.name));
+    }
+  }
+  mpfr_clears(x, y, nullptr);
+}
+
+std::uint64_t pattern(dtype t, double v) { return convert(dtype::f64, t, std::bit_cast<std::uint64_t>(v)); }
+
+TEST_CASE("elementary: zeros, infinities, poles, exact results") {
+  constexpr double inf = HUGE_VAL;
+  const double nan = std::nan("");
+  struct line {
+    std::string_view name;
+    double x, y;
+  };
+  const line lines[] = {
+      {"exp", -0.0, 1},
+      {"exp", -inf, 0},
+      {"exp", inf, inf},
+      {"exp2", 0, 1},
+      {"exp2", -3, 0.125},
+      {"exp2", 10, 1024},
+      {"exp2", -inf, 0},
+      {"exp2", inf, inf},
+      {"exp2", -150, 0},
+      {"exp2", 128, inf},
+      {"expm1", 0, 0},
+      {"expm1", -0.0, -0.0},
+      {"expm1", -inf, -1},
+      {"expm1", inf, inf},
+      {"log", 0, -inf},
+      {"log", -0.0, -inf},
+      {"log", -1, nan},
+      {"log", 1, 0},
+      {"log", inf, inf},
+      {"log", -inf, nan},
+      {"log2", -0.0, -inf},
+      {"log2", 0.25, -2},
+      {"log2", 1, 0},
+      {"log2", -1, nan},
+      {"log2", inf, inf},
+      {"log10", -0.0, -inf},
+      {"log10", 1, 0},
+      {"log10", 1000, 3},
+      {"log10", -1, nan},
+      {"log10", inf, inf},
+      {"log1p", -0.0, -0.0},
+      {"log1p", 0, 0},
+      {"log1p", -1, -inf},
+      {"log1p", -1.5, nan},
+      {"log1p", inf, inf},
+      {"log1p", -inf, nan},
+      {"rsqrt", 0, inf},
+      {"rsqrt", -0.0, -inf},
+      {"rsqrt", 4, 0.5},
+      {"rsqrt", 0.25, 2},
+      {"rsqrt", -4, nan},
+      {"rsqrt", inf, 0},
+      {"rsqrt", -inf, nan},
+      {"sin", -0.0, -0.0},
+      {"sin", inf, nan},
+      {"sin", -inf, nan},
+      {"cos", 0, 1},
+      {"cos", -inf, nan},
+      {"tanh", -0.0, -0.0},
+      {"tanh", -inf, -1},
+      {"erf", -0.0, -0.0},
+      {"erf", inf, 1},
+      {"erf", -inf, -1},
+      {"erfc", -0.0, 1},
+      {"erfc", inf, 0},
+      {"erfc", -inf, 2},
+      {"sigmoid", 0, 0.5},
+      {"sigmoid", -inf, 0},
+      {"sigmoid", inf, 1},
+      {"log_sigmoid", inf, -0.0},
+      {"log_sigmoid", -inf, -inf},
+      {"log_sigmoid", -0.0, -0.6931471805599453},
+      {"silu", -0.0, -0.0},
+      {"silu", -inf, -0.0},
+      {"silu", inf, inf},
+      {"gelu", -0.0, -0.0},
+      {"gelu", -inf, -0.0},
+      {"gelu", inf, inf},
+      {"gelu_tanh", 0, 0},
+      {"gelu_tanh", -inf, -0.0},
+      {"gelu_tanh", inf, inf},
+      {"mish", -0.0, -0.0},
+      {"mish", -inf, -0.0},
+      {"mish", inf, inf},
+      {"selu", -0.0, -0.0},
+      {"selu", inf, inf},
+      {"selu", -inf, -1.7580993408473766},
+      {"softsign", -0.0, -0.0},
+      {"softsign", inf, 1},
+      {"softsign", -inf, -1},
+      {"softsign", 7, 0.875},
+      {"hardsigmoid", -3, 0},
+      {"hardsigmoid", 3, 1},
+      {"hardsigmoid", 0, 0.5},
+      {"hardsigmoid", -inf, 0},
+      {"hardsigmoid", inf, 1},
+      {"hardsigmoid", 1.5, 0.75},
+      {"hardswish", -3, -0.0},
+      {"hardswish", 3, 3},
+      {"hardswish", -0.0, -0.0},
+      {"hardswish", -inf, -0.0},
+      {"hardswish", inf, inf},
+      {"hardswish", -1.5, -0.375},
+      {"tanhshrink", -0.0, 0},
+      {"tanhshrink", 0, 0},
+      {"tanhshrink", inf, inf},
+      {"tanhshrink", -inf, -inf},
+  };
+  std::vector<std::string_view> seen;
+  for (const line& l : lines) {
+    seen.push_back(l.name);
+    for (const dtype t : narrow) {
+      const double largest = t == dtype::f16 ? 65504 : 3e38;
+      if (std::isfinite(l.x) && std::fabs(l.x) > largest) continue;
+      INFO(std::string(l.name) << " " << l.x);
+      CHECK(evaluate(*elementary_named(l.name), t, pattern(t, l.x)) == pattern(t, l.y));
+      CHECK(evaluate(*elementary_named(l.name), t, nan_bits(t) | 1) == nan_bits(t));
+    }
+  }
+  for (const elementary& f : elementary_functions) CHECK(std::count(seen.begin(), seen.end(), f.name) > 1);
+  const auto at = [](std::string_view name, dtype t, double x) {
+    return evaluate(*elementary_named(name), t, pattern(t, x));
+  };
+  // The exact part beside a midpoint: odd multiples of the least number round towards +infinity.
+  for (const char* name : {"silu", "gelu", "gelu_tanh", "hardswish"}) {
+    for (const dtype t : narrow) {
+      CHECK(evaluate(*elementary_named(name), t, 5) == 3);
+      CHECK(evaluate(*elementary_named(name), t, 5 | format_of(t).sign_bit()) == (2 | format_of(t).sign_bit()));
+    }
+  }
+  CHECK(at("tanhshrink", dtype::f32, 0x1.000002p24) == pattern(dtype::f32, 0x1.000002p24));
+  CHECK(at("tanhshrink", dtype::f16, -2050) == pattern(dtype::f16, -2050));
+  CHECK(at("tanhshrink", dtype::bf16, 258) == pattern(dtype::bf16, 258));
+  CHECK(at("tanhshrink", dtype::f32, 3 * 0x1p-50) == 4);                          // 4.5 less something
+  CHECK(at("hardsigmoid", dtype::f32, 3 * 0x1p-24) == pattern(dtype::f32, 0.5));  // a tie
+}
+
+TEST_CASE("elementary: a Taylor polynomial and its remainder enclose the function") {
+  std::uint64_t stream = 0;
+  for (const elementary& f : elementary_functions) {
+    word_stream w(5, stream++);
+    int tried = 0, wrong = 0;
+    for (int i = 0; i < 150; ++i) {
+      const double c =
+          std::ldexp(1 + static_cast<double>(below(w, 1 << 20)) * 0x1p-20, static_cast<int>(below(w, 12)) - 8) *
+          (below(w, 2) != 0 ? -1 : 1);
+      if (c <= f.below.from || c >= f.above.from) continue;
+      const double width = std::fabs(c) * std::ldexp(1.0, -1 - static_cast<int>(below(w, 12)));
+      const double s = static_cast<double>(below(w, 1 << 21)) * 0x1p-20 - 1;
+      const int order = static_cast<int>(below(w, 6));
+      ball whole(64, c);
+      whole.radius = width;
+      const ball remainder = f.f(series(order + 1, whole, ball(64, width))).c.back();
+      if (!(remainder.most() < HUGE_VAL)) continue;
+      ++tried;
+      const series p = f.f(series(order, ball(192, c), ball(192, width)));
+      ball sum = p.c.back();
+      for (int k = order; k-- > 0;) sum = sum * ball(192, s) + p.c[static_cast<std::size_t>(k)];
+      ball x(600, s);
+      x = x * ball(600, width) + ball(600, c);
+      const ball exact = f.f(series(x)).c[0];
+      const ball difference = exact - sum;
+      // The middles are nearer than the radii and the remainder together.
+      wrong += !(std::fabs(mpfr_get_d(difference.mid, MPFR_RNDZ)) <= difference.radius + remainder.most());
+    }
+    CHECK_MESSAGE(wrong == 0, std::string(f.name));
+    CHECK_MESSAGE(tried > 30, std::string(f.name));
+  }
+}
+
+/// Tabulates runs of `length` inputs and compares `checks` of each with the pointwise oracle; the run at each place,
+/// and random ones: as many in each of the 512 binades as `rounds`. Returns the number of wrong elements.
+std::uint64_t wrong_elements(const elementary& f, std::uint64_t length, std::uint64_t checks, int rounds,
+                             std::uint64_t stream) {
+  std::vector<std::uint32_t> out(length);
+  word_stream w(6, stream);
+  std::uint64_t wrong = 0;
+  const auto compare = [&](std::uint64_t first) {
+    tabulate(f, static_cast<std::uint32_t>(first), length, out.data());
+    for (std::uint64_t k = 0; k < checks; ++k) {
+      const std::uint64_t i = checks == length ? k : below(w, length);
+      wrong += evaluate(f, dtype::f32, first + i) != out[i];
+    }
+  };
+  const auto about = [&](std::uint64_t middle) {
+    compare(std::clamp<std::uint64_t>(middle, length / 2, (std::uint64_t{1} << 32) - length / 2) - length / 2);
+  };
+  constexpr std::uint64_t binade = std::uint64_t{1} << 23, sign = std::uint64_t{1} << 31;
+  for (const std::uint64_t s : {std::uint64_t{0}, sign}) {
+    for (std::uint64_t e = 0; e < 256; ++e) {
+      for (int r = 0; r < rounds; ++r) compare(s + e * binade + below(w, binade - length));
+    }
+    // Zeros, subnormals, infinities; tails; where something changes: 1, pi, least and largest results.
+    for (const double v : {0.0, 0x1p-126, 0x1p-125, 0x1p-50, 1.0, 2.0, 3.0, 3.141592653589793, 32.0, 88.722839,
+                           87.336544, 103.97208, 104.0, 0x1p24, 0x1p25, 0x1p127}) {
+      about(s + pattern(dtype::f32, v));
+    }
+    about(s + pattern(dtype::f32, f.above.from));
+    about(s + pattern(dtype::f32, f.below.from) % sign);
+    about(s + format_of(dtype::f32).infinity());
+  }
+  return wrong;
+}
+
+TEST_CASE("elementary: tabulated results are the pointwise oracle's") {
+  std::uint64_t stream = 0;
+  for (const elementary& f : elementary_functions) {
+    CHECK_MESSAGE(wrong_elements(f, 1 << 10, 24, 0, stream) == 0, std::string(f.name));
+    std::uint32_t one = 0;
+    for (const std::uint32_t x : {0x00000001U, 0x3f9e0652U, 0xbf9e0652U, 0xffffffffU}) {  // a single element
+      tabulate(f, x, 1, &one);
+      CHECK(one == evaluate(f, dtype::f32, x));
+    }
+    ++stream;
+  }
+  // One run of each binade, of three functions in turn.
+  for (const char* name : {"log1p", "sin", "gelu"})
+    CHECK(wrong_elements(*elementary_named(name), 1 << 12, 8, 1, stream) == 0);
+}
+
+// 10^8 elements of each function (REPDL_TABULATED_CHECKS: another number), stratified by binade.
+TEST_CASE("elementary: tabulated results are the pointwise oracle's [long]" * doctest::skip()) {
+  const char* const wanted = std::getenv("REPDL_TABULATED_CHECKS");
+  const std::uint64_t total = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100000000;
+  constexpr std::uint64_t length = 1 << 16;
+  constexpr int rounds = 8;
+  const std::uint64_t checks = std::min<std::uint64_t>(length, total / (512 * rounds) + 1);
+  std::atomic<std::size_t> next{0};
+  std::vector<std::uint64_t> wrong(std::size(elementary_functions));
+  std::vector<std::thread> pool;
+  for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) {
+    pool.emplace_back([&] {
+      for (std::size_t k = next++; k < wrong.size(); k = next++) {
+        wrong[k] = wrong_elements(elementary_functions[k], length, checks, rounds, 100 + k);
+      }
+    });
+  }
+  for (std::thread& t : pool) t.join();
+  for (std::size_t k = 0; k < wrong.size(); ++k)
+    CHECK_MESSAGE(wrong[k] == 0, std::string(elementary_functions[k].name));
+}
+
+}  // namespace
