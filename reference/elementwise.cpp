@@ -88,6 +88,25 @@ extended exact_sum_of(dtype t, patterns in, reals64 options) {
   return a + b;
 }
 
+/// x / y, rounded once; infinities, zeros and NaN as in IEEE 754.
+std::uint64_t rounded_quotient(dtype t, const extended& x, const extended& y) {
+  const bool negative = x.negative() != y.negative();
+  const outcome o = locate_quotient(t, x, y);
+  if (o.nan) return nan_bits(t);
+  if (o.infinite) return infinity_bits(t, negative);
+  if (x.is_zero() || y.is_infinite()) return zero_bits(t, negative);
+  mpz_t n, d;
+  mpz_init_set(n, x.significand());
+  mpz_init_set(d, y.significand());
+  if (mpz_sgn(d) < 0) {
+    mpz_neg(n, n);
+    mpz_neg(d, d);
+  }
+  const std::uint64_t r = round_quotient(t, n, d, x.exponent() - y.exponent());
+  mpz_clears(n, d, nullptr);
+  return r;
+}
+
 std::uint64_t oracle_square(dtype t, patterns in, reals64) {
   const number n = widen(t, in[0]);
   if (n.kind == number_kind::nan) return nan_bits(t);
@@ -253,6 +272,23 @@ extended leaky(dtype t, patterns in, reals64 slope) {
   return !x.is_nan() && !x.is_zero() && !x.negative() ? x : value(slope[0]) * x;
 }
 
+/// -1, 0, 1 as a number x is less than, equal to or greater than y; 2 where it is NaN.
+int compared(const extended& x, int y) {
+  const extended d = x - extended(y);
+  return x.is_nan() ? 2 : d.is_zero() ? 0 : d.negative() ? -1 : 1;
+}
+
+std::uint64_t oracle_relu6(dtype t, patterns in, reals64) {
+  const extended x(t, in[0]);
+  if (x.is_nan()) return nan_bits(t);
+  return compared(x, 0) <= 0 ? 0 : compared(x, 6) > 0 ? round(t, false, 6, 0, false) : in[0];
+}
+std::uint64_t oracle_relu6_backward(dtype t, patterns in, reals64) {
+  const extended g(t, in[0]), x(t, in[1]);
+  const bool stops = !x.is_nan() && (compared(x, 0) <= 0 || compared(x, 6) >= 0);
+  return stops ? 0 : g.is_nan() ? nan_bits(t) : in[0];
+}
+
 using terms = std::pair<extended, extended>;
 constexpr auto add_terms = [](dtype t, patterns in, reals64 o) { return terms({t, in[0]}, scaled(o[0], {t, in[1]})); };
 constexpr auto sub_terms = [](dtype t, patterns in, reals64 o) { return terms({t, in[0]}, -scaled(o[0], {t, in[1]})); };
@@ -272,6 +308,23 @@ constexpr auto sigmoid_gradient = [](dtype t, patterns in, reals64) {
   return extended(t, in[0]) * y * (extended(1) - y);
 };
 
+/// Numerators and denominators.
+constexpr auto hardsigmoid_gradient = [](dtype t, patterns in) {
+  const extended g(t, in[0]), x(t, in[1]);
+  return !x.is_nan() && compared(x, -3) > 0 && compared(x, 3) < 0 ? terms(g, extended(6))
+                                                                  : terms(extended(), extended(1));
+};
+constexpr auto hardswish_gradient = [](dtype t, patterns in) {
+  const extended g(t, in[0]), x(t, in[1]);
+  if (!x.is_nan() && compared(x, -3) <= 0) return terms(extended(), extended(1));
+  if (x.is_nan() || compared(x, 3) >= 0) return terms(g, extended(1));
+  return terms(g * (x + x + extended(3)), extended(6));
+};
+constexpr auto softsign_gradient = [](dtype t, patterns in) {
+  const extended g(t, in[0]), x(t, in[1]), root = extended(1) + (x.negative() ? -x : x);
+  return terms(g, root * root);
+};
+
 template <auto Exact>
 constexpr oracle algebraic(std::string_view name) {
   return {.name = name, .f = rounded<Exact>, .exact = Exact};
@@ -279,6 +332,21 @@ constexpr oracle algebraic(std::string_view name) {
 template <auto Terms>
 constexpr oracle sum_of(std::string_view name) {
   return {.name = name, .f = rounded_sum<Terms>, .exact = exact_sum_of<Terms>};
+}
+
+template <auto Parts>
+constexpr oracle quotient_of(std::string_view name) {
+  return {.name = name,
+          .f =
+              [](dtype t, patterns in, reals64) {
+                const auto [n, d] = Parts(t, in);
+                return rounded_quotient(t, n, d);
+              },
+          .where =
+              [](dtype t, patterns in) {
+                const auto [n, d] = Parts(t, in);
+                return locate_quotient(t, n, d);
+              }};
 }
 
 constexpr oracle oracles[] = {
@@ -348,6 +416,11 @@ constexpr oracle oracles[] = {
      .f = [](dtype t, patterns in, reals64) -> std::uint64_t { return truth(t, in[0]) ? 0 : 1; }},
     algebraic<tanh_gradient>("tanh_backward"),
     algebraic<sigmoid_gradient>("sigmoid_backward"),
+    {.name = "relu6", .f = oracle_relu6},
+    {.name = "relu6_backward", .f = oracle_relu6_backward},
+    quotient_of<hardsigmoid_gradient>("hardsigmoid_backward"),
+    quotient_of<hardswish_gradient>("hardswish_backward"),
+    quotient_of<softsign_gradient>("softsign_backward"),
 };
 
 template <std::size_t I>

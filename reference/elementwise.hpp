@@ -61,6 +61,7 @@ struct oracle {
 /// Throws std::logic_error where there is none.
 const oracle& oracle_of(std::string_view name);
 /// Of x / y.
+outcome locate_quotient(dtype t, const extended& x, const extended& y);
 outcome locate_quotient(dtype t, const std::uint64_t* in);
 
 /// The values of a row's options for operands of a format.

@@ -58,7 +58,10 @@ outcome of_function(approximation f, dtype t, std::uint64_t bits) {
 }  // namespace
 
 outcome locate_quotient(dtype t, const std::uint64_t* in) {
-  const extended x(t, in[0]), y(t, in[1]);
+  return locate_quotient(t, extended(t, in[0]), extended(t, in[1]));
+}
+
+outcome locate_quotient(dtype t, const extended& x, const extended& y) {
   outcome o;
   o.nan = x.is_nan() || y.is_nan() || (x.is_zero() && y.is_zero()) || (x.is_infinite() && y.is_infinite());
   o.infinite = !o.nan && (x.is_infinite() || y.is_zero());

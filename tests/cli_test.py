@@ -539,6 +539,43 @@ class Elementwise(Case):
             self.check("sigmoid_backward", [(x, [n], t), (y, [n], t)],
                        (t, (n,), [rounded(value(g, t) * value(v, t) * (1 - value(v, t)), t) for g, v in zip(x, y)]))
 
+    def test_activations(self):
+        """In rationals; e^x from 80 digits."""
+        def exp(v):
+            return F((decimal.Decimal(v.numerator) / v.denominator).exp())
+        s, a = F("1.0507009873554804934193349852946"), F("1.6732632423543772848170429916717")
+        transcendental = {
+            "silu": lambda v: v / (1 + exp(-v)),
+            "mish": lambda v: v * (1 - 2 / ((1 + exp(v)) ** 2 + 1)),
+            "selu": lambda v: s * v if v > 0 else s * a * (exp(v) - 1),
+            "tanhshrink": lambda v: v - 1 + 2 / (exp(2 * v) + 1)}
+        rational = {
+            "relu6": lambda v: min(max(v, 0), 6),
+            "hardsigmoid": lambda v: 0 if v <= -3 else v / 6 + F(1, 2) if v < 3 else 1,
+            "hardswish": lambda v: 0 if v <= -3 else v * (v + 3) / 6 if v < 3 else v,
+            "softsign": lambda v: v / (1 + abs(v))}
+        gradients = {
+            "relu6_backward": lambda g, v: 0 if v <= 0 or v >= 6 else g,
+            "hardsigmoid_backward": lambda g, v: g / 6 if -3 < v < 3 else 0,
+            "hardswish_backward": lambda g, v: 0 if v <= -3 else g * (v / 3 + F(1, 2)) if v < 3 else g,
+            "softsign_backward": lambda g, v: g / (1 + abs(v)) ** 2}
+        r = random.Random(37)
+        for t in ("f16", "bf16", "f32"):
+            n, minus = 300, sign_bit(t)
+            near = [rounded(F(r.randrange(1, 1 << 24), 1 << 21), t) | r.choice((0, minus)) for _ in range(n)]
+            wide = [r.randrange(1, infinity(t)) | r.choice((0, minus)) for _ in range(n)]
+            for op, f in transcendental.items():
+                self.check(op, [(near, [n], t)], (t, (n,), [rounded(f(value(v, t)), t) for v in near]))
+            for op, f in rational.items():
+                x = near + wide
+                signed = op in ("hardswish", "softsign")
+                self.check(op, [(x, [len(x)], t)],
+                           (t, (len(x),), [rounded(F(f(value(v, t))), t, zero=v & minus if signed else 0) for v in x]))
+            for op, f in gradients.items():
+                g, x = wide + near + wide, near + wide + wide[1:] + wide[:1]
+                self.check(op, [(g, [len(g)], t), (x, [len(x)], t)],
+                           (t, (len(g),), [rounded(F(f(value(a, t), value(v, t))), t) for a, v in zip(g, x)]))
+
     def test_every_isa_and_thread_count(self):
         x, y = self.two()
         n = len(x)

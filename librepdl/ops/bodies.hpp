@@ -2,6 +2,7 @@
 // that define a body; do not edit.
 #pragma once
 
+#include "librepdl/ops/activation.hpp"
 #include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/bounds.hpp"
@@ -17,8 +18,12 @@
 #include "librepdl/ops/log_sigmoid.hpp"
 #include "librepdl/ops/logarithm.hpp"
 #include "librepdl/ops/logical.hpp"
+#include "librepdl/ops/mish.hpp"
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/rounding.hpp"
 #include "librepdl/ops/rsqrt.hpp"
+#include "librepdl/ops/selu.hpp"
 #include "librepdl/ops/sigmoid.hpp"
+#include "librepdl/ops/silu.hpp"
 #include "librepdl/ops/tanh.hpp"
+#include "librepdl/ops/tanhshrink.hpp"

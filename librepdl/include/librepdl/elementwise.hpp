@@ -219,5 +219,29 @@ void log1p(context& ctx, const_tensor_view x, tensor_view out);
 void rsqrt(context& ctx, const_tensor_view x, tensor_view out);
 /// out = -ln(1 + e^-x); f16, bf16, f32
 void log_sigmoid(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / (1 + e^-x); f16, bf16, f32
+void silu(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x * tanh(ln(1 + e^x)); f16, bf16, f32
+void mish(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x <= 0 ? s * a * (e^x - 1) : s * x; f16, bf16, f32
+void selu(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x - tanh x; f16, bf16, f32
+void tanhshrink(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x / (1 + |x|); f16, bf16, f32
+void softsign(context& ctx, const_tensor_view x, tensor_view out);
+/// out = min(max(x, +0), 6); f16, bf16, f32
+void relu6(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x <= -3 ? +0 : x < 3 ? (x + 3) / 6 : x is NaN ? NaN : 1; f16, bf16, f32
+void hardsigmoid(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x <= -3 ? -0 : x < 3 ? x * (x + 3) / 6 : x; f16, bf16, f32
+void hardswish(context& ctx, const_tensor_view x, tensor_view out);
+/// out = g / (1 + |x|)^2; f16, bf16, f32
+void softsign_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = x <= 0 or x >= 6 ? +0 : g; f16, bf16, f32
+void relu6_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = x > -3 and x < 3 ? g / 6 : +0; f16, bf16, f32
+void hardsigmoid_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = x <= -3 ? +0 : x < 3 ? g * (x / 3 + 1 / 2) : g; f16, bf16, f32
+void hardswish_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
