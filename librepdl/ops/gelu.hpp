@@ -21,6 +21,10 @@
 //     g's Horner steps: the sum of its partial results, 3.3 g; twice without FMA     6.6 u
 //     product; 1 - Phi(-v), times x                                                  3   u
 //     sum                                                                            17.9 u < 2^-48.8
+//   gelu, 2^-40 < v < 2^-8, where that is not enough (0x37b0a46f): x/2 + v (Phi(v) - 1/2), a sum rounded to odd
+//     series cut after d5: v^6 / 336 of the second term                              2^-56.3
+//     its rounding: five steps                                                       5   u
+//     the second term is less than 2^-8.3 of the sum                                 < 2^-58.5
 //   gelu_tanh:
 //     2 u: a and b to 2^-106, three sums and products of low parts: 2^-102, times 110   < 0.01 u
 //     e^-2u (exp.hpp)                                                                5.1 u
@@ -83,14 +87,22 @@ REPDL_HD double gelu_magnitude(float x, float limit) {
 
 template <>
 struct body<ops::gelu> {
+  // reference/gen/gelu.sollya
+  static constexpr double d1 = 0x1.9884533d43651p-2, d3 = -0x1.1058377e2ceep-4, d5 = 0x1.46d04297691dap-7;
+
   template <class T>
   REPDL_HD static T eval(T x) {
     constexpr float limit = 14.4375f;
     const float v = widen_to_float(x);
-    const double tail = normal_tail_core::eval(gelu_magnitude(v, limit));
-    const float factor = v < -limit ? -limit : v;
-    const double r = static_cast<double>(factor) * (v < 0 ? tail : 1.0 - tail);
-    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(r)));
+    const double m = gelu_magnitude(v, limit);
+    const double tail = normal_tail_core::eval(m);
+    const double factor = static_cast<double>(v < -limit ? -limit : v);
+    const double r = factor * (v < 0 ? tail : 1.0 - tail);
+    const double z = m * m;
+    const dd sum = fast_two_sum(0.5 * factor, z * muladd(muladd(d5, z, d3), z, d1));
+    const double near_zero = round_to_odd(sum.hi, sum.lo, 1);
+    const bool is_near = (m > 0x1p-40) & (m < 0x1p-8);
+    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(is_near ? near_zero : r)));
   }
 };
 
