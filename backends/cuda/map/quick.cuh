@@ -192,4 +192,112 @@ struct quick<ops::log> : quick_logarithm {
   __device__ static double eval(float x) { return quick_log(fabsf(x)).value(); }
 };
 
+template <>
+struct quick<ops::log2> : quick_logarithm {
+  static constexpr double log2e = 0x1.71547652b82fep0;
+  __device__ static double eval(float x) {
+    const quick_log l(fabsf(x));
+    return num::fma(l.rest(), log2e, l.e);
+  }
+};
+template <>
+struct quick<ops::log10> : quick_logarithm {
+  static constexpr double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
+  __device__ static double eval(float x) {
+    const quick_log l(fabsf(x));
+    return num::fma(l.e, log10_2, l.rest() * log10e);
+  }
+};
+template <>
+struct quick<ops::log1p> {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x) { return x > -1 && x < __int_as_float(0x7f800000); }
+  __device__ static double eval(float x) { return quick_log::of_one_plus(x).value(); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+};
+// -ln(1 + e^-x): the exponential counts at most its 2^-44.8; with the logarithm below 2^-42.6.
+template <>
+struct quick<ops::log_sigmoid> {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
+  __device__ static double eval(float x) {
+    return -quick_log::of_one_plus(quick_exp(-static_cast<double>(x)).value()).value();
+  }
+};
+
+// 2^x = 2^k e^(f ln 2), f = x - k, exact; the product with ln 2: u.
+template <>
+struct quick<ops::exp2> {
+  static constexpr int log2_ulps = 9;
+  __device__ static bool covers(float x) { return fabsf(x) < 126.0f; }
+  __device__ static double eval(float x) {
+    const double t = static_cast<double>(x) + num::exp_core::shifter;
+    quick_exp e(0.0);
+    e.k = __double2loint(t);
+    e.r = (static_cast<double>(x) - (t - num::exp_core::shifter)) * quick_exp::ln2;
+    return e.value();
+  }
+};
+template <>
+struct quick<ops::expm1> {
+  static constexpr int log2_ulps = 12;
+  __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
+  __device__ static double eval(float x) { return quick_exp(x).minus_one(); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+};
+
+// x / (1 + e^-x): the exponential's share is at most its 2^-44.8; a sum and a quotient, 3.1 u. From 2^-100 on the result is
+// normal.
+template <>
+struct quick<ops::silu> {
+  static constexpr int log2_ulps = 9;
+  __device__ static bool covers(float x) { return fabsf(x) < 80.0f && (fabsf(x) > 0x1p-100f || x == 0); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static double eval(float x) { return quotient(x, 1.0 + quick_exp(-static_cast<double>(x)).value()); }
+};
+// x n / (n + 2), n = e^x (e^x + 2): 2^-43.8, of which 2 / (n + 2) counts.
+template <>
+struct quick<ops::mish> {
+  static constexpr int log2_ulps = 10;
+  __device__ static bool covers(float x) { return fabsf(x) < 80.0f && (fabsf(x) > 0x1p-100f || x == 0); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static double eval(float x) {
+    const double e = quick_exp(x).value();
+    const double n = e * (e + 2.0);
+    return quotient(static_cast<double>(x) * n, n + 2.0);
+  }
+};
+// s x, or s a (e^x - 1) as in expm1; from -80 down that is what it is at -80.
+template <>
+struct quick<ops::selu> {
+  static constexpr int log2_ulps = 12;
+  static constexpr double scale = 0x1.0cfabd6a91132p0, product = 0x1.c212cc640f031p0;
+  __device__ static bool covers(float x) { return fabsf(x) > 0x1p-100f || x == 0; }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static double eval(float x) {
+    const double negative = product * quick_exp(fminf(fmaxf(x, -80.0f), 80.0f)).minus_one();
+    return x > 0 ? scale * static_cast<double>(x) : negative;
+  }
+};
+// 1 + |x| is rounded by u, the quotient 2.1 u.
+template <>
+struct quick<ops::softsign> {
+  static constexpr int log2_ulps = 3;
+  __device__ static bool covers(float x) { return fabsf(x) < __int_as_float(0x7f800000); }
+  __device__ static double eval(float x) { return quotient(x, 1.0 + static_cast<double>(fabsf(x))); }
+};
+// y = s (1 + e/2 + 3/8 e^2), e = 1 - x s^2, |e| < 2^-18 of the seed s: the series leaves e^3 < 2^-54; 3 u.
+template <>
+struct quick<ops::rsqrt> {
+  static constexpr int log2_ulps = 4;
+  __device__ static bool covers(float x) { return x > 0 && x < __int_as_float(0x7f800000); }
+  __device__ static double eval(float x) {
+    const double d = static_cast<double>(x);
+    double s;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(s) : "d"(d));
+    const double e = num::fma(-(d * s), s, 1.0);
+    return num::fma(num::fma(e, 0.375, 0.5) * e, s, s);
+  }
+};
+
 }  // namespace repdl::cuda
