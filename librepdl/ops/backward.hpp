@@ -46,11 +46,7 @@ inline namespace REPDL_ISA {
 
 // RN(first - a * b) to binary32 if naive is finite and not 0, else naive. See above.
 REPDL_HD float subtract_product(double first, double a, double b, double naive) {
-  const dd ab = two_prod(a, b);
-  const dd v = two_sum(first, -ab.hi);
-  const dd w = two_sum(v.lo, -ab.lo);
-  const dd r = two_sum(v.hi, w.hi);
-  const double exact = round_to_odd(r.hi, r.lo + w.lo);
+  const double exact = add_to_odd(first, two_prod(-a, b));
   const bool regular = naive - naive == 0 && naive != 0;
   return canonical(static_cast<float>(regular ? exact : naive));
 }

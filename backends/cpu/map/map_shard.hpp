@@ -15,7 +15,7 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
   const auto* z = Op::arity > 2 ? static_cast<const T*>(in[2]) : x;
   const auto run = [=](const auto&... p) {
     using result = decltype(num::evaluate<Op>(*x, *y, *z, p...));
-    if constexpr (num::has_exact_body<Op, T>) {
+    if constexpr (num::has_exact_body<Op, T, Options...>) {
       auto* to = static_cast<T*>(out);
       for (std::int64_t i = 0; i < n; ++i) {
         result r = num::evaluate<Op>(x[i], y[i], z[i], p...);  // were it const, g++ 12 would keep it in memory
