@@ -14,6 +14,7 @@
 
 #include "reference/attributes.hpp"
 #include "reference/pow.hpp"
+#include "reference/several.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -338,12 +339,12 @@ constexpr oracle oracles[] = {
     algebraic<product>("mul"),
     {.name = "div",
      .f = [](dtype t, patterns in, reals64) { return oracle_div(t, in[0], in[1]); },
-     .where = locate_quotient},
+     .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, in); }},
     sum_of<fma_terms>("fma"),
     {.name = "square", .f = oracle_square, .exact = exact_square},
     {.name = "reciprocal",
      .f = [](dtype t, patterns in, reals64) { return oracle_div(t, over_one(t, in)[0], in[0]); },
-     .where = [](dtype t, patterns in) { return locate_quotient(t, over_one(t, in).data()); }},
+     .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, over_one(t, in).data()); }},
     {.name = "neg", .f = oracle_neg},
     {.name = "abs", .f = oracle_abs},
     {.name = "copysign", .f = oracle_copysign},
@@ -373,7 +374,7 @@ constexpr oracle oracles[] = {
     {.name = "sign", .f = oracle_sign},
     {.name = "pow",
      .f = [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); },
-     .where = [](dtype t, patterns in) { return locate_pow(t, in[0], in[1]); }},
+     .where = [](dtype t, patterns in, reals64) { return locate_pow(t, in[0], in[1]); }},
     {.name = "relu", .f = oracle_relu},
     algebraic<leaky>("leaky_relu"),
     {.name = "exp", .f = [](dtype t, patterns in, reals64) { return oracle_exp(t, in[0]); }, .near = approximate_exp},
@@ -383,6 +384,20 @@ constexpr oracle oracles[] = {
     {.name = "relu_backward", .f = oracle_relu_backward},
     algebraic<tanh_gradient>("tanh_backward"),
     algebraic<sigmoid_gradient>("sigmoid_backward"),
+    located<located_addcmul>("addcmul"),
+    located<located_addcdiv>("addcdiv"),
+    located<located_lerp>("lerp"),
+    located<located_lerp_scalar>("lerp_scalar"),
+    located<located_prelu>("prelu"),
+    located<located_prelu_backward>("prelu_backward"),
+    located<located_hypot>("hypot"),
+    located<located_fmod>("fmod"),
+    located<located_remainder>("remainder"),
+    located<located_div_trunc>("div_trunc"),
+    located<located_div_floor>("div_floor"),
+    located<located_xlogy>("xlogy"),
+    located<located_logaddexp>("logaddexp"),
+    located<located_elu>("elu"),
 };
 
 constexpr const oracle* oracle_named(std::string_view name) {

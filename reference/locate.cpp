@@ -81,7 +81,7 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
   const oracle& o = oracle_of(row.name);
   if (o.exact != nullptr) return of(t, o.exact(t, in, options.value));
   if (o.near != nullptr) return of_function(o.near, t, in[0]);
-  if (o.where != nullptr) return o.where(t, in);
+  if (o.where != nullptr) return o.where(t, in, options.value);
   if (row.proof != ops::proof_kind::select) {
     throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
   }
