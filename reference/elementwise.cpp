@@ -13,6 +13,7 @@
 #include "reference/attributes.hpp"
 #include "reference/elementary.hpp"
 #include "reference/pow.hpp"
+#include "reference/several.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -343,7 +344,7 @@ constexpr oracle quotient_of(std::string_view name) {
                 return rounded_quotient(t, n, d);
               },
           .where =
-              [](dtype t, patterns in) {
+              [](dtype t, patterns in, reals64) {
                 const auto [n, d] = Parts(t, in);
                 return locate_quotient(t, n, d);
               }};
@@ -355,12 +356,12 @@ constexpr oracle oracles[] = {
     algebraic<product>("mul"),
     {.name = "div",
      .f = [](dtype t, patterns in, reals64) { return oracle_div(t, in[0], in[1]); },
-     .where = locate_quotient},
+     .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, in); }},
     sum_of<fma_terms>("fma"),
     {.name = "square", .f = oracle_square, .exact = exact_square},
     {.name = "reciprocal",
      .f = [](dtype t, patterns in, reals64) { return oracle_div(t, over_one(t, in)[0], in[0]); },
-     .where = [](dtype t, patterns in) { return locate_quotient(t, over_one(t, in).data()); }},
+     .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, over_one(t, in).data()); }},
     {.name = "neg", .f = oracle_neg},
     {.name = "abs", .f = oracle_abs},
     {.name = "copysign", .f = oracle_copysign},
@@ -393,7 +394,7 @@ constexpr oracle oracles[] = {
     {.name = "sign", .f = oracle_sign},
     {.name = "pow",
      .f = [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); },
-     .where = [](dtype t, patterns in) { return locate_pow(t, in[0], in[1]); }},
+     .where = [](dtype t, patterns in, reals64) { return locate_pow(t, in[0], in[1]); }},
     {.name = "relu", .f = oracle_relu},
     algebraic<leaky>("leaky_relu"),
     {.name = "relu_backward", .f = oracle_relu_backward},
@@ -421,6 +422,20 @@ constexpr oracle oracles[] = {
     quotient_of<hardsigmoid_gradient>("hardsigmoid_backward"),
     quotient_of<hardswish_gradient>("hardswish_backward"),
     quotient_of<softsign_gradient>("softsign_backward"),
+    located<located_addcmul>("addcmul"),
+    located<located_addcdiv>("addcdiv"),
+    located<located_lerp>("lerp"),
+    located<located_lerp_scalar>("lerp_scalar"),
+    located<located_prelu>("prelu"),
+    located<located_prelu_backward>("prelu_backward"),
+    located<located_hypot>("hypot"),
+    located<located_fmod>("fmod"),
+    located<located_remainder>("remainder"),
+    located<located_div_trunc>("div_trunc"),
+    located<located_div_floor>("div_floor"),
+    located<located_xlogy>("xlogy"),
+    located<located_logaddexp>("logaddexp"),
+    located<located_elu>("elu"),
 };
 
 template <std::size_t I>
@@ -428,7 +443,7 @@ constexpr oracle elementary_oracle() {
   oracle o{.name = elementary_functions[I].name,
            .f = [](dtype t, patterns in, reals64) { return evaluate(elementary_functions[I], t, in[0]); }};
   if (elementary_functions[I].rational != nullptr) {
-    o.where = [](dtype t, patterns in) { return locate_rational(elementary_functions[I], t, in[0]); };
+    o.where = [](dtype t, patterns in, reals64) { return locate_rational(elementary_functions[I], t, in[0]); };
   } else {
     o.near = [](mpfr_ptr y, mpfr_srcptr x) { return approximate(elementary_functions[I].f, y, x); };
   }

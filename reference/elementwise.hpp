@@ -55,8 +55,8 @@ struct oracle {
   std::string_view name;
   oracle_function f;
   extended (*exact)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< algebraic
-  approximation near = nullptr;                                  ///< one variable of at most 24 bits
-  outcome (*where)(dtype t, const std::uint64_t* in) = nullptr;  ///< any other
+  approximation near = nullptr;  ///< one variable of at most 24 bits
+  outcome (*where)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< any other
 };
 /// Throws std::logic_error where there is none.
 const oracle& oracle_of(std::string_view name);

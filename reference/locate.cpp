@@ -87,7 +87,7 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
     const outcome w = of_function(o.near, t, in[0]);
     return w.nan ? of(t, extended(t, o.f(t, in, options.value))) : w;  // far out terms of the expression overflow
   }
-  if (o.where != nullptr) return o.where(t, in);
+  if (o.where != nullptr) return o.where(t, in, options.value);
   if (row.proof != ops::proof_kind::select) {
     throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
   }

@@ -395,6 +395,77 @@ class Elementwise(Case):
             out = [int(f(truth(a), truth(b))) for a, b in zip(x, y)]
             self.check(op, [(x, [n], t), (y, [n], t)], ("bool", (n,), out))
         self.check("logical_not", [(x, [n], t)], ("bool", (n,), [int(not truth(a)) for a in x]))
+    def test_several_operands(self):
+        r = random.Random(37)
+        for t in ("f16", "bf16", "f32"):
+            s = sign_bit(t)
+            x, y, z = ([r.randrange(1, infinity(t)) | r.choice((0, s)) for _ in range(200)] for _ in range(3))
+            # small integers, whose sums and quotients are ties or cancel; and x near -y z
+            x, y, z = (v + [rounded(F(r.randrange(1, 65) * r.choice((1, -1)), 8), t) for _ in range(200)] for v in (x, y, z))
+            x[:60] = [c if c & ~s not in (0, infinity(t)) else 1
+                      for c in (rounded(-value(a, t) * value(b, t), t) for a, b in zip(y[:60], z[:60]))]
+            n = len(x)
+            three, two = [(v, [n], t) for v in (x, y, z)], [(v, [n], t) for v in (x, y)]
+
+            def all_of(f, *operands):
+                return t, (n,), [f(*(value(a, t) for a in v)) for v in zip(*operands)]
+
+            def exactly(f):
+                return lambda *v: rounded(f(*v), t)
+            for text in ("1", "-0.3", "1e-9"):
+                c = F(float(text))
+                self.check("addcmul", three, all_of(exactly(lambda a, b, d: a + c * b * d), x, y, z), "--attr", "value=" + text)
+                self.check("addcdiv", three, all_of(exactly(lambda a, b, d: a + c * b / d), x, y, z), "--attr", "value=" + text)
+                self.check("lerp_scalar", two, all_of(exactly(lambda a, b: a + c * (b - a)), x, y), "--attr", "weight=" + text)
+            self.check("lerp", three, all_of(exactly(lambda a, b, w: a + w * (b - a)), x, y, z))
+
+            def slope(a, b, w):  # a zero has the sign of the product
+                return rounded(b if a > 0 else w * b, t, zero=s if a <= 0 and (w < 0) != (b < 0) else 0)
+            self.check("prelu", two, all_of(lambda a, w: slope(a, a, w), x, y))
+            self.check("prelu_backward", [(v, [n], t) for v in (y, x, z)], all_of(slope, x, y, z))
+
+            def root(a, b):
+                q = (a * a + b * b) * 4 ** 400
+                i = math.isqrt(q.numerator // q.denominator)  # hundreds of bits; a sticky bit below
+                return rounded((F(i) + (0 if i * i == q else F(1, 2))) / 2 ** 400, t)
+            self.check("hypot", two, all_of(root, x, y))
+        one, inf, quiet, minus = 0x3F800000, 0x7F800000, 0x7FC00000, 1 << 31
+        self.check("hypot", [([inf, quiet, quiet, minus], [4]), ([quiet, minus | inf, one, minus], [4])], ("f32", (4,), [inf, inf, quiet, 0]))
+
+    def test_remainders(self):
+        r = random.Random(38)
+        for t in FORMATS:
+            s, inf, quiet = sign_bit(t), infinity(t), nan(t)
+            near = [rounded(F(r.randrange(1, 4000) * r.choice((1, -1)), 8), t) for _ in range(150)]
+            wide = [r.randrange(1, inf) | r.choice((0, s)) for _ in range(300)]
+            x, y = near + wide, near[::-1] + wide[::-1]
+            x += [1 | s, 0, s, inf, quiet, near[0], near[1], s | inf, near[2]]
+            y += [rounded(F(1), t), s | 1, 1, near[0], near[0], 0, inf, s | inf, s | inf]
+            n = len(x)
+
+            def special(a, b):
+                return a & ~s >= inf or b & ~s >= inf or b & ~s == 0
+
+            def remainder(a, b, integer, zero):
+                if special(a, b):
+                    if a & ~s >= inf or is_nan(b, t) or b & ~s == 0:
+                        return quiet
+                    return b if integer is math.floor and (a ^ b) & s and a & ~s else zero & s if a & ~s == 0 else a
+                u, v = value(a, t), value(b, t)
+                return rounded(u - v * integer(u / v), t, zero=zero & s)
+
+            def quotient(a, b, integer):
+                sign = (a ^ b) & s
+                if special(a, b):
+                    if is_nan(a, t) or is_nan(b, t) or (a & ~s == inf and b & ~s == inf) or (a & ~s == 0 and b & ~s == 0):
+                        return quiet
+                    if a & ~s == inf or b & ~s == 0:
+                        return sign | inf
+                    return rounded(F(-1), t) if integer is math.floor and sign and a & ~s else sign
+                return rounded(F(integer(value(a, t) / value(b, t))), t, zero=sign)
+            for op, f in (("fmod", lambda a, b: remainder(a, b, math.trunc, a)), ("remainder", lambda a, b: remainder(a, b, math.floor, b)),
+                          ("div_trunc", lambda a, b: quotient(a, b, math.trunc)), ("div_floor", lambda a, b: quotient(a, b, math.floor))):
+                self.check(op, [(x, [n], t), (y, [n], t)], (t, (n,), [f(a, b) for a, b in zip(x, y)]))
 
     def test_sqrt(self):
         x = [v & ~(1 << 31) for v in self.two()[0]] + [0, 1 << 31, 0xBF800000, 0x7F800000, 0x7FC00001]
@@ -527,6 +598,31 @@ class Elementwise(Case):
                    (0xC0000000, 0x3F000000, nan("f32")), (0x40000000, inf | minus, 0), (0x3F000000, inf | minus, inf)]
         x, y, out = map(list, zip(*special))
         self.check("pow", [(x, [len(x)]), (y, [len(x)])], ("f32", (len(x),), out))
+
+    def test_several_transcendental(self):
+        r = random.Random(39)
+
+        def decimals(v):
+            return decimal.Decimal(v.numerator) / v.denominator
+        for t in ("f16", "bf16", "f32"):
+            x, y = ([rounded(F(r.randrange(1, 9000) * r.choice((1, -1)) + F(1, 2), 1000), t) for _ in range(60)] for _ in range(2))
+            n, s = len(x), sign_bit(t)
+            positive = [v & ~s for v in y]
+            out = [rounded(F(decimals(value(a, t)) * decimals(value(b, t)).ln()), t) for a, b in zip(x, positive)]
+            self.check("xlogy", [(x, [n], t), (positive, [n], t)], (t, (n,), out))
+            out = [rounded(F((decimals(value(a, t)).exp() + decimals(value(b, t)).exp()).ln()), t) for a, b in zip(x, y)]
+            self.check("logaddexp", [(x, [n], t), (y, [n], t)], (t, (n,), out))
+            for options in ({}, {"alpha": 0.3, "scale": -1.5, "rate": 0.7}):
+                c, scale, rate = (F(options.get(name, 1.0)) for name in ("alpha", "scale", "rate"))
+
+                def elu(a):
+                    v = value(a, t)
+                    return rounded(scale * v if v > 0 else F(decimals(scale * c) * (decimals(rate * v).exp() - 1)), t)
+                flags = [part for name, v in options.items() for part in ("--attr", "%s=%r" % (name, v))]
+                self.check("elu", [(x, [n], t)], (t, (n,), [elu(a) for a in x]), *flags)
+        # D = -c and D = c w: the sign of the rest decides a tie.
+        self.check("elu", [([0xC47A0000], [1])], ("f32", (1,), [0xBF800001]), "--attr", "alpha=%r" % (1 + 3 * 2.0 ** -24))
+        self.check("elu", [([0x80000001, 0x80000003], [2])], ("f32", (2,), [0x80000000, 0x80000001]), "--attr", "alpha=0.5")
 
     def test_backward(self):
         r = random.Random(31)

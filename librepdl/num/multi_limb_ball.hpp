@@ -202,19 +202,28 @@ struct decided_value {
   bool decided;
 };
 
-// RN_T of every number in the ball, if that is one value; an exact zero is +0.
-// Ends: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp of an end, which
-// is at most 2^(1 - 64 L) 1.01 (|middle| + r') <= 2.1 ulp(middle) + 2^-250 r', so the computed ends enclose the ball.
-template <class T, int L>
-REPDL_HD_CALL decided_value<T> round_ball(const ball<L>& a) {
-  using storage = typename format<T>::storage;
-  if (a.exact()) return {bit_cast<T>(round_bits<T>(a.middle)), true};
+// Numbers that enclose a ball: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp
+// of an end, which is at most 2^(1 - 64 L) 1.01 (|middle| + r') <= 2.1 ulp(middle) + 2^-250 r'.
+template <int L>
+struct ball_ends {
+  multi_limb<L> low, high;
+};
+template <int L>
+REPDL_HD_CALL ball_ends<L> ends_of(const ball<L>& a) {
   magnitude r = add(a.radius, power_magnitude(a.radius.exponent));
   if (!a.middle.is_zero()) r = add(r, power_magnitude(a.middle.exponent - 64 * L + 2));
   bool inexact = false;
   const multi_limb<L> step = limbs_of<L>(r.significand, r.exponent);
-  const storage high = round_bits<T>(add(a.middle, step, &inexact));
-  const storage low = round_bits<T>(add(a.middle, negated(step), &inexact));
+  return {add(a.middle, negated(step), &inexact), add(a.middle, step, &inexact)};
+}
+// RN_T of every number in the ball, if that is one value; an exact zero is +0.
+template <class T, int L>
+REPDL_HD_CALL decided_value<T> round_ball(const ball<L>& a) {
+  using storage = typename format<T>::storage;
+  if (a.exact()) return {bit_cast<T>(round_bits<T>(a.middle)), true};
+  const ball_ends<L> ends = ends_of(a);
+  const storage low = round_bits<T>(ends.low);
+  const storage high = round_bits<T>(ends.high);
   return {bit_cast<T>(low), low == high && a.radius.exponent < (std::int64_t{1} << 39)};
 }
 template <int L>

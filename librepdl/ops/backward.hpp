@@ -47,11 +47,7 @@ inline namespace REPDL_ISA {
 // RN_T(first - a * b) if naive is finite and not 0, else naive. See above.
 template <class T>
 REPDL_HD T subtract_product(double first, double a, double b, double naive) {
-  const dd ab = two_prod(a, b);
-  const dd v = two_sum(first, -ab.hi);
-  const dd w = two_sum(v.lo, -ab.lo);
-  const dd r = two_sum(v.hi, w.hi);
-  const double exact = round_to_odd(r.hi, r.lo + w.lo);
+  const double exact = add_to_odd(first, two_prod(-a, b));
   const bool regular = naive - naive == 0 && naive != 0;
   return narrow<T>(regular ? exact : naive);
 }

@@ -69,33 +69,58 @@ concept has_body = requires(ops::operand_of<Op, T, 0> x, ops::operand_of<Op, T, 
   evaluate<Op>(x, y, z, p...);
 };
 
-// Whether a rounding test decides: then eval gives {value, decided}, and body<Op>::exact(x, y, bits) what it leaves open.
-template <class Op, class T>
-concept has_exact_body = requires(T x) {
-  body<Op>::exact(x, x, 0);
+// Where a rounding test decides, eval gives {value, decided}, and body<Op>::exact decides what it leaves open: from what eval
+// takes, and the bits of the last tier.
+template <class Op, class T, class... P>
+requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::exact(x, p..., 0); }) REPDL_HD
+    auto evaluate_exactly(int last_tier_bits, const T& x, const T&, const T&, const P&... p) {
+  return body<Op>::exact(x, p..., last_tier_bits);
+}
+template <class Op, class T, class... P>
+requires(Op::arity == 2 && requires(T x, P... p) { body<Op>::exact(x, x, p..., 0); }) REPDL_HD
+    auto evaluate_exactly(int last_tier_bits, const T& x, const T& y, const T&, const P&... p) {
+  return body<Op>::exact(x, y, p..., last_tier_bits);
+}
+template <class Op, class T, class... P>
+requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::exact(x, x, x, p..., 0); }) REPDL_HD
+    auto evaluate_exactly(int last_tier_bits, const T& x, const T& y, const T& z, const P&... p) {
+  return body<Op>::exact(x, y, z, p..., last_tier_bits);
+}
+template <class Op, class T, class... P>
+concept has_exact_body = requires(T x, P... p) {
+  evaluate_exactly<Op>(0, x, x, x, p...);
 };
+
+// RO(x + p.hi + p.lo), rounding to odd, for a normalised p and no overflow: the sum is made as in backward.hpp, F - (c + d)
+// with F = x; the exact sum is r.hi + r.lo + w.lo. r.hi = 0 only if it is 0 (backward.hpp: t = 0 and v' = 0, then p.lo = 0,
+// too): then, and for infinities and NaN, x + p.hi is what IEEE 754 says.
+REPDL_HD double add_to_odd(double x, dd p) {
+  const dd v = two_sum(x, p.hi);
+  const dd w = two_sum(v.lo, p.lo);
+  const dd r = two_sum(v.hi, w.hi);
+  const double exact = round_to_odd(r.hi, r.lo + w.lo);
+  const bool regular = v.hi - v.hi == 0 && r.hi != 0;
+  return regular ? exact : v.hi;
+}
+
+// RO(a / b), a of any 53 bits, b a number of at most 24 bits, both and a / b 0 or in [2^-600, 2^600]: the quotient and the
+// remainder, which is exact, times b for its sign. Infinities and NaN are those of a / b.
+REPDL_HD double quotient_to_odd(double a, double b) {
+  const double q = a / b;
+  const dd p = two_prod(q, b);
+  return round_to_odd(q, ((a - p.hi) - p.lo) * b);
+}
 
 // RN_T(x + coefficient * y) for numbers of format T; zeros as in x + y: -0 if both terms are -0, else +0.
 //
 // f64: one instruction, or libm's. Else x, y are 0 or in [2^-149, 2^128), the coefficient 0 or in [2^-200, 2^200], both
-// exact in binary64, and the sum of x and the product is made as in backward.hpp, F - A B with A = -coefficient:
-//   p.hi + p.lo = coefficient y   two_prod: |product| < 2^328, a multiple of 2^-401 (coefficient: of 2^-252)
-//   v, w, r                       two_sums without overflow; the exact sum is r.hi + r.lo + w.lo
-// r.hi = 0 only if the exact sum is 0 (backward.hpp: t = 0 and v' = 0, then p.lo = 0 too): then, and for infinities and
-// NaN, x + p.hi is what IEEE 754 says.
+// exact in binary64; two_prod: |product| < 2^328, a multiple of 2^-401 (coefficient: of 2^-252).
 template <class T>
 REPDL_HD T add_product(T x, double coefficient, T y) {
   if constexpr (std::is_same_v<T, double>) {
     return canonical(fma(coefficient, y, x));
   } else {
-    const double first = widen(x);
-    const dd p = two_prod(coefficient, widen(y));
-    const dd v = two_sum(first, p.hi);
-    const dd w = two_sum(v.lo, p.lo);
-    const dd r = two_sum(v.hi, w.hi);
-    const double exact = round_to_odd(r.hi, r.lo + w.lo);
-    const bool regular = v.hi - v.hi == 0 && r.hi != 0;
-    return narrow<T>(regular ? exact : v.hi);
+    return narrow<T>(add_to_odd(widen(x), two_prod(coefficient, widen(y))));
   }
 }
 

@@ -101,25 +101,28 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
 }
 
 // Decides element i, which a loop left open, as the context's tiers say.
-using repair_function = void (*)(const void* const* in, void* out, std::int64_t i, int last_tier_bits, tally& counted);
+using repair_function = void (*)(const void* const* in, void* out, std::int64_t i, const num::parameters& options,
+                                 int last_tier_bits, tally& counted);
 
-template <class Op, class T>
-void repair(const void* const* in, void* out, std::int64_t i, int last_tier_bits, tally& counted) {
-  static_assert(Op::arity == 2);
-  const auto operand = [&](int k) { return static_cast<const T*>(in[k])[i]; };
-  const auto r = num::body<Op>::exact(operand(0), operand(1), last_tier_bits);
+// Options: nothing, or num::parameters.
+template <class Op, class T, class... Options>
+void repair(const void* const* in, void* out, std::int64_t i, [[maybe_unused]] const num::parameters& options,
+            int last_tier_bits, tally& counted) {
+  const auto operand = [&](int k) { return static_cast<const T*>(in[k < Op::arity ? k : 0])[i]; };
+  const auto r = num::evaluate_exactly<Op>(last_tier_bits, operand(0), operand(1), operand(2),
+                                           static_cast<const Options&>(options)...);
   static_cast<T*>(out)[i] = r.value;
   ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
 
 // [op][format]; null for loops that decide everything.
 constexpr auto repairs = [] {
-  std::array<std::array<repair_function, ops::dtype_count>, ops::elementwise_count> table{};
+  std::array<std::array<ops::loops<repair_function>, ops::dtype_count>, ops::elementwise_count> table{};
   ops::for_each_elementwise([&]<class Op>() {
     ops::for_each_format<Op::formats>([&]<class T>() {
-      if constexpr (num::has_exact_body<Op, T>) {
-        table[static_cast<std::size_t>(Op::id)][static_cast<std::size_t>(dtype_of<T>)] = repair<Op, T>;
-      }
+      auto& of = table[static_cast<std::size_t>(Op::id)][static_cast<std::size_t>(dtype_of<T>)];
+      if constexpr (num::has_exact_body<Op, T>) of.plain = repair<Op, T>;
+      if constexpr (num::has_exact_body<Op, T, num::parameters>) of.with_options = repair<Op, T, num::parameters>;
     });
   });
   return table;
@@ -133,8 +136,11 @@ class map_work final : public planned<plan::map_plan> {
     if (p.op == ops::op_id::convert) {
       loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
     } else {
-      loop_ = p.loop_of(kernels.elementwise(p.op, p.in_type));
-      repair_ = repairs[static_cast<std::size_t>(p.op)][format];
+      const auto& loops = kernels.elementwise(p.op, p.in_type);
+      const auto& repair_of = repairs[static_cast<std::size_t>(p.op)][format];
+      loop_ = p.loop_of(loops);
+      repair_ = loop_ == loops.plain ? repair_of.plain : repair_of.with_options;
+      std::copy_n(p.options, ops::option_list::most, options_.value);
     }
     // Contiguous tensors need no buffers, and then larger blocks cost less.
     flat_ = repair_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
@@ -204,7 +210,7 @@ class map_work final : public planned<plan::map_plan> {
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!open[i]) continue;
-      repair_(in, out, i, s.launch.last_tier_bits, counted);
+      repair_(in, out, i, options_, s.launch.last_tier_bits, counted);
       ++left;
     }
     counted.add(tier::binary64, n - left);
@@ -212,6 +218,7 @@ class map_work final : public planned<plan::map_plan> {
 
   map_kernels::loop loop_;
   repair_function repair_ = nullptr;
+  num::parameters options_;  // the repair's
   bool flat_;
   int threads_;
 };

@@ -41,7 +41,7 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
     using result = decltype(num::evaluate<Op>(num::load(*x), num::load(*y), num::load(*z), p...));
     if constexpr (num::has_quick_body<Op, T>) {
       by_blocks<Op>(x, static_cast<T*>(out), n);
-    } else if constexpr (num::has_exact_body<Op, T>) {
+    } else if constexpr (num::has_exact_body<Op, T, Options...>) {
       auto* to = static_cast<T*>(out);
       for (std::int64_t i = 0; i < n; ++i) {
         result r = num::evaluate<Op>(x[i], y[i], z[i], p...);  // were it const, g++ 12 would keep it in memory

@@ -149,9 +149,9 @@ struct elementwise<Op, T> {
   }
   __device__ static T eval(const T* x, tally&) { return eval(x[0]); }
 };
-template <class Op, class T>
-requires num::has_exact_body<Op, T>
-struct elementwise<Op, T> {
+template <class Op, class T, class... Options>
+requires num::has_exact_body<Op, T, Options...>
+struct elementwise<Op, T, Options...> : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::binary64;
   static constexpr unsigned booleans = 0;
@@ -161,9 +161,11 @@ struct elementwise<Op, T> {
   bool skip_test;
   int last_tier_bits;
   __device__ T eval(const T* x, tally& t) const {
-    const auto quick = num::body<Op>::eval(x[0], x[1]);
+    const T& y = x[arity > 1 ? 1 : 0];
+    const T& z = x[arity > 2 ? 2 : 0];
+    const auto quick = num::evaluate<Op>(x[0], y, z, static_cast<const Options&>(*this)...);
     if (quick.decided && !skip_test) return quick.value;
-    const auto r = num::body<Op>::exact(x[0], x[1], last_tier_bits);
+    const auto r = num::evaluate_exactly<Op>(last_tier_bits, x[0], y, z, static_cast<const Options&>(*this)...);
     ++(r.decided ? t.exact : t.undecided);
     return r.value;
   }

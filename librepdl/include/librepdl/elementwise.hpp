@@ -243,5 +243,51 @@ void relu6_backward(context& ctx, const_tensor_view g, const_tensor_view x, tens
 void hardsigmoid_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
 /// out = x <= -3 ? +0 : x < 3 ? g * (x / 3 + 1 / 2) : g; f16, bf16, f32
 void hardswish_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// The options of addcmul.
+struct addcmul_options {
+  double value = 1;  ///< the coefficient of y z
+};
+/// out = x + value * y * z; f16, bf16, f32
+void addcmul(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, tensor_view out, const addcmul_options& options = {});
+/// The options of addcdiv.
+struct addcdiv_options {
+  double value = 1;  ///< the coefficient of y / z
+};
+/// out = x + value * y / z; f16, bf16, f32
+void addcdiv(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, tensor_view out, const addcdiv_options& options = {});
+/// out = x + weight * (end - x); f16, bf16, f32
+void lerp(context& ctx, const_tensor_view x, const_tensor_view end, const_tensor_view weight, tensor_view out);
+/// The options of lerp_scalar.
+struct lerp_scalar_options {
+  double weight = 0.5;  ///< the coefficient of end - x
+};
+/// out = x + weight * (end - x); f16, bf16, f32
+void lerp_scalar(context& ctx, const_tensor_view x, const_tensor_view end, tensor_view out, const lerp_scalar_options& options = {});
+/// out = x > 0 ? x : w * x; f16, bf16, f32
+void prelu(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out);
+/// out = x > 0 ? g : w * g; f16, bf16, f32
+void prelu_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view w, tensor_view out);
+/// out = sqrt(x^2 + y^2); f16, bf16, f32
+void hypot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x - y trunc(x / y), a zero with the sign of x; f16, bf16, f32, f64
+void fmod(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x - y floor(x / y), a zero with the sign of y; f16, bf16, f32, f64
+void remainder(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = trunc(x / y); f16, bf16, f32, f64
+void div_trunc(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = floor(x / y); f16, bf16, f32, f64
+void div_floor(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x ln y; f16, bf16, f32
+void xlogy(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = ln(e^x + e^y); f16, bf16, f32
+void logaddexp(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// The options of elu.
+struct elu_options {
+  double alpha = 1;  ///< the coefficient of e^(rate x) - 1
+  double scale = 1;  ///< the coefficient of both branches
+  double rate = 1;  ///< the coefficient of x in the exponent
+};
+/// out = x <= 0 ? scale * alpha * (e^(rate * x) - 1) : scale * x; f16, bf16, f32
+void elu(context& ctx, const_tensor_view x, tensor_view out, const elu_options& options = {});
 
 }  // namespace repdl

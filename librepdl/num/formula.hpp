@@ -1,0 +1,168 @@
+// One formula, many precisions: the last tier of elementwise operations.
+//
+// A formula is a type with a template eval<L>() that says its value in balls of L limbs, once for all levels. Where balls
+// alone cannot decide, because the value may be a midpoint or come closer to one than any precision tells, it says more:
+//
+//   ball<L>       a dyadic expression is exact at some level, and rounded there, ties included; an irrational one is no
+//                 midpoint, and some level decides
+//   quotient<L>   N / D
+//   root<L>       sqrt(N / D), N >= 0, D > 0
+//   beside<L>     a value, and an exact part: value = part + rest, the rest not 0 and of a known sign
+//
+// A ball that does not decide leaves one border m between two neighbours of the format, mostly. On which side of m the value
+// lies is then the exact sign of N - m D or N - m^2 D, where these are exact at the level; or, if the part is m, that of the
+// rest. The last needs no bound on the rest: value - m is the rest. If the part is not m, it does not help, and more bits do.
+//
+// In the end every level computes the same: what a level decides is right whatever the later ones would say.
+#pragma once
+
+#include "librepdl/num/multi_limb_functions.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+template <int L>
+struct quotient {
+  ball<L> numerator, denominator;
+};
+template <int L>
+struct root {
+  ball<L> numerator, denominator;
+};
+template <int L>
+struct beside {
+  ball<L> value;
+  ball<L> part;
+  int rest;  // its sign
+};
+
+// A finite number, exactly.
+template <int L>
+REPDL_HD ball<L> number(double x) {
+  return exact_ball(limbs_of_value<L>(x));
+}
+template <int L>
+REPDL_HD ball<L> operator+(const ball<L>& a, const ball<L>& b) {
+  return add(a, b);
+}
+template <int L>
+REPDL_HD ball<L> operator-(const ball<L>& a, const ball<L>& b) {
+  return subtract(a, b);
+}
+template <int L>
+REPDL_HD ball<L> operator*(const ball<L>& a, const ball<L>& b) {
+  return multiply(a, b);
+}
+template <int L>
+REPDL_HD ball<L> operator/(const ball<L>& a, const ball<L>& b) {
+  return divide(a, b);
+}
+
+// e^x of a ball, |x| < 2^14: e^(x + d) - e^x <= e^x |d| (1 + 2^-3) for |d| < 2^-10; wider balls say nothing.
+template <int L>
+REPDL_HD_CALL ball<L> exponential(const ball<L>& x) {
+  if (!x.radius.below_power(-10)) return {x.middle, unknown()};
+  const ball<L> r = exponential(x.middle);
+  return grown(r, with_eighth(multiply(upper(r), x.radius)));
+}
+
+// The sign of an exact number, 2 of any other.
+template <int L>
+REPDL_HD int sign_of(const ball<L>& a) {
+  if (!a.exact()) return 2;
+  return a.middle.is_zero() ? 0 : a.middle.negative != 0 ? -1 : 1;
+}
+
+// The sign of value - m, or 2.
+template <int L>
+REPDL_HD_CALL int side_of(const ball<L>&, const ball<L>&) {
+  return 2;
+}
+template <int L>
+REPDL_HD_CALL int side_of(const quotient<L>& f, const ball<L>& m) {
+  const int sign = sign_of(f.numerator - m * f.denominator);
+  return sign != 2 && f.denominator.middle.negative != 0 ? -sign : sign;
+}
+template <int L>
+REPDL_HD_CALL int side_of(const root<L>& f, const ball<L>& m) {  // m > 0
+  return sign_of(f.numerator - m * m * f.denominator);
+}
+template <int L>
+REPDL_HD_CALL int side_of(const beside<L>& f, const ball<L>& m) {
+  return sign_of(f.part - m) == 0 ? f.rest : 2;
+}
+
+template <int L>
+REPDL_HD const ball<L>& enclosure(const ball<L>& f) {
+  return f;
+}
+template <int L>
+REPDL_HD ball<L> enclosure(const quotient<L>& f) {
+  return f.numerator / f.denominator;
+}
+template <int L>
+REPDL_HD ball<L> enclosure(const root<L>& f) {
+  return square_root(f.numerator / f.denominator);
+}
+template <int L>
+REPDL_HD const ball<L>& enclosure(const beside<L>& f) {
+  return f.value;
+}
+
+// RN_T of a formula's value at one level. The ends of the ball as in round_ball; if they round to neighbours, the border m
+// between them is half their sum, infinity counting as 2^(emax + 1). Zero is between the least numbers of either sign, not a
+// border: of ends of different signs nothing is said.
+template <class T, int L, class Value>
+REPDL_HD_CALL decided_value<T> round_formula(const Value& f) {
+  using F = format<T>;
+  using storage = typename F::storage;
+  static_assert(sizeof(T) < 8);
+  const ball<L> b = enclosure(f);
+  const decided_value<T> plain = round_ball<T>(b);
+  if (plain.decided || b.radius.exponent >= (std::int64_t{1} << 39)) return plain;
+  const ball_ends<L> ends = ends_of(b);
+  const storage low = round_bits<T>(ends.low);
+  const storage high = round_bits<T>(ends.high);
+  const bool negative = (low & sign_mask<T>) != 0;
+  const storage inner = negative ? high : low;  // next to zero
+  const storage outer = negative ? low : high;
+  if (outer != static_cast<storage>(inner + 1) || ends.low.is_zero() || ends.high.is_zero()) return plain;
+  const auto value_of = [](storage s) {
+    const storage magnitude = static_cast<storage>(s & ~sign_mask<T>);
+    const double v = magnitude == F::infinity ? power_of_two(F::emax + 1) : widen(from_bits<T>(magnitude));
+    return (s & sign_mask<T>) != 0 ? -v : v;
+  };
+  const ball<L> m = number<L>(0.5 * (value_of(inner) + value_of(outer)));  // p + 1 bits: exact
+  const int side = side_of(f, m);
+  if (side == 2) return plain;
+  const storage even = static_cast<storage>((inner & 1) == 0 ? inner : outer);
+  return {from_bits<T>(side == 0 ? even : side < 0 ? low : high), true};
+}
+
+template <class T, class Formula>
+struct formula_attempt {
+  const Formula& formula;
+  template <int L>
+  REPDL_HD decided_value<T> operator()() const {
+    return round_formula<T, L>(formula.template eval<L>());
+  }
+};
+// The first of 256, 512, 1024, 2048 bits that decides, within the budget.
+template <class T, class Formula>
+REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
+  return decide_by_levels(formula_attempt<T, Formula>{f}, last_tier_bits);
+}
+
+// ------------------------------------------------------------------------------------------------- the rounding test
+
+// RN_T(v) if every number within `error` of v rounds alike: bits are compared, branch-free. error has room for the roundings
+// of v - error and v + error, which are u (|v| + error); error = 0 says that v is rounded as the exact value is, -0 too.
+template <class T>
+REPDL_HD decided_value<T> certify_as(double v, double error) {
+  const T low = narrow<T>(v - error);
+  const T high = narrow<T>(error == 0 ? v : v + error);
+  return {low, to_bits(low) == to_bits(high)};
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,295 @@
+// Operations of two and three operands, with options: bodies and last tiers against the oracle. Special values, small
+// integers, the sample classes, random patterns; and through the library, every tier forced.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.hpp"
+#include "librepdl/ops/bodies.hpp"
+#include "reference/elementwise.hpp"
+#include "reference/samples.hpp"
+
+namespace {
+
+using namespace repdl;
+
+template <class Op>
+constexpr const ops::elementwise_row& row_of = ops::elementwise_rows[static_cast<int>(Op::id)];
+
+// Coefficients, besides the defaults: simple ones, long ones, borders of the range.
+constexpr double coefficients[] = {0, -1, 0.5, 1, -0x1.999999999999ap-4, 0x1p-200, 0x1.fffffffffffffp199, 3, 0x1p-24};
+
+struct counts {
+  std::int64_t tuples = 0;
+  std::int64_t open = 0;  // by the first tier
+  std::int64_t ties = 0;
+  std::int64_t wrong = 0;
+};
+
+template <class Op, class T>
+void check(const std::uint64_t* in, const num::parameters& p, counts& n) {
+  const auto of = [&](int k) { return num::from_bits<T>(static_cast<num::storage_of<T>>(in[k < Op::arity ? k : 0])); };
+  const T x = of(0), y = of(1), z = of(2);
+  const std::uint64_t want = reference::oracle_of(row_of<Op>.name).f(dtype_of<T>, in, p.value);
+  ++n.tuples;
+  const auto compare = [&](T got, const char* tier) {
+    if (num::to_bits(got) == want) return;
+    if (++n.wrong > 5) return;
+    INFO(row_of<Op>.name, " ", tier, std::hex, " ", in[0], " ", in[1], " ", in[2], std::hexfloat, " options ",
+         p.value[0], " ", p.value[1], " ", p.value[2]);
+    CHECK(num::to_bits(got) == want);
+  };
+  const auto with = [&](const auto&... options) {
+    if constexpr (num::has_exact_body<Op, T, std::remove_cvref_t<decltype(options)>...>) {
+      const auto first = num::evaluate<Op>(x, y, z, options...);
+      const auto last = num::evaluate_exactly<Op>(2048, x, y, z, options...);
+      if (first.decided) compare(first.value, "first");
+      CHECK(last.decided);
+      compare(last.value, "last");
+      n.open += first.decided ? 0 : 1;
+    } else {
+      compare(num::evaluate<Op>(x, y, z, options...), "only");
+    }
+  };
+  if constexpr (num::has_body<Op, T, num::parameters>) {
+    with(p);
+  } else {
+    with();
+  }
+}
+
+// Numbers around which something happens; both signs.
+template <class T>
+std::vector<std::uint64_t> landmarks() {
+  using F = num::format<T>;
+  const std::uint64_t normal = std::uint64_t{1} << (F::precision - 1), infinity = F::infinity;
+  std::vector<std::uint64_t> list = {0, 1, 2, 3, normal - 1, normal, infinity - 1, infinity, F::nan, infinity + 1};
+  for (const double v : {0.25, 1 / 3.0, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 12.0, 1000.0, 65000.0})
+    list.push_back(num::to_bits(num::narrow<T>(v)));
+  const std::uint64_t one = num::to_bits(num::narrow<T>(1.0));
+  list.push_back(one - 1);
+  list.push_back(one + 1);
+  const std::size_t size = list.size();
+  for (std::size_t i = 0; i < size; ++i) list.push_back(list[i] | num::sign_mask<T>);
+  return list;
+}
+
+template <class Op>
+num::parameters options_at(std::uint64_t choice) {
+  num::parameters p{};
+  constexpr int count = row_of<Op>.options.count();
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t c = choice % (std::size(coefficients) + 3);
+    p.value[i] = c < std::size(coefficients) ? coefficients[c] : row_of<Op>.options.all[i].otherwise;
+    choice /= std::size(coefficients) + 3;
+  }
+  return p;
+}
+
+template <class Op, class T>
+counts check_all(std::int64_t many) {
+  counts n;
+  std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T)};
+  const std::vector<std::uint64_t> marks = landmarks<T>();
+  std::uint64_t in[3] = {};
+  for (const std::uint64_t x : marks) {
+    for (const std::uint64_t y : marks) {
+      const std::size_t step = Op::arity == 3 ? 1 + engine() % 5 : marks.size();
+      for (std::size_t k = engine() % step % marks.size(); k < marks.size(); k += step) {
+        in[0] = x, in[1] = y, in[2] = marks[k];
+        check<Op, T>(in, options_at<Op>(engine()), n);
+      }
+    }
+  }
+  for (const reference::sample_class c : reference::element_classes) {
+    const auto v = reference::fill_operands(c, dtype_of<T>, 3, many, 1, static_cast<std::uint64_t>(Op::id));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i) {
+      for (std::size_t k = 0; k < 3; ++k) in[k] = v[k].get(i);
+      check<Op, T>(in, options_at<Op>(engine()), n);
+    }
+  }
+  for (std::int64_t i = 0; i < many; ++i) {  // small multiples of a power of two; numbers near each other
+    const int e = static_cast<int>(engine() % 20) - 10;
+    for (std::uint64_t& a : in) {
+      const double v =
+          std::ldexp(static_cast<double>(engine() % 129) - 64, i % 2 == 0 ? e : e / 4 + static_cast<int>(engine() % 3));
+      a = num::to_bits(num::narrow<T>(v));
+    }
+    if (i % 4 == 1) in[1] = in[0] + engine() % 5 - 2, in[1] &= (std::uint64_t{1} << (8 * sizeof(T) - 1) << 1) - 1;
+    check<Op, T>(in, options_at<Op>(engine()), n);
+  }
+  return n;
+}
+
+template <class Op>
+void check_formats(std::int64_t many) {
+  ops::for_each_format<Op::formats>([&]<class T>() {
+    const counts n = check_all<Op, T>(many);
+    INFO(row_of<Op>.name);
+    CHECK(n.wrong == 0);
+    CHECK(n.open <= n.tuples / 10);
+    MESSAGE(row_of<Op>.name << ": " << n.tuples << " tuples, left open " << n.open);
+  });
+}
+
+template <class... Op>
+void check_operations(std::int64_t many) {
+  (check_formats<Op>(many), ...);
+}
+
+}  // namespace
+
+TEST_CASE("several: sums, quotients and roots") {
+  check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward,
+                   ops::hypot>(300);
+}
+TEST_CASE("several: remainders and whole quotients") {
+  check_operations<ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor>(300);
+}
+TEST_CASE("several: logarithms of two operands") { check_operations<ops::xlogy, ops::logaddexp>(200); }
+TEST_CASE("several: exponentials with options") { check_operations<ops::elu>(1000); }
+// What addcdiv and hypot are in closed form: the mechanism's quotients and roots, against the same oracle.
+struct quotient_formula {
+  double x, y, z, value;
+  template <int L>
+  num::quotient<L> eval() const {
+    using num::number;
+    return {number<L>(x) * number<L>(z) + number<L>(value) * number<L>(y), number<L>(z)};
+  }
+};
+struct root_formula {
+  double x, y;
+  template <int L>
+  num::root<L> eval() const {
+    using num::number;
+    return {number<L>(x) * number<L>(x) + number<L>(y) * number<L>(y), number<L>(1)};
+  }
+};
+TEST_CASE_TEMPLATE("several: formulas that are quotients and roots", T, f16, bf16, float) {
+  std::mt19937_64 engine{7};
+  std::int64_t ties = 0, wrong = 0;
+  const auto check_one = [&](const char* name, const std::uint64_t* in, double value) {
+    const auto of = [&](int k) { return num::widen(num::from_bits<T>(static_cast<num::storage_of<T>>(in[k]))); };
+    const reference::oracle& o = reference::oracle_of(name);
+    const bool root = std::string(name) == "hypot";
+    const auto r = root ? num::decide<T>(root_formula{of(0), of(1)}, 2048)
+                        : num::decide<T>(quotient_formula{of(0), of(1), of(2), value}, 2048);
+    ties += o.where(dtype_of<T>, in, &value).tie ? 1 : 0;
+    wrong += r.decided && num::to_bits(r.value) == o.f(dtype_of<T>, in, &value) ? 0 : 1;
+  };
+  constexpr int p = num::format<T>::precision;
+  for (int i = 0; i < 20000; ++i) {
+    std::uint64_t in[3];
+    for (std::uint64_t& b : in)
+      b = (1 + engine() % (num::format<T>::infinity - 1)) | (engine() % 2 == 0 ? num::sign_mask<T> : 0);
+    if (i % 2 ==
+        0) {  // (3k, 4k), 5k an odd number of p + 1 bits; z (an odd number of p + 1 bits) / z, x tiny or a part of it
+      const auto k =
+          static_cast<double>((std::uint64_t{1} << p) / 5 + 1 + engine() % (std::uint64_t{1} << (p - 3)) * 2);
+      const double odd = std::fmod(k, 2) == 1 ? k : k + 1;
+      const double unit = std::ldexp(1.0, static_cast<int>(engine() % 8) - p);
+      in[0] = num::to_bits(num::narrow<T>(3 * odd * unit));
+      in[1] = num::to_bits(num::narrow<T>(4 * odd * unit));
+      check_one("hypot", in, 0);
+      const double z = static_cast<double>(1 + engine() % 15), part = static_cast<double>(engine() % 64);
+      const double q = static_cast<double>((std::uint64_t{1} << p) + 1 + 2 * (engine() % 64));
+      in[0] = num::to_bits(num::narrow<T>(part));
+      in[1] = num::to_bits(num::narrow<T>(z));
+      in[2] = in[1];
+      check_one("addcdiv", in, q - part);
+    } else {
+      check_one("hypot", in, 0);
+      check_one("addcdiv", in, coefficients[static_cast<std::size_t>(i / 2) % 7 + 1]);
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(ties > 3000);
+}
+
+// The exact parts of elu: -c for w far below 0, c a midpoint; c w next to 0, below the normal numbers.
+TEST_CASE_TEMPLATE("several: elu beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0;
+  constexpr int p = num::format<T>::precision;
+  for (int i = 0; i < 200; ++i) {
+    const double midpoint = 1 + std::ldexp(2.0 * i + 1, -p);
+    for (const double x : {-20.0, -40.0, -104.0, -120.0, -1000.0, -1200.0, -60000.0}) {
+      const std::uint64_t in[3] = {num::to_bits(num::narrow<T>(x)), 0, 0};
+      const num::parameters options{{i % 2 == 0 ? midpoint : -midpoint, 1, 1}};
+      check<ops::elu, T>(in, options, n);
+      near += reference::oracle_of("elu").where(dtype_of<T>, in, options.value).near_tie ? 1 : 0;
+    }
+    const std::uint64_t in[3] = {num::sign_mask<T> + 2u * static_cast<unsigned>(i) + 1, 0, 0};
+    for (const double c : {0.5, -0.5, 1.5, 0.25}) check<ops::elu, T>(in, {{c, 1, 1}}, n);
+    for (const double c : {0.5, 1.5}) check<ops::elu, T>(in, {{1, c, 1}}, n);
+    for (const double c : {0.5, -1.5}) check<ops::elu, T>(in, {{1, 1, c}}, n);
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near > 600);
+}
+
+// e^x + e^y next to 1.
+TEST_CASE_TEMPLATE("several: logaddexp next to 0", T, f16, bf16, float) {
+  counts n;
+  std::mt19937_64 engine{8};
+  for (int i = 0; i < 3000; ++i) {
+    const T x =
+        num::narrow<T>(-std::ldexp(static_cast<double>(engine() % 4096 + 1) / 1024, -static_cast<int>(engine() % 12)));
+    const std::uint64_t y = num::to_bits(num::narrow<T>(std::log(-std::expm1(num::widen(x)))));
+    const std::uint64_t in[3] = {num::to_bits(x), y + engine() % 3 - 1, 0};
+    check<ops::logaddexp, T>(in, {}, n);
+  }
+  CHECK(n.wrong == 0);
+}
+
+// Through the library: strides, blocks and options; each tier forced; and who decided.
+TEST_CASE("several: tiers of a call") {
+  constexpr std::int64_t size = 3000;
+  std::mt19937_64 engine{9};
+  std::vector<float> x(size), y(size), got(size);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    x[at] = std::ldexp(static_cast<float>(engine() % 4096) - 2048, static_cast<int>(engine() % 80) - 40);
+    y[at] = std::ldexp(static_cast<float>(engine() % 4096) - 2048, static_cast<int>(engine() % 80) - 40);
+  }
+  for (const isa_info& isa : instruction_sets()) {
+    if (!isa.available) continue;
+    for (const tier first : {tier::proved, tier::exact}) {
+      INFO(isa.name);
+      for (const double weight : {0.5, 0.3}) {
+        context ctx({.threads = 2, .isa = isa.name, .first_tier = first});
+        lerp_scalar(ctx, const_tensor_view(x.data(), {size}), const_tensor_view(y.data(), {size}),
+                    tensor_view(got.data(), {size}), {.weight = weight});
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const std::uint64_t in[3] = {num::to_bits(x[i]), num::to_bits(y[i]), 0};
+          wrong += num::to_bits(got[i]) == reference::oracle_of("lerp_scalar").f(dtype::f32, in, &weight) ? 0 : 1;
+        }
+        CHECK(wrong == 0);
+        const statistics s = ctx.read_statistics();
+        CHECK(s[tier::binary64] + s[tier::exact] == size);
+        CHECK((s[tier::exact] == size) == (first == tier::exact));
+      }
+      context ctx({.threads = 1, .isa = isa.name, .first_tier = first});
+      const double options[3] = {1.25, 2, 0.5};
+      elu(ctx, const_tensor_view(x.data(), {size}), tensor_view(got.data(), {size}),
+          {.alpha = options[0], .scale = options[1], .rate = options[2]});
+      std::int64_t wrong = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::uint64_t in[3] = {num::to_bits(x[i]), 0, 0};
+        wrong += num::to_bits(got[i]) == reference::oracle_of("elu").f(dtype::f32, in, options) ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+      CHECK((ctx.read_statistics()[tier::exact] == size) == (first == tier::exact));
+    }
+  }
+}
+TEST_CASE("several: many tuples [long]" * doctest::skip()) {
+  check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward, ops::hypot,
+                   ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu>(
+      300000);
+}
