@@ -21,10 +21,11 @@
 //     g's Horner steps: the sum of its partial results, 3.3 g; twice without FMA     6.6 u
 //     product; 1 - Phi(-v), times x                                                  3   u
 //     sum                                                                            17.9 u < 2^-48.8
-//   gelu, 2^-40 < v < 2^-8, where that is not enough (0x37b0a46f): x/2 + v (Phi(v) - 1/2), a sum rounded to odd
-//     series cut after d5: v^6 / 336 of the second term                              2^-56.3
+//   2^-40 < v < 2^-8, where that is not enough (gelu of 0x37b0a46f, gelu_tanh of 0xb7b0a46f): x/2 + v (Phi(v) - 1/2), and
+//   so for 1 / (1 + e^-2u), a sum rounded to odd
+//     series cut after the third term: v^6 / 60 of the second term                   2^-53.9
 //     its rounding: five steps                                                       5   u
-//     the second term is less than 2^-8.3 of the sum                                 < 2^-58.5
+//     the second term is less than 2^-8.3 of the sum                                 < 2^-58.7
 //   gelu_tanh:
 //     2 u: a and b to 2^-106, three sums and products of low parts: 2^-102, times 110   < 0.01 u
 //     e^-2u (exp.hpp)                                                                5.1 u
@@ -85,6 +86,14 @@ REPDL_HD double gelu_magnitude(float x, float limit) {
   return static_cast<double>(float_of(static_cast<std::uint32_t>(above < high ? above : high)));
 }
 
+// x/2 + v^2 (c1 + c3 v^2 + c5 v^4), v = |x|, rounded to odd.
+REPDL_HD double gelu_near_zero(double x, double v, double c1, double c3, double c5) {
+  const double z = v * v;
+  const dd sum = fast_two_sum(0.5 * x, z * muladd(muladd(c5, z, c3), z, c1));
+  return round_to_odd(sum.hi, sum.lo, 1);
+}
+REPDL_HD bool gelu_is_near_zero(double v) { return (v > 0x1p-40) & (v < 0x1p-8); }
+
 template <>
 struct body<ops::gelu> {
   // reference/gen/gelu.sollya
@@ -98,17 +107,15 @@ struct body<ops::gelu> {
     const double tail = normal_tail_core::eval(m);
     const double factor = static_cast<double>(v < -limit ? -limit : v);
     const double r = factor * (v < 0 ? tail : 1.0 - tail);
-    const double z = m * m;
-    const dd sum = fast_two_sum(0.5 * factor, z * muladd(muladd(d5, z, d3), z, d1));
-    const double near_zero = round_to_odd(sum.hi, sum.lo, 1);
-    const bool is_near = (m > 0x1p-40) & (m < 0x1p-8);
-    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(is_near ? near_zero : r)));
+    const double near_zero = gelu_near_zero(factor, m, d1, d3, d5);
+    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(gelu_is_near_zero(m) ? near_zero : r)));
   }
 };
 
 template <>
 struct body<ops::gelu_tanh> {
   // reference/gen/gelu.sollya
+  static constexpr double t1 = 0x1.9884533d43651p-2, t3 = -0x1.11b14cd36944fp-4, t5 = 0x1.4e48dd11e1651p-7;
   static constexpr dd a = {0x1.9884533d43651p0, -0x1.cbc0d30ebfd15p-54},
                       b = {0x1.2444f2a4d8b4bp-4, -0x1.6c843a29d1c7p-61};
   template <class T>
@@ -122,10 +129,10 @@ struct body<ops::gelu_tanh> {
     const double factor_lo = factor.lo + (muladd(square, b.lo, cubic.lo) + a.lo);
     const dd w = two_prod(m, factor.hi);
     const double e = exp_core::eval(-w.hi, -muladd(m, factor_lo, w.lo));
-    const float c = v < -limit ? -limit : v;
-    const double numerator = static_cast<double>(c) * (v < 0 ? e : 1.0);
-    const double r = numerator / (1.0 + e);
-    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(r)));
+    const double c = static_cast<double>(v < -limit ? -limit : v);
+    const double r = c * (v < 0 ? e : 1.0) / (1.0 + e);
+    const double near_zero = gelu_near_zero(c, m, t1, t3, t5);
+    return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(gelu_is_near_zero(m) ? near_zero : r)));
   }
 };
 
