@@ -200,9 +200,9 @@ class elementwise_check {
   }
   // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
   void strides() const {
-    std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1}), view(in_[1], 0, {7}, {3}),
-                                         view(in_[2], 0, {5, 1}, {2, 1})};
-    views.resize(static_cast<std::size_t>(row_.arity));
+    std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1})};
+    if (row_.arity > 1) views.push_back(view(in_[1], 0, {7}, {3}));
+    if (row_.arity > 2) views.push_back(view(in_[2], 0, {5, 1}, {2, 1}));
     reference::array out = unwritten(200);
     run(views, out, 0, {5, 7}, {2, 11});
     for (std::int64_t r = 0; r < 5; ++r) {
@@ -211,9 +211,11 @@ class elementwise_check {
   }
   void in_place() const {
     if (row_.result_type(type_) != type_) return;
-    reference::array same = in_[0];
-    std::vector<const_tensor_view> views{view(same, 0, {count}, {1})};
-    for (int k = 1; k < row_.arity; ++k) views.push_back(view(in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
+    const int first = row_.leading();
+    reference::array same = in_[static_cast<std::size_t>(first)];
+    std::vector<const_tensor_view> views;
+    for (int k = 0; k < row_.arity; ++k)
+      views.push_back(view(k == first ? same : in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
     run(views, same, 0, {count}, {1});
     for (std::int64_t i = 0; i < count; ++i) expect(same, i, i, i, i);
   }
