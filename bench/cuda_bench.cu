@@ -181,12 +181,18 @@ void maps(context& ctx, std::int64_t n) {
   };
   for (int i = 0; i < ops::elementwise_count; ++i) {
     const std::string name(ops::elementwise_rows[i].name);
-    const auto arity = static_cast<std::size_t>(ops::elementwise_rows[i].arity);
+    const ops::elementwise_row& row = ops::elementwise_rows[i];
+    std::vector<const_tensor_view> operands;  // booleans: the bytes of the numbers
+    std::size_t read = 0;
+    for (int k = 0; k < row.arity; ++k) {
+      operands.emplace_back(in[k].data(), row.operand_type(k, dtype::f32), shape, gpu);
+      read += size_of(operands.back().type());
+    }
     const op_info& op = *find(name);
-    const dtype result = ops::elementwise_rows[i].result_type(dtype::f32);
+    const dtype result = row.result_type(dtype::f32);
     const tensor_view results(out.data, result, shape, gpu);
-    const auto moved = static_cast<double>(arity * size_of(dtype::f32) + size_of(result));
-    report(name, static_cast<double>(n) * moved, [&] { call(ctx, op, {in, arity}, {&results, 1}, {}); });
+    const auto moved = static_cast<double>(read + size_of(result));
+    report(name, static_cast<double>(n) * moved, [&] { call(ctx, op, operands, {&results, 1}, {}); });
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {
     const std::int64_t cols = 4096;

@@ -38,7 +38,10 @@ void elementwise(benchmark::State& state, const repdl::ops::elementwise_row& row
   std::vector<std::vector<float>> data;
   std::vector<repdl::const_tensor_view> in;
   for (int k = 0; k < row.arity; ++k) data.push_back(input(row, n, static_cast<std::uint64_t>(k) + 1));
-  for (const auto& d : data) in.emplace_back(d);
+  for (int k = 0; k < row.arity; ++k) {  // booleans: the bytes of the numbers
+    const auto& d = data[static_cast<std::size_t>(k)];
+    in.emplace_back(d.data(), row.operand_type(k, repdl::dtype::f32), repdl::sizes{n});
+  }
   std::vector<float> out(static_cast<std::size_t>(n));
   const std::vector<repdl::tensor_view> to{
       repdl::tensor_view(out.data(), row.result_type(repdl::dtype::f32), repdl::sizes{n})};

@@ -349,6 +349,15 @@ std::uint64_t oracle_nan_to_num(dtype t, patterns in, reals64 o) {
   return n.kind == number_kind::infinite ? entering(t, o[n.negative ? 2 : 1]) : in[0];
 }
 
+/// Patterns of a boolean operand: true unless 0.
+std::uint64_t oracle_where(dtype, patterns in, reals64) { return in[in[0] != 0 ? 1 : 2]; }
+std::uint64_t oracle_masked_fill(dtype t, patterns in, reals64 o) { return in[1] != 0 ? entering(t, o[0]) : in[0]; }
+bool truth(dtype t, std::uint64_t x) { return t == dtype::boolean ? x != 0 : widen(t, x).kind != number_kind::zero; }
+template <auto Of>
+std::uint64_t oracle_logical(dtype t, patterns in, reals64) {
+  return Of(truth(t, in[0]), truth(t, in[1])) ? 1 : 0;
+}
+
 extended leaky(dtype t, patterns in, reals64 slope) {
   const extended x(t, in[0]);
   return !x.is_nan() && !x.is_zero() && !x.negative() ? x : value(slope[0]) * x;
@@ -441,6 +450,13 @@ constexpr oracle oracles[] = {
     {.name = "hardshrink", .f = oracle_hardshrink<0>},
     {.name = "hardshrink_backward", .f = oracle_hardshrink<1>},
     {.name = "nan_to_num", .f = oracle_nan_to_num},
+    {.name = "where", .f = oracle_where},
+    {.name = "masked_fill", .f = oracle_masked_fill},
+    {.name = "logical_and", .f = oracle_logical<[](bool x, bool y) { return x && y; }>},
+    {.name = "logical_or", .f = oracle_logical<[](bool x, bool y) { return x || y; }>},
+    {.name = "logical_xor", .f = oracle_logical<[](bool x, bool y) { return x != y; }>},
+    {.name = "logical_not",
+     .f = [](dtype t, patterns in, reals64) -> std::uint64_t { return truth(t, in[0]) ? 0 : 1; }},
     algebraic<tanh_gradient>("tanh_backward"),
     algebraic<sigmoid_gradient>("sigmoid_backward"),
 };

@@ -18,7 +18,7 @@ array elementwise(const ops::elementwise_row& row, const std::vector<array>& in,
   if (in.size() != static_cast<std::size_t>(row.arity)) throw std::invalid_argument("reference: number of inputs");
   shape_list shape;
   for (const array& a : in) shape = broadcast_shape(shape, a.shape);
-  const dtype t = in[0].type;
+  const dtype t = in[static_cast<std::size_t>(row.leading())].type;
   const option_values options(row, t, attrs);
   const oracle_function f = oracle_of(row.name).f;
   array out(row.result_type(t), shape);

@@ -23,7 +23,12 @@ constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x00000001, 0x807f
 
 constexpr int spread_count = 40, hard_count = 5, searched_count = 1 << 14;
 
-std::string line(const ops::elementwise_row& row, const inputs& in) {
+// A boolean operand is a byte: 0, or an odd one.
+std::string line(const ops::elementwise_row& row, inputs in) {
+  for (int k = 0; k < row.arity; ++k) {
+    std::uint32_t& x = in[static_cast<std::size_t>(k)];
+    if (ops::operand_at(row.operands, k).is_boolean) x = x % 2 == 0 ? 0 : x & 0xff;
+  }
   char text[120];
   std::snprintf(text, sizeof text, "REPDL_KNOWN(%s, 0x%08x, 0x%08x, 0x%08x, 0x%08x)\n", std::string(row.name).c_str(),
                 in[0], in[1], in[2], evaluate(row, in.data()));

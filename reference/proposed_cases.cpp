@@ -69,11 +69,13 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
   const auto add = [&](sample_class kind, const std::vector<shape_list>& shapes, const attributes& attrs) {
     all.push_back({op.name, op.bits, rule(op, in, shapes, attrs), kind, shapes, attrs, 0});
   };
-  const bool narrow = in.size() == 1 && size_of(format) == 2;
+  const bool narrow = in.size() == 1 && size_of(format) == 2, logical = format == dtype::boolean;
   const bool exhaustive = in.size() == 1 && format == dtype::f32 && op.attrs.empty();
   const std::vector<shape_list> same(in.size(), {65537});
 
-  if (narrow) {
+  if (logical) {
+    add(sample_class::uniform_patterns, same, {});
+  } else if (narrow) {
     add(sample_class::all_patterns, {{65536}}, {});
   } else if (exhaustive) {
     add(sample_class::uniform_patterns, {{16411}}, {});

@@ -67,6 +67,10 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction) {
 std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e) { return round(t, negative, m, e, false); }
 
 std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
+  if (t == dtype::boolean) {
+    const std::uint32_t u = w.below(c == sample_class::zeros ? 16 : 4);
+    return u == 0 ? 1 : u == 1 ? w.below(256) : 0;
+  }
   const format& f = format_of(t);
   const std::uint64_t word = w.next64();
   const bool negative = w.flip();

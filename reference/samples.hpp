@@ -72,7 +72,7 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction);
 /// (-1)^negative * m * 2^e, which must be representable.
 std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e);
 
-/// One operand on its own.
+/// One operand on its own. A boolean is any byte: 0, 1 or another.
 std::uint64_t sample(sample_class c, dtype t, word_stream& w);
 /// `count` independent operands of any format.
 array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream);
@@ -81,6 +81,10 @@ array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed,
 /// each have a share of elements of the class. At most three.
 std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream);
+
+/// The operands of a row in a format: those of the format made together, boolean ones on their own.
+std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row, dtype t, std::int64_t count,
+                                 std::uint64_t seed, std::uint64_t stream);
 
 /// Options of a row for operands of a format, accepted by it: each is left out at times. Coefficients are as `coefficient`
 /// draws them; others are numbers of the format, midpoints, any doubles and special ones.

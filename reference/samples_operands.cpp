@@ -181,8 +181,24 @@ std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_
   std::vector<array> v(static_cast<std::size_t>(arity), array(t, {count}));
   word_stream w(seed, stream);
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const operands o = maker(t, w).make(c);
+    operands o{};
+    if (t == dtype::boolean) {
+      for (std::uint64_t& x : o.v) x = sample(c, t, w);
+    } else {
+      o = maker(t, w).make(c);
+    }
     for (std::size_t j = 0; j < v.size(); ++j) v[j].set(i, o.v[j]);
+  }
+  return v;
+}
+
+std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row, dtype t, std::int64_t count,
+                                 std::uint64_t seed, std::uint64_t stream) {
+  std::vector<array> v = fill_operands(c, t, row.arity, count, seed, stream);
+  for (int k = 0; k < row.arity; ++k) {
+    const dtype type = row.operand_type(k, t);
+    if (type != t)
+      v[static_cast<std::size_t>(k)] = fill(c, type, {count}, seed, ~(3 * stream + static_cast<unsigned>(k)));
   }
   return v;
 }

@@ -176,11 +176,11 @@ class elementwise_check {
   elementwise_check(context& ctx, const ops::elementwise_row& row, dtype t, attributes attrs)
       : ctx_(ctx), row_(row), type_(t), attrs_(std::move(attrs)), options_(row, t, attrs_) {
     // Every class of operands by turns.
-    in_.resize(3, reference::array(t, {count}));
+    for (int k = 0; k < row.arity; ++k) in_.emplace_back(row.operand_type(k, t), reference::shape_list{count});
     for (std::size_t c = 0; c < reference::element_classes.size(); ++c) {
-      const auto of_class = reference::fill_operands(reference::element_classes[c], t, 3, count, 1, c);
+      const auto of_class = reference::fill_operands(reference::element_classes[c], row, t, count, 1, c);
       for (std::size_t i = c; i < count; i += reference::element_classes.size()) {
-        for (std::size_t k = 0; k < 3; ++k) in_[k].set(i, of_class[k].get(i));
+        for (std::size_t k = 0; k < in_.size(); ++k) in_[k].set(i, of_class[k].get(i));
       }
     }
   }
@@ -200,9 +200,9 @@ class elementwise_check {
   }
   // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
   void strides() const {
-    std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1}), view(in_[1], 0, {7}, {3}),
-                                         view(in_[2], 0, {5, 1}, {2, 1})};
-    views.resize(static_cast<std::size_t>(row_.arity));
+    std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1})};
+    if (row_.arity > 1) views.push_back(view(in_[1], 0, {7}, {3}));
+    if (row_.arity > 2) views.push_back(view(in_[2], 0, {5, 1}, {2, 1}));
     reference::array out = unwritten(200);
     run(views, out, 0, {5, 7}, {2, 11});
     for (std::int64_t r = 0; r < 5; ++r) {
@@ -211,9 +211,11 @@ class elementwise_check {
   }
   void in_place() const {
     if (row_.result_type(type_) != type_) return;
-    reference::array same = in_[0];
-    std::vector<const_tensor_view> views{view(same, 0, {count}, {1})};
-    for (int k = 1; k < row_.arity; ++k) views.push_back(view(in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
+    const int first = row_.leading();
+    reference::array same = in_[static_cast<std::size_t>(first)];
+    std::vector<const_tensor_view> views;
+    for (int k = 0; k < row_.arity; ++k)
+      views.push_back(view(k == first ? same : in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
     run(views, same, 0, {count}, {1});
     for (std::int64_t i = 0; i < count; ++i) expect(same, i, i, i, i);
   }
@@ -237,8 +239,8 @@ class elementwise_check {
   }
   void expect(const reference::array& out, std::int64_t at, std::int64_t i, std::int64_t j, std::int64_t k) const {
     const std::int64_t index[] = {i, j, k};
-    std::uint64_t x[3];
-    for (std::size_t o = 0; o < 3; ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
+    std::uint64_t x[3] = {};
+    for (std::size_t o = 0; o < in_.size(); ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
     REQUIRE(out.get(static_cast<std::size_t>(at)) == reference::evaluate(row_, type_, x, options_));
   }
 
@@ -255,7 +257,7 @@ TEST_CASE("elementwise: every operation, format, lane position, broadcasting, st
     context ctx(context_options{.threads = 2, .isa = isa});
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
       const op_info& op = *find(row.name);
-      for (const dtype t : op.in[0].types) {
+      for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
         std::vector<attributes> all(1);
         reference::word_stream draws(1, 1);
         const auto coefficient = [](reference::word_stream& w) {
@@ -329,24 +331,24 @@ TEST_CASE("convert: all pairs, strided") {
 
 TEST_CASE("the caller's floating-point environment changes no bit and comes back") {
   struct variant {
+    const ops::elementwise_row* row;
     const op_info* op;
     dtype type;
     attributes attrs;
   };
   std::vector<variant> variants;
-  for (const op_info& op : operations()) {
-    if (op.family != "elementwise") continue;
-    for (const dtype t : op.in[0].types) {
-      variants.push_back({&op, t, {}});
-      for (const attribute_info& o : op.attrs) variants.push_back({&op, t, {{o.name, -0.7}}});
+  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    const op_info& op = *find(row.name);
+    for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
+      variants.push_back({&row, &op, t, {}});
+      for (const attribute_info& o : op.attrs) variants.push_back({&row, &op, t, {{o.name, -0.7}}});
     }
   }
-  for (const auto& [op, t, attrs] : variants) {
+  for (const auto& [row, op, t, attrs] : variants) {
     const std::vector<reference::array> operands =
-        reference::fill_operands(reference::sample_class::uniform_patterns, t, 3, 5000, 11, 12);
+        reference::fill_operands(reference::sample_class::uniform_patterns, *row, t, 5000, 11, 12);
     std::vector<const_tensor_view> in;
-    for (const reference::array& a : operands) in.emplace_back(a.bytes.data(), t, sizes{5000});
-    in.resize(op->in.size());
+    for (const reference::array& a : operands) in.emplace_back(a.bytes.data(), a.type, sizes{5000});
     const tensor_spec spec = infer(*op, in, attrs)[0];
     std::vector<unsigned char> plain(5000 * size_of(spec.type)), changed(plain.size());
     for (const std::string& isa : available_isas()) {

@@ -371,6 +371,31 @@ class Elementwise(Case):
                 check("nan_to_num", lambda u: v if is_nan(u, t) else pattern(a) if u == top else u - 1 if u == s | top else u, (x,),
                       nan=b, posinf=a)
 
+    def test_logical(self):
+        """where, masked_fill: the bits of what is chosen; logical_and, logical_or, logical_xor, logical_not."""
+        r = random.Random(38)
+        for t in FORMATS:
+            s, x = sign_bit(t), self.patterns(t, 39)
+            y, n = x[13:] + x[:13], len(x)
+            c = [r.randrange(2) for _ in x]
+            self.check("where", [(c, [n], "bool"), (x, [n], t), (y, [n], t)], (t, (n,), [a if k else b for k, a, b in zip(c, x, y)]))
+            self.check("where", [([1], [], "bool"), (x, [n], t), ([0], [1], t)], (t, (n,), x))
+            for text in ("0", "-0", "1.00390625", "nan", "-inf", "1e39", "-65519.99"):
+                v = float(text)
+                sign = s if math.copysign(1, v) < 0 else 0
+                fill = nan(t) if v != v else sign | infinity(t) if math.isinf(v) else rounded(F(v), t, zero=sign)
+                self.check("masked_fill", [(x, [n], t), (c, [n], "bool")], (t, (n,), [fill if k else a for k, a in zip(c, x)]),
+                           "--attr", "value=" + text)
+            self.logical(t, x, y, lambda a: a & ~s != 0)
+        self.logical("bool", [0, 0, 1, 1], [0, 1, 0, 1], bool)
+
+    def logical(self, t, x, y, truth):
+        n = len(x)
+        for op, f in (("logical_and", lambda a, b: a and b), ("logical_or", lambda a, b: a or b), ("logical_xor", lambda a, b: a != b)):
+            out = [int(f(truth(a), truth(b))) for a, b in zip(x, y)]
+            self.check(op, [(x, [n], t), (y, [n], t)], ("bool", (n,), out))
+        self.check("logical_not", [(x, [n], t)], ("bool", (n,), [int(not truth(a)) for a in x]))
+
     def test_sqrt(self):
         x = [v & ~(1 << 31) for v in self.two()[0]] + [0, 1 << 31, 0xBF800000, 0x7F800000, 0x7FC00001]
 

@@ -226,7 +226,7 @@ TEST_CASE("digests: the rule proposes the published cases of the elementwise ope
       d.c.seed = 0;
       there.insert(to_text(d.c));
     }
-    for (const dtype t : op.in[0].types) {
+    for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
       for (const digest_case& c : proposed_cases(op, t)) CHECK_MESSAGE(there.contains(to_text(c)), to_text(c));
     }
   }

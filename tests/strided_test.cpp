@@ -8,6 +8,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops.hpp"
+#include "reference/attributes.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
@@ -52,6 +53,16 @@ array on_contiguous(const std::string& op, const std::vector<array>& in, dtype t
 
 array normal_array(const shape_list& shape, std::uint64_t stream, dtype t = dtype::f32) {
   return reference::fill(sample_class::normal_range, t, shape, 7, stream);
+}
+
+// Of a conversion and of elementwise operations: the operand whose type is the call's format, and each operand's type in one.
+std::size_t leading(const op_info& op) {
+  const ops::elementwise_row* const row = reference::elementwise_named(op.name);
+  return row == nullptr ? 0 : static_cast<std::size_t>(row->leading());
+}
+dtype operand_type(const op_info& op, std::size_t i, dtype format) {
+  const ops::elementwise_row* const row = reference::elementwise_named(op.name);
+  return row == nullptr ? format : row->operand_type(static_cast<int>(i), format);
 }
 
 // The elements that a broadcast repeats, each on its own.
@@ -159,7 +170,7 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
     if (op.family == "convert") {
       for (const dtype to : op.out[0].types) variants.push_back({dtype::f32, {{"dtype", std::string(name_of(to))}}});
     } else {
-      for (const dtype from : op.in[0].types) {
+      for (const dtype from : op.in[leading(op)].types) {
         variants.push_back({from, {}});
         for (const attribute_info& a : op.attrs) variants.push_back({from, {{a.name, -0.7}}});
       }
@@ -171,7 +182,7 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
       CAPTURE(name_of(from));
       std::vector<array> in;
       std::vector<const_tensor_view> plain;
-      for (std::size_t i = 0; i < op.in.size(); ++i) in.push_back(normal_array(shape, i, from));
+      for (std::size_t i = 0; i < op.in.size(); ++i) in.push_back(normal_array(shape, i, operand_type(op, i, from)));
       for (const array& a : in) plain.emplace_back(a.bytes.data(), a.type, tests::to_sizes(a.shape));
       const dtype to = infer(op, plain, attrs)[0].type;
       const array want = on_contiguous(op.name, in, to, attrs);

@@ -13,12 +13,13 @@ root = pathlib.Path(__file__).resolve().parent.parent
 rows = re.findall(
     r'^REPDL_ELEMENTWISE\((\w+),\s*(\d),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*\((.*?)\),\s*(?:compute|bits),.*"([^"]*)"\)$',
     (root / "librepdl/ops/elementwise.def").read_text(), re.M)
-formats_text = {"F32": "f32", "NARROW": "f16, bf16, f32", "FLOATS": "f16, bf16, f32, f64"}
+formats_text = {"F32": "f32", "NARROW": "f16, bf16, f32", "FLOATS": "f16, bf16, f32, f64",
+                "LOGICAL": "f16, bf16, f32, f64, boolean"}
 
 text = """// Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
-// All of them: tensors of any strides; the inputs have one of the formats that are listed, and broadcast by NumPy's rule;
-// `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
+// All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
+// boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
 // overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
 // `positive` ones are coefficients > 0; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
 // rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
@@ -39,7 +40,7 @@ namespace repdl REPDL_EXPORT {
 
 """
 for name, arity, operands, formats, result, options, formula in rows:
-    names = operands.split(",")
+    names = [o.removesuffix(":bool") for o in operands.split(",")]
     assert len(names) == int(arity), name
     last = ""
     if options:
@@ -54,7 +55,9 @@ for name, arity, operands, formats, result, options, formula in rows:
                 text += f"  double {option} = {value};  ///< {doc}\n"
         text += "};\n"
         last = f", const {name}_options& options = {{}}"
-    text += f"/// out = {formula}; {formats_text[formats]}{'' if result == 'same' else f', out is {result}'}\n"
+    text += f"/// out = {formula}; {formats_text[formats]}"
+    text += "".join(f", {name} is boolean" for name, o in zip(names, operands.split(",")) if o.endswith(":bool"))
+    text += ("" if result == "same" else f", out is {result}") + "\n"
     views = ", ".join(f"const_tensor_view {n}" for n in names)
     text += f"void {name}(context& ctx, {views}, tensor_view out{last});\n"
 text += "\n}  // namespace repdl\n"

@@ -60,8 +60,14 @@ class Operation:
     def result(self):
         """The type of the result: that of the operands, or any."""
         out, = self.row["outputs"]
-        like = [i for i in self.row["inputs"] if not i["optional"]][:1]
-        return "A" if like and like[0]["types"] == out["types"] and self.name != "convert" else "Any"
+        like = self.leading
+        return "A" if like and like["types"] == out["types"] and self.name != "convert" else "Any"
+
+    @property
+    def leading(self):
+        """The first operand, or of an elementwise operation the first that has the format of the call."""
+        given = [i for i in self.row["inputs"] if not i["optional"] and (self.family != "elementwise" or i["types"] != ["bool"])]
+        return given[0] if given else None
 
     def attribute_parameters(self, required):
         return [(parameter_names.get(a["name"], a["name"]), annotation(a), None if required else default(a))
@@ -80,7 +86,7 @@ class Operation:
             return pieces + (["first_step: bool = False"] if optional else [])
         # A scalar may stand for an operand; the first array says the format.
         array = "A | float" if elementwise and len(inputs) > 1 else "A"
-        pieces = [f"{i['name']}: {array if i['types'] == inputs[0]['types'] else 'Any'}" for i in inputs]
+        pieces = [f"{i['name']}: {array if i['types'] == self.leading['types'] else 'Any'}" for i in inputs]
         if elementwise:
             pieces.append("/")
         pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]

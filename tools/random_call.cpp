@@ -203,10 +203,13 @@ class maker {
     const shape_list full = any_shape();
     const std::size_t arity = op_.in.size();
     const bool broadcast = arity > 1 && one_in(2);
-    const std::vector<dtype>& formats = op_.in[0].types;
+    const ops::elementwise_row& row = *reference::elementwise_named(op_.name);
+    const std::vector<dtype>& formats = op_.in[static_cast<std::size_t>(row.leading())].types;
     const dtype t = formats[w_.below(static_cast<std::uint32_t>(formats.size()))];
-    for (std::size_t i = 0; i < arity; ++i) add_input(broadcast && one_in(2) ? smaller(full, 0) : full, t);
-    c_.attrs = reference::sample_options(*reference::elementwise_named(op_.name), t, w_, coefficient);
+    for (std::size_t i = 0; i < arity; ++i) {
+      add_input(broadcast && one_in(2) ? smaller(full, 0) : full, row.operand_type(static_cast<int>(i), t));
+    }
+    c_.attrs = reference::sample_options(row, t, w_, coefficient);
   }
   /// Of magnitude in [2^-200, 2^200], mostly about 1; sometimes with few bits, and 0.
   static double coefficient(word_stream& w) {

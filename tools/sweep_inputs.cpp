@@ -64,9 +64,15 @@ std::uint32_t in_neighbourhood(std::uint32_t which, const ops::interval& d, word
 std::vector<array> domain_inputs(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index,
                                  std::uint64_t stratum) {
   word_stream w(seed, index);
-  std::vector<array> in(static_cast<std::size_t>(row.arity), array(dtype::f32, {batch_elements}));
+  std::vector<array> in;
+  for (int k = 0; k < row.arity; ++k)
+    in.emplace_back(row.operand_type(k, dtype::f32), reference::shape_list{batch_elements});
   for (std::size_t i = 0; i < static_cast<std::size_t>(batch_elements); ++i) {
     for (array& a : in) {
+      if (a.type == dtype::boolean) {
+        a.set(i, reference::sample(sample_class::uniform_patterns, a.type, w));
+        continue;
+      }
       // Of several operands some stay ordinary, so that the special one decides the result.
       const bool special = index % 2 == 1 && (row.arity == 1 || w.below(4) != 0);
       a.set(i,
@@ -89,7 +95,7 @@ attributes random_options(const ops::elementwise_row& row, dtype t, std::uint64_
 /// The formats by turns.
 sweep_batch elementwise_batch(const ops::elementwise_row& row, std::uint64_t seed, std::uint64_t index) {
   std::vector<dtype> formats;
-  for (const dtype t : float_types) {
+  for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64, dtype::boolean}) {
     if ((row.formats & ops::one(t)) != 0) formats.push_back(t);
   }
   const dtype t = formats[index % formats.size()];
@@ -100,8 +106,7 @@ sweep_batch elementwise_batch(const ops::elementwise_row& row, std::uint64_t see
   if (t == dtype::f32 && !(turn % 2 == 1 && stratum >= neighbourhoods)) {
     return {domain_inputs(row, seed, turn, stratum), attrs};
   }
-  return {reference::fill_operands(static_cast<sample_class>(turn / 2 % classes), t, row.arity, batch_elements, seed,
-                                   index),
+  return {reference::fill_operands(static_cast<sample_class>(turn / 2 % classes), row, t, batch_elements, seed, index),
           attrs};
 }
 

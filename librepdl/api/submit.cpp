@@ -11,16 +11,19 @@ std::array<elementwise_operands, ops::elementwise_count> split_operands() noexce
   std::array<elementwise_operands, ops::elementwise_count> all{};
   for (int i = 0; i < ops::elementwise_count; ++i) {
     const ops::elementwise_row& row = ops::elementwise_rows[i];
-    std::string_view names = row.operands;
     elementwise_operands& o = all[static_cast<std::size_t>(i)];
     o.result[0] = {"out", row.result == ops::result_kind::same ? row.formats : ops::one(row.result_type({}))};
-    while (!names.empty()) {
-      const std::size_t comma = std::min(names.find(','), names.size());
-      o.all[o.count++] = {names.substr(0, comma), row.formats};
-      names.remove_prefix(std::min(comma + 1, names.size()));
+    for (; o.count < row.arity; ++o.count) {
+      const auto [name, is_boolean] = ops::operand_at(row.operands, o.count);
+      o.all[o.count] = {name, is_boolean ? ops::BOOL : row.formats};
     }
   }
   return all;
+}
+
+// The format of a call.
+dtype format_of(const ops::elementwise_row& row, plan::inputs in) noexcept {
+  return in[static_cast<std::size_t>(row.leading())].type();
 }
 
 }  // namespace
@@ -34,9 +37,9 @@ tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span 
   const elementwise_operands& rows = operands_of(op);
   const ops::elementwise_row& row = row_of(op);
   plan::check_inputs(row.name, rows.in(), in);
-  plan::check_options(row, plan::numbers_of(row, in[0].type(), options));
-  const sizes shape = plan::infer_map(row.name, rows.in(), in);
-  return {row.result_type(in[0].type()), shape};
+  plan::check_options(row, plan::numbers_of(row, format_of(row, in), options));
+  const sizes shape = plan::infer_map(row, rows.in(), in);
+  return {row.result_type(format_of(row, in)), shape};
 }
 
 void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options) {
@@ -48,7 +51,7 @@ void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outp
   plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);
   if (out[0].count() == 0) return;
-  const auto numbers = plan::numbers_of(row, in[0].type(), options);
+  const auto numbers = plan::numbers_of(row, format_of(row, in), options);
   context_access::of(ctx).run(name, plan::make_map(op, in, out[0], {numbers.data(), options.size()}));
 }
 

@@ -69,7 +69,7 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   const auto call = [&](const sizes& shape, layout how) {
     test_call c{what.op, {}, how};
     for (int i = 0; i < inputs; ++i) {
-      c.in.push_back({shape, how, what.in});
+      c.in.push_back({shape, how, row == nullptr ? what.in : row->operand_type(i, what.in)});
       if (how == layout::spread && i > 0) c.in.back().shape[i] = 1;
     }
     if (what.op == op_id::convert) c.attrs = {{"dtype", name_of(what.out)}};
@@ -583,12 +583,15 @@ std::vector<subject> kernel_test_subjects() {
   std::vector<subject> all;
   for (const op_info& op : operations()) {
     const auto id = static_cast<op_id>(op.id);
+    if (op.id < ops::elementwise_count) {
+      const ops::elementwise_row& row = ops::elementwise_rows[op.id];
+      for (const dtype format : op.in[static_cast<std::size_t>(row.leading())].types) {
+        all.push_back({id, format, row.result_type(format)});
+      }
+      continue;
+    }
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
-      if (op.id < ops::elementwise_count) {
-        all.push_back({id, from, ops::elementwise_rows[op.id].result_type(from)});
-        continue;
-      }
       for (const dtype to : op.out[0].types) all.push_back({id, from, to});
     }
   }

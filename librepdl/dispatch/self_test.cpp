@@ -37,7 +37,11 @@ class device_words {
   device_words(const device_words&) = delete;
   device_words& operator=(const device_words&) = delete;
   void* data() const { return data_; }
-  void write(const std::vector<std::uint32_t>& v) { c_.executor->copy(data_, v.data(), v.size() * 4); }
+  void write(const std::vector<std::uint32_t>& v, std::size_t element_bytes = 4) {
+    std::vector<unsigned char> bytes(v.size() * element_bytes);
+    for (std::size_t i = 0; i < v.size(); ++i) std::memcpy(bytes.data() + i * element_bytes, &v[i], element_bytes);
+    c_.executor->copy(data_, bytes.data(), bytes.size());
+  }
   std::vector<std::uint32_t> read(std::size_t n, std::size_t element_bytes = 4) const {
     std::vector<unsigned char> bytes(n * element_bytes);
     c_.executor->copy(bytes.data(), data_, bytes.size());
@@ -80,8 +84,9 @@ void test_elementwise(context::impl& c, ops::op_id op) {
   const_tensor_view views[3];
   const sizes shape{static_cast<std::int64_t>(n)};
   for (int i = 0; i < row.arity; ++i) {
-    operands[i]->write(in[i]);
-    views[i] = const_tensor_view(operands[i]->data(), dtype::f32, shape, c.options.where);
+    const dtype type = row.operand_type(i, dtype::f32);
+    operands[i]->write(in[i], size_of(type));
+    views[i] = const_tensor_view(operands[i]->data(), type, shape, c.options.where);
   }
   double defaults[ops::option_list::most] = {};
   const int options = row.options.count();

@@ -9,6 +9,7 @@
 #include "librepdl/ops/convert.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/log.hpp"
+#include "librepdl/ops/logical.hpp"
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/rounding.hpp"
 #include "librepdl/ops/sigmoid.hpp"

@@ -1,5 +1,5 @@
-// The numerics of the elementwise operations: body<Op>::eval(x, ...) for operands of one format, and body<Op>::eval(x,
-// ..., parameters) where the row has options.
+// The numerics of the elementwise operations: body<Op>::eval(x, ...) for operands of one format, bool where the row says so, and
+// body<Op>::eval(x, ..., parameters) where the row has options.
 //
 // A body is plain branch-free scalar code for host and device: the compiler vectorises it in the CPU loop, and it is
 // the thread's code in the CUDA loop. Compile with -fno-math-errno -fno-trapping-math beside the flags in platform.hpp.
@@ -20,25 +20,35 @@ struct parameters {
   double value[ops::option_list::most];
 };
 
-// The body on as many operands as it has, where it takes them: of format T, and P, nothing or the parameters.
-template <class Op, class T, class... P>
-requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
-    auto evaluate(const T& x, const T&, const T&, const P&... p) {
+// A boolean operand in memory: a byte, true unless it is 0. Everything else is what it is.
+template <class T>
+using stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
+template <class T>
+REPDL_HD const T& load(const T& x) {
+  return x;
+}
+REPDL_HD bool load(const std::uint8_t& x) { return x != 0; }
+
+// The body on as many operands as it has, where it takes them, and on P: nothing or the parameters.
+template <class Op, class X, class Y, class Z, class... P>
+requires(Op::arity == 1 && requires(X x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
+    auto evaluate(const X& x, const Y&, const Z&, const P&... p) {
   return body<Op>::eval(x, p...);
 }
-template <class Op, class T, class... P>
-requires(Op::arity == 2 && requires(T x, P... p) { body<Op>::eval(x, x, p...); }) REPDL_HD
-    auto evaluate(const T& x, const T& y, const T&, const P&... p) {
+template <class Op, class X, class Y, class Z, class... P>
+requires(Op::arity == 2 && requires(X x, Y y, P... p) { body<Op>::eval(x, y, p...); }) REPDL_HD
+    auto evaluate(const X& x, const Y& y, const Z&, const P&... p) {
   return body<Op>::eval(x, y, p...);
 }
-template <class Op, class T, class... P>
-requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::eval(x, x, x, p...); }) REPDL_HD
-    auto evaluate(const T& x, const T& y, const T& z, const P&... p) {
+template <class Op, class X, class Y, class Z, class... P>
+requires(Op::arity == 3 && requires(X x, Y y, Z z, P... p) { body<Op>::eval(x, y, z, p...); }) REPDL_HD
+    auto evaluate(const X& x, const Y& y, const Z& z, const P&... p) {
   return body<Op>::eval(x, y, z, p...);
 }
 template <class Op, class T, class... P>
-concept has_body = requires(T x, P... p) {
-  evaluate<Op>(x, x, x, p...);
+concept has_body = requires(ops::operand_of<Op, T, 0> x, ops::operand_of<Op, T, 1> y, ops::operand_of<Op, T, 2> z,
+                            P... p) {
+  evaluate<Op>(x, y, z, p...);
 };
 
 // Whether a rounding test decides: then eval gives {value, decided}, and body<Op>::exact(x, y, bits) what it leaves open.

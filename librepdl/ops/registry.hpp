@@ -6,11 +6,13 @@
 // (num::body<Op>, reference, ...).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "librepdl/tensor.hpp"
 
@@ -26,6 +28,7 @@ inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
+inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 
 /// Numbers every operation. Internal: the order is that of the registry and may change between releases.
 enum class op_id : int {
@@ -153,11 +156,29 @@ struct option_list {
   }
 };
 
+/// Operand k of "cond:bool,x,y": its name, and whether it is boolean in every format.
+struct operand_text {
+  std::string_view name;
+  bool is_boolean;
+};
+constexpr operand_text operand_at(std::string_view operands, int k) {
+  for (; k > 0; --k) operands.remove_prefix(operands.find(',') + 1);
+  const std::string_view one_of_them = operands.substr(0, operands.find(','));
+  const std::size_t colon = std::min(one_of_them.find(':'), one_of_them.size());
+  return {one_of_them.substr(0, colon), one_of_them.substr(colon) == ":bool"};
+}
+/// The first operand that has the format of the call.
+constexpr int leading_operand(std::string_view operands) {
+  int k = 0;
+  while (operand_at(operands, k).is_boolean) ++k;
+  return k;
+}
+
 /// One row of elementwise.def.
 struct elementwise_row {
   std::string_view name;
   int arity;
-  std::string_view operands;  // "x,y"
+  std::string_view operands;  // "x,y", "cond:bool,x,y"
   dtype_set formats;
   result_kind result;
   option_list options;
@@ -168,7 +189,11 @@ struct elementwise_row {
   int bits;
   std::string_view formula;
 
-  constexpr dtype result_type(dtype in) const { return ops::result_type(result, in); }
+  constexpr dtype result_type(dtype format) const { return ops::result_type(result, format); }
+  constexpr dtype operand_type(int k, dtype format) const {
+    return operand_at(operands, k).is_boolean ? dtype::boolean : format;
+  }
+  constexpr int leading() const { return leading_operand(operands); }
 };
 
 #define REPDL_UNPAREN(...) __VA_ARGS__
@@ -191,15 +216,20 @@ inline constexpr elementwise_row elementwise_rows[] = {
 };
 
 // The type of each elementwise operation: ops::exp and so on.
-#define REPDL_ELEMENTWISE(name, n, operands, of, result_is, ...)  \
+#define REPDL_ELEMENTWISE(name, n, text, of, result_is, ...)      \
   struct name {                                                   \
     static constexpr op_id id = op_id::name;                      \
     static constexpr int arity = n;                               \
+    static constexpr std::string_view operands = text;            \
     static constexpr dtype_set formats = of;                      \
     static constexpr result_kind result = result_kind::result_is; \
   };
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
+
+/// The type of operand K of an operation in a format.
+template <class Op, class T, int K>
+using operand_of = std::conditional_t<(K < Op::arity) && operand_at(Op::operands, K).is_boolean, bool, T>;
 
 /// The families of structured.def.
 enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, optimizer };
@@ -235,6 +265,7 @@ constexpr void for_each_format(F&& f) {
   if constexpr ((Set & one(dtype::bf16)) != 0) f.template operator()<bf16>();
   if constexpr ((Set & F32) != 0) f.template operator()<float>();
   if constexpr ((Set & one(dtype::f64)) != 0) f.template operator()<double>();
+  if constexpr ((Set & BOOL) != 0) f.template operator()<bool>();
 }
 
 }  // namespace repdl::ops

@@ -20,7 +20,7 @@ struct loops {
 };
 template <class Loop>
 struct shard {
-  loops<Loop> all[rows_per_shard][4];  // [row][format]
+  loops<Loop> all[rows_per_shard][dtype_count];  // [row][format]
 };
 
 /// make.template operator()<Op, T, Options...>() is the Loop of an operation and format; Options: nothing, or num::parameters.

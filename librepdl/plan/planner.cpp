@@ -69,14 +69,16 @@ void loop_axes::merge() {
 
 // ---- elementwise
 
-sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in) {
+sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in) {
+  const auto first = static_cast<std::size_t>(row.leading());
+  const dtype format = in[first].type();
   sizes shape = in[0].shape();
   for (std::size_t i = 1; i < in.size(); ++i) {
-    if (in[i].type() != in[0].type()) {
-      fail(error_site::operand_dtype, op, rows[i].name,
-           std::string(name_of(in[0].type())) + ", as " + std::string(rows[0].name), name_of(in[i].type()));
+    if (in[i].type() != row.operand_type(static_cast<int>(i), format)) {
+      fail(error_site::operand_dtype, row.name, rows[i].name,
+           std::string(name_of(format)) + ", as " + std::string(rows[first].name), name_of(in[i].type()));
     }
-    if (!(in[i].shape() == shape)) shape = broadcast(op, rows[i].name, shape, in[i].shape());
+    if (!(in[i].shape() == shape)) shape = broadcast(row.name, rows[i].name, shape, in[i].shape());
   }
   return shape;
 }
@@ -116,22 +118,25 @@ void check_options(const ops::elementwise_row& row, std::span<const double> opti
 
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options) {
   map_plan p{};
+  const bool is_convert = op == ops::op_id::convert;
+  p.in_type =
+      in[is_convert ? 0 : static_cast<std::size_t>(ops::elementwise_rows[static_cast<int>(op)].leading())].type();
   for (std::size_t i = 0; i < options.size(); ++i) {
     const ops::real_option& o = ops::elementwise_rows[static_cast<int>(op)].options.all[i];
     const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
     p.options[i] = options[i];
-    p.has_options = p.has_options || bits(options[i]) != bits(o.otherwise.in(in[0].type()));
+    p.has_options = p.has_options || bits(options[i]) != bits(o.otherwise.in(p.in_type));
   }
   p.op = op;
   p.arity = static_cast<int>(in.size());
   p.count = out.count();
   p.out = out.data();
-  p.in_type = in[0].type();
   p.out_type = out.type();
   const sizes& shape = out.shape();
   bool alike = out.is_contiguous();
   for (std::size_t i = 0; i < in.size(); ++i) {
     p.in[i].data = in[i].data();
+    p.in[i].type = in[i].type();
     alike = alike && in[i].shape() == shape && in[i].is_contiguous();
   }
   if (alike) {  // most calls: what the loop below would make of them

@@ -15,8 +15,8 @@
 
 namespace repdl::plan {
 
-/// The shape of elementwise results; the inputs have one type.
-sizes infer_map(std::string_view op, std::span<const ops::operand> rows, inputs in);
+/// The shape of elementwise results; the inputs have one format, but for those that the row makes boolean.
+sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in);
 /// options: as many as the row has.
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options = {});
 /// Options as they are given, or not.

@@ -29,10 +29,11 @@ struct map_plan {
   struct operand {
     const void* data;
     axes stride;
+    dtype type;  // in_type, or boolean
   } in[3];
   void* out;
   axes out_stride;
-  dtype in_type;  // of all inputs
+  dtype in_type;  // the format of the call: of all inputs but those that the row makes boolean
   dtype out_type;
   double options[ops::option_list::most];
   bool has_options;  // they are not all at their defaults

@@ -223,23 +223,28 @@ void run(const op_info& op, const array& like, std::span<const const_tensor_view
   if (recording::current == nullptr && like.must_wait()) c.synchronize();
 }
 
-// An elementwise operation takes Python's numbers, too.
-bool takes_numbers(const op_info& op) { return op.family == "elementwise"; }
+// Of an elementwise operation: whether an operand has the format of the call, which not every boolean one has.
+bool has_format(const operand_info& o) { return o.types.size() > 1 || o.types[0] != dtype::boolean; }
+const operand_info& leading(const op_info& op) {
+  return op.family == "elementwise" ? *std::find_if(op.in.begin(), op.in.end(), has_format) : op.in[0];
+}
+// Such an operand may be a number of Python, too.
+bool takes_numbers(const op_info& op, std::size_t i) { return op.family == "elementwise" && has_format(op.in[i]); }
 
 // Says what the call itself would say, before a number is rounded to a format that the operation lacks.
 void check_takes(const op_info& op, dtype format) {
-  const std::vector<dtype>& types = op.in[0].types;
+  const std::vector<dtype>& types = leading(op).types;
   if (std::find(types.begin(), types.end(), format) != types.end()) return;
   std::string expected;
   for (const dtype t : types) expected += (expected.empty() ? "" : ", ") + std::string(repdl::name_of(t));
-  fail(error_site::operand_dtype, op.name, op.in[0].name, "one of " + expected, repdl::name_of(format));
+  fail(error_site::operand_dtype, op.name, leading(op).name, "one of " + expected, repdl::name_of(format));
 }
 
 const array& first_array(const op_info& op, std::span<const array> in) {
-  for (const array& a : in) {
-    if (a.view()) return a;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i].view() && (op.family != "elementwise" || has_format(op.in[i]))) return in[i];
   }
-  throw nb::type_error((op.name + ": " + op.in[0].name + ": expected an array, got a number").c_str());
+  throw nb::type_error((op.name + ": " + leading(op).name + ": expected an array, got a number").c_str());
 }
 
 nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like) {
@@ -250,7 +255,7 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
     nb::handle x = in[i];
     if (x.is_none() && op.in[i].optional) {
       operands.emplace_back();
-    } else if (takes_numbers(op) && is_python_number(x)) {
+    } else if (takes_numbers(op, i) && is_python_number(x)) {
       operands.emplace_back();
       numbers = true;
     } else {

@@ -114,7 +114,7 @@ void repair(const void* const* in, void* out, std::int64_t i, int last_tier_bits
 
 // [op][format]; null for loops that decide everything.
 constexpr auto repairs = [] {
-  std::array<std::array<repair_function, 4>, ops::elementwise_count> table{};
+  std::array<std::array<repair_function, ops::dtype_count>, ops::elementwise_count> table{};
   ops::for_each_elementwise([&]<class Op>() {
     ops::for_each_format<Op::formats>([&]<class T>() {
       if constexpr (num::has_exact_body<Op, T>) {
@@ -163,14 +163,13 @@ class map_work final : public planned<plan::map_plan> {
   void run_flat(range mine) const {
     for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
       const void* in[3] = {};
-      for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in_type));
+      for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in[k].type));
       loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first),
             p.options, nullptr);
     }
   }
 
   void run_strided(range mine) const {
-    const std::size_t in_size = size_of(p.in_type);
     const std::size_t out_size = size_of(p.out_type);
     alignas(64) std::byte buffers[4][block * sizeof(double)];
     tally counted;
@@ -179,6 +178,7 @@ class map_work final : public planned<plan::map_plan> {
       const cursor place(p, first);
       const void* in[3] = {};
       for (int k = 0; k < p.arity; ++k) {
+        const std::size_t in_size = size_of(p.in[k].type);
         in[k] = in_place(p, p.in[k].stride, p.in[k].data, in_size, place, n);
         if (in[k] == nullptr) {
           transfer_bytes<true>(in_size, p, p.in[k].stride, const_cast<void*>(p.in[k].data), buffers[k], first, n);

@@ -10,11 +10,11 @@ namespace {
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* open) {
-  const auto* x = static_cast<const T*>(in[0]);
-  const auto* y = Op::arity > 1 ? static_cast<const T*>(in[1]) : x;
-  const auto* z = Op::arity > 2 ? static_cast<const T*>(in[2]) : x;
+  const auto* x = static_cast<const num::stored<ops::operand_of<Op, T, 0>>*>(in[0]);
+  const auto* y = static_cast<const num::stored<ops::operand_of<Op, T, 1>>*>(in[Op::arity > 1 ? 1 : 0]);
+  const auto* z = static_cast<const num::stored<ops::operand_of<Op, T, 2>>*>(in[Op::arity > 2 ? 2 : 0]);
   const auto run = [=](const auto&... p) {
-    using result = decltype(num::evaluate<Op>(*x, *y, *z, p...));
+    using result = decltype(num::evaluate<Op>(num::load(*x), num::load(*y), num::load(*z), p...));
     if constexpr (num::has_exact_body<Op, T>) {
       auto* to = static_cast<T*>(out);
       for (std::int64_t i = 0; i < n; ++i) {
@@ -26,7 +26,9 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
       static_assert(dtype_of<result> == ops::result_type(Op::result, dtype_of<T>));
       auto* to = static_cast<result*>(out);
 #pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) to[i] = num::evaluate<Op>(x[i], y[i], z[i], p...);
+      for (std::int64_t i = 0; i < n; ++i) {
+        to[i] = num::evaluate<Op>(num::load(x[i]), num::load(y[i]), num::load(z[i]), p...);
+      }
     }
   };
   if constexpr (sizeof...(Options) == 0) {

@@ -12,6 +12,7 @@ template <class To, class From>
 struct conversion {
   static constexpr int arity = 1;
   static constexpr tier first = tier::proved;
+  static constexpr unsigned booleans = 0;
   using input = From;
   using output = To;
   using tally = no_tally;

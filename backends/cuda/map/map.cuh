@@ -37,6 +37,29 @@ template <class T>
 struct alignas(sizeof(T) * batch < 16 ? sizeof(T) * batch : 16) pack {
   T v[batch];
 };
+// A boolean operand among numbers: byte i, or four from there on, as patterns 0 and 1 of their format, so that a thread's
+// operands have one type. F::booleans has a bit for each.
+template <class F>
+constexpr __host__ __device__ bool is_boolean(int a) {
+  return F::booleans != 0 && (F::booleans >> a & 1) != 0;
+}
+template <class In>
+__device__ In read_boolean(const void* from, std::int64_t i) {
+  const bool x = static_cast<const std::uint8_t*>(from)[i] != 0;
+  if constexpr (std::is_same_v<In, std::uint8_t>) {
+    return x;
+  } else {
+    return num::from_bits<In>(x ? 1 : 0);
+  }
+}
+template <class In>
+__device__ pack<In> read_booleans(const void* from, std::int64_t i) {
+  const auto bytes = *reinterpret_cast<const pack<std::uint8_t>*>(static_cast<const std::uint8_t*>(from) + i);
+  pack<In> x;
+#pragma unroll
+  for (int j = 0; j < batch; ++j) x.v[j] = read_boolean<In>(bytes.v, j);
+  return x;
+}
 
 // How an operation is applied to a thread's elements. A tally counts those that `first` does not decide.
 struct no_tally {
@@ -51,17 +74,44 @@ struct exact_tally {
   }
 };
 
+// The operands that are boolean where others are numbers, as bits.
+template <class Op, class T>
+constexpr unsigned boolean_operands = [] {
+  unsigned bits = 0;
+  for (int k = 0; k < Op::arity && !std::is_same_v<T, bool>; ++k) {
+    bits |= ops::operand_at(Op::operands, k).is_boolean ? 1u << k : 0u;
+  }
+  return bits;
+}();
+
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 struct elementwise : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
-  using input = T;
-  using output = decltype(num::evaluate<Op>(T{}, T{}, T{}, std::declval<const Options&>()...));
+  static constexpr unsigned booleans = boolean_operands<Op, T>;
+  using input = num::stored<T>;
+  using output = decltype(num::evaluate<Op>(ops::operand_of<Op, T, 0>{}, ops::operand_of<Op, T, 1>{},
+                                            ops::operand_of<Op, T, 2>{}, std::declval<const Options&>()...));
   static_assert(dtype_of<output> == ops::result_type(Op::result, dtype_of<T>));
   using tally = no_tally;
-  __device__ output eval(const T* x, tally&) const {
-    return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
+  __device__ output eval(const input* x, tally&) const {
+    if constexpr (booleans == 0 && std::is_same_v<input, T>) {
+      return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
+    } else {
+      return num::evaluate<Op>(operand<0>(x[0]), operand<1>(x[arity > 1 ? 1 : 0]), operand<2>(x[arity > 2 ? 2 : 0]),
+                               static_cast<const Options&>(*this)...);
+    }
+  }
+
+ private:
+  template <int K>
+  __device__ static decltype(auto) operand(const input& x) {
+    if constexpr ((booleans >> K & 1) != 0) {
+      return num::to_bits(x) != 0;
+    } else {
+      return num::load(x);
+    }
   }
 };
 template <class Op, class T>
@@ -69,6 +119,7 @@ requires num::has_exact_body<Op, T>
 struct elementwise<Op, T> {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::binary64;
+  static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
   using tally = exact_tally;
@@ -111,7 +162,9 @@ __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, count
   const std::int64_t packs = p.count / batch;
   for (std::int64_t i = first; i < packs; i += step) {
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const pack<In>*>(p.in[a])[i];
+    for (int a = 0; a < F::arity; ++a) {
+      x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], i * batch) : static_cast<const pack<In>*>(p.in[a])[i];
+    }
     apply(p, x, y, i, 0, tally);
     static_cast<pack<Out>*>(p.out)[i] = y;
   }
@@ -119,7 +172,9 @@ __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, count
   if (rest < p.count) {
     In last[F::arity];
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) last[a] = static_cast<const In*>(p.in[a])[rest];
+    for (int a = 0; a < F::arity; ++a) {
+      last[a] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], rest) : static_cast<const In*>(p.in[a])[rest];
+    }
     static_cast<Out*>(p.out)[rest] = p.eval(last, tally);
   }
   tally.report(counters, F::first);
@@ -141,7 +196,9 @@ __global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, c
     for (int j = 0; j < batch; ++j) {
       const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at];
+      for (int a = 0; a < F::arity; ++a) {
+        x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+      }
     }
     apply(p, x, y, i, threads, tally);
 #pragma unroll
@@ -172,10 +229,10 @@ __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool
       for (int a = 0; a < F::arity; ++a) {
         const In* from = static_cast<const In*>(p.in[a]) + at[a];
         if (p.axes.stride[a][0] != 0) {
-          x[a] = *reinterpret_cast<const pack<In>*>(from);
+          x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
         } else {
 #pragma unroll
-          for (int j = 0; j < batch; ++j) x[a].v[j] = *from;
+          for (int j = 0; j < batch; ++j) x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : *from;
         }
       }
       apply(p, x, y, i, 0, tally);
@@ -190,7 +247,9 @@ __global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool
         const std::int64_t element = i + j * step;
         p.axes.locate(static_cast<std::uint32_t>(element < p.count ? element : i), at);
 #pragma unroll
-        for (int a = 0; a < F::arity; ++a) x[a].v[j] = static_cast<const In*>(p.in[a])[at[a]];
+        for (int a = 0; a < F::arity; ++a) {
+          x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : static_cast<const In*>(p.in[a])[at[a]];
+        }
         out[j] = at[F::arity];
       }
       apply(p, x, y, i, step, tally);
@@ -207,6 +266,10 @@ template <class T>
 bool aligned(const void* p) {
   return reinterpret_cast<std::uintptr_t>(p) % alignof(pack<T>) == 0;
 }
+template <class F>
+bool aligned_input(const void* p, int a) {
+  return is_boolean<F>(a) ? aligned<std::uint8_t>(p) : aligned<typename F::input>(p);
+}
 
 // Whether map_strided may move packs.
 template <class F>
@@ -216,7 +279,7 @@ bool can_pack(const operands<F>& p) {
   if (!aligned<typename F::output>(p.out)) return false;
   for (int a = 0; a <= F::arity; ++a) {
     if (x.stride[a][0] == 0) continue;
-    if (x.stride[a][0] != 1 || (a < F::arity && !aligned<typename F::input>(p.in[a]))) return false;
+    if (x.stride[a][0] != 1 || (a < F::arity && !aligned_input<F>(p.in[a], a))) return false;
     for (int d = 1; d < x.rank; ++d) {
       if (x.stride[a][d] % batch != 0) return false;
     }
@@ -244,7 +307,9 @@ void launch_strided(operands<F> p, std::int64_t most, const job& j) {
   rest.axes.size[cut] -= half;
   rest.count -= p.count;
   for (int a = 0; a < F::arity; ++a) {
-    rest.in[a] = static_cast<const typename F::input*>(p.in[a]) + half * p.axes.stride[a][cut];
+    const std::size_t bytes = is_boolean<F>(a) ? 1 : sizeof(typename F::input);
+    rest.in[a] =
+        static_cast<const std::byte*>(p.in[a]) + half * p.axes.stride[a][cut] * static_cast<std::int64_t>(bytes);
   }
   rest.out = static_cast<typename F::output*>(p.out) + half * p.axes.stride[F::arity][cut];
   launch_strided(p, most, j);
@@ -271,7 +336,7 @@ void launch(const plan::map_plan& plan, const job& j) {
     p.in[a] = plan.in[a].data;
     p.axes.set_stride(a, plan.in[a].stride);
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
-    packed = packed && aligned<typename F::input>(p.in[a]);
+    packed = packed && aligned_input<F>(p.in[a], a);
   }
   if (contiguous && packed) {
     launch_kernel<map_packed<F>>(j, blocks_for(p, j), threads, 0, p, j.counters);

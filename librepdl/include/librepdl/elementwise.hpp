@@ -1,7 +1,7 @@
 // Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
-// All of them: tensors of any strides; the inputs have one of the formats that are listed, and broadcast by NumPy's rule;
-// `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
+// All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
+// boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
 // overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
 // `positive` ones are coefficients > 0; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
 // rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
@@ -177,5 +177,21 @@ struct nan_to_num_options {
 };
 /// out = x is NaN ? nan : x = inf ? posinf : x = -inf ? neginf : x; f16, bf16, f32, f64
 void nan_to_num(context& ctx, const_tensor_view x, tensor_view out, const nan_to_num_options& options = {});
+/// out = cond ? x : y; f16, bf16, f32, f64, cond is boolean
+void where(context& ctx, const_tensor_view cond, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// The options of masked_fill.
+struct masked_fill_options {
+  double value = 0;  ///< of the masked elements (value)
+};
+/// out = mask ? value : x; f16, bf16, f32, f64, mask is boolean
+void masked_fill(context& ctx, const_tensor_view x, const_tensor_view mask, tensor_view out, const masked_fill_options& options = {});
+/// out = x and y; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_and(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x or y; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_or(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x or y, not both; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_xor(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = not x; all but 0 are true, NaN too; f16, bf16, f32, f64, boolean, out is boolean
+void logical_not(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
