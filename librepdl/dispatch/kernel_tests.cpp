@@ -436,6 +436,7 @@ std::uint64_t mixed(std::uint64_t x) {
 std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   const auto pick = static_cast<unsigned>(w >> 56);
   if (type == dtype::i64) return pick < 16 ? static_cast<std::uint64_t>(-100) : w % 7;  // targets
+  if (type == dtype::boolean) return pick < 128 ? 0 : w;
   if (type != dtype::f32) return w;  // every pattern of the narrow formats and of f64 is a number or a NaN
   const auto bits = static_cast<std::uint32_t>(w);
   constexpr std::uint32_t borders[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x3f800000, 0xbf800000,

@@ -1,6 +1,7 @@
 """The functions of the package. Written by tools/gen_python.py from the registry of operations; do not edit."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, TypeVar
 
 from librepdl import _core
@@ -8,13 +9,16 @@ from librepdl._typing import DType, Ints
 
 __all__ = [
     "abs", "absolute", "adamw", "add", "argmax", "argmin", "astype", "avg_pool2d", "avg_pool2d_backward", "ceil",
-    "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "cross_entropy",
-    "cross_entropy_backward", "div", "divide", "dot", "equal", "exp", "floor", "fma", "fmax", "fmin", "frac",
-    "greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less", "less_equal", "log",
-    "log_softmax", "log_softmax_backward", "logsumexp", "logsumexp_backward", "matmul", "max", "max_pool2d",
-    "max_pool2d_backward", "maximum", "mean", "min", "minimum", "mul", "multiply", "neg", "negative", "not_equal",
-    "pow", "reciprocal", "relu", "relu_backward", "round", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit",
-    "softmax", "softmax_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh", "tanh_backward", "trunc",
+    "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight",
+    "convert", "copysign", "cross_entropy", "cross_entropy_backward", "div", "divide", "dot", "equal", "exp",
+    "floor", "fma", "fmax", "fmin", "frac", "greater", "greater_equal", "hardshrink", "hardshrink_backward",
+    "hardtanh", "hardtanh_backward", "isfinite", "isinf", "isnan", "leaky_relu", "less", "less_equal", "log",
+    "log_softmax", "log_softmax_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp",
+    "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "mean",
+    "min", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "reciprocal", "relu",
+    "relu_backward", "round", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "softmax",
+    "softmax_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh", "tanh_backward", "threshold",
+    "threshold_backward", "trunc", "where",
 ]
 
 # In the order of the registry.
@@ -22,12 +26,14 @@ ORDER = (
     "add", "sub", "mul", "div", "fma", "neg", "abs", "sqrt", "maximum", "minimum", "less", "pow", "relu",
     "leaky_relu", "exp", "log", "tanh", "sigmoid", "relu_backward", "tanh_backward", "sigmoid_backward", "square",
     "reciprocal", "floor", "ceil", "trunc", "round", "frac", "sign", "fmax", "fmin", "copysign", "equal",
-    "not_equal", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit", "convert",
-    "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
-    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
-    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
-    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
-    "randint", "dropout", "dropout_backward",
+    "not_equal", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit", "clamp", "clip",
+    "clamp_backward", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "hardshrink",
+    "hardshrink_backward", "nan_to_num", "where", "masked_fill", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform",
+    "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
+    "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
+    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward",
 )
 
 # An array of any library.
@@ -536,6 +542,219 @@ def signbit(x: A, /, *, out: Any | None = None) -> Any:
     return _call(40, (x,), out, None)
 
 
+def clamp(x: A, /, *, min: float = -inf, max: float = inf, out: A | None = None) -> A:
+    """min(max(x, min), max), NaN wins, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    min: the lower bound: a number or NaN, rounded to the operands' format
+    max: the upper bound: a number or NaN, rounded to the operands' format
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(41, (x,), out, (min, max))
+    return result
+
+
+def clip(x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None) -> A:
+    """min(max(x, lo), hi), NaN wins, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    lo: f16 bf16 f32 f64
+    hi: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(42, (x, lo, hi), out, None)
+    return result
+
+
+def clamp_backward(g: A | float, x: A | float, /, *, min: float = -inf, max: float = inf, out: A | None = None) -> A:
+    """x >= min and x <= max ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    min: the lower bound: a number or NaN, rounded to the operands' format
+    max: the upper bound: a number or NaN, rounded to the operands' format
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(43, (g, x), out, (min, max))
+    return result
+
+
+def hardtanh(x: A, /, *, min_val: float = -1.0, max_val: float = 1.0, out: A | None = None) -> A:
+    """min(max(x, min_val), max_val), NaN wins, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    min_val: the lower bound: a number or NaN, rounded to the operands' format
+    max_val: the upper bound: a number >= min_val, rounded to the operands' format
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(44, (x,), out, (min_val, max_val))
+    return result
+
+
+def hardtanh_backward(g: A | float, x: A | float, /, *, min_val: float = -1.0, max_val: float = 1.0,
+        out: A | None = None) -> A:
+    """x <= min_val or x >= max_val ? +0 : g.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    min_val: the lower bound: a number or NaN, rounded to the operands' format
+    max_val: the upper bound: a number >= min_val, rounded to the operands' format
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(45, (g, x), out, (min_val, max_val))
+    return result
+
+
+def threshold(x: A, /, *, threshold: float = 0.0, value: float = 0.0, out: A | None = None) -> A:
+    """x <= threshold ? value : x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    threshold: what x is compared with: a number, not NaN
+    value: the result up to it: a number or NaN, rounded to the operands' format
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(46, (x,), out, (threshold, value))
+    return result
+
+
+def threshold_backward(g: A | float, x: A | float, /, *, threshold: float = 0.0, out: A | None = None) -> A:
+    """x <= threshold ? +0 : g.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    threshold: what x is compared with: a number, not NaN
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(47, (g, x), out, (threshold,))
+    return result
+
+
+def hardshrink(x: A, /, *, lambd: float = 0.5, out: A | None = None) -> A:
+    """x >= -lambd and x <= lambd ? +0 : x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    lambd: the bound of what becomes 0: a number, not NaN
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(48, (x,), out, (lambd,))
+    return result
+
+
+def hardshrink_backward(g: A | float, x: A | float, /, *, lambd: float = 0.5, out: A | None = None) -> A:
+    """x >= -lambd and x <= lambd ? +0 : g.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    lambd: the bound of what becomes 0: a number, not NaN
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(49, (g, x), out, (lambd,))
+    return result
+
+
+def nan_to_num(x: A, /, *, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None,
+        out: A | None = None) -> A:
+    """x is NaN ? nan : x = inf ? posinf : x = -inf ? neginf : x.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    nan: in place of NaN: a number or NaN, rounded to the operands' format
+    posinf: in place of +inf: a number or NaN, rounded to the operands' format; absent: the largest finite number of the format, with its sign
+    neginf: in place of -inf: a number or NaN, rounded to the operands' format; absent: the largest finite number of the format, with its sign
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(50, (x,), out, (nan, posinf, neginf))
+    return result
+
+
+def where(cond: Any, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """cond ? x : y.
+
+    cond: bool
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(51, (cond, x, y), out, None)
+    return result
+
+
+def masked_fill(x: A | float, mask: Any, /, *, value: float = 0.0, out: A | None = None) -> A:
+    """mask ? value : x.
+
+    x: f16 bf16 f32 f64
+    mask: bool
+    out: f16 bf16 f32 f64
+    value: of the masked elements: a number or NaN, rounded to the operands' format
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(52, (x, mask), out, (value,))
+    return result
+
+
+def logical_and(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x and y; all but 0 are true, NaN too.
+
+    x: f16 bf16 f32 f64 bool
+    y: f16 bf16 f32 f64 bool
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(53, (x, y), out, None)
+
+
+def logical_or(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x or y; all but 0 are true, NaN too.
+
+    x: f16 bf16 f32 f64 bool
+    y: f16 bf16 f32 f64 bool
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(54, (x, y), out, None)
+
+
+def logical_xor(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
+    """x or y, not both; all but 0 are true, NaN too.
+
+    x: f16 bf16 f32 f64 bool
+    y: f16 bf16 f32 f64 bool
+    out: bool
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    return _call(55, (x, y), out, None)
+
+
+def logical_not(x: A, /, *, out: Any | None = None) -> Any:
+    """not x; all but 0 are true, NaN too.
+
+    x: f16 bf16 f32 f64 bool
+    out: bool
+    Why the bits are right: no rounding happens.
+    """
+    return _call(56, (x,), out, None)
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -544,7 +763,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(41, (x,), out, (dtype,))
+    return _call(57, (x,), out, (dtype,))
 
 
 astype = convert
@@ -559,7 +778,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(42, (x,), out, (axis, keepdims))
+    result: A = _call(58, (x,), out, (axis, keepdims))
     return result
 
 
@@ -572,7 +791,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(43, (x,), out, (axis, keepdims))
+    result: A = _call(59, (x,), out, (axis, keepdims))
     return result
 
 
@@ -585,7 +804,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(44, (x,), out, (axis, keepdims))
+    result: A = _call(60, (x,), out, (axis, keepdims))
     return result
 
 
@@ -598,7 +817,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(45, (x,), out, (axis, keepdims))
+    result: A = _call(61, (x,), out, (axis, keepdims))
     return result
 
 
@@ -611,7 +830,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(46, (x,), out, (axis, keepdims))
+    return _call(62, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -623,7 +842,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(47, (x,), out, (axis, keepdims))
+    return _call(63, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -634,7 +853,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(48, (x, y), out, None)
+    result: A = _call(64, (x, y), out, None)
     return result
 
 
@@ -651,7 +870,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(49, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(65, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -670,7 +889,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(52, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(68, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -689,7 +908,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(53, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(69, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -708,7 +927,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(54, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(70, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -719,7 +938,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(55, (g,), out, None)
+    result: A = _call(71, (g,), out, None)
     return result
 
 
@@ -735,7 +954,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(56, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(72, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -752,7 +971,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(57, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(73, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -768,7 +987,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(58, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(74, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -785,7 +1004,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(59, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(75, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -797,7 +1016,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(60, (x,), out, (axis,))
+    result: A = _call(76, (x,), out, (axis,))
     return result
 
 
@@ -809,7 +1028,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(61, (x,), out, (axis,))
+    result: A = _call(77, (x,), out, (axis,))
     return result
 
 
@@ -822,7 +1041,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(62, (x,), out, (axis, keepdims))
+    result: A = _call(78, (x,), out, (axis, keepdims))
     return result
 
 
@@ -838,7 +1057,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(63, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(79, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -851,7 +1070,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(64, (g, y), out, (axis,))
+    result: A = _call(80, (g, y), out, (axis,))
     return result
 
 
@@ -864,7 +1083,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(65, (g, y), out, (axis,))
+    result: A = _call(81, (g, y), out, (axis,))
     return result
 
 
@@ -878,7 +1097,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(66, (g, x), out, (axis, keepdims))
+    result: A = _call(82, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -895,7 +1114,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(67, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(83, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -916,7 +1135,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(68, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(84, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -937,4 +1156,4 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(69, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(85, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)

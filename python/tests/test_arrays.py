@@ -277,3 +277,49 @@ def test_the_bits_of_numpy(dtype):
         same(librepdl.div(x, y), np.divide(x, y))
         for ours, theirs in ((librepdl.fmax, np.fmax), (librepdl.maximum, np.maximum), (librepdl.fmin, np.fmin), (librepdl.minimum, np.minimum)):
             same(librepdl.abs(ours(x, y)), np.abs(theirs(x, y)))  # NumPy takes either zero
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_boolean_operands(dtype):
+    x = np.array([np.nan, -0.0, 1.5, np.inf, -2], dtype)
+    x.view(f"u{x.itemsize}")[0] |= 3  # a payload, which is kept
+    cond = np.array([True, False, True, False, True])
+    assert bits(librepdl.where(cond, x, -x)) == bits(np.where(cond, x, -x))
+    assert bits(librepdl.where(cond, x, 0.1)) == bits(np.where(cond, x, dtype(0.1)))
+    assert bits(librepdl.where(cond[::-1], 2, x)) == bits(np.where(cond[::-1], dtype(2), x))
+    assert bits(librepdl.where(cond[:, None], x, np.zeros((), dtype))) == bits(np.where(cond[:, None], x, dtype(0)))
+    assert bits(librepdl.masked_fill(x, cond, value=0.1)) == bits(np.where(cond, dtype(0.1), x))
+    assert bits(librepdl.masked_fill(x, cond, value=-0.0)) == bits(np.where(cond, dtype(-0.0), x))
+    for ours, theirs in ((librepdl.logical_and, np.logical_and), (librepdl.logical_or, np.logical_or), (librepdl.logical_xor, np.logical_xor)):
+        for a, b in ((x, x[::-1]), (cond, cond[::-1])):
+            got = ours(a, b)
+            assert got.dtype == np.bool_ and bits(got) == bits(theirs(a, b))
+        assert bits(ours(x, 0)) == bits(theirs(x, 0))
+    assert bits(librepdl.logical_not(x)) == bits(np.logical_not(x))
+    with pytest.raises(NotImplementedError, match="cond: expected bool"):
+        librepdl.where(x, x, x)
+    with pytest.raises(TypeError, match="x: expected an array, got a number"):
+        librepdl.where(cond, 1, 2)
+    with pytest.raises(TypeError, match="cond"):
+        librepdl.where(True, x, x)
+
+
+def test_options_of_every_kind():
+    x = np.array([np.nan, -0.0, 0.0, 1.5, np.inf, -np.inf], np.float32)
+    largest = np.finfo(np.float32).max
+    assert bits(librepdl.clamp(x)) == bits(x)
+    assert bits(librepdl.clamp(x, min=0)) == bits(np.array([np.nan, 0, 0, 1.5, np.inf, 0], np.float32))
+    assert bits(librepdl.clamp(x, max=-0.0)) == bits(np.array([np.nan, -0.0, -0.0, -0.0, -0.0, -np.inf], np.float32))
+    assert bits(librepdl.clip(x, -1, np.float32([1]))) == bits(np.array([np.nan, -0.0, 0, 1, 1, -1], np.float32))
+    assert bits(librepdl.hardtanh(x, max_val=2)) == bits(np.array([np.nan, -0.0, 0, 1.5, 2, -1], np.float32))
+    assert bits(librepdl.threshold(x, threshold=np.inf, value=np.nan)) == bits(np.full(6, np.nan, np.float32))
+    assert bits(librepdl.hardshrink(x, lambd=1.5)) == bits(np.array([np.nan, 0, 0, 0, np.inf, -np.inf], np.float32))
+    for options, want in (({}, [0, -0.0, 0, 1.5, largest, -largest]), ({"nan": -0.0}, [-0.0, -0.0, 0, 1.5, largest, -largest]),
+                          ({"posinf": np.inf, "neginf": None}, [0, -0.0, 0, 1.5, np.inf, -largest]),
+                          ({"neginf": np.nan}, [0, -0.0, 0, 1.5, largest, np.nan])):
+        assert bits(librepdl.nan_to_num(x, **options)) == bits(np.array(want, np.float32)), options
+    assert bits(librepdl.nan_to_num(x.astype(np.float16))) == bits(np.nan_to_num(x.astype(np.float16)))
+    with pytest.raises(ValueError, match="max_val: expected a number >= min_val"):
+        librepdl.hardtanh(x, min_val=2)
+    with pytest.raises(ValueError, match="threshold: expected a number, not NaN"):
+        librepdl.threshold(x, threshold=np.nan)
