@@ -41,8 +41,10 @@ def kernels_of(text, renames=()):
             found += [n for n in dict.fromkeys(re.findall(r"[\w$]+", parts[at])) if n in parts and n not in found]
         return found
 
-    def plain(name):
+    def plain(name, constants):
         body = re.sub(rf"\b{re.escape(name)}_param_", "PARAMETER_", parts[name])
+        for i, constant in enumerate(constants):
+            body = re.sub(rf"(?<![\w$]){re.escape(constant)}(?![\w$])", f"CONSTANT_{i}", body)
         return re.sub(r"(\$L__BB|__local_depot)\d+", r"\1", re.sub(r"_Z\w+", "SYMBOL", body))
 
     demangle = ["c++filt", "--no-params"]
@@ -54,7 +56,9 @@ def kernels_of(text, renames=()):
             name = re.sub(old, new, name)
         if name in result:
             sys.exit(f"two kernels are called {name}")
-        result[name] = "".join(map(plain, reached(kernel)))
+        everything = reached(kernel)
+        constants = [n for n in everything if re.match(r"\.const [^=;]*=", parts[n])]  # their values are in the text
+        result[name] = "".join(plain(n, constants) for n in everything)
     return result
 
 

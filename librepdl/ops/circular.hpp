@@ -66,7 +66,7 @@ struct circular_core {
   // The integer next to t / ulp(shifter) in t's last bit decides the sign.
   REPDL_HD static double with_parity(double value, double t) { return double_of(bits_of(value) ^ (bits_of(t) << 63)); }
 
-  REPDL_HD static double quick(double x) {
+  [[gnu::always_inline]] REPDL_HD static double quick(double x) {
     double t, k;
     if constexpr (quarter == 0) {
       t = muladd(x, reciprocal_pi, shifter);
@@ -87,14 +87,14 @@ struct circular_core {
   }
 
   // c + w y. |c| >= |w y|.
-  REPDL_HD static dd step(dd c, dd w, dd y) {
+  [[gnu::always_inline]] REPDL_HD static dd step(dd c, dd w, dd y) {
     const dd product = two_prod(w.hi, y.hi);
     const dd sum = fast_two_sum(c.hi, product.hi);
     return {sum.hi, sum.lo + (c.lo + (product.lo + muladd(w.hi, y.lo, w.lo * y.hi)))};
   }
 
   // Rounded to odd; for a NaN or an infinity a NaN.
-  REPDL_HD static double careful(float x) {
+  [[gnu::always_inline]] REPDL_HD static double careful(float x) {
     const double wide = static_cast<double>(x);
     const auto exponent = static_cast<std::int64_t>((bits_of(wide) >> 52) & 0x7ff) - 1023;
     const std::int64_t above = exponent > 0 ? exponent : 0;
@@ -144,7 +144,7 @@ struct circular_body {
   }
 
   template <class T>
-  REPDL_HD static T careful(T x) {
+  [[gnu::always_inline]] REPDL_HD static T careful(T x) {
     return narrow<T>(circular_core<quarter>::careful(widen_to_float(x)));
   }
 

@@ -114,7 +114,7 @@ inline constexpr circular_columns circular_on_host = {
 // clang-format on
 
 #if defined(__CUDACC__)
-static __device__ const circular_columns circular_on_device = circular_on_host;
+static __constant__ const circular_columns circular_on_device = circular_on_host;
 #endif
 
 REPDL_HD const circular_columns& circular_table() {

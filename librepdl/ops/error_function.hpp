@@ -23,7 +23,12 @@
 //   g's Horner steps: the sum of its partial results, 3.3 g; twice without FMA       6.6 u
 //   product                                                                          1   u
 //   sum                                                                              15.5 u < 2^-49
-// and less of 2 - erfc v. For v < 2^-26 erfc x is 1 to 2^-25.8 or less.
+// and less of 2 - erfc v.
+// v < 2^-8, where that is not enough (0xb76c9f62): 1 - erf x, a sum rounded to odd; of erf x < 2^-7.8:
+//   series cut after e5: v^6 / 42                                                    2^-53.3
+//   its rounding: five steps                                                         5   u
+//   sum                                                                              5.9 u, of the result < 2^-58
+// At 0 the bit set gives 1 + 2^-52, which converts to 1.
 //
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary. So are all 2^16 inputs of the
 // narrow formats.
@@ -123,12 +128,19 @@ struct body<ops::erf> {
 
 template <>
 struct body<ops::erfc> {
+  // reference/gen/error_function.sollya
+  static constexpr double e1 = 0x1.20dd750429b6dp0, e3 = -0x1.812746b0379e7p-2, e5 = 0x1.ce2f21a042be2p-4;
+
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    const double tail =
-        erfc_core::eval(static_cast<double>(clamp_magnitude(float_of(bits_of(v) & 0x7fffffff), 10.125f)));
-    const auto r = to_bits(narrow<T>(v < 0 ? 2.0 - tail : tail));
+    const double m = static_cast<double>(clamp_magnitude(float_of(bits_of(v) & 0x7fffffff), 10.125f));
+    const double tail = erfc_core::eval(m);
+    const double far = v < 0 ? 2.0 - tail : tail;
+    const double z = m * m;
+    const dd sum = fast_two_sum(1.0, static_cast<double>(v) * muladd(muladd(-e5, z, -e3), z, -e1));
+    const double near_zero = round_to_odd(sum.hi, sum.lo, 1);
+    const auto r = to_bits(narrow<T>(m < 0x1p-8 ? near_zero : far));
     return from_bits<T>(v != v ? format<T>::nan : r);
   }
 };
