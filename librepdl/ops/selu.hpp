@@ -14,6 +14,7 @@
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary; all of f16 and bf16.
 #pragma once
 
+#include "librepdl/ops/activation.hpp"
 #include "librepdl/ops/expm1.hpp"
 
 namespace repdl::num {
