@@ -160,7 +160,7 @@ TEST_CASE("reference: every row has an oracle; special values") {
       if (r.result != ops::result_kind::same) {
         CHECK(result == (r.name == "not_equal" || r.name == "isnan" || r.name == "signbit" ? 1 : 0));
       } else if (r.kind == ops::op_kind::compute) {
-        CHECK(result == nan);
+        CHECK(result == (r.name == "hardsigmoid_backward" ? 0 : nan));  // no NaN lies between -3 and 3
       } else {
         CHECK((result | format_of(t).sign_bit()) == other);
       }
