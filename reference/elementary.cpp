@@ -85,8 +85,12 @@ exact_result zero_itself(dtype t, const number& x) {
   if (x.kind == number_kind::zero) return zero_bits(t, x.negative);
   return {};
 }
-exact_result zero_value(dtype t, const number& x, double v) {
-  if (x.kind == number_kind::zero) return of_double(t, v);
+exact_result half_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 0.5);
+  return {};
+}
+exact_result one_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 1);
   return {};
 }
 

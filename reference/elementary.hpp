@@ -56,9 +56,8 @@ constexpr double inf = __builtin_inf(), nan = __builtin_nan(""), least = 0x1p-10
 using exact_result = std::optional<std::uint64_t>;
 exact_result nothing(dtype t, const number& x);
 exact_result zero_itself(dtype t, const number& x);
-exact_result zero_value(dtype t, const number& x, double v);
-template <double V>
-constexpr auto zero_is = [](dtype t, const number& x) { return zero_value(t, x, V); };
+exact_result half_at_zero(dtype t, const number& x);
+exact_result one_at_zero(dtype t, const number& x);
 exact_result exp2_exact(dtype t, const number& x);
 exact_result log_exact(dtype t, const number& x);
 exact_result log2_exact(dtype t, const number& x);
@@ -92,7 +91,7 @@ inline series mish(const series& x) {
 // - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
 //   from a midpoint: a s, a s (1 - e^-110) and the double here round alike.
 inline constexpr elementary elementary_functions[] = {
-    {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, zero_is<1.0>},
+    {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, one_at_zero},
     {"exp2", [](const series& x) { return exp2(x); }, {-160, 0}, {130, inf}, exp2_exact},
     {"expm1", [](const series& x) { return expm1(x); }, {-110, -1}, {110, inf}, zero_itself},
     {"log", [](const series& x) { return log(x); }, {-least, nan}, {inf, inf}, log_exact},
@@ -101,11 +100,11 @@ inline constexpr elementary elementary_functions[] = {
     {"log1p", [](const series& x) { return log1p(x); }, {-1, nan}, {inf, inf}, log1p_exact},
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
     {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
-    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, zero_is<1.0>, nullptr, 1},
+    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, one_at_zero, nullptr, 1},
     {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
-    {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, zero_is<1.0>},
-    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, zero_is<0.5>},
+    {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, one_at_zero},
+    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, half_at_zero},
     {"log_sigmoid", [](const series& x) { return -log1p(exp(-x)); }, {-110, 0, true}, {110, -0.0}, nothing},
     {"silu", [](const series& x) { return x / (1 + exp(-x)); }, {-128, -0.0}, {128, 0, true}, half_and_more},
     {"gelu", [](const series& x) { return x * normal_distribution(x); }, {-16, -0.0}, {16, 0, true}, half_and_more},

@@ -123,7 +123,7 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
   const number x = widen(f32, first);
   const double sign = x.negative ? -1 : 1;
   const double width = std::ldexp(sign, n - 1 + x.exponent);
-  const double centre = std::ldexp(sign * static_cast<double>(x.significand + count / 2), x.exponent);
+  const double centre = std::ldexp(sign * static_cast<double>(x.significand + (count >> 1)), x.exponent);
 
   ball whole(64, centre);
   whole.radius = std::fabs(width);
