@@ -6,9 +6,9 @@
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
 //   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
-// Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. FILE: the rows in Google Benchmark's format, from which
-// tools/bench_table.py --from FILE makes a table and a drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else
-// libcublas.so.13, .12.
+// Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
+// for the maps. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
+// drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
@@ -512,9 +512,15 @@ int run(int argc, char** argv) {
   o.stream = stream;
   context ctx(o);
   const bool only_network = filter.rfind("network", 0) == 0;
+  const bool only_maps = filter == "elementwise";
+  if (only_maps) filter.clear();
   if (!only_network) {
     maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
     std::fflush(stdout);
+    if (only_maps) {
+      json.close();
+      return 0;
+    }
     reductions(ctx, std::int64_t{1} << 29);
     std::fflush(stdout);
   }
