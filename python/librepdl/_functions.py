@@ -8,17 +8,21 @@ from librepdl import _core
 from librepdl._typing import DType, Ints
 
 __all__ = [
-    "abs", "absolute", "adamw", "add", "argmax", "argmin", "astype", "avg_pool2d", "avg_pool2d_backward", "ceil",
-    "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight",
-    "convert", "copysign", "cross_entropy", "cross_entropy_backward", "div", "divide", "dot", "equal", "exp",
-    "floor", "fma", "fmax", "fmin", "frac", "greater", "greater_equal", "hardshrink", "hardshrink_backward",
-    "hardtanh", "hardtanh_backward", "isfinite", "isinf", "isnan", "leaky_relu", "less", "less_equal", "log",
-    "log_softmax", "log_softmax_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp",
+    "abs", "absolute", "adamw", "add", "addcdiv", "addcmul", "argmax", "argmin", "astype", "avg_pool2d",
+    "avg_pool2d_backward", "ceil", "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias",
+    "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "cos", "cross_entropy",
+    "cross_entropy_backward", "div", "div_floor", "div_trunc", "divide", "dot", "elu", "equal", "erf", "erfc",
+    "exp", "exp2", "expm1", "floor", "fma", "fmax", "fmin", "fmod", "frac", "gelu", "gelu_tanh", "greater",
+    "greater_equal", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish",
+    "hardswish_backward", "hardtanh", "hardtanh_backward", "hypot", "isfinite", "isinf", "isnan", "leaky_relu",
+    "lerp", "lerp_scalar", "less", "less_equal", "log", "log10", "log1p", "log2", "log_sigmoid", "log_softmax",
+    "log_softmax_backward", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp",
     "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "mean",
-    "min", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "reciprocal", "relu",
-    "relu_backward", "round", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "softmax",
-    "softmax_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh", "tanh_backward", "threshold",
-    "threshold_backward", "trunc", "where",
+    "min", "minimum", "mish", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "prelu",
+    "prelu_backward", "reciprocal", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "round",
+    "rsqrt", "selu", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "sin", "softmax",
+    "softmax_backward", "softsign", "softsign_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh",
+    "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy",
 ]
 
 # In the order of the registry.
@@ -29,8 +33,12 @@ ORDER = (
     "not_equal", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite", "signbit", "clamp", "clip",
     "clamp_backward", "hardtanh", "hardtanh_backward", "threshold", "threshold_backward", "hardshrink",
     "hardshrink_backward", "nan_to_num", "where", "masked_fill", "logical_and", "logical_or", "logical_xor",
-    "logical_not", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform",
-    "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
+    "logical_not", "sin", "cos", "erf", "erfc", "gelu", "gelu_tanh", "exp2", "expm1", "log2", "log10", "log1p",
+    "rsqrt", "log_sigmoid", "silu", "mish", "selu", "tanhshrink", "softsign", "relu6", "hardsigmoid", "hardswish",
+    "softsign_backward", "relu6_backward", "hardsigmoid_backward", "hardswish_backward", "addcmul", "addcdiv",
+    "lerp", "lerp_scalar", "prelu", "prelu_backward", "hypot", "fmod", "remainder", "div_trunc", "div_floor",
+    "xlogy", "logaddexp", "elu", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul",
+    "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
     "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
     "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
     "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward",
@@ -246,8 +254,8 @@ def exp(x: A, /, *, out: A | None = None) -> A:
 def log(x: A, /, *, out: A | None = None) -> A:
     """ln x, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     Why the bits are right: every input enumerated, per build.
     """
     result: A = _call(15, (x,), out, None)
@@ -257,8 +265,8 @@ def log(x: A, /, *, out: A | None = None) -> A:
 def tanh(x: A, /, *, out: A | None = None) -> A:
     """tanh x, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     Why the bits are right: every input enumerated, per build.
     """
     result: A = _call(16, (x,), out, None)
@@ -268,8 +276,8 @@ def tanh(x: A, /, *, out: A | None = None) -> A:
 def sigmoid(x: A, /, *, out: A | None = None) -> A:
     """1 / (1 + e^-x), rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     Why the bits are right: every input enumerated, per build.
     """
     result: A = _call(17, (x,), out, None)
@@ -292,9 +300,9 @@ def relu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * (1 - y^2), rounded once.
 
-    g: f32
-    y: f32
-    out: f32
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -305,9 +313,9 @@ def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def sigmoid_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * y * (1 - y), rounded once.
 
-    g: f32
-    y: f32
-    out: f32
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -755,6 +763,479 @@ def logical_not(x: A, /, *, out: Any | None = None) -> Any:
     return _call(56, (x,), out, None)
 
 
+def sin(x: A, /, *, out: A | None = None) -> A:
+    """sin x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(57, (x,), out, None)
+    return result
+
+
+def cos(x: A, /, *, out: A | None = None) -> A:
+    """cos x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(58, (x,), out, None)
+    return result
+
+
+def erf(x: A, /, *, out: A | None = None) -> A:
+    """2 / sqrt(pi) * integral of e^-t^2 from 0 to x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(59, (x,), out, None)
+    return result
+
+
+def erfc(x: A, /, *, out: A | None = None) -> A:
+    """1 - erf x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(60, (x,), out, None)
+    return result
+
+
+def gelu(x: A, /, *, out: A | None = None) -> A:
+    """x / 2 * (1 + erf(x / sqrt 2)), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(61, (x,), out, None)
+    return result
+
+
+def gelu_tanh(x: A, /, *, out: A | None = None) -> A:
+    """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(62, (x,), out, None)
+    return result
+
+
+def exp2(x: A, /, *, out: A | None = None) -> A:
+    """2^x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(63, (x,), out, None)
+    return result
+
+
+def expm1(x: A, /, *, out: A | None = None) -> A:
+    """e^x - 1, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(64, (x,), out, None)
+    return result
+
+
+def log2(x: A, /, *, out: A | None = None) -> A:
+    """log2 x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(65, (x,), out, None)
+    return result
+
+
+def log10(x: A, /, *, out: A | None = None) -> A:
+    """log10 x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(66, (x,), out, None)
+    return result
+
+
+def log1p(x: A, /, *, out: A | None = None) -> A:
+    """ln(1 + x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(67, (x,), out, None)
+    return result
+
+
+def rsqrt(x: A, /, *, out: A | None = None) -> A:
+    """1 / sqrt(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(68, (x,), out, None)
+    return result
+
+
+def log_sigmoid(x: A, /, *, out: A | None = None) -> A:
+    """-ln(1 + e^-x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(69, (x,), out, None)
+    return result
+
+
+def silu(x: A, /, *, out: A | None = None) -> A:
+    """x / (1 + e^-x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(70, (x,), out, None)
+    return result
+
+
+def mish(x: A, /, *, out: A | None = None) -> A:
+    """x * tanh(ln(1 + e^x)), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(71, (x,), out, None)
+    return result
+
+
+def selu(x: A, /, *, out: A | None = None) -> A:
+    """x <= 0 ? s * a * (e^x - 1) : s * x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(72, (x,), out, None)
+    return result
+
+
+def tanhshrink(x: A, /, *, out: A | None = None) -> A:
+    """x - tanh x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(73, (x,), out, None)
+    return result
+
+
+def softsign(x: A, /, *, out: A | None = None) -> A:
+    """x / (1 + |x|), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(74, (x,), out, None)
+    return result
+
+
+def relu6(x: A, /, *, out: A | None = None) -> A:
+    """min(max(x, +0), 6).
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(75, (x,), out, None)
+    return result
+
+
+def hardsigmoid(x: A, /, *, out: A | None = None) -> A:
+    """x <= -3 ? +0 : x < 3 ? (x + 3) / 6 : x is NaN ? NaN : 1, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(76, (x,), out, None)
+    return result
+
+
+def hardswish(x: A, /, *, out: A | None = None) -> A:
+    """x <= -3 ? -0 : x < 3 ? x * (x + 3) / 6 : x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(77, (x,), out, None)
+    return result
+
+
+def softsign_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / (1 + |x|)^2, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(78, (g, x), out, None)
+    return result
+
+
+def relu6_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x <= 0 or x >= 6 ? +0 : g.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(79, (g, x), out, None)
+    return result
+
+
+def hardsigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x > -3 and x < 3 ? g / 6 : +0, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(80, (g, x), out, None)
+    return result
+
+
+def hardswish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x <= -3 ? +0 : x < 3 ? g * (x / 3 + 1 / 2) : g, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(81, (g, x), out, None)
+    return result
+
+
+def addcmul(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
+    """x + value * y * z, rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    z: f16 bf16 f32
+    out: f16 bf16 f32
+    value: the coefficient of y z
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(82, (x, y, z), out, (value,))
+    return result
+
+
+def addcdiv(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
+    """x + value * y / z, rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    z: f16 bf16 f32
+    out: f16 bf16 f32
+    value: the coefficient of y / z
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(83, (x, y, z), out, (value,))
+    return result
+
+
+def lerp(x: A | float, end: A | float, weight: A | float, /, *, out: A | None = None) -> A:
+    """x + weight * (end - x), rounded once.
+
+    x: f16 bf16 f32
+    end: f16 bf16 f32
+    weight: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(84, (x, end, weight), out, None)
+    return result
+
+
+def lerp_scalar(x: A | float, end: A | float, /, *, weight: float = 0.5, out: A | None = None) -> A:
+    """x + weight * (end - x), rounded once.
+
+    x: f16 bf16 f32
+    end: f16 bf16 f32
+    out: f16 bf16 f32
+    weight: the coefficient of end - x
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(85, (x, end), out, (weight,))
+    return result
+
+
+def prelu(x: A | float, w: A | float, /, *, out: A | None = None) -> A:
+    """x > 0 ? x : w * x, rounded once.
+
+    x: f16 bf16 f32
+    w: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(86, (x, w), out, None)
+    return result
+
+
+def prelu_backward(g: A | float, x: A | float, w: A | float, /, *, out: A | None = None) -> A:
+    """x > 0 ? g : w * g, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    w: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(87, (g, x, w), out, None)
+    return result
+
+
+def hypot(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """sqrt(x^2 + y^2), rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(88, (x, y), out, None)
+    return result
+
+
+def fmod(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x - y trunc(x / y), a zero with the sign of x, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(89, (x, y), out, None)
+    return result
+
+
+def remainder(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x - y floor(x / y), a zero with the sign of y, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(90, (x, y), out, None)
+    return result
+
+
+def div_trunc(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """trunc(x / y), rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(91, (x, y), out, None)
+    return result
+
+
+def div_floor(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """floor(x / y), rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(92, (x, y), out, None)
+    return result
+
+
+def xlogy(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x ln y, rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(93, (x, y), out, None)
+    return result
+
+
+def logaddexp(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """ln(e^x + e^y), rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(94, (x, y), out, None)
+    return result
+
+
+def elu(x: A, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0, out: A | None = None) -> A:
+    """x <= 0 ? scale * alpha * (e^(rate * x) - 1) : scale * x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    alpha: the coefficient of e^(rate x) - 1
+    scale: the coefficient of both branches
+    rate: the coefficient of x in the exponent
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(95, (x,), out, (alpha, scale, rate))
+    return result
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -763,7 +1244,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(57, (x,), out, (dtype,))
+    return _call(96, (x,), out, (dtype,))
 
 
 astype = convert
@@ -778,7 +1259,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(58, (x,), out, (axis, keepdims))
+    result: A = _call(97, (x,), out, (axis, keepdims))
     return result
 
 
@@ -791,7 +1272,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(59, (x,), out, (axis, keepdims))
+    result: A = _call(98, (x,), out, (axis, keepdims))
     return result
 
 
@@ -804,7 +1285,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(60, (x,), out, (axis, keepdims))
+    result: A = _call(99, (x,), out, (axis, keepdims))
     return result
 
 
@@ -817,7 +1298,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(61, (x,), out, (axis, keepdims))
+    result: A = _call(100, (x,), out, (axis, keepdims))
     return result
 
 
@@ -830,7 +1311,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(62, (x,), out, (axis, keepdims))
+    return _call(101, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -842,7 +1323,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(63, (x,), out, (axis, keepdims))
+    return _call(102, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -853,7 +1334,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(64, (x, y), out, None)
+    result: A = _call(103, (x, y), out, None)
     return result
 
 
@@ -870,7 +1351,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(65, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(104, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -889,7 +1370,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(68, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(107, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -908,7 +1389,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(69, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(108, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -927,7 +1408,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(70, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(109, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -938,7 +1419,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(71, (g,), out, None)
+    result: A = _call(110, (g,), out, None)
     return result
 
 
@@ -954,7 +1435,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(72, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(111, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -971,7 +1452,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(73, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(112, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -987,7 +1468,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(74, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(113, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -1004,7 +1485,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(75, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(114, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -1016,7 +1497,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(76, (x,), out, (axis,))
+    result: A = _call(115, (x,), out, (axis,))
     return result
 
 
@@ -1028,7 +1509,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(77, (x,), out, (axis,))
+    result: A = _call(116, (x,), out, (axis,))
     return result
 
 
@@ -1041,7 +1522,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(78, (x,), out, (axis, keepdims))
+    result: A = _call(117, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1057,7 +1538,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(79, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(118, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -1070,7 +1551,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(80, (g, y), out, (axis,))
+    result: A = _call(119, (g, y), out, (axis,))
     return result
 
 
@@ -1083,7 +1564,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(81, (g, y), out, (axis,))
+    result: A = _call(120, (g, y), out, (axis,))
     return result
 
 
@@ -1097,7 +1578,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(82, (g, x), out, (axis, keepdims))
+    result: A = _call(121, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -1114,7 +1595,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(83, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(122, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -1135,7 +1616,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(84, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(123, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -1156,4 +1637,4 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(85, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(124, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
