@@ -121,7 +121,7 @@ struct elementwise : Options... {
 };
 // A value that may be wrong first, and whether it is right.
 template <class Op, class T>
-concept tries_first = num::has_quick_body<Op, T> ||(std::is_same_v<T, float>&& has_quick<Op>);
+concept tries_first = num::has_quick_body<Op, T> ||(Op::arity == 1 && sizeof(T) <= 4 && has_quick<Op>);
 template <class Op, class T>
 requires tries_first<Op, T>
 struct elementwise<Op, T> {
@@ -132,11 +132,11 @@ struct elementwise<Op, T> {
   using input = T;
   using output = T;
   using tally = no_tally;
-  __device__ static num::tentative<T> attempt(T x) {
-    if constexpr (std::is_same_v<T, float> && has_quick<Op>) {
-      return quick_eval<Op>(x);
+  __device__ static num::tentative<T> attempt(const T* x) {
+    if constexpr (has_quick<Op>) {
+      return quick_eval<Op, T>(x[0]);
     } else {
-      return num::body<Op>::quick(x);
+      return num::body<Op>::quick(x[0]);
     }
   }
   // Out of line: a pack of first values would be kept waiting for the registers of this.
@@ -160,6 +160,11 @@ struct elementwise<Op, T, Options...> : Options... {
   using tally = exact_tally;
   bool skip_test;
   int last_tier_bits;
+  __device__ num::tentative<T> attempt(const T* x) const
+      requires(std::is_same_v<T, float> && sizeof...(Options) == 0 && arity == 2 && has_quick<Op>) {
+    const num::tentative<T> r = quick_eval<Op, T>(x[0], x[1]);
+    return {r.value, r.decided && !skip_test};
+  }
   __device__ T eval(const T* x, tally& t) const {
     const T& y = x[arity > 1 ? 1 : 0];
     const T& z = x[arity > 2 ? 2 : 0];
@@ -171,8 +176,8 @@ struct elementwise<Op, T, Options...> : Options... {
   }
 };
 template <class F>
-concept tentative_operation = requires(typename F::input x) {
-  F::attempt(x);
+concept tentative_operation = requires(const F& f, const typename F::input* x) {
+  f.attempt(x);
 };
 template <class F>
 concept tabulated_operation = requires {
@@ -187,7 +192,10 @@ __device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F
     bool sure = true;
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
-      const auto r = F::attempt(x[0].v[j]);
+      typename F::input arguments[F::arity];
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) arguments[a] = x[a].v[j];
+      const auto r = f.attempt(arguments);
       sure = sure && r.decided;
       y.v[j] = r.value;
     }
@@ -306,7 +314,12 @@ __global__ void __launch_bounds__(table_threads) map_table(const operands<F> p, 
 #pragma unroll 4
   for (std::uint32_t i = threadIdx.x; i < 1u << 16; i += table_threads) {
     const auto x = num::bit_cast<typename F::input>(static_cast<bits>(i));
-    table[i] = num::bit_cast<bits>(p.eval(&x, tally));
+    if constexpr (tentative_operation<F>) {
+      const auto r = p.attempt(&x);
+      table[i] = num::bit_cast<bits>(r.decided ? r.value : p.eval(&x, tally));
+    } else {
+      table[i] = num::bit_cast<bits>(p.eval(&x, tally));
+    }
   }
   __syncthreads();
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * table_threads + threadIdx.x;

@@ -14,7 +14,9 @@
 // Bounds: u = 2^-53, every multiply-add fused.
 #pragma once
 
+#include "librepdl/num/formula.hpp"
 #include "librepdl/ops/exp.hpp"
+#include "librepdl/ops/gelu.hpp"
 
 namespace repdl::cuda {
 
@@ -25,7 +27,8 @@ struct quick;
 template <class Op>
 concept has_quick = requires(float x) {
   quick<Op>::eval(x);
-};
+}
+|| requires(float x) { quick<Op>::eval(x, x); };
 
 template <int Log2Ulps>
 __device__ inline bool rounds_surely(double v) {
@@ -35,16 +38,38 @@ __device__ inline bool rounds_surely(double v) {
   return ((low + (width - (1u << 28))) & 0x1fffffffu) > 2 * width;
 }
 
-template <class Op>
-__device__ inline num::tentative<float> quick_eval(float x) {
-  const double v = quick<Op>::eval(x);
-  const bool sure = quick<Op>::covers(x) && rounds_surely<quick<Op>::log2_ulps>(v);
-  const auto y = static_cast<float>(v);
-  if constexpr (requires { quick<Op>::finish(y, x); }) {
-    return {quick<Op>::finish(y, x), sure};
+// An error of at most 2^-40 v, which the narrow formats leave room for.
+template <class Op, class T, class... X>
+__device__ inline num::tentative<T> quick_eval(X... x) {
+  const double v = quick<Op>::eval(num::widen_to_float(x)...);
+  bool sure = quick<Op>::covers(num::widen_to_float(x)...);
+  T y;
+  if constexpr (std::is_same_v<T, float>) {
+    y = static_cast<float>(v);
+    sure = sure && rounds_surely<quick<Op>::log2_ulps>(v);
   } else {
-    return {y, sure};
+    const auto r = num::certify_as<T>(v, 0x1p-40 * fabs(v));
+    y = r.value;
+    sure = sure && r.decided;
   }
+  if constexpr (requires { quick<Op>::finish(1.0f, num::widen_to_float(x)...); }) {
+    const float z = quick<Op>::finish(num::widen_to_float(y), num::widen_to_float(x)...);
+    if constexpr (std::is_same_v<T, float>) {
+      y = z;
+    } else {
+      y = num::narrow<T>(static_cast<double>(z));
+    }
+  }
+  return {y, sure};
+}
+
+// c[0] + c[1] x + ...
+template <int N>
+__device__ inline double polynomial(const double (&c)[N], double x) {
+  double p = c[N - 1];
+#pragma unroll
+  for (int i = N - 2; i >= 0; --i) p = num::fma(p, x, c[i]);
+  return p;
 }
 
 // 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, |e| < 2^-19 (PTX says "gross"; all 2^20 seeds of an
@@ -69,10 +94,6 @@ __device__ inline double quotient(double a, double d) {
 
 // e^x = 2^k e^r, k = an integer next to x / ln2, |x| <= 105 where the caller makes use of it.
 struct quick_exp {
-  // reference/gen/quick.sollya: (e^r - 1 - r) / r^2
-  static constexpr double c2 = 0x1.ffffffffee9c1p-2, c3 = 0x1.555555554c91ap-3, c4 = 0x1.555555819a334p-5,
-                          c5 = 0x1.1111112faaefep-7, c6 = 0x1.6c1635ce3cc6bp-10, c7 = 0x1.a0196e21c0017p-13,
-                          c8 = 0x1.a1747c85b52fdp-16, c9 = 0x1.7307e0a55fabbp-19;
   static constexpr double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
 
   double r;
@@ -86,13 +107,9 @@ struct quick_exp {
     k = __double2loint(t);
   }
   __device__ double tail() const {  // (e^r - 1 - r) / r^2
-    double p = num::fma(c9, r, c8);
-    p = num::fma(p, r, c7);
-    p = num::fma(p, r, c6);
-    p = num::fma(p, r, c5);
-    p = num::fma(p, r, c4);
-    p = num::fma(p, r, c3);
-    return num::fma(p, r, c2);
+    constexpr double c[] = {0x1.ffffffffee9c1p-2,  0x1.555555554c91ap-3,  0x1.555555819a334p-5,  0x1.1111112faaefep-7,
+                            0x1.6c1635ce3cc6bp-10, 0x1.a0196e21c0017p-13, 0x1.a1747c85b52fdp-16, 0x1.7307e0a55fabbp-19};
+    return polynomial(c, r);
   }
   // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
   __device__ double value() const {
@@ -147,10 +164,6 @@ struct quick<ops::tanh> {
 //   w: 1 + f/2, exact or u; 2.1 u. z, w z L, their sum: 2.2 u                         2^-50
 // in all below 2^-42.9 of ln(1 + f): 2^10.2 ulps.
 struct quick_log {
-  // reference/gen/quick.sollya
-  static constexpr double l0 = 0x1.55555555651e2p-4, l1 = 0x1.999998c93a238p-7, l2 = 0x1.249325106da85p-9,
-                          l3 = 0x1.c67a5a58e055ap-12, l4 = 0x1.8c9491680e9b1p-14;
-
   double e;
   double f;
 
@@ -167,14 +180,16 @@ struct quick_log {
     l.f = l.e == 0 ? y : l.f;
     return l;
   }
-  __device__ double rest() const {  // ln(1 + f)
+  template <int N>
+  __device__ double rest(const double (&l)[N]) const {  // ln(1 + f)
     const double w = quotient(f, num::fma(f, 0.5, 1.0));
     const double z = w * w;
-    double p = num::fma(l4, z, l3);
-    p = num::fma(p, z, l2);
-    p = num::fma(p, z, l1);
-    p = num::fma(p, z, l0);
-    return num::fma(p * z, w, w);
+    return num::fma(polynomial(l, z) * z, w, w);
+  }
+  __device__ double rest() const {
+    constexpr double l[] = {0x1.55555555651e2p-4, 0x1.999998c93a238p-7, 0x1.249325106da85p-9, 0x1.c67a5a58e055ap-12,
+                            0x1.8c9491680e9b1p-14};
+    return rest(l);
   }
   // e ln2 is off by |e| 2^-55.4, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
   __device__ double value() const { return num::fma(e, quick_exp::ln2, rest()); }
@@ -208,12 +223,15 @@ struct quick<ops::log10> : quick_logarithm {
     return num::fma(l.e, log10_2, l.rest() * log10e);
   }
 };
+// Below -1 NaN, of whatever the logarithm of -(1 + x) is.
 template <>
 struct quick<ops::log1p> {
   static constexpr int log2_ulps = 11;
-  __device__ static bool covers(float x) { return x > -1 && x < __int_as_float(0x7f800000); }
-  __device__ static double eval(float x) { return quick_log::of_one_plus(x).value(); }
-  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static bool covers(float x) { return x < __int_as_float(0x7f800000) && x != -1; }
+  __device__ static double eval(float x) {
+    return quick_log::of_one_plus(x < -1 ? -2 - static_cast<double>(x) : static_cast<double>(x)).value();
+  }
+  __device__ static float finish(float y, float x) { return x < -1 ? __int_as_float(0x7fc00000) : x == 0 ? x : y; }
 };
 // -ln(1 + e^-x): the exponential counts at most its 2^-44.8; with the logarithm below 2^-42.6.
 template <>
@@ -297,6 +315,89 @@ struct quick<ops::rsqrt> {
     asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(s) : "d"(d));
     const double e = num::fma(-(d * s), s, 1.0);
     return num::fma(num::fma(e, 0.375, 0.5) * e, s, s);
+  }
+};
+
+// erf v = 1 - e^-c, c = v (q0 + v q(v)), as in error_function.hpp: c counts d c erfc(v) / erf(v), 2^-43.2 of the polynomial;
+// with minus_one's 2^-41.6 and c's 2 u below 2^-41.2.
+template <>
+struct quick<ops::erf> {
+  static constexpr int log2_ulps = 12;
+  __device__ static bool covers(float x) { return fabsf(x) > 0x1p-100f || x == 0; }
+  __device__ static double eval(float x) {
+    constexpr double q[] = {0x1.20dd750429b6dp0,    0x1.45f306dc76395p-1,   0x1.a4f4e2dd2d231p-4,
+                            -0x1.3966958a54fb9p-6,  -0x1.b671ee3aee5cdp-13, 0x1.bc7b096e1994bp-10,
+                            -0x1.34492269badb6p-11, 0x1.62cebcaf58205p-16,  0x1.2de14bed6757ap-14,
+                            -0x1.410da6bee6595p-15, 0x1.602c00a292213p-17,  -0x1.6969d3aea5c48p-20,
+                            -0x1.1bd748b10e1d5p-23, 0x1.996879df0a6acp-24,  -0x1.4ad0db56d505ep-26,
+                            0x1.0a37a2aeb1c9ap-29,  -0x1.67cba9536cea7p-34};
+    const double v = static_cast<double>(fminf(fabsf(x), 4.0f));
+    return -quick_exp(-(v * polynomial(q, v))).minus_one();
+  }
+  __device__ static float finish(float y, float x) { return copysignf(y, x); }
+};
+// erfc v = e^-v^2 g(y), y = (v - 4) / (v + 4): the exponential 2^-44.8, g 2^-43.8, y and steps: 14 u; below 2^-43.1. Down to
+// -9, up to 9, where it is e^-83.
+template <>
+struct quick<ops::erfc> {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x) { return fabsf(x) <= 9.0f; }
+  __device__ static double eval(float x) {
+    constexpr double g[] = {
+        0x1.18932bf08e278p-3,   -0x1.0949227373e09p-2,  0x1.bff01a5f75837p-3,  -0x1.506666f6e16b9p-3,
+        0x1.be502c42c57f2p-4,   -0x1.027d572c31d1fp-4,  0x1.0066defa0e4b9p-5,  -0x1.a4dee6f27e97ep-7,
+        0x1.0a187a2d953f6p-8,   -0x1.a2eac3676679dp-11, -0x1.6e70caa56c96p-16, 0x1.48e3b6d6c984p-14,
+        -0x1.819566f29a1dfp-16, -0x1.117b36a14eb1cp-20, 0x1.44e9a5d5da3f8p-18, 0x1.fa411b833c499p-21};
+    const double v = static_cast<double>(fabsf(x));
+    const double tail = quick_exp(-(v * v)).value() * polynomial(g, quotient(v - 4.0, v + 4.0));
+    return x < 0 ? 2.0 - tail : tail;
+  }
+};
+// x Phi(x), Phi(-v) = e^(-v^2/2) h(y), y = (v - 5.75) / (v + 5.75): the exponential 2^-44.8, h 2^-43.3, y, steps, difference
+// and product: 16 u; below 2^-42.7. At -12.5 it is e^-80.
+template <>
+struct quick<ops::gelu> {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x) { return fabsf(x) <= 12.5f && (fabsf(x) > 0x1p-100f || x == 0); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static double eval(float x) {
+    constexpr double h[] = {
+        0x1.1445a52cb7d2bp-4,   -0x1.05a4d56a941d8p-3,  0x1.bbffff3030a06p-4,  -0x1.5058d36ffd9d6p-4,
+        0x1.c4128c1db5727p-5,   -0x1.0ab24713e63f2p-5,  0x1.0f88084a605c4p-6,  -0x1.cf2b444fd9bd5p-8,
+        0x1.3817f3523dcc8p-9,   -0x1.1c9d17a798d18p-11, 0x1.c4ae5bd18cfc8p-16, 0x1.37fcc133db3ep-15,
+        -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
+    const double v = static_cast<double>(fabsf(x));
+    const double tail = quick_exp(-0.5 * (v * v)).value() * polynomial(h, quotient(v - 5.75, v + 5.75));
+    return static_cast<double>(x) * (x < 0 ? tail : 1.0 - tail);
+  }
+};
+// x / (1 + e^-2u), 2 u = x (a + b x^2), off by 4 u of itself, at most 77: 2^-44.7; with the exponential below 2^-43.7.
+template <>
+struct quick<ops::gelu_tanh> {
+  static constexpr int log2_ulps = 10;
+  __device__ static bool covers(float x) { return fabsf(x) <= 9.5f && (fabsf(x) > 0x1p-100f || x == 0); }
+  __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
+  __device__ static double eval(float x) {
+    using core = num::body<ops::gelu_tanh>;
+    const double d = static_cast<double>(x);
+    return quotient(d, 1.0 + quick_exp(-(d * num::fma(d * d, core::b.hi, core::a.hi))).value());
+  }
+};
+
+// e^(y ln x), x > 0. ln x: with one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4; y ln x, at most 87:
+// 2^-42.9; with the exponential below 2^-42.5. Ties are within the test's reach, powers that are numbers are not.
+template <>
+struct quick<ops::pow> {
+  static constexpr int log2_ulps = 11;
+  __device__ static bool covers(float x, float y) {
+    return x > 0 && x < __int_as_float(0x7f800000) && fabsf(y * __log2f(x)) < 124.0f;
+  }
+  __device__ static double eval(float x, float y) {
+    constexpr double l[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
+                            0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
+    const quick_log log(x);
+    const double w = static_cast<double>(y) * num::fma(log.e, quick_exp::ln2, log.rest(l));
+    return quick_exp(w).value();
   }
 };
 
