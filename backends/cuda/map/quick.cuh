@@ -21,9 +21,15 @@
 namespace repdl::cuda {
 
 // The bodies that there are: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. The result is
-// finish(y, x), y = eval(x) rounded, where there is such a function.
+// finish(y, x), y = eval(x) rounded; mostly y.
 template <class Op>
 struct quick;
+struct quick_plain {
+  template <class... X>
+  __device__ static float finish(float y, X...) {
+    return y;
+  }
+};
 template <class Op>
 concept has_quick = requires(float x) {
   quick<Op>::eval(x);
@@ -52,7 +58,7 @@ __device__ inline num::tentative<T> quick_eval(X... x) {
     y = r.value;
     sure = sure && r.decided;
   }
-  if constexpr (requires { quick<Op>::finish(1.0f, num::widen_to_float(x)...); }) {
+  if constexpr (!std::is_base_of_v<quick_plain, quick<Op>>) {
     const float z = quick<Op>::finish(num::widen_to_float(y), num::widen_to_float(x)...);
     if constexpr (std::is_same_v<T, float>) {
       y = z;
@@ -130,7 +136,7 @@ struct quick_exp {
 };
 
 template <>
-struct quick<ops::exp> {
+struct quick<ops::exp> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }  // 2^-125.6 < e^x < 2^125.6
   __device__ static double eval(float x) { return quick_exp(x).value(); }
@@ -138,7 +144,7 @@ struct quick<ops::exp> {
 
 // 1 / (1 + e^-x): e^-x counts e^-x / (1 + e^-x) < 1 of its 2^-44.8; a sum and a reciprocal, 2.1 u.
 template <>
-struct quick<ops::sigmoid> {
+struct quick<ops::sigmoid> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }  // e^-87 is normal
   __device__ static double eval(float x) { return reciprocal(1.0 + quick_exp(-static_cast<double>(x)).value()); }
@@ -235,7 +241,7 @@ struct quick<ops::log1p> {
 };
 // -ln(1 + e^-x): the exponential counts at most its 2^-44.8; with the logarithm below 2^-42.6.
 template <>
-struct quick<ops::log_sigmoid> {
+struct quick<ops::log_sigmoid> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
   __device__ static double eval(float x) {
@@ -245,7 +251,7 @@ struct quick<ops::log_sigmoid> {
 
 // 2^x = 2^k e^(f ln 2), f = x - k, exact; the product with ln 2: u.
 template <>
-struct quick<ops::exp2> {
+struct quick<ops::exp2> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 126.0f; }
   __device__ static double eval(float x) {
@@ -299,14 +305,14 @@ struct quick<ops::selu> {
 };
 // 1 + |x| is rounded by u, the quotient 2.1 u.
 template <>
-struct quick<ops::softsign> {
+struct quick<ops::softsign> : quick_plain {
   static constexpr int log2_ulps = 3;
   __device__ static bool covers(float x) { return fabsf(x) < __int_as_float(0x7f800000); }
   __device__ static double eval(float x) { return quotient(x, 1.0 + static_cast<double>(fabsf(x))); }
 };
 // y = s (1 + e/2 + 3/8 e^2), e = 1 - x s^2, |e| < 2^-18 of the seed s: the series leaves e^3 < 2^-54; 3 u.
 template <>
-struct quick<ops::rsqrt> {
+struct quick<ops::rsqrt> : quick_plain {
   static constexpr int log2_ulps = 4;
   __device__ static bool covers(float x) { return x > 0 && x < __int_as_float(0x7f800000); }
   __device__ static double eval(float x) {
@@ -339,7 +345,7 @@ struct quick<ops::erf> {
 // erfc v = e^-v^2 g(y), y = (v - 4) / (v + 4): the exponential 2^-44.8, g 2^-43.8, y and steps: 14 u; below 2^-43.1. Down to
 // -9, up to 9, where it is e^-83.
 template <>
-struct quick<ops::erfc> {
+struct quick<ops::erfc> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return fabsf(x) <= 9.0f; }
   __device__ static double eval(float x) {
@@ -387,7 +393,7 @@ struct quick<ops::gelu_tanh> {
 // e^(y ln x), x > 0. ln x: with one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4; y ln x, at most 87:
 // 2^-42.9; with the exponential below 2^-42.5. Ties are within the test's reach, powers that are numbers are not.
 template <>
-struct quick<ops::pow> {
+struct quick<ops::pow> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x, float y) {
     return x > 0 && x < __int_as_float(0x7f800000) && fabsf(y * __log2f(x)) < 124.0f;
