@@ -38,6 +38,9 @@ def kernels_of(text, renames=()):
     def reached(name):
         found = [name]
         for at in found:  # which grows
+            calls = re.findall(r"\bcall(?:\.uni)?\s*(?:\([^)]*\)\s*,\s*)?([^\s,;]+)", parts[at])
+            if unknown := [c for c in calls if c not in parts]:
+                sys.exit(f"{name} calls {', '.join(unknown)}, which is not there")
             found += [n for n in dict.fromkeys(re.findall(r"[\w$]+", parts[at])) if n in parts and n not in found]
         return found
 
