@@ -392,7 +392,11 @@ std::vector<digest_case> far_cases() {
       c.kind = reference::sample_class::normal_range;
       c.seed = 3;
       c.shapes.assign(op.in.size(), op.name == "dot" ? shape_list{23} : shape_list{3, 5, 2, 7, 6});
-      c.formats.assign(op.in.size() + 1, dtype::f32);
+      for (const operand_info& o : op.in) {
+        const bool takes_f32 = std::find(o.types.begin(), o.types.end(), dtype::f32) != o.types.end();
+        c.formats.push_back(takes_f32 ? dtype::f32 : o.types.front());
+      }
+      c.formats.push_back(dtype::f32);
       if (op.name == "convert") {
         c.formats = {dtype::f64, dtype::f16};
         c.attrs = {{"dtype", std::string("f16")}};

@@ -206,7 +206,7 @@ TEST_CASE("reference: every row has an oracle; special values") {
 }
 
 TEST_CASE("reference: ranges equal the pointwise oracle") {
-  constexpr std::size_t count = 1 << 13;
+  constexpr std::size_t count = 1 << 12;
   for (const ops::elementwise_row& r : ops::elementwise_rows) {
     if (r.arity != 1 || r.options.count() != 0) continue;
     array out(r.result_type(dtype::f32), {count});
@@ -347,12 +347,12 @@ TEST_CASE("reference: samples are what their class says") {
   CHECK(!locate(row("add"), near).near_tie);
 }
 
-TEST_CASE("digests: the committed files are read, and a part of each is confirmed") {
+TEST_CASE("digests: the committed files are read, and a part of them is confirmed") {
   const std::string dir = std::string(REPDL_SOURCE_DIR) + "/docs/digests/";
   std::size_t i = 0;
   for (const op_info& op : operations()) {
     for (const committed_digest& d : read_cases(dir, op)) {
-      if (i++ % 23 == 0) CHECK_MESSAGE(digest(d.c, expected(d.c)) == d.value, to_text(d.c));
+      if (i++ % 47 == 0) CHECK_MESSAGE(digest(d.c, expected(d.c)) == d.value, to_text(d.c));
     }
   }
   for (const exhaustive_op& op : exhaustive_ops()) {
@@ -360,6 +360,7 @@ TEST_CASE("digests: the committed files are read, and a part of each is confirme
     REQUIRE_MESSAGE(in, op.file_name());
     const exhaustive_digests d = read_exhaustive(in);
     CHECK(d.op.name == op.name);
+    if (i++ % 4 != 0) continue;
     const int chunk = 0x88;  // quick everywhere: tiny negative numbers
     std::vector<unsigned char> out(chunk_elements * size_of(op.to));
     oracle_range(op)(static_cast<std::uint32_t>(chunk) << 24, chunk_elements, out.data());

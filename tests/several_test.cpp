@@ -84,7 +84,7 @@ num::parameters options_at(std::uint64_t choice) {
   constexpr int count = row_of<Op>.options.count();
   for (int i = 0; i < count; ++i) {
     const std::uint64_t c = choice % (std::size(coefficients) + 3);
-    p.value[i] = c < std::size(coefficients) ? coefficients[c] : row_of<Op>.options.all[i].otherwise;
+    p.value[i] = c < std::size(coefficients) ? coefficients[c] : row_of<Op>.options.all[i].otherwise.number;
     choice /= std::size(coefficients) + 3;
   }
   return p;
