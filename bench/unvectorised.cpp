@@ -16,8 +16,8 @@ void on_f32(const void* const* in, void* out, std::int64_t n, bool* open) {
     loop<Op, float>(in, out, n, nullptr, open);
   } else {
     double defaults[ops::option_list::most];
-    const ops::option_list& options = ops::elementwise_rows[static_cast<int>(Op::id)].options;
-    std::ranges::transform(options.all, defaults, &ops::real_option::otherwise);
+    std::ranges::transform(ops::elementwise_rows[static_cast<int>(Op::id)].options.all, defaults,
+                           [](const ops::real_option& o) { return o.otherwise.in(dtype::f32); });
     loop<Op, float, num::parameters>(in, out, n, defaults, open);
   }
 }
