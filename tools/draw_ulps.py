@@ -132,8 +132,8 @@ def contenders(library, program):
 class Curve:
     """Of a library and a function: in each interval the greatest error of each bin; how many of the inputs were wrong."""
 
-    def __init__(self, name, library):
-        self.name, self.library = name, library
+    def __init__(self, name, maker):
+        self.name, self.maker = name, maker
         self.bins, self.inputs, self.wrong, self.at = [], 0, 0, 0.0
 
     def worst(self):
@@ -171,7 +171,7 @@ def measure(library, found, names, bins, inputs):
 
 
 def print_table(curves):
-    lines = [[c.name, c.library, three_digits(c.worst()), f"{c.at:.9g}", f"{c.wrong / c.inputs:.3%}" if c.wrong else "none",
+    lines = [[c.name, c.maker, three_digits(c.worst()), f"{c.at:.9g}", f"{c.wrong / c.inputs:.3%}" if c.wrong else "none",
               str(c.inputs)] for c in curves]
     print("\n".join(aligned(["function", "library", "max ulp", "at", "not correctly rounded", "inputs"], lines, {2, 3, 4, 5})))
 
@@ -195,7 +195,7 @@ def ticks(lo, hi):
 
 
 def drawing(library, curves, inputs):
-    libraries = list(dict.fromkeys(c.library for c in curves))
+    libraries = list(dict.fromkeys(c.maker for c in curves))
     names = list(dict.fromkeys(c.name for c in curves))
     left, width, height, top = 90, 900, 150, 116
     out = []
@@ -238,8 +238,8 @@ def drawing(library, curves, inputs):
             for curve in (c for c in curves if c.name == name):
                 bins = curve.bins[k]
                 points = " ".join(f"{begin + span * (i + 0.5) / len(bins):.1f},{up(e):.1f}" for i, e in enumerate(bins))
-                out.append(f'<polyline points="{points}" fill="none" stroke="{colour_of[curve.library]}" stroke-width="{2.5 if curve.library == OURS else 1.5}">'
-                           f'<title>{escape(curve.library)}, {name}: at most {three_digits(curve.worst())}</title></polyline>')
+                out.append(f'<polyline points="{points}" fill="none" stroke="{colour_of[curve.maker]}" stroke-width="{2.5 if curve.maker == OURS else 1.5}">'
+                           f'<title>{escape(curve.maker)}, {name}: at most {three_digits(curve.worst())}</title></polyline>')
         text(left + width, y + height + 36, "x", 12, "end", "#555")
     bottom = top + len(names) * (height + 62)
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 30} {bottom}" width="{left + width + 30}" '
@@ -267,7 +267,7 @@ def main():
         print_table(curves)
         args.out.write_text(drawing(library, curves, args.inputs))
     print(f"drawing: {args.out}")
-    if wrong := [c.name for c in curves if c.library == OURS and c.wrong > 0]:
+    if wrong := [c.name for c in curves if c.maker == OURS and c.wrong > 0]:
         fail(f"librepdl: not correctly rounded: {', '.join(wrong)}")
 
 

@@ -78,8 +78,8 @@ __device__ inline double polynomial(const double (&c)[N], double x) {
   return p;
 }
 
-// 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, |e| < 2^-19 (PTX says "gross"; all 2^20 seeds of an
-// H200: 2^-20.0): 1/d = y (1 + e + e^2 + ...), so that the step leaves e^3 < 2^-57. reciprocal: the last addition, 1.1 u.
+// 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, taken to be below 2^-19: it has 20 bits, but PTX
+// promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57. reciprocal: the last addition, 1.1 u.
 // quotient: q = a y is rounded, too, 2.1 u.
 __device__ inline double reciprocal_seed(double d) {
   double y;
