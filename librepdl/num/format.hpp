@@ -96,6 +96,11 @@ requires is_small_float<T> REPDL_HD T canonical(T a) {
 REPDL_HD float widen_to_float(float a) { return a; }
 REPDL_HD float widen_to_float(bf16 a) { return float_of(static_cast<std::uint32_t>(a.bits) << 16); }
 REPDL_HD float widen_to_float(f16 a) {
+#if defined(__CUDA_ARCH__)
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(a.bits));
+  return value;
+#else
   // The fields move up by 13 bits and the exponent's bias grows by 112; the exponent of infinities and NaN grows by 112
   // once more. A subnormal m * 2^-24 is (2^-14 + m * 2^-24) - 2^-14, both exact.
   const std::uint32_t magnitude = static_cast<std::uint32_t>(a.bits & 0x7fff) << 13;
@@ -104,6 +109,7 @@ REPDL_HD float widen_to_float(f16 a) {
   const std::uint32_t small = bits_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
   const std::uint32_t sign = static_cast<std::uint32_t>(a.bits & 0x8000) << 16;
   return float_of((exponent == 0 ? small : rebiased) | sign);
+#endif
 }
 
 // The value of a as a binary64 number, exactly; NaN becomes some NaN.
@@ -117,6 +123,24 @@ REPDL_HD double widen(T a) {
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
 
+#if defined(__CUDACC__)
+// The GPU's own, one rounding; its NaN is another than ours.
+template <class T, class From>
+__device__ inline T narrow_by_instruction(From a) {
+  std::uint16_t b = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (std::is_same_v<T, f16> && std::is_same_v<From, double>)
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<From, double>)
+    asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  if constexpr (std::is_same_v<T, f16> && std::is_same_v<From, float>) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
+  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<From, float>)
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
+#endif
+  return T{a != a ? format<T>::nan : b};
+}
+#endif
+
 // RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN.
 //
 // f16 and bf16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does,
@@ -127,8 +151,15 @@ REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63);
 // e - emin, and carries, up to infinity, come out right.
 template <class T>
 REPDL_HD T narrow(double a) {
+#if defined(__CUDA_ARCH__)
+  constexpr bool has_instruction = is_small_float<T> && __CUDA_ARCH__ >= 900;
+#else
+  constexpr bool has_instruction = false;
+#endif
   if constexpr (!is_small_float<T>) {
     return canonical(static_cast<T>(a));
+  } else if constexpr (has_instruction) {
+    return narrow_by_instruction<T>(a);
   } else {
     using F = format<T>;
     constexpr std::uint64_t smallest_exponent = F::emin + 1023;
@@ -153,8 +184,15 @@ REPDL_HD T narrow(double a) {
 template <class T>
 REPDL_HD T narrow(float a) {
   const std::uint32_t b = bits_of(a);
+#if defined(__CUDA_ARCH__)
+  constexpr bool has_instruction = is_small_float<T> && __CUDA_ARCH__ >= 900;
+#else
+  constexpr bool has_instruction = false;
+#endif
   if constexpr (!is_small_float<T>) {
     return canonical(static_cast<T>(a));
+  } else if constexpr (has_instruction) {
+    return narrow_by_instruction<T>(a);
   } else if constexpr (std::is_same_v<T, bf16>) {
     const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
     return T{static_cast<std::uint16_t>(a != a ? format<T>::nan : code)};

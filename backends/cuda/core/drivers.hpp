@@ -131,24 +131,19 @@ void prepare(const plan::conv_plan&, const job&, dispatch::task&);
 void prepare(const plan::pool_plan&, const job&, dispatch::task&);
 void prepare(const plan::row_plan&, const job&, dispatch::task&);
 void prepare(const plan::random_plan&, const job&, dispatch::task&);
+void prepare(const plan::map_plan&, const job&, dispatch::task&);
 
-// Those that only run: there is nothing to decide beforehand, or more than a task holds (the parameters of a step's
-// launches).
-void run(const plan::map_plan&, const job&);
+// It only runs: a task does not hold the parameters of a step's launches.
 void run(const plan::step_plan&, const job&);
-template <class Plan>
-class unplanned final : public planned {
+class step_work final : public planned {
  public:
-  unplanned(const Plan& plan, const job& given) : planned(given), p_(plan) {}
+  step_work(const plan::step_plan& plan, const job& given) : planned(given), p_(plan) {}
 
  private:
   void enqueue() override { cuda::run(p_, j); }
-  const Plan p_;
+  const plan::step_plan p_;
 };
-template <class Plan>
-void prepare(const Plan& p, const job& j, dispatch::task& t) {
-  t.emplace<unplanned<Plan>>(p, j);
-}
+inline void prepare(const plan::step_plan& p, const job& j, dispatch::task& t) { t.emplace<step_work>(p, j); }
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

@@ -31,12 +31,28 @@ constexpr auto conversion_table = [] {
   return table;
 }();
 
+class map_work final : public planned {
+ public:
+  map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p) {
+    if (may_use_table(p, j)) space.take(table_, table_size);
+  }
+
+ private:
+  void enqueue() override {
+    const auto format = static_cast<std::size_t>(p_.in_type);
+    if (p_.op == ops::op_id::convert) {
+      conversion_table[format][static_cast<std::size_t>(p_.out_type)](p_, j, table_);
+    } else {
+      p_.loop_of(map_shards[ops::shard_of(p_.op)]->all[ops::row_in_shard(p_.op)][format])(p_, j, table_);
+    }
+  }
+
+  const plan::map_plan p_;
+  std::uint16_t* table_ = nullptr;
+};
+
 }  // namespace
 
-void run(const plan::map_plan& p, const job& j) {
-  const auto format = static_cast<std::size_t>(p.in_type);
-  if (p.op == ops::op_id::convert) return conversion_table[format][static_cast<std::size_t>(p.out_type)](p, j);
-  p.loop_of(map_shards[ops::shard_of(p.op)]->all[ops::row_in_shard(p.op)][format])(p, j);
-}
+void prepare(const plan::map_plan& p, const job& j, dispatch::task& t) { t.emplace<map_work>(p, j); }
 
 }  // namespace repdl::cuda

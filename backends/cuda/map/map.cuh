@@ -19,13 +19,25 @@
 
 namespace repdl::cuda {
 
-using launcher = void (*)(const plan::map_plan&, const job&);
+// All results of a function of 16 bits.
+constexpr std::int64_t table_size = 1 << 16;
+// Whether a call may have such a table in its workspace; fewer elements are done sooner without.
+inline bool may_use_table(const plan::map_plan& p, const job& j) {
+  const bool contiguous = p.rank == 1 && p.out_stride[0] == 1 && p.in[0].stride[0] == 1;
+  return p.arity == 1 && size_of(p.in_type) == 2 && p.out_type == p.in_type && contiguous &&
+         (p.count >= (std::int64_t{1} << 24) || j.device.choice.wide) && shared_limit(j.device) >= 2 * table_size;
+}
+
+using launcher = void (*)(const plan::map_plan&, const job&, std::uint16_t* table);
 using map_shard = ops::shard<launcher>;
 
 namespace {
 
 constexpr int threads = 256;
 constexpr int batch = 4;  // elements that a thread works on at a time
+// A last tier would take all registers; what comes before it wants many threads.
+template <class F>
+constexpr int least_blocks = F::first == tier::proved ? 1 : 4;
 
 template <class F>
 struct operands : F {
@@ -121,33 +133,41 @@ struct elementwise : Options... {
 };
 // A value that may be wrong first, and whether it is right.
 template <class Op, class T>
-concept tries_first = num::has_quick_body<Op, T> ||(Op::arity == 1 && sizeof(T) <= 4 && has_quick<Op>);
+concept tries_first = num::has_quick_body<Op, T> || has_quick<Op, T>;
 template <class Op, class T>
-requires tries_first<Op, T>
-struct elementwise<Op, T> {
-  static constexpr int arity = 1;
+requires(tries_first<Op, T> && !num::has_exact_body<Op, T>) struct elementwise<Op, T> {
+  static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
-  static constexpr bool tabulated = sizeof(T) == 2;
+  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2;
   static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
   using tally = no_tally;
   __device__ static num::tentative<T> attempt(const T* x) {
-    if constexpr (has_quick<Op>) {
+    if constexpr (!has_quick<Op, T>) {
+      return num::body<Op>::quick(x[0]);
+    } else if constexpr (arity == 1) {
       return quick_eval<Op, T>(x[0]);
     } else {
-      return num::body<Op>::quick(x[0]);
+      return quick_eval<Op, T>(x[0], x[1]);
     }
   }
   // Out of line: a pack of first values would be kept waiting for the registers of this.
-  __device__ static __noinline__ T eval(T x) {
+  template <class... X>
+  __device__ static __noinline__ T eval_proper(X... x) {
     if constexpr (num::has_quick_body<Op, T>) {
-      return num::body<Op>::careful(x);
+      return num::body<Op>::careful(x...);
     } else {
-      return num::body<Op>::eval(x);
+      return num::body<Op>::eval(x...);
     }
   }
-  __device__ static T eval(const T* x, tally&) { return eval(x[0]); }
+  __device__ static T eval(const T* x, tally&) {
+    if constexpr (arity == 1) {
+      return eval_proper(x[0]);
+    } else {
+      return eval_proper(x[0], x[1]);
+    }
+  }
 };
 template <class Op, class T, class... Options>
 requires num::has_exact_body<Op, T, Options...>
@@ -160,19 +180,34 @@ struct elementwise<Op, T, Options...> : Options... {
   using tally = exact_tally;
   bool skip_test;
   int last_tier_bits;
-  __device__ num::tentative<T> attempt(const T* x) const
-      requires(std::is_same_v<T, float> && sizeof...(Options) == 0 && arity == 2 && has_quick<Op>) {
-    const num::tentative<T> r = quick_eval<Op, T>(x[0], x[1]);
-    return {r.value, r.decided && !skip_test};
+  __device__ num::tentative<T> attempt(const T* x) const {
+    if constexpr (sizeof...(Options) == 0 && arity == 2 && has_quick<Op, T>) {
+      const num::tentative<T> r = quick_eval<Op, T>(x[0], x[1]);
+      return {r.value, r.decided && !skip_test};
+    } else {
+      const auto r =
+          num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
+      return {r.value, r.decided && !skip_test};
+    }
   }
   __device__ T eval(const T* x, tally& t) const {
-    const T& y = x[arity > 1 ? 1 : 0];
-    const T& z = x[arity > 2 ? 2 : 0];
-    const auto quick = num::evaluate<Op>(x[0], y, z, static_cast<const Options&>(*this)...);
-    if (quick.decided && !skip_test) return quick.value;
-    const auto r = num::evaluate_exactly<Op>(last_tier_bits, x[0], y, z, static_cast<const Options&>(*this)...);
-    ++(r.decided ? t.exact : t.undecided);
+    const settled r = settle(*this, x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0]);
+    t.exact += r.by == settled::exact ? 1 : 0;
+    t.undecided += r.by == settled::nobody ? 1 : 0;
     return r.value;
+  }
+
+ private:
+  struct settled {
+    T value;
+    enum { first_tier, exact, nobody } by;
+  };
+  // Out of line, for the registers and the instruction cache.
+  __device__ static __noinline__ settled settle(elementwise e, T x, T y, T z) {
+    const auto quick = num::evaluate<Op>(x, y, z, static_cast<const Options&>(e)...);
+    if (quick.decided && !e.skip_test) return {quick.value, settled::first_tier};
+    const auto r = num::evaluate_exactly<Op>(e.last_tier_bits, x, y, z, static_cast<const Options&>(e)...);
+    return {r.value, r.decided ? settled::exact : settled::nobody};
   }
 };
 template <class F>
@@ -234,7 +269,7 @@ __device__ void store_streaming(T* to, const T& from) {
 // them.
 constexpr int packs_per_thread = 2;
 template <class F>
-__global__ void __launch_bounds__(threads) map_packed(const operands<F> p, counter* counters) {
+__global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread + threadIdx.x;
@@ -272,55 +307,88 @@ __global__ void __launch_bounds__(threads) map_packed(const operands<F> p, count
   tally.report(counters, F::first);
 }
 
-// Rank 1, stride 1. A thread's elements are a block apart, so that a warp still reads and writes side by side.
+// Rank 1, any strides. A thread's elements are a block apart, so that a warp reads and writes side by side.
+constexpr int turns = 4;
 template <class F>
-__global__ void __launch_bounds__(threads) map_contiguous(const operands<F> p, counter* counters) {
+__global__ void __launch_bounds__(threads, least_blocks<F>) map_line(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
+  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch * turns + threadIdx.x;
   if (i == 0) count_elements(counters, F::first, p.count);
-  if (i >= p.count) return;
-  typename F::tally tally;
-  pack<In> x[F::arity];
-  pack<Out> y;
+  const auto step_of = [&](int a) {
+    const std::size_t size = a == F::arity ? sizeof(Out) : is_boolean<F>(a) ? 1 : sizeof(In);
+    return p.axes.stride[a][0] * static_cast<std::int64_t>(size);
+  };
+  const std::byte* from[F::arity];
 #pragma unroll
-  for (int j = 0; j < batch; ++j) {
-    const std::int64_t at = i + j * threads < p.count ? i + j * threads : i;
+  for (int a = 0; a < F::arity; ++a) from[a] = static_cast<const std::byte*>(p.in[a]) + i * step_of(a);
+  std::byte* to = static_cast<std::byte*>(p.out) + i * step_of(F::arity);
+  typename F::tally tally;
+#pragma unroll 1
+  for (int turn = 0; turn < turns && i < p.count; ++turn, i += threads * batch) {
+    const bool whole = p.count - i > threads * (batch - 1);
+    pack<In> x[F::arity]{};
+    pack<Out> y;
 #pragma unroll
     for (int a = 0; a < F::arity; ++a) {
-      x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
-    }
-  }
-  apply(p, x, y, i, threads, tally);
+      const std::int64_t step = threads * step_of(a);
+      if (whole) {  // without branches the addresses are sums
 #pragma unroll
-  for (int j = 0; j < batch; ++j) {
-    if (i + j * threads < p.count) static_cast<Out*>(p.out)[i + j * threads] = y.v[j];
+        for (int j = 0; j < batch; ++j) {
+          const std::byte* const at = from[a] + j * step;
+          x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(at, 0) : *reinterpret_cast<const In*>(at);
+        }
+      } else {
+#pragma unroll
+        for (int j = 0; j < batch; ++j) {
+          const std::byte* const at = from[a] + j * step;
+          if (i + j * threads < p.count)
+            x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(at, 0) : *reinterpret_cast<const In*>(at);
+        }
+      }
+      from[a] += batch * step;
+    }
+    apply(p, x, y, i, threads, tally);
+    const std::int64_t step = threads * step_of(F::arity);
+    if (whole) {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) *reinterpret_cast<Out*>(to + j * step) = y.v[j];
+    } else {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        if (i + j * threads < p.count) *reinterpret_cast<Out*>(to + j * step) = y.v[j];
+      }
+    }
+    to += batch * step;
   }
   tally.report(counters, F::first);
 }
 
 // Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
-// memory. Making them costs what 2^16 elements cost; looking one up, less than memory does.
+// memory. Looking one up costs less than memory does.
 constexpr int table_threads = 1024;
-constexpr int table_bytes = 2 << 16;
-constexpr std::int64_t table_elements = std::int64_t{1} << 24;  // from here on; fewer are done sooner without
 template <class F>
-__global__ void __launch_bounds__(table_threads) map_table(const operands<F> p, bool packed, counter* counters) {
+__global__ void __launch_bounds__(threads) make_table(const operands<F> p, std::uint16_t* table) {
+  const std::uint32_t i = blockIdx.x * threads + threadIdx.x;
+  const auto x = num::bit_cast<typename F::input>(static_cast<std::uint16_t>(i));
+  typename F::tally tally;
+  if constexpr (tentative_operation<F>) {
+    const auto r = p.attempt(&x);
+    table[i] = num::bit_cast<std::uint16_t>(r.decided ? r.value : p.eval(&x, tally));
+  } else {
+    table[i] = num::bit_cast<std::uint16_t>(p.eval(&x, tally));
+  }
+}
+template <class F>
+__global__ void __launch_bounds__(table_threads)
+    map_table(const operands<F> p, const std::uint16_t* made, bool packed, counter* counters) {
   using bits = std::uint16_t;
   static_assert(sizeof(typename F::input) == sizeof(bits) && sizeof(typename F::output) == sizeof(bits));
   extern __shared__ uint4 shared[];
   bits* const table = reinterpret_cast<bits*>(shared);
-  typename F::tally tally;
-#pragma unroll 4
-  for (std::uint32_t i = threadIdx.x; i < 1u << 16; i += table_threads) {
-    const auto x = num::bit_cast<typename F::input>(static_cast<bits>(i));
-    if constexpr (tentative_operation<F>) {
-      const auto r = p.attempt(&x);
-      table[i] = num::bit_cast<bits>(r.decided ? r.value : p.eval(&x, tally));
-    } else {
-      table[i] = num::bit_cast<bits>(p.eval(&x, tally));
-    }
-  }
+#pragma unroll
+  for (int i = threadIdx.x; i < static_cast<int>(table_size * sizeof(bits) / sizeof(uint4)); i += table_threads)
+    shared[i] = reinterpret_cast<const uint4*>(made)[i];
   __syncthreads();
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * table_threads + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * table_threads;
@@ -334,11 +402,23 @@ __global__ void __launch_bounds__(table_threads) map_table(const operands<F> p, 
   const auto look_up = [&](uint4 x) { return uint4{pair(x.x), pair(x.y), pair(x.z), pair(x.w)}; };
   const uint4* const from = static_cast<const uint4*>(p.in[0]);
   uint4* const to = static_cast<uint4*>(p.out);
+  // The packs of the next turn are on their way while those of this one are looked up. out may be in: a thread's packs are its
+  // own.
+  uint4 ahead[2];
+  const auto read = [&](std::int64_t i) {
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      if (i + k * step < packs) ahead[k] = __ldcs(from + (i + k * step));
+    }
+  };
+  read(first);
   for (std::int64_t i = first; i < packs; i += 2 * step) {
-    const bool two = i + step < packs;
-    const uint4 a = __ldcs(from + i), b = __ldcs(from + (two ? i + step : i));
-    __stcs(to + i, look_up(a));
-    if (two) __stcs(to + i + step, look_up(b));
+    const uint4 x[2] = {ahead[0], ahead[1]};
+    read(i + 2 * step);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      if (i + k * step < packs) __stcs(to + (i + k * step), look_up(x[k]));
+    }
   }
 #pragma unroll 8
   for (std::int64_t i = packs * 8 + first; i < p.count; i += step) out[i] = table[in[i]];
@@ -347,7 +427,8 @@ __global__ void __launch_bounds__(table_threads) map_table(const operands<F> p, 
 // Any strides, fewer than 2^31 elements. A warp's elements are side by side. Packed: the innermost size is a multiple of
 // `batch`, its stride is 1 for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
 template <class F>
-__global__ void __launch_bounds__(threads) map_strided(const operands<F> p, bool packed, counter* counters) {
+__global__ void __launch_bounds__(threads, least_blocks<F>)
+    map_strided(const operands<F> p, bool packed, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -452,7 +533,7 @@ void launch_strided(operands<F> p, std::int64_t most, const job& j) {
 }
 
 template <class F>
-void launch(const plan::map_plan& plan, const job& j) {
+void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint16_t* table) {
   operands<F> p{};
   if constexpr (std::is_base_of_v<num::parameters, F>) {
     for (int i = 0; i < ops::option_list::most; ++i) p.value[i] = plan.options[i];
@@ -474,25 +555,28 @@ void launch(const plan::map_plan& plan, const job& j) {
     packed = packed && aligned_input<F>(p.in[a], a);
   }
   constexpr bool tabulated = tabulated_operation<F>;
-  const bool wide = j.device.choice.wide;  // what huge operands do, on small ones
   if constexpr (tabulated) {
-    const bool fits = shared_limit(j.device) >= table_bytes;
-    if (!fits) pass_over<map_table<F>>(j);
-    if (contiguous && fits && (p.count >= table_elements || wide)) {
+    if (shared_limit(j.device) < 2 * table_size) {
+      pass_over<make_table<F>>(j);
+      pass_over<map_table<F>>(j);
+    }
+    if (table != nullptr) {
       const auto in_packs = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0; };
+      launch_kernel<make_table<F>>(j, table_size / threads, threads, 0, p, table);
       launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
-                                  table_bytes, p, in_packs(p.in[0]) && in_packs(p.out), j.counters);
+                                  2 * table_size, p, table, in_packs(p.in[0]) && in_packs(p.out), j.counters);
       return;
     }
   }
   const auto blocks = [&](int elements) { return std::max<std::int64_t>(1, ceil_div(p.count, threads * elements)); };
+  const bool line = !tabulated && (p.count == 1 || plan.rank == 1);
   if (contiguous && packed) {
     launch_kernel<map_packed<F>>(j, blocks(batch * packs_per_thread), threads, 0, p, j.counters);
-  } else if (contiguous && !tabulated) {
-    if constexpr (!tabulated) launch_kernel<map_contiguous<F>>(j, blocks(batch), threads, 0, p, j.counters);
+  } else if (line && !can_pack(p)) {
+    if constexpr (!tabulated) launch_kernel<map_line<F>>(j, blocks(batch * turns), threads, 0, p, j.counters);
   } else {
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-    launch_strided(p, wide ? 100 : most, j);
+    launch_strided(p, j.device.choice.wide ? 100 : most, j);  // wide: what huge operands do, on small ones
   }
 }
 

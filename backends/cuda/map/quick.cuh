@@ -19,6 +19,35 @@
 #include "librepdl/ops/gelu.hpp"
 
 namespace repdl::cuda {
+namespace {
+
+// Numbers of 64 bits in constant memory are operands of an instruction; written into the code they take two more.
+__constant__ double exp_tail[] = {0x1.ffffffffee9c1p-2,  0x1.555555554c91ap-3,  0x1.555555819a334p-5,
+                                  0x1.1111112faaefep-7,  0x1.6c1635ce3cc6bp-10, 0x1.a0196e21c0017p-13,
+                                  0x1.a1747c85b52fdp-16, 0x1.7307e0a55fabbp-19};
+__constant__ double log_rest[] = {0x1.55555555651e2p-4, 0x1.999998c93a238p-7, 0x1.249325106da85p-9,
+                                  0x1.c67a5a58e055ap-12, 0x1.8c9491680e9b1p-14};
+__constant__ double erf_rate[] = {0x1.20dd750429b6dp0,    0x1.45f306dc76395p-1,   0x1.a4f4e2dd2d231p-4,
+                                  -0x1.3966958a54fb9p-6,  -0x1.b671ee3aee5cdp-13, 0x1.bc7b096e1994bp-10,
+                                  -0x1.34492269badb6p-11, 0x1.62cebcaf58205p-16,  0x1.2de14bed6757ap-14,
+                                  -0x1.410da6bee6595p-15, 0x1.602c00a292213p-17,  -0x1.6969d3aea5c48p-20,
+                                  -0x1.1bd748b10e1d5p-23, 0x1.996879df0a6acp-24,  -0x1.4ad0db56d505ep-26,
+                                  0x1.0a37a2aeb1c9ap-29,  -0x1.67cba9536cea7p-34};
+__constant__ double erfc_tail[] = {
+    0x1.18932bf08e278p-3,   -0x1.0949227373e09p-2,  0x1.bff01a5f75837p-3,  -0x1.506666f6e16b9p-3,
+    0x1.be502c42c57f2p-4,   -0x1.027d572c31d1fp-4,  0x1.0066defa0e4b9p-5,  -0x1.a4dee6f27e97ep-7,
+    0x1.0a187a2d953f6p-8,   -0x1.a2eac3676679dp-11, -0x1.6e70caa56c96p-16, 0x1.48e3b6d6c984p-14,
+    -0x1.819566f29a1dfp-16, -0x1.117b36a14eb1cp-20, 0x1.44e9a5d5da3f8p-18, 0x1.fa411b833c499p-21};
+__constant__ double gelu_tail[] = {
+    0x1.1445a52cb7d2bp-4,   -0x1.05a4d56a941d8p-3,  0x1.bbffff3030a06p-4,  -0x1.5058d36ffd9d6p-4,
+    0x1.c4128c1db5727p-5,   -0x1.0ab24713e63f2p-5,  0x1.0f88084a605c4p-6,  -0x1.cf2b444fd9bd5p-8,
+    0x1.3817f3523dcc8p-9,   -0x1.1c9d17a798d18p-11, 0x1.c4ae5bd18cfc8p-16, 0x1.37fcc133db3ep-15,
+    -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
+__constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
+                                      0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
+__constant__ double log2e = 0x1.71547652b82fep0;
+__constant__ double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
+__constant__ double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
 
 // The bodies that there are: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. The result is
 // finish(y, x), y = eval(x) rounded; mostly y.
@@ -30,11 +59,18 @@ struct quick_plain {
     return y;
   }
 };
+// `narrow`: only f16 and bf16 gain by it.
 template <class Op>
-concept has_quick = requires(float x) {
+concept quick_exists = requires(float x) {
   quick<Op>::eval(x);
 }
 || requires(float x) { quick<Op>::eval(x, x); };
+template <class Op>
+concept quick_is_narrow = requires {
+  requires quick<Op>::narrow;
+};
+template <class Op, class T>
+concept has_quick = quick_exists<Op> &&(sizeof(T) == 2 || (sizeof(T) == 4 && !quick_is_narrow<Op>));
 
 template <int Log2Ulps>
 __device__ inline bool rounds_surely(double v) {
@@ -100,22 +136,18 @@ __device__ inline double quotient(double a, double d) {
 
 // e^x = 2^k e^r, k = an integer next to x / ln2, |x| <= 105 where the caller makes use of it.
 struct quick_exp {
-  static constexpr double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
-
   double r;
   int k;
 
   // The product k ln2 is off by |k| 2^-55.4, and r's rounding by 2^-55: less than 2^-46.9 for |k| <= 151, and less than
   // 2^-50 for |k| <= 29.
   __device__ explicit quick_exp(double x) {
-    const double t = num::fma(x, num::exp_core::log2e, num::exp_core::shifter);
+    const double t = num::fma(x, log2e, num::exp_core::shifter);
     r = num::fma(t - num::exp_core::shifter, -ln2, x);
     k = __double2loint(t);
   }
   __device__ double tail() const {  // (e^r - 1 - r) / r^2
-    constexpr double c[] = {0x1.ffffffffee9c1p-2,  0x1.555555554c91ap-3,  0x1.555555819a334p-5,  0x1.1111112faaefep-7,
-                            0x1.6c1635ce3cc6bp-10, 0x1.a0196e21c0017p-13, 0x1.a1747c85b52fdp-16, 0x1.7307e0a55fabbp-19};
-    return polynomial(c, r);
+    return polynomial(exp_tail, r);
   }
   // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
   __device__ double value() const {
@@ -192,13 +224,9 @@ struct quick_log {
     const double z = w * w;
     return num::fma(polynomial(l, z) * z, w, w);
   }
-  __device__ double rest() const {
-    constexpr double l[] = {0x1.55555555651e2p-4, 0x1.999998c93a238p-7, 0x1.249325106da85p-9, 0x1.c67a5a58e055ap-12,
-                            0x1.8c9491680e9b1p-14};
-    return rest(l);
-  }
+  __device__ double rest() const { return rest(log_rest); }
   // e ln2 is off by |e| 2^-55.4, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
-  __device__ double value() const { return num::fma(e, quick_exp::ln2, rest()); }
+  __device__ double value() const { return num::fma(e, ln2, rest()); }
 };
 
 // NaN for x < 0, which may be many of the elements; 0, infinities and NaN are left to the body. A logarithm is 0 or at least
@@ -215,7 +243,6 @@ struct quick<ops::log> : quick_logarithm {
 
 template <>
 struct quick<ops::log2> : quick_logarithm {
-  static constexpr double log2e = 0x1.71547652b82fep0;
   __device__ static double eval(float x) {
     const quick_log l(fabsf(x));
     return num::fma(l.rest(), log2e, l.e);
@@ -223,7 +250,6 @@ struct quick<ops::log2> : quick_logarithm {
 };
 template <>
 struct quick<ops::log10> : quick_logarithm {
-  static constexpr double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
   __device__ static double eval(float x) {
     const quick_log l(fabsf(x));
     return num::fma(l.e, log10_2, l.rest() * log10e);
@@ -258,7 +284,7 @@ struct quick<ops::exp2> : quick_plain {
     const double t = static_cast<double>(x) + num::exp_core::shifter;
     quick_exp e(0.0);
     e.k = __double2loint(t);
-    e.r = (static_cast<double>(x) - (t - num::exp_core::shifter)) * quick_exp::ln2;
+    e.r = (static_cast<double>(x) - (t - num::exp_core::shifter)) * ln2;
     return e.value();
   }
 };
@@ -331,14 +357,8 @@ struct quick<ops::erf> {
   static constexpr int log2_ulps = 12;
   __device__ static bool covers(float x) { return fabsf(x) > 0x1p-100f || x == 0; }
   __device__ static double eval(float x) {
-    constexpr double q[] = {0x1.20dd750429b6dp0,    0x1.45f306dc76395p-1,   0x1.a4f4e2dd2d231p-4,
-                            -0x1.3966958a54fb9p-6,  -0x1.b671ee3aee5cdp-13, 0x1.bc7b096e1994bp-10,
-                            -0x1.34492269badb6p-11, 0x1.62cebcaf58205p-16,  0x1.2de14bed6757ap-14,
-                            -0x1.410da6bee6595p-15, 0x1.602c00a292213p-17,  -0x1.6969d3aea5c48p-20,
-                            -0x1.1bd748b10e1d5p-23, 0x1.996879df0a6acp-24,  -0x1.4ad0db56d505ep-26,
-                            0x1.0a37a2aeb1c9ap-29,  -0x1.67cba9536cea7p-34};
     const double v = static_cast<double>(fminf(fabsf(x), 4.0f));
-    return -quick_exp(-(v * polynomial(q, v))).minus_one();
+    return quick_exp(-(v * polynomial(erf_rate, v))).minus_one();  // -erf v
   }
   __device__ static float finish(float y, float x) { return copysignf(y, x); }
 };
@@ -349,13 +369,8 @@ struct quick<ops::erfc> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return fabsf(x) <= 9.0f; }
   __device__ static double eval(float x) {
-    constexpr double g[] = {
-        0x1.18932bf08e278p-3,   -0x1.0949227373e09p-2,  0x1.bff01a5f75837p-3,  -0x1.506666f6e16b9p-3,
-        0x1.be502c42c57f2p-4,   -0x1.027d572c31d1fp-4,  0x1.0066defa0e4b9p-5,  -0x1.a4dee6f27e97ep-7,
-        0x1.0a187a2d953f6p-8,   -0x1.a2eac3676679dp-11, -0x1.6e70caa56c96p-16, 0x1.48e3b6d6c984p-14,
-        -0x1.819566f29a1dfp-16, -0x1.117b36a14eb1cp-20, 0x1.44e9a5d5da3f8p-18, 0x1.fa411b833c499p-21};
     const double v = static_cast<double>(fabsf(x));
-    const double tail = quick_exp(-(v * v)).value() * polynomial(g, quotient(v - 4.0, v + 4.0));
+    const double tail = quick_exp(-(v * v)).value() * polynomial(erfc_tail, quotient(v - 4.0, v + 4.0));
     return x < 0 ? 2.0 - tail : tail;
   }
 };
@@ -367,13 +382,8 @@ struct quick<ops::gelu> {
   __device__ static bool covers(float x) { return fabsf(x) <= 12.5f && (fabsf(x) > 0x1p-100f || x == 0); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
   __device__ static double eval(float x) {
-    constexpr double h[] = {
-        0x1.1445a52cb7d2bp-4,   -0x1.05a4d56a941d8p-3,  0x1.bbffff3030a06p-4,  -0x1.5058d36ffd9d6p-4,
-        0x1.c4128c1db5727p-5,   -0x1.0ab24713e63f2p-5,  0x1.0f88084a605c4p-6,  -0x1.cf2b444fd9bd5p-8,
-        0x1.3817f3523dcc8p-9,   -0x1.1c9d17a798d18p-11, 0x1.c4ae5bd18cfc8p-16, 0x1.37fcc133db3ep-15,
-        -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
     const double v = static_cast<double>(fabsf(x));
-    const double tail = quick_exp(-0.5 * (v * v)).value() * polynomial(h, quotient(v - 5.75, v + 5.75));
+    const double tail = quick_exp(-0.5 * (v * v)).value() * polynomial(gelu_tail, quotient(v - 5.75, v + 5.75));
     return static_cast<double>(x) * (x < 0 ? tail : 1.0 - tail);
   }
 };
@@ -390,21 +400,56 @@ struct quick<ops::gelu_tanh> {
   }
 };
 
-// e^(y ln x), x > 0. ln x: with one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4; y ln x, at most 87:
-// 2^-42.9; with the exponential below 2^-42.5. Ties are within the test's reach, powers that are numbers are not.
+// e^(y ln |x|). ln |x|: with one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4; y ln |x|, at most 86:
+// 2^-42.9; with the exponential below 2^-42.5. Ties are within the test's reach, powers that are numbers are not. x < 0: NaN
+// where y is no integer, else with the sign of (-1)^y; numbers of 2^24 and more are even.
 template <>
-struct quick<ops::pow> : quick_plain {
+struct quick<ops::pow> {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x, float y) {
-    return x > 0 && x < __int_as_float(0x7f800000) && fabsf(y * __log2f(x)) < 124.0f;
+    return x != 0 && fabsf(x) < __int_as_float(0x7f800000) && fabs(exponent(x, y)) < 86.0;
   }
-  __device__ static double eval(float x, float y) {
-    constexpr double l[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
-                            0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
-    const quick_log log(x);
-    const double w = static_cast<double>(y) * num::fma(log.e, quick_exp::ln2, log.rest(l));
-    return quick_exp(w).value();
+  __device__ static float finish(float r, float x, float y) {
+    const float half = 0.5f * y;
+    const float signed_power = truncf(half) == half ? r : -r;
+    return x > 0 ? r : truncf(y) == y ? signed_power : __int_as_float(0x7fc00000);
+  }
+  __device__ static double exponent(float x, float y) {
+    const quick_log log(fabsf(x));
+    return static_cast<double>(y) * num::fma(log.e, ln2, log.rest(pow_log_rest));
+  }
+  __device__ static double eval(float x, float y) { return quick_exp(exponent(x, y)).value(); }
+};
+
+// Gradients by a result y; what they multiply is exact, or off by u: at most 3 u. Zeros, infinities and NaN are those of the
+// formula in binary64, as in backward.hpp.
+struct quick_gradient : quick_plain {
+  static constexpr bool narrow = true;
+  __device__ static bool covers(float, float) { return true; }
+};
+template <>
+struct quick<ops::tanh_backward> : quick_gradient {
+  __device__ static double eval(float g, float y) {
+    const double d = static_cast<double>(y);
+    return static_cast<double>(g) * num::fma(-d, d, 1.0);
+  }
+};
+template <>
+struct quick<ops::sigmoid_backward> : quick_gradient {
+  __device__ static double eval(float g, float y) {
+    const double d = static_cast<double>(y);
+    return static_cast<double>(g) * d * (1.0 - d);
+  }
+};
+// g / (1 + |x|)^2: a sum, a reciprocal of 1.1 u, two products.
+template <>
+struct quick<ops::softsign_backward> : quick_gradient {
+  __device__ static bool covers(float, float x) { return fabsf(x) < __int_as_float(0x7f800000); }
+  __device__ static double eval(float g, float x) {
+    const double r = reciprocal(1.0 + static_cast<double>(fabsf(x)));
+    return static_cast<double>(g) * r * r;
   }
 };
 
+}  // namespace
 }  // namespace repdl::cuda
