@@ -99,7 +99,7 @@ __device__ inline num::tentative<T> quick_eval(X... x) {
     if constexpr (std::is_same_v<T, float>) {
       y = z;
     } else {
-      y = num::narrow<T>(static_cast<double>(z));
+      y = num::narrow<T>(z);
     }
   }
   return {y, sure};
