@@ -88,6 +88,14 @@ interval log(const interval& a) { return interval::increasing(a, mpfr_log); }
 interval log1p(const interval& a) { return interval::increasing(a, mpfr_log1p); }
 interval sqrt(const interval& a) { return interval::increasing(a, mpfr_sqrt); }
 
+interval atan(const interval& a) { return interval::increasing(a, mpfr_atan); }
+interval erfc(const interval& a) {
+  interval r(a.precision());
+  mpfr_erfc(r.lo_, a.hi_, MPFR_RNDD);
+  mpfr_erfc(r.hi_, a.lo_, MPFR_RNDU);
+  return r;
+}
+
 interval interval::pi(mpfr_prec_t p) {
   interval r(p);
   mpfr_const_pi(r.lo_, MPFR_RNDD);

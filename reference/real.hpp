@@ -56,14 +56,16 @@ class interval {
   friend interval log(const interval& a);
   friend interval log1p(const interval& a);
   friend interval sqrt(const interval& a);
+  friend interval erfc(const interval& a);
+  friend interval atan(const interval& a);
   /// sin(pi a) and cos(pi a) for a number a (lo = hi) in [0, 1/2].
   friend interval sin_pi(const interval& a);
   friend interval cos_pi(const interval& a);
+  static interval pi(mpfr_prec_t p);
 
  private:
   template <class F>
   static interval increasing(const interval& a, F&& f);
-  static interval pi(mpfr_prec_t p);
 
   mpfr_t lo_, hi_;
 };

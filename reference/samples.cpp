@@ -141,6 +141,13 @@ double sample_value(dtype t, word_stream& w) {
   }
 }
 
+/// In [0, 1/2]; some next to 0, some beyond every format.
+double sample_margin(word_stream& w) {
+  constexpr double specials[] = {0.0, 0.5, 0x1p-1074, 0x1p-24};
+  if (w.below(4) == 0) return specials[w.below(std::size(specials))];
+  return std::ldexp(static_cast<double>(w.below(1 << 20)), -21 - static_cast<int>(w.flip() ? w.below(30) : 0));
+}
+
 }  // namespace
 
 attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream& w,
@@ -151,7 +158,9 @@ attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream&
     const ops::real_option& o = row.options.all[i];
     double v = o.otherwise.in(t);
     if (w.flip()) {
-      v = o.kind <= ops::option_kind::positive ? coefficient(w) : sample_value(t, w);
+      v = o.kind <= ops::option_kind::positive ? coefficient(w)
+          : o.kind == ops::option_kind::margin ? sample_margin(w)
+                                               : sample_value(t, w);
       attrs.push_back({std::string(o.name), v});
     }
     all.push_back(v);

@@ -204,4 +204,259 @@ std::uint64_t located_elu(dtype t, patterns in, doubles o, outcome* where) {
       t, [&](mpfr_prec_t p) { return interval(p, c.q) * (exp(interval(p, w.q)) - interval(p, mpq_class(1))); }, where);
 }
 
+namespace {
+
+// g times a factor of x that is enclosed for |x| <= 1000, near `low` and `high` for x below and above: less than e^-900 < 2^-1000
+// away from them, on the side of x. At infinities, those.
+template <class Factor>
+std::uint64_t gradient(dtype t, const node& g, const node& x, const node& low, const node& high, const Factor& factor,
+                       outcome* where) {
+  if (x.nan()) return round(t, x, where);
+  if (x.infinite()) return round(t, g * (x.negative ? low : high), where);
+  const bool beyond = abs(x.q) > 1000;
+  const node& limit = x.negative ? low : high;
+  if (g.nan()) return round(t, g, where);
+  if (g.infinite() || g.zero()) {  // the factor's sign
+    bool negative = limit.negative;
+    for (mpfr_prec_t p = 128; !beyond; p *= 2) {
+      const interval f = factor(p);
+      negative = mpfr_sgn(f.hi()) < 0;
+      if (negative || mpfr_sgn(f.lo()) > 0) break;
+    }
+    return round(t, g * exactly(negative ? -1 : 1), where);
+  }
+  if (!beyond)
+    return decide(
+        t, [&](mpfr_prec_t p) { return interval(p, g.q) * factor(p); }, where);
+  // 2^-1000 g < 2^-800: nothing beside 0, and less than the distance of g to a midpoint.
+  const mpq_class away = g.q * power_of_two(-800);
+  const mpq_class nearest = g.q * limit.q;
+  return round_beside(t, limit.zero() && limit.negative ? mpq_class(-away) : mpq_class(nearest + away), nearest, where);
+}
+
+interval whole(mpfr_prec_t p, const mpq_class& q) { return interval(p, q); }
+/// 1 / (1 + e^-a)
+interval logistic(const interval& a) { return whole(a.precision(), 1) / (whole(a.precision(), 1) + exp(-a)); }
+
+mpq_class decimal(const char* digits, long places) {
+  mpz_class ten;
+  mpz_ui_pow_ui(ten.get_mpz_t(), 10, static_cast<unsigned long>(places));
+  mpq_class q{mpz_class(digits), ten};
+  q.canonicalize();
+  return q;
+}
+mpq_class selu_scale() { return decimal("10507009873554804934193349852946", 31); }
+mpq_class selu_alpha() { return decimal("16732632423543772848170429916717", 31); }
+
+}  // namespace
+
+// e^x is transcendental for rational x != 0: no midpoint but at x = 0, where these are g/2, g/2 and 3 g/5.
+std::uint64_t located_silu_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval s = logistic(interval(p, x.q)), one = whole(p, 1);
+    return s * (one + interval(p, x.q) * (one - s));
+  };
+  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+}
+std::uint64_t located_log_sigmoid_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) { return logistic(-interval(p, x.q)); };
+  return gradient(t, g, x, exactly(1), zero(false), factor, where);
+}
+std::uint64_t located_mish_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.zero()) return round(t, g * exactly(mpq_class(3, 5)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval one = whole(p, 1), v = interval(p, x.q), base = one + exp(v), square = base * base;
+    const interval th = (square - one) / (square + one);
+    return th + v * (one - th * th) * logistic(v);
+  };
+  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+}
+// Nothing is known of these; x = 0: g/2.
+std::uint64_t located_gelu_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval v = interval(p, x.q), two = whole(p, 2);
+    const interval density = exp(interval(p, mpq_class(-x.q * x.q / 2))) / sqrt(two * interval::pi(p));
+    return erfc(-v / sqrt(two)) / two + v * density;
+  };
+  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+}
+std::uint64_t located_gelu_tanh_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval one = whole(p, 1), unit = sqrt(whole(p, 2) / interval::pi(p));
+    const mpq_class cube = x.q * x.q * x.q;
+    const interval u = unit * interval(p, mpq_class(x.q + mpq_class(44715, 1000000) * cube));
+    const interval slope = unit * interval(p, mpq_class(1 + mpq_class(134145, 1000000) * x.q * x.q));
+    const interval upper = logistic(u + u);  // (1 + tanh u) / 2, and 1 - tanh^2 u = 4 upper (1 - upper)
+    return upper + interval(p, x.q) * whole(p, 2) * upper * (one - upper) * slope;
+  };
+  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+}
+
+std::uint64_t located_leaky_relu_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]);
+  return round(t, of(t, in[1]).positive() ? g : of(o[0]) * g, where);
+}
+std::uint64_t located_elu_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.nan() || x.positive()) return round(t, g * of(o[1]), where);
+  const node c = g * of(o[1]) * of(o[0]) * of(o[2]), w = of(o[2]) * x;
+  if (w.nan()) return round(t, w, where);
+  if (w.infinite()) return round(t, c * (w.negative ? zero(false) : w), where);
+  if (!c.finite() || c.zero() || w.zero()) return round(t, c, where);
+  // |c| in [2^-749, 2^728], of 183 bits.
+  if (w.q > 2000) return round(t, infinite(c.negative), where);
+  if (w.q < -2000) return round_beside(t, c.q * power_of_two(-2000), 0, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, c.q) * exp(interval(p, w.q)); }, where);
+}
+std::uint64_t located_selu_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.nan() || x.positive()) return round(t, g * exactly(selu_scale()), where);
+  const mpq_class c = selu_scale() * selu_alpha();
+  if (x.zero()) return round(t, g * exactly(c), where);
+  const auto factor = [&](mpfr_prec_t p) { return interval(p, c) * exp(interval(p, x.q)); };
+  return gradient(t, g, x, zero(false), zero(false), factor, where);
+}
+
+std::uint64_t located_celu(dtype t, patterns in, doubles o, outcome* where) {
+  const node x = of(t, in[0]), a = of(o[0]), w = x / a;
+  if (x.nan() || x.positive() || x.zero()) return round(t, x, where);
+  if (w.infinite()) return round(t, a * (w.negative ? exactly(-1) : w), where);
+  if (w.q > 2000) return round(t, infinite(a.negative), where);
+  if (w.q < -2000) return round_beside(t, -a.q * (1 - power_of_two(-2000)), -a.q, where);
+  if (abs(w.q) < power_of_two(-400)) return round_beside(t, x.q * (1 + w.q / 2), x.q, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, a.q) * (exp(interval(p, w.q)) - interval(p, mpq_class(1))); }, where);
+}
+std::uint64_t located_celu_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), w = x / of(o[0]);
+  if (x.nan() || x.positive() || x.zero()) return round(t, g, where);
+  if (w.infinite()) return round(t, g * (w.negative ? zero(false) : w), where);
+  if (!g.finite() || g.zero()) return round(t, g, where);
+  if (w.q > 2000) return round(t, infinite(g.negative), where);
+  if (w.q < -2000) return round_beside(t, g.q * power_of_two(-2000), 0, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, g.q) * exp(interval(p, w.q)); }, where);
+}
+
+namespace {
+/// beta x > threshold; neither is NaN.
+bool passes(const node& w, double threshold) {
+  if (threshold == HUGE_VAL) return false;
+  if (threshold == -HUGE_VAL) return !(w.infinite() && w.negative);
+  return w.infinite() ? !w.negative : w.q > rational(threshold);
+}
+}  // namespace
+std::uint64_t located_softplus(dtype t, patterns in, doubles o, outcome* where) {
+  const node x = of(t, in[0]), b = of(o[0]), w = b * x;
+  if (x.nan() || passes(w, o[1])) return round(t, x, where);
+  if (w.infinite()) return round(t, (w.negative ? zero(false) : w) / b, where);
+  if (w.q > 2000) return round_beside(t, x.q * (1 + power_of_two(-2000)), x.q, where);
+  if (w.q < -2000) return round_beside(t, power_of_two(-2000) / b.q, 0, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return log1p(exp(interval(p, w.q))) / interval(p, b.q); }, where);
+}
+std::uint64_t located_softplus_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), w = of(o[0]) * x;
+  if (x.nan()) return round(t, x, where);
+  if (passes(w, o[1])) return round(t, g, where);
+  if (w.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, w.q)); };
+  return gradient(t, g, w, zero(false), exactly(1), factor, where);
+}
+
+// arctan of an algebraic number != 0 is transcendental, and so is its sum with pi: 2 arctan is the angle of an algebraic number.
+std::uint64_t located_atan2(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[0]), x = of(t, in[1]);
+  if (x.nan() || y.nan()) return round(t, not_a_number(), where);
+  const auto turns = [&](const mpq_class& of_pi) {
+    const mpq_class q = y.negative ? mpq_class(-of_pi) : of_pi;
+    return decide(
+        t, [&](mpfr_prec_t p) { return interval(p, q) * interval::pi(p); }, where);
+  };
+  if (y.infinite()) return turns(!x.infinite() ? mpq_class(1, 2) : x.negative ? mpq_class(3, 4) : mpq_class(1, 4));
+  if (y.zero() || x.infinite()) return x.negative ? turns(1) : round(t, zero(y.negative), where);
+  if (x.zero()) return turns(mpq_class(1, 2));
+  const mpq_class q = y.q / x.q;
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        const interval a = atan(interval(p, q));
+        return !x.negative ? a : y.negative ? a - interval::pi(p) : a + interval::pi(p);
+      },
+      where);
+}
+
+// Rational iff x = y: powers of 2 with rational exponents that are distinct modulo 1 are linearly independent over the rationals.
+std::uint64_t located_logaddexp2(dtype t, patterns in, doubles, outcome* where) {
+  const node x = of(t, in[0]), y = of(t, in[1]);
+  if (x.nan() || y.nan()) return round(t, not_a_number(), where);
+  for (const auto& [a, b] : {std::pair{&x, &y}, {&y, &x}}) {
+    if (a->infinite()) return round(t, a->negative ? *b + zero(false) : *a, where);
+  }
+  const mpq_class least = x.q < y.q ? x.q : y.q, most = x.q < y.q ? y.q : x.q;
+  if (most == least) return round(t, exactly(most + 1), where);
+  if (most - least > 500) {  // as logaddexp
+    if (most == 0) return round_beside(t, power_of_two(-432), 0, where);
+    return round_beside(t, most + power_of_two(-432), most, where);
+  }
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        const interval unit = log(whole(p, 2));
+        return interval(p, most) + log1p(exp(interval(p, mpq_class(least - most)) * unit)) / unit;
+      },
+      where);
+}
+
+// The logarithm of a rational number != 1 is transcendental.
+std::uint64_t located_logit(dtype t, patterns in, doubles o, outcome* where) {
+  const node x = of(t, in[0]);
+  if (x.nan()) return round(t, x, where);
+  mpq_class z = x.q;
+  if (!std::isnan(o[0])) {
+    const mpq_class eps = rational(o[0]);
+    if (x.infinite()) {
+      z = x.negative ? eps : mpq_class(1 - eps);
+    } else {
+      z = x.q < eps ? eps : x.q > 1 - eps ? mpq_class(1 - eps) : x.q;
+    }
+  } else if (x.infinite()) {
+    return round(t, not_a_number(), where);
+  }
+  if (z < 0 || z > 1) return round(t, not_a_number(), where);
+  if (z == 0 || z == 1) return round(t, infinite(z == 0), where);
+  if (z == mpq_class(1, 2)) return round(t, zero(false), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return log(interval(p, mpq_class(z / (1 - z)))); }, where);
+}
+std::uint64_t located_logit_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (x.nan()) return round(t, x, where);
+  const bool absent = std::isnan(o[0]);
+  const mpq_class eps = absent ? mpq_class(0) : rational(o[0]);
+  if (x.infinite() || x.q < eps || x.q > 1 - eps) return round(t, absent ? not_a_number() : zero(false), where);
+  const node rest = exactly(1 - x.q), z = exactly(x.q);
+  return round(t, g / (z * rest), where);
+}
+
+std::uint64_t located_softshrink(dtype t, patterns in, doubles o, outcome* where) {
+  const node x = of(t, in[0]), l = of(o[0]);
+  if (!x.finite()) return round(t, x, where);
+  return round(t, x.q > l.q ? exactly(x.q - l.q) : x.q < -l.q ? exactly(x.q + l.q) : zero(false), where);
+}
+std::uint64_t located_softshrink_backward(dtype t, patterns in, doubles o, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), l = of(o[0]);
+  return round(t, x.finite() && x.q >= -l.q && x.q <= l.q ? zero(false) : g, where);
+}
+
 }  // namespace repdl::reference

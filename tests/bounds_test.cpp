@@ -200,6 +200,16 @@ TEST_CASE("bounds: what options are refused") {
   CHECK(refused({{"threshold", -inf}, {"value", nan}}, "threshold").empty());
   CHECK(refused({{"min", 3.0}, {"max", -3.0}}, "clamp").empty());
 
+  CHECK(refused({{"beta", 0.0}}, "softplus").find("expected a magnitude in [2^-200, 2^200], got 0") !=
+        std::string::npos);
+  CHECK(refused({{"beta", -0x1p-200}, {"threshold", inf}}, "softplus").empty());
+  CHECK(refused({{"alpha", -0.0}}, "celu").find("got -0") != std::string::npos);
+  CHECK(refused({{"lambd", -1.0}}, "softshrink").find("0 or a number in [2^-200, 2^200], got -1") != std::string::npos);
+  CHECK(refused({{"lambd", 0.0}}, "softshrink").empty());
+  for (const double eps : {0.0, 0x1p-1074, 0.5, nan}) CHECK(refused({{"eps", eps}}, "logit").empty());
+  for (const double eps : {-0x1p-1074, 0x1.0000000000001p-1, inf, -inf})
+    CHECK(refused({{"eps", eps}}, "logit").find("a number in [0, 1/2], or NaN") != std::string::npos);
+
   constexpr ops::option_list list{{{"a", 1, "", ops::POSITIVE}}};
   for (const double v : {0x1p-200, 1.0, 0x1p200}) CHECK(list.accepts(std::array{v}));
   for (const double v : {0.0, -0.0, -1.0, 0x1p-201, 0x1.8p200, inf, nan}) CHECK_FALSE(list.accepts(std::array{v}));

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
@@ -22,6 +24,9 @@ constexpr const ops::elementwise_row& row_of = ops::elementwise_rows[static_cast
 
 // Coefficients, besides the defaults: simple ones, long ones, borders of the range.
 constexpr double coefficients[] = {0, -1, 0.5, 1, -0x1.999999999999ap-4, 0x1p-200, 0x1.fffffffffffffp199, 3, 0x1p-24};
+constexpr double thresholds[] = {0, -0.0, -1, 0.5, 1, 20, 3, -HUGE_VAL, HUGE_VAL, 1e300, 0x1p-1074, 0x1.8p-150};
+constexpr double margins[] = {0,    0.5,  0x1p-1074, 0x1p-1040,           0x1p-300, 0x1p-149, 0x1p-24,
+                              1e-6, 0.25, 0.41,      0x1.fffffffffffffp-2};
 
 struct counts {
   std::int64_t tuples = 0;
@@ -81,11 +86,18 @@ std::vector<std::uint64_t> landmarks() {
 template <class Op>
 num::parameters options_at(std::uint64_t choice) {
   num::parameters p{};
-  constexpr int count = row_of<Op>.options.count();
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t c = choice % (std::size(coefficients) + 3);
-    p.value[i] = c < std::size(coefficients) ? coefficients[c] : row_of<Op>.options.all[i].otherwise.number;
-    choice /= std::size(coefficients) + 3;
+  constexpr const ops::option_list& options = row_of<Op>.options;
+  for (int i = 0; i < options.count(); ++i) {
+    const ops::option_kind kind = options.all[i].kind;
+    const std::span<const double> list = kind == ops::option_kind::margin      ? std::span<const double>(margins)
+                                         : kind == ops::option_kind::threshold ? std::span<const double>(thresholds)
+                                                                               : std::span<const double>(coefficients);
+    p.value[i] = options.all[i].otherwise.number;
+    const std::uint64_t c = choice % (list.size() + 3);
+    choice /= list.size() + 3;
+    if (c >= list.size()) continue;
+    const double otherwise = std::exchange(p.value[i], list[c]);
+    if (!options.accepts(i, p.value)) p.value[i] = otherwise;
   }
   return p;
 }
@@ -96,8 +108,10 @@ counts check_all(std::int64_t many) {
   std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T)};
   const std::vector<std::uint64_t> marks = landmarks<T>();
   std::uint64_t in[3] = {};
+  const std::size_t few = many < 100 ? 3 : 1;
   for (const std::uint64_t x : marks) {
-    for (const std::uint64_t y : marks) {
+    for (std::size_t j = engine() % few; j < marks.size(); j += few) {
+      const std::uint64_t y = marks[j];
       const std::size_t step = Op::arity == 3 ? 1 + engine() % 5 : marks.size();
       for (std::size_t k = engine() % step % marks.size(); k < marks.size(); k += step) {
         in[0] = x, in[1] = y, in[2] = marks[k];
@@ -152,6 +166,15 @@ TEST_CASE("several: remainders and whole quotients") {
 }
 TEST_CASE("several: logarithms of two operands") { check_operations<ops::xlogy, ops::logaddexp>(200); }
 TEST_CASE("several: exponentials with options") { check_operations<ops::elu>(1000); }
+TEST_CASE("several: gradients of activations") {
+  check_operations<ops::silu_backward, ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward,
+                   ops::gelu_tanh_backward, ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward>(20);
+}
+TEST_CASE("several: celu, softplus, logit, softshrink and their gradients; atan2, logaddexp2") {
+  check_operations<ops::celu, ops::celu_backward, ops::softplus, ops::softplus_backward, ops::logit,
+                   ops::logit_backward, ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2>(20);
+}
+
 // What addcdiv and hypot are in closed form: the mechanism's quotients and roots, against the same oracle.
 struct quotient_formula {
   double x, y, z, value;
@@ -246,6 +269,118 @@ TEST_CASE_TEMPLATE("several: logaddexp next to 0", T, f16, bf16, float) {
   CHECK(n.wrong == 0);
 }
 
+template <class Op, class T>
+bool is_near(const std::uint64_t* in, const num::parameters& p) {
+  const reference::outcome o = reference::oracle_of(row_of<Op>.name).where(dtype_of<T>, in, p.value);
+  return o.near_tie || o.tie;
+}
+
+// Gradients that are g/2 and a little: odd multiples of the least number, x tiny.
+TEST_CASE_TEMPLATE("several: gradients beside g / 2", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0;
+  for (std::uint64_t i = 1; i < 40; i += 2) {
+    for (const std::uint64_t x : {0, 1, 2, 1 << (num::format<T>::precision - 1)}) {
+      for (int signs = 0; signs < 4; ++signs) {
+        const std::uint64_t in[3] = {i | (signs % 2 == 0 ? 0u : num::sign_mask<T>),
+                                     x | (signs < 2 ? 0u : num::sign_mask<T>), 0};
+        check<ops::silu_backward, T>(in, {}, n);
+        check<ops::log_sigmoid_backward, T>(in, {}, n);
+        check<ops::gelu_backward, T>(in, {}, n);
+        check<ops::gelu_tanh_backward, T>(in, {}, n);
+        for (const double beta : {1.0, -1.0, 0x1p-200, -0x1.8p-100})
+          check<ops::softplus_backward, T>(in, {{beta, 20, 0}}, n);
+        near += is_near<ops::gelu_backward, T>(in, {}) ? 1 : 0;
+      }
+    }
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near == 20 * 4 * 4);
+}
+
+// Where gradients cancel: next to the zeros of the derivatives.
+TEST_CASE_TEMPLATE("several: gradients next to their zeros", T, f16, bf16, float) {
+  counts n;
+  std::mt19937_64 engine{10};
+  const auto around = [&]<class Op>(double zero) {
+    const std::uint64_t middle = num::to_bits(num::narrow<T>(zero));
+    for (std::uint64_t x = middle - 4; x <= middle + 4; ++x) {
+      for (int i = 0; i < 8; ++i) {
+        const std::uint64_t in[3] = {i == 0   ? num::format<T>::infinity
+                                     : i == 1 ? num::sign_mask<T>
+                                              : engine() % num::format<T>::infinity,
+                                     x, 0};
+        check<Op, T>(in, {}, n);
+      }
+    }
+  };
+  around.template operator()<ops::silu_backward>(-1.278464542761073795109);
+  around.template operator()<ops::mish_backward>(-1.192431214515495212138);
+  around.template operator()<ops::gelu_backward>(-0.751791524693564457458);
+  around.template operator()<ops::gelu_tanh_backward>(-0.752461422071016258488);
+  CHECK(n.wrong == 0);
+}
+
+// Exact parts that are midpoints: g scale alpha rate next to x = 0, -alpha of celu far below 0.
+TEST_CASE_TEMPLATE("several: elu_backward and celu beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0;
+  constexpr int p = num::format<T>::precision;
+  const std::uint64_t one = num::to_bits(num::narrow<T>(1.0));
+  for (int i = 0; i < 40; ++i) {
+    const double midpoint = (i % 2 == 0 ? 1 : -1) * (1 + std::ldexp(2.0 * i + 1, -p));
+    for (const std::uint64_t x : {0u, 1u, 5u}) {
+      const std::uint64_t in[3] = {one | (i % 3 == 0 ? num::sign_mask<T> : 0u), num::sign_mask<T> | x, 0};
+      for (const num::parameters& o :
+           {num::parameters{{midpoint, 1, 0.5}}, {{0.5, midpoint, -2}}, {{1, 0x1p-180, midpoint}}}) {
+        check<ops::elu_backward, T>(in, o, n);
+        near += is_near<ops::elu_backward, T>(in, o) ? 1 : 0;
+      }
+    }
+    for (const double x : {-40.0, -104.0, -120.0, -1000.0, -1200.0, -60000.0}) {
+      const std::uint64_t in[3] = {num::to_bits(num::narrow<T>(x)), 0, 0};
+      check<ops::celu, T>(in, {{midpoint, 0, 0}}, n);
+      if (midpoint > 0) near += is_near<ops::celu, T>(in, {{midpoint, 0, 0}}) ? 1 : 0;
+    }
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near == 40 * 3 * 2 + 20 * 6);
+}
+
+// 1 + (x + y)/2 a midpoint, x = y and next to it; quotients y/x that are midpoints below the normal numbers.
+TEST_CASE_TEMPLATE("several: logaddexp2 and atan2 beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0;
+  constexpr int p = num::format<T>::precision;
+  for (int i = 0; i < 30; ++i) {
+    for (int d = 0; d < 8; ++d) {
+      const auto bits = [&](int k) { return std::uint64_t{num::to_bits(num::narrow<T>(std::ldexp(k, -p)))}; };
+      const std::uint64_t in[3] = {bits(2 * i + 1 - d), bits(2 * i + 1 + d), 0};
+      check<ops::logaddexp2, T>(in, {}, n);
+      near += is_near<ops::logaddexp2, T>(in, {}) ? 1 : 0;
+    }
+    for (const double x : {2.0, -2.0, 6.0, 4.0, 1.0}) {
+      const auto y = static_cast<std::uint64_t>((2 * i + 1) * (x == 6 ? 3 : x == 4 ? 2 : 1));
+      const std::uint64_t in[3] = {y | (i % 2 == 0 ? 0u : num::sign_mask<T>), num::to_bits(num::narrow<T>(x)), 0};
+      check<ops::atan2, T>(in, {}, n);
+      near += x > 1 && is_near<ops::atan2, T>(in, {}) ? 1 : 0;
+    }
+  }
+  for (const double y : {0.0, 1.0, HUGE_VAL, 0x1p-30}) {
+    for (const double x : {0.0, 1.0, HUGE_VAL, 0x1p-30}) {
+      for (const double sign : {1.0, -1.0}) {
+        for (const double side : {1.0, -1.0}) {
+          const std::uint64_t in[3] = {num::to_bits(num::narrow<T>(sign * y)), num::to_bits(num::narrow<T>(side * x)),
+                                       0};
+          check<ops::atan2, T>(in, {}, n);
+        }
+      }
+    }
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near == 30 * 8 + 30 * 3);
+}
+
 // Through the library: strides, blocks and options; each tier forced; and who decided.
 TEST_CASE("several: tiers of a call") {
   constexpr std::int64_t size = 3000;
@@ -288,8 +423,12 @@ TEST_CASE("several: tiers of a call") {
     }
   }
 }
+
 TEST_CASE("several: many tuples [long]" * doctest::skip()) {
   check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward, ops::hypot,
-                   ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu>(
-      300000);
+                   ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu,
+                   ops::silu_backward, ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward,
+                   ops::gelu_tanh_backward, ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward, ops::celu,
+                   ops::celu_backward, ops::softplus, ops::softplus_backward, ops::logit, ops::logit_backward,
+                   ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2>(300000);
 }

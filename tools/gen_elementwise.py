@@ -21,7 +21,7 @@ text = """// Elementwise operations. Generated from librepdl/ops/elementwise.def
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
 // boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
 // overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
-// `positive` ones are coefficients > 0; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
+// `nonzero`, `nonnegative` and `positive` ones are coefficients != 0, >= 0 and > 0; a `margin` is in [0, 1/2], or NaN: absent; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
 // rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
 // the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except those of bit operations: the
 // contract, section 2). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
@@ -52,6 +52,7 @@ for name, arity, operands, formats, result, options, formula in rows:
                 text += f"  std::optional<double> {option};  ///< {doc}; absent: {sign}the largest number of the format\n"
             else:
                 value = value.replace("inf", "std::numeric_limits<double>::infinity()")
+                value = value.replace("ABSENT", "std::numeric_limits<double>::quiet_NaN()")
                 text += f"  double {option} = {value};  ///< {doc}\n"
         text += "};\n"
         last = f", const {name}_options& options = {{}}"

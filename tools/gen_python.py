@@ -42,7 +42,7 @@ def default(attribute):
         values = json.loads(text)
         return str(values[0]) if len(set(values)) == 1 else str(tuple(values))
     if attribute["kind"] == "real":
-        return repr(float(text))  # or inf, of which the module has the name
+        return repr(float(text))  # or inf or nan, of which the module has the names
     return text
 
 
@@ -194,7 +194,7 @@ def functions(operations):
     public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
     quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
     order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
-    text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf")
+    text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf, nan")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
     text += f"{type_variable}\n_call = _core.call\n"
     for o in plain:

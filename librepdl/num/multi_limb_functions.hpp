@@ -156,6 +156,13 @@ REPDL_HD ball<L> ln2_ball() {
   return {m, rounding_error(m, true)};
 }
 
+template <int L>
+REPDL_HD ball<L> quarter_pi_ball() {
+  bool inexact = true;
+  const multi_limb<L> m = limbs_of_fraction<L>(0, quarter_pi_fraction<L>(), &inexact);
+  return {m, rounding_error(m, true)};
+}
+
 // artanh(z) / z = 1 + t, t = w (1/3 + w (1/5 + ...)), w = z^2 < 2^-65: each term is less than 2^-65 of the one before,
 // so N - 1 terms leave less than a unit. Rounding down: w is less than 3 units low (2^(1 - 64 L) of itself and its own
 // unit), a third of that and a unit for the last product, 2.1; with the rest t is less than 4 units low.

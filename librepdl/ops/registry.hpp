@@ -71,12 +71,18 @@ struct interval {
 /// What an option of an elementwise operation takes (contract, section 2).
 enum class option_kind {
   coefficient,  ///< an exact double, 0 or of magnitude in [2^-200, 2^200]
+  nonzero,      ///< a coefficient that is not 0
+  nonnegative,  ///< a coefficient >= 0
   positive,     ///< a coefficient > 0
+  margin,       ///< an exact double in [0, 1/2], or NaN: absent
   threshold,    ///< an exact double that is only compared with: any but NaN
   value,        ///< any double, NaN too; it enters rounded to the operands' format
   upper,        ///< a value that is not below the option before it
 };
+inline constexpr option_kind NONZERO = option_kind::nonzero;
+inline constexpr option_kind NONNEGATIVE = option_kind::nonnegative;
 inline constexpr option_kind POSITIVE = option_kind::positive;
+inline constexpr option_kind MARGIN = option_kind::margin;
 inline constexpr option_kind THRESHOLD = option_kind::threshold;
 inline constexpr option_kind VALUE = option_kind::value;
 inline constexpr option_kind UPPER = option_kind::upper;
@@ -104,6 +110,8 @@ inline constexpr option_default LARGEST = [] {
   return d;
 }();
 inline constexpr double inf = std::numeric_limits<double>::infinity();
+/// The default of a MARGIN: none.
+inline constexpr double ABSENT = std::numeric_limits<double>::quiet_NaN();
 
 /// A real parameter of an elementwise operation.
 struct real_option {
@@ -135,8 +143,14 @@ struct option_list {
     switch (all[i].kind) {
       case option_kind::coefficient:
         return normal || magnitude(v) == 0;
+      case option_kind::nonzero:
+        return normal;
+      case option_kind::nonnegative:
+        return (normal || magnitude(v) == 0) && key(v) >= 0;
       case option_kind::positive:
         return normal && key(v) > 0;
+      case option_kind::margin:
+        return is_nan(v) || (key(v) >= 0 && key(v) <= key(0.5));
       case option_kind::threshold:
         return !is_nan(v);
       case option_kind::value:

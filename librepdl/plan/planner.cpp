@@ -87,8 +87,14 @@ std::string range_of(const ops::option_list& options, int i) {
   switch (options.all[i].kind) {
     case ops::option_kind::coefficient:
       return "0 or a magnitude in [2^-200, 2^200]";
+    case ops::option_kind::nonzero:
+      return "a magnitude in [2^-200, 2^200]";
+    case ops::option_kind::nonnegative:
+      return "0 or a number in [2^-200, 2^200]";
     case ops::option_kind::positive:
       return "a number in [2^-200, 2^200]";
+    case ops::option_kind::margin:
+      return "a number in [0, 1/2], or NaN: absent";
     case ops::option_kind::threshold:
       return "a number, not NaN";
     case ops::option_kind::value:

@@ -3,7 +3,7 @@
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
 // boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
 // overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
-// `positive` ones are coefficients > 0; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
+// `nonzero`, `nonnegative` and `positive` ones are coefficients != 0, >= 0 and > 0; a `margin` is in [0, 1/2], or NaN: absent; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
 // rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
 // the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except those of bit operations: the
 // contract, section 2). Zeros, infinities: IEEE 754 and C23 Annex F. Errors: input_count, operand_dtype,
@@ -289,5 +289,85 @@ struct elu_options {
 };
 /// out = x <= 0 ? scale * alpha * (e^(rate * x) - 1) : scale * x; f16, bf16, f32
 void elu(context& ctx, const_tensor_view x, tensor_view out, const elu_options& options = {});
+/// out = g * s * (1 + x * (1 - s)), s = 1 / (1 + e^-x); f16, bf16, f32
+void silu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g * (t + x * (1 - t^2) / (1 + e^-x)), t = tanh(ln(1 + e^x)); f16, bf16, f32
+void mish_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (1 + e^x); f16, bf16, f32
+void log_sigmoid_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g * (Phi(x) + x * e^(-x^2 / 2) / sqrt(2 pi)), Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32
+void gelu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g * s * (1 + (1 - s) * sqrt(8 / pi) * (x + 0.134145 * x^3)), s = 1 / (1 + e^(-sqrt(8 / pi) * (x + 0.044715 * x^3))); f16, bf16, f32
+void gelu_tanh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// The options of leaky_relu_backward.
+struct leaky_relu_backward_options {
+  double slope = 0.01;  ///< the coefficient of g where x <= 0
+};
+/// out = x > 0 ? g : slope * g; f16, bf16, f32
+void leaky_relu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const leaky_relu_backward_options& options = {});
+/// The options of elu_backward.
+struct elu_backward_options {
+  double alpha = 1;  ///< the coefficient of e^(rate x) - 1
+  double scale = 1;  ///< the coefficient of both branches
+  double rate = 1;  ///< the coefficient of x in the exponent
+};
+/// out = x <= 0 ? g * scale * alpha * rate * e^(rate * x) : g * scale; f16, bf16, f32
+void elu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const elu_backward_options& options = {});
+/// out = x <= 0 ? g * s * a * e^x : g * s; f16, bf16, f32
+void selu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// The options of celu.
+struct celu_options {
+  double alpha = 1;  ///< the coefficient, and the divisor of x (nonzero)
+};
+/// out = x <= 0 ? alpha * (e^(x / alpha) - 1) : x; f16, bf16, f32
+void celu(context& ctx, const_tensor_view x, tensor_view out, const celu_options& options = {});
+/// The options of celu_backward.
+struct celu_backward_options {
+  double alpha = 1;  ///< the divisor of x (nonzero)
+};
+/// out = x <= 0 ? g * e^(x / alpha) : g; f16, bf16, f32
+void celu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const celu_backward_options& options = {});
+/// The options of softplus.
+struct softplus_options {
+  double beta = 1;  ///< the coefficient of x (nonzero)
+  double threshold = 20;  ///< of beta x, above which the result is x; inf: none (threshold)
+};
+/// out = beta * x > threshold ? x : ln(1 + e^(beta * x)) / beta; f16, bf16, f32
+void softplus(context& ctx, const_tensor_view x, tensor_view out, const softplus_options& options = {});
+/// The options of softplus_backward.
+struct softplus_backward_options {
+  double beta = 1;  ///< the coefficient of x (nonzero)
+  double threshold = 20;  ///< of beta x, above which the result is g; inf: none (threshold)
+};
+/// out = beta * x > threshold ? g : g / (1 + e^(-beta * x)); f16, bf16, f32
+void softplus_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const softplus_backward_options& options = {});
+/// out = the angle of (x, y), in [-pi, pi]; f16, bf16, f32
+void atan2(context& ctx, const_tensor_view y, const_tensor_view x, tensor_view out);
+/// out = log2(2^x + 2^y); f16, bf16, f32
+void logaddexp2(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// The options of logit.
+struct logit_options {
+  double eps = std::numeric_limits<double>::quiet_NaN();  ///< x is cut to [eps, 1 - eps] (margin)
+};
+/// out = ln(z / (1 - z)), z = x < eps ? eps : x > 1 - eps ? 1 - eps : x; f16, bf16, f32
+void logit(context& ctx, const_tensor_view x, tensor_view out, const logit_options& options = {});
+/// The options of logit_backward.
+struct logit_backward_options {
+  double eps = std::numeric_limits<double>::quiet_NaN();  ///< beyond eps and 1 - eps the result is 0 (margin)
+};
+/// out = x < eps or x > 1 - eps ? +0 : g / (x * (1 - x)); f16, bf16, f32
+void logit_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const logit_backward_options& options = {});
+/// The options of softshrink.
+struct softshrink_options {
+  double lambd = 0.5;  ///< the bound of what becomes 0 (nonnegative)
+};
+/// out = x > lambd ? x - lambd : x < -lambd ? x + lambd : x is NaN ? NaN : +0; f16, bf16, f32
+void softshrink(context& ctx, const_tensor_view x, tensor_view out, const softshrink_options& options = {});
+/// The options of softshrink_backward.
+struct softshrink_backward_options {
+  double lambd = 0.5;  ///< the bound of what becomes 0 (nonnegative)
+};
+/// out = x >= -lambd and x <= lambd ? +0 : g; f16, bf16, f32
+void softshrink_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const softshrink_backward_options& options = {});
 
 }  // namespace repdl
