@@ -104,6 +104,20 @@ node rest(const node& x, const node& y, bool floor) {
   return r == 0 ? zero(of_zero.negative) : exactly(r);
 }
 
+/// -1, 0, 1 as x is less than, equal to or greater than y; 2 where one is NaN.
+int order(const node& x, const node& y) {
+  if (x.nan() || y.nan()) return 2;
+  const auto end = [](const node& a) { return a.infinite() ? (a.negative ? -1 : 1) : 0; };
+  if (end(x) != 0 || end(y) != 0) return (end(x) > end(y)) - (end(x) < end(y));
+  return (x.q > y.q) - (x.q < y.q);
+}
+/// Whether in[1] is what fmax (better = 1) or fmin (-1) of in[1] and in[2] gives.
+bool first_wins(dtype t, patterns in, int better) {
+  const node x = of(t, in[1]), y = of(t, in[2]);
+  const int o = order(x, y);
+  return o == better || o == 0 || y.nan();
+}
+
 }  // namespace
 
 std::uint64_t located_addcmul(dtype t, patterns in, doubles o, outcome* where) {
@@ -153,6 +167,94 @@ std::uint64_t located_div_trunc(dtype t, patterns in, doubles, outcome* where) {
 }
 std::uint64_t located_div_floor(dtype t, patterns in, doubles, outcome* where) {
   return round(t, whole_quotient(of(t, in[0]), of(t, in[1]), true), where);
+}
+
+// Gradients. Selections read their operands as numbers, too: what is chosen is rounded to its own format.
+std::uint64_t located_abs_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  return round(t, x.nan() ? x : x.zero() ? zero(false) : x.negative ? -g : g, where);
+}
+std::uint64_t located_sqrt_backward(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) / (exactly(2) * of(t, in[1])), where);
+}
+std::uint64_t located_log1p_backward(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) / (exactly(1) + of(t, in[1])), where);
+}
+std::uint64_t located_rsqrt_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[1]);
+  return round(t, -of(t, in[0]) * y * y * y / exactly(2), where);
+}
+std::uint64_t located_reciprocal_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[1]);
+  return round(t, -of(t, in[0]) * y * y, where);
+}
+std::uint64_t located_expm1_backward(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) * (of(t, in[1]) + exactly(1)), where);
+}
+std::uint64_t located_div_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[2]);
+  return round(t, -of(t, in[0]) * of(t, in[1]) / (y * y), where);
+}
+std::uint64_t located_addcdiv_backward_z(dtype t, patterns in, doubles o, outcome* where) {
+  const node z = of(t, in[2]);
+  return round(t, -of(t, in[0]) * of(o[0]) * of(t, in[1]) / (z * z), where);
+}
+std::uint64_t located_lerp_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) * (exactly(1) + -of(t, in[1])), where);
+}
+std::uint64_t located_lerp_backward_weight(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) * (of(t, in[2]) + -of(t, in[1])), where);
+}
+std::uint64_t located_lerp_scalar_backward_x(dtype t, patterns in, doubles o, outcome* where) {
+  return round(t, of(t, in[0]) * (exactly(1) + -of(o[0])), where);
+}
+std::uint64_t located_hypot_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node r = of(t, in[2]);
+  return round(t, r.zero() ? zero(false) : of(t, in[0]) * of(t, in[1]) / r, where);
+}
+std::uint64_t located_atan2_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[1]), x = of(t, in[2]);
+  return round(t, x.zero() && y.zero() ? zero(false) : of(t, in[0]) * x / (x * x + y * y), where);
+}
+std::uint64_t located_atan2_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[1]), x = of(t, in[2]);
+  return round(t, x.zero() && y.zero() ? zero(false) : -of(t, in[0]) * y / (x * x + y * y), where);
+}
+std::uint64_t located_xlogy_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, of(t, in[0]) * of(t, in[1]) / of(t, in[2]), where);
+}
+std::uint64_t located_fmod_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, -of(t, in[0]) * whole_quotient(of(t, in[1]), of(t, in[2]), false), where);
+}
+std::uint64_t located_remainder_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, -of(t, in[0]) * whole_quotient(of(t, in[1]), of(t, in[2]), true), where);
+}
+std::uint64_t located_copysign_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  const bool to_minus = (in[2] & format_of(t).sign_bit()) != 0;  // of NaN too
+  return round(t, x.nan() ? x : x.zero() ? zero(false) : x.negative == to_minus ? g : -g, where);
+}
+std::uint64_t located_maximum_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]);
+  const int o = order(of(t, in[1]), of(t, in[2]));
+  return round(t, o == 0 ? g / exactly(2) : o == -1 ? zero(false) : g, where);
+}
+std::uint64_t located_minimum_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]);
+  const int o = order(of(t, in[1]), of(t, in[2]));
+  return round(t, o == 0 ? g / exactly(2) : o == 1 ? zero(false) : g, where);
+}
+std::uint64_t located_fmax_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, first_wins(t, in, 1) ? of(t, in[0]) : zero(false), where);
+}
+std::uint64_t located_fmax_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, first_wins(t, in, 1) ? zero(false) : of(t, in[0]), where);
+}
+std::uint64_t located_fmin_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, first_wins(t, in, -1) ? of(t, in[0]) : zero(false), where);
+}
+std::uint64_t located_fmin_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return round(t, first_wins(t, in, -1) ? zero(false) : of(t, in[0]), where);
 }
 
 std::uint64_t located_xlogy(dtype t, patterns in, doubles, outcome* where) {

@@ -635,6 +635,59 @@ class Elementwise(Case):
             self.check("sigmoid_backward", [(x, [n], t), (y, [n], t)],
                        (t, (n,), [rounded(value(g, t) * value(v, t) * (1 - value(v, t)), t) for g, v in zip(x, y)]))
 
+    def test_gradients(self):
+        """In rationals; of selections on all patterns, in order()."""
+        r = random.Random(41)
+        for t in ("f16", "bf16", "f32"):
+            s = sign_bit(t)
+            g, x, y = ([r.randrange(1, infinity(t)) | r.choice((0, s)) for _ in range(200)] for _ in range(3))
+            g, x, y = (v + [rounded(F(r.randrange(1, 65) * r.choice((1, -1)), 8), t) for _ in range(200)] for v in (g, x, y))
+            n = len(g)
+
+            def check(op, f, *operands, zero=lambda *v: 0, attrs=()):
+                out = [rounded(F(f(*(value(a, t) for a in v))), t, zero=zero(*v) & s) for v in zip(*operands)]
+                self.check(op, [(v, [n], t) for v in operands], (t, (n,), out), *attrs)
+            check("sqrt_backward", lambda a, v: a / (2 * v), g, x)
+            check("log_backward", lambda a, v: a / v, g, x)
+            not_minus_one = [v if value(v, t) != -1 else 1 for v in x]
+            check("log1p_backward", lambda a, v: a / (1 + v), g, not_minus_one)
+            check("rsqrt_backward", lambda a, v: -a * v ** 3 / 2, g, x)
+            check("reciprocal_backward", lambda a, v: -a * v ** 2, g, x)
+            check("expm1_backward", lambda a, v: a * (v + 1), g, not_minus_one)
+            check("div_backward_y", lambda a, u, v: -a * u / v ** 2, g, x, y)
+            check("addcdiv_backward_z", lambda a, u, v: a * F(0.3) * u / v ** 2, g, x, y, attrs=("--attr", "value=-0.3"))
+            check("lerp_backward_x", lambda a, v: a * (1 - v), g, x, zero=lambda a, v: a)
+            check("lerp_backward_weight", lambda a, u, v: a * (v - u), g, x, y, zero=lambda a, u, v: a)
+            check("lerp_scalar_backward_x", lambda a: a * (1 - F(0.3)), g, attrs=("--attr", "weight=0.3"))
+            check("hypot_backward", lambda a, u, v: a * u / v, g, x, y)
+            check("xlogy_backward_y", lambda a, u, v: a * u / v, g, x, y)
+            check("atan2_backward_y", lambda a, u, v: a * v / (u ** 2 + v ** 2), g, x, y)
+            check("atan2_backward_x", lambda a, u, v: -a * u / (u ** 2 + v ** 2), g, x, y)
+            check("fmod_backward_y", lambda a, u, v: -a * math.trunc(u / v), g, x, y, zero=lambda a, u, v: ~(a ^ u ^ v))
+            check("remainder_backward_y", lambda a, u, v: -a * math.floor(u / v), g, x, y, zero=lambda a, u, v: ~(a ^ u ^ v))
+        for t in FORMATS:
+            s, top, x = sign_bit(t), infinity(t), self.patterns(t, 43)
+            n, quiet = len(x), nan(t)
+            g, y = x[11:] + x[:11], x[5:] + x[:5]
+            y[::3] = x[::3]
+
+            def real(a):
+                return math.nan if is_nan(a, t) else (-math.inf if a & s else math.inf) if a & ~s == top else value(a, t)
+
+            def half(a):
+                return quiet if is_nan(a, t) else a if a & ~s >= top else rounded(value(a, t) / 2, t, zero=a & s)
+
+            def select(op, f, *operands):
+                out = [f(*v) for v in zip(*operands)]
+                self.check(op, [(v, [n], t) for v in operands], (t, (n,), [quiet if is_nan(v, t) else v for v in out]))
+            select("abs_backward", lambda a, u: quiet if is_nan(u, t) else a ^ (u & s) if u & ~s else 0, g, x)
+            select("copysign_backward", lambda a, u, v: quiet if is_nan(u, t) else a ^ ((u ^ v) & s) if u & ~s else 0, g, x, y)
+            for op, less in (("maximum", lambda u, v: u < v), ("minimum", lambda u, v: u > v)):
+                select(op + "_backward", lambda a, u, v: half(a) if real(u) == real(v) else 0 if less(real(u), real(v)) else a, g, x, y)
+            for op, wins in (("fmax", lambda u, v: u >= v or v != v), ("fmin", lambda u, v: u <= v or v != v)):
+                select(op + "_backward_x", lambda a, u, v: a if wins(real(u), real(v)) else 0, g, x, y)
+                select(op + "_backward_y", lambda a, u, v: 0 if wins(real(u), real(v)) else a, g, x, y)
+
     def test_activations(self):
         """In rationals; e^x from 80 digits."""
         def exp(v):

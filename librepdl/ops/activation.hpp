@@ -37,18 +37,19 @@
 // softsign = x/d, d = 1 + |x|. d is exact for 2^-29 <= |x| <= 2^30, the remainder of the quotient always (Dekker), and
 //   its sign rounds to odd. Smaller x: the result is x, within 2^-28. Larger ones are cut: 1 - 2^-30 rounds to 1.
 //
-// softsign_backward = g/d, d = (1 + |x|)^2 = z + w, z = x^2 (48 bits, exact), w = 1 + 2 |x|.
-//   2^-28 <= |x| < 2^52: w is exact, and d = P + p (two_sum), |p| <= ulp(P)/2.
-//   q = g/P rounded to 26 bits, U its last place: g/d is less than U from q, so the sign of g - q d says where.
-//   Let W = U ulp(P). r = g - q P: both subtractions are exact: q P is near g, and r is a multiple of W below 2^53 W.
+// quotient_to_odd: n/d, d = P + p > 0 normalised, |p| <= ulp(P)/2; n of any 53 bits.
+//   q = n/P rounded to 26 bits, U its last place: n/d is less than U from q, so the sign of n - q d says where.
+//   Let W = U ulp(P). r = n - q P: both subtractions are exact: q P is near n, and r is a multiple of W below 2^53 W.
 //   q p = u + v exactly. Both r and u are multiples of ulp(u), as ulp(u) <= W: r - u is 0 or at least ulp(u) > |v|, and
-//   tail has the sign of r - u - v = g - q d, and is 0 if that is. Rounded to odd: between q and its neighbour in 26
-//   bits.
+//   tail has the sign of r - u - v = n - q d, and is 0 if that is. Rounded to odd: between q and its neighbour in 26
+//   bits, where there is no midpoint.
+//   n or the quotient 0, infinite or NaN: tail is 0 or NaN, q stays.
+// softsign_backward = g/d, d = (1 + |x|)^2 = z + w, z = x^2 (48 bits, exact), w = 1 + 2 |x|.
+//   2^-28 <= |x| < 2^52: w is exact, and d = P + p (two_sum).
 //   |x| >= 2^52: w lacks the 1. q = Q 2^i, 2^25 <= Q < 2^26, |x| = X 2^e, e >= 29: g - q (d - 1) = g - q |x| (|x| + 2)
 //   is not 0, for the odd part of |x| + 2 has more than 24 bits, and a multiple of 2^(i+e+1) > q (g's last bit is
 //   higher: q x^2 is near g). So the 1 does not change its sign.
 //   |x| < 2^-28: the result is g, and what is computed is between g (1 - 2^-26) and g.
-//   g or the quotient 0, infinite or NaN: tail is 0 or NaN, q stays.
 #pragma once
 
 #include "librepdl/ops/body.hpp"
@@ -67,6 +68,15 @@ REPDL_HD F cut_to(F x, F lo, F hi) {
 REPDL_HD double round_to_odd_by(double s, double tail) {
   const std::uint64_t before = (bits_of(tail) & 0x7fffffffffffffff) - 1;
   return round_to_odd(s, tail, ((before - bits_of(__builtin_inf())) & ~before) >> 63);
+}
+
+// n / d, d = d.hi + d.lo > 0, as a number of 26 bits that is made odd where it is not exact; see above.
+REPDL_HD double leading_bits(double v) { return double_of((bits_of(v) + 0x4000000) & ~std::uint64_t{0x7ffffff}); }
+REPDL_HD double quotient_to_odd(double n, dd d) {
+  const double q = leading_bits(n / d.hi);
+  const dd high = two_prod(q, d.hi);
+  const dd low = two_prod(q, d.lo);
+  return round_to_odd_by(q, (((n - high.hi) - high.lo) - low.hi) - low.lo);
 }
 
 template <>
@@ -158,14 +168,8 @@ template <>
 struct body<ops::softsign_backward> {
   template <class T>
   REPDL_HD static T eval(T g, T x) {
-    const double gd = widen(g);
     const double a = with_sign(widen(x), 1.0);
-    const dd d = two_sum(a * a, 1.0 + 2.0 * a);
-    const double q = double_of((bits_of(gd / d.hi) + 0x4000000) & ~std::uint64_t{0x7ffffff});  // 26 bits
-    const dd high = two_prod(q, d.hi);
-    const dd low = two_prod(q, d.lo);
-    const double tail = (((gd - high.hi) - high.lo) - low.hi) - low.lo;
-    return narrow<T>(round_to_odd_by(q, tail));
+    return narrow<T>(quotient_to_odd(widen(g), two_sum(a * a, 1.0 + 2.0 * a)));
   }
 };
 

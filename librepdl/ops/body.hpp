@@ -103,8 +103,8 @@ REPDL_HD double add_to_odd(double x, dd p) {
   return regular ? exact : v.hi;
 }
 
-// RO(a / b), a of any 53 bits, b a number of at most 24 bits, both and a / b 0 or in [2^-600, 2^600]: the quotient and the
-// remainder, which is exact, times b for its sign. Infinities and NaN are those of a / b.
+// RO(a / b), a and b of any 53 bits, a 0 or in [2^-600, 2^600], b in [2^-300, 2^300]: the quotient and the remainder, which is
+// exact, 0 or at least 2^-107 |a|, times b for its sign. Infinities and NaN are those of a / b.
 REPDL_HD double quotient_to_odd(double a, double b) {
   const double q = a / b;
   const dd p = two_prod(q, b);

@@ -369,5 +369,63 @@ struct softshrink_backward_options {
 };
 /// out = x >= -lambd and x <= lambd ? +0 : g; f16, bf16, f32
 void softshrink_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const softshrink_backward_options& options = {});
+/// out = x > 0 ? g : x < 0 ? -g : x is NaN ? NaN : +0; f16, bf16, f32, f64
+void abs_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (2 * y); f16, bf16, f32
+void sqrt_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = g / x; f16, bf16, f32, f64
+void log_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (1 + x); f16, bf16, f32
+void log1p_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = -g * y^3 / 2; f16, bf16, f32
+void rsqrt_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = -g * y^2; f16, bf16, f32
+void reciprocal_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = g * (y + 1); f16, bf16, f32
+void expm1_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = -g * x / y^2; f16, bf16, f32
+void div_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x = y ? g / 2 : x < y ? +0 : g; f16, bf16, f32, f64
+void maximum_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x = y ? g / 2 : x > y ? +0 : g; f16, bf16, f32, f64
+void minimum_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x >= y or y is NaN ? g : +0; f16, bf16, f32, f64
+void fmax_backward_x(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x >= y or y is NaN ? +0 : g; f16, bf16, f32, f64
+void fmax_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x <= y or y is NaN ? g : +0; f16, bf16, f32, f64
+void fmin_backward_x(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x <= y or y is NaN ? +0 : g; f16, bf16, f32, f64
+void fmin_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = r = 0 ? +0 : g * x / r; f16, bf16, f32
+void hypot_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view r, tensor_view out);
+/// out = x = y = 0 ? +0 : g * x / (x^2 + y^2); f16, bf16, f32
+void atan2_backward_y(context& ctx, const_tensor_view g, const_tensor_view y, const_tensor_view x, tensor_view out);
+/// out = x = y = 0 ? +0 : -g * y / (x^2 + y^2); f16, bf16, f32
+void atan2_backward_x(context& ctx, const_tensor_view g, const_tensor_view y, const_tensor_view x, tensor_view out);
+/// out = g * (1 - weight); f16, bf16, f32
+void lerp_backward_x(context& ctx, const_tensor_view g, const_tensor_view weight, tensor_view out);
+/// out = g * (end - x); f16, bf16, f32
+void lerp_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view end, tensor_view out);
+/// The options of lerp_scalar_backward_x.
+struct lerp_scalar_backward_x_options {
+  double weight = 0.5;  ///< the coefficient of end - x
+};
+/// out = g * (1 - weight); f16, bf16, f32
+void lerp_scalar_backward_x(context& ctx, const_tensor_view g, tensor_view out, const lerp_scalar_backward_x_options& options = {});
+/// The options of addcdiv_backward_z.
+struct addcdiv_backward_z_options {
+  double value = 1;  ///< the coefficient of y / z
+};
+/// out = -g * value * y / z^2; f16, bf16, f32
+void addcdiv_backward_z(context& ctx, const_tensor_view g, const_tensor_view y, const_tensor_view z, tensor_view out, const addcdiv_backward_z_options& options = {});
+/// out = g * x / y; f16, bf16, f32
+void xlogy_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x = 0 ? +0 : x is NaN ? NaN : g with the sign that x was given; f16, bf16, f32, f64
+void copysign_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = -g * trunc(x / y); f16, bf16, f32
+void fmod_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = -g * floor(x / y); f16, bf16, f32
+void remainder_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
 
 }  // namespace repdl
