@@ -481,6 +481,18 @@ constexpr oracle oracles[] = {
     located<located_logit_backward>("logit_backward"),
     located<located_softshrink>("softshrink"),
     located<located_softshrink_backward>("softshrink_backward"),
+    located<located_log2_backward>("log2_backward"),
+    located<located_log10_backward>("log10_backward"),
+    located<located_exp2_backward>("exp2_backward"),
+    located<located_xlogy_backward_x>("xlogy_backward_x"),
+    located<located_logaddexp_backward>("logaddexp_backward"),
+    located<located_logaddexp2_backward>("logaddexp2_backward"),
+    located<located_sin_backward>("sin_backward"),
+    located<located_cos_backward>("cos_backward"),
+    located<located_erf_backward>("erf_backward"),
+    located<located_erfc_backward>("erfc_backward"),
+    located<located_pow_backward_x>("pow_backward_x"),
+    located<located_pow_backward_y>("pow_backward_y"),
 };
 
 template <std::size_t I>

@@ -118,6 +118,15 @@ interval cos_pi(const interval& a) {
   return r;
 }
 
+interval sin(const interval& a) {
+  if (mpfr_equal_p(a.lo_, a.hi_) == 0) throw std::logic_error("reference::interval: sin of no number");
+  return interval::increasing(a, mpfr_sin);
+}
+interval cos(const interval& a) {
+  if (mpfr_equal_p(a.lo_, a.hi_) == 0) throw std::logic_error("reference::interval: cos of no number");
+  return interval::increasing(a, mpfr_cos);
+}
+
 std::uint64_t decide(dtype t, const std::function<interval(mpfr_prec_t)>& f, outcome* where) {
   for (mpfr_prec_t p = first_precision; p <= last_precision; p *= 2) {
     const interval v = f(p);

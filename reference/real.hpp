@@ -61,6 +61,9 @@ class interval {
   /// sin(pi a) and cos(pi a) for a number a (lo = hi) in [0, 1/2].
   friend interval sin_pi(const interval& a);
   friend interval cos_pi(const interval& a);
+  /// Of a number (lo = hi).
+  friend interval sin(const interval& a);
+  friend interval cos(const interval& a);
   static interval pi(mpfr_prec_t p);
 
  private:

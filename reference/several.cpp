@@ -561,4 +561,187 @@ std::uint64_t located_softshrink_backward(dtype t, patterns in, doubles o, outco
   return round(t, x.finite() && x.q >= -l.q && x.q <= l.q ? zero(false) : g, where);
 }
 
+namespace {
+
+bool regular(const node& a) { return a.finite() && !a.zero(); }
+/// A number for one of which only the sign counts.
+node unit(bool negative) { return exactly(negative ? -1 : 1); }
+
+/// g / (x ln b)
+std::uint64_t over_logarithm(dtype t, patterns in, int base, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (!regular(g) || !regular(x)) return round(t, g / x, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, g.q / x.q) / log(interval(p, mpq_class(base))); }, where);
+}
+
+/// g / (1 + b^(y - x)), b = 2 or e (0)
+std::uint64_t share(dtype t, patterns in, int base, outcome* where) {
+  const node g = of(t, in[0]), d = of(t, in[2]) + -of(t, in[1]);
+  if (d.infinite()) return round(t, g / (d.negative ? exactly(1) : d), where);
+  if (d.nan() || !regular(g)) return round(t, d.nan() ? d : g, where);
+  if (d.q > 2000) return round(t, zero(g.negative), where);
+  if (d.q < -2000) return round_beside(t, g.q * (1 - power_of_two(-1000)), g.q, where);
+  if (d.zero()) return round(t, exactly(g.q / 2), where);
+  if (base == 2 && d.q.get_den() == 1)
+    return round(t, exactly(g.q / (1 + power_of_two(d.q.get_num().get_si()))), where);
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        interval exponent(p, d.q);
+        if (base == 2) exponent = exponent * log(interval(p, mpq_class(2)));
+        return interval(p, g.q) / (interval(p, mpq_class(1)) + exp(exponent));
+      },
+      where);
+}
+
+/// g (2 / sqrt(pi)) e^(-x^2)
+std::uint64_t bell(dtype t, const node& g, const node& x, outcome* where) {
+  if (x.nan() || x.infinite()) return round(t, x.nan() ? x : g * zero(false), where);
+  if (!regular(g)) return round(t, g, where);
+  if (x.q * x.q > 2000) return round(t, zero(g.negative), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, 2 * g.q) * exp(interval(p, -x.q * x.q)) / sqrt(interval::pi(p)); },
+      where);
+}
+
+/// log2 x, roughly; x > 0.
+double binary_logarithm(const mpq_class& x) {
+  const interval v = log(interval(64, x));
+  return mpfr_get_d(v.lo(), MPFR_RNDN) / 0.6931471805599453;
+}
+
+/// x becomes its root of degree n, if that is rational.
+bool take_root(mpq_class& x, unsigned long n) {
+  mpq_class r;
+  const bool exact =
+      mpz_root(r.get_num_mpz_t(), x.get_num_mpz_t(), n) != 0 && mpz_root(r.get_den_mpz_t(), x.get_den_mpz_t(), n) != 0;
+  if (exact) x = r;
+  return exact;
+}
+mpq_class power(const mpq_class& x, long n) {
+  mpq_class r;
+  const auto count = static_cast<unsigned long>(n < 0 ? -n : n);
+  mpz_pow_ui(r.get_num_mpz_t(), x.get_num_mpz_t(), count);
+  mpz_pow_ui(r.get_den_mpz_t(), x.get_den_mpz_t(), count);
+  return n < 0 ? 1 / r : r;
+}
+
+}  // namespace
+
+std::uint64_t located_log2_backward(dtype t, patterns in, doubles, outcome* where) {
+  return over_logarithm(t, in, 2, where);
+}
+std::uint64_t located_log10_backward(dtype t, patterns in, doubles, outcome* where) {
+  return over_logarithm(t, in, 10, where);
+}
+std::uint64_t located_exp2_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node product = of(t, in[0]) * of(t, in[1]);
+  if (!regular(product)) return round(t, product, where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, product.q) * log(interval(p, mpq_class(2))); }, where);
+}
+
+std::uint64_t located_xlogy_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), y = of(t, in[2]);
+  if (x.zero() && !y.nan() && !y.positive()) return round(t, zero(false), where);
+  if (y.zero()) return round(t, g * infinite(true), where);
+  if (!y.positive()) return round(t, not_a_number(), where);
+  if (y.infinite() || y.q == 1) return round(t, g * (y.infinite() ? y : zero(false)), where);
+  if (!regular(g)) return round(t, g * unit(y.q < 1), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, g.q) * log(interval(p, y.q)); }, where);
+}
+
+std::uint64_t located_logaddexp_backward(dtype t, patterns in, doubles, outcome* where) {
+  return share(t, in, 0, where);
+}
+std::uint64_t located_logaddexp2_backward(dtype t, patterns in, doubles, outcome* where) {
+  return share(t, in, 2, where);
+}
+
+std::uint64_t located_sin_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (!x.finite()) return round(t, not_a_number(), where);
+  if (x.zero()) return round(t, g, where);
+  const auto factor = [&](mpfr_prec_t p) { return cos(interval(p, x.q)); };
+  if (!regular(g)) return round(t, g * unit(mpfr_sgn(factor(200).lo()) < 0), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, g.q) * factor(p); }, where);
+}
+std::uint64_t located_cos_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (!x.finite()) return round(t, not_a_number(), where);
+  if (x.zero()) return round(t, -g * x, where);
+  const auto factor = [&](mpfr_prec_t p) { return sin(interval(p, x.q)); };
+  if (!regular(g)) return round(t, -g * unit(mpfr_sgn(factor(200).lo()) < 0), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, -g.q) * factor(p); }, where);
+}
+
+std::uint64_t located_erf_backward(dtype t, patterns in, doubles, outcome* where) {
+  return bell(t, of(t, in[0]), of(t, in[1]), where);
+}
+std::uint64_t located_erfc_backward(dtype t, patterns in, doubles, outcome* where) {
+  return bell(t, -of(t, in[0]), of(t, in[1]), where);
+}
+
+// g y x^z, z = y - 1 exactly. A power that is no rational number makes the product none.
+std::uint64_t located_pow_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), y = of(t, in[2]), z = y + exactly(-1), product = g * y;
+  if (y.zero()) return round(t, zero(false), where);
+  if (z.zero()) return round(t, g, where);
+  if (x.nan() || z.nan()) return round(t, not_a_number(), where);
+  const bool whole = z.finite() && z.q.get_den() == 1;
+  const bool negative = x.negative && whole && mpz_odd_p(z.q.get_num_mpz_t()) != 0;
+  if (x.zero() || x.infinite())
+    return round(t, product * (x.zero() == z.negative ? infinite(negative) : zero(negative)), where);
+  const mpq_class base = abs(x.q);
+  if (z.infinite() && base != 1)
+    return round(t, product * ((base > 1) == z.negative ? zero(false) : infinite(false)), where);
+  if (z.finite() && x.negative && !whole) return round(t, not_a_number(), where);
+  const node signed_product = product * unit(negative);
+  if (base == 1 || !regular(product)) return round(t, signed_product, where);
+  // |product| is in [2^-298, 2^256].
+  const double size = z.q.get_d() * binary_logarithm(base);
+  if (std::abs(size) > 3000)
+    return round(t, size > 0 ? infinite(signed_product.negative) : zero(signed_product.negative), where);
+  mpq_class root = base;
+  const mpz_class n = z.q.get_num(), degree = z.q.get_den();
+  // base has less than 150 bits; a power with thousands of them, or their inverse, is no midpoint.
+  if (degree < 256 && abs(n) < 4000 && take_root(root, degree.get_ui()))
+    return round_exact(t, signed_product.q * power(root, n.get_si()), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, signed_product.q) * exp(interval(p, z.q) * log(interval(p, base))); },
+      where);
+}
+
+// Algebraic times transcendental: no midpoint.
+std::uint64_t located_pow_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]), y = of(t, in[2]);
+  if (x.zero()) {
+    if (y.zero() || y.positive()) return round(t, zero(false), where);
+    return round(t, y.nan() ? y : g * infinite(true), where);
+  }
+  if (!x.positive()) return round(t, not_a_number(), where);
+  const bool one = x.finite() && x.q == 1, large = x.infinite() || x.q > 1;
+  node slope = unit(!large);
+  if (x.infinite()) slope = x;
+  if (one) slope = zero(false);
+  node factor = unit(false);
+  if (!one && !y.zero() && (x.infinite() || !y.finite()))
+    factor = y.nan() ? y : large == y.negative ? zero(false) : infinite(false);
+  if (!regular(g) || !regular(slope) || !regular(factor)) return round(t, g * factor * slope, where);
+  const double size = y.q.get_d() * binary_logarithm(x.q);  // |g ln x| is in [2^-174, 2^136]
+  const bool negative = g.negative != slope.negative;
+  if (std::abs(size) > 3000) return round(t, size > 0 ? infinite(negative) : zero(negative), where);
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        const interval l = log(interval(p, x.q));
+        return interval(p, g.q) * exp(interval(p, y.q) * l) * l;
+      },
+      where);
+}
+
 }  // namespace repdl::reference

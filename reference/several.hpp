@@ -82,6 +82,18 @@ REPDL_LOCATED(logit)
 REPDL_LOCATED(logit_backward)
 REPDL_LOCATED(softshrink)
 REPDL_LOCATED(softshrink_backward)
+REPDL_LOCATED(log2_backward)
+REPDL_LOCATED(log10_backward)
+REPDL_LOCATED(exp2_backward)
+REPDL_LOCATED(xlogy_backward_x)
+REPDL_LOCATED(logaddexp_backward)
+REPDL_LOCATED(logaddexp2_backward)
+REPDL_LOCATED(sin_backward)
+REPDL_LOCATED(cos_backward)
+REPDL_LOCATED(erf_backward)
+REPDL_LOCATED(erfc_backward)
+REPDL_LOCATED(pow_backward_x)
+REPDL_LOCATED(pow_backward_y)
 #undef REPDL_LOCATED
 
 }  // namespace repdl::reference

@@ -624,6 +624,62 @@ class Elementwise(Case):
         self.check("elu", [([0xC47A0000], [1])], ("f32", (1,), [0xBF800001]), "--attr", "alpha=%r" % (1 + 3 * 2.0 ** -24))
         self.check("elu", [([0x80000001, 0x80000003], [2])], ("f32", (2,), [0x80000000, 0x80000001]), "--attr", "alpha=0.5")
 
+    def test_transcendental_gradients(self):
+        """From 80 digits. A value that is no rational number keeps its first 80, a rational one is exact in them or rounded."""
+        r = random.Random(41)
+
+        def decimals(v):
+            return decimal.Decimal(v.numerator) / v.denominator
+        ln2 = decimal.Decimal(2).ln()
+        pi = 4 * sum((-1) ** k * (4 * decimal.Decimal(5) ** -(2 * k + 1) - decimal.Decimal(239) ** -(2 * k + 1)) / (2 * k + 1)
+                     for k in range(60))
+
+        def sine(d, k):  # sin for k = 1, cos for k = 0
+            term, total = d ** k if k else decimal.Decimal(1), decimal.Decimal(0)
+            while abs(term) > decimal.Decimal(10) ** -90:
+                total, k = total + term, k + 2
+                term *= -d * d / (k * (k - 1))
+            return total
+        for t in ("f16", "bf16", "f32"):
+            g, x, y = ([rounded(F(r.randrange(1, 9000) * r.choice((1, -1)) + F(1, 2), 1000), t) for _ in range(60)] for _ in range(3))
+            n, s = len(x), sign_bit(t)
+            positive = [v & ~s for v in x]
+
+            def check(name, operands, f):
+                out = [rounded(F(f(*(decimals(value(v, t)) for v in row))), t) for row in zip(*operands)]
+                self.check(name, [(o, [n], t) for o in operands], (t, (n,), out))
+            check("log2_backward", (g, x), lambda g, x: g / (x * ln2))
+            check("log10_backward", (g, x), lambda g, x: g / (x * decimal.Decimal(10).ln()))
+            check("exp2_backward", (g, x), lambda g, y: g * y * ln2)
+            check("xlogy_backward_x", (g, y, positive), lambda g, x, y: g * y.ln())
+            check("logaddexp_backward", (g, x, y), lambda g, x, y: g / (1 + (y - x).exp()))
+            check("logaddexp2_backward", (g, x, y), lambda g, x, y: g / (1 + ((y - x) * ln2).exp()))
+            check("sin_backward", (g, x), lambda g, x: g * sine(x, 0))
+            check("cos_backward", (g, x), lambda g, x: -g * sine(x, 1))
+            check("erf_backward", (g, x), lambda g, x: 2 * g / pi.sqrt() * (-x * x).exp())
+            check("erfc_backward", (g, x), lambda g, x: -2 * g / pi.sqrt() * (-x * x).exp())
+            check("pow_backward_x", (g, positive, y), lambda g, x, y: g * y * ((y - 1) * x.ln()).exp())
+            check("pow_backward_y", (g, positive, y), lambda g, x, y: g * (y * x.ln()).exp() * x.ln())
+        one, two, inf, minus, quiet, large = 0x3F800000, 0x40000000, 0x7F800000, 1 << 31, 0x7FC00001, 0x4C000001
+
+        def special(name, rows):
+            columns = list(zip(*rows))
+            self.check(name, [(list(c), [len(rows)]) for c in columns[:-1]], ("f32", (len(rows),), list(columns[-1])))
+        special("log2_backward", [(0, two, 0), (0, minus | two, minus), (one, 0, inf), (one, minus, inf | minus), (0, 0, nan("f32")),
+                                  (one, inf, 0), (inf, two, inf), (inf, inf, nan("f32")), (quiet, two, nan("f32"))])
+        special("xlogy_backward_x", [(inf, 0, 0, 0), (quiet, minus, minus | one, 0), (one, one, 0, inf | minus), (one, one, minus | one, nan("f32")),
+                                     (minus | one, quiet, one, minus), (inf, one, one, nan("f32")), (0, one, 0, nan("f32"))])
+        special("logaddexp_backward", [(one, 0, inf, 0), (minus | one, 0, inf, minus), (inf, 0, inf, nan("f32")), (one, inf, 0, one),
+                                       (one, inf, inf, nan("f32")), (inf, 0, one, inf), (3, 1, 0, 2), (3, 0, 1, 1), (3, 0, 0, 2), (1, 0, 0, 0)])
+        special("cos_backward", [(one, 0, minus), (one, minus, 0), (inf, 0, nan("f32")), (one, inf, nan("f32")), (0, one, minus),
+                                 (0x01400000, 0x33800000, minus | 1)])  # -g x is a midpoint, the result nearer to 0
+        special("pow_backward_x", [(quiet, quiet, 0, 0), (two, quiet, one, two), (one, 0, two, 0), (one, minus, two, minus), (0, 0, minus | one, nan("f32")),
+                                   (one, minus, minus | two, inf), (one, minus | two, 0x3F000000, nan("f32")), (one, one, inf, inf),
+                                   (one, minus | one, inf, inf), (one, minus | one, large, minus | large), (one, 0x3F000000, inf, nan("f32"))])
+        special("pow_backward_y", [(quiet, 0, 0, 0), (quiet, minus, one, 0), (one, 0, minus | one, inf | minus), (one, minus, minus | one, inf | minus),
+                                   (one, minus | one, two, nan("f32")), (minus | one, one, quiet, minus), (one, inf, 0, inf),
+                                   (one, inf, minus | one, nan("f32")), (one, two, inf, inf), (one, 0x3F000000, inf, minus)])
+
     def test_backward(self):
         r = random.Random(31)
         for t in ("f16", "bf16", "f32"):

@@ -254,6 +254,24 @@ void check_functions(source& r, int count) {
         CHECK(c.value.radius.below_power(c.value.middle.exponent + 4 - 64 * L));
       }
     }
+
+    // sin x and cos x: all sizes up to 2^130, numbers of 53 bits next to multiples of pi / 2.
+    multi_limb<L> z = r.number<L>(0);
+    z.exponent = r.between(-160, 130);
+    if (i % 3 == 0) {
+      bool inexact = false;
+      z = multiply(limbs_of<L>(r.word() >> r.between(0, 62) | 1, 0, (r.word() & 1) != 0),
+                   scaled(quarter_pi_ball<L>().middle, 1), &inexact);
+      if (i % 2 == 0) z = limbs_of_value<L>(double_near(z));
+    }
+    set(value, z);
+    for (const bool sine : {false, true}) {
+      (sine ? mpfr_sin : mpfr_cos)(exact.v, value.v, MPFR_RNDN);
+      const ball<L> c = circular(z, sine);
+      CHECK(contains(c, exact));
+      CHECK(c.radius.below_power((z.exponent < 0 ? 0 : z.exponent) + 4 - 64 * L));
+      if (sine && z.exponent <= -1) CHECK(c.radius.below_power(c.middle.exponent + 3 - 64 * L));
+    }
   }
 }
 

@@ -112,7 +112,7 @@ counts check_all(std::int64_t many) {
   for (const std::uint64_t x : marks) {
     for (std::size_t j = engine() % few; j < marks.size(); j += few) {
       const std::uint64_t y = marks[j];
-      const std::size_t step = Op::arity == 3 ? 1 + engine() % 5 : marks.size();
+      const std::size_t step = Op::arity == 3 ? 1 + engine() % (many < 100 ? 24 : 5) : marks.size();
       for (std::size_t k = engine() % step % marks.size(); k < marks.size(); k += step) {
         in[0] = x, in[1] = y, in[2] = marks[k];
         check<Op, T>(in, options_at<Op>(engine()), n);
@@ -424,11 +424,184 @@ TEST_CASE("several: tiers of a call") {
   }
 }
 
+TEST_CASE("several: gradients of logarithms and exponentials") {
+  check_operations<ops::log2_backward, ops::log10_backward, ops::exp2_backward, ops::xlogy_backward_x,
+                   ops::logaddexp_backward, ops::logaddexp2_backward>(60);
+}
+TEST_CASE("several: gradients of sin, cos, erf, erfc") {
+  check_operations<ops::sin_backward, ops::cos_backward, ops::erf_backward, ops::erfc_backward>(60);
+}
+TEST_CASE("several: gradients of pow") { check_operations<ops::pow_backward_x, ops::pow_backward_y>(90); }
+
+namespace {
+
+template <class T>
+std::uint64_t pattern(double v) {
+  return num::to_bits(num::narrow<T>(v));
+}
+/// A random pattern; its mate with few bits.
+template <class T>
+std::uint64_t random_pattern(std::mt19937_64& engine) {
+  return engine() & ((std::uint64_t{1} << (8 * sizeof(T) - 1) << 1) - 1);
+}
+template <class T>
+std::uint64_t short_pattern(std::mt19937_64& engine) {
+  constexpr int p = num::format<T>::precision;
+  return random_pattern<T>(engine) & ~((std::uint64_t{1} << (p - 1 - static_cast<int>(engine() % 5))) - 1);
+}
+
+}  // namespace
+
+// g / 2 for d next to 0, g an odd multiple of the least number; integers d, quotients that are numbers, midpoints beside them.
+TEST_CASE_TEMPLATE("several: gradients of logaddexp beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0, ties = 0;
+  std::mt19937_64 engine{10};
+  constexpr std::uint64_t sign = num::sign_mask<T>;
+  const auto both = [&](const std::uint64_t* in) {
+    check<ops::logaddexp_backward, T>(in, {}, n);
+    check<ops::logaddexp2_backward, T>(in, {}, n);
+    const reference::outcome o = reference::oracle_of("logaddexp2_backward").where(dtype_of<T>, in, nullptr);
+    near += o.near_tie ? 1 : 0;
+    ties += o.tie || o.exact ? 1 : 0;
+  };
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    const std::uint64_t g = (2 * i + 1) | (i % 3 == 0 ? sign : 0);
+    for (const std::uint64_t d :
+         {std::uint64_t{0}, std::uint64_t{1}, 1 | sign, pattern<T>(0x1p-10), pattern<T>(-0x1p-10)}) {
+      const std::uint64_t in[3] = {g, d, 0}, turned[3] = {g, 0, d};
+      both(in);
+      both(turned);
+    }
+  }
+  for (int i = 0; i < 1500; ++i) {
+    const int d = static_cast<int>(engine() % (sizeof(T) == 4 ? 60 : 20)) - (sizeof(T) == 4 ? 30 : 10);
+    const double shift = static_cast<double>(engine() % 8), factor = static_cast<double>(engine() % 64 + 1);
+    const double g = (1 + std::ldexp(1.0, i % 2 == 0 ? d : d % 8)) * factor;
+    const std::uint64_t in[3] = {pattern<T>(i % 5 == 0 ? std::ldexp(g, -149) : g), pattern<T>(shift),
+                                 pattern<T>(shift + d)};
+    both(in);
+    // far: g 2^-d is below the normal numbers
+    const std::uint64_t far[3] = {pattern<T>(std::ldexp(factor, 8)), pattern<T>(-static_cast<double>(engine() % 160)),
+                                  0};
+    both(far);
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near > 50);
+  CHECK(ties > 100);
+}
+
+// -g x, a midpoint: its last bit, or a result below the normal numbers. x next to multiples of pi / 2.
+TEST_CASE_TEMPLATE("several: gradients of sin and cos beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t near = 0;
+  std::mt19937_64 engine{11};
+  constexpr int p = num::format<T>::precision;
+  for (int i = 0; i < 3000; ++i) {
+    const auto k = static_cast<double>(engine() % (1u << (p / 2)) * 2 + 1),
+               m = static_cast<double>(engine() % (1u << (p / 2)) * 2 + 1);
+    const int f = 1 + static_cast<int>(engine() % 8);  // g x = k m 2^(emin - p)
+    const std::uint64_t in[3] = {pattern<T>(std::ldexp(k, -f)),
+                                 pattern<T>(std::ldexp(i % 2 == 0 ? m : -m, num::format<T>::emin - p + f)), 0};
+    check<ops::cos_backward, T>(in, {}, n);
+    check<ops::sin_backward, T>(in, {}, n);
+    near += reference::oracle_of("cos_backward").where(dtype_of<T>, in, nullptr).near_tie ? 1 : 0;
+    const double angle = static_cast<double>(engine() >> (11 + engine() % 53)) * 1.5707963267948966;
+    const std::uint64_t beside[3] = {short_pattern<T>(engine), pattern<T>(i % 2 == 0 ? angle : -angle), 0};
+    check<ops::cos_backward, T>(beside, {}, n);
+    check<ops::sin_backward, T>(beside, {}, n);
+  }
+  if constexpr (sizeof(T) == 4) {
+    for (const float x : {0x1.6ac5b2p2f, 0x1.c80a5ep21f, 0x1.f9cbe2p7f, 0x1.921fb6p0f, 0x1.921fb6p1f, 0x1.ddc5bcp124f,
+                          0x1.fffffep127f, 0x1.47d0fep34f, 0x1.6ac5b2p101f}) {
+      const std::uint64_t in[3] = {num::to_bits(1.0f), num::to_bits(x), 0};
+      check<ops::cos_backward, T>(in, {}, n);
+      check<ops::sin_backward, T>(in, {}, n);
+    }
+  }
+  CHECK(n.wrong == 0);
+  CHECK(near > 2000);
+}
+
+// Powers that are rational: whole y, halves, quarters and eighths, of powers of numbers of few bits; g that makes ties.
+TEST_CASE_TEMPLATE("several: gradients of pow beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t ties = 0, exact = 0;
+  std::mt19937_64 engine{12};
+  constexpr int p = num::format<T>::precision;
+  for (int i = 0; i < 6000; ++i) {
+    const int k = static_cast<int>(engine() % 4), degree = 1 << k, power = static_cast<int>(engine() % 13) - 6;
+    const int e = (power > 0 ? -1 : 1) * static_cast<int>(engine() % 6);
+    const auto root = static_cast<double>(engine() % (2u << (p / 2 >> k)) | 1);
+    const double y = 1 + static_cast<double>(power) / degree;
+    const double x = std::ldexp(std::pow(root, degree), e * degree);
+    // x^(y - 1) = (root 2^e)^power; an odd g y x^(y - 1), or that times half of the least number.
+    const double odd = static_cast<double>(engine() % (2u << (p / 3)) | 1) * std::pow(root, power < 0 ? -power : 0);
+    const int unit = i % 2 == 0 ? num::format<T>::emin - p - power * e - (y == 0 ? 0 : std::ilogb(y)) : 0;
+    const double g = std::ldexp(odd, unit);
+    const std::uint64_t in[3] = {pattern<T>(i % 8 < 4 ? g : -g), pattern<T>(i % 5 == 0 ? -x : x), pattern<T>(y)};
+    check<ops::pow_backward_x, T>(in, {}, n);
+    check<ops::pow_backward_y, T>(in, {}, n);
+    const reference::outcome o = reference::oracle_of("pow_backward_x").where(dtype_of<T>, in, nullptr);
+    ties += o.tie ? 1 : 0;
+    exact += o.exact ? 1 : 0;
+    // y next to 0, g y / x a midpoint
+    const std::uint64_t tiny[3] = {pattern<T>(std::ldexp(g, 20)),
+                                   pattern<T>(std::ldexp(root, -static_cast<int>(engine() % 40))), engine() % 16};
+    check<ops::pow_backward_x, T>(tiny, {}, n);
+    const std::uint64_t any[3] = {random_pattern<T>(engine), random_pattern<T>(engine), short_pattern<T>(engine)};
+    check<ops::pow_backward_x, T>(any, {}, n);
+    check<ops::pow_backward_y, T>(any, {}, n);
+  }
+  CHECK(n.wrong == 0);
+  CHECK(ties > 100);
+  CHECK(exact > 500);
+}
+
+// Through the library, each tier forced. No element of small numbers is left to the last tier but those that are forced there.
+TEST_CASE("several: tiers of gradients") {
+  constexpr std::int64_t size = 400;
+  std::mt19937_64 engine{13};
+  std::vector<float> in[3], got(size);
+  for (std::vector<float>& v : in) {
+    for (std::int64_t i = 0; i < size; ++i)
+      v.push_back(std::ldexp(static_cast<float>(engine() % 4096) - 2048, static_cast<int>(engine() % 14) - 12));
+  }
+  for (const char* name : {"log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
+                           "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward",
+                           "pow_backward_x", "pow_backward_y"}) {
+    const int arity = reference::elementwise_named(name)->arity;
+    std::vector<const_tensor_view> views;
+    for (int k = 0; k < arity; ++k) views.emplace_back(in[k].data(), sizes{size});
+    std::vector<std::uint32_t> want;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::uint64_t operands[3] = {num::to_bits(in[0][i]), num::to_bits(in[1][i]), num::to_bits(in[2][i])};
+      want.push_back(static_cast<std::uint32_t>(reference::oracle_of(name).f(dtype::f32, operands, nullptr)));
+    }
+    for (const isa_info& isa : instruction_sets()) {
+      if (!isa.available) continue;
+      for (const tier first : {tier::proved, tier::exact}) {
+        INFO(name, " ", isa.name);
+        context ctx({.threads = 2, .isa = isa.name, .first_tier = first});
+        const tensor_view out(got.data(), sizes{size});
+        call(ctx, *find(name), views, {&out, 1}, {});
+        std::int64_t wrong = 0;
+        for (std::size_t i = 0; i < size; ++i) wrong += num::to_bits(got[i]) == want[i] ? 0 : 1;
+        CHECK(wrong == 0);
+        const statistics s = ctx.read_statistics();
+        CHECK((first == tier::exact ? s[tier::exact] == size : s[tier::exact] < size / 10));
+      }
+    }
+  }
+}
 TEST_CASE("several: many tuples [long]" * doctest::skip()) {
   check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward, ops::hypot,
                    ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu,
                    ops::silu_backward, ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward,
                    ops::gelu_tanh_backward, ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward, ops::celu,
                    ops::celu_backward, ops::softplus, ops::softplus_backward, ops::logit, ops::logit_backward,
-                   ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2>(300000);
+                   ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2, ops::log2_backward,
+                   ops::log10_backward, ops::exp2_backward, ops::xlogy_backward_x, ops::logaddexp_backward,
+                   ops::logaddexp2_backward, ops::sin_backward, ops::cos_backward, ops::erf_backward,
+                   ops::erfc_backward, ops::pow_backward_x, ops::pow_backward_y>(300000);
 }

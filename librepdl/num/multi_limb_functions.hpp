@@ -1,4 +1,4 @@
-// e^x, ln x, ln(1 + x), sqrt x, sin and cos of 2 pi u in multi-limb balls.
+// e^x, ln x, ln(1 + x), sqrt x, sin and cos of x and of 2 pi u in multi-limb balls.
 //
 // Methods: R. P. Brent and P. Zimmermann, "Modern Computer Arithmetic" (2010), 4.3 and 4.4: argument reduction by ln 2
 // and by repeated halving, Taylor series in fixed point, squaring back; the logarithm by one Newton-like step from a
@@ -292,17 +292,35 @@ struct circular_value {
   int exact;  // -1, 0, 1: the value is exactly that; 2: it is none of them
 };
 
+// sin phi = phi s and cos phi = s, w = phi^2 < 0.62: s = 1 - t_1, t_k = w (1 - t_{k+1}) / (2k (2k + 1)) of sin, of cos
+// over (2k - 1) 2k. w is less than 6 units low. With e the error of t_{k+1}, t_k is off by at most (6 + w e + 1) / 2 +
+// 1 units, hence always by less than 7; the terms left out are less than one: 2^3 units.
+template <int L>
+REPDL_HD_CALL ball<L> circular_series(const fraction<L + 1>& w, bool cosine) {
+  constexpr int N = L + 1;
+  fraction<N> t = zero_fraction<N>();
+  REPDL_LIMB_LOOP(7)
+  for (int k = circular_term_count<N>; k >= 1; --k) {
+    const int divisor = cosine ? (2 * k - 1) * (2 * k) : 2 * k * (2 * k + 1);
+    multiply_by(t, w);
+    subtract_from(w, t);
+    divide_by(t, static_cast<std::uint32_t>(divisor));
+  }
+  const std::uint64_t carry = subtract_from(zero_fraction<N>(), t);  // 1 - t mod 1; carry = 1 for t = 0
+  bool inexact = true;
+  ball<L> value = exact_ball(limbs_of_fraction<L>(carry, t, &inexact));
+  value.radius = add(rounding_error(value.middle, true), power_magnitude(3 - 64 * N));
+  return value;
+}
+
 // (sine ? sin : cos)(2 pi a / 2^64), relative error a few ulps.
 //
 // The nearest quarter turn q and the rest d, |d| <= 2^61: sin or cos of phi = (pi/4) |d| / 2^61 in [0, pi/4], by
-// symmetry. sin phi = phi (1 - t_1), t_k = w (1 - t_{k+1}) / (2k (2k + 1)); cos phi = 1 - t_1, t_k = w (1 - t_{k+1}) /
-// ((2k - 1) 2k); w = phi^2 < 0.62. The product pi/4 |d| is exact but for the truncated constant: a relative 2^(1 - 64
-// N), so phi as a fraction is less than 3 units low and w less than 6. With e the error of t_{k+1}, t_k is off by at
-// most (6 + w e + 1) / 2 + 1 units, hence always by less than 7; the terms left out are less than one: 2^3 units.
+// symmetry. The product pi/4 |d| is exact but for the truncated constant: a relative 2^(1 - 64 N), so phi as a fraction
+// is less than 3 units low and w = phi^2 less than 6.
 template <int L>
 REPDL_HD_CALL circular_value<L> circular(std::uint64_t a, bool sine) {
   constexpr int N = L + 1;
-  constexpr int terms = circular_term_count<N>;
   const std::uint64_t q = (a + (std::uint64_t{1} << 61)) >> 62;
   const std::uint64_t d = a - (q << 62);  // two's complement
   const bool minus = (d >> 63) != 0;
@@ -326,23 +344,73 @@ REPDL_HD_CALL circular_value<L> circular(std::uint64_t a, bool sine) {
     for (int i = 0; i < N; ++i) w.limb[i] = shifted.limb[i];
   }
   multiply_by(w, w);
-  fraction<N> t = zero_fraction<N>();
-  REPDL_LIMB_LOOP(7)
-  for (int k = terms; k >= 1; --k) {
-    const int divisor = cosine ? (2 * k - 1) * (2 * k) : 2 * k * (2 * k + 1);
-    multiply_by(t, w);
-    subtract_from(w, t);
-    divide_by(t, static_cast<std::uint32_t>(divisor));
-  }
-  carry = subtract_from(zero_fraction<N>(), t);  // 1 - t mod 1; carry = 1 for t = 0
   bool inexact = true;
-  ball<L> value = exact_ball(limbs_of_fraction<L>(carry, t, &inexact));
-  value.radius = add(rounding_error(value.middle, true), power_magnitude(3 - 64 * N));
+  ball<L> value = circular_series<L>(w, cosine);
   if (!cosine) {
     const multi_limb<L> phi = normalise<L, N + 1>(turn.limb, 3, 0, &inexact);
     value = multiply(ball<L>{phi, power_magnitude(phi.exponent - 64 * L + 1)}, value);
   }
   return {flip != (!cosine && minus) ? negated(value) : value, 2};
+}
+
+// The integer part of a, 0 <= a < 2^(64 L - 2), and its two last bits.
+template <int L>
+REPDL_HD_CALL multi_limb<L> integer_part(const multi_limb<L>& a, std::uint64_t* last) {
+  *last = 0;
+  if (a.exponent <= 0) return zero_limbs<L>();
+  const std::int64_t drop = 64 * L - a.exponent;  // bits after the point
+  multi_limb<L> r = a;
+  REPDL_LIMB_LOOP(L)
+  for (int i = 0; i < L; ++i) {
+    const std::int64_t here = drop - 64 * i;
+    const std::uint64_t kept = here <= 0 ? ~std::uint64_t{0} : here >= 64 ? 0 : ~std::uint64_t{0} << here;
+    r.limb[i] &= kept;
+    for (int bit = 0; bit < 2; ++bit) {
+      const std::int64_t at = here + bit;
+      if (at >= 0 && at < 64) *last |= (a.limb[i] >> at & 1) << bit;
+    }
+  }
+  return r;
+}
+
+// pi / 4
+template <int L>
+REPDL_HD ball<L> quarter_pi_ball() {
+  bool inexact = true;
+  const multi_limb<L> m = limbs_of_fraction<L>(0, quarter_pi_fraction<L>(), &inexact);
+  return {m, rounding_error(m, true)};
+}
+
+// (sine ? sin : cos) x for an exact x, |x| < 2^130.
+//
+// q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-100, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
+// of its middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units. |sin'|, |cos'| <= 1: r's
+// radius passes, less than q 2^(2 - 64 L). q = 0: r is exact, and sin x has a relative error of a few ulps.
+template <int L>
+REPDL_HD_CALL ball<L> circular(const multi_limb<L>& x, bool sine) {
+  constexpr int N = L + 1;
+  multi_limb<L> a = x;
+  a.negative = 0;
+  std::uint64_t q = 0;
+  ball<L> r = scaled(quarter_pi_ball<L>(), 1);
+  {
+    bool inexact = false;
+    const multi_limb<L> turns = add(divide(a, r.middle, &inexact), limbs_of_power<L>(-1), &inexact);
+    multiply_by(r, exact_ball(integer_part(turns, &q)));
+  }
+  r = subtract(exact_ball(a), r);
+  const bool cosine = ((q & 1) != 0) == sine;  // of r
+  bool flip = sine ? (q & 2) != 0 : ((q + 1) & 2) != 0;
+  if (sine && x.negative != 0) flip = !flip;
+  multi_limb<L> phi = r.middle;
+  phi.negative = 0;
+  std::uint64_t head = 0;
+  fraction<N> w = fraction_of<N>(phi, &head);
+  multiply_by(w, w);
+  ball<L> value = circular_series<L>(w, cosine);
+  if (!cosine) value = multiply(exact_ball(r.middle), value);
+  value = grown(value, r.radius);
+  return flip ? negated(value) : value;
 }
 
 }  // namespace REPDL_ISA

@@ -427,5 +427,29 @@ void copysign_backward(context& ctx, const_tensor_view g, const_tensor_view x, c
 void fmod_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = -g * floor(x / y); f16, bf16, f32
 void remainder_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = g / (x ln 2); f16, bf16, f32
+void log2_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (x ln 10); f16, bf16, f32
+void log10_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g * y * ln 2; f16, bf16, f32
+void exp2_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = x = 0 and y <= 0 ? +0 : g ln y; f16, bf16, f32
+void xlogy_backward_x(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = g / (1 + e^(y - x)); f16, bf16, f32
+void logaddexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = g / (1 + 2^(y - x)); f16, bf16, f32
+void logaddexp2_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = g cos x; f16, bf16, f32
+void sin_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = -g sin x; f16, bf16, f32
+void cos_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g * 2 / sqrt(pi) * e^(-x^2); f16, bf16, f32
+void erf_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = -g * 2 / sqrt(pi) * e^(-x^2); f16, bf16, f32
+void erfc_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = y = 0 ? +0 : g * y * x^(y - 1); f16, bf16, f32
+void pow_backward_x(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = x = 0 and y >= 0 ? +0 : g * x^y * ln x; f16, bf16, f32
+void pow_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
 
 }  // namespace repdl

@@ -1,0 +1,201 @@
+// The gradients of x^y: pow_backward_x(g, x, y) = y = 0 ? +0 : g y x^(y - 1) and pow_backward_y(g, x, y) = x = 0 and y
+// >= 0 ? +0 : g x^y ln x, for f16, bf16, binary32: binary64 with a rounding test; integers and multi-limb balls decide
+// what it leaves open.
+//
+// Powers are C23's (F.10.4.5), of the exact y - 1: of x = -1, say, or -0, it is odd for every even y, however large.
+// The rest is the formula in the reals with infinities; ln x is NaN for x < 0, and x = 0 > y gives g (-inf) whatever
+// the sign of x.
+//
+// ---- the first tier, u = 2^-53. x stands for |x|, w = y ln x: ln x 4 u (logarithmic.hpp), w 1 u, so that e^w errs by
+// 5 u |w|.
+//
+// pow_backward_x, as (g y / x) x^y: g y is exact (48 bits), g y / x is in [2^-426, 2^405). |w| is cut down to 420:
+// e^420 > 2^605 and what it multiplies is 2^179 or more, an infinity; 2^-605 makes 2^-200 of it, or less, a zero.
+// Errors, relative:
+//   e^w, the square of e^(w/2): twice 11.3 u (exp.hpp) and 1 u                        23.6 u + 5 u |w|
+//   the quotient, the product, the ends                                              3   u
+// y = 1, 2, 3, 4: g y, times x for y > 1, is exact (26 + 24 bits), times 1, x (24 bits) or x^2 (48 bits) a product of
+// two (two_prod) that is rounded to odd: ties are right.
+//
+// pow_backward_y: |w| is cut down to 210: 2^302 |g ln x| > 2^302 2^-149 2^-25 is an infinity, 2^-302 |g ln x| < 2^-302
+// 2^128 2^7 a zero.
+//   e^w 11.3 u + 5 u |w|, ln x 4 u, two products, the ends                            18.3 u + 5 u |w|
+//
+// 32 u + 8 u |w| has room for both and for the error's own rounding.
+//
+// ---- the last tier
+//
+// pow_backward_y: for x != 1 x^y is algebraic and not 0, ln x transcendental, so the product is no midpoint, and a ball
+// decides.
+//
+// pow_backward_x. Let y - 1 = +-n 2^q, n odd, x = 2^e m, m odd. As in pow_exact.hpp x^(y - 1) is rational only if q >=
+// 0, or 2^k, k = -q, divides e and m is a 2^k-th power; a midpoint's quotient by g y is rational. Then x is replaced by
+// its root and y - 1 by an integer +-n.
+// - m^n < 2^64: the result is g y 2^(+-e n) m^n, or that over m^n: integers of less than 112 bits decide (formula.hpp).
+// - Else it is no midpoint: g y m^n has an odd part of more than p + 1 bits, and m^n > 2^48 does not divide that of g y.
+// So balls decide what is left. y next to 0, where the result is g y / x (1 + y ln x + ...), needs 2^-174 of it, which 256
+// bits have. Where y - 1 is inexact in binary64, k > 53, irrational, as |e| < 2^8, unless x = 1. Where a binary64 estimate
+// of w is beyond 450 (230), the first tier has decided. So the argument of the exponential is below 2^10.
+// Checked by tests/several_test.cpp.
+#pragma once
+
+#include "librepdl/ops/logarithmic.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// The bound of the errors above.
+REPDL_HD double pow_backward_error(double value, double w) {
+  return magnitude_of(value) * muladd(magnitude_of(w), 0x1p-50, 0x1p-48);
+}
+
+// g y x^(y - 1), x > 0, product = g y
+struct pow_slope_formula {
+  double product, x, y;
+  template <int L>
+  REPDL_HD_CALL ball<L> eval() const {
+    return number<L>(product) * exponential((number<L>(y) - number<L>(1)) * logarithm(limbs_of_value<L>(x)));
+  }
+};
+// product 2^exponent odd, or over odd.
+struct pow_slope_quotient {
+  double product;
+  std::int64_t exponent;
+  std::uint64_t odd;
+  bool inverse;
+  template <int L>
+  REPDL_HD_CALL quotient<L> eval() const {
+    const ball<L> n = scaled(number<L>(product), exponent);
+    const ball<L> m = exact_ball(limbs_of<L>(odd));
+    return {inverse ? n : n * m, inverse ? m : number<L>(1)};
+  }
+};
+
+template <>
+struct body<ops::pow_backward_x> {
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double c = widen(y);
+    const double base = magnitude_of(b);
+    const auto [e, f] = pow_reduce(base);
+    const double full = c * log_binary64(e, f);
+    const double w = pow_limited(full, 420.0, pow_beyond(full, 420.0));
+    const double root = exp_by_square(0.5 * w, 0.0);
+    const double power = a * c / base * (root * root);
+    const double value = turns(b, c) ? -power : power;
+
+    const bool is_short = (c == 1) | (c == 2) | (c == 3) | (c == 4);
+    const double first = c == 1 ? a : a * c * b;
+    const dd product = two_prod(first, c == 4 ? b * b : c == 3 ? b : 1.0);
+
+    const bool plain = is_plain(a, b, c);
+    const double v = is_short ? round_to_odd(product.hi, product.lo) : plain ? value : special(a, b, c);
+    return certify_as<T>(v, plain & !is_short ? pow_backward_error(value, w) : 0.0);
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T g, T x, T y, int last_tier_bits) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double c = widen(y);
+    const double base = magnitude_of(b);
+    const bool is_short = (c == 1) | (c == 2) | (c == 3) | (c == 4);
+    if (is_short || !is_plain(a, b, c) || magnitude_of(pow_estimate(base, c)) > 450) return eval(g, x, y);
+    const double product = turns(b, c) ? -a * c : a * c;
+
+    odd_number factor = odd_number_of(base);
+    const dd less = two_sum(c, -1.0);
+    odd_number power = odd_number_of(less.hi);
+    bool is_rational = (less.lo == 0) | (base == 1);
+    for (; is_rational && base != 1 && power.exponent < 0; ++power.exponent) is_rational = take_root(factor);
+    if (is_rational) {
+      // n, cut down: where m > 1 or e != 0, n < 2^12 or the estimate is out of range, unless m^n is far above 2^64.
+      const double count = static_cast<double>(power.significand) *
+                           power_of_two(static_cast<int>(power.exponent < 40 ? power.exponent : 40));
+      const auto n = base == 1 ? 0 : static_cast<std::int64_t>(count < 0x1p40 ? count : 0x1p40);
+      std::uint64_t odd = 1;
+      std::int64_t done = factor.significand == 1 ? n : 0;
+      for (; done < n && odd <= ~std::uint64_t{0} / factor.significand; ++done) odd *= factor.significand;
+      const bool inverse = less.hi < 0;
+      const std::int64_t exponent = inverse ? -factor.exponent * n : factor.exponent * n;
+      if (done == n) return decide<T>(pow_slope_quotient{product, exponent, odd, inverse}, last_tier_bits);
+    }
+    return decide<T>(pow_slope_formula{product, base, c}, last_tier_bits);
+  }
+
+ private:
+  REPDL_HD static bool is_whole(double y) {
+    const double m = magnitude_of(y);
+    const double steps = m < 0x1p24 ? m : 0x1p24;  // larger numbers are even, as 2^24 is
+    return is_regular(y) & ((steps + 0x1p52) - 0x1p52 == steps);
+  }
+  // x^(y - 1) has the sign of x and that is a minus.
+  REPDL_HD static bool turns(double x, double y) { return ((bits_of(x) >> 63) != 0) & is_whole(0.5 * y); }
+  REPDL_HD static bool is_plain(double g, double x, double y) {
+    return is_regular(g) & (g != 0) & is_regular(x) & (x != 0) & is_regular(y) & (y != 0) & ((x > 0) | is_whole(y));
+  }
+  // A number stands for a power that is finite and not 0.
+  REPDL_HD static double special(double g, double x, double y) {
+    const double base = magnitude_of(x);
+    const bool grows = (base > 1) == (y > 1);
+    const bool extreme = (base == 0) | (base == infinity) | !is_regular(y);
+    const double limit = extreme & (base != 1) & (y != 1) ? (grows ? infinity : 0.0) : 1.0;
+    const double power = turns(x, y) ? -limit : limit;
+    const bool invalid = (x != x) | ((x < 0) & (base < infinity) & is_regular(y) & !is_whole(y));
+    const double product = g * y * (invalid ? double_of(format<double>::nan) : power);
+    return y == 0 ? 0.0 : product;
+  }
+};
+
+// g x^y ln x, x > 0
+struct pow_growth_formula {
+  double g, x, y;
+  template <int L>
+  REPDL_HD_CALL ball<L> eval() const {
+    const ball<L> log = logarithm(limbs_of_value<L>(x));
+    return number<L>(g) * exponential(number<L>(y) * log) * log;
+  }
+};
+template <>
+struct body<ops::pow_backward_y> {
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double c = widen(y);
+    const auto [e, f] = pow_reduce(b);
+    const double log = log_binary64(e, f);
+    const double w = pow_limited(c * log, 210.0, pow_beyond(c * log, 210.0));
+    const double value = a * log * exp_by_square(w, 0.0);
+    const bool plain = is_plain(a, b, c);
+    return certify_as<T>(plain ? value : special(a, b, c), plain ? pow_backward_error(value, w) : 0.0);
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T g, T x, T y, int last_tier_bits) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double c = widen(y);
+    if (!is_plain(a, b, c) || magnitude_of(pow_estimate(b, c)) > 230) return eval(g, x, y);
+    return decide<T>(pow_growth_formula{a, b, c}, last_tier_bits);
+  }
+
+ private:
+  REPDL_HD static bool is_plain(double g, double x, double y) {
+    return is_regular(g) & (g != 0) & (x > 0) & (x < infinity) & (x != 1) & is_regular(y);
+  }
+  // Numbers stand for a power and a logarithm that are finite and not 0.
+  REPDL_HD static double special(double g, double x, double y) {
+    const double quiet = double_of(format<double>::nan);
+    const bool extreme = (x == infinity) | !is_regular(y);
+    const double limit = y == y ? ((x > 1) == (y > 0) ? infinity : 0.0) : y;
+    const double power = extreme & (x != 1) & (y != 0) ? limit : 1.0;
+    const double log = x == infinity ? x : x > 1 ? 1.0 : x == 1 ? 0.0 : x > 0 ? -1.0 : quiet;
+    const double pole = y < 0 ? -infinity : quiet;
+    const double product = g * (x == 0 ? pole : power * log);
+    return (x == 0) & (y >= 0) ? 0.0 : product;
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
