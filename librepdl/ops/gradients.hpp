@@ -17,11 +17,11 @@
 //   reciprocal, rsqrt     (g y) y, (g y / 2)(y y): two_prod, in [2^-599, 2^512). f16, bf16: 44 bits at most, one number
 //   expm1, lerp           g + g a, g end - g x: two_sum
 //   lerp_scalar           g + (-w) g: add_to_odd, as in sums.hpp
-// Quotients of two exact binary64 numbers: quotient_to_odd (body.hpp), since their remainder is exact.
-//   xlogy, hypot, div     (g x) / y, (g x) / r, (g x) / y^2
-//   sqrt                  (g / 2) / y in binary64, rounded again: for a midpoint m, at most 25 bits, 2 m y has 49, so that g - 2 m y
-//     is 0 or at least 2^-50 |g|: binary64's quotient, within 2^-53 of itself, is on the right side of m. f16, bf16: in binary32,
-//     as div in basic.hpp; g / 2 is exact there.
+// Quotients of two exact binary64 numbers:
+//   xlogy, hypot          (g x) / y, (g x) / r, rounded again: for a midpoint m, at most 25 bits, m y has 49, so that g x - m y is 0
+//     or at least 2^-49 |g x|: binary64's quotient, within 2^-53 of itself, is on the right side of m, or m.
+//   sqrt                  (g / 2) / y likewise; f16, bf16: in binary32, as div in basic.hpp; g / 2 is exact there.
+//   div                   (g x) / y^2: quotient_to_odd (body.hpp), since the remainder is exact
 // Denominators of two numbers: quotient_to_odd (activation.hpp), for a positive one.
 //   log1p                 1 + x: two_sum; x < -1: -g / -(1 + x)
 //   atan2                 x^2 + y^2: two_sum
@@ -155,7 +155,7 @@ template <>
 struct body<ops::xlogy_backward_y> {
   template <class T>
   REPDL_HD static T eval(T g, T x, T y) {
-    return narrow<T>(quotient_to_odd(widen(g) * widen(x), widen(y)));
+    return narrow<T>(widen(g) * widen(x) / widen(y));
   }
 };
 template <>
@@ -163,7 +163,7 @@ struct body<ops::hypot_backward> {
   template <class T>
   REPDL_HD static T eval(T g, T x, T r) {
     const double d = widen(r);
-    const double quotient = quotient_to_odd(widen(g) * widen(x), d);
+    const double quotient = widen(g) * widen(x) / d;
     return narrow<T>(d == 0 ? 0.0 : quotient);
   }
 };
