@@ -156,6 +156,7 @@ REPDL_HD ball<L> ln2_ball() {
   return {m, rounding_error(m, true)};
 }
 
+// pi / 4
 template <int L>
 REPDL_HD ball<L> quarter_pi_ball() {
   bool inexact = true;
@@ -371,14 +372,6 @@ REPDL_HD_CALL multi_limb<L> integer_part(const multi_limb<L>& a, std::uint64_t* 
     }
   }
   return r;
-}
-
-// pi / 4
-template <int L>
-REPDL_HD ball<L> quarter_pi_ball() {
-  bool inexact = true;
-  const multi_limb<L> m = limbs_of_fraction<L>(0, quarter_pi_fraction<L>(), &inexact);
-  return {m, rounding_error(m, true)};
 }
 
 // (sine ? sin : cos) x for an exact x, |x| < 2^130.
