@@ -71,6 +71,7 @@ REPDL_HD double round_to_odd_by(double s, double tail) {
 
 template <>
 struct body<ops::relu6> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
@@ -117,6 +118,7 @@ struct body<ops::softsign> {
 
 template <>
 struct body<ops::relu6_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x) {
     const float v = widen_to_float(x);
