@@ -45,8 +45,23 @@ struct format<double> {
   static constexpr storage infinity = 0x7ff0000000000000, nan = 0x7ff8000000000000;
 };
 
+// A number of a narrow format T on its way through a loop that unpacked it: operands are numbers of T, exactly; of a result,
+// which `narrow` makes, the loop makes RN_T(value), so it can only be returned. NaN need not be canonical.
 template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
+struct unpacked {
+  float value;
+};
+template <class T>
+struct format<unpacked<T>> : format<float> {
+  static constexpr int precision = format<T>::precision, emin = format<T>::emin, emax = format<T>::emax;
+};
+
+template <class T, class Narrow>
+inline constexpr bool is_format = std::is_same_v<T, Narrow> || std::is_same_v<T, unpacked<Narrow>>;
+template <class T>
+inline constexpr bool is_small_float = is_format<T, f16> || is_format<T, bf16>;
+template <class T>
+inline constexpr bool is_unpacked = is_small_float<T> && sizeof(T) == sizeof(float);
 
 template <class T>
 using storage_of = typename format<T>::storage;
@@ -56,7 +71,13 @@ inline constexpr storage_of<T> sign_mask = static_cast<storage_of<T>>(storage_of
 REPDL_HD std::uint32_t to_bits(float a) { return bits_of(a); }
 REPDL_HD std::uint64_t to_bits(double a) { return bits_of(a); }
 template <class T>
-requires is_small_float<T> REPDL_HD std::uint16_t to_bits(T a) { return a.bits; }
+requires is_small_float<T> REPDL_HD storage_of<T> to_bits(T a) {
+  if constexpr (is_unpacked<T>) {
+    return bits_of(a.value);
+  } else {
+    return a.bits;
+  }
+}
 template <class T>
 REPDL_HD T from_bits(storage_of<T> b) {
   return bit_cast<T>(b);
@@ -69,7 +90,9 @@ REPDL_HD T with_sign(T x, T of) {
 }
 template <class T>
 REPDL_HD bool is_nan(T a) {
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_unpacked<T>) {
+    return a.value != a.value;
+  } else if constexpr (is_small_float<T>) {
     return (a.bits & 0x7fff) > format<T>::infinity;
   } else {
     return a != a;
@@ -88,8 +111,12 @@ REPDL_HD double canonical(double a) {
 }
 template <class T>
 requires is_small_float<T> REPDL_HD T canonical(T a) {
-  const bool is_nan = (a.bits & 0x7fff) > format<T>::infinity;
-  return T{is_nan ? format<T>::nan : a.bits};
+  if constexpr (is_unpacked<T>) {
+    return a;
+  } else {
+    const bool is_nan = (a.bits & 0x7fff) > format<T>::infinity;
+    return T{is_nan ? format<T>::nan : a.bits};
+  }
 }
 
 // The value of a as a binary32 number, exactly; NaN becomes some NaN.
@@ -112,6 +139,11 @@ REPDL_HD float widen_to_float(f16 a) {
 #endif
 }
 
+template <class T>
+REPDL_HD float widen_to_float(unpacked<T> a) {
+  return a.value;
+}
+
 // The value of a as a binary64 number, exactly; NaN becomes some NaN.
 REPDL_HD double widen(double a) { return a; }
 template <class T>
@@ -123,22 +155,27 @@ REPDL_HD double widen(T a) {
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
 
-#if defined(__CUDACC__)
-// The GPU's own, one rounding; its NaN is another than ours.
+// The GPU's own conversion, one rounding; its NaN is another than ours.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <class T>
+inline constexpr bool has_instruction = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 template <class T, class From>
 __device__ inline T narrow_by_instruction(From a) {
-  std::uint16_t b = 0;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  if constexpr (std::is_same_v<T, f16> && std::is_same_v<From, double>)
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
-  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<From, double>)
-    asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
-  if constexpr (std::is_same_v<T, f16> && std::is_same_v<From, float>) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
-  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<From, float>)
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
-#endif
+  std::uint16_t b;
+  if constexpr (std::is_same_v<From, double>) {
+    if constexpr (std::is_same_v<T, f16>) asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
+    if constexpr (std::is_same_v<T, bf16>) asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  } else {
+    if constexpr (std::is_same_v<T, f16>) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
+    if constexpr (std::is_same_v<T, bf16>) asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
+  }
   return T{a != a ? format<T>::nan : b};
 }
+#else
+template <class T>
+inline constexpr bool has_instruction = false;
+template <class T, class From>
+REPDL_HD T narrow_by_instruction(From);
 #endif
 
 // RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN.
@@ -149,16 +186,18 @@ __device__ inline T narrow_by_instruction(From a) {
 // multiple of q, ties to even n, and n is the low end of its bit pattern. The target's pattern is n + (e - emin)
 // 2^(p-1): n's own bit 2^(p-1), there for normal numbers, adds the 1 by which a normal number's biased exponent exceeds
 // e - emin, and carries, up to infinity, come out right.
+//
+// Unpacked: a binary32 number that rounds as a does: a rounded to odd, to 13 >= p + 2 bits (Boldo and Melquiond, eft.hpp). It
+// is a number of binary32, except where it is 0 or infinite in f16 and bf16, too: above 2^128, or below 2^-137.
 template <class T>
 REPDL_HD T narrow(double a) {
-#if defined(__CUDA_ARCH__)
-  constexpr bool has_instruction = is_small_float<T> && __CUDA_ARCH__ >= 900;
-#else
-  constexpr bool has_instruction = false;
-#endif
   if constexpr (!is_small_float<T>) {
     return canonical(static_cast<T>(a));
-  } else if constexpr (has_instruction) {
+  } else if constexpr (is_unpacked<T>) {
+    constexpr std::uint64_t rest = (std::uint64_t{1} << 40) - 1;
+    const std::uint64_t b = bits_of(a);
+    return {static_cast<float>(double_of((b | ((b & rest) + rest)) & ~rest))};
+  } else if constexpr (has_instruction<T>) {
     return narrow_by_instruction<T>(a);
   } else {
     using F = format<T>;
@@ -184,14 +223,11 @@ REPDL_HD T narrow(double a) {
 template <class T>
 REPDL_HD T narrow(float a) {
   const std::uint32_t b = bits_of(a);
-#if defined(__CUDA_ARCH__)
-  constexpr bool has_instruction = is_small_float<T> && __CUDA_ARCH__ >= 900;
-#else
-  constexpr bool has_instruction = false;
-#endif
   if constexpr (!is_small_float<T>) {
     return canonical(static_cast<T>(a));
-  } else if constexpr (has_instruction) {
+  } else if constexpr (is_unpacked<T>) {
+    return {a};
+  } else if constexpr (has_instruction<T>) {
     return narrow_by_instruction<T>(a);
   } else if constexpr (std::is_same_v<T, bf16>) {
     const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
@@ -209,6 +245,26 @@ REPDL_HD T narrow(float a) {
     const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
     const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
     return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+  }
+}
+
+// The bits of a result; of one unpacked those of RN_T(value) as binary32, or of 2^16 for what is infinite in f16. Normal numbers
+// are rounded as narrow rounds binary32 to bf16; f16's subnormal ones by adding 1/2, whose ulp is the least of them.
+template <class T>
+REPDL_HD storage_of<T> rounded_bits(T a) {
+  const storage_of<T> b = to_bits(a);
+  if constexpr (is_format<T, bf16> && is_unpacked<T>) {
+    return (b + 0x7fff + (b >> 16 & 1)) & 0xffff0000;
+  } else if constexpr (is_format<T, f16> && is_unpacked<T>) {
+    const auto magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
+    constexpr std::int32_t limit = (127 + 16) << 23, smallest = (127 - 14) << 23;
+    const auto c = static_cast<std::uint32_t>(magnitude < limit ? magnitude : limit);
+    const std::uint32_t normal = (c + 0xfff + (c >> 13 & 1)) & ~0x1fffu;
+    const std::uint32_t subnormal = bits_of(float_of(c) + 0.5f) - bits_of(0.5f);
+    const std::uint32_t r = magnitude < smallest ? subnormal : normal;
+    return r | (b & 0x80000000);
+  } else {
+    return b;
   }
 }
 

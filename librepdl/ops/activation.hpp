@@ -81,6 +81,7 @@ REPDL_HD double quotient_to_odd(double n, dd d) {
 
 template <>
 struct body<ops::relu6> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
@@ -127,6 +128,7 @@ struct body<ops::softsign> {
 
 template <>
 struct body<ops::relu6_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x) {
     const float v = widen_to_float(x);

@@ -15,6 +15,17 @@ inline namespace REPDL_ISA {
 template <class Op>
 struct body;
 
+// Whether loops of f16 and bf16 give the body of Op unpacked operands: all but selections, unless a body says otherwise by a
+// member of this name.
+template <class Op>
+consteval bool takes_unpacked() {
+  if constexpr (requires { body<Op>::takes_unpacked; }) {
+    return body<Op>::takes_unpacked;
+  } else {
+    return ops::elementwise_rows[static_cast<int>(Op::id)].proof != ops::proof_kind::select;
+  }
+}
+
 // The options of a call, in the order of the row.
 struct parameters {
   double value[ops::option_list::most];

@@ -127,7 +127,7 @@ template <int quarter>
 struct circular_body {
   // Open elements are few, or |x| > 2^19, or x is NaN.
   template <class T>
-  requires(!std::is_same_v<T, f16>) REPDL_HD static tentative<T> quick(T x) {
+  requires(!is_format<T, f16>) REPDL_HD static tentative<T> quick(T x) {
     const float v = widen_to_float(x);
     const auto magnitude = static_cast<std::int32_t>(bits_of(v) & 0x7fffffff);
     const bool in_domain = magnitude <= static_cast<std::int32_t>(bits_of(circular_core<quarter>::quick_limit));
@@ -148,9 +148,10 @@ struct circular_body {
     return narrow<T>(circular_core<quarter>::careful(widen_to_float(x)));
   }
 
-  REPDL_HD static f16 eval(f16 x) {
+  template <class T>
+  requires is_format<T, f16> REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    return narrow<f16>(
+    return narrow<T>(
         circular_core<quarter>::quick(static_cast<double>(v - v == 0 ? v : float_of(format<float>::nan))));
   }
 };

@@ -19,43 +19,46 @@ REPDL_HD auto comparable(T x) {
   }
 }
 
+struct comparison_body {
+  static constexpr bool takes_unpacked = true;
+};
 template <>
-struct body<ops::less> {
+struct body<ops::less> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) < comparable(y);
   }
 };
 template <>
-struct body<ops::less_equal> {
+struct body<ops::less_equal> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) <= comparable(y);
   }
 };
 template <>
-struct body<ops::greater> {
+struct body<ops::greater> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) > comparable(y);
   }
 };
 template <>
-struct body<ops::greater_equal> {
+struct body<ops::greater_equal> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) >= comparable(y);
   }
 };
 template <>
-struct body<ops::equal> {
+struct body<ops::equal> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) == comparable(y);
   }
 };
 template <>
-struct body<ops::not_equal> {
+struct body<ops::not_equal> : comparison_body {
   template <class T>
   REPDL_HD static bool eval(T x, T y) {
     return comparable(x) != comparable(y);

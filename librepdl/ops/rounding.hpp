@@ -17,6 +17,7 @@ inline constexpr F integers_from = F(std::uint64_t{1} << (format<F>::precision -
 // Round::of(x, nearest), for the nearest integer of a number below M in magnitude; in binary32 or binary64.
 template <class Round>
 struct integer_body {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x) {
     if constexpr (is_small_float<T>) {
@@ -76,6 +77,7 @@ struct body<ops::round> : integer_body<round_to_nearest> {};
 // Exact; x - x is +0, for infinities NaN.
 template <>
 struct body<ops::frac> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x) {
     const T whole = body<ops::trunc>::eval(x);

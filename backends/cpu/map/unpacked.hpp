@@ -1,0 +1,80 @@
+// Operands and results of f16 and bf16 on their way through a loop: registers of them are widened to binary32, which is exact,
+// and rounded from it. The arrays of a block, two registers of binary32, stay in registers where the compiler unrolls the loop
+// over them.
+//
+// A block of bf16 has its even elements first, then the odd ones: the low and the high halves of pairs, which need no shuffles.
+// Flags are put in order at the end.
+#pragma once
+
+#include "backends/cpu/core/simd.hpp"
+#include "librepdl/num/format.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+using num::unpacked;
+using u32v = vec<std::uint32_t, lanes32>;
+
+inline constexpr int unpacked_block = 2 * lanes32;
+
+inline void unpack(const bf16* x, unpacked<bf16>* to) {
+  const auto pairs = load<u32v>(x);
+  store(to, pairs << 16);
+  store(to + lanes32, pairs & 0xffff0000);
+}
+// In the upper halves, as num::narrow.
+inline u32v rounded(const unpacked<bf16>* r) {
+  const auto v = load<f32v>(r);
+  const auto b = load<u32v>(r);
+  const u32v sum = b + (0x7fff + (b >> 16 & 1));
+  return v == v ? sum : u32v{} + num::format<float>::nan;
+}
+inline void pack(const unpacked<bf16>* r, bf16* to) {
+  store(to, (rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000));
+}
+
+inline void unpack(const f16* x, unpacked<f16>* to) {
+  for (int i = 0; i < unpacked_block; i += lanes32) {
+#if defined(__AVX512F__)
+    _mm512_store_ps(&to[i].value, _mm512_maskz_cvtph_ps(0xffff, load<__m256i>(x + i)));
+#elif defined(__F16C__)
+    _mm256_store_ps(&to[i].value, _mm256_cvtph_ps(load<__m128i>(x + i)));
+#else
+    for (int j = i; j < i + lanes32; ++j) to[j].value = num::widen_to_float(x[j]);
+#endif
+  }
+}
+inline void pack(const unpacked<f16>* r, f16* to) {
+  for (int i = 0; i < unpacked_block; i += lanes32) {
+#if defined(__F16C__)
+    constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    const auto v = load<f32v>(r + i);
+    const f32v canonical = v == v ? v : f32v{} + __builtin_nanf("");
+#if defined(__AVX512F__)
+    store(to + i, _mm512_maskz_cvtps_ph(0xffff, canonical, to_nearest));
+#else
+    store(to + i, _mm256_cvtps_ph(canonical, to_nearest));
+#endif
+#else
+    for (int j = i; j < i + lanes32; ++j) to[j] = num::narrow<f16>(r[j].value);
+#endif
+  }
+}
+
+// What a loop writes of a block of format T, in memory.
+template <class T>
+void store_block(const unpacked<T>* r, T* to) {
+  pack(r, to);
+}
+template <class T>
+void store_block(const bool* r, bool* to) {
+  constexpr bool by_halves = std::is_same_v<T, bf16>;
+#pragma omp simd
+  for (int i = 0; i < lanes32; ++i) {
+    to[2 * i] = r[by_halves ? i : 2 * i];
+    to[2 * i + 1] = r[by_halves ? i + lanes32 : 2 * i + 1];
+  }
+}
+
+}  // namespace
+}  // namespace repdl::cpu::REPDL_ISA
