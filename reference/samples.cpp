@@ -1,6 +1,7 @@
 #include "reference/samples.hpp"
 
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <stdexcept>

@@ -97,9 +97,9 @@ struct body<ops::nan_to_num> {
   REPDL_HD static T eval(T x, const parameters& p) {
     const storage_of<T> nan = to_bits(narrow<T>(p.value[0])), above = to_bits(narrow<T>(p.value[1])),
                         below = to_bits(narrow<T>(p.value[2])), bits = to_bits(x);
-    constexpr storage_of<T> infinity = format<T>::infinity;
-    const storage_of<T> upper = bits == infinity ? above : bits;
-    const storage_of<T> lower = bits == (infinity | sign_mask<T>) ? below : upper;
+    constexpr storage_of<T> pole = format<T>::infinity;
+    const storage_of<T> upper = bits == pole ? above : bits;
+    const storage_of<T> lower = bits == (pole | sign_mask<T>) ? below : upper;
     return from_bits<T>(is_nan(x) ? nan : lower);
   }
 };
