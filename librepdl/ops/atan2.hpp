@@ -1,19 +1,19 @@
-// atan2(y, x), the angle of the point (x, y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what
-// it leaves open.
+// atan2(y, x), the angle of the point (x, y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls
+// decide what it leaves open.
 //
-// n <= d are |x| and |y|, finite and not 0. arctan(n/d) = arctan z for n <= 0.4142 d, z = n/d; else pi/4 + arctan z, z = (n - d)/
-// (n + d), sum and difference exact (25 and 26 bits); |z| <= 0.4144. The angle is m pi/4 +- arctan z, m = 0 to 4. Errors,
-// u = 2^-53:
+// n <= d are |x| and |y|, finite and not 0. arctan(n/d) = arctan z for n <= 0.4142 d, z = n/d; else pi/4 + arctan z,
+// z = (n - d)/(n + d), sum and difference exact (25 and 26 bits); |z| <= 0.4144. The angle is m pi/4 +- arctan z, m = 0 to
+// 4. Errors, u = 2^-53:
 //   z                                                                                u of |arctan z|
-//   z + z^3 p(z^2): p from reference/gen/atan2.sollya to 2^-55.5, times z^2 < 0.1718; its steps, z^2 and z^3 p: 6 u of 0.06; the sum
-//                                                                                    < 1.5 u of |arctan z|
+//   z + z^3 p(z^2): p from reference/gen/atan2.sollya to 2^-55.5, times z^2 < 0.1718; its steps, z^2
+//     and z^3 p: 6 u of 0.06; the sum                                                            < 1.5 u of |arctan z|
 //   m pi/4 < 1.4 u, at most twice the angle; the sum u; |arctan z| is at most the angle; the ends 2 u
 //   sum                                                                              < 8.3 u < 2^-49
 //
-// Last tier. With a, 2^64 times about the angle of (x, |y|) in turns, a from the first tier: rotated by it, the point has the angle
-// arctan t, t = (|y| cos - x sin) / (x cos + |y| sin), |t| < 2^-45: a short series. arctan of an algebraic number != 0 is
-// transcendental, and so is the angle: e^(i angle) is algebraic. No midpoint, but for x > 0 it may be next to one, y/x, on the side
-// of 0.
+// Last tier. With a, 2^64 times about the angle of (x, |y|) in turns, a from the first tier: rotated by it, the point has
+// the angle arctan t, t = (|y| cos - x sin) / (x cos + |y| sin), |t| < 2^-45: a short series. arctan of an algebraic
+// number != 0 is transcendental, and so is the angle: e^(i angle) is algebraic. No midpoint, but for x > 0 it may be next
+// to one, y/x, on the side of 0.
 //
 // Zeros and infinities: C23 Annex F, multiples of pi/4 rounded.
 //
@@ -26,7 +26,8 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// arctan t, |t| < 2^-32: t (1 - w/3 + w^2/5 - ...), w = t^2 < 2^-64, alternating: what is left out is less than t w^(L + 1).
+// arctan t, |t| < 2^-32: t (1 - w/3 + w^2/5 - ...), w = t^2 < 2^-64, alternating: what is left out is less than
+// t w^(L + 1).
 template <int L>
 REPDL_HD_CALL ball<L> small_arctan(const ball<L>& t) {
   if (!upper(t).below_power(-32)) return {t.middle, unknown()};

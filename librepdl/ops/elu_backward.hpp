@@ -3,18 +3,21 @@
 //
 // leaky_relu_backward: slope g has 53 + 24 bits, two_prod makes it odd (basic.hpp).
 //
-// elu_backward, x <= 0: c e^w, c = g scale alpha rate, w = rate x. |c| is 0 or in [2^-749, 2^728]: nothing over- or underflows.
+// elu_backward, x <= 0: c e^w, c = g scale alpha rate, w = rate x. |c| is 0 or in [2^-749, 2^728]: nothing over- or
+// underflows.
 //   fast: |w| <= 350; w u |w| <= 350 u, e^w 5.1 u, c 3 u, its product and the ends 4 u: 2^-44 = 512 u. w < -350: c e^w rounds to a
 //     zero if c e^-350 is below 2^-160. Else, and for w > 350, all is left open.
 //   last: e^w is transcendental for w != 0 (Hermite-Lindemann): no midpoint. c may be one; next to it the rest c (e^w - 1) has the
 //     sign of c w. c has 183 bits. w = 0: c, exactly. |w| > 2000: infinite, and zero.
 // x > 0, or NaN: scale g, made odd.
 //
-// selu_backward, x <= 0: g s a e^x; s a rounded, e^x, two products and the ends: < 16 u. Last tier with the decimals of s and a:
-// transcendental, or, at x = 0 and for x > 0, a fraction whose denominator 5 divides. |x| is cut to 210 (gradient.hpp).
+// selu_backward, x <= 0: g s a e^x; s a rounded, e^x, two products and the ends: < 16 u. Last tier with the decimals of s
+// and a: transcendental, or, at x = 0 and for x > 0, a fraction whose denominator 5 divides. |x| is cut to 210
+// (gradient.hpp).
 //
-// celu, x < 0: a (e^w - 1), w = x / a: elu.hpp's bounds, with w within u again: 2^-45. w tiny: it is next to x, a number. w far
-//   below 0: it is next to -a, which may be a midpoint, and the rest a e^w has the sign of a. The last tier as there.
+// celu, x < 0: a (e^w - 1), w = x / a: elu.hpp's bounds, with w within u again: 2^-45. w tiny: it is next to x, a number. w
+// far below 0: it is next to -a, which may be a midpoint, and the rest a e^w has the sign of a. The last tier as there.
+//
 // celu_backward, x <= 0: g e^w, 2^-44 as above. e^350 > 2^504 makes it infinite, e^-350 zero. w next to 0: next to g, a number.
 //
 // Checked by tests/several_test.cpp.

@@ -1,21 +1,22 @@
-// gelu_backward(g, x) = g (Phi(x) + x phi(x)), Phi the distribution function and phi the density of the normal distribution, for
-// f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// gelu_backward(g, x) = g (Phi(x) + x phi(x)), Phi the distribution function and phi the density of the normal
+// distribution, for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves open.
 //
 // Fast tier, v = |x|, E = e^(-v^2/2), c = 1/sqrt(2 pi), Phi(-v) = E G(v) with gelu.hpp's core: the factor is h = E G - v c
 // E for x < 0, and 1 - h for x > 0. v is cut to 20.5, and E G taken as 0 above 14.4375, where gelu.hpp's bounds end. Above
 // that, x > 0: the factor is 1 up to 2^-140, and g is a number. x < 0: the factor is between -v c E and 0, so that it
-// rounds to a zero of its sign where |g| v c E < 2^-160, as beyond 20.5: 2^128 20.5 c e^-210 < 2^-170; else it is left
-// open. The zero of the factor, -0.751791524693564457..., has no binary32 number within 2^-27: the computed sign is right.
-// Errors, u = 2^-53:
+// rounds to a zero of its sign where |g| v c E is below a quarter of the least number, as beyond 20.5: 2^128 20.5 c
+// e^-210 < 2^-170; else it is left open. The zero of the factor, -0.751791524693564457..., has no binary32 number within
+// 2^-27: the computed sign is right. Errors, u = 2^-53:
 //   E G                                                                              16   u E G (gelu.hpp)
 //   v c E: E 5.1 u, c, two products                                                  8.1  u v c E
 //   h and 1 - h, product by g, ends                                                  5    u (E G + v c E), and 5 u where x > 0
 //   2^-48 = 32 u of E G + v c E, and of 1 where x > 0, covers them.
 //
-// Last tier. Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...). The k-th term is the last one by x^2 / (2 k + 1). Once that is
-// below 1/2, the terms left out are less than twice the first of them. x < 0 cancels, up to 2^-310, which 1024 bits bear. No
-// theorem says that the value is not a midpoint: such a one would be `undecided`. x next to 0: |factor - 1/2| > 2^-150, and balls
-// of 256 bits tell it from g/2, a midpoint for odd multiples of the least number. x = 0: exactly g/2.
+// Last tier. Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...). The k-th term is the last one by x^2 / (2 k + 1). Once
+// that is below 1/2, the terms left out are less than twice the first of them. x < 0 cancels, up to 2^-310, which 1024
+// bits bear. No theorem says that the value is not a midpoint: such a one would be `undecided`. x next to 0: |factor -
+// 1/2| > 2^-150, and balls of 256 bits tell it from g/2, a midpoint for odd multiples of the least number. x = 0: exactly
+// g/2.
 //
 // Checked by tests/several_test.cpp.
 #pragma once
@@ -57,7 +58,8 @@ struct body<ops::gelu_backward> {
     const double second = m * c * exp_core::eval(-0.5 * (m * m));
     const double h = tail - second;
     const double bound = 0x1p-48 * (tail + second + (v < 0 ? 0.0 : 1.0));
-    const bool beyond = (v < -cut) & (magnitude_of(gd) * second > 0x1p-160);
+    constexpr int least = format<T>::emin - format<T>::precision + 1;
+    const bool beyond = (v < -cut) & (magnitude_of(gd) * second > power_of_two(least - 2));
     return certify_gradient<T>(gd, v, v < 0 ? h : 1.0 - h, beyond ? infinity : bound, -0.0, 1.0);
   }
   template <class T>

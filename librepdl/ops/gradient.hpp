@@ -1,7 +1,8 @@
 // g phi(x) for activations: what their gradients share.
 //
-// Where |x| is large phi is a constant, or g phi(x) rounds to a zero: bodies cut x, to where exp.hpp's bounds hold, |x| <= 350: k
-// has 9 bits and ln2_hi 44, their product is exact; |k ln2_lo| < 2^-39. e^-210 < 2^-302: times |x| and g it is below 2^-165.
+// Where |x| is large phi is a constant, or g phi(x) rounds to a zero: bodies cut x, to where exp.hpp's bounds hold, |x|
+// <= 350: k has 9 bits and ln2_hi 44, their product is exact; |k ln2_lo| < 2^-39. e^-210 < 2^-302: times |x| and g it is
+// below 2^-165.
 #pragma once
 
 #include "librepdl/num/formula.hpp"
@@ -12,8 +13,9 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// RN_T(g phi(x)), where |phi(x) - factor| + 3 u |factor| <= bound, u = 2^-53; low and high are the limits of phi. The products
-// are at least 2^-149 2^-303 or 0. Zeros and infinite g have the sign of `factor`: bodies say why it is that of phi.
+// RN_T(g phi(x)), where |phi(x) - factor| + 3 u |factor| <= bound, u = 2^-53; low and high are the limits of phi. The
+// products are at least 2^-149 2^-303 or 0. Zeros and infinite g have the sign of `factor`: bodies say why it is that of
+// phi.
 template <class T>
 REPDL_HD decided_value<T> certify_gradient(double g, double x, double factor, double bound, double low, double high) {
   const bool finite = magnitude_of(x) < infinity;

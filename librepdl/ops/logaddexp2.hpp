@@ -1,17 +1,17 @@
-// logaddexp2(x, y) = log2(2^x + 2^y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves
-// open.
+// logaddexp2(x, y) = log2(2^x + 2^y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide
+// what it leaves open.
 //
-// m + ln(1 + e^-t) / ln 2, m the larger operand, t = d ln 2, d = |x - y|; as logaddexp (logarithmic.hpp). d = 0: m + 1, exactly.
-// d >= 152: log2(1 + 2^-d) < 2^-151 is less than half of the distance between numbers at m: the result is m, or +0 where m = 0.
-// Else, u = 2^-53:
+// m + ln(1 + e^-t) / ln 2, m the larger operand, t = d ln 2, d = |x - y|; as logaddexp (logarithmic.hpp). d = 0: m + 1,
+// exactly. d >= 152: log2(1 + 2^-d) < 2^-151 is less than half of the distance between numbers at m: the result is m, or
+// +0 where m = 0. Else, u = 2^-53:
 //   d u, ln 2 and the product 2 u: 3 u t < 316 u, e^-t 5.1 u, in l = ln(1 + e^-t) as much and 4.4 u; 1/ln 2 and the product 2 u
 //   in all, of g = l / ln 2                                                          < 512 u g = 2^-44 g
 //   m + g, and the ends                                                              < 4 u |m + g| = 2^-51 |m + g|
 //
-// Last tier. Powers of 2 with rational exponents that are distinct modulo 1 are linearly independent over the rationals: for d no
-// integer, 2^x + 2^y is none. For an integer d > 0, 1 + 2^-d would be an integer power of 2. So the result is irrational, no
-// midpoint. x next to y: it is
-// 1 + (x + y)/2 + log2 cosh(t/2), whose first part may be a midpoint; the rest is positive.
+// Last tier. Powers of 2 with rational exponents that are distinct modulo 1 are linearly independent over the rationals:
+// for d no integer, 2^x + 2^y is none. For an integer d > 0, 1 + 2^-d would be an integer power of 2. So the result is
+// irrational, no midpoint. x next to y: it is 1 + (x + y)/2 + log2 cosh(t/2), whose first part may be a midpoint; the
+// rest is positive.
 //
 // Checked by tests/several_test.cpp.
 #pragma once

@@ -1,18 +1,19 @@
-// logit(x; eps) = ln(z / (1 - z)), z = x cut to [eps, 1 - eps], and logit_backward(g, x; eps) = g / (x (1 - x)) within those bounds,
-// +0 beyond; softshrink and its gradient: for f16, bf16, binary32, in binary64 with a rounding test, softshrink without; multi-limb
-// balls decide what is left open. eps is NaN where it is absent: every comparison with it is false. u = 2^-53.
+// logit(x; eps) = ln(z / (1 - z)), z = x cut to [eps, 1 - eps], and logit_backward(g, x; eps) = g / (x (1 - x)) within
+// those bounds, +0 beyond; softshrink and its gradient: for f16, bf16, binary32, in binary64 with a rounding test,
+// softshrink without; multi-limb balls decide what is left open. eps is NaN where it is absent: every comparison with it
+// is false. u = 2^-53.
 //
-// logit. 1 - eps has more bits than binary64: where x is above it the result is -logit(eps), of which the sign is kept in z's place.
-// x > 1 - eps: x >= 1, or 1 - x, exact for 1/2 <= x <= 1, is less than eps; x < 1/2 is not above.
-// t = z / (1 - z), 2 u. 0.42 <= z <= 0.58: ln(1 + f), f = (2 z - 1) / (1 - z), the numerator exact: |f| < 0.39 within 2 u, 4 u for
-// log_binary64 (logarithmic.hpp). Elsewhere |ln t| > 0.32: t's 2 u count for 2 / 0.32 < 6.3 u, log_binary64 5 u (|e| < 2^10). With the
-// ends 2^-49 = 16 u covers both.
-// eps may be as small as 2^-1074: below 2^-900 it is multiplied by 2^256, which comes off e.
-// Last tier: the logarithm of a rational number != 1 is transcendental; ln z - ln(1 - z) cancels next to 1/2, which more bits bear.
-// z = 1/2 is +0, z = 0 and 1 are infinite, outside of [0, 1] NaN.
+// logit. 1 - eps has more bits than binary64: where x is above it the result is -logit(eps), of which the sign is kept in
+// z's place. x > 1 - eps: x >= 1, or 1 - x, exact for 1/2 <= x <= 1, is less than eps; x < 1/2 is not above. t =
+// z / (1 - z), 2 u. 0.42 <= z <= 0.58: ln(1 + f), f = (2 z - 1) / (1 - z), the numerator exact: |f| < 0.39 within 2 u, 4 u for
+// log_binary64 (logarithmic.hpp). Elsewhere |ln t| > 0.32: t's 2 u count for 2 / 0.32 < 6.3 u, log_binary64 5 u (|e| <
+// 2^10). With the ends 2^-49 = 16 u covers both. eps may be as small as 2^-1074: below 2^-900 it is multiplied by 2^256,
+// which comes off e. Last tier: the logarithm of a rational number != 1 is transcendental; ln z - ln(1 - z) cancels next
+// to 1/2, which more bits bear. z = 1/2 is +0, z = 0 and 1 are infinite, outside of [0, 1] NaN.
 //
-// logit_backward. g / (x (1 - x)): three roundings and the ends, 2^-50 = 8 u. Last tier: x (1 - x) has at most 24 + 173 bits, the
-// quotient is compared with the border exactly (formula.hpp). x = ±0 and 1 are poles, g times +inf, without eps NaN outside.
+// logit_backward. g / (x (1 - x)): three roundings and the ends, 2^-50 = 8 u. Last tier: x (1 - x) has at most 24 + 173
+// bits, the quotient is compared with the border exactly (formula.hpp). x = ±0 and 1 are poles, g times +inf, without eps
+// NaN outside.
 //
 // softshrink: x -+ lambd, two_sum makes it odd; x = lambd is not among its cases, so that no sum is 0.
 //

@@ -1,5 +1,5 @@
-// Gradients of activations that are made of e^x: silu_backward, gelu_tanh_backward, log_sigmoid_backward, mish_backward, for f16,
-// bf16, binary32: g phi(x) in binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// Gradients of activations that are made of e^x: silu_backward, gelu_tanh_backward, log_sigmoid_backward, mish_backward,
+// for f16, bf16, binary32: g phi(x) in binary64 with a rounding test; multi-limb balls decide what it leaves open.
 //
 //   silu          phi = s (1 + (1 - s) x)           s = 1 / (1 + e^-x)
 //   gelu_tanh     phi = s (1 + (1 - s) w'x)         s = 1 / (1 + e^-w), w = a x + b x^3, w'x = a x + 3 b x^3, a = sqrt(8/pi),
@@ -7,10 +7,10 @@
 //   log_sigmoid   phi = 1 / (1 + e^x)
 //   mish          phi = n/d + 4 x w (1 + w) / d^2   w = e^x, n = w (w + 2), d = n + 2: n/d = tanh(ln(1 + w))
 //
-// Domain: every input. Limits: -0 at -inf, 1 at +inf; log_sigmoid 1 and +0. x is cut to |x| <= 210, of mish to [-210, 60], of
-// gelu_tanh to |x| <= 13.875, where w > 210. Beyond, phi is 1 up to 2^-80, and g is a number; or g phi rounds to a zero of its
-// sign (gradient.hpp). The zeros of phi, -1.27846454276107..., -0.752461422071016..., -1.19243121451549..., have no binary32 number
-// within 2^-29: the computed sign is that of phi.
+// Domain: every input. Limits: -0 at -inf, 1 at +inf; log_sigmoid 1 and +0. x is cut to |x| <= 210, of mish to [-210,
+// 60], of gelu_tanh to |x| <= 13.875, where w > 210. Beyond, phi is 1 up to 2^-80, and g is a number; or g phi rounds to
+// a zero of its sign (gradient.hpp). The zeros of phi, -1.27846454276107..., -0.752461422071016..., -1.19243121451549...,
+// have no binary32 number within 2^-29: the computed sign is that of phi.
 //
 // Error budgets, u = 2^-53, with the product by g and the ends of the test, 3 u |phi|:
 //   silu: s and 1 - s 8.1 u each, two products and a sum: (8.1 + 9.1 + 1 + 1 + 3) u s (1 + (1 - s) |x|)           22.2 u
@@ -21,10 +21,10 @@
 //     4 x w (1 + w) / d^2: 5.1 + 6.1 + 3 + 2 (13.2) + 2 u                                                         < 43 u
 //     with the sum and 3 u: 2^-47 (n/d + |second|) = 64 u ...
 //
-// Last tier. silu, log_sigmoid, mish: for rational x != 0, w = e^x is transcendental (Hermite-Lindemann), and g phi is a rational
-// function of w that is no constant: no midpoint. x = 0: g/2 is exact, and 3 g/5 at least a tenth of a unit from midpoints.
-// gelu_tanh: no theorem is known; a midpoint would be `undecided`. x next to 0: |phi - 1/2| >= 2^-151, and balls of 256 bits tell
-// g phi from g/2, which may be a midpoint.
+// Last tier. silu, log_sigmoid, mish: for rational x != 0, w = e^x is transcendental (Hermite-Lindemann), and g phi is a
+// rational function of w that is no constant: no midpoint. x = 0: g/2 is exact, and 3 g/5 at least a tenth of a unit from
+// midpoints. gelu_tanh: no theorem is known; a midpoint would be `undecided`. x next to 0: |phi - 1/2| >= 2^-151, and
+// balls of 256 bits tell g phi from g/2, which may be a midpoint.
 //
 // Checked by tests/several_test.cpp.
 #pragma once

@@ -1,17 +1,18 @@
-// softplus(x; b, threshold) = b x > threshold ? x : ln(1 + e^(b x)) / b, and softplus_backward(g, x), g / (1 + e^(-b x)) in place of
-// the logarithm: for f16, bf16, binary32, in binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// softplus(x; b, threshold) = b x > threshold ? x : ln(1 + e^(b x)) / b, and softplus_backward(g, x), g / (1 + e^(-b x))
+// in place of the logarithm: for f16, bf16, binary32, in binary64 with a rounding test; multi-limb balls decide what it
+// leaves open.
 //
 // w = b x has 53 + 24 bits: two_prod compares it with the threshold, exactly. u = 2^-53; w is rounded to within u |w|.
 //
-// softplus. |w| is cut to 260. w > 260: the result is x up to a relative 2^-375: x, a number. w < -260: e^w / b < 2^-375 2^200
-// rounds to a zero. As in logaddexp (logarithmic.hpp), ln(1 + e^w) = max(w, 0) + l, l = ln(1 + e^-|w|):
+// softplus. |w| is cut to 260. w > 260: the result is x up to a relative 2^-375: x, a number. w < -260: e^w / b < 2^-375
+// 2^200 rounds to a zero. As in logaddexp (logarithmic.hpp), ln(1 + e^w) = max(w, 0) + l, l = ln(1 + e^-|w|):
 //   e^-|w|: 260 u and 5.1 u; in l as much, and 4.4 u; in all < 280 u                 < 2^-44 l
 //   max(w, 0) u, the sum u, the quotient u, the ends: 2^-50 = 8 u of the sum
 // Last tier: ln(1 + e^w) is transcendental for rational w, as logaddexp's is: no midpoint.
 //
-// softplus_backward. |w| is cut to 210 (gradient.hpp); 1 / (1 + e^-w): 210 u and 8.1 u, product and ends 3 u: 2^-45 = 256 u.
-// Last tier: transcendental for w != 0; w = 0: g/2, exactly. w next to 0: g/2 may be a midpoint, the rest g (1/(1 + e^-w) - 1/2)
-// has the sign of g w.
+// softplus_backward. |w| is cut to 210 (gradient.hpp); 1 / (1 + e^-w): 210 u and 8.1 u, product and ends 3 u: 2^-45 = 256
+// u. Last tier: transcendental for w != 0; w = 0: g/2, exactly. w next to 0: g/2 may be a midpoint, the rest g (1/(1 +
+// e^-w) - 1/2) has the sign of g w.
 //
 // Checked by tests/several_test.cpp.
 #pragma once
