@@ -12,6 +12,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/bodies.hpp"
+#include "reference/attributes.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
 

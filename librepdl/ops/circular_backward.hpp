@@ -51,11 +51,12 @@ struct sin_backward_formula {
 template <>
 struct body<ops::sin_backward> {
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x) {
     const double a = widen(g);
-    const double product = a * (widen(x) == 0 ? 1.0 : circular_binary64<1>(x));
-    const bool plain = is_plain(a, widen(x));
-    return certify_as<T>(product, plain ? circular_error<T> * magnitude_of(product) : 0.0);
+    const double b = widen(x);
+    const double product = a * circular_binary64<1>(x);
+    const double error = circular_error<T> * magnitude_of(product);
+    return certify_as<T>(b == 0 ? a : product, is_plain(a, b) ? error : 0.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
@@ -83,7 +84,7 @@ struct body<ops::cos_backward> {
   static constexpr double c3 = 0x1.5555555555555p-3, c5 = -0x1.1111111111111p-7;
 
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x) {
     const double a = -widen(g);
     const double b = widen(x);
     const double s = circular_binary64<0>(x);

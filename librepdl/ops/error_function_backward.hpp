@@ -32,7 +32,7 @@ struct erf_backward_body {
   static constexpr double factor = sign * 0x1.20dd750429b6dp0;  // 2 / sqrt(pi), reference/gen/backward.sollya
 
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x) {
     const double a = factor * widen(g);
     const double square = widen(x) * widen(x);
     const double product = a * exp_by_square(square < 210 ? -square : -210.0, 0.0);

@@ -24,6 +24,7 @@
 #include "librepdl/num/formula.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/exp2.hpp"
+#include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/sums.hpp"
 
 namespace repdl::num {
@@ -48,23 +49,25 @@ struct share_body {
   static constexpr double ln2 = 0x1.62e42fefa39efp-1;  // reference/gen/backward.sollya
 
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x, T y) {
     const double a = widen(g);
     const dd d = two_sum(widen(y), -widen(x));
-    const bool near = magnitude_of(d.hi) <= cut;
-    const double hi = near ? d.hi : d.hi < 0 ? -cut : cut;
-    const double lo = near ? d.lo : 0.0;
+    const std::uint64_t beyond = pow_beyond(d.hi, cut);
+    const double hi = pow_limited(d.hi, cut, beyond);
+    const double lo = double_of(bits_of(d.lo) & ~beyond);
     const bool rational = is_rational(hi, lo);
     const double power = exponential(hi, lo, rational);
     const double sum = 1.0 + power;
     double quotient = a / sum;
     if constexpr (base == 2) {
       const dd p = two_prod(quotient, sum);
-      const double tail = magnitude_of(hi) > 52 ? -a : (a - p.hi) - p.lo;
-      quotient = rational ? round_to_odd(quotient, tail) : quotient;
+      const double rest = (a - p.hi) - p.lo;
+      const double tail = magnitude_of(hi) > 52 ? -a : rest;
+      const double odd = round_to_odd(quotient, tail);
+      quotient = rational ? odd : quotient;
     }
     const bool plain = is_plain(a, d.hi);
-    const double error = rational ? 0.0 : 0x1p-49 * magnitude_of(quotient);
+    const double error = 0x1p-49 * magnitude_of(rational ? 0.0 : quotient);
     return certify_as<T>(plain ? quotient : special(a, d.hi), plain ? error : 0.0);
   }
   template <class T>
@@ -89,7 +92,8 @@ struct share_body {
     if constexpr (base == 2) {
       const double power = exp2_core::eval(hi);
       const double exact = double_of(bits_of(power) & ~std::uint64_t{1});
-      return rational ? exact : power + power * (lo * ln2);
+      const double product = power + power * (lo * ln2);
+      return rational ? exact : product;
     } else {
       return exp_by_square(hi, lo);
     }

@@ -51,7 +51,7 @@ struct log_backward_body {
   static constexpr double factor = base == 2 ? 0x1.71547652b82fep0 : 0x1.bcb7b1526e50ep-2;  // 1 / ln base
 
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x) {
     return certify_within_8u<T>(widen(g) / widen(x) * factor);
   }
   template <class T>
@@ -80,7 +80,7 @@ struct body<ops::exp2_backward> {
   static constexpr double ln2 = 0x1.62e42fefa39efp-1;  // reference/gen/backward.sollya
 
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T y) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T y) {
     return certify_within_8u<T>(widen(g) * widen(y) * ln2);
   }
   template <class T>
@@ -93,7 +93,7 @@ struct body<ops::exp2_backward> {
 template <>
 struct body<ops::xlogy_backward_x> {
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x, T y) {
     const double a = widen(g);
     const double b = widen(y);
     const auto [e, f] = pow_reduce(b);

@@ -74,7 +74,7 @@ struct pow_slope_quotient {
 template <>
 struct body<ops::pow_backward_x> {
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x, T y) {
     const double a = widen(g);
     const double b = widen(x);
     const double c = widen(y);
@@ -92,7 +92,8 @@ struct body<ops::pow_backward_x> {
 
     const bool plain = is_plain(a, b, c);
     const double v = is_short ? round_to_odd(product.hi, product.lo) : plain ? value : special(a, b, c);
-    return certify_as<T>(v, plain & !is_short ? pow_backward_error(value, w) : 0.0);
+    const double error = pow_backward_error(is_short ? 0.0 : value, w);
+    return certify_as<T>(v, plain ? error : 0.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, T y, int last_tier_bits) {
@@ -127,7 +128,7 @@ struct body<ops::pow_backward_x> {
  private:
   REPDL_HD static bool is_whole(double y) {
     const double m = magnitude_of(y);
-    const double steps = m < 0x1p24 ? m : 0x1p24;  // larger numbers are even, as 2^24 is
+    const double steps = pow_limited(m, 0x1p24, pow_beyond(m, 0x1p24));  // larger numbers are even, as 2^24 is
     return is_regular(y) & ((steps + 0x1p52) - 0x1p52 == steps);
   }
   // x^(y - 1) has the sign of x and that is a minus.
@@ -160,7 +161,7 @@ struct pow_growth_formula {
 template <>
 struct body<ops::pow_backward_y> {
   template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x, T y) {
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T g, T x, T y) {
     const double a = widen(g);
     const double b = widen(x);
     const double c = widen(y);
@@ -187,12 +188,15 @@ struct body<ops::pow_backward_y> {
   // Numbers stand for a power and a logarithm that are finite and not 0.
   REPDL_HD static double special(double g, double x, double y) {
     const double quiet = double_of(format<double>::nan);
-    const bool extreme = (x == infinity) | !is_regular(y);
-    const double limit = y == y ? ((x > 1) == (y > 0) ? infinity : 0.0) : y;
-    const double power = extreme & (x != 1) & (y != 0) ? limit : 1.0;
-    const double log = x == infinity ? x : x > 1 ? 1.0 : x == 1 ? 0.0 : x > 0 ? -1.0 : quiet;
-    const double pole = y < 0 ? -infinity : quiet;
-    const double product = g * (x == 0 ? pole : power * log);
+    const bool extreme = ((x == infinity) | !is_regular(y)) & (x != 1) & (y != 0);
+    const double limit = (x > 1) == (y > 0) ? infinity : 0.0;
+    const double power = extreme ? limit : 1.0;
+    const double sign = x > 1 ? 1.0 : -1.0;
+    const double finite = x == 1 ? 0.0 : sign;
+    const double log = x == infinity ? x : finite;
+    const double gain = x == 0 ? -infinity : power * log;
+    const bool invalid = (x < 0) | (x != x) | ((y != y) & (x != 1));
+    const double product = g * (invalid ? quiet : gain);
     return (x == 0) & (y >= 0) ? 0.0 : product;
   }
 };
