@@ -1,10 +1,12 @@
-// Arithmetic in narrow formats, roundings, selections, comparisons and classes: tables written by hand, and divisions of every
-// pair of f16 or bf16 numbers against binary64's.
+// Arithmetic in narrow formats, roundings, selections, comparisons and classes: tables written by hand, and divisions and
+// products of every pair of f16 or bf16 numbers against binary64's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -159,10 +161,10 @@ TEST_CASE("selection: comparisons and classes") {
 
 namespace {
 
-// Positive x from the first one in steps, all positive y: the quotient by way of binary32 and of binary64, which has more than
-// 2 p + 2 bits in every case. Signs are the exclusive or in both.
+// Positive x from the first one in steps, all positive y: the quotient and the product by way of binary32 and of binary64, which
+// has more than 2 p + 2 bits in every case. Signs are the exclusive or in both.
 template <class T>
-std::int64_t wrong_quotients(int first, int step) {
+std::int64_t wrong_pairs(int first, int step) {
   std::int64_t wrong = 0;
   std::vector<double> y(0x8000);
   for (int i = 0; i < 0x8000; ++i) y[static_cast<std::size_t>(i)] = num::widen(T{static_cast<std::uint16_t>(i)});
@@ -170,8 +172,10 @@ std::int64_t wrong_quotients(int first, int step) {
     const T x{static_cast<std::uint16_t>(a)};
     const double wide = num::widen(x);
     for (int b = 0; b < 0x8000; ++b) {
-      const T got = num::body<ops::div>::eval(x, T{static_cast<std::uint16_t>(b)});
-      wrong += got.bits != num::narrow<T>(wide / y[static_cast<std::size_t>(b)]).bits ? 1 : 0;
+      const T other{static_cast<std::uint16_t>(b)};
+      const double wide_other = y[static_cast<std::size_t>(b)];
+      wrong += num::body<ops::div>::eval(x, other).bits != num::narrow<T>(wide / wide_other).bits ? 1 : 0;
+      wrong += num::body<ops::mul>::eval(x, other).bits != num::narrow<T>(wide * wide_other).bits ? 1 : 0;
     }
   }
   return wrong;
@@ -179,9 +183,9 @@ std::int64_t wrong_quotients(int first, int step) {
 
 }  // namespace
 
-TEST_CASE("selection: quotients of f16 and bf16") {
-  CHECK(wrong_quotients<f16>(3, 997) == 0);
-  CHECK(wrong_quotients<bf16>(5, 997) == 0);
+TEST_CASE("selection: quotients and products of f16 and bf16") {
+  CHECK(wrong_pairs<f16>(3, 997) == 0);
+  CHECK(wrong_pairs<bf16>(5, 997) == 0);
   int wrong = 0;
   for (int a = 0; a < 0x10000; ++a) {
     const f16 x{static_cast<std::uint16_t>(a)};
@@ -192,7 +196,56 @@ TEST_CASE("selection: quotients of f16 and bf16") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("selection: quotients of all pairs of f16 and of bf16 [long]" * doctest::skip()) {
-  CHECK(wrong_quotients<f16>(0, 1) == 0);
-  CHECK(wrong_quotients<bf16>(0, 1) == 0);
+TEST_CASE("selection: quotients and products of all pairs of f16 and of bf16 [long]" * doctest::skip()) {
+  CHECK(wrong_pairs<f16>(0, 1) == 0);
+  CHECK(wrong_pairs<bf16>(0, 1) == 0);
+}
+
+namespace {
+
+// x, y from a stream, z near x y, with exponents e1, e2 on average; against the sum rounded to odd in binary64. Every length of
+// the last block.
+template <class T>
+void check_fma(context& ctx, int e1, int e2, int spread) {
+  constexpr int p = num::format<T>::precision, bias = num::format<T>::emax;
+  std::mt19937 draw(static_cast<std::uint32_t>(e1 * 1000 + e2));
+  const auto number = [&](int e) {
+    const int exponent = std::clamp(
+        e + bias + static_cast<int>(draw() % static_cast<std::uint32_t>(spread)) - spread / 2, 0, 2 * bias + 1);
+    const std::uint32_t fraction = draw() & draw() & ((1u << (p - 1)) - 1);
+    return T{
+        static_cast<std::uint16_t>((draw() & 0x8000) | static_cast<std::uint32_t>(exponent << (p - 1)) | fraction)};
+  };
+  for (std::int64_t n = 2000; n < 2070; ++n) {
+    std::vector<T> x, y, z, got(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+      x.push_back(number(e1));
+      y.push_back(number(e2));
+      z.push_back(number(e1 + e2));
+    }
+    const sizes shape{n};
+    const auto view = [&](auto& v) { return tensor_view(v.data(), dtype_of<T>, shape); };
+    fma(ctx, view(x), view(y), view(z), view(got));
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const num::dd s = num::two_sum(num::widen(x[i]) * num::widen(y[i]), num::widen(z[i]));
+      wrong += got[i].bits != num::narrow<T>(num::round_to_odd(s.hi, s.lo)).bits ? 1 : 0;
+    }
+    INFO(e1, " ", e2, " ", spread, " ", n);
+    CHECK(wrong == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("selection: fma of f16 and bf16") {
+  on_every_set([&](context& ctx) {
+    check_fma<f16>(ctx, 0, 0, 12);
+    check_fma<f16>(ctx, -10, -6, 12);
+    check_fma<f16>(ctx, 9, 7, 10);
+    check_fma<bf16>(ctx, 0, 0, 12);
+    check_fma<bf16>(ctx, 0, 0, 256);
+    check_fma<bf16>(ctx, -66, -67, 8);  // products beside half of the least number
+    check_fma<bf16>(ctx, 63, 64, 6);    // and beside 2^128
+  });
 }

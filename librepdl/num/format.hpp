@@ -49,6 +49,7 @@ struct format<double> {
 // which `narrow` makes, the loop makes RN_T(value), so it can only be returned. NaN need not be canonical.
 template <class T>
 struct unpacked {
+  using packed = T;
   float value;
 };
 template <class T>
@@ -248,24 +249,15 @@ REPDL_HD T narrow(float a) {
   }
 }
 
-// The bits of a result; of one unpacked those of RN_T(value) as binary32, or of 2^16 for what is infinite in f16. Normal numbers
-// are rounded as narrow rounds binary32 to bf16; f16's subnormal ones by adding 1/2, whose ulp is the least of them.
+// Whether no midpoint of T is within `ulps` ulps of v, a number of binary32, and |v| is at least T's least normal number.
 template <class T>
-REPDL_HD storage_of<T> rounded_bits(T a) {
-  const storage_of<T> b = to_bits(a);
-  if constexpr (is_format<T, bf16> && is_unpacked<T>) {
-    return (b + 0x7fff + (b >> 16 & 1)) & 0xffff0000;
-  } else if constexpr (is_format<T, f16> && is_unpacked<T>) {
-    const auto magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
-    constexpr std::int32_t limit = (127 + 16) << 23, smallest = (127 - 14) << 23;
-    const auto c = static_cast<std::uint32_t>(magnitude < limit ? magnitude : limit);
-    const std::uint32_t normal = (c + 0xfff + (c >> 13 & 1)) & ~0x1fffu;
-    const std::uint32_t subnormal = bits_of(float_of(c) + 0.5f) - bits_of(0.5f);
-    const std::uint32_t r = magnitude < smallest ? subnormal : normal;
-    return r | (b & 0x80000000);
-  } else {
-    return b;
-  }
+REPDL_HD bool is_far_from_midpoints(float v, std::int32_t ulps) {
+  using F = format<T>;
+  constexpr std::int32_t last = (1 << (24 - F::precision)) - 1;
+  const std::int32_t b = static_cast<std::int32_t>(bits_of(v));
+  const std::int32_t magnitude = b & 0x7fffffff;
+  const bool in_range = (magnitude >= (F::emin + 127) << 23) & (magnitude < 0x7f800000);
+  return in_range & (((b - ((last + 1) / 2 - ulps)) & last) > 2 * ulps);
 }
 
 }  // namespace REPDL_ISA

@@ -161,7 +161,7 @@ template <class T>
 REPDL_HD decided_value<T> certify_as(double v, double error) {
   const T low = narrow<T>(v - error);
   const T high = narrow<T>(error == 0 ? v : v + error);
-  return {low, rounded_bits(low) == rounded_bits(high)};
+  return {low, to_bits(low) == to_bits(high)};
 }
 
 }  // namespace REPDL_ISA

@@ -34,6 +34,13 @@ inline constexpr bool has_fast_fma = true;
 inline constexpr bool has_fast_fma = false;
 #endif
 
+// True where rounding to an integer is one instruction.
+#if defined(__SSE4_1__) || defined(__aarch64__)
+inline constexpr bool has_fast_rounding = true;
+#else
+inline constexpr bool has_fast_rounding = false;
+#endif
+
 // RN(a * b + c), one rounding (IEEE 754-2019, 5.4.1).
 REPDL_HD double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 

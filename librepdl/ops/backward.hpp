@@ -47,7 +47,13 @@ inline namespace REPDL_ISA {
 // RN_T(first - a * b) if naive is finite and not 0, else naive. See above.
 template <class T>
 REPDL_HD T subtract_product(double first, double a, double b, double naive) {
-  const double exact = add_to_odd(first, two_prod(-a, b));
+  double exact;
+  if constexpr (is_unpacked<T>) {  // a b has 33 bits: exact
+    const dd s = two_sum(first, -(a * b));
+    exact = round_to_odd(s.hi, s.lo);
+  } else {
+    exact = add_to_odd(first, two_prod(-a, b));
+  }
   const bool regular = naive - naive == 0 && naive != 0;
   return narrow<T>(regular ? exact : naive);
 }

@@ -12,7 +12,10 @@
 //            innocuous?", SIGNUM Newsl. 30 (1995); 24 >= 24, 18. Sums are multiples of the least subnormal: where the
 //            result is subnormal in T or in binary32, the first sum is exact. Overflow: 2^128 - 2^119 (bf16) is a
 //            binary32 number.
-//   x * y    in binary64, exactly (2p bits, 0 or in [2^-266, 2^256)), rounded once.
+//   x * y    in binary32, rounded again. 2p bits, so exact unless it is beyond 2^128, infinite in bf16, too, or less than
+//            2^-133: only in bf16, where it rounds to 0 or, above the midpoint 2^-134, to the least number. Above that the
+//            product is a multiple of 2^-149, and exact. Just below, the only multiple of 2^-150 that binary32 would round to
+//            the midpoint is (2^16 - 1) 2^-150, and 2^16 - 1 = 3 5 17 257 is not the product of two numbers below 2^8.
 #pragma once
 
 #include "librepdl/ops/body.hpp"
@@ -52,7 +55,7 @@ struct body<ops::mul> {
   template <class T>
   REPDL_HD static T eval(T x, T y) {
     if constexpr (is_small_float<T>) {
-      return narrow<T>(widen(x) * widen(y));
+      return narrow<T>(widen_to_float(x) * widen_to_float(y));
     } else {
       return canonical(x * y);
     }
@@ -65,7 +68,7 @@ struct body<ops::mul> {
 // y = Y 2^b with integers 0 < X, Y < 2^8, and m = n 2^-134 a midpoint other than q. |q - m| = |X 2^a - n Y 2^(b-134)| / (Y
 // 2^b), and the numerator is a multiple of the smaller power of two: at least 2^-134 / Y > 2^-142, or 2^(a-b) / Y = q / X >
 // 2^-8 q, above 2^-143 from q = 2^-135 on; smaller q are 2^-135 away from every midpoint. A midpoint is itself a number of
-// binary32. All pairs of either format were compared with binary64's (tests/selection_test.cpp, [long]).
+// binary32. All pairs of either format were compared with binary64's, quotients and products (tests/selection_test.cpp, [long]).
 template <>
 struct body<ops::div> {
   template <class T>
@@ -116,6 +119,14 @@ struct body<ops::sqrt> {
 //   round_to_odd(s, t) converts to RN(p + z), in binary32's subnormal range and at overflow, too: eft.hpp.
 // Otherwise s is p + z in IEEE arithmetic, the right infinity or NaN (p is finite if x, y are), and t, which is NaN,
 // counts as 0.
+//
+// f16 and bf16, where there is one, in binary32, r = RN(x * y + z). x * y has 2p bits; where it is a number of binary32, two_sum
+// gives the rest, and r, rounded to odd, has 24 >= p + 2 bits. Else (bf16):
+//   |x * y| >= 2^128: the rest, NaN, counts as 0, and is 0 where r is finite: |z| >= 2^120 then, and both terms are multiples
+//   of 2^113.
+//   |x * y| < 2^-133, rounded to a multiple of 2^-149 as r is: z = 0 leaves the product (above); else |z| >= 2^-133, and the
+//   exact value is r, or within half of the least number of it on the side of the rest, or on that of 0 with the rest 0;
+//   from a midpoint it is as far as the product is from 2^-134, and that one rounds right.
 template <>
 struct body<ops::fma> {
   template <class T>
@@ -124,6 +135,14 @@ struct body<ops::fma> {
       return canonical(num::fma(x, y, z));
     } else if constexpr (std::is_same_v<T, float> && has_fast_fma) {
       return canonical(__builtin_fmaf(x, y, z));
+    } else if constexpr (is_unpacked<T> && has_fast_fma) {
+      const float product = x.value * y.value;
+      const float r = __builtin_fmaf(x.value, y.value, z.value);
+      const float second = r - product;
+      const float rest = (product - (r - second)) + (z.value - second);
+      const std::uint32_t b = bits_of(r);
+      const std::uint32_t odd = (b - ((bits_of(rest) ^ b) >> 31)) | 1;
+      return {float_of((rest < 0) | (rest > 0) ? odd : b)};
     } else {
       const dd s = two_sum(widen(x) * widen(y), widen(z));
       return narrow<T>(round_to_odd(s.hi, s.lo));
@@ -216,6 +235,8 @@ struct body<ops::relu> {
   }
 };
 
+// quick, for f16 and bf16: two roundings to binary32, each of half an ulp; and the second ulp may be half of the first's.
+//
 // slope x: 53 + 24 bits, as hi + lo exactly (0 or in [2^-349, 2^328)), made odd, rounded once; a zero product and an
 // infinite one have the sign of hi.
 template <>
@@ -226,6 +247,15 @@ struct body<ops::leaky_relu> {
     const dd product = two_prod(p.value[0], v);
     const double scaled = round_to_odd(product.hi, product.lo);
     return narrow<T>(v > 0 ? v : scaled);
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static tentative<T> quick(T x, const parameters& p) {
+    const double size = with_sign(p.value[0], 0.0);
+    const bool fits = ((size >= 0x1p-126) & (size <= 0x1p127)) | (size == 0);
+    const float scaled = static_cast<float>(fits ? p.value[0] : 0.0) * x.value;
+    const bool exact = (x.value > 0) | ((x.value == 0) & fits);
+    const bool decided = exact | (fits & is_far_from_midpoints<T>(scaled, 2));
+    return {{x.value > 0 ? x.value : scaled}, decided};
   }
 };
 

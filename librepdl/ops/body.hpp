@@ -15,14 +15,17 @@ inline namespace REPDL_ISA {
 template <class Op>
 struct body;
 
-// Whether loops of f16 and bf16 give the body of Op unpacked operands: all but selections, unless a body says otherwise by a
-// member of this name.
+// Whether the CPU's loops of f16 and bf16 give the body of Op unpacked operands (format.hpp): all but selections and those that
+// compute with options rounded to T, unless the body says otherwise by a member of this name.
 template <class Op>
 consteval bool takes_unpacked() {
   if constexpr (requires { body<Op>::takes_unpacked; }) {
     return body<Op>::takes_unpacked;
   } else {
-    return ops::elementwise_rows[static_cast<int>(Op::id)].proof != ops::proof_kind::select;
+    const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(Op::id)];
+    bool has_values = false;
+    for (const ops::real_option& o : row.options.all) has_values |= o.kind == ops::VALUE || o.kind == ops::UPPER;
+    return row.proof != ops::proof_kind::select && !has_values;
   }
 }
 
@@ -53,6 +56,18 @@ concept has_quick_body = requires(T x) {
   body<Op>::careful(x);
 };
 
+// quick on as many operands as Op has, for unpacked ones; and careful, or eval where there is none.
+template <class Op, class T, class... P>
+requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::quick(x, p...); }) REPDL_HD
+    auto evaluate_quickly(const T& x, const T&, const T&, const P&... p) {
+  return body<Op>::quick(x, p...);
+}
+template <class Op, class T, class... P>
+requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::quick(x, x, x, p...); }) REPDL_HD
+    auto evaluate_quickly(const T& x, const T& y, const T& z, const P&... p) {
+  return body<Op>::quick(x, y, z, p...);
+}
+
 // The body on as many operands as it has, where it takes them, and on P: nothing or the parameters.
 template <class Op, class X, class Y, class Z, class... P>
 requires(Op::arity == 1 && requires(X x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
@@ -73,6 +88,14 @@ template <class Op, class T>
 requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x, const T&, const T&) {
   const tentative<T> r = body<Op>::quick(x);
   return r.decided ? r.value : body<Op>::careful(x);
+}
+template <class Op, class T, class... P>
+REPDL_HD T evaluate_carefully(const T& x, const T& y, const T& z, const P&... p) {
+  if constexpr (has_quick_body<Op, T>) {
+    return body<Op>::careful(x);
+  } else {
+    return evaluate<Op>(x, y, z, p...);
+  }
 }
 template <class Op, class T, class... P>
 concept has_body = requires(ops::operand_of<Op, T, 0> x, ops::operand_of<Op, T, 1> y, ops::operand_of<Op, T, 2> z,
@@ -142,6 +165,18 @@ REPDL_HD T round_number(double a) {
     return static_cast<float>(a);
   } else {
     return narrow<T>(a);
+  }
+}
+
+// RN_T(a) for a number a that is no midpoint of T: unpacked, the bit that says so needs no test (format.hpp). What it says of
+// infinities is no number.
+template <class T>
+REPDL_HD T round_no_midpoint(double a) {
+  if constexpr (is_unpacked<T>) {
+    constexpr std::uint64_t odd = std::uint64_t{1} << 40;
+    return {static_cast<float>(double_of((bits_of(a) & ~(odd - 1)) | odd))};
+  } else {
+    return round_number<T>(a);
   }
 }
 

@@ -15,6 +15,15 @@ template <class T>
 REPDL_HD T clamp(T x, T lo, T hi) {
   return body<ops::minimum>::eval(body<ops::maximum>::eval(x, lo), hi);
 }
+// A value as it is compared.
+template <class T>
+REPDL_HD auto bound(double value) {
+  if constexpr (is_unpacked<T>) {
+    return widen_to_float(narrow<typename T::packed>(value));
+  } else {
+    return comparable(narrow<T>(value));
+  }
+}
 // +0 or x.
 template <class T>
 REPDL_HD T zero_or(bool zero, T x) {
@@ -40,25 +49,28 @@ struct body<ops::clip> {
 };
 template <>
 struct body<ops::clamp_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const auto v = comparable(x);
-    const bool inside = (v >= comparable(narrow<T>(p.value[0]))) & (v <= comparable(narrow<T>(p.value[1])));
+    const bool inside = (v >= bound<T>(p.value[0])) & (v <= bound<T>(p.value[1]));
     return zero_or(!inside, g);
   }
 };
 template <>
 struct body<ops::hardtanh_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const auto v = comparable(x);
-    const bool outside = (v <= comparable(narrow<T>(p.value[0]))) | (v >= comparable(narrow<T>(p.value[1])));
+    const bool outside = (v <= bound<T>(p.value[0])) | (v >= bound<T>(p.value[1]));
     return zero_or(outside, g);
   }
 };
 
 template <>
 struct body<ops::threshold> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x, const parameters& p) {
     const storage_of<T> value = to_bits(narrow<T>(p.value[1]));
@@ -67,6 +79,7 @@ struct body<ops::threshold> {
 };
 template <>
 struct body<ops::threshold_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     return zero_or(widen(x) <= p.value[0], g);
@@ -75,6 +88,7 @@ struct body<ops::threshold_backward> {
 
 // +0 where -l <= x <= l, else g.
 struct hardshrink_body {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const double v = widen(x);
@@ -83,6 +97,7 @@ struct hardshrink_body {
 };
 template <>
 struct body<ops::hardshrink> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x, const parameters& p) {
     return hardshrink_body::eval(x, x, p);

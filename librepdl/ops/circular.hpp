@@ -139,7 +139,7 @@ struct circular_body {
       const bool decided = in_domain & (beside > 2 * distance);
       return {static_cast<float>(s), decided};
     } else {
-      return {narrow<T>(s), in_domain};
+      return {round_no_midpoint<T>(s), in_domain};
     }
   }
 
@@ -151,7 +151,7 @@ struct circular_body {
   template <class T>
   requires is_format<T, f16> REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    return narrow<T>(
+    return round_no_midpoint<T>(
         circular_core<quarter>::quick(static_cast<double>(v - v == 0 ? v : float_of(format<float>::nan))));
   }
 };

@@ -22,6 +22,7 @@ REPDL_HD auto comparable(T x) {
 struct comparison_body {
   static constexpr bool takes_unpacked = true;
 };
+
 template <>
 struct body<ops::less> : comparison_body {
   template <class T>

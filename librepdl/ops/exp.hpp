@@ -46,24 +46,34 @@ struct exp_core {
                           c5 = 0x1.11111125b3efcp-7, c6 = 0x1.6c16c0c825acap-10, c7 = 0x1.a0198d5839fefp-13,
                           c8 = 0x1.a01b7c68fe1f2p-16, c9 = 0x1.72e91b114312ap-19, c10 = 0x1.27079210d6464p-22;
 
+  // For unpacked T the last four terms and ln2_lo are left out: all 2^16 inputs are compared, with FMA and without.
+  template <class T = float>
   REPDL_HD static double eval(double x) {
     const double t = muladd(x, log2e, shifter);
     const double k = t - shifter;
-    return power(t, muladd(k, -ln2_lo, muladd(k, -ln2_hi, x)));
+    if constexpr (is_unpacked<T>) {
+      return power<T>(t, muladd(k, -ln2_hi, x));
+    } else {
+      return power<T>(t, muladd(k, -ln2_lo, muladd(k, -ln2_hi, x)));
+    }
   }
   // e^(x + low), |low| < 2^-45; the same bound.
   REPDL_HD static double eval(double x, double low) {
     const double t = muladd(x, log2e, shifter);
     const double k = t - shifter;
-    return power(t, muladd(k, -ln2_hi, x) + muladd(k, -ln2_lo, low));
+    return power<float>(t, muladd(k, -ln2_hi, x) + muladd(k, -ln2_lo, low));
   }
 
  private:
+  template <class T>
   REPDL_HD static double power(double t, double r) {
-    double p = muladd(c10, r, c9);
-    p = muladd(p, r, c8);
-    p = muladd(p, r, c7);
-    p = muladd(p, r, c6);
+    double p = c6;
+    if constexpr (!is_unpacked<T>) {
+      p = muladd(c10, r, c9);
+      p = muladd(p, r, c8);
+      p = muladd(p, r, c7);
+      p = muladd(p, r, c6);
+    }
     p = muladd(p, r, c5);
     p = muladd(p, r, c4);
     p = muladd(p, r, c3);
@@ -86,10 +96,10 @@ struct body<ops::exp> {
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    const double e = exp_core::eval(static_cast<double>(clamp_magnitude(v, 105.0f)));
+    const double e = exp_core::eval<T>(static_cast<double>(clamp_magnitude(v, 105.0f)));
     // e is a number, and narrow would ask whether it is one.
     if constexpr (std::is_same_v<T, float>) return v != v ? float_of(format<T>::nan) : static_cast<float>(e);
-    const T rounded = narrow<T>(e);
+    const T rounded = round_no_midpoint<T>(e);
     return v != v ? bit_cast<T>(format<T>::nan) : rounded;
   }
 };

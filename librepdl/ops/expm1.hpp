@@ -38,14 +38,20 @@ struct expm1_core {
                           c8 = 0x1.a019a6a84b11bp-16, c9 = 0x1.71de8115c2875p-19, c10 = 0x1.28a2879f6a954p-22,
                           c11 = 0x1.ae7759161b75ap-26;
 
+  // For unpacked T without the last four terms and ln2_lo, as in exp.hpp.
+  template <class T = float>
   REPDL_HD static double eval(double x) {
     const double t = muladd(x, exp_core::log2e, exp_core::shifter);
     const double k = t - exp_core::shifter;
-    const double r = muladd(k, -exp_core::ln2_lo, muladd(k, -exp_core::ln2_hi, x));
-    double q = muladd(c11, r, c10);
-    q = muladd(q, r, c9);
-    q = muladd(q, r, c8);
-    q = muladd(q, r, c7);
+    double r = muladd(k, -exp_core::ln2_hi, x);
+    if constexpr (!is_unpacked<T>) r = muladd(k, -exp_core::ln2_lo, r);
+    double q = c7;
+    if constexpr (!is_unpacked<T>) {
+      q = muladd(c11, r, c10);
+      q = muladd(q, r, c9);
+      q = muladd(q, r, c8);
+      q = muladd(q, r, c7);
+    }
     q = muladd(q, r, c6);
     q = muladd(q, r, c5);
     q = muladd(q, r, c4);
@@ -62,7 +68,7 @@ struct body<ops::expm1> {
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    const T d = round_number<T>(expm1_core::eval(static_cast<double>(clamp_magnitude(v, 105.0f))));
+    const T d = round_no_midpoint<T>(expm1_core::eval<T>(static_cast<double>(clamp_magnitude(v, 105.0f))));
     const auto r = static_cast<storage_of<T>>(to_bits(d) | (to_bits(x) & sign_mask<T>));
     return from_bits<T>(v != v ? format<T>::nan : r);
   }

@@ -107,6 +107,7 @@ struct body<ops::gelu> {
     const double tail = normal_tail_core::eval(m);
     const double factor = static_cast<double>(v < -limit ? -limit : v);
     const double r = factor * (v < 0 ? tail : 1.0 - tail);
+    if constexpr (is_unpacked<T>) return narrow<T>(r);  // enough: all 2^16 inputs are compared, with FMA and without
     const double near_zero = gelu_near_zero(factor, m, d1, d3, d5);
     return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(gelu_is_near_zero(m) ? near_zero : r)));
   }
@@ -131,6 +132,7 @@ struct body<ops::gelu_tanh> {
     const double e = exp_core::eval(-w.hi, -muladd(m, factor_lo, w.lo));
     const double c = static_cast<double>(v < -limit ? -limit : v);
     const double r = c * (v < 0 ? e : 1.0) / (1.0 + e);
+    if constexpr (is_unpacked<T>) return narrow<T>(r);  // enough: all 2^16 inputs are compared, with FMA and without
     const double near_zero = gelu_near_zero(c, m, t1, t3, t5);
     return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(gelu_is_near_zero(m) ? near_zero : r)));
   }

@@ -78,7 +78,7 @@ struct body<ops::log> {
   requires is_small_float<T> REPDL_HD static T eval(T x) {
     using core = log_core<base_e>;
     const float v = widen_to_float(x);
-    return with_pole<T>(v, 0, core::sum(core::reduce(static_cast<double>(v))).hi);
+    return with_pole<T>(v, 0, core::sum<T>(core::reduce(static_cast<double>(v))).hi);
   }
 };
 

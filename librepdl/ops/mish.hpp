@@ -28,7 +28,7 @@ struct body<ops::mish> {
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
     const float c = clamp_magnitude(v, 110.0f);
-    const double w = exp_core::eval(static_cast<double>(c));
+    const double w = exp_core::eval<T>(static_cast<double>(c));
     const double t = w * (w + 2.0);
     const double n = static_cast<double>(v < 0 ? c : v);
     return narrow<T>(n * t / (t + 2.0));

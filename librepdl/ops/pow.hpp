@@ -220,7 +220,6 @@ template <class T>
 
 template <>
 struct body<ops::pow> {
-  static constexpr bool takes_unpacked = false;  // it makes the bits of T itself
   template <class T>
   [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T x, T y) {
     using F = format<T>;

@@ -14,13 +14,16 @@ inline namespace REPDL_ISA {
 template <class F>
 inline constexpr F integers_from = F(std::uint64_t{1} << (format<F>::precision - 1));
 
-// Round::of(x, nearest), for the nearest integer of a number below M in magnitude; in binary32 or binary64.
+// Round::of(x, nearest), for the nearest integer of a number below M in magnitude; in binary32 or binary64. Of unpacked numbers
+// Round::of(x), where that is an instruction.
 template <class Round>
 struct integer_body {
   static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T x) {
-    if constexpr (is_small_float<T>) {
+    if constexpr (is_unpacked<T> && has_fast_rounding) {
+      return {Round::of(x.value)};
+    } else if constexpr (is_small_float<T>) {
       return narrow<T>(in(widen_to_float(x)));
     } else {
       return canonical(in(x));
@@ -39,24 +42,28 @@ struct integer_body {
 };
 
 struct round_to_nearest {
+  REPDL_HD static float of(float x) { return __builtin_rintf(x); }
   template <class F>
   REPDL_HD static F of(F, F nearest) {
     return nearest;
   }
 };
 struct round_down {
+  REPDL_HD static float of(float x) { return __builtin_floorf(x); }
   template <class F>
   REPDL_HD static F of(F x, F nearest) {
     return nearest - (nearest > x ? F(1) : F(0));
   }
 };
 struct round_up {
+  REPDL_HD static float of(float x) { return __builtin_ceilf(x); }
   template <class F>
   REPDL_HD static F of(F x, F nearest) {
     return nearest + (nearest < x ? F(1) : F(0));
   }
 };
 struct round_to_zero {
+  REPDL_HD static float of(float x) { return __builtin_truncf(x); }
   template <class F>
   REPDL_HD static F of(F x, F nearest) {
     const F m = with_sign(x, F(0));

@@ -28,7 +28,7 @@ struct body<ops::selu> {
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    const double below = s_a * expm1_core::eval(static_cast<double>(cut_to(v, -30.0f, 0.0f)));
+    const double below = s_a * expm1_core::eval<T>(static_cast<double>(cut_to(v, -30.0f, 0.0f)));
     const double above = s * static_cast<double>(v);
     return narrow<T>(v < 0 ? below : above);
   }

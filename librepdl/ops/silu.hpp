@@ -36,6 +36,11 @@ struct body<ops::silu> {
     const float v = widen_to_float(x);
     const double c = static_cast<double>(clamp_magnitude(v, 110.0f));
     const double n = v > 110 || v != v ? static_cast<double>(v) : c;
+    // Unpacked: all 2^16 inputs are compared, with FMA and without. |x| < 2^-40, only in bf16: x/2 (1 + 2^-41 or less), on the right side of midpoints x/2.
+    if constexpr (is_unpacked<T>) {
+      const double least = with_sign(0x1p-40, c);
+      return narrow<T>(with_sign(n / (1.0 + exp_core::eval<T>(with_sign(c, 1.0) > 0x1p-40 ? -c : -least)), c));
+    }
     const double y = n / (1.0 + exp_core::eval(-c));
     const double z = c * c;
     const dd sum = fast_two_sum(0.5 * c, z * muladd(muladd(c6, z, c4), z, 0.25));

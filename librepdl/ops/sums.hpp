@@ -109,13 +109,16 @@ struct body<ops::lerp_scalar> {
   }
 };
 
-// w x: 48 bits.
+// w x: 48 bits; of f16 and bf16 in binary32 (basic.hpp).
+template <class T>
+using product_format = std::conditional_t<is_small_float<T>, float, double>;
 template <>
 struct body<ops::prelu> {
   template <class T>
   REPDL_HD static T eval(T x, T w) {
-    const double a = widen(x);
-    const double product = widen(w) * a;
+    using F = product_format<T>;
+    const F a = static_cast<F>(widen_to_float(x));
+    const F product = static_cast<F>(widen_to_float(w)) * a;
     return narrow<T>(a > 0 ? a : product);
   }
 };
@@ -123,8 +126,10 @@ template <>
 struct body<ops::prelu_backward> {
   template <class T>
   REPDL_HD static T eval(T g, T x, T w) {
-    const double product = widen(w) * widen(g);
-    return narrow<T>(widen(x) > 0 ? widen(g) : product);
+    using F = product_format<T>;
+    const F a = static_cast<F>(widen_to_float(g));
+    const F product = static_cast<F>(widen_to_float(w)) * a;
+    return narrow<T>(static_cast<F>(widen_to_float(x)) > 0 ? a : product);
   }
 };
 

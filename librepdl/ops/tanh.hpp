@@ -28,8 +28,10 @@ struct body<ops::tanh> {
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
     const std::uint32_t sign = bits_of(v) & 0x80000000;
-    const double d = expm1_core::eval(2.0 * static_cast<double>(clamp_magnitude(float_of(bits_of(v) ^ sign), 10.0f)));
-    const auto y = static_cast<storage_of<T>>(to_bits(round_number<T>(d / (d + 2.0))) | (to_bits(x) & sign_mask<T>));
+    const double d =
+        expm1_core::eval<T>(2.0 * static_cast<double>(clamp_magnitude(float_of(bits_of(v) ^ sign), 10.0f)));
+    const auto y =
+        static_cast<storage_of<T>>(to_bits(round_no_midpoint<T>(d / (d + 2.0))) | (to_bits(x) & sign_mask<T>));
     return from_bits<T>(v != v ? format<T>::nan : y);
   }
 };

@@ -42,7 +42,7 @@ struct body<ops::tanhshrink> {
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
     const double a = static_cast<double>(with_sign(v, 1.0f));
-    const double e = exp_core::eval(2.0 * (a < 10 ? a : 10.0));
+    const double e = exp_core::eval<T>(2.0 * (a < 10 ? a : 10.0));
     const dd far = fast_two_sum(a - 1.0, 2.0 / (e + 1.0));
     const double z = a * a;
     const double cube = z * a * third;

@@ -32,56 +32,44 @@ void by_blocks(const T* x, T* out, std::int64_t n) {
   }
 }
 
-// The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What is left
-// beyond the last block is made one.
+// The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What quick
+// leaves open careful does, for the whole block. What is left beyond the last block is made one. The options are a copy: of
+// them the loop keeps in registers what it makes.
 template <class Op, class T, class Result, class... Options>
-void by_unpacked_blocks(const T* x, const T* y, const T* z, Result* out, std::int64_t n, bool* open,
-                        const Options&... p) {
+void by_unpacked_blocks(const T* x, const T* y, const T* z, Result* out, std::int64_t n, const Options... p) {
   using wide = unpacked<T>;
   constexpr int block = unpacked_block;
-  constexpr bool has_test = num::has_exact_body<Op, T, Options...>;
   const std::int64_t rest = n % block;
   for (std::int64_t first = 0; first < n - rest; first += block) {
     alignas(64) wide a[block], b[block], c[block];  // those beyond the operation's are not read
-    alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, Result> r[block];
-    alignas(64) bool is_open[block];
+    alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
     unpack(x + first, a);
     if constexpr (Op::arity > 1) unpack(y + first, b);
     if constexpr (Op::arity > 2) unpack(z + first, c);
-    // Two results at once: without `omp simd`, which would keep them in memory.
-    if constexpr (num::has_quick_body<Op, wide>) {
-      std::uint32_t any_open = 0;
-      for (int i = 0; i < block; ++i) {
-        auto t = num::body<Op>::quick(a[i]);
+    if constexpr (requires { num::evaluate_quickly<Op>(*a, *b, *c, p...); }) {
+      std::uint32_t open = 0;
+      for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
+        auto t = num::evaluate_quickly<Op>(a[i], b[i], c[i], p...);
         r[i] = t.value;
-        any_open |= t.decided ? 0 : 1;
+        open |= t.decided ? 0 : 1;
       }
-      if (any_open != 0) {
+      if (open != 0) {
 #pragma omp simd
-        for (int i = 0; i < block; ++i) r[i] = num::body<Op>::careful(a[i]);
-      }
-    } else if constexpr (has_test) {
-      for (int i = 0; i < block; ++i) {
-        auto t = num::evaluate<Op>(a[i], b[i], c[i], p...);
-        r[i] = t.value;
-        is_open[i] = !t.decided;
+        for (int i = 0; i < block; ++i) r[i] = num::evaluate_carefully<Op>(a[i], b[i], c[i], p...);
       }
     } else {
 #pragma omp simd
       for (int i = 0; i < block; ++i) r[i] = num::evaluate<Op>(a[i], b[i], c[i], p...);
     }
     store_block<T>(r, out + first);
-    if constexpr (has_test) store_block<T>(is_open, open + first);
   }
   if (rest != 0) {
     T last[3][block] = {};
     Result results[block];
-    bool last_open[block];
     const T* const from[3] = {x, y, z};
     for (int k = 0; k < Op::arity; ++k) std::copy_n(from[k] + (n - rest), rest, last[k]);
-    by_unpacked_blocks<Op>(last[0], last[1], last[2], results, block, last_open, p...);
+    by_unpacked_blocks<Op>(last[0], last[1], last[2], results, block, p...);
     std::copy_n(results, rest, out + (n - rest));
-    if constexpr (has_test) std::copy_n(last_open, rest, open + (n - rest));
   }
 }
 
@@ -93,9 +81,9 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
   const auto* z = static_cast<const num::stored<ops::operand_of<Op, T, 2>>*>(in[Op::arity > 2 ? 2 : 0]);
   const auto run = [=](const auto&... p) {
     using result = decltype(num::evaluate<Op>(num::load(*x), num::load(*y), num::load(*z), p...));
-    if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
+    if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>() && !num::has_exact_body<Op, T, Options...>) {
       using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-      by_unpacked_blocks<Op>(x, y, z, static_cast<stored_result*>(out), n, open, p...);
+      by_unpacked_blocks<Op>(x, y, z, static_cast<stored_result*>(out), n, p...);
     } else if constexpr (num::has_quick_body<Op, T>) {
       by_blocks<Op>(x, static_cast<T*>(out), n);
     } else if constexpr (num::has_exact_body<Op, T, Options...>) {

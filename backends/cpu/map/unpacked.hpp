@@ -3,7 +3,6 @@
 // over them.
 //
 // A block of bf16 has its even elements first, then the odd ones: the low and the high halves of pairs, which need no shuffles.
-// Flags are put in order at the end.
 #pragma once
 
 #include "backends/cpu/core/simd.hpp"
@@ -66,13 +65,24 @@ template <class T>
 void store_block(const unpacked<T>* r, T* to) {
   pack(r, to);
 }
+// Truth is 0 or 1 in a block. Those of bf16 make the two bytes of a pair.
 template <class T>
-void store_block(const bool* r, bool* to) {
-  constexpr bool by_halves = std::is_same_v<T, bf16>;
-#pragma omp simd
-  for (int i = 0; i < lanes32; ++i) {
-    to[2 * i] = r[by_halves ? i : 2 * i];
-    to[2 * i + 1] = r[by_halves ? i + lanes32 : 2 * i + 1];
+void store_block(const std::uint32_t* r, bool* to) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    const u32v pairs = load<u32v>(r) | load<u32v>(r + lanes32) << 8;
+    store(to, __builtin_convertvector(pairs, vec<std::uint16_t, lanes32>));
+  } else {
+#if defined(__AVX512F__)
+    using bytes = vec<std::uint8_t, lanes32>;
+    store(to, __builtin_convertvector(load<u32v>(r), bytes));
+    store(to + lanes32, __builtin_convertvector(load<u32v>(r + lanes32), bytes));
+#elif defined(__AVX2__)
+    const __m256i words = _mm256_packus_epi32(load<__m256i>(r), load<__m256i>(r + lanes32));
+    const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    store(to, _mm_shuffle_epi32(bytes, 0xd8));
+#else
+    for (int i = 0; i < unpacked_block; ++i) to[i] = r[i] != 0;
+#endif
   }
 }
 
