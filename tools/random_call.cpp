@@ -194,6 +194,8 @@ class maker {
       sgd();
     } else if constexpr (Op::id == op_id::adamw) {
       adamw();
+    } else if constexpr (Op::row.kind == ops::family::loss) {
+      loss(ops::is_gradient<Op>);
     } else {
       static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
     }
@@ -467,6 +469,26 @@ class maker {
     add_input(s);
     add_input(targets, dtype::i64);
     classes_ = s[static_cast<std::size_t>(axis)];
+  }
+
+  void loss(bool gradient) {
+    const shape_list full = any_shape();
+    const bool broadcast = one_in(2);
+    const shape_list x = broadcast && one_in(2) ? smaller(full, 0) : full;
+    const shape_list t = broadcast && one_in(2) ? smaller(full, 0) : full;
+    const dtype type = floats[w_.below(3)];
+    const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
+    const shape_list elements = reference::broadcast_shape(x, t);
+    if (reduction != "mean" || w_.flip()) add("reduction", reduction);
+    if (gradient) add_input(reduction == "none" ? elements : shape_list{}, type);
+    add_input(x, type);
+    add_input(t, type);
+    for (const attribute_info& a : op_.attrs) {
+      if (a.kind != attribute_kind::real || one_in(3)) continue;
+      const double c = real(false);
+      add(a.name, a.name == "delta" && c == 0 ? 0.5 : c);
+    }
+    work_ = count_of(elements);
   }
 
   void sgd() {

@@ -131,6 +131,7 @@ void prepare(const plan::conv_plan&, const job&, dispatch::task&);
 void prepare(const plan::pool_plan&, const job&, dispatch::task&);
 void prepare(const plan::row_plan&, const job&, dispatch::task&);
 void prepare(const plan::random_plan&, const job&, dispatch::task&);
+void prepare(const plan::loss_plan&, const job&, dispatch::task&);
 
 // Those that only run: there is nothing to decide beforehand, or more than a task holds (the parameters of a step's
 // launches).
