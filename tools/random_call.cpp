@@ -8,6 +8,7 @@
 #include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
+#include "reference/layout.hpp"
 #include "reference/windows.hpp"
 
 namespace repdl::tools {

@@ -4,11 +4,13 @@
 namespace repdl::plan {
 namespace {
 
-// The shape of the elements: of all operands but g.
+// The shape of the elements: of all operands but g. Where they were checked before, without rows.
 sizes elements_of(std::string_view op, std::span<const ops::operand> rows, inputs in, std::size_t first) {
   sizes shape = in[first].shape();
   for (std::size_t i = first + 1; i < in.size(); ++i) {
-    if (in[i] && !(in[i].shape() == shape)) shape = broadcast(op, rows[i].name, shape, in[i].shape());
+    if (in[i] && !(in[i].shape() == shape)) {
+      shape = broadcast(op, rows.empty() ? std::string_view() : rows[i].name, shape, in[i].shape());
+    }
   }
   return shape;
 }
