@@ -201,6 +201,8 @@ constexpr oracle_line oracles[] = {
     {"smooth_l1_loss_backward", of<smooth_l1_loss_backward>},
     {"huber_loss", of<huber_loss>},
     {"huber_loss_backward", of<huber_loss_backward>},
+    {"soft_margin_loss", of<soft_margin_loss>},
+    {"soft_margin_loss_backward", of<soft_margin_loss_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

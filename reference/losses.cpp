@@ -190,6 +190,7 @@ kind kind_named(std::string_view op) {
 
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where) {
+  if (op.starts_with("soft_margin")) return soft_margin_element(op, t, in, n, where);
   const loss_case c(kind_named(op), parameter);
   const bool gradient = op.ends_with("_backward");
   const std::uint64_t* const pair = in + (gradient ? 1 : 0);

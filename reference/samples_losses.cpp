@@ -33,6 +33,7 @@ class pairs {
       : c_(c),
         type_(type),
         square_(op == "mse_loss"),
+        margin_(op.starts_with("soft_margin")),
         either_(op.starts_with("smooth") || op.starts_with("huber")),
         each_(each),
         keep_(w.below(16) == 0),
@@ -40,6 +41,7 @@ class pairs {
 
   drawn_pair next(std::int64_t i) {
     const format& f = format_of(type_);
+    if (margin_) return margin(i);
     if (c_ == ties || c_ == near_ties) {
       if (!each_ && i > 0) return beside();
       // A square of p + 1 bits, or p + 1 bits.
@@ -76,6 +78,26 @@ class pairs {
   }
 
  private:
+  /// t is 1 or -1, mostly. x t far below 0, and a midpoint, in the tie classes.
+  drawn_pair margin(std::int64_t i) {
+    const format& f = format_of(type_);
+    if ((c_ == ties || c_ == near_ties) && (each_ || i == 0)) {
+      const int half = (f.precision + 2) / 2;
+      std::uint64_t a = 0, b = 0;
+      do {
+        a = odd_of(half, w_);
+        b = odd_of(f.precision + 2 - half, w_);
+      } while ((a * b) >> f.precision != 1);  // p + 1 bits
+      const bool negative = w_.flip();
+      return {exact_pattern(type_, negative, a, w_.between(7, 12) - half),
+              exact_pattern(type_, !negative, b, half - f.precision)};
+    }
+    const std::uint64_t one = round(type_, w_.flip(), 1, 0, false);
+    std::uint64_t x = tame(sample(c_ == ties || c_ == near_ties ? normal_range : c_, type_, w_));
+    if (c_ == near_ties) x = exact_pattern(type_, (one & f.sign_bit()) != 0, 2 + w_.below(3), 10);  // next to no loss
+    const bool plain = w_.below(4) != 0;
+    return {x, plain ? one : tame(sample(c_, type_, w_))};
+  }
   drawn_pair beside() {
     const std::uint64_t x = sample(normal_range, type_, w_);
     if (c_ == ties || w_.flip()) return {x, x};
@@ -84,7 +106,7 @@ class pairs {
 
   sample_class c_;
   dtype type_;
-  bool square_, either_, each_, keep_;
+  bool square_, margin_, either_, each_, keep_;
   word_stream& w_;
 };
 

@@ -107,6 +107,11 @@ array smooth_l1_loss_backward(const array& g, const array& x, const array& t, co
 array huber_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
 array huber_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
                           outcomes* where = nullptr);
+array soft_margin_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array soft_margin_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                                outcomes* where = nullptr);
+std::uint64_t soft_margin_element(std::string_view op, dtype t, const std::uint64_t* in, std::int64_t n,
+                                  outcome* where = nullptr);
 /// RN of one element divided by n, of the operation's operands and its beta or delta.
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where = nullptr);

@@ -1,8 +1,6 @@
 // mse_loss, l1_loss, smooth_l1_loss, huber_loss and their gradients against the oracle: elements of both tiers, with divisors and
 // parameters of few and of many bits; sums and means of none, one and many elements, ties among them, from every tier; strides,
 // broadcasting, threads.
-#include "librepdl/ops/losses.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
@@ -76,10 +75,10 @@ void check(const patterns& in, double c, std::int64_t n, counts& counted) {
     num::decided_value<T> first, last;
     if constexpr (gradient) {
       first = num::evaluate_loss<T, Op>(k, of(0), of(1), of(2));
-      last = num::decide_loss<T, Op>(k, of(0), of(1), of(2));
+      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1), of(2));
     } else {
       first = num::evaluate_loss<T, Op>(k, of(0), of(1));
-      last = num::decide_loss<T, Op>(k, of(0), of(1));
+      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1));
     }
     if (first.decided) compare(first, "first");
     compare(last, "last");
@@ -146,8 +145,8 @@ void check_all_elements(int many) {
       const counts n = check_elements<Op, T>(many);
       INFO(Op::name, " ", name_of(dtype_of<T>));
       CHECK(n.wrong == 0);
-      CHECK(n.ties > 0);
-      CHECK(n.open < n.tuples / 8);
+      CHECK((n.ties > 0) == (Op::id != ops::op_id::soft_margin_loss));
+      CHECK(n.open < n.tuples / 5);  // the tie classes aim at them
       MESSAGE(Op::name << " " << name_of(dtype_of<T>) << ": " << n.tuples << " tuples, " << n.ties
                        << " ties, left open " << n.open);
     });

@@ -660,7 +660,8 @@ random_call make_random_call(const op_info& op, word_stream& w) { return maker(o
 bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;
   // Some 10 us per transcendental result, some 10 ns per product.
-  const bool multi_limb = r.call.op->family == "softmax" || r.call.op->name == "normal";
+  const bool multi_limb =
+      r.call.op->family == "softmax" || r.call.op->name == "normal" || r.call.op->name.starts_with("soft_margin_loss");
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
 }
 

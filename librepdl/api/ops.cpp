@@ -230,6 +230,14 @@ void huber_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x,
   loss<ops::huber_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 
+void soft_margin_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
+  loss<ops::soft_margin_loss>(ctx, out, o, x, t);
+}
+void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                               tensor_view grad_x, const loss_options& o) {
+  loss<ops::soft_margin_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
   plan::inline_vector<const_tensor_view, 3> in;
   plan::inline_vector<tensor_view, 2> out;

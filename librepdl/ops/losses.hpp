@@ -294,6 +294,61 @@ struct loss_body<ops::huber_loss_backward> {
   }
 };
 
+// ---- losses with transcendental terms (losses_logistic.hpp)
+
+// Instead of `exact` and `total` a body has `parts` of an element, for every level. An element, and a sum of them, is
+// value = part + rest: part a rational number, exact at some level; rest is 0, or not 0 and of that sign, or unknown (2).
+template <int L>
+struct loss_parts {
+  ball<L> value = exact_ball(zero_limbs<L>());
+  ball<L> part = exact_ball(zero_limbs<L>());
+  std::int64_t rest = 0;
+
+  REPDL_HD void merge(const loss_parts& o) {
+    value = value + o.value;
+    part = part + o.part;
+    rest = rest == 0 || rest == o.rest ? o.rest : o.rest == 0 ? rest : 2;
+  }
+};
+// value / n, n > 0.
+template <int L>
+struct parts_over {
+  const loss_parts<L>& of;
+  ball<L> n;
+};
+template <int L>
+REPDL_HD ball<L> enclosure(const parts_over<L>& f) {
+  return f.of.value / f.n;
+}
+template <int L>
+REPDL_HD_CALL int side_of(const parts_over<L>& f, const ball<L>& m) {
+  const int side = sign_of((f.of.rest == 0 ? f.of.value : f.of.part) - m * f.n);
+  return f.of.rest == 0 ? side : side == 0 ? static_cast<int>(f.of.rest) : 2;
+}
+// RN(value / n). Beside a part 0 the value has the sign of the rest, though its ball may have 0 in it.
+template <class T, int L>
+REPDL_HD_CALL decided_value<T> round_parts(const loss_parts<L>& p, std::int64_t n) {
+  const decided_value<T> r = round_formula<T, L>(parts_over<L>{p, counted<L>(n)});
+  if (r.decided || sign_of(p.part) != 0 || (p.rest != 1 && p.rest != -1)) return r;
+  const ball_ends<L> ends = ends_of(enclosure(parts_over<L>{p, counted<L>(n)}));
+  const storage_of<T> both = static_cast<storage_of<T>>(round_bits<T>(ends.low) | round_bits<T>(ends.high));
+  if ((both & static_cast<storage_of<T>>(~sign_mask<T>)) != 0) return r;
+  return {from_bits<T>(p.rest < 0 ? sign_mask<T> : storage_of<T>{0}), true};
+}
+template <class Op>
+concept has_parts = requires(const loss_constants& k, const double* in) {
+  loss_body<Op>::template parts<4>(k, in);
+};
+template <class T, class Op>
+struct parts_attempt {
+  const loss_constants& k;
+  const double* in;
+  template <int L>
+  REPDL_HD decided_value<T> operator()() const {
+    return round_parts<T, L>(loss_body<Op>::template parts<L>(k, in), k.n);
+  }
+};
+
 // ---- an element
 
 template <class T, class Op, class... X>
@@ -303,10 +358,15 @@ REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
 }
 // What that leaves open.
 template <class T, class Op, class... X>
-REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, X... x) {
+REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
   const double v = loss_body<Op>::first(k, x...).value;
   if (!is_regular(v) || v == 0) return {narrow<T>(v), true};
-  return round_formula<T, loss_limbs>(loss_body<Op>::template exact<loss_limbs>(k, x...));
+  if constexpr (has_parts<Op>) {
+    const double in[] = {x...};
+    return decide_by_levels(parts_attempt<T, Op>{k, in}, last_tier_bits);
+  } else {
+    return round_formula<T, loss_limbs>(loss_body<Op>::template exact<loss_limbs>(k, x...));
+  }
 }
 
 // ---- a sum

@@ -245,6 +245,13 @@ struct huber_loss_backward : loss_gradient<op_id::huber_loss_backward, huber_los
       "d = x - t: |d| <= delta ? g d : d > 0 ? g delta : -g delta, / elements for mean";
 };
 
+struct soft_margin_loss : loss_of_x_t<op_id::soft_margin_loss, loss_options> {
+  static constexpr std::string_view formula = "ln(1 + e^(-t x)) per element; their mean, sum, or each";
+};
+struct soft_margin_loss_backward : loss_gradient<op_id::soft_margin_loss_backward, loss_options> {
+  static constexpr std::string_view formula = "-g t / (1 + e^(t x)), / elements for mean";
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";

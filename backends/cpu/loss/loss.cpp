@@ -6,7 +6,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
-#include "librepdl/ops/losses.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -59,16 +59,16 @@ void for_blocks(const plan::loss_plan& p, range mine, const Use& use) {
 }
 
 template <class Op, class T>
-num::decided_value<T> decide(const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+num::decided_value<T> decide(const block<T>& b, std::int64_t i, const ops::loss_constants& k, int last_tier_bits) {
   return [&]<std::size_t... K>(std::index_sequence<K...>) {
-    return num::decide_loss<T, Op>(k, num::widen(b.operand(K, i))...);
+    return num::decide_loss<T, Op>(k, last_tier_bits, num::widen(b.operand(K, i))...);
   }
   (std::make_index_sequence<std::size(Op::in)>());
 }
 
 template <class Op, class T>
-void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k, range mine,
-              tally& counted) {
+void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k,
+              int last_tier_bits, range mine, tally& counted) {
   T results[loss_block];
   bool open[loss_block];
   for_blocks<T>(p, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
@@ -78,13 +78,12 @@ void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const 
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!open[i]) continue;
-      const num::decided_value<T> r = decide<Op>(b, i, k);
+      const num::decided_value<T> r = decide<Op>(b, i, k, last_tier_bits);
       out[i] = r.value;
-      counted.undecided += r.decided ? 0 : 1;
+      ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
       ++left;
     }
     counted.add(tier::binary64, n - left);
-    counted.add(tier::exact, left);
     if (to != nullptr) return;
     for_runs(p, p.out_stride, static_cast<T*>(p.out), first, n,
              [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
@@ -102,11 +101,55 @@ double height(std::int64_t count) noexcept {
 struct worker {
   num::compensated sum;
   num::distance_sum exact;
+  alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
 };
+
+// The sum of all elements' parts, of one level after the other.
+template <class Op, class T>
+struct sum_attempt {
+  const plan::loss_plan& p;
+  const ops::loss_constants& k;
+  int threads;
+  worker* workers;
+
+  template <int L>
+  num::decided_value<T> operator()() const {
+    using parts = num::loss_parts<L>;
+    const auto of = [&](int t) { return reinterpret_cast<parts*>(workers[t].parts); };
+    for (int t = 0; t < threads; ++t) new (workers[t].parts) parts;
+    parallel(threads, [&](int thread, int used) {
+      parts& sum = *of(thread);
+      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double in[] = {num::widen(b.operand(0, i)), num::widen(b.operand(1, i))};
+          sum.merge(num::loss_body<Op>::template parts<L>(k, in));
+        }
+      });
+    });
+    for (int t = 1; t < threads; ++t) of(0)->merge(*of(t));
+    return num::round_parts<T, L>(*of(0), k.n);
+  }
+};
+template <class Op, class T>
+num::decided_value<T> sum_exactly(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
+                                  int last_tier_bits, worker* workers) {
+  if constexpr (num::has_parts<Op>) {
+    return num::decide_by_levels(sum_attempt<Op, T>{p, k, threads, workers}, last_tier_bits);
+  } else {
+    parallel(threads, [&](int thread, int used) {
+      num::distance_sum& sum = workers[thread].exact;
+      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; ++i) num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
+      });
+    });
+    for (int t = 1; t < threads; ++t) workers[0].exact.merge(workers[t].exact);
+    return num::exact_total<Op, T>(workers[0].exact, k);
+  }
+}
 
 template <class Op, class T>
 void run_sum(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k, int threads,
-             worker* workers, tally& counted) {
+             int last_tier_bits, worker* workers, tally& counted) {
   auto& out = *static_cast<T*>(p.out);
   for (int t = 0; t < threads; ++t) new (workers + t) worker;
   parallel(threads, [&](int thread, int used) {
@@ -122,17 +165,9 @@ void run_sum(const plan::loss_plan& p, const loss_kernels::loops& loops, const o
     out = quick.value;
     return counted.add(tier::binary64, 1);
   }
-  parallel(threads, [&](int thread, int used) {
-    num::distance_sum& sum = workers[thread].exact;
-    for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
-    });
-  });
-  for (int t = 1; t < threads; ++t) workers[0].exact.merge(workers[t].exact);
-  const num::decided_value<T> r = num::exact_total<Op, T>(workers[0].exact, k);
+  const num::decided_value<T> r = sum_exactly<Op, T>(p, k, threads, last_tier_bits, workers);
   out = r.value;
-  counted.undecided += r.decided ? 0 : 1;
-  counted.add(tier::exact, 1);
+  ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
 
 class loss_work final : public planned<plan::loss_plan> {
@@ -165,7 +200,7 @@ class loss_work final : public planned<plan::loss_plan> {
     if (p.each) {
       return parallel(threads_, [&](int thread, int used) {
         tally counted;
-        run_each<Op, T>(p, loops_, k, share(p.count, thread, used, loss_block), counted);
+        run_each<Op, T>(p, loops_, k, s.launch.last_tier_bits, share(p.count, thread, used, loss_block), counted);
         s.count.add(counted);
       });
     }
@@ -176,7 +211,7 @@ class loss_work final : public planned<plan::loss_plan> {
             num::from_bits<T>(p.reduction == reduction::mean ? num::format<T>::nan : num::storage_of<T>{0});
         counted.add(tier::proved, 1);
       } else {
-        run_sum<Op, T>(p, loops_, k, threads_, static_cast<worker*>(workspace), counted);
+        run_sum<Op, T>(p, loops_, k, threads_, s.launch.last_tier_bits, static_cast<worker*>(workspace), counted);
       }
       s.count.add(counted);
     }

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "backends/cpu/loss/loss.hpp"
-#include "librepdl/ops/losses.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

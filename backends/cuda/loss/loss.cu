@@ -6,16 +6,18 @@
 //   loss_total       one block joins them; the rounding test decides, or sets a flag in the workspace
 //   loss_exact_sums  if the flag is set: each block adds up elements exactly
 //   loss_exact_total if the flag is set: one block joins them and rounds
+// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits.
 // The launches do not depend on the data: no host round trip.
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/losses.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
 
 namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
 constexpr int exact_threads = 128;
+constexpr int part_threads = 64;
 constexpr int blocks_per_multiprocessor = 8;
 constexpr int most_sums = 1024;  // blocks of a sum
 
@@ -57,13 +59,14 @@ constexpr int inputs_of = static_cast<int>(std::size(Op::in));
 // ---- an output per element
 
 template <class T, class Op, class... X>
-__device__ __noinline__ num::decided_value<T> decide_exactly(const ops::loss_constants& k, X... x) {
-  return num::decide_loss<T, Op>(k, x...);
+__device__ __noinline__ num::decided_value<T> decide_element(const ops::loss_constants& k, int last_tier_bits, X... x) {
+  return num::decide_loss<T, Op>(k, last_tier_bits, x...);
 }
 
 template <class Op, class T>
-__global__ void __launch_bounds__(threads) loss_each(const __grid_constant__ operands<inputs_of<Op>> o,
-                                                     const __grid_constant__ ops::loss_constants k, counter* counters) {
+__global__ void __launch_bounds__(threads)
+    loss_each(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
+              int last_tier_bits, counter* counters) {
   constexpr int inputs = inputs_of<Op>;
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, o.count);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
@@ -75,7 +78,7 @@ __global__ void __launch_bounds__(threads) loss_each(const __grid_constant__ ope
       const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
       if (first.decided) return first;
       ++exact;
-      return decide_exactly<T, Op>(k, x...);
+      return decide_element<T, Op>(k, last_tier_bits, x...);
     });
     static_cast<T*>(o.out)[at[inputs]] = r.value;
     if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
@@ -162,6 +165,46 @@ __global__ void __launch_bounds__(exact_threads)
   if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
 }
 
+// The same for parts, of a level; the last one gives up on what it leaves open.
+template <class Op, class T, int L>
+__global__ void __launch_bounds__(part_threads)
+    loss_part_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+                   const int* open, num::loss_parts<L>* sums) {
+  if (*open == 0) return;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * part_threads;
+  num::loss_parts<L> mine;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * part_threads + threadIdx.x; i < o.count; i += step) {
+    std::int64_t at[2];
+    locate(o, i, at);
+    mine.merge(with_numbers<T>(o, at, [&](auto... x) {
+      const double in[] = {x...};
+      return num::loss_body<Op>::template parts<L>(k, in);
+    }));
+  }
+  join<part_threads>(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+}
+
+template <class T, int L>
+__global__ void __launch_bounds__(part_threads)
+    loss_part_total(const num::loss_parts<L>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
+                    int* open, T* out) {
+  if (*open == 0) return;
+  num::loss_parts<L> mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += part_threads) mine.merge(sums[b]);
+  join<part_threads>(mine);
+  if (threadIdx.x != 0) return;
+  const num::decided_value<T> r = num::round_parts<T, L>(mine, k.n);
+  if (!r.decided) return;
+  *out = r.value;
+  *open = 0;
+}
+__global__ void loss_give_up(const int* open, counter* counters) {
+  if (*open == 0) return;
+  atomicAdd(counters + undecided_counter, counter{1});
+  count_elements(counters, tier::exact, -1);
+}
+
 // The sum of nothing is +0, the mean of nothing NaN.
 template <class T>
 __global__ void loss_of_nothing(T* out, bool mean, counter* counters) {
@@ -192,8 +235,10 @@ class loss_work final : public planned {
     if (p_.each || p_.count == 0) return;
     blocks_ = blocks_of(threads);
     exact_blocks_ = blocks_of(exact_threads);
+    part_blocks_ = blocks_of(part_threads);
     space.take(sums_, blocks_);
-    space.take(exact_sums_, exact_blocks_);
+    space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(parts_of_4_, part_blocks_); },
+                       [&] { space.take(parts_of_8_, part_blocks_); });
     space.take(open_, 1);
   }
 
@@ -219,7 +264,7 @@ class loss_work final : public planned {
     const auto o = operands_of<inputs_of<Op>>(p_, j);
     if (p_.each) {
       const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), blocks_per_multiprocessor);
-      return launch_kernel<loss_each<Op, T>>(j, grid, threads, 0, o, k, j.counters);
+      return launch_kernel<loss_each<Op, T>>(j, grid, threads, 0, o, k, j.last_tier_bits, j.counters);
     }
     if constexpr (!gradient) {
       T* const out = static_cast<T*>(p_.out);
@@ -229,17 +274,33 @@ class loss_work final : public planned {
       const double height = static_cast<double>(p_.count / (std::int64_t{blocks_} * threads) + 64);
       launch_kernel<loss_sums<Op, T>>(j, blocks_, threads, 0, o, k, sums_);
       launch_kernel<loss_total<T>>(j, 1, threads, 0, sums_, blocks_, height, k, out, open_, j.counters);
-      launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, open_, exact_sums_);
-      launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, open_, out,
-                                             j.counters);
+      if constexpr (num::has_parts<Op>) {
+        launch_parts<Op, T>(o, k, parts_of_4_, out);
+        launch_parts<Op, T>(o, k, parts_of_8_, out);
+        launch_kernel<loss_give_up>(j, 1, 1, 0, open_, j.counters);
+      } else {
+        launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, open_, exact_sums_);
+        launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, open_, out,
+                                               j.counters);
+      }
     }
+  }
+
+  template <class Op, class T, int L>
+  void launch_parts(const operands<2>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
+    if (64 * L > j.last_tier_bits) return;
+    launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, open_, sums);
+    launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, open_, out);
   }
 
   const plan::loss_plan p_;
   int blocks_ = 0;
   int exact_blocks_ = 0;
+  int part_blocks_ = 0;
   num::compensated* sums_ = nullptr;
   num::distance_sum* exact_sums_ = nullptr;
+  num::loss_parts<4>* parts_of_4_ = nullptr;
+  num::loss_parts<8>* parts_of_8_ = nullptr;
   int* open_ = nullptr;
 };
 

@@ -121,7 +121,7 @@ struct cross_entropy_options {
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
 };
 
-/// Options of mse_loss, l1_loss and their backward operations.
+/// Options of mse_loss, l1_loss, soft_margin_loss and their backward operations.
 struct loss_options {
   repdl::reduction reduction = repdl::reduction::mean;  ///< over all elements
 };
