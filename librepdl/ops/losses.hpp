@@ -91,9 +91,6 @@ REPDL_HD loss_term with_error(double v, double relative) {
   return {v, is_regular(v) & (relative != 0) ? relative * magnitude_of(v) : 0.0};
 }
 
-// a b / divisor, a = dd within its own error.
-REPDL_HD loss_term product(double a, dd b) { return {to_odd(two_prod(a, b.hi)), error_beside(b.lo)}; }
-
 // g l'(d) / n, l'(d) = ±g c: c = 1, or a coefficient; d = 0: +0; a NaN stays.
 REPDL_HD double signed_as(double v, double d) { return d > 0 ? v : d < 0 ? -v : d == 0 ? 0.0 : d; }
 
