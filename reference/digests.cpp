@@ -150,6 +150,8 @@ std::vector<array> inputs(const digest_case& c) {
       return c.op == "dot" ? dot_inputs(c) : reduction_inputs(c);
     case ops::family::matmul:
       return matmul_inputs(c);
+    case ops::family::loss:
+      return fill_losses(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::random:
     case ops::family::convolution:
     case ops::family::pooling:

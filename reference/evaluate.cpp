@@ -193,6 +193,16 @@ constexpr oracle_line oracles[] = {
     {"randint", named<oracle_randint>},
     {"dropout", named<oracle_dropout>},
     {"dropout_backward", named<oracle_dropout>},
+    {"mse_loss", of<mse_loss>},
+    {"mse_loss_backward", of<mse_loss_backward>},
+    {"l1_loss", of<l1_loss>},
+    {"l1_loss_backward", of<l1_loss_backward>},
+    {"smooth_l1_loss", of<smooth_l1_loss>},
+    {"smooth_l1_loss_backward", of<smooth_l1_loss_backward>},
+    {"huber_loss", of<huber_loss>},
+    {"huber_loss_backward", of<huber_loss_backward>},
+    {"soft_margin_loss", of<soft_margin_loss>},
+    {"soft_margin_loss_backward", of<soft_margin_loss_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

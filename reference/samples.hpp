@@ -112,6 +112,10 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
+/// The operands of a loss or its gradient, all of one format.
+std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+
 /// How many operands an optimiser has for each tensor: the optional ones come with a momentum.
 std::size_t operands_of_step(const std::string& op, const attributes& attrs);
 

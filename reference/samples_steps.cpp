@@ -182,6 +182,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::convert:
     case ops::family::reduce:
     case ops::family::matmul:
+    case ops::family::loss:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

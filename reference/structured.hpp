@@ -94,6 +94,28 @@ array cross_entropy(const array& logits, const array& targets, const cross_entro
 array cross_entropy_backward(const array& g, const array& logits, const array& targets,
                              const cross_entropy_case& options, outcomes* where = nullptr);
 
+/// Losses of x and t, which broadcast, and their gradients for g.
+array mse_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array mse_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                        outcomes* where = nullptr);
+array l1_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array l1_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                       outcomes* where = nullptr);
+array smooth_l1_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array smooth_l1_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                              outcomes* where = nullptr);
+array huber_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array huber_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                          outcomes* where = nullptr);
+array soft_margin_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
+array soft_margin_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,
+                                outcomes* where = nullptr);
+std::uint64_t soft_margin_element(std::string_view op, dtype t, const std::uint64_t* in, std::int64_t n,
+                                  outcome* where = nullptr);
+/// RN of one element divided by n, of the operation's operands and its beta or delta.
+std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
+                           outcome* where = nullptr);
+
 /// One step on many tensors: operands and outputs as in the registry (p0 g0 v0 p1 ...).
 std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);

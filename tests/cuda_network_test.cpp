@@ -32,7 +32,7 @@ namespace {
 bool is_network(const std::string& op) {
   const std::string& family = find(op)->family;
   return family == "convolution" || family == "pooling" || family == "softmax" || family == "optimizer" ||
-         family == "random";
+         family == "random" || family == "loss";
 }
 
 // The first `most` cases of every operation of the families above, spread over its list.

@@ -8,6 +8,7 @@
 #include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
+#include "reference/layout.hpp"
 #include "reference/windows.hpp"
 
 namespace repdl::tools {
@@ -194,6 +195,8 @@ class maker {
       sgd();
     } else if constexpr (Op::id == op_id::adamw) {
       adamw();
+    } else if constexpr (Op::row.kind == ops::family::loss) {
+      loss(ops::is_gradient<Op>);
     } else {
       static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
     }
@@ -469,6 +472,26 @@ class maker {
     classes_ = s[static_cast<std::size_t>(axis)];
   }
 
+  void loss(bool gradient) {
+    const shape_list full = any_shape();
+    const bool broadcast = one_in(2);
+    const shape_list x = broadcast && one_in(2) ? smaller(full, 0) : full;
+    const shape_list t = broadcast && one_in(2) ? smaller(full, 0) : full;
+    const dtype type = floats[w_.below(3)];
+    const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
+    const shape_list elements = reference::broadcast_shape(x, t);
+    if (reduction != "mean" || w_.flip()) add("reduction", reduction);
+    if (gradient) add_input(reduction == "none" ? elements : shape_list{}, type);
+    add_input(x, type);
+    add_input(t, type);
+    for (const attribute_info& a : op_.attrs) {
+      if (a.kind != attribute_kind::real || one_in(3)) continue;
+      const double c = real(false);
+      add(a.name, a.name == "delta" && c == 0 ? 0.5 : c);
+    }
+    work_ = count_of(elements);
+  }
+
   void sgd() {
     const double momentum = one_in(3) ? 0 : real(false);
     groups_ = static_cast<std::size_t>(from_to(1, 3));
@@ -637,7 +660,8 @@ random_call make_random_call(const op_info& op, word_stream& w) { return maker(o
 bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;
   // Some 10 us per transcendental result, some 10 ns per product.
-  const bool multi_limb = r.call.op->family == "softmax" || r.call.op->name == "normal";
+  const bool multi_limb =
+      r.call.op->family == "softmax" || r.call.op->name == "normal" || r.call.op->name.starts_with("soft_margin_loss");
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
 }
 

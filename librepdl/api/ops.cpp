@@ -13,6 +13,12 @@ void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
   api::submit<Op>(ctx, {&x, 1}, {&out, 1}, o);
 }
 
+template <class Op, class... View>
+void loss(context& ctx, tensor_view out, const typename Op::attrs& o, const View&... x) {
+  const const_tensor_view in[] = {x...};
+  api::submit<Op>(ctx, in, {&out, 1}, o);
+}
+
 template <class... View>
 void elementwise(context& ctx, ops::op_id op, plan::option_span options, tensor_view out, const View&... x) {
   const const_tensor_view in[] = {x...};
@@ -192,6 +198,44 @@ void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view
                             tensor_view grad_logits, const cross_entropy_options& o) {
   const const_tensor_view in[] = {g, logits, targets};
   api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, o);
+}
+
+void mse_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
+  loss<ops::mse_loss>(ctx, out, o, x, t);
+}
+void mse_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                       const loss_options& o) {
+  loss<ops::mse_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+void l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
+  loss<ops::l1_loss>(ctx, out, o, x, t);
+}
+void l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                      const loss_options& o) {
+  loss<ops::l1_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+void smooth_l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                    const smooth_l1_loss_options& o) {
+  loss<ops::smooth_l1_loss>(ctx, out, o, x, t);
+}
+void smooth_l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                             tensor_view grad_x, const smooth_l1_loss_options& o) {
+  loss<ops::smooth_l1_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+void huber_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const huber_loss_options& o) {
+  loss<ops::huber_loss>(ctx, out, o, x, t);
+}
+void huber_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                         tensor_view grad_x, const huber_loss_options& o) {
+  loss<ops::huber_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+
+void soft_margin_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
+  loss<ops::soft_margin_loss>(ctx, out, o, x, t);
+}
+void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                               tensor_view grad_x, const loss_options& o) {
+  loss<ops::soft_margin_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {

@@ -327,6 +327,34 @@ std::vector<group> step_calls(op_id op) {
   return all;
 }
 
+// Losses: of each element, and all in one, from every tier.
+template <class Op>
+std::vector<group> loss_calls(const subject& what) {
+  std::vector<group> all;
+  for (const std::string_view reduction : {"none", "mean", "sum"}) {
+    group g;
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      test_call c{what.op, {}, how, {{"reduction", reduction}}};
+      for (const ops::operand& o : Op::in) {
+        const bool one = o.name == "g" && reduction != "none";
+        c.in.push_back({one ? sizes{} : sizes{3, 2, 5, 3, 7}, how, what.in});
+        if (how == layout::spread && o.name == "t") c.in.back().shape[1] = 1;
+      }
+      test_call small = c;
+      for (operand& o : small.in) {
+        if (!o.shape.empty()) o.shape = {2, 1, 5};
+      }
+      append(g, from_every_tier(c, &small));
+      g.push_back(wide(c));
+      if (ops::is_gradient<Op> || reduction == "none") continue;
+      for (operand& o : c.in) o.shape = {2, 0, 5};  // the sum or mean of nothing
+      g.push_back(c);
+    }
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
 template <class Op>
 std::vector<group> structured_calls(const subject& what) {
   constexpr ops::family family = Op::row.kind;
@@ -352,6 +380,8 @@ std::vector<group> structured_calls(const subject& what) {
     return random_calls(what);
   } else if constexpr (family == ops::family::optimizer) {
     return step_calls(what.op);
+  } else if constexpr (family == ops::family::loss) {
+    return loss_calls<Op>(what);
   } else {
     static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
   }
@@ -436,7 +466,8 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   const auto pick = static_cast<unsigned>(w >> 56);
   if (type == dtype::i64) return pick < 16 ? static_cast<std::uint64_t>(-100) : w % 7;  // targets
   if (type == dtype::boolean) return pick < 128 ? 0 : w;
-  if (type != dtype::f32) return w;  // every pattern of the narrow formats and of f64 is a number or a NaN
+  // Every pattern of the narrow formats and of f64 is a number or a NaN; those below 2 are tame.
+  if (type != dtype::f32) return tame && (type == dtype::f16 || type == dtype::bf16) ? w & 0xbfff : w;
   const auto bits = static_cast<std::uint32_t>(w);
   constexpr std::uint32_t borders[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x3f800000, 0xbf800000,
                                        0x3f000001, 0x4b800000, 0xcb800000, 0x7f800000, 0xff800000, 0x7fc00000};
@@ -448,6 +479,7 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
 
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = static_cast<int>(op) < ops::elementwise_count;
+  const bool tame = !elementwise && (op != op_id::convert || p.spec.type == dtype::f32);
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
@@ -463,7 +495,7 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
     const std::uint64_t bits =
         static_cast<std::size_t>(i) < known.size()
             ? known[static_cast<std::size_t>(i)]
-            : value_of(p.spec.type, !elementwise, mixed(operand_number << 32 | static_cast<std::uint64_t>(i)), i);
+            : value_of(p.spec.type, tame, mixed(operand_number << 32 | static_cast<std::uint64_t>(i)), i);
     std::memcpy(at, &bits, bytes);  // little-endian
     for (int d = index.size() - 1; d >= 0; --d) {
       at += p.strides[d] * static_cast<std::int64_t>(bytes);
@@ -592,7 +624,9 @@ std::vector<subject> kernel_test_subjects() {
     }
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
-      for (const dtype to : op.out[0].types) all.push_back({id, from, to});
+      for (const dtype to : op.out[0].types) {
+        if (op.family != "loss" || from == to) all.push_back({id, from, to});  // losses have one format
+      }
     }
   }
   return all;

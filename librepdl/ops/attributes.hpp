@@ -104,6 +104,20 @@ inline constexpr auto fields_of<cross_entropy_options> =
                field{"reduction", &cross_entropy_options::reduction, "mean, sum or none, over the rows not ignored"},
                field{"ignore_index", &cross_entropy_options::ignore_index, "rows with this target take no part"}};
 
+// Of every loss.
+template <class Options>
+inline constexpr auto reduction_field =
+    std::tuple{field{"reduction", &Options::reduction, "mean, sum or none, over all elements"}};
+template <>
+inline constexpr auto fields_of<loss_options> = reduction_field<loss_options>;
+template <>
+inline constexpr auto fields_of<smooth_l1_loss_options> =
+    std::tuple_cat(reduction_field<smooth_l1_loss_options>,
+                   std::tuple{field{"beta", &smooth_l1_loss_options::beta, "0 or in [2^-200, 2^200]; 0: l1_loss"}});
+template <>
+inline constexpr auto fields_of<huber_loss_options> = std::tuple_cat(
+    reduction_field<huber_loss_options>, std::tuple{field{"delta", &huber_loss_options::delta, "in [2^-200, 2^200]"}});
+
 template <>
 inline constexpr auto fields_of<sgd_options> =
     std::tuple{field{"lr", &sgd_options::lr, "the learning rate"},

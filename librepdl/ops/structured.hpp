@@ -203,6 +203,59 @@ struct dropout_backward : gradient<op_id::dropout_backward, dropout_attrs> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else g / (1 - p)";
 };
 
+// Losses: operands of one format, which broadcast; a gradient is one of x, of the broadcast shape.
+template <op_id Id, class Attrs>
+struct loss_of_x_t : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"x", NARROW}, {"t", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+template <op_id Id, class Attrs>
+struct loss_gradient : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"t", NARROW}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
+};
+struct mse_loss : loss_of_x_t<op_id::mse_loss, loss_options> {
+  static constexpr std::string_view formula = "(x - t)^2 per element; their mean, sum, or each";
+};
+struct l1_loss : loss_of_x_t<op_id::l1_loss, loss_options> {
+  static constexpr std::string_view formula = "|x - t| per element; their mean, sum, or each";
+};
+struct smooth_l1_loss : loss_of_x_t<op_id::smooth_l1_loss, smooth_l1_loss_options> {
+  static constexpr std::string_view formula =
+      "d = x - t: |d| < beta ? d^2 / (2 beta) : |d| - beta / 2 per element; their mean, sum, or each";
+};
+struct huber_loss : loss_of_x_t<op_id::huber_loss, huber_loss_options> {
+  static constexpr std::string_view formula =
+      "d = x - t: |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2) per element; their mean, sum, or each";
+};
+struct mse_loss_backward : loss_gradient<op_id::mse_loss_backward, loss_options> {
+  static constexpr std::string_view formula = "2 g (x - t), / elements for mean";
+};
+struct l1_loss_backward : loss_gradient<op_id::l1_loss_backward, loss_options> {
+  static constexpr std::string_view formula = "x > t ? g : x < t ? -g : +0, / elements for mean";
+};
+struct smooth_l1_loss_backward : loss_gradient<op_id::smooth_l1_loss_backward, smooth_l1_loss_options> {
+  static constexpr std::string_view formula =
+      "d = x - t: |d| < beta ? g d / beta : d > 0 ? g : d < 0 ? -g : +0, / elements for mean";
+};
+struct huber_loss_backward : loss_gradient<op_id::huber_loss_backward, huber_loss_options> {
+  static constexpr std::string_view formula =
+      "d = x - t: |d| <= delta ? g d : d > 0 ? g delta : -g delta, / elements for mean";
+};
+
+struct soft_margin_loss : loss_of_x_t<op_id::soft_margin_loss, loss_options> {
+  static constexpr std::string_view formula = "ln(1 + e^(-t x)) per element; their mean, sum, or each";
+};
+struct soft_margin_loss_backward : loss_gradient<op_id::soft_margin_loss_backward, loss_options> {
+  static constexpr std::string_view formula = "-g t / (1 + e^(t x)), / elements for mean";
+};
+
+/// Whether an operation's first operand is the gradient of its forward operation's result.
+template <class Op>
+inline constexpr bool is_gradient = Op::in[0].name == "g";
+
 /// Calls f.template operator()<Op>() for every structured operation, in op_id's order.
 template <class F>
 constexpr void for_each_structured(F&& f) {

@@ -80,6 +80,19 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entro
 tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&);
 row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cross_entropy_options&);
 
+/// A loss's options, whatever it has.
+struct loss_call {
+  repdl::reduction reduction;
+  double parameter = 0;
+};
+loss_call check_loss(std::string_view op, const loss_options&);
+loss_call check_loss(std::string_view op, const smooth_l1_loss_options&);
+loss_call check_loss(std::string_view op, const huber_loss_options&);
+/// A gradient's first operand is g.
+tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, inputs in, const loss_call&,
+                       bool gradient);
+loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss_call&, bool gradient);
+
 /// What the outputs of a call are.
 using specs = inline_vector<tensor_spec, 3>;
 
@@ -313,6 +326,16 @@ struct planner<ops::cross_entropy_backward> {
   static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy_backward(in, a); }
   static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
     return make_cross_entropy_backward(in, out, a);
+  }
+};
+
+template <class Op>
+requires(Op::row.kind == ops::family::loss) struct planner<Op> {
+  static tensor_spec infer(inputs in, const typename Op::attrs& a) {
+    return infer_loss(Op::name, Op::in, in, check_loss(Op::name, a), ops::is_gradient<Op>);
+  }
+  static loss_plan make(inputs in, const tensor_view& out, const typename Op::attrs& a) {
+    return make_loss(Op::id, in, out, check_loss(Op::name, a), ops::is_gradient<Op>);
   }
 };
 

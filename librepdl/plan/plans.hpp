@@ -190,6 +190,30 @@ struct step_plan {
   inline_vector<step_tensor, 1> tensors;
 };
 
+/// Losses and their gradients: elements over `rank` axes, their operands as the operation has them, broadcast ones with
+/// stride 0; any order of elements. Gradients, and losses without reduction, have an output per element; a mean or sum has
+/// one, and may have no elements.
+struct loss_plan {
+  ops::op_id op;
+  dtype type;  // of all operands
+  repdl::reduction reduction;
+  double parameter;  // beta, delta
+  bool each;         // an output per element
+  int inputs;
+  int rank;
+  std::int64_t count;  // the product of shape
+  axes shape;
+  struct operand {
+    const void* data;
+    axes stride;
+  } in[5];
+  void* out;
+  axes out_stride;
+
+  /// What sums and gradients are divided by.
+  std::int64_t divisor() const noexcept { return reduction == repdl::reduction::mean ? count : 1; }
+};
+
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.
 struct random_plan {
   ops::op_id op;  // uniform, permutation, normal, bernoulli, randint, dropout, dropout_backward

@@ -132,6 +132,7 @@ void prepare(const plan::pool_plan&, const job&, dispatch::task&);
 void prepare(const plan::row_plan&, const job&, dispatch::task&);
 void prepare(const plan::random_plan&, const job&, dispatch::task&);
 void prepare(const plan::map_plan&, const job&, dispatch::task&);
+void prepare(const plan::loss_plan&, const job&, dispatch::task&);
 
 // It only runs: a task does not hold the parameters of a step's launches.
 void run(const plan::step_plan&, const job&);

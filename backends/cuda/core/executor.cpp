@@ -193,6 +193,7 @@ allocator& default_allocator() {
 // Which self-tests stand for a plan's kernels.
 dispatch::subject subject_of(const plan::map_plan& p) { return {p.op, p.in_type, p.out_type}; }
 dispatch::subject subject_of(const plan::random_plan& p) { return {p.op, dtype::f32, p.out_type}; }
+dispatch::subject subject_of(const plan::loss_plan& p) { return {p.op, p.type, p.type}; }
 dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
 dispatch::subject subject_of(const plan::reduce_plan& p) {
   const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;

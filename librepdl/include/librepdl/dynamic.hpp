@@ -44,7 +44,8 @@ struct op_info {
   std::string name;
   int id;    ///< index into operations(); may change between releases
   int bits;  ///< the version of its bits
-  /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "optimizer", "random"
+  /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "optimizer", "random",
+  /// "loss"
   std::string family;
   std::string formula;
   std::string proof;             ///< why its bits are right

@@ -127,6 +127,39 @@ void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, 
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& options = {});
 
+/// The mean, the sum, or each of (x - t)^2, |x - t|, and of d = x - t
+///   smooth_l1_loss   |d| < beta ? d^2 / (2 beta) : |d| - beta / 2
+///   huber_loss       |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
+/// f16, bf16 or f32, x and t broadcast; out is a scalar (rank 0) or has their broadcast shape. A sum or mean is the exact one
+/// of the exact elements, rounded once; over nothing +0, or NaN.
+void mse_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+              const loss_options& options = {});
+void l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& options = {});
+void smooth_l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                    const smooth_l1_loss_options& options = {});
+void huber_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                const huber_loss_options& options = {});
+/// ln(1 + e^(-t x)), t of any value, though it is 1 or -1 mostly.
+void soft_margin_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                      const loss_options& options = {});
+/// grad_x, of the broadcast shape of x and t: g times the derivative, divided by the number of elements for the mean, one
+/// rounding; g has the shape of the loss.
+///   mse_loss_backward         2 g d
+///   l1_loss_backward          d > 0 ? g : d < 0 ? -g : +0
+///   smooth_l1_loss_backward   |d| < beta ? g d / beta : as l1_loss_backward
+///   huber_loss_backward       |d| <= delta ? g d : +-g delta
+///   soft_margin_loss_backward -g t / (1 + e^(t x))
+void mse_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                       const loss_options& options = {});
+void l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                      const loss_options& options = {});
+void smooth_l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                             tensor_view grad_x, const smooth_l1_loss_options& options = {});
+void huber_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                         tensor_view grad_x, const huber_loss_options& options = {});
+void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                               tensor_view grad_x, const loss_options& options = {});
+
 // ---- optimisers
 //
 // Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,

@@ -111,7 +111,7 @@ struct softmax_options {
   std::int64_t axis = -1;  ///< negative ones count from the end
 };
 
-/// How cross_entropy combines the rows that are not ignored.
+/// How a loss combines its elements (cross_entropy: the rows that are not ignored).
 enum class reduction : std::int32_t { mean = 0, sum = 1, none = 2 };
 
 /// Options of cross_entropy and cross_entropy_backward.
@@ -119,6 +119,21 @@ struct cross_entropy_options {
   std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
   repdl::reduction reduction = repdl::reduction::mean;
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
+};
+
+/// Options of mse_loss, l1_loss, soft_margin_loss and their backward operations.
+struct loss_options {
+  repdl::reduction reduction = repdl::reduction::mean;  ///< over all elements
+};
+/// Options of smooth_l1_loss and smooth_l1_loss_backward.
+struct smooth_l1_loss_options {
+  repdl::reduction reduction = repdl::reduction::mean;
+  double beta = 1;  ///< 0 or in [2^-200, 2^200]; 0 makes it l1_loss
+};
+/// Options of huber_loss and huber_loss_backward.
+struct huber_loss_options {
+  repdl::reduction reduction = repdl::reduction::mean;
+  double delta = 1;  ///< in [2^-200, 2^200]
 };
 
 /// Options of sgd. Real numbers are finite, 0 or of magnitude in [2^-200, 2^200].

@@ -1,0 +1,228 @@
+// The driver of losses: threads and strides. Operands that are side by side over a block are used in place, any other is gathered
+// (an output: scattered). Sums are added up in binary64 first; if that decides nothing, every element once more, exactly.
+#include "backends/cpu/loss/loss.hpp"
+
+#include <cstring>
+
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/strided_runs.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+// Below this, waking another worker costs more than it saves.
+constexpr std::int64_t elements_per_thread = 16 * loss_block;
+
+constexpr std::size_t most_inputs = std::size(plan::loss_plan{}.in);
+
+template <class T>
+T* in_place(const plan::loss_plan& p, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n) {
+  T* address = nullptr;
+  for_runs(p, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t, std::int64_t run) {
+    if (run == n && (step == 1 || n == 1)) address = at;
+  });
+  return address;
+}
+
+// The operands of a block.
+template <class T>
+struct block {
+  alignas(64) T buffers[most_inputs][loss_block];
+  const void* in[most_inputs];
+
+  void load(const plan::loss_plan& p, std::int64_t first, std::int64_t n) {
+    for (std::size_t k = 0; k < static_cast<std::size_t>(p.inputs); ++k) {
+      const auto* data = static_cast<const T*>(p.in[k].data);
+      in[k] = in_place(p, p.in[k].stride, data, first, n);
+      if (in[k] != nullptr) continue;
+      for_runs(p, p.in[k].stride, data, first, n,
+               [&](const T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+                 for (std::int64_t i = 0; i < run; ++i) buffers[k][done + i] = at[i * step];
+               });
+      in[k] = buffers[k];
+    }
+  }
+  T operand(std::size_t k, std::int64_t i) const { return static_cast<const T*>(in[k])[i]; }
+};
+
+// Calls use(block, first, n) for the blocks of a part of the elements.
+template <class T, class Use>
+void for_blocks(const plan::loss_plan& p, range mine, const Use& use) {
+  block<T> b;
+  for (std::int64_t first = mine.begin; first < mine.end; first += loss_block) {
+    const std::int64_t n = std::min(loss_block, mine.end - first);
+    b.load(p, first, n);
+    use(b, first, n);
+  }
+}
+
+template <class Op, class T>
+num::decided_value<T> decide(const block<T>& b, std::int64_t i, const ops::loss_constants& k, int last_tier_bits) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    return num::decide_loss<T, Op>(k, last_tier_bits, num::widen(b.operand(K, i))...);
+  }
+  (std::make_index_sequence<std::size(Op::in)>());
+}
+
+template <class Op, class T>
+void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k,
+              int last_tier_bits, range mine, tally& counted) {
+  T results[loss_block];
+  bool open[loss_block];
+  for_blocks<T>(p, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
+    T* to = in_place(p, p.out_stride, static_cast<T*>(p.out), first, n);
+    T* const out = to != nullptr ? to : results;
+    loops.each(b.in, out, n, k, open);
+    std::int64_t left = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (!open[i]) continue;
+      const num::decided_value<T> r = decide<Op>(b, i, k, last_tier_bits);
+      out[i] = r.value;
+      ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
+      ++left;
+    }
+    counted.add(tier::binary64, n - left);
+    if (to != nullptr) return;
+    for_runs(p, p.out_stride, static_cast<T*>(p.out), first, n,
+             [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+               for (std::int64_t i = 0; i < run; ++i) at[i * step] = results[done + i];
+             });
+  });
+}
+
+// Of the tree of additions: blocks, the tree of one, and workers.
+double height(std::int64_t count) noexcept {
+  return static_cast<double>(count / loss_block + 2 * loss_block + max_threads);
+}
+
+// What a worker knows of a sum.
+struct worker {
+  num::compensated sum;
+  num::distance_sum exact;
+  alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
+};
+
+// The sum of all elements' parts, of one level after the other.
+template <class Op, class T>
+struct sum_attempt {
+  const plan::loss_plan& p;
+  const ops::loss_constants& k;
+  int threads;
+  worker* workers;
+
+  template <int L>
+  num::decided_value<T> operator()() const {
+    using parts = num::loss_parts<L>;
+    const auto of = [&](int t) { return reinterpret_cast<parts*>(workers[t].parts); };
+    for (int t = 0; t < threads; ++t) new (workers[t].parts) parts;
+    parallel(threads, [&](int thread, int used) {
+      parts& sum = *of(thread);
+      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double in[] = {num::widen(b.operand(0, i)), num::widen(b.operand(1, i))};
+          sum.merge(num::loss_body<Op>::template parts<L>(k, in));
+        }
+      });
+    });
+    for (int t = 1; t < threads; ++t) of(0)->merge(*of(t));
+    return num::round_parts<T, L>(*of(0), k.n);
+  }
+};
+template <class Op, class T>
+num::decided_value<T> sum_exactly(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
+                                  int last_tier_bits, worker* workers) {
+  if constexpr (num::has_parts<Op>) {
+    return num::decide_by_levels(sum_attempt<Op, T>{p, k, threads, workers}, last_tier_bits);
+  } else {
+    parallel(threads, [&](int thread, int used) {
+      num::distance_sum& sum = workers[thread].exact;
+      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; ++i) num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
+      });
+    });
+    for (int t = 1; t < threads; ++t) workers[0].exact.merge(workers[t].exact);
+    return num::exact_total<Op, T>(workers[0].exact, k);
+  }
+}
+
+template <class Op, class T>
+void run_sum(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k, int threads,
+             int last_tier_bits, worker* workers, tally& counted) {
+  auto& out = *static_cast<T*>(p.out);
+  for (int t = 0; t < threads; ++t) new (workers + t) worker;
+  parallel(threads, [&](int thread, int used) {
+    num::compensated& sum = workers[thread].sum;
+    for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+      const loss_partial part = loops.sum(b.in, n, k);
+      sum.merge({part.hi, part.lo, part.magnitude, part.error});
+    });
+  });
+  for (int t = 1; t < threads; ++t) workers[0].sum.merge(workers[t].sum);
+  const num::decided_value<T> quick = num::certify_total<T>(workers[0].sum, height(p.count), k);
+  if (quick.decided) {
+    out = quick.value;
+    return counted.add(tier::binary64, 1);
+  }
+  const num::decided_value<T> r = sum_exactly<Op, T>(p, k, threads, last_tier_bits, workers);
+  out = r.value;
+  ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
+}
+
+class loss_work final : public planned<plan::loss_plan> {
+ public:
+  loss_work(const plan::loss_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting),
+        loops_(s.set.loss->of(p.op, p.type)),
+        threads_(static_cast<int>(std::clamp<std::int64_t>((p.count + elements_per_thread - 1) / elements_per_thread, 1,
+                                                           s.launch.threads))) {}
+
+  plan::checked_size bytes() const override {
+    return p.each ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);
+  }
+
+  void run(void* workspace) override {
+    ops::for_operation<ops::family::loss>(p.op, [&]<class Op>() {
+      ops::for_each_format<ops::NARROW>([&]<class T>() {
+        if (dtype_of<T> == p.type) run_as<Op, T>(workspace);
+      });
+    });
+    s.count.check_decided(s.launch.last_tier_bits);
+  }
+
+ private:
+  template <class Op, class T>
+  void run_as(void* workspace) {
+    constexpr bool gradient = ops::is_gradient<Op>;
+    const ops::loss_constants k =
+        num::make_loss_constants(p.parameter, p.divisor(), gradient, s.launch.first_tier > tier::binary64);
+    if (p.each) {
+      return parallel(threads_, [&](int thread, int used) {
+        tally counted;
+        run_each<Op, T>(p, loops_, k, s.launch.last_tier_bits, share(p.count, thread, used, loss_block), counted);
+        s.count.add(counted);
+      });
+    }
+    if constexpr (!gradient) {
+      tally counted;
+      if (p.count == 0) {  // the sum of nothing is +0, the mean of nothing NaN
+        *static_cast<T*>(p.out) =
+            num::from_bits<T>(p.reduction == reduction::mean ? num::format<T>::nan : num::storage_of<T>{0});
+        counted.add(tier::proved, 1);
+      } else {
+        run_sum<Op, T>(p, loops_, k, threads_, s.launch.last_tier_bits, static_cast<worker*>(workspace), counted);
+      }
+      s.count.add(counted);
+    }
+  }
+
+  const loss_kernels::loops loops_;
+  const int threads_;
+};
+
+}  // namespace
+
+void prepare(const plan::loss_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<loss_work>(p, s); }
+
+}  // namespace repdl::cpu

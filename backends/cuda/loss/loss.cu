@@ -1,0 +1,311 @@
+// Losses and their gradients.
+//
+// With an output per element a thread decides its elements at once: what the rounding test leaves open, with balls. A sum or mean
+// is five launches:
+//   loss_sums        each block adds up elements in binary64 (num::compensated), its sum goes to the workspace
+//   loss_total       one block joins them; the rounding test decides, or sets a flag in the workspace
+//   loss_exact_sums  if the flag is set: each block adds up elements exactly
+//   loss_exact_total if the flag is set: one block joins them and rounds
+// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits.
+// The launches do not depend on the data: no host round trip.
+#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/launch.cuh"
+#include "librepdl/ops/losses_logistic.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr int exact_threads = 128;
+constexpr int part_threads = 64;
+constexpr int blocks_per_multiprocessor = 8;
+constexpr int most_sums = 1024;  // blocks of a sum
+
+template <int Inputs>
+struct operands {
+  const void* in[Inputs];
+  void* out;
+  std::int64_t count;
+  bool small;                     // count below 2^31
+  strided_axes<Inputs + 1> axes;  // the inputs, then the output
+};
+
+template <int Inputs, int N>
+__device__ void locate(const operands<Inputs>& o, std::int64_t i, std::int64_t (&offset)[N]) {
+  if (o.small) {
+    o.axes.template locate<0>(static_cast<std::uint32_t>(i), offset);
+  } else {
+    o.axes.template locate<0>(static_cast<std::uint64_t>(i), offset);
+  }
+}
+
+// use(x...) of the numbers of an element.
+template <class T, int Inputs, int N, class Use>
+__device__ auto with_numbers(const operands<Inputs>& o, const std::int64_t (&at)[N], const Use& use) {
+  const auto number = [&](const void* data, std::int64_t offset) {
+    return num::widen(static_cast<const T*>(data)[offset]);
+  };
+  if constexpr (Inputs == 2) {
+    return use(number(o.in[0], at[0]), number(o.in[1], at[1]));
+  } else {
+    static_assert(Inputs == 3);
+    return use(number(o.in[0], at[0]), number(o.in[1], at[1]), number(o.in[2], at[2]));
+  }
+}
+
+template <class Op>
+constexpr int inputs_of = static_cast<int>(std::size(Op::in));
+
+// ---- an output per element
+
+template <class T, class Op, class... X>
+__device__ __noinline__ num::decided_value<T> decide_element(const ops::loss_constants& k, int last_tier_bits, X... x) {
+  return num::decide_loss<T, Op>(k, last_tier_bits, x...);
+}
+
+template <class Op, class T>
+__global__ void __launch_bounds__(threads)
+    loss_each(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
+              int last_tier_bits, counter* counters) {
+  constexpr int inputs = inputs_of<Op>;
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, o.count);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  int exact = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
+    std::int64_t at[inputs + 1];
+    locate(o, i, at);
+    const num::decided_value<T> r = with_numbers<T>(o, at, [&](auto... x) {
+      const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
+      if (first.decided) return first;
+      ++exact;
+      return decide_element<T, Op>(k, last_tier_bits, x...);
+    });
+    static_cast<T*>(o.out)[at[inputs]] = r.value;
+    if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
+  }
+  count_elements(counters, tier::exact, exact);
+  count_elements(counters, tier::binary64, -static_cast<std::int64_t>(exact));
+}
+
+// ---- sums
+
+// Joins what the threads of a block hold into thread 0's.
+template <int Threads, class Sum>
+__device__ void join(Sum& mine) {
+  __shared__ std::uint64_t memory[Threads * sizeof(Sum) / 8];
+  static_assert(sizeof(Sum) % 8 == 0);
+  Sum* const all = reinterpret_cast<Sum*>(memory);
+  all[threadIdx.x] = mine;
+  for (int half = Threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < static_cast<unsigned>(half)) {
+      mine.merge(all[threadIdx.x + half]);
+      all[threadIdx.x] = mine;
+    }
+  }
+}
+
+template <class Op, class T>
+__global__ void __launch_bounds__(threads)
+    loss_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+              num::compensated* sums) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  num::compensated mine;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
+    std::int64_t at[2];
+    locate(o, i, at);
+    mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::loss_body<Op>::first(k, x...); }));
+  }
+  join<threads>(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+}
+
+// height: of the tree of additions.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    loss_total(const num::compensated* sums, int blocks, double height, const __grid_constant__ ops::loss_constants k,
+               T* out, int* open, counter* counters) {
+  num::compensated mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += threads) mine.merge(sums[b]);
+  join<threads>(mine);
+  if (threadIdx.x != 0) return;
+  const num::decided_value<T> r = num::certify_total<T>(mine, height, k);
+  *open = r.decided ? 0 : 1;
+  if (r.decided) *out = r.value;
+  count_elements(counters, r.decided ? tier::binary64 : tier::exact, 1);
+}
+
+template <class Op, class T>
+__global__ void __launch_bounds__(exact_threads)
+    loss_exact_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+                    const int* open, num::distance_sum* sums) {
+  if (*open == 0) return;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * exact_threads;
+  num::distance_sum mine;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * exact_threads + threadIdx.x; i < o.count; i += step) {
+    std::int64_t at[2];
+    locate(o, i, at);
+    num::add_exactly<Op>(mine, k, static_cast<const T*>(o.in[0])[at[0]], static_cast<const T*>(o.in[1])[at[1]]);
+  }
+  join<exact_threads>(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+}
+
+template <class Op, class T>
+__global__ void __launch_bounds__(exact_threads)
+    loss_exact_total(const num::distance_sum* sums, int blocks, const __grid_constant__ ops::loss_constants k,
+                     const int* open, T* out, counter* counters) {
+  if (*open == 0) return;
+  num::distance_sum mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += exact_threads) mine.merge(sums[b]);
+  join<exact_threads>(mine);
+  if (threadIdx.x != 0) return;
+  const num::decided_value<T> r = num::exact_total<Op, T>(mine, k);
+  *out = r.value;
+  if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
+}
+
+// The same for parts, of a level; the last one gives up on what it leaves open.
+template <class Op, class T, int L>
+__global__ void __launch_bounds__(part_threads)
+    loss_part_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+                   const int* open, num::loss_parts<L>* sums) {
+  if (*open == 0) return;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * part_threads;
+  num::loss_parts<L> mine;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * part_threads + threadIdx.x; i < o.count; i += step) {
+    std::int64_t at[2];
+    locate(o, i, at);
+    mine.merge(with_numbers<T>(o, at, [&](auto... x) {
+      const double in[] = {x...};
+      return num::loss_body<Op>::template parts<L>(k, in);
+    }));
+  }
+  join<part_threads>(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+}
+
+template <class T, int L>
+__global__ void __launch_bounds__(part_threads)
+    loss_part_total(const num::loss_parts<L>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
+                    int* open, T* out) {
+  if (*open == 0) return;
+  num::loss_parts<L> mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += part_threads) mine.merge(sums[b]);
+  join<part_threads>(mine);
+  if (threadIdx.x != 0) return;
+  const num::decided_value<T> r = num::round_parts<T, L>(mine, k.n);
+  if (!r.decided) return;
+  *out = r.value;
+  *open = 0;
+}
+__global__ void loss_give_up(const int* open, counter* counters) {
+  if (*open == 0) return;
+  atomicAdd(counters + undecided_counter, counter{1});
+  count_elements(counters, tier::exact, -1);
+}
+
+// The sum of nothing is +0, the mean of nothing NaN.
+template <class T>
+__global__ void loss_of_nothing(T* out, bool mean, counter* counters) {
+  *out = num::from_bits<T>(mean ? num::format<T>::nan : num::storage_of<T>{0});
+  count_elements(counters, tier::proved, 1);
+}
+
+// ---- host
+
+template <int Inputs>
+operands<Inputs> operands_of(const plan::loss_plan& p, const job& j) {
+  operands<Inputs> o{};
+  o.out = p.out;
+  o.count = p.count;
+  o.small = fits_32_bits(p.count) && !j.device.choice.wide;
+  o.axes.set_shape(p.rank, p.shape);
+  for (int k = 0; k < Inputs; ++k) {
+    o.in[k] = p.in[k].data;
+    o.axes.set_stride(k, p.in[k].stride);
+  }
+  o.axes.set_stride(Inputs, p.out_stride);
+  return o;
+}
+
+class loss_work final : public planned {
+ public:
+  loss_work(const plan::loss_plan& plan, const job& given) : planned(given), p_(plan) {
+    if (p_.each || p_.count == 0) return;
+    blocks_ = blocks_of(threads);
+    exact_blocks_ = blocks_of(exact_threads);
+    part_blocks_ = blocks_of(part_threads);
+    space.take(sums_, blocks_);
+    space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(parts_of_4_, part_blocks_); },
+                       [&] { space.take(parts_of_8_, part_blocks_); });
+    space.take(open_, 1);
+  }
+
+ private:
+  int blocks_of(int size) const {
+    const unsigned grid = grid_for(j.device, ceil_div(p_.count, 4 * size), blocks_per_multiprocessor);
+    return std::min(static_cast<int>(grid), most_sums);
+  }
+
+  void enqueue() override {
+    ops::for_operation<ops::family::loss>(p_.op, [&]<class Op>() {
+      ops::for_each_format<ops::NARROW>([&]<class T>() {
+        if (dtype_of<T> == p_.type) launch<Op, T>();
+      });
+    });
+  }
+
+  template <class Op, class T>
+  void launch() {
+    constexpr bool gradient = ops::is_gradient<Op>;
+    const ops::loss_constants k =
+        num::make_loss_constants(p_.parameter, p_.divisor(), gradient, j.first_tier > tier::binary64);
+    const auto o = operands_of<inputs_of<Op>>(p_, j);
+    if (p_.each) {
+      const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), blocks_per_multiprocessor);
+      return launch_kernel<loss_each<Op, T>>(j, grid, threads, 0, o, k, j.last_tier_bits, j.counters);
+    }
+    if constexpr (!gradient) {
+      T* const out = static_cast<T*>(p_.out);
+      if (p_.count == 0) {
+        return launch_kernel<loss_of_nothing<T>>(j, 1, 1, 0, out, p_.reduction == reduction::mean, j.counters);
+      }
+      const double height = static_cast<double>(p_.count / (std::int64_t{blocks_} * threads) + 64);
+      launch_kernel<loss_sums<Op, T>>(j, blocks_, threads, 0, o, k, sums_);
+      launch_kernel<loss_total<T>>(j, 1, threads, 0, sums_, blocks_, height, k, out, open_, j.counters);
+      if constexpr (num::has_parts<Op>) {
+        launch_parts<Op, T>(o, k, parts_of_4_, out);
+        launch_parts<Op, T>(o, k, parts_of_8_, out);
+        launch_kernel<loss_give_up>(j, 1, 1, 0, open_, j.counters);
+      } else {
+        launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, open_, exact_sums_);
+        launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, open_, out,
+                                               j.counters);
+      }
+    }
+  }
+
+  template <class Op, class T, int L>
+  void launch_parts(const operands<2>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
+    if (64 * L > j.last_tier_bits) return;
+    launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, open_, sums);
+    launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, open_, out);
+  }
+
+  const plan::loss_plan p_;
+  int blocks_ = 0;
+  int exact_blocks_ = 0;
+  int part_blocks_ = 0;
+  num::compensated* sums_ = nullptr;
+  num::distance_sum* exact_sums_ = nullptr;
+  num::loss_parts<4>* parts_of_4_ = nullptr;
+  num::loss_parts<8>* parts_of_8_ = nullptr;
+  int* open_ = nullptr;
+};
+
+}  // namespace
+
+void prepare(const plan::loss_plan& p, const job& j, dispatch::task& t) { t.emplace<loss_work>(p, j); }
+
+}  // namespace repdl::cuda

@@ -1,0 +1,408 @@
+// mse_loss, l1_loss, smooth_l1_loss, huber_loss and their gradients against the oracle: elements of both tiers, with divisors and
+// parameters of few and of many bits; sums and means of none, one and many elements, ties among them, from every tier; strides,
+// broadcasting, threads.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "librepdl/librepdl.hpp"
+#include "librepdl/ops/losses_logistic.hpp"
+#include "reference/evaluate.hpp"
+#include "reference/layout.hpp"
+#include "reference/samples.hpp"
+#include "reference/structured.hpp"
+#include "tests/class_engines.hpp"
+#include "tests/placed_tensor.hpp"
+
+using namespace repdl;
+using reference::array;
+using reference::outcomes;
+using reference::sample_class;
+using reference::shape_list;
+
+namespace {
+
+using patterns = std::vector<std::uint64_t>;
+
+template <class F>
+void for_each_loss(const F& f) {
+  ops::for_each_structured([&]<class Op>() {
+    if constexpr (Op::row.kind == ops::family::loss) f.template operator()<Op>();
+  });
+}
+
+// beta or delta: simple, of many bits, the ends of the range; 0 for smooth_l1_loss alone.
+constexpr double parameters[] = {
+    1, 0.5, 0.1, 3, 0x1.fffffffffffffp-3, 0x1p-24, 0x1.8p-140, 0x1p-200, 0x1.fffffffffffffp199, 0};
+template <class Op>
+double parameter_at(std::uint64_t choice) {
+  if constexpr (std::is_same_v<typename Op::attrs, loss_options>) return 0;
+  constexpr bool positive = std::is_same_v<typename Op::attrs, huber_loss_options>;
+  return parameters[choice % (std::size(parameters) - (positive ? 1 : 0))];
+}
+// What gradients are divided by.
+constexpr std::int64_t divisors[] = {
+    1, 1, 2, 3, 7, 1000, 1 << 20, (1 << 27) - 1, 1 << 27, (1 << 27) + 1, 999999937, (std::int64_t{1} << 52) + 1};
+
+struct counts {
+  std::int64_t tuples = 0;
+  std::int64_t open = 0;  // by the first tier
+  std::int64_t ties = 0;
+  std::int64_t wrong = 0;
+};
+
+template <class Op, class T>
+void check(const patterns& in, double c, std::int64_t n, counts& counted) {
+  constexpr bool gradient = ops::is_gradient<Op>;
+  reference::outcome where;
+  const std::uint64_t want = reference::loss_element(Op::name, dtype_of<T>, in.data(), c, n, &where);
+  const auto of = [&](std::size_t k) { return num::widen(num::from_bits<T>(static_cast<num::storage_of<T>>(in[k]))); };
+  const auto compare = [&](const num::decided_value<T>& r, const char* tier) {
+    if (r.decided && num::to_bits(r.value) == want) return;
+    if (++counted.wrong > 5) return;
+    INFO(Op::name, " ", tier, std::hex, " ", in[0], " ", in[1], " ", in.back(), std::hexfloat, " parameter ", c,
+         std::dec, " divisor ", n);
+    CHECK(num::to_bits(r.value) == want);
+    CHECK(r.decided);
+  };
+  for (const bool force : {false, true}) {
+    const ops::loss_constants k = num::make_loss_constants(c, n, gradient, force);
+    num::decided_value<T> first, last;
+    if constexpr (gradient) {
+      first = num::evaluate_loss<T, Op>(k, of(0), of(1), of(2));
+      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1), of(2));
+    } else {
+      first = num::evaluate_loss<T, Op>(k, of(0), of(1));
+      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1));
+    }
+    if (first.decided) compare(first, "first");
+    compare(last, "last");
+    if (!force) counted.open += first.decided ? 0 : 1;
+    if (force) CHECK((!first.decided || where.nan));
+  }
+  ++counted.tuples;
+  counted.ties += where.tie ? 1 : 0;
+}
+
+template <class T>
+patterns landmarks() {
+  using F = num::format<T>;
+  const std::uint64_t normal = std::uint64_t{1} << (F::precision - 1), infinity = F::infinity;
+  patterns list = {0, 1, 2, normal - 1, normal, infinity - 1, infinity, F::nan, infinity + 1};
+  for (const double v : {0.5, 1.0, 1.5, 2.0, 3.0, 1000.0}) list.push_back(num::to_bits(num::narrow<T>(v)));
+  list.push_back(num::to_bits(num::narrow<T>(1.0)) + 1);
+  const std::size_t size = list.size();
+  for (std::size_t i = 0; i < size; ++i) list.push_back(list[i] | num::sign_mask<T>);
+  return list;
+}
+
+template <class Op, class T>
+counts check_elements(int many) {
+  constexpr std::size_t inputs = std::size(Op::in);
+  counts counted;
+  std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T)};
+  const auto divisor = [&] {
+    return ops::is_gradient<Op> ? divisors[engine() % std::size(divisors)] : std::int64_t{1};
+  };
+  patterns in(inputs);
+  const patterns marks = landmarks<T>();
+  for (const std::uint64_t x : marks) {
+    for (const std::uint64_t t : marks) {
+      in[0] = marks[engine() % marks.size()];
+      in[inputs - 2] = x;
+      in[inputs - 1] = t;
+      check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
+    }
+  }
+  const shape_list shape{many};
+  for (const sample_class c : reference::element_classes) {
+    const std::vector<array> v =
+        reference::fill_losses(std::string(Op::name), c, dtype_of<T>, std::vector<shape_list>(inputs, shape),
+                               {{"reduction", std::string("none")}}, 3, static_cast<std::uint64_t>(Op::id));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i) {
+      for (std::size_t k = 0; k < inputs; ++k) in[k] = v[k].get(i);
+      check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
+    }
+  }
+  for (int i = 0; i < many; ++i) {  // few bits, far apart at times: d has more than 53 bits
+    for (std::uint64_t& a : in) {
+      const int e = i % 3 == 0 ? static_cast<int>(engine() % 100) - 50 : static_cast<int>(engine() % 8) - 4;
+      a = num::to_bits(num::narrow<T>(std::ldexp(static_cast<double>(engine() % 129) - 64, e)));
+    }
+    check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
+  }
+  return counted;
+}
+
+void check_all_elements(int many) {
+  for_each_loss([&]<class Op>() {
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      const counts n = check_elements<Op, T>(many);
+      INFO(Op::name, " ", name_of(dtype_of<T>));
+      CHECK(n.wrong == 0);
+      CHECK((n.ties > 0) == (Op::id != ops::op_id::soft_margin_loss));
+      CHECK(n.open < n.tuples / 5);  // the tie classes aim at them
+      MESSAGE(Op::name << " " << name_of(dtype_of<T>) << ": " << n.tuples << " tuples, " << n.ties
+                       << " ties, left open " << n.open);
+    });
+  });
+}
+
+attributes attributes_of(const op_info& op, const char* reduction, double parameter) {
+  attributes a{{"reduction", std::string(reduction)}};
+  if (op.attrs.size() > 1) a.push_back({op.attrs[1].name, parameter});
+  return a;
+}
+
+// The contexts that each call is tried in: instruction sets, threads and tiers by turns; GPUs.
+std::vector<test::engine> every_context() {
+  std::vector<test::engine> all;
+  const auto add = [&](context_options o, const std::string& name) {
+    for (const tier first : {tier::proved, tier::exact}) {
+      o.first_tier = first;
+      all.push_back({name + (first == tier::exact ? " exact" : ""), std::make_unique<context>(o)});
+    }
+  };
+  int threads = 1;
+  for (const isa_info& i : instruction_sets()) {
+    if (i.available) add({.threads = threads, .isa = i.name}, i.name);
+    threads += 2;
+  }
+  for (const device_info& d : devices()) {
+    if (d.where.kind == device_kind::cuda) add({.where = d.where}, name_of(d.where));
+  }
+  return all;
+}
+
+void compare(std::vector<test::engine>& contexts, const op_info& op, const std::vector<array>& in,
+             const attributes& attrs, const std::vector<array>& want, const std::string& what) {
+  for (test::engine& e : contexts) {
+    const std::string text = test::difference(test::run(*e.ctx, op.name, in, want, attrs), want);
+    if (!text.empty()) FAIL_CHECK(op.name << " on " << e.name << ", " << what << ": " << text);
+  }
+}
+
+// Sums of a class with few or many elements; how many are of the class.
+struct tally {
+  std::int64_t outputs = 0, hits = 0;
+};
+void check_sums(std::vector<test::engine>& contexts, sample_class c, const std::vector<std::int64_t>& lengths,
+                std::uint64_t streams, tally& counted) {
+  for_each_loss([&]<class Op>() {
+    if constexpr (!ops::is_gradient<Op>) {
+      const op_info& op = *find(Op::name);
+      constexpr bool slow = Op::row.proof == ops::proof_kind::multi_limb;
+      for (std::int64_t n : lengths) {
+        if (slow && n > 5000) {  // two threads, once
+          if (c != sample_class::normal_range) continue;
+          n = 17011;
+        }
+        for (std::uint64_t stream = 0; stream < streams; ++stream) {
+          const auto type = static_cast<dtype>((stream + static_cast<std::uint64_t>(n)) % 3);
+          const attributes attrs =
+              attributes_of(op, stream % 2 == 0 ? "sum" : "mean", parameter_at<Op>(stream / 2 % 2 == 0 ? 0 : stream));
+          const std::vector<shape_list> shapes(2, {n});
+          const std::vector<array> in = reference::fill_losses(op.name, c, type, shapes, attrs, 5, stream);
+          outcomes where;
+          const std::vector<array> want = reference::evaluate_all(op.name, in, attrs, &where);
+          ++counted.outputs;
+          counted.hits += hit(c, where.at(0)) ? 1 : 0;
+          compare(contexts, op, in, attrs, want,
+                  std::string(name_of(c)) + " " + std::to_string(n) + " of stream " + std::to_string(stream));
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("losses: elements and gradients") { check_all_elements(60); }
+TEST_CASE("losses: elements and gradients, many [long]" * doctest::skip()) { check_all_elements(100000); }
+
+TEST_CASE("losses: sums and means of few elements") {
+  std::vector<test::engine> contexts = every_context();
+  for (const sample_class c : reference::element_classes) {
+    tally counted;
+    check_sums(contexts, c, {1, 2, 3, 4, 17}, 12, counted);
+    INFO(std::string(name_of(c)));
+    if (c == sample_class::ties || c == sample_class::near_ties || c == sample_class::cancelling) {
+      CHECK(counted.hits > counted.outputs / 10);
+    }
+    MESSAGE(std::string(name_of(c)) << ": " << counted.outputs << " outputs, " << counted.hits << " of the class");
+  }
+}
+TEST_CASE("losses: sums and means of many elements") {
+  std::vector<test::engine> contexts = every_context();
+  for (const sample_class c : {sample_class::normal_range, sample_class::wide_exponents, sample_class::cancelling,
+                               sample_class::near_ties, sample_class::narrow_lattice}) {
+    tally counted;
+    check_sums(contexts, c, {1023, 2049}, 2, counted);
+    check_sums(contexts, c, {50021}, 1, counted);
+  }
+}
+
+TEST_CASE("losses: nothing, and special values") {
+  std::vector<test::engine> contexts = every_context();
+  constexpr std::uint64_t inf = 0x7f800000, nan = 0x7fc00000, minus = 0x80000000, one = 0x3f800000, two = 0x40000000;
+  for_each_loss([&]<class Op>() {
+    if constexpr (!ops::is_gradient<Op>) {
+      const op_info& op = *find(Op::name);
+      const auto of = [&](const patterns& x, const patterns& t, const char* reduction) {
+        const auto n = static_cast<std::int64_t>(x.size());
+        const std::vector<array> in{array(dtype::f32, {n}, x), array(dtype::f32, {n}, t)};
+        const attributes attrs = attributes_of(op, reduction, 1);
+        const std::vector<array> want = reference::evaluate_all(op.name, in, attrs);
+        compare(contexts, op, in, attrs, want, reduction);
+        return want[0].count() == 0 ? 0 : want[0].get(0);
+      };
+      CHECK(of({}, {}, "sum") == 0);
+      CHECK(of({}, {}, "mean") == nan);
+      of({}, {}, "none");
+      if (Op::id == ops::op_id::soft_margin_loss) {
+        CHECK(of({minus}, {0}, "sum") == 0x3f317218);  // ln 2
+        CHECK(of({inf}, {one}, "sum") == 0);
+        CHECK(of({inf, one}, {minus | one, one}, "mean") == inf);
+        CHECK(of({inf}, {0}, "mean") == nan);
+        CHECK(of({0x43480000, 0x461c4000}, {one, one}, "mean") == 0);          // 200 and 10000: next to nothing
+        CHECK(of({0xc3480001, 0x461c4000}, {one, one}, "sum") == 0x43480001);  // and beside 200
+        return;
+      }
+      CHECK(of({minus}, {0}, "sum") == 0);
+      CHECK(of({inf}, {one}, "mean") == inf);
+      CHECK(of({inf, one}, {inf | minus, two}, "sum") == inf);
+      CHECK(of({inf}, {inf}, "sum") == nan);
+      CHECK(of({nan | minus, one}, {one, one}, "mean") == nan);
+      CHECK(of({one, 0, two}, {one, 0, two}, "mean") == 0);
+      CHECK(of({0x7f7fffff, 0x7f7fffff}, {0x7f7fffff, 0xff7fffff}, "none") == 0);
+    }
+  });
+  // (1, 1, 1 + 2^-12): the sum of d^2 is 3 + 2^-11 + 2^-24, 2^-25 ulp above a number; mean of (M, M) with l1: M + M overflows not.
+  const auto value = [&](const char* name, const patterns& x, const char* reduction) {
+    const std::vector<array> in{array(dtype::f32, {static_cast<std::int64_t>(x.size())}, x),
+                                array(dtype::f32, {}, patterns{0})};
+    const attributes attrs{{"reduction", std::string(reduction)}};
+    const std::vector<array> want = reference::evaluate_all(name, in, attrs);
+    compare(contexts, *find(name), in, attrs, want, "value");
+    return want[0].get(0);
+  };
+  CHECK(value("l1_loss", {0x7f7fffff, 0xff7fffff}, "mean") == 0x7f7fffff);
+  CHECK(value("l1_loss", {0x7f7fffff, 0xff7fffff}, "sum") == inf);
+  CHECK(value("mse_loss", {0x5f800000, 0}, "mean") == 0x7f000000);  // 2^64: its square overflows, half of it does not
+  CHECK(value("l1_loss", {one, 0x33800000}, "sum") == one);         // 1 + 2^-24: a tie
+  CHECK(value("l1_loss", {one, 0x33800000, 1}, "sum") == one + 1);  // and a little more
+  CHECK(value("mse_loss", {1}, "sum") == 0);                        // 2^-298, not an exact zero
+}
+
+TEST_CASE("losses: g of sums and means; gradients of every class") {
+  std::vector<test::engine> contexts = every_context();
+  for_each_loss([&]<class Op>() {
+    if constexpr (ops::is_gradient<Op>) {
+      const op_info& op = *find(Op::name);
+      std::uint64_t turn = 0;
+      for (const sample_class c : reference::element_classes) {
+        const char* const reduction = turn % 3 == 0 ? "none" : turn % 3 == 1 ? "mean" : "sum";
+        const auto type = static_cast<dtype>(turn / 3 % 3);
+        const shape_list x{5, 1, 13}, t{7, 1}, both{5, 7, 13};
+        const attributes attrs = attributes_of(op, reduction, parameter_at<Op>(turn));
+        const shape_list g = turn % 3 == 0 ? both : shape_list{};
+        const std::vector<array> in = reference::fill_losses(op.name, c, type, {g, x, t}, attrs, 6, turn++);
+        compare(contexts, op, in, attrs, reference::evaluate_all(op.name, in, attrs), std::string(name_of(c)));
+      }
+    }
+  });
+}
+
+TEST_CASE("losses: strides of both signs, gaps and repeated elements") {
+  std::vector<test::engine> contexts = every_context();
+  const shape_list shape{3, 5, 2, 7}, row{5, 1, 7};
+  std::uint64_t turn = 0;
+  for_each_loss([&]<class Op>() {
+    const op_info& op = *find(Op::name);
+    for (const char* const reduction : {"none", "mean"}) {
+      const auto type = static_cast<dtype>(turn % 3);
+      const attributes attrs = attributes_of(op, reduction, 0.25);
+      const bool each = reduction == std::string("none");
+      std::vector<shape_list> shapes{shape, row};
+      if (ops::is_gradient<Op>) shapes.insert(shapes.begin(), each ? shape : shape_list{});
+      const std::vector<array> in =
+          reference::fill_losses(op.name, sample_class::normal_range, type, shapes, attrs, 8, turn);
+      const array want = reference::evaluate(op.name, in, attrs);
+      for (const tests::layout l : tests::layouts) {
+        for (test::engine& e : contexts) {
+          std::vector<std::unique_ptr<tests::placed_tensor>> placed;
+          std::vector<const_tensor_view> views;
+          for (const array& a : in) {
+            placed.push_back(std::make_unique<tests::placed_tensor>(*e.ctx, a, l));
+            views.emplace_back(placed.back()->view());
+          }
+          tests::placed_tensor out(*e.ctx, type, want.shape, l);
+          const tensor_view y = out.view();
+          call(*e.ctx, op, views, {&y, 1}, attrs);
+          INFO(op.name, " on ", e.name);
+          CHECK(out.get() == want);
+        }
+      }
+      ++turn;
+    }
+  });
+}
+
+TEST_CASE("losses: who decides") {
+  std::vector<float> x(3000), t(3000), y(3000);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(i) * 0.37f;
+    t[i] = static_cast<float>(i) * 0.41f;
+  }
+  const const_tensor_view a(x.data(), {3000}), b(t.data(), {3000});
+  for (const tier first : {tier::proved, tier::exact}) {
+    context ctx({.threads = 2, .first_tier = first});
+    const tier by = first == tier::exact ? tier::exact : tier::binary64;
+    mse_loss(ctx, a, b, tensor_view(y.data(), {}));
+    CHECK(ctx.read_statistics()[by] == 1);
+    huber_loss(ctx, a, b, tensor_view(y.data(), {3000}), {.reduction = reduction::none, .delta = 2.5});
+    CHECK(ctx.read_statistics()[by] == 3001);
+    smooth_l1_loss_backward(ctx, const_tensor_view(x.data() + 7, {}), a, b, tensor_view(y.data(), {3000}),
+                            {.beta = 0.1});
+    CHECK(ctx.read_statistics()[by] == 6001);
+  }
+}
+
+TEST_CASE("losses: what is refused") {
+  context ctx({.threads = 1});
+  std::vector<float> x(6), g(6), y(6);
+  const const_tensor_view a(x.data(), {2, 3});
+  const tensor_view scalar(y.data(), {}), full(y.data(), {2, 3});
+  const auto site = [](auto&& f) {
+    try {
+      f();
+    } catch (const error& e) {
+      return e.site();
+    }
+    FAIL("nothing was refused");
+    return error_site{};
+  };
+  CHECK(site([&] { mse_loss(ctx, a, const_tensor_view(g.data(), {2, 2}), scalar); }) == error_site::broadcast);
+  CHECK(site([&] { mse_loss(ctx, a, a, full); }) == error_site::output_shape);
+  CHECK(site([&] {
+          mse_loss(ctx, a, a, tensor_view(x.data(), {2, 3}), {.reduction = reduction::none});
+        }) == error_site::overlap);
+  CHECK(site([&] { l1_loss_backward(ctx, a, a, a, full); }) == error_site::gradient_shape);
+  CHECK(site([&] {
+          l1_loss_backward(ctx, const_tensor_view(g.data(), {}), a, a, full, {.reduction = reduction::none});
+        }) == error_site::gradient_shape);
+  for (const double bad : {-1.0, 0x1p-201, 0x1.8p200, std::nan(""), HUGE_VAL}) {
+    CHECK(site([&] { smooth_l1_loss(ctx, a, a, scalar, {.beta = bad}); }) == error_site::attribute_value);
+    CHECK(site([&] { huber_loss(ctx, a, a, scalar, {.delta = bad}); }) == error_site::attribute_value);
+  }
+  CHECK(site([&] { huber_loss(ctx, a, a, scalar, {.delta = 0}); }) == error_site::attribute_value);
+  std::vector<std::uint16_t> h(6);
+  CHECK(site([&] {
+          mse_loss(ctx, a, const_tensor_view(reinterpret_cast<const f16*>(h.data()), {2, 3}), scalar);
+        }) == error_site::operand_dtype);
+}
