@@ -83,7 +83,7 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   }
   std::vector<group> all{g};
   if (row == nullptr || row->options.count() == 0) return all;
-  constexpr const char* values[] = {"-0.7", "0.9", "2.5"};
+  constexpr const char* values[] = {"0.3", "0.9", "2.5"};  // of every kind
   for (test_call& c : g) {
     for (int i = 0; i < row->options.count(); ++i) c.attrs.push_back({row->options.all[i].name, values[i]});
   }

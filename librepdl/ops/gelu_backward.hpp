@@ -35,6 +35,7 @@ struct gelu_gradient_formula {
     const ball<L> square = v * v;
     ball<L> term = v;
     ball<L> sum = v;
+    REPDL_LIMB_LOOP(7)
     for (int k = 3; !term.middle.is_zero(); k += 2) {
       term = term * square / number<L>(k);
       if (k > 2 * x * x && upper(term).below_power(sum.middle.exponent - 64 * L)) break;
