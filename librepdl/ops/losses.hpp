@@ -353,14 +353,20 @@ REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
   const loss_term r = loss_body<Op>::first(k, x...);
   return certify_as<T>(r.value, r.error + k.force);
 }
-// What that leaves open.
-template <class T, class Op, class... X>
+// What that leaves open, with balls of at most Limbs limbs where the last tier has levels.
+template <class T, class Op, int Limbs = 32, class... X>
 REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
   const double v = loss_body<Op>::first(k, x...).value;
   if (!is_regular(v) || v == 0) return {narrow<T>(v), true};
   if constexpr (has_parts<Op>) {
     const double in[] = {x...};
-    return decide_by_levels(parts_attempt<T, Op>{k, in}, last_tier_bits);
+    const parts_attempt<T, Op> attempt{k, in};
+    static_assert(Limbs == 32 || Limbs == 8);
+    if constexpr (Limbs == 32) return decide_by_levels(attempt, last_tier_bits);
+    decided_value<T> r{};
+    if (last_tier_bits >= 256) r = attempt.template operator()<4>();
+    if (!r.decided && last_tier_bits >= 512) r = attempt.template operator()<8>();
+    return r;
   } else {
     return round_formula<T, loss_limbs>(loss_body<Op>::template exact<loss_limbs>(k, x...));
   }

@@ -6,7 +6,8 @@
 //   loss_total       one block joins them; the rounding test decides, or sets a flag in the workspace
 //   loss_exact_sums  if the flag is set: each block adds up elements exactly
 //   loss_exact_total if the flag is set: one block joins them and rounds
-// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits.
+// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits. A thread has no more
+// for an element either: 2048 bits would take 2 gigabytes of the device's memory for stacks.
 // The launches do not depend on the data: no host round trip.
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
@@ -60,7 +61,7 @@ constexpr int inputs_of = static_cast<int>(std::size(Op::in));
 
 template <class T, class Op, class... X>
 __device__ __noinline__ num::decided_value<T> decide_element(const ops::loss_constants& k, int last_tier_bits, X... x) {
-  return num::decide_loss<T, Op>(k, last_tier_bits, x...);
+  return num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
 }
 
 template <class Op, class T>
