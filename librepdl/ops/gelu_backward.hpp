@@ -17,6 +17,7 @@
 // bits bear. No theorem says that the value is not a midpoint: such a one would be `undecided`. x next to 0: |factor -
 // 1/2| > 2^-150, and balls of 256 bits tell it from g/2, a midpoint for odd multiples of the least number. x = 0: exactly
 // g/2.
+// In f16 and bf16 every pair was tried: 512 bits decide all.
 //
 // Checked by tests/several_test.cpp.
 #pragma once
