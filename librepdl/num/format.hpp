@@ -150,46 +150,16 @@ REPDL_HD double widen(T a) {
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
 
-// RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN.
+// RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN. Unpacked: a itself.
 //
-// f16 and bf16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does,
-// E = 2^e the larger of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since
-// c < 2E <= M, the sum c + M lies in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a
-// multiple of q, ties to even n, and n is the low end of its bit pattern. The target's pattern is n + (e - emin)
-// 2^(p-1): n's own bit 2^(p-1), there for normal numbers, adds the 1 by which a normal number's biased exponent exceeds
-// e - emin, and carries, up to infinity, come out right.
+// bf16 has binary32's exponents, so its pattern is the upper half of binary32's, rounded as an integer: adding 2^15 - 1 and the
+// last bit kept carries past 2^15 exactly when RN rounds up.
 //
-// Unpacked: a binary32 number that rounds as a does: a rounded to odd, to 13 >= p + 2 bits (Boldo and Melquiond, eft.hpp). It
-// is a number of binary32, except where it is 0 or infinite in f16 and bf16, too: above 2^128, or below 2^-137.
-template <class T>
-REPDL_HD T narrow(double a) {
-  if constexpr (!is_small_float<T>) {
-    return canonical(static_cast<T>(a));
-  } else if constexpr (is_unpacked<T>) {
-    constexpr std::uint64_t rest = (std::uint64_t{1} << 40) - 1;
-    const std::uint64_t b = bits_of(a);
-    return {static_cast<float>(double_of((b | ((b & rest) + rest)) & ~rest))};
-  } else {
-    using F = format<T>;
-    constexpr std::uint64_t smallest_exponent = F::emin + 1023;
-    constexpr std::uint64_t limit = static_cast<std::uint64_t>(F::emax + 1 + 1023) << 52;
-    constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
-    const std::uint64_t b = bits_of(a);
-    const std::uint64_t magnitude = b & 0x7fffffffffffffff;
-    const std::uint64_t above = mask_if_negative(limit - magnitude);
-    const std::uint64_t c = (magnitude & ~above) | (limit & above);
-    const std::uint64_t distance = (c >> 52) - smallest_exponent;
-    const std::uint64_t exponent = distance & ~mask_if_negative(distance);
-    const double power = double_of((exponent + smallest_exponent) << 52);
-    const std::uint64_t n = bits_of(double_of(c) + power * magic) & 0xffff;
-    const std::uint64_t code = (n + (exponent << (F::precision - 1))) | (b >> 63 << 15);
-    const std::uint64_t is_nan = mask_if_negative(0x7ff0000000000000 - magnitude);
-    return T{static_cast<std::uint16_t>((code & ~is_nan) | (F::nan & is_nan))};
-  }
-}
-
-// The same from binary32, where it costs a third. bf16 has binary32's exponents, so its pattern is the upper half of
-// binary32's, rounded as an integer: adding 2^15 - 1 and the last bit kept carries past 2^15 exactly when RN rounds up.
+// f16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does, E = 2^e the larger
+// of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since c < 2E <= M, the sum c + M lies
+// in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a multiple of q, ties to even n, and n is
+// the low end of its bit pattern. The target's pattern is n + (e - emin) 2^(p-1): n's own bit 2^(p-1), there for normal numbers,
+// adds the 1 by which a normal number's biased exponent exceeds e - emin, and carries, up to infinity, come out right.
 template <class T>
 REPDL_HD T narrow(float a) {
   const std::uint32_t b = bits_of(a);
@@ -213,6 +183,40 @@ REPDL_HD T narrow(float a) {
     const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
     const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
     return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+  }
+}
+
+// The same from binary64. Unpacked: a binary32 number that rounds as a does, a rounded to odd, to 13 >= p + 2 bits (Boldo and
+// Melquiond, eft.hpp). It is a number of binary32, except where it is 0 or infinite in f16 and bf16, too: above 2^128, or below
+// 2^-137. By way of it CPUs round f16 and bf16; GPUs do as above, bf16, too.
+template <class T>
+REPDL_HD T narrow(double a) {
+  if constexpr (!is_small_float<T>) {
+    return canonical(static_cast<T>(a));
+  } else if constexpr (is_unpacked<T>) {
+    constexpr std::uint64_t rest = (std::uint64_t{1} << 40) - 1;
+    const std::uint64_t b = bits_of(a);
+    return {static_cast<float>(double_of((b | ((b & rest) + rest)) & ~rest))};
+  } else {
+#if defined(__CUDA_ARCH__)
+    using F = format<T>;
+    constexpr std::uint64_t smallest_exponent = F::emin + 1023;
+    constexpr std::uint64_t limit = static_cast<std::uint64_t>(F::emax + 1 + 1023) << 52;
+    constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
+    const std::uint64_t b = bits_of(a);
+    const std::uint64_t magnitude = b & 0x7fffffffffffffff;
+    const std::uint64_t above = mask_if_negative(limit - magnitude);
+    const std::uint64_t c = (magnitude & ~above) | (limit & above);
+    const std::uint64_t distance = (c >> 52) - smallest_exponent;
+    const std::uint64_t exponent = distance & ~mask_if_negative(distance);
+    const double power = double_of((exponent + smallest_exponent) << 52);
+    const std::uint64_t n = bits_of(double_of(c) + power * magic) & 0xffff;
+    const std::uint64_t code = (n + (exponent << (F::precision - 1))) | (b >> 63 << 15);
+    const std::uint64_t is_nan = mask_if_negative(0x7ff0000000000000 - magnitude);
+    return T{static_cast<std::uint16_t>((code & ~is_nan) | (F::nan & is_nan))};
+#else
+    return narrow<T>(narrow<unpacked<T>>(a).value);
+#endif
   }
 }
 
