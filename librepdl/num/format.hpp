@@ -156,40 +156,77 @@ REPDL_HD double widen(T a) {
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
 
-// The GPU's own conversion, one rounding; its NaN is another than ours.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__)
+// The GPU's own conversions, one rounding; its NaN is another than ours.
 template <class T>
-inline constexpr bool has_instruction = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
-template <class T, class From>
-__device__ inline T narrow_by_instruction(From a) {
+__device__ inline T narrow_by_instruction(float a) {
   std::uint16_t b;
-  if constexpr (std::is_same_v<From, double>) {
-    if constexpr (std::is_same_v<T, f16>) asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
-    if constexpr (std::is_same_v<T, bf16>) asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  if constexpr (std::is_same_v<T, f16>) {
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
   } else {
-    if constexpr (std::is_same_v<T, f16>) asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
-    if constexpr (std::is_same_v<T, bf16>) asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
   }
   return T{a != a ? format<T>::nan : b};
 }
-#else
+#if __CUDA_ARCH__ >= 900
 template <class T>
-inline constexpr bool has_instruction = false;
-template <class T, class From>
-REPDL_HD T narrow_by_instruction(From);
+__device__ inline T narrow_by_instruction(double a) {
+  std::uint16_t b;
+  if constexpr (std::is_same_v<T, f16>) {
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  } else {
+    asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
+  }
+  return T{a != a ? format<T>::nan : b};
+}
+#endif
 #endif
 
-// RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN.
+// RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN. Unpacked: a itself.
 //
-// f16 and bf16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does,
-// E = 2^e the larger of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since
-// c < 2E <= M, the sum c + M lies in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a
-// multiple of q, ties to even n, and n is the low end of its bit pattern. The target's pattern is n + (e - emin)
-// 2^(p-1): n's own bit 2^(p-1), there for normal numbers, adds the 1 by which a normal number's biased exponent exceeds
-// e - emin, and carries, up to infinity, come out right.
+// bf16 has binary32's exponents, so its pattern is the upper half of binary32's, rounded as an integer: adding 2^15 - 1 and the
+// last bit kept carries past 2^15 exactly when RN rounds up.
 //
-// Unpacked: a binary32 number that rounds as a does: a rounded to odd, to 13 >= p + 2 bits (Boldo and Melquiond, eft.hpp). It
-// is a number of binary32, except where it is 0 or infinite in f16 and bf16, too: above 2^128, or below 2^-137.
+// f16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does, E = 2^e the larger
+// of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since c < 2E <= M, the sum c + M lies
+// in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a multiple of q, ties to even n, and n is
+// the low end of its bit pattern. The target's pattern is n + (e - emin) 2^(p-1): n's own bit 2^(p-1), there for normal numbers,
+// adds the 1 by which a normal number's biased exponent exceeds e - emin, and carries, up to infinity, come out right.
+template <class T>
+REPDL_HD T narrow(float a) {
+  if constexpr (!is_small_float<T>) {
+    return canonical(static_cast<T>(a));
+  } else if constexpr (is_unpacked<T>) {
+    return {a};
+  } else {
+#if defined(__CUDA_ARCH__)
+    return narrow_by_instruction<T>(a);
+#else
+    const std::uint32_t b = bits_of(a);
+    if constexpr (std::is_same_v<T, bf16>) {
+      const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
+      return T{static_cast<std::uint16_t>(a != a ? format<T>::nan : code)};
+    } else {
+      using F = format<T>;
+      constexpr std::int32_t smallest_exponent = F::emin + 127;
+      constexpr std::int32_t limit = (F::emax + 1 + 127) << 23;
+      constexpr float magic = bit_cast<float>((24 - F::precision + 127) << 23);
+      const std::int32_t magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
+      const std::int32_t c = magnitude < limit ? magnitude : limit;
+      const std::int32_t distance = (c >> 23) - smallest_exponent;
+      const std::int32_t exponent = distance > 0 ? distance : 0;
+      const float power = bit_cast<float>((exponent + smallest_exponent) << 23);
+      const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
+      const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
+      return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+    }
+#endif
+  }
+}
+
+// The same from binary64. Unpacked: a binary32 number that rounds as a does, a rounded to odd, to 13 >= p + 2 bits (Boldo and
+// Melquiond, eft.hpp). It is a number of binary32, except where it is 0 or infinite in f16 and bf16, too: above 2^128, or below
+// 2^-137. By way of it f16 and bf16 are rounded where no instruction does.
 template <class T>
 REPDL_HD T narrow(double a) {
   if constexpr (!is_small_float<T>) {
@@ -198,54 +235,12 @@ REPDL_HD T narrow(double a) {
     constexpr std::uint64_t rest = (std::uint64_t{1} << 40) - 1;
     const std::uint64_t b = bits_of(a);
     return {static_cast<float>(double_of((b | ((b & rest) + rest)) & ~rest))};
-  } else if constexpr (has_instruction<T>) {
-    return narrow_by_instruction<T>(a);
   } else {
-    using F = format<T>;
-    constexpr std::uint64_t smallest_exponent = F::emin + 1023;
-    constexpr std::uint64_t limit = static_cast<std::uint64_t>(F::emax + 1 + 1023) << 52;
-    constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
-    const std::uint64_t b = bits_of(a);
-    const std::uint64_t magnitude = b & 0x7fffffffffffffff;
-    const std::uint64_t above = mask_if_negative(limit - magnitude);
-    const std::uint64_t c = (magnitude & ~above) | (limit & above);
-    const std::uint64_t distance = (c >> 52) - smallest_exponent;
-    const std::uint64_t exponent = distance & ~mask_if_negative(distance);
-    const double power = double_of((exponent + smallest_exponent) << 52);
-    const std::uint64_t n = bits_of(double_of(c) + power * magic) & 0xffff;
-    const std::uint64_t code = (n + (exponent << (F::precision - 1))) | (b >> 63 << 15);
-    const std::uint64_t is_nan = mask_if_negative(0x7ff0000000000000 - magnitude);
-    return T{static_cast<std::uint16_t>((code & ~is_nan) | (F::nan & is_nan))};
-  }
-}
-
-// The same from binary32, where it costs a third. bf16 has binary32's exponents, so its pattern is the upper half of
-// binary32's, rounded as an integer: adding 2^15 - 1 and the last bit kept carries past 2^15 exactly when RN rounds up.
-template <class T>
-REPDL_HD T narrow(float a) {
-  const std::uint32_t b = bits_of(a);
-  if constexpr (!is_small_float<T>) {
-    return canonical(static_cast<T>(a));
-  } else if constexpr (is_unpacked<T>) {
-    return {a};
-  } else if constexpr (has_instruction<T>) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     return narrow_by_instruction<T>(a);
-  } else if constexpr (std::is_same_v<T, bf16>) {
-    const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
-    return T{static_cast<std::uint16_t>(a != a ? format<T>::nan : code)};
-  } else {
-    using F = format<T>;
-    constexpr std::int32_t smallest_exponent = F::emin + 127;
-    constexpr std::int32_t limit = (F::emax + 1 + 127) << 23;
-    constexpr float magic = bit_cast<float>((24 - F::precision + 127) << 23);
-    const std::int32_t magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
-    const std::int32_t c = magnitude < limit ? magnitude : limit;
-    const std::int32_t distance = (c >> 23) - smallest_exponent;
-    const std::int32_t exponent = distance > 0 ? distance : 0;
-    const float power = bit_cast<float>((exponent + smallest_exponent) << 23);
-    const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
-    const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
-    return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+#else
+    return narrow<T>(narrow<unpacked<T>>(a).value);
+#endif
   }
 }
 
