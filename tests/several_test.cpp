@@ -606,3 +606,24 @@ TEST_CASE("several: many tuples [long]" * doctest::skip()) {
                    ops::logaddexp2_backward, ops::sin_backward, ops::cos_backward, ops::erf_backward,
                    ops::erfc_backward, ops::pow_backward_x, ops::pow_backward_y>(300000);
 }
+
+// g >= 0 stands for both signs. Of no formula of these a theorem says that it is never a midpoint.
+TEST_CASE_TEMPLATE("several: every pair of the gradients of gelu and erf is decided [long]" * doctest::skip(), T, f16,
+                   bf16) {
+  std::int64_t undecided = 0;
+  const auto all = [&]<class Op>(Op) {
+    for (std::uint32_t i = 0; i < 1u << 16; ++i) {
+      const T x = num::from_bits<T>(static_cast<std::uint16_t>(i));
+      for (std::uint32_t k = 0; k <= num::format<T>::infinity; ++k) {
+        const T g = num::from_bits<T>(static_cast<std::uint16_t>(k));
+        if (num::evaluate<Op>(g, x, x).decided) continue;
+        undecided += num::evaluate_exactly<Op>(2048, g, x, x).decided ? 0 : 1;
+      }
+    }
+  };
+  all(ops::gelu_backward{});
+  all(ops::gelu_tanh_backward{});
+  all(ops::erf_backward{});
+  all(ops::erfc_backward{});
+  CHECK(undecided == 0);
+}
