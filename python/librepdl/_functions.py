@@ -1,28 +1,40 @@
 """The functions of the package. Written by tools/gen_python.py from the registry of operations; do not edit."""
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, nan
 from typing import Any, TypeVar
 
 from librepdl import _core
 from librepdl._typing import DType, Ints
 
 __all__ = [
-    "abs", "absolute", "adamw", "add", "addcdiv", "addcmul", "argmax", "argmin", "astype", "avg_pool2d",
-    "avg_pool2d_backward", "ceil", "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias",
-    "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "cos", "cross_entropy",
-    "cross_entropy_backward", "div", "div_floor", "div_trunc", "divide", "dot", "elu", "equal", "erf", "erfc",
-    "exp", "exp2", "expm1", "floor", "fma", "fmax", "fmin", "fmod", "frac", "gelu", "gelu_tanh", "greater",
-    "greater_equal", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish",
-    "hardswish_backward", "hardtanh", "hardtanh_backward", "hypot", "isfinite", "isinf", "isnan", "leaky_relu",
-    "lerp", "lerp_scalar", "less", "less_equal", "log", "log10", "log1p", "log2", "log_sigmoid", "log_softmax",
-    "log_softmax_backward", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp",
-    "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "mean",
-    "min", "minimum", "mish", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "prelu",
-    "prelu_backward", "reciprocal", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "round",
-    "rsqrt", "selu", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "sin", "softmax",
-    "softmax_backward", "softsign", "softsign_backward", "sqrt", "square", "sub", "subtract", "sum", "tanh",
-    "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy",
+    "abs", "abs_backward", "absolute", "adamw", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "argmax",
+    "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward",
+    "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias",
+    "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward",
+    "cross_entropy", "cross_entropy_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot",
+    "elu", "elu_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward",
+    "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin",
+    "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "gelu", "gelu_backward", "gelu_tanh",
+    "gelu_tanh_backward", "greater", "greater_equal", "hardshrink", "hardshrink_backward", "hardsigmoid",
+    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss",
+    "huber_loss_backward", "hypot", "hypot_backward", "isfinite", "isinf", "isnan", "l1_loss", "l1_loss_backward",
+    "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
+    "lerp_scalar_backward_x", "less", "less_equal", "log", "log10", "log10_backward", "log1p", "log1p_backward",
+    "log2", "log2_backward", "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
+    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
+    "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "maximum_backward", "mean",
+    "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul",
+    "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "prelu",
+    "prelu_backward", "reciprocal", "reciprocal_backward", "relu", "relu6", "relu6_backward", "relu_backward",
+    "remainder", "remainder_backward_y", "round", "rsqrt", "rsqrt_backward", "selu", "selu_backward", "sgd",
+    "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward",
+    "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax",
+    "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
+    "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract", "sum", "tanh", "tanh_backward",
+    "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy", "xlogy_backward_x",
+    "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -37,11 +49,23 @@ ORDER = (
     "rsqrt", "log_sigmoid", "silu", "mish", "selu", "tanhshrink", "softsign", "relu6", "hardsigmoid", "hardswish",
     "softsign_backward", "relu6_backward", "hardsigmoid_backward", "hardswish_backward", "addcmul", "addcdiv",
     "lerp", "lerp_scalar", "prelu", "prelu_backward", "hypot", "fmod", "remainder", "div_trunc", "div_floor",
-    "xlogy", "logaddexp", "elu", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul",
-    "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
+    "xlogy", "logaddexp", "elu", "silu_backward", "mish_backward", "log_sigmoid_backward", "gelu_backward",
+    "gelu_tanh_backward", "leaky_relu_backward", "elu_backward", "selu_backward", "celu", "celu_backward",
+    "softplus", "softplus_backward", "atan2", "logaddexp2", "logit", "logit_backward", "softshrink",
+    "softshrink_backward", "abs_backward", "sqrt_backward", "log_backward", "log1p_backward", "rsqrt_backward",
+    "reciprocal_backward", "expm1_backward", "div_backward_y", "maximum_backward", "minimum_backward",
+    "fmax_backward_x", "fmax_backward_y", "fmin_backward_x", "fmin_backward_y", "hypot_backward",
+    "atan2_backward_y", "atan2_backward_x", "lerp_backward_x", "lerp_backward_weight", "lerp_scalar_backward_x",
+    "addcdiv_backward_z", "xlogy_backward_y", "copysign_backward", "fmod_backward_y", "remainder_backward_y",
+    "log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
+    "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward", "pow_backward_x",
+    "pow_backward_y", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform",
+    "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
     "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
     "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
-    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
 )
 
 # An array of any library.
@@ -1236,6 +1260,750 @@ def elu(x: A, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0, o
     return result
 
 
+def silu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g * s * (1 + x * (1 - s)), s = 1 / (1 + e^-x), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(96, (g, x), out, None)
+    return result
+
+
+def mish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g * (t + x * (1 - t^2) / (1 + e^-x)), t = tanh(ln(1 + e^x)), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(97, (g, x), out, None)
+    return result
+
+
+def log_sigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / (1 + e^x), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(98, (g, x), out, None)
+    return result
+
+
+def gelu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g * (Phi(x) + x * e^(-x^2 / 2) / sqrt(2 pi)), Phi(x) = (1 + erf(x / sqrt 2)) / 2, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(99, (g, x), out, None)
+    return result
+
+
+def gelu_tanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g * s * (1 + (1 - s) * sqrt(8 / pi) * (x + 0.134145 * x^3)), s = 1 / (1 + e^(-sqrt(8 / pi) * (x + 0.044715 * x^3))), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(100, (g, x), out, None)
+    return result
+
+
+def leaky_relu_backward(g: A | float, x: A | float, /, *, slope: float = 0.01, out: A | None = None) -> A:
+    """x > 0 ? g : slope * g, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    slope: the coefficient of g where x <= 0
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(101, (g, x), out, (slope,))
+    return result
+
+
+def elu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0,
+        out: A | None = None) -> A:
+    """x <= 0 ? g * scale * alpha * rate * e^(rate * x) : g * scale, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    alpha: the coefficient of e^(rate x) - 1
+    scale: the coefficient of both branches
+    rate: the coefficient of x in the exponent
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(102, (g, x), out, (alpha, scale, rate))
+    return result
+
+
+def selu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x <= 0 ? g * s * a * e^x : g * s, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(103, (g, x), out, None)
+    return result
+
+
+def celu(x: A, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+    """x <= 0 ? alpha * (e^(x / alpha) - 1) : x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    alpha: the coefficient, and the divisor of x: a magnitude in [2^-200, 2^200]
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(104, (x,), out, (alpha,))
+    return result
+
+
+def celu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+    """x <= 0 ? g * e^(x / alpha) : g, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    alpha: the divisor of x: a magnitude in [2^-200, 2^200]
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(105, (g, x), out, (alpha,))
+    return result
+
+
+def softplus(x: A, /, *, beta: float = 1.0, threshold: float = 20.0, out: A | None = None) -> A:
+    """beta * x > threshold ? x : ln(1 + e^(beta * x)) / beta, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    beta: the coefficient of x: a magnitude in [2^-200, 2^200]
+    threshold: of beta x, above which the result is x; inf: none: a number, not NaN
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(106, (x,), out, (beta, threshold))
+    return result
+
+
+def softplus_backward(g: A | float, x: A | float, /, *, beta: float = 1.0, threshold: float = 20.0,
+        out: A | None = None) -> A:
+    """beta * x > threshold ? g : g / (1 + e^(-beta * x)), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    beta: the coefficient of x: a magnitude in [2^-200, 2^200]
+    threshold: of beta x, above which the result is g; inf: none: a number, not NaN
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(107, (g, x), out, (beta, threshold))
+    return result
+
+
+def atan2(y: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """The angle of (x, y), in [-pi, pi], rounded once.
+
+    y: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(108, (y, x), out, None)
+    return result
+
+
+def logaddexp2(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """log2(2^x + 2^y), rounded once.
+
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(109, (x, y), out, None)
+    return result
+
+
+def logit(x: A, /, *, eps: float = nan, out: A | None = None) -> A:
+    """ln(z / (1 - z)), z = x < eps ? eps : x > 1 - eps ? 1 - eps : x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    eps: x is cut to [eps, 1 - eps]: a number in [0, 1/2], or NaN: absent
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(110, (x,), out, (eps,))
+    return result
+
+
+def logit_backward(g: A | float, x: A | float, /, *, eps: float = nan, out: A | None = None) -> A:
+    """x < eps or x > 1 - eps ? +0 : g / (x * (1 - x)), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    eps: beyond eps and 1 - eps the result is 0: a number in [0, 1/2], or NaN: absent
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(111, (g, x), out, (eps,))
+    return result
+
+
+def softshrink(x: A, /, *, lambd: float = 0.5, out: A | None = None) -> A:
+    """x > lambd ? x - lambd : x < -lambd ? x + lambd : x is NaN ? NaN : +0, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    lambd: the bound of what becomes 0: 0 or a number in [2^-200, 2^200]
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(112, (x,), out, (lambd,))
+    return result
+
+
+def softshrink_backward(g: A | float, x: A | float, /, *, lambd: float = 0.5, out: A | None = None) -> A:
+    """x >= -lambd and x <= lambd ? +0 : g.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    lambd: the bound of what becomes 0: 0 or a number in [2^-200, 2^200]
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(113, (g, x), out, (lambd,))
+    return result
+
+
+def abs_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x > 0 ? g : x < 0 ? -g : x is NaN ? NaN : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(114, (g, x), out, None)
+    return result
+
+
+def sqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g / (2 * y), rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(115, (g, y), out, None)
+    return result
+
+
+def log_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / x, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(116, (g, x), out, None)
+    return result
+
+
+def log1p_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / (1 + x), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(117, (g, x), out, None)
+    return result
+
+
+def rsqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """-g * y^3 / 2, rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(118, (g, y), out, None)
+    return result
+
+
+def reciprocal_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """-g * y^2, rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(119, (g, y), out, None)
+    return result
+
+
+def expm1_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * (y + 1), rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(120, (g, y), out, None)
+    return result
+
+
+def div_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """-g * x / y^2, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(121, (g, x, y), out, None)
+    return result
+
+
+def maximum_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x = y ? g / 2 : x < y ? +0 : g, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(122, (g, x, y), out, None)
+    return result
+
+
+def minimum_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x = y ? g / 2 : x > y ? +0 : g, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(123, (g, x, y), out, None)
+    return result
+
+
+def fmax_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x >= y or y is NaN ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(124, (g, x, y), out, None)
+    return result
+
+
+def fmax_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x >= y or y is NaN ? +0 : g.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(125, (g, x, y), out, None)
+    return result
+
+
+def fmin_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x <= y or y is NaN ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(126, (g, x, y), out, None)
+    return result
+
+
+def fmin_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x <= y or y is NaN ? +0 : g.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(127, (g, x, y), out, None)
+    return result
+
+
+def hypot_backward(g: A | float, x: A | float, r: A | float, /, *, out: A | None = None) -> A:
+    """r = 0 ? +0 : g * x / r, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    r: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(128, (g, x, r), out, None)
+    return result
+
+
+def atan2_backward_y(g: A | float, y: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x = y = 0 ? +0 : g * x / (x^2 + y^2), rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(129, (g, y, x), out, None)
+    return result
+
+
+def atan2_backward_x(g: A | float, y: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """x = y = 0 ? +0 : -g * y / (x^2 + y^2), rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(130, (g, y, x), out, None)
+    return result
+
+
+def lerp_backward_x(g: A | float, weight: A | float, /, *, out: A | None = None) -> A:
+    """g * (1 - weight), rounded once.
+
+    g: f16 bf16 f32
+    weight: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(131, (g, weight), out, None)
+    return result
+
+
+def lerp_backward_weight(g: A | float, x: A | float, end: A | float, /, *, out: A | None = None) -> A:
+    """g * (end - x), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    end: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(132, (g, x, end), out, None)
+    return result
+
+
+def lerp_scalar_backward_x(g: A, /, *, weight: float = 0.5, out: A | None = None) -> A:
+    """g * (1 - weight), rounded once.
+
+    g: f16 bf16 f32
+    out: f16 bf16 f32
+    weight: the coefficient of end - x
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(133, (g,), out, (weight,))
+    return result
+
+
+def addcdiv_backward_z(g: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
+    """-g * value * y / z^2, rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    z: f16 bf16 f32
+    out: f16 bf16 f32
+    value: the coefficient of y / z
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(134, (g, y, z), out, (value,))
+    return result
+
+
+def xlogy_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * x / y, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(135, (g, x, y), out, None)
+    return result
+
+
+def copysign_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x = 0 ? +0 : x is NaN ? NaN : g with the sign that x was given.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(136, (g, x, y), out, None)
+    return result
+
+
+def fmod_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """-g * trunc(x / y), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(137, (g, x, y), out, None)
+    return result
+
+
+def remainder_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """-g * floor(x / y), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(138, (g, x, y), out, None)
+    return result
+
+
+def log2_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / (x ln 2), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(139, (g, x), out, None)
+    return result
+
+
+def log10_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g / (x ln 10), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(140, (g, x), out, None)
+    return result
+
+
+def exp2_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * y * ln 2, rounded once.
+
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(141, (g, y), out, None)
+    return result
+
+
+def xlogy_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x = 0 and y <= 0 ? +0 : g ln y, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(142, (g, x, y), out, None)
+    return result
+
+
+def logaddexp_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g / (1 + e^(y - x)), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(143, (g, x, y), out, None)
+    return result
+
+
+def logaddexp2_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g / (1 + 2^(y - x)), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(144, (g, x, y), out, None)
+    return result
+
+
+def sin_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g cos x, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(145, (g, x), out, None)
+    return result
+
+
+def cos_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """-g sin x, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(146, (g, x), out, None)
+    return result
+
+
+def erf_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """g * 2 / sqrt(pi) * e^(-x^2), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(147, (g, x), out, None)
+    return result
+
+
+def erfc_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
+    """-g * 2 / sqrt(pi) * e^(-x^2), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(148, (g, x), out, None)
+    return result
+
+
+def pow_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """y = 0 ? +0 : g * y * x^(y - 1), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(149, (g, x, y), out, None)
+    return result
+
+
+def pow_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """x = 0 and y >= 0 ? +0 : g * x^y * ln x, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(150, (g, x, y), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -1244,7 +2012,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(96, (x,), out, (dtype,))
+    return _call(151, (x,), out, (dtype,))
 
 
 astype = convert
@@ -1259,7 +2027,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(97, (x,), out, (axis, keepdims))
+    result: A = _call(152, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1272,7 +2040,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(98, (x,), out, (axis, keepdims))
+    result: A = _call(153, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1285,7 +2053,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(99, (x,), out, (axis, keepdims))
+    result: A = _call(154, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1298,7 +2066,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(100, (x,), out, (axis, keepdims))
+    result: A = _call(155, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1311,7 +2079,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(101, (x,), out, (axis, keepdims))
+    return _call(156, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -1323,7 +2091,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(102, (x,), out, (axis, keepdims))
+    return _call(157, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -1334,7 +2102,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(103, (x, y), out, None)
+    result: A = _call(158, (x, y), out, None)
     return result
 
 
@@ -1351,7 +2119,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(104, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(159, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -1370,7 +2138,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(107, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(162, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -1389,7 +2157,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(108, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(163, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -1408,7 +2176,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(109, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(164, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -1419,7 +2187,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(110, (g,), out, None)
+    result: A = _call(165, (g,), out, None)
     return result
 
 
@@ -1435,7 +2203,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(111, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(166, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -1452,7 +2220,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(112, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(167, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -1468,7 +2236,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(113, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(168, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -1485,7 +2253,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(114, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(169, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -1497,7 +2265,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(115, (x,), out, (axis,))
+    result: A = _call(170, (x,), out, (axis,))
     return result
 
 
@@ -1509,7 +2277,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(116, (x,), out, (axis,))
+    result: A = _call(171, (x,), out, (axis,))
     return result
 
 
@@ -1522,7 +2290,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(117, (x,), out, (axis, keepdims))
+    result: A = _call(172, (x,), out, (axis, keepdims))
     return result
 
 
@@ -1538,7 +2306,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(118, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(173, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -1551,7 +2319,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(119, (g, y), out, (axis,))
+    result: A = _call(174, (g, y), out, (axis,))
     return result
 
 
@@ -1564,7 +2332,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(120, (g, y), out, (axis,))
+    result: A = _call(175, (g, y), out, (axis,))
     return result
 
 
@@ -1578,7 +2346,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(121, (g, x), out, (axis, keepdims))
+    result: A = _call(176, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -1595,7 +2363,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(122, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(177, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -1616,7 +2384,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(123, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(178, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -1637,4 +2405,143 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(124, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(179, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+
+
+def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """(x - t)^2 per element; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(185, (x, t), out, (reduction,))
+    return result
+
+
+def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """|x - t| per element; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(186, (x, t), out, (reduction,))
+    return result
+
+
+def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, out: A | None = None) -> A:
+    """d = x - t: |d| < beta ? d^2 / (2 beta) : |d| - beta / 2 per element; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    beta: 0 or in [2^-200, 2^200]; 0: l1_loss
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(187, (x, t), out, (reduction, beta))
+    return result
+
+
+def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: A | None = None) -> A:
+    """d = x - t: |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2) per element; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    delta: in [2^-200, 2^200]
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(188, (x, t), out, (reduction, delta))
+    return result
+
+
+def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """2 g (x - t), / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(189, (g, x, t), out, (reduction,))
+    return result
+
+
+def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """x > t ? g : x < t ? -g : +0, / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(190, (g, x, t), out, (reduction,))
+    return result
+
+
+def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, out: A | None = None) -> A:
+    """d = x - t: |d| < beta ? g d / beta : d > 0 ? g : d < 0 ? -g : +0, / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    beta: 0 or in [2^-200, 2^200]; 0: l1_loss
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(191, (g, x, t), out, (reduction, beta))
+    return result
+
+
+def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: A | None = None) -> A:
+    """d = x - t: |d| <= delta ? g d : d > 0 ? g delta : -g delta, / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    delta: in [2^-200, 2^200]
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(192, (g, x, t), out, (reduction, delta))
+    return result
+
+
+def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """ln(1 + e^(-t x)) per element; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(193, (x, t), out, (reduction,))
+    return result
+
+
+def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
+    """-g t / (1 + e^(t x)), / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(194, (g, x, t), out, (reduction,))
+    return result
