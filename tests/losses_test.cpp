@@ -183,7 +183,7 @@ void compare(std::vector<test::engine>& contexts, const op_info& op, const std::
              const attributes& attrs, const std::vector<array>& want, const std::string& what) {
   for (test::engine& e : contexts) {
     const std::string text = test::difference(test::run(*e.ctx, op.name, in, want, attrs), want);
-    if (!text.empty()) FAIL_CHECK(op.name << " on " << e.name << ", " << what << ": " << text);
+    CHECK_MESSAGE(text.empty(), op.name << " on " << e.name << ", " << what << ": " << text);
   }
 }
 
