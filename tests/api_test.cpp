@@ -15,6 +15,7 @@
 #include "librepdl/librepdl.h"
 #include "librepdl/librepdl.hpp"
 #include "librepdl/version.hpp"
+#include "reference/covering.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
 
@@ -253,18 +254,22 @@ class elementwise_check {
 };
 
 TEST_CASE("elementwise: every operation, format, lane position, broadcasting, strides, options, against the oracle") {
+  reference::covering some(4);  // of the instruction sets; each operation and each format meets all
+  int setting = 0;
   for (const std::string& isa : available_isas()) {
     context ctx(context_options{.threads = 2, .isa = isa});
+    ++setting;
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
       const op_info& op = *find(row.name);
       for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
+        if (!some.takes(setting, {op.id, static_cast<int>(t)})) continue;
         std::vector<attributes> all(1);
         reference::word_stream draws(1, 1);
         const auto coefficient = [](reference::word_stream& w) {
           constexpr double values[] = {0.1, -0.75, 0.0, 0x1.8p-160, 0x1p+200};
           return values[w.below(5)];
         };
-        for (int i = 0; i < 6 * row.options.count(); ++i)
+        for (int i = 0; i < 4 * row.options.count(); ++i)
           all.push_back(reference::sample_options(row, t, draws, coefficient));
         for (const attributes& attrs : all) {
           INFO(isa, " ", row.name, " ", name_of(t), " ", attrs.empty() ? 0.0 : std::get<double>(attrs[0].value));

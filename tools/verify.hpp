@@ -60,6 +60,8 @@ struct mismatch : std::exception {
 
 /// The row of the table that a case belongs to: "op|formats".
 std::string row_name(const reference::digest_case& c);
+/// Multi-limb numbers for every element take some 10 us each: --quick and layouts take the small cases so.
+bool is_slow(const reference::digest_case& c, const std::vector<reference::array>& in, tier first);
 /// The committed cases of an operation in a directory of digests; throws mismatch for a malformed file.
 std::vector<reference::committed_digest> read_cases(const std::string& directory, const op_info& op);
 

@@ -246,10 +246,8 @@ class layout_checks {
     }
     for (std::size_t e = 0; e < engines_.size(); ++e) {
       const std::size_t turn = (rank + kind + e) % engines_[e].size();
-      const std::size_t i = engines_[e][variants_[engines_[e][turn]].options.first_tier == tier::exact &&
-                                                find(d.c.op)->family == "softmax" && in[0].count() > 1024
-                                            ? 0
-                                            : turn];
+      const bool slow = is_slow(d.c, in, variants_[engines_[e][turn]].options.first_tier);
+      const std::size_t i = engines_[e][slow ? 0 : turn];
       std::vector<array> results;
       for (const placed_call& c : calls) {
         const memory_image after = run(i, c, row);
