@@ -680,6 +680,99 @@ class Elementwise(Case):
                                    (one, minus | one, two, nan("f32")), (minus | one, one, quiet, minus), (one, inf, 0, inf),
                                    (one, inf, minus | one, nan("f32")), (one, two, inf, inf), (one, 0x3F000000, inf, minus)])
 
+    def test_activations_and_losses(self):
+        """From 80 digits, sums exactly."""
+        r = random.Random(53)
+
+        def decimals(v):
+            return decimal.Decimal(v.numerator) / v.denominator
+        one, two = decimal.Decimal(1), decimal.Decimal(2)
+        pi = 4 * sum((-1) ** k * (4 * decimal.Decimal(5) ** -(2 * k + 1) - decimal.Decimal(239) ** -(2 * k + 1)) / (2 * k + 1)
+                     for k in range(60))
+
+        def logistic(a):
+            return one / (one + (-a).exp())
+
+        def series(a, step):  # the sum of a^(2k + 1) step(k) from k = 0
+            term, total, k = a, decimal.Decimal(0), 0
+            while abs(term) > decimal.Decimal(10) ** -85:
+                total += term * step(k)[0]
+                term *= a * a * step(k)[1]
+                k += 1
+            return total
+
+        def normal(a):  # Phi
+            v = a / two.sqrt()
+            return (one + 2 / pi.sqrt() * series(v, lambda k: (one / (2 * k + 1), -one / (k + 1)))) / 2
+
+        def arctangent(a):
+            if abs(a) > one / 2:  # halve the angle
+                return 2 * arctangent(a / (one + (one + a * a).sqrt()))
+            return series(a, lambda k: (one / (2 * k + 1), -one))
+        scale, alpha = (decimal.Decimal(d) for d in ("1.0507009873554804934193349852946", "1.6732632423543772848170429916717"))
+
+        def gelu_tanh(g, x):
+            slope = (two / pi).sqrt()
+            s = logistic(2 * slope * (x + decimal.Decimal("0.044715") * x ** 3))
+            return g * (s + x * 2 * s * (1 - s) * slope * (1 + decimal.Decimal("0.134145") * x * x))
+
+        def mish(g, x):
+            square = (one + x.exp()) ** 2
+            th = (square - 1) / (square + 1)
+            return g * (th + x * (1 - th * th) * logistic(x))
+
+        def selu(g, x):
+            return g * scale * (one if x > 0 else alpha * x.exp())
+        for t in ("f16", "bf16", "f32"):
+            g, x, y = ([rounded(F(r.randrange(1, 4000) * r.choice((1, -1)) + F(1, 2), 1000), t) for _ in range(40)] for _ in range(3))
+            n = len(x)
+            unit = [rounded(F(2 * k + 1, 97), t) for k in range(n)]
+
+            def check(name, operands, f, *attrs):
+                out = [rounded(F(f(*(decimals(value(v, t)) for v in row))), t) for row in zip(*operands)]
+                self.check(name, [(o, [n], t) for o in operands], (t, (n,), out), *(w for a in attrs for w in ("--attr", a)))
+            check("silu_backward", (g, x), lambda g, x: g * logistic(x) * (1 + x * (1 - logistic(x))))
+            check("mish_backward", (g, x), mish)
+            check("log_sigmoid_backward", (g, x), lambda g, x: g * logistic(-x))
+            check("gelu_backward", (g, x), lambda g, x: g * (normal(x) + x * (-x * x / 2).exp() / (2 * pi).sqrt()))
+            check("gelu_tanh_backward", (g, x), gelu_tanh)
+            check("leaky_relu_backward", (g, x), lambda g, x: g if x > 0 else g * decimals(F(0.3)), "slope=0.3")
+            check("elu_backward", (g, x), lambda g, x: g if x > 0 else g * decimals(F(0.3)) * x.exp(), "alpha=0.3")
+            check("selu_backward", (g, x), selu)
+            check("celu", (x,), lambda x: x if x > 0 else 2 * ((x / 2).exp() - 1), "alpha=2")
+            check("celu_backward", (g, x), lambda g, x: g if x > 0 else g * (x / 2).exp(), "alpha=2")
+            check("softplus", (x,), lambda x: x if 2 * x > 1 else (1 + (2 * x).exp()).ln() / 2, "beta=2", "threshold=1")
+            check("softplus_backward", (g, x), lambda g, x: g if 2 * x > 1 else g * logistic(2 * x), "beta=2", "threshold=1")
+            check("atan2", (y, x), lambda y, x: arctangent(y / x) + (0 if x > 0 else pi if y > 0 else -pi))
+            check("logaddexp2", (x, y), lambda x, y: (two ** x + two ** y).ln() / two.ln() if x != y else x + 1)
+            check("logit", (unit,), lambda z: (z / (1 - z)).ln())
+            check("logit_backward", (g, unit), lambda g, z: g / (z * (1 - z)))
+            check("softshrink", (x,), lambda x: (x - 1 if x > 1 else x + 1 if x < -1 else 0 * x), "lambd=1")
+            check("softshrink_backward", (g, x), lambda g, x: g if abs(x) > 1 else 0 * abs(g), "lambd=1")
+            third = F(0.3)
+            losses = {
+                "mse_loss": ((), lambda d: d * d, lambda d: 2 * d),
+                "l1_loss": ((), abs, lambda d: (d > 0) - (d < 0)),
+                "smooth_l1_loss": (("beta=0.3",), lambda d: d * d / (2 * third) if abs(d) < third else abs(d) - third / 2,
+                                   lambda d: d / third if abs(d) < third else (d > 0) - (d < 0)),
+                "huber_loss": (("delta=0.3",), lambda d: d * d / 2 if abs(d) <= third else third * (abs(d) - third / 2),
+                               lambda d: d if abs(d) <= third else third * ((d > 0) - (d < 0))),
+            }
+            exact = [[value(v, t) for v in o] for o in (g, x, y)]
+            for name, (attrs, f, slope) in losses.items():
+                options = [w for a in attrs for w in ("--attr", a)]
+                elements = [f(a - b) for a, b in zip(*exact[1:])]
+                pair = [(x, [n], t), (y, [n], t)]
+                self.check(name, pair, (t, (), [rounded(sum(elements), t)]), *options, "--attr", "reduction=sum")
+                self.check(name, pair, (t, (), [rounded(sum(elements) / n, t)]), *options)
+                self.check(name, pair, (t, (n,), [rounded(e, t) for e in elements]), *options, "--attr", "reduction=none")
+                slopes = [slope(a - b) for a, b in zip(*exact[1:])]
+                self.check(name + "_backward", [(g[:1], [], t), *pair], (t, (n,), [rounded(exact[0][0] * e / n, t) for e in slopes]), *options)
+            margin = [(1 + (-decimals(a * b)).exp()).ln() for a, b in zip(*exact[1:])]
+            self.check("soft_margin_loss", [(x, [n], t), (y, [n], t)], (t, (), [rounded(F(sum(margin)) / n, t)]))
+            slopes = [decimals(-exact[0][0] * b) * logistic(-decimals(a * b)) / n for a, b in zip(*exact[1:])]
+            self.check("soft_margin_loss_backward", [(g[:1], [], t), (x, [n], t), (y, [n], t)], (t, (n,), [rounded(F(e), t) for e in slopes]))
+
     def test_backward(self):
         r = random.Random(31)
         for t in ("f16", "bf16", "f32"):
@@ -740,9 +833,10 @@ class Elementwise(Case):
             select("copysign_backward", lambda a, u, v: quiet if is_nan(u, t) else a ^ ((u ^ v) & s) if u & ~s else 0, g, x, y)
             for op, less in (("maximum", lambda u, v: u < v), ("minimum", lambda u, v: u > v)):
                 select(op + "_backward", lambda a, u, v: half(a) if real(u) == real(v) else 0 if less(real(u), real(v)) else a, g, x, y)
-            for op, wins in (("fmax", lambda u, v: u >= v or v != v), ("fmin", lambda u, v: u <= v or v != v)):
-                select(op + "_backward_x", lambda a, u, v: a if wins(real(u), real(v)) else 0, g, x, y)
-                select(op + "_backward_y", lambda a, u, v: 0 if wins(real(u), real(v)) else a, g, x, y)
+            for to_x, to_y, wins in (("fmax_backward_x", "fmax_backward_y", lambda u, v: u >= v or v != v),
+                                     ("fmin_backward_x", "fmin_backward_y", lambda u, v: u <= v or v != v)):
+                select(to_x, lambda a, u, v: a if wins(real(u), real(v)) else 0, g, x, y)
+                select(to_y, lambda a, u, v: 0 if wins(real(u), real(v)) else a, g, x, y)
 
     def test_activations(self):
         """In rationals; e^x from 80 digits."""
@@ -976,7 +1070,7 @@ class Structured(Case):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()
         for name in names:
-            stem = name[3:] if name.startswith("arg") else name
+            stem = name[3:] if name.startswith("arg") else name.removesuffix("_backward") if "_loss" in name else name
             self.assertTrue('"%s"' % name in text or '"%s"' % stem in text, name)
 
 
