@@ -831,8 +831,8 @@ class Elementwise(Case):
                 self.check(op, [(v, [n], t) for v in operands], (t, (n,), [quiet if is_nan(v, t) else v for v in out]))
             select("abs_backward", lambda a, u: quiet if is_nan(u, t) else a ^ (u & s) if u & ~s else 0, g, x)
             select("copysign_backward", lambda a, u, v: quiet if is_nan(u, t) else a ^ ((u ^ v) & s) if u & ~s else 0, g, x, y)
-            for op, less in (("maximum", lambda u, v: u < v), ("minimum", lambda u, v: u > v)):
-                select(op + "_backward", lambda a, u, v: half(a) if real(u) == real(v) else 0 if less(real(u), real(v)) else a, g, x, y)
+            for op, less in (("maximum_backward", lambda u, v: u < v), ("minimum_backward", lambda u, v: u > v)):
+                select(op, lambda a, u, v: half(a) if real(u) == real(v) else 0 if less(real(u), real(v)) else a, g, x, y)
             for to_x, to_y, wins in (("fmax_backward_x", "fmax_backward_y", lambda u, v: u >= v or v != v),
                                      ("fmin_backward_x", "fmin_backward_y", lambda u, v: u <= v or v != v)):
                 select(to_x, lambda a, u, v: a if wins(real(u), real(v)) else 0, g, x, y)
