@@ -248,11 +248,12 @@ REPDL_HD T narrow(double a) {
 template <class T>
 REPDL_HD bool is_far_from_midpoints(float v, std::int32_t ulps) {
   using F = format<T>;
-  constexpr std::int32_t last = (1 << (24 - F::precision)) - 1;
-  const std::int32_t b = static_cast<std::int32_t>(bits_of(v));
-  const std::int32_t magnitude = b & 0x7fffffff;
+  constexpr std::uint32_t last = (1u << (24 - F::precision)) - 1;
+  const std::uint32_t b = bits_of(v);
+  const std::int32_t magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
   const bool in_range = (magnitude >= (F::emin + 127) << 23) & (magnitude < 0x7f800000);
-  return in_range & (((b - ((last + 1) / 2 - ulps)) & last) > 2 * ulps);
+  const std::uint32_t near = (last + 1) / 2 - static_cast<std::uint32_t>(ulps);
+  return in_range & (static_cast<std::int32_t>((b - near) & last) > 2 * ulps);
 }
 
 }  // namespace REPDL_ISA
