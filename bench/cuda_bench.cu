@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cub/device/device_reduce.cuh>
+#include <deque>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -165,14 +166,16 @@ void fill_normal(context& ctx, buffer& to, std::int64_t n, std::uint64_t seed) {
 
 void maps(context& ctx, std::int64_t n) {
   const auto bytes = static_cast<std::size_t>(n) * 4;
-  buffer x(bytes), y(bytes), z(bytes), out(2 * bytes);  // out: the results may be i64
-  buffer* const all[3] = {&x, &y, &z};
+  buffer out(2 * bytes);  // the results may be i64
+  std::deque<buffer> all;
   const sizes shape{n};
-  const_tensor_view in[3];
-  for (std::size_t k = 0; k < 3; ++k) {
-    fill_normal(ctx, *all[k], n, k + 1);
-    in[k] = const_tensor_view(all[k]->f(), shape, gpu);
+  const_tensor_view in[ops::most_operands];
+  for (std::size_t k = 0; k < std::size(in); ++k) {
+    buffer& b = all.emplace_back(bytes);
+    fill_normal(ctx, b, n, k + 1);
+    in[k] = const_tensor_view(b.f(), shape, gpu);
   }
+  const buffer& x = all[0];
   const tensor_view to(out.f(), shape, gpu);
   const contender copy{"copy", 2.0 * static_cast<double>(bytes), [&] {
                          must(cudaMemcpyAsync(out.data, x.data, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
@@ -209,16 +212,16 @@ void maps(context& ctx, std::int64_t n) {
   }
   for (const dtype format : {dtype::f16, dtype::bf16}) {
     const std::size_t narrow = static_cast<std::size_t>(n) * size_of(format);
-    buffer a(narrow), b(narrow), c(narrow);
-    const_tensor_view x_y_z[3];
-    for (std::size_t k = 0; const buffer* data : {&a, &b, &c}) {
-      const tensor_view t(data->data, format, shape, gpu);
+    std::deque<buffer> data;
+    const_tensor_view converted[ops::most_operands];
+    for (std::size_t k = 0; k < std::size(in); ++k) {
+      const tensor_view t(data.emplace_back(narrow).data, format, shape, gpu);
       convert(ctx, in[k], t);
-      x_y_z[k++] = t;
+      converted[k] = t;
     }
     ctx.synchronize();
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
-      elementwise(row, " " + std::string(name_of(format)), x_y_z, 0, 1);
+      elementwise(row, " " + std::string(name_of(format)), converted, 0, 1);
     }
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {

@@ -71,7 +71,7 @@ class problem {
   // A loop over these operands. `open`: for loops with a rounding test.
   bench::peer loop(const char* name, bench::elementwise_loop* f) {
     return {name, [this, f, open = std::vector<char>(static_cast<std::size_t>(n_))]() mutable {
-              const void* in[3] = {};
+              const void* in[repdl::ops::most_operands] = {};
               for (std::size_t k = 0; k < data_.size(); ++k) in[k] = data_[k].data();
               f(in, out_.data(), n_, reinterpret_cast<bool*>(open.data()));
             }};

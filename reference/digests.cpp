@@ -117,11 +117,36 @@ std::vector<array> elementwise_inputs(const digest_case& c) {
   for (std::size_t i = 0; i < c.shapes.size(); ++i)
     same = same && c.shapes[i] == c.shapes[0] && c.formats[i] == c.formats[0];
   std::vector<array> v;
+  const dtype t = c.formats[0];
+  const auto to = attribute_of<std::string>(c.attrs, "dtype");
   if (same && c.kind != sample_class::all_patterns) {
-    v = fill_operands(c.kind, c.formats[0], static_cast<int>(c.shapes.size()), count_of(c.shapes[0]), c.seed, 0);
+    const auto arity = static_cast<int>(c.shapes.size());
+    const std::int64_t count = count_of(c.shapes[0]);
+    v = !to || format_named(*to) == t ? fill_operands(c.kind, t, arity, count, c.seed, 0)
+                                      : fill_operands(c.kind, t, format_named(*to), arity, count, c.seed, 0);
     for (array& a : v) a.shape = c.shapes[0];
   } else {
     for (std::size_t i = 0; i < c.shapes.size(); ++i) v.push_back(fill(c.kind, c.formats[i], c.shapes[i], c.seed, i));
+  }
+  return v;
+}
+
+/// Factors g and x, row by row. Where x > 0 both get the other sign, which leaves the product; some keep it: no terms.
+std::vector<array> prelu_inputs(const digest_case& c) {
+  const auto axes = attribute_of<std::vector<std::int64_t>>(c.attrs, "axis");
+  const reduce_layout l = layout_of(c.shapes[0], axes, false);
+  const std::uint64_t sign = format_of(f32).sign_bit();
+  std::vector<array> v(2, array(f32, c.shapes[0]));
+  word_stream w(c.seed, 1);
+  for (std::size_t row = 0; row < l.kept.size(); ++row) {
+    const auto k = static_cast<std::int64_t>(l.reduced.size());
+    const factors f = fill_factors(c.kind, 1, 1, k, false, c.seed, 2 + row);
+    const bool all = w.flip();
+    for (std::size_t i = 0; i < l.reduced.size(); ++i) {
+      const std::uint64_t turned = (f.b.get(i) & sign) == 0 && (all || w.below(8) != 0) ? sign : 0;
+      v[0].set(index(l.kept[row] + l.reduced[i]), f.a.get(i) ^ turned);
+      v[1].set(index(l.kept[row] + l.reduced[i]), f.b.get(i) ^ turned);
+    }
   }
   return v;
 }
@@ -147,7 +172,7 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::convert:
       return conversion_inputs(c);
     case ops::family::reduce:
-      return c.op == "dot" ? dot_inputs(c) : reduction_inputs(c);
+      return c.op == "dot" ? dot_inputs(c) : c.op == "prelu_weight_backward" ? prelu_inputs(c) : reduction_inputs(c);
     case ops::family::matmul:
       return matmul_inputs(c);
     case ops::family::loss:

@@ -42,6 +42,7 @@ using call_rule = decltype(&call_formats);
 /// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of
 /// inputs with the attributes' defaults, operands that broadcast, and every class with other values of the attributes in
 /// turn. One operand of 16 bits: all patterns instead; one of f32 without attributes: a few, for exhaustive.hpp has all.
+/// Results of other formats, where the operation has an attribute dtype: some classes of each.
 /// `rule` says which calls there are.
 std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_rule rule = call_formats);
 

@@ -32,13 +32,13 @@ std::uint64_t integer_root(wide v) {
   return r;
 }
 
-std::uint64_t oracle_sqrt(dtype t, std::uint64_t x) {
-  const number n = widen(t, x);
+std::uint64_t oracle_sqrt(dtype from, dtype t, std::uint64_t x) {
+  const number n = widen(from, x);
   using enum number_kind;
   if (n.kind == nan) return nan_bits(t);
-  if (n.kind == zero) return x;
+  if (n.kind == zero) return zero_bits(t, n.negative);
   if (n.negative) return nan_bits(t);
-  if (n.kind == infinite) return x;
+  if (n.kind == infinite) return infinity_bits(t, false);
   // value = v * 2^(2h), v in [2^125, 2^127): the root has 63 or 64 bits, enough before the sticky bit.
   int shift = 63 + std::countl_zero(n.significand);
   if ((n.exponent - shift) % 2 != 0) --shift;
@@ -47,8 +47,8 @@ std::uint64_t oracle_sqrt(dtype t, std::uint64_t x) {
   return round(t, false, r, (n.exponent - shift) / 2, static_cast<wide>(r) * r != v);
 }
 
-std::uint64_t oracle_div(dtype t, std::uint64_t x, std::uint64_t y) {
-  const number a = widen(t, x), b = widen(t, y);
+std::uint64_t oracle_div(dtype from, dtype t, std::uint64_t x, std::uint64_t y) {
+  const number a = widen(from, x), b = widen(from, y);
   const bool negative = a.negative != b.negative;
   using enum number_kind;
   if (a.kind == nan || b.kind == nan) return nan_bits(t);
@@ -73,15 +73,23 @@ using reals64 = const double*;
 
 /// The exact result, rounded once.
 template <auto Exact>
+std::uint64_t rounded_to(dtype from, dtype to, patterns in, reals64 options) {
+  return Exact(from, in, options).round(to);
+}
+template <auto Exact>
 std::uint64_t rounded(dtype t, patterns in, reals64 options) {
-  return Exact(t, in, options).round(t);
+  return rounded_to<Exact>(t, t, in, options);
 }
 /// The sum of two exact terms, rounded once; as in IEEE 754 two zeros of one sign keep it.
 template <auto Terms>
+std::uint64_t rounded_sum_to(dtype from, dtype to, patterns in, reals64 options) {
+  const auto [a, b] = Terms(from, in, options);
+  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return zero_bits(to, true);
+  return (a + b).round(to);
+}
+template <auto Terms>
 std::uint64_t rounded_sum(dtype t, patterns in, reals64 options) {
-  const auto [a, b] = Terms(t, in, options);
-  if (a.is_zero() && b.is_zero() && a.negative() && b.negative()) return zero_bits(t, true);
-  return (a + b).round(t);
+  return rounded_sum_to<Terms>(t, t, in, options);
 }
 template <auto Terms>
 extended exact_sum_of(dtype t, patterns in, reals64 options) {
@@ -164,6 +172,8 @@ std::uint64_t oracle_class(dtype t, patterns in, reals64) {
 }
 std::uint64_t oracle_signbit(dtype t, patterns in, reals64) { return (in[0] & format_of(t).sign_bit()) != 0 ? 1 : 0; }
 
+pow_operand scalar(double v) { return {dtype::f64, std::bit_cast<std::uint64_t>(v)}; }
+
 std::uint64_t oracle_relu(dtype t, patterns in, reals64) {
   const number n = widen(t, in[0]);
   return n.kind == number_kind::nan ? nan_bits(t) : n.negative ? 0 : in[0];
@@ -230,6 +240,21 @@ std::uint64_t oracle_clamp(dtype t, patterns in, reals64 bounds) {
   const std::uint64_t all[] = {in[0], entering(t, bounds[0]), entering(t, bounds[1])};
   return oracle_clip(t, all, nullptr);
 }
+/// The order of operands i and k.
+int order_of(dtype t, patterns in, int i, int k) {
+  const std::uint64_t both[] = {in[i], in[k]};
+  return order(t, both);
+}
+/// g, x, lo, hi.
+template <auto Passes>
+std::uint64_t oracle_clip_gradient(dtype t, patterns in, reals64) {
+  return Passes(order_of(t, in, 1, 2), order_of(t, in, 1, 3), order_of(t, in, 2, 3)) ? computed(t, in[0]) : 0;
+}
+constexpr auto to_inside = [](int x_lo, int x_hi, int) {
+  return (x_lo == 0 || x_lo == 1) && (x_hi == 0 || x_hi == -1);
+};
+constexpr auto to_low = [](int x_lo, int, int lo_hi) { return x_lo == -1 && lo_hi == -1; };
+constexpr auto to_high = [](int, int x_hi, int lo_hi) { return x_hi == 1 || lo_hi == 1; };
 /// g, x: of x with the lower and the upper bound.
 template <auto Zero>
 std::uint64_t oracle_bounds_gradient(dtype t, patterns in, reals64 bounds) {
@@ -328,11 +353,11 @@ constexpr auto softsign_gradient = [](dtype t, patterns in) {
 
 template <auto Exact>
 constexpr oracle algebraic(std::string_view name) {
-  return {.name = name, .f = rounded<Exact>, .exact = Exact};
+  return {.name = name, .f = rounded<Exact>, .to = rounded_to<Exact>, .exact = Exact};
 }
 template <auto Terms>
 constexpr oracle sum_of(std::string_view name) {
-  return {.name = name, .f = rounded_sum<Terms>, .exact = exact_sum_of<Terms>};
+  return {.name = name, .f = rounded_sum<Terms>, .to = rounded_sum_to<Terms>, .exact = exact_sum_of<Terms>};
 }
 
 template <auto Parts>
@@ -355,18 +380,20 @@ constexpr oracle oracles[] = {
     sum_of<sub_terms>("sub"),
     algebraic<product>("mul"),
     {.name = "div",
-     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, in[0], in[1]); },
+     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, t, in[0], in[1]); },
+     .to = [](dtype from, dtype to, patterns in, reals64) { return oracle_div(from, to, in[0], in[1]); },
      .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, in); }},
     sum_of<fma_terms>("fma"),
     {.name = "square", .f = oracle_square, .exact = exact_square},
     {.name = "reciprocal",
-     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, over_one(t, in)[0], in[0]); },
+     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, t, over_one(t, in)[0], in[0]); },
      .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, over_one(t, in).data()); }},
     {.name = "neg", .f = oracle_neg},
     {.name = "abs", .f = oracle_abs},
     {.name = "copysign", .f = oracle_copysign},
     {.name = "sqrt",
-     .f = [](dtype t, patterns in, reals64) { return oracle_sqrt(t, in[0]); },
+     .f = [](dtype t, patterns in, reals64) { return oracle_sqrt(t, t, in[0]); },
+     .to = [](dtype from, dtype to, patterns in, reals64) { return oracle_sqrt(from, to, in[0]); },
      .near = [](mpfr_ptr y, mpfr_srcptr x) -> unsigned {
        mpfr_sqrt(y, x, MPFR_RNDN);  // at most half an ulp
        return 1;
@@ -393,13 +420,40 @@ constexpr oracle oracles[] = {
     {.name = "frac", .f = oracle_frac},
     {.name = "sign", .f = oracle_sign},
     {.name = "pow",
-     .f = [](dtype t, patterns in, reals64) { return oracle_pow(t, in[0], in[1]); },
-     .where = [](dtype t, patterns in, reals64) { return locate_pow(t, in[0], in[1]); }},
+     .f =
+         [](dtype t, patterns in, reals64) {
+           return oracle_pow(t, {t, in[0]}, {t, in[1]});
+         },
+     .where =
+         [](dtype t, patterns in, reals64) {
+           return locate_pow(t, {t, in[0]}, {t, in[1]});
+         }},
+    {.name = "pow_scalar",
+     .f =
+         [](dtype t, patterns in, reals64 o) {
+           return oracle_pow(t, {t, in[0]}, scalar(o[0]));
+         },
+     .where =
+         [](dtype t, patterns in, reals64 o) {
+           return locate_pow(t, {t, in[0]}, scalar(o[0]));
+         }},
+    {.name = "scalar_pow",
+     .f =
+         [](dtype t, patterns in, reals64 o) {
+           return oracle_pow(t, scalar(o[0]), {t, in[0]});
+         },
+     .where =
+         [](dtype t, patterns in, reals64 o) {
+           return locate_pow(t, scalar(o[0]), {t, in[0]});
+         }},
     {.name = "relu", .f = oracle_relu},
     algebraic<leaky>("leaky_relu"),
     {.name = "relu_backward", .f = oracle_relu_backward},
     {.name = "clamp", .f = oracle_clamp},
     {.name = "clip", .f = oracle_clip},
+    {.name = "clip_backward", .f = oracle_clip_gradient<to_inside>},
+    {.name = "clip_backward_lo", .f = oracle_clip_gradient<to_low>},
+    {.name = "clip_backward_hi", .f = oracle_clip_gradient<to_high>},
     {.name = "clamp_backward", .f = oracle_bounds_gradient<not_inside>},
     {.name = "hardtanh", .f = oracle_clamp},
     {.name = "hardtanh_backward", .f = oracle_bounds_gradient<outside>},
@@ -434,7 +488,7 @@ constexpr oracle oracles[] = {
     located<located_div_trunc>("div_trunc"),
     located<located_div_floor>("div_floor"),
     {.name = "log_backward",
-     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, in[0], in[1]); },
+     .f = [](dtype t, patterns in, reals64) { return oracle_div(t, t, in[0], in[1]); },
      .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, in); }},
     located<located_abs_backward>("abs_backward"),
     located<located_sqrt_backward>("sqrt_backward"),
@@ -493,6 +547,14 @@ constexpr oracle oracles[] = {
     located<located_erfc_backward>("erfc_backward"),
     located<located_pow_backward_x>("pow_backward_x"),
     located<located_pow_backward_y>("pow_backward_y"),
+    located<located_glu>("glu"),
+    located<located_swiglu>("swiglu"),
+    located<located_reglu>("reglu"),
+    located<located_geglu>("geglu"),
+    located<located_glu_backward_b>("glu_backward_b"),
+    located<located_swiglu_backward_a>("swiglu_backward_a"),
+    located<located_reglu_backward_a>("reglu_backward_a"),
+    located<located_geglu_backward_a>("geglu_backward_a"),
 };
 
 template <std::size_t I>
@@ -519,8 +581,10 @@ constexpr const oracle* oracle_named(std::string_view name) {
   return nullptr;
 }
 constexpr auto check = []<class Op>() {
-  static_assert(oracle_named(ops::elementwise_rows[static_cast<int>(Op::id)].name) != nullptr,
-                "an operation without oracle");
+  constexpr const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(Op::id)];
+  constexpr const oracle* o = oracle_named(row.name);
+  static_assert(o != nullptr, "an operation without oracle");
+  static_assert(!row.has_any_float() || o->to != nullptr, "an operation without oracle of other formats");
 };
 static_assert((ops::for_each_elementwise(check), true));
 
@@ -545,8 +609,13 @@ std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint
   return oracle_of(row.name).f(t, in, options.value);
 }
 
+std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, dtype to, const std::uint64_t* in,
+                       const option_values& options) {
+  return oracle_of(row.name).to(t, to, in, options.value);
+}
+
 std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in) {
-  std::uint64_t wide[3] = {};
+  std::uint64_t wide[ops::most_operands] = {};
   std::copy_n(in, row.arity, wide);
   return low32(evaluate(row, f32, wide, option_values(row, f32)));
 }

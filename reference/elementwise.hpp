@@ -50,10 +50,14 @@ class extended {
 /// A row on `arity` patterns of a format, with its options; throws std::logic_error for a format that it does not have.
 using oracle_function = std::uint64_t (*)(dtype t, const std::uint64_t* in, const double* options);
 
+/// The same with a result of another format.
+using other_format_function = std::uint64_t (*)(dtype from, dtype to, const std::uint64_t* in, const double* options);
+
 /// The oracle of a row. What it has beside the function says where exact results lie; a selection needs nothing.
 struct oracle {
   std::string_view name;
   oracle_function f;
+  other_format_function to = nullptr;  ///< of rows whose results are of any format
   extended (*exact)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< algebraic
   approximation near = nullptr;  ///< one variable of at most 24 bits
   outcome (*where)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< any other
@@ -72,12 +76,17 @@ struct option_values {
 
 /// The result of a row on patterns of a format.
 std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+/// The same with a result of format `to`.
+std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, dtype to, const std::uint64_t* in,
+                       const option_values& options);
 /// On binary32 patterns, the options at their defaults.
 std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in);
 std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
 
 /// Where the exact result lies in the format (transcendental rows: from 120 bits, which separates near-ties from ties).
 outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
+outcome locate(const ops::elementwise_row& row, dtype t, dtype to, const std::uint64_t* in,
+               const option_values& options);
 outcome locate(const ops::elementwise_row& row, const std::uint32_t* in);
 
 /// out[i] = evaluate(row, first + i), operands in binary32, for i < count, in the row's type of results; unary rows without

@@ -20,14 +20,17 @@ array elementwise(const ops::elementwise_row& row, const std::vector<array>& in,
   for (const array& a : in) shape = broadcast_shape(shape, a.shape);
   const dtype t = in[static_cast<std::size_t>(row.leading())].type;
   const option_values options(row, t, attrs);
-  const oracle_function f = oracle_of(row.name).f;
-  array out(row.result_type(t), shape);
+  const oracle& o = oracle_of(row.name);
+  dtype to = row.result_type(t);
+  if (row.has_any_float()) to = format_named(attribute_or(attrs, "dtype", std::string(format_name(to))));
+  array out(to, shape);
   for (std::int64_t i = 0; i < out.count(); ++i) {
-    std::uint64_t v[3] = {};
+    std::uint64_t v[ops::most_operands] = {};
     for (std::size_t j = 0; j < in.size(); ++j)
       v[j] = in[j].get(static_cast<std::size_t>(broadcast_index(in[j].shape, shape, i)));
-    out.set(static_cast<std::size_t>(i), f(t, v, options.value));
-    if (where != nullptr) where->push_back(locate(row, t, v, options));
+    const bool same = to == row.result_type(t);
+    out.set(static_cast<std::size_t>(i), same ? o.f(t, v, options.value) : o.to(t, to, v, options.value));
+    if (where != nullptr) where->push_back(locate(row, t, to, v, options));
   }
   return out;
 }
@@ -154,6 +157,11 @@ results named(const call& c) {
   return {F(c)};
 }
 
+template <class Op>
+results entropy(const call& c) {
+  return {loss_of_entropy(Op::name, c.in, c.attrs, c.where)};
+}
+
 struct oracle_line {
   std::string_view name;
   results (*f)(const call& c);
@@ -167,6 +175,7 @@ constexpr oracle_line oracles[] = {
     {"argmax", reduced<reduction::argmax>},
     {"argmin", reduced<reduction::argmin>},
     {"dot", of<dot>},
+    {"prelu_weight_backward", of<prelu_weight_backward>},
     {"matmul", of<matmul>},
     {"uniform", named<oracle_uniform>},
     {"permutation", named<oracle_permutation>},
@@ -203,6 +212,12 @@ constexpr oracle_line oracles[] = {
     {"huber_loss_backward", of<huber_loss_backward>},
     {"soft_margin_loss", of<soft_margin_loss>},
     {"soft_margin_loss_backward", of<soft_margin_loss_backward>},
+    {"binary_cross_entropy_with_logits", entropy<ops::binary_cross_entropy_with_logits>},
+    {"binary_cross_entropy_with_logits_backward", entropy<ops::binary_cross_entropy_with_logits_backward>},
+    {"binary_cross_entropy", entropy<ops::binary_cross_entropy>},
+    {"binary_cross_entropy_backward", entropy<ops::binary_cross_entropy_backward>},
+    {"kl_div", entropy<ops::kl_div>},
+    {"kl_div_backward", entropy<ops::kl_div_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

@@ -14,7 +14,9 @@
 namespace repdl::reference {
 namespace {
 
-using inputs = std::array<std::uint32_t, 3>;
+using inputs = std::array<std::uint32_t, std::max(3, ops::most_operands)>;
+/// How many a line has: three at least.
+std::size_t inputs_of(const ops::elementwise_row& row) { return static_cast<std::size_t>(std::max(3, row.arity)); }
 
 // Zeros, the ends of the subnormal and the normal range, 1, infinities, a signalling and a quiet NaN with payload.
 constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000,
@@ -29,10 +31,15 @@ std::string line(const ops::elementwise_row& row, inputs in) {
     std::uint32_t& x = in[static_cast<std::size_t>(k)];
     if (ops::operand_at(row.operands, k).is_boolean) x = x % 2 == 0 ? 0 : x & 0xff;
   }
-  char text[120];
-  std::snprintf(text, sizeof text, "REPDL_KNOWN(%s, 0x%08x, 0x%08x, 0x%08x, 0x%08x)\n", std::string(row.name).c_str(),
-                in[0], in[1], in[2], evaluate(row, in.data()));
-  return text;
+  std::string text = "REPDL_KNOWN(" + std::string(row.name);
+  const auto append = [&](std::uint32_t x) {
+    char digits[16];
+    std::snprintf(digits, sizeof digits, ", 0x%08x", x);
+    text += digits;
+  };
+  for (std::size_t k = 0; k < inputs_of(row); ++k) append(in[k]);
+  append(evaluate(row, in.data()));
+  return text + ")\n";
 }
 
 // A Weyl sequence (multiples of 2^32 / golden ratio) over the patterns.
@@ -79,7 +86,10 @@ std::string proposed_known_answers(const ops::elementwise_row& row) {
   const std::size_t n = std::size(specials);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < (row.arity > 1 ? n : 1); ++j) {
-      text += line(row, {specials[i], row.arity > 1 ? specials[j] : 0, row.arity > 2 ? specials[(i + 2 * j) % n] : 0});
+      inputs in{specials[i]};
+      if (row.arity > 1) in[1] = specials[j];
+      for (int k = 2; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = specials[(i * (2 * k - 3) + 2 * j) % n];
+      text += line(row, in);
     }
   }
   for (const inputs& in : hardest(row)) text += line(row, in);
@@ -98,16 +108,20 @@ std::string known_answers(const ops::elementwise_row& row, std::istream& in, con
   for (std::string given; std::getline(in, given);) {
     ++number;
     inputs x{};
-    int end = 0;
-    const std::string start = "REPDL_KNOWN(" + std::string(row.name) + ", ";
-    if (given.starts_with(start)) {
-      std::sscanf(given.c_str() + start.size(), "0x%8x, 0x%8x, 0x%8x, 0x%*8[0-9a-f])%n", &x[0], &x[1], &x[2], &end);
+    const std::string start = "REPDL_KNOWN(" + std::string(row.name);
+    bool read = given.starts_with(start);
+    std::size_t at = start.size();
+    for (std::size_t k = 0; k < inputs_of(row) && read; ++k, at += 12) {  // ", 0x00000000"
+      int end = 0;
+      read = std::sscanf(given.c_str() + at, ", 0x%8x%n", &x[k], &end) == 1 && end == 12;
     }
+    int end = 0;
+    if (read) std::sscanf(given.c_str() + at, ", 0x%*8[0-9a-f])%n", &end);
     const std::string written = line(row, x);
     // All but the result, "0x00000000)" and the end of the line, is as it is written.
     if (end == 0 || given.size() + 1 != written.size() || !given.starts_with(written.substr(0, written.size() - 12))) {
       std::string message = name + ":" + std::to_string(number);
-      message.append(": expected ").append(start).append("three inputs, result) in hexadecimal digits, got '");
+      message.append(": expected ").append(start).append(", inputs, result) in hexadecimal digits, got '");
       throw std::runtime_error(message.append(given).append("'"));
     }
     text += written;

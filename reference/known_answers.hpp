@@ -1,6 +1,6 @@
 // The known answers of the self-test that every backend passes before its first call, one file per elementwise
-// operation: librepdl/dispatch/known_answers/OP.def. The files are the list; a line is REPDL_KNOWN(OP, three inputs,
-// result), binary32 patterns.
+// operation: librepdl/dispatch/known_answers/OP.def. The files are the list; a line is REPDL_KNOWN(OP, inputs,
+// result), binary32 patterns, three inputs at least.
 #pragma once
 
 #include <iosfwd>
@@ -11,7 +11,7 @@
 namespace repdl::reference {
 
 /// The file of an operation that has none yet. Inputs by rule: each special value (two operands and more: each pair of
-/// them, a third one moving along), the hardest to round of some thousands, and patterns spread evenly.
+/// them, the others moving along), the hardest to round of some thousands, and patterns spread evenly.
 std::string proposed_known_answers(const ops::elementwise_row& row);
 
 /// The file again, each result from the oracle. `name` is for messages; throws std::runtime_error, "NAME:LINE: ...".

@@ -25,11 +25,11 @@ outcome of(dtype t, const extended& v) {
 }
 
 /// 120 bits: their error is far below the 2^-20 ulp that `near_tie` asks about; where MPFR says exact, it is exact.
-outcome of_function(approximation f, dtype t, std::uint64_t bits) {
+outcome of_function(approximation f, dtype from, dtype t, std::uint64_t bits) {
   mpfr_t x, y;
   mpfr_init2(x, 53);
   mpfr_init2(y, 120);
-  set_mpfr(x, t, bits);
+  set_mpfr(x, from, bits);
   f(y, x);
   outcome o;
   mpz_t n, one;
@@ -84,22 +84,32 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
   const oracle& o = oracle_of(row.name);
   if (o.exact != nullptr) return of(t, o.exact(t, in, options.value));
   if (o.near != nullptr) {
-    const outcome w = of_function(o.near, t, in[0]);
+    const outcome w = of_function(o.near, t, t, in[0]);
     return w.nan ? of(t, extended(t, o.f(t, in, options.value))) : w;  // far out terms of the expression overflow
   }
   if (o.where != nullptr) return o.where(t, in, options.value);
   if (row.proof != ops::proof_kind::select) {
     throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
   }
-  if (row.result == ops::result_kind::same) return of(t, extended(t, o.f(t, in, options.value)));
+  if (!row.has_own_type()) return of(t, extended(t, o.f(t, in, options.value)));
   outcome selection;
   selection.exact = true;
   selection.boundary_distance = 0.5;
   return selection;
 }
 
+outcome locate(const ops::elementwise_row& row, dtype t, dtype to, const std::uint64_t* in,
+               const option_values& options) {
+  if (t == to || !row.has_any_float()) return locate(row, t, in, options);
+  const oracle& o = oracle_of(row.name);
+  if (o.exact != nullptr) return of(to, o.exact(t, in, options.value));
+  if (o.near != nullptr) return of_function(o.near, t, to, in[0]);
+  if (row.name == "div") return locate_quotient(to, extended(t, in[0]), extended(t, in[1]));
+  throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
+}
+
 outcome locate(const ops::elementwise_row& row, const std::uint32_t* in) {
-  std::uint64_t wide[3] = {};
+  std::uint64_t wide[ops::most_operands] = {};
   std::copy_n(in, row.arity, wide);
   return locate(row, dtype::f32, wide, option_values(row, dtype::f32));
 }

@@ -4,58 +4,11 @@
 #include <utility>
 
 #include "reference/attributes.hpp"
-#include "reference/real.hpp"
+#include "reference/loss_element.hpp"
 #include "reference/structured.hpp"
 
 namespace repdl::reference {
 namespace {
-
-/// An element of the reals with infinities, or NaN. A zero has a sign.
-struct element {
-  number_kind kind = number_kind::zero;
-  bool negative = false;
-  mpq_class value;  // of a finite one
-
-  static element nan() { return {number_kind::nan, false, {}}; }
-  static element infinity(bool negative) { return {number_kind::infinite, negative, {}}; }
-  static element zero(bool negative = false) { return {number_kind::zero, negative, {}}; }
-  /// An exact zero is +0.
-  static element of(const mpq_class& v) { return v == 0 ? zero() : element{number_kind::finite, v < 0, v}; }
-  static element of(dtype t, std::uint64_t bits) {
-    const number n = widen(t, bits);
-    return {n.kind, n.negative, n.kind == number_kind::finite ? rational(t, bits) : mpq_class()};
-  }
-  bool is(number_kind k) const { return kind == k; }
-  bool is_number() const { return kind == number_kind::zero || kind == number_kind::finite; }
-};
-
-element negated(element a) {
-  a.negative = !a.negative;
-  a.value = -a.value;
-  return a;
-}
-element times(const element& a, const element& b) {
-  using enum number_kind;
-  const bool any_zero = a.is(zero) || b.is(zero), any_infinite = a.is(infinite) || b.is(infinite);
-  const bool negative = a.negative != b.negative;
-  if (a.is(nan) || b.is(nan) || (any_zero && any_infinite)) return element::nan();
-  if (any_infinite) return element::infinity(negative);
-  if (any_zero) return element::zero(negative);
-  return element::of(a.value * b.value);
-}
-/// By a positive number.
-element scaled(element a, const mpq_class& by) {
-  a.value *= by;
-  return a;
-}
-/// x - t.
-element difference(const element& x, const element& t) {
-  using enum number_kind;
-  if (x.is(nan) || t.is(nan) || (x.is(infinite) && t.is(infinite) && x.negative == t.negative)) return element::nan();
-  if (x.is(infinite)) return x;
-  if (t.is(infinite)) return negated(t);
-  return element::of(x.value - t.value);
-}
 
 enum class kind { mse, l1, smooth_l1, huber };
 
@@ -112,31 +65,6 @@ element loss_of(const loss_case& c, const element& d) {
   return d.is_number() ? element::of(c.loss(d.value)) : d.is(number_kind::nan) ? d : element::infinity(false);
 }
 
-void put(array& out, std::size_t at, const element& v, outcomes* where) {
-  outcome o;
-  std::uint64_t bits = 0;
-  switch (v.kind) {
-    case number_kind::finite:
-      bits = round_exact(out.type, v.value, &o);
-      break;
-    case number_kind::zero:
-      bits = zero_bits(out.type, v.negative);
-      break;
-    case number_kind::infinite:
-      bits = infinity_bits(out.type, v.negative);
-      break;
-    case number_kind::nan:
-      bits = nan_bits(out.type);
-  }
-  if (v.kind != number_kind::finite) o = outcome_of_pattern(out.type, bits);
-  out.set(at, bits);
-  if (where != nullptr) where->push_back(o);
-}
-
-element operand(const array& a, const shape_list& shape, std::int64_t i) {
-  return element::of(a.type, a.get(index(broadcast_index(a.shape, shape, i))));
-}
-
 array forward(kind which, const array& x, const array& t, const attributes& attrs, outcomes* where) {
   const loss_case c(which, attrs);
   const shape_list shape = broadcast_shape(x.shape, t.shape);
@@ -191,6 +119,7 @@ kind kind_named(std::string_view op) {
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where) {
   if (op.starts_with("soft_margin")) return soft_margin_element(op, t, in, n, where);
+  if (op.starts_with("binary_") || op.starts_with("kl_div")) return entropy_element(op, t, in, parameter, n, where);
   const loss_case c(kind_named(op), parameter);
   const bool gradient = op.ends_with("_backward");
   const std::uint64_t* const pair = in + (gradient ? 1 : 0);

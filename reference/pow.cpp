@@ -5,6 +5,7 @@
 
 #include <gmpxx.h>
 
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 
@@ -18,7 +19,7 @@ enum class parity { fraction, even, odd };
 /// Of a finite number or an infinity (even).
 parity parity_of(const number& y) {
   if (y.kind != number_kind::finite || y.exponent > 0) return parity::even;
-  if (y.exponent < -63) return parity::fraction;
+  if (y.exponent < -63) return parity::fraction;  // 53 bits at most
   const std::uint64_t below = (std::uint64_t{1} << -y.exponent) - 1;
   if ((y.significand & below) != 0) return parity::fraction;
   return ((y.significand >> -y.exponent) & 1) != 0 ? parity::odd : parity::even;
@@ -73,17 +74,18 @@ struct reals {
 };
 thread_local reals real;
 
-void set_operands(dtype t, std::uint64_t x, std::uint64_t y) {
-  set_mpfr(real.x, t, x & ~format_of(t).sign_bit());
-  set_mpfr(real.y, t, y);
+void set_operands(const pow_operand& x, const pow_operand& y) {
+  set_mpfr(real.x, x.type, x.bits & ~format_of(x.type).sign_bit());
+  set_mpfr(real.y, y.type, y.bits);
 }
+number number_of(const pow_operand& x) { return widen(x.type, x.bits); }
 
 /// The pattern that special operands give, or false.
-bool special(dtype t, std::uint64_t x, std::uint64_t y, std::uint64_t* bits) {
+bool special(dtype t, const number& a, const number& b, std::uint64_t* bits) {
   using enum number_kind;
-  const number a = widen(t, x), b = widen(t, y);
   const std::uint64_t one = round(t, false, 1, 0, false);
-  const bool unit = a.kind == finite && (x & ~format_of(t).sign_bit()) == one;
+  const int exponent = a.kind == finite ? a.exponent + 63 - std::countl_zero(a.significand) : 0;  // of the leading bit
+  const bool unit = a.kind == finite && exponent == 0 && std::has_single_bit(a.significand);
   if (b.kind == zero || (unit && !a.negative)) {
     *bits = one;
     return true;
@@ -108,7 +110,7 @@ bool special(dtype t, std::uint64_t x, std::uint64_t y, std::uint64_t* bits) {
     return true;
   }
   if (b.kind == infinite) {
-    const bool large = order_key(t, x & ~format_of(t).sign_bit()) > order_key(t, one);
+    const bool large = exponent >= 0;
     *bits = large == b.negative ? zero_bits(t, false) : infinity_bits(t, false);
     return true;
   }
@@ -117,15 +119,15 @@ bool special(dtype t, std::uint64_t x, std::uint64_t y, std::uint64_t* bits) {
 
 }  // namespace
 
-std::uint64_t oracle_pow(dtype t, std::uint64_t x, std::uint64_t y) {
+std::uint64_t oracle_pow(dtype t, const pow_operand& x, const pow_operand& y) {
   std::uint64_t bits = 0;
-  if (special(t, x, y, &bits)) return bits;
-  const number a = widen(t, x), b = widen(t, y);
+  const number a = number_of(x), b = number_of(y);
+  if (special(t, a, b, &bits)) return bits;
   const bool negative = a.negative && parity_of(b) == parity::odd;
   const std::uint64_t sign = negative ? format_of(t).sign_bit() : 0;
   odd_part exact;
   if (dyadic(a, b, &exact)) return round_integer(t, exact.significand.get_mpz_t(), exact.exponent) | sign;
-  set_operands(t, x, y);
+  set_operands(x, y);
   for (mpfr_prec_t precision = 60; precision <= 16384; precision *= 2) {
     mpfr_set_prec(real.z, precision);
     mpfr_pow(real.z, real.x, real.y, MPFR_RNDN);
@@ -138,15 +140,15 @@ std::uint64_t oracle_pow(dtype t, std::uint64_t x, std::uint64_t y) {
   throw std::logic_error("reference::oracle_pow: Ziv's loop ended undecided");
 }
 
-outcome locate_pow(dtype t, std::uint64_t x, std::uint64_t y) {
+outcome locate_pow(dtype t, const pow_operand& x, const pow_operand& y) {
   std::uint64_t bits = 0;
-  if (special(t, x, y, &bits)) return outcome_of_pattern(t, bits);
-  const number a = widen(t, x), b = widen(t, y);
+  const number a = number_of(x), b = number_of(y);
+  if (special(t, a, b, &bits)) return outcome_of_pattern(t, bits);
   const mpz_class one = 1;
   odd_part exact;
   if (dyadic(a, b, &exact)) return locate(t, exact.significand.get_mpz_t(), one.get_mpz_t(), exact.exponent);
   // 160 bits: their error is far below the 2^-20 ulp that `near_tie` asks about.
-  set_operands(t, x, y);
+  set_operands(x, y);
   mpfr_set_prec(real.z, 160);
   mpfr_pow(real.z, real.x, real.y, MPFR_RNDN);
   outcome o;

@@ -21,11 +21,24 @@ constexpr double values[] = {-1e300,
                              std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()};
 
+/// Of powers and bases.
+constexpr double powers[] = {-1e300,
+                             -1,
+                             -0.75,
+                             0.5,
+                             3,
+                             1 + 0x1p-52,
+                             0x1p-1074,
+                             -0x1p53,
+                             std::numeric_limits<double>::infinity(),
+                             std::numeric_limits<double>::quiet_NaN()};
+
 /// The values that the attributes of an operation take by turns.
 std::span<const double> values_of(const op_info& op) {
   const ops::elementwise_row* row = elementwise_named(op.name);
   if (row == nullptr) return reals;
   const auto* const end = row->options.all + row->options.count();
+  if (row->options.all[0].kind == ops::option_kind::real) return powers;
   const bool all = std::all_of(row->options.all, end,
                                [](const ops::real_option& o) { return o.kind <= ops::option_kind::positive; });
   return all ? std::span<const double>(reals) : values;
@@ -70,7 +83,9 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
     all.push_back({op.name, op.bits, rule(op, in, shapes, attrs), kind, shapes, attrs, 0});
   };
   const bool narrow = in.size() == 1 && size_of(format) == 2, logical = format == dtype::boolean;
-  const bool exhaustive = in.size() == 1 && format == dtype::f32 && op.attrs.empty();
+  const bool numbers = std::any_of(op.attrs.begin(), op.attrs.end(),
+                                   [](const attribute_info& a) { return a.kind != attribute_kind::text; });
+  const bool exhaustive = in.size() == 1 && format == dtype::f32 && !numbers;
   const std::vector<shape_list> same(in.size(), {65537});
 
   if (logical) {
@@ -91,6 +106,24 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
   for (std::size_t i = 0; narrow && i < others.size(); ++i) add(sample_class::all_patterns, {{65536}}, others[i]);
   for (std::size_t i = 0; !narrow && !others.empty() && i < element_classes.size(); ++i)
     add(element_classes[i], same, others[i % others.size()]);
+  // Results in other formats: all inputs, or those with the results that take most care.
+  const bool any_float = std::any_of(op.attrs.begin(), op.attrs.end(), [](const auto& a) { return a.name == "dtype"; });
+  std::size_t turn = 0;
+  for (const dtype to : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+    if (!any_float || to == format) continue;
+    const attribute other{"dtype", std::string(format_name(to))};
+    if (narrow) {
+      add(sample_class::all_patterns, {{65536}}, {other});
+      continue;
+    }
+    using enum sample_class;
+    for (const sample_class c : {uniform_patterns, cancelling, ties, near_ties, subnormal, overflow_border}) {
+      attributes attrs = others.empty() || turn % 2 == 0 ? attributes{} : others[turn / 2 % others.size()];
+      attrs.push_back(other);
+      add(c, std::vector<shape_list>(in.size(), {16411}), attrs);
+      ++turn;
+    }
+  }
   return all;
 }
 

@@ -67,7 +67,7 @@ void evaluate_range(const ops::elementwise_row& row, std::uint32_t first, std::u
   if (row.arity != 1 || row.options.count() != 0) {
     throw std::logic_error("reference: evaluate_range needs a unary row without options");
   }
-  if (row.result != ops::result_kind::same) {
+  if (row.has_own_type()) {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t x = first + i;
       store(row.result_type(f32), out, i, oracle_of(row.name).f(f32, &x, nullptr));

@@ -82,6 +82,11 @@ array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed,
 std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream);
 
+/// Such operands for results in another format. Some are as above, some as above in the format of the results and converted
+/// to that of the operands, of which in turn some get another last bit: beside what the class promises, if the format is wider.
+std::vector<array> fill_operands(sample_class c, dtype t, dtype to, int arity, std::int64_t count, std::uint64_t seed,
+                                 std::uint64_t stream);
+
 /// The operands of a row in a format: those of the format made together, boolean ones on their own.
 std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row, dtype t, std::int64_t count,
                                  std::uint64_t seed, std::uint64_t stream);

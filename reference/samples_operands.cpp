@@ -179,7 +179,7 @@ class maker {
 std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream) {
   std::vector<array> v(static_cast<std::size_t>(arity), array(t, {count}));
-  word_stream w(seed, stream);
+  word_stream w(seed, stream), more(seed, ~stream);  // more: beyond the third
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     operands o{};
     if (t == dtype::boolean) {
@@ -187,6 +187,21 @@ std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_
     } else {
       o = maker(t, w).make(c);
     }
+    for (std::size_t j = 0; j < v.size(); ++j)
+      v[j].set(i, j < std::size(o.v) ? o.v[j] : more.below(3) == 0 ? o.v[more.below(3)] : sample(c, t, more));
+  }
+  return v;
+}
+
+std::vector<array> fill_operands(sample_class c, dtype t, dtype to, int arity, std::int64_t count, std::uint64_t seed,
+                                 std::uint64_t stream) {
+  std::vector<array> v(static_cast<std::size_t>(arity), array(t, {count}));
+  word_stream w(seed, stream);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const std::uint32_t u = w.below(4);
+    operands o = maker(u == 0 ? t : to, w).make(c);
+    for (std::uint64_t& x : o.v) x = u == 0 ? x : convert(to, t, x);
+    if (u == 3) o.v[w.below(static_cast<std::uint32_t>(arity))] ^= 1;
     for (std::size_t j = 0; j < v.size(); ++j) v[j].set(i, o.v[j]);
   }
   return v;

@@ -308,14 +308,14 @@ std::uint64_t located_elu(dtype t, patterns in, doubles o, outcome* where) {
 
 namespace {
 
-// g times a factor of x that is enclosed for |x| <= 1000, near `low` and `high` for x below and above: less than e^-900 < 2^-1000
-// away from them, on the side of x. At infinities, those.
+// g times a factor of x that is enclosed for |x| <= far, near `low` and `high` for x below and above: less than e^-700 < 2^-1000
+// away from them, above or below `high` (side). At infinities, those.
 template <class Factor>
 std::uint64_t gradient(dtype t, const node& g, const node& x, const node& low, const node& high, const Factor& factor,
-                       outcome* where) {
+                       outcome* where, int far = 1000, int side = 1) {
   if (x.nan()) return round(t, x, where);
   if (x.infinite()) return round(t, g * (x.negative ? low : high), where);
-  const bool beyond = abs(x.q) > 1000;
+  const bool beyond = abs(x.q) > far;
   const node& limit = x.negative ? low : high;
   if (g.nan()) return round(t, g, where);
   if (g.infinite() || g.zero()) {  // the factor's sign
@@ -330,10 +330,11 @@ std::uint64_t gradient(dtype t, const node& g, const node& x, const node& low, c
   if (!beyond)
     return decide(
         t, [&](mpfr_prec_t p) { return interval(p, g.q) * factor(p); }, where);
-  // 2^-1000 g < 2^-800: nothing beside 0, and less than the distance of g to a midpoint.
+  // g < 2^256: g 2^-800 is nothing beside 0, and less than the distance of g, of 48 bits, to a midpoint.
   const mpq_class away = g.q * power_of_two(-800);
   const mpq_class nearest = g.q * limit.q;
-  return round_beside(t, limit.zero() && limit.negative ? mpq_class(-away) : mpq_class(nearest + away), nearest, where);
+  const bool below = limit.zero() ? limit.negative : side < 0;
+  return round_beside(t, below ? mpq_class(nearest - away) : mpq_class(nearest + away), nearest, where);
 }
 
 interval whole(mpfr_prec_t p, const mpq_class& q) { return interval(p, q); }
@@ -714,6 +715,61 @@ std::uint64_t located_pow_backward_x(dtype t, patterns in, doubles, outcome* whe
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, signed_product.q) * exp(interval(p, z.q) * log(interval(p, base))); },
       where);
+}
+
+// Gated units: a product of two operands times a function of x. e^x is transcendental for rational x != 0.
+std::uint64_t located_glu(dtype t, patterns in, doubles, outcome* where) {
+  const node a = of(t, in[0]), b = of(t, in[1]);
+  if (b.zero()) return round(t, a * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, b.q)); };
+  return gradient(t, a, b, zero(false), exactly(1), factor, where, 1000, -1);
+}
+std::uint64_t located_swiglu(dtype t, patterns in, doubles, outcome* where) {
+  const node a = of(t, in[0]), b = of(t, in[1]);
+  if (a.infinite() && a.negative) return round(t, zero(true) * b, where);
+  if (a.zero()) return round(t, a * b, where);
+  const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, a.q)); };
+  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, 1000, -1);
+}
+std::uint64_t located_reglu(dtype t, patterns in, doubles, outcome* where) {
+  const node a = of(t, in[0]);
+  return round(t, (a.nan() || a.positive() ? a : zero(false)) * of(t, in[1]), where);
+}
+std::uint64_t located_geglu(dtype t, patterns in, doubles, outcome* where) {
+  const node a = of(t, in[0]), b = of(t, in[1]);
+  if (a.infinite() && a.negative) return round(t, zero(true) * b, where);
+  if (a.zero()) return round(t, a * b, where);
+  const auto factor = [&](mpfr_prec_t p) { return erfc(-interval(p, a.q) / sqrt(whole(p, 2))) / whole(p, 2); };
+  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, 40, -1);
+}
+std::uint64_t located_glu_backward_b(dtype t, patterns in, doubles, outcome* where) {
+  const node product = of(t, in[0]) * of(t, in[1]), b = of(t, in[2]);
+  if (b.zero()) return round(t, product * exactly(mpq_class(1, 4)), where);
+  const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, b.q)) * logistic(-interval(p, b.q)); };
+  return gradient(t, product, b, zero(false), zero(false), factor, where);
+}
+std::uint64_t located_swiglu_backward_a(dtype t, patterns in, doubles, outcome* where) {
+  const node product = of(t, in[0]) * of(t, in[2]), a = of(t, in[1]);
+  if (a.zero()) return round(t, product * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval s = logistic(interval(p, a.q));
+    return s + interval(p, a.q) * s * logistic(-interval(p, a.q));
+  };
+  return gradient(t, product, a, zero(true), exactly(1), factor, where);
+}
+std::uint64_t located_reglu_backward_a(dtype t, patterns in, doubles, outcome* where) {
+  const node a = of(t, in[1]);
+  return round(t, a.nan() || a.positive() ? of(t, in[0]) * of(t, in[2]) : zero(false), where);
+}
+std::uint64_t located_geglu_backward_a(dtype t, patterns in, doubles, outcome* where) {
+  const node product = of(t, in[0]) * of(t, in[2]), a = of(t, in[1]);
+  if (a.zero()) return round(t, product * exactly(mpq_class(1, 2)), where);
+  const auto factor = [&](mpfr_prec_t p) {
+    const interval v = interval(p, a.q), two = whole(p, 2);
+    const interval density = exp(interval(p, mpq_class(-a.q * a.q / 2))) / sqrt(two * interval::pi(p));
+    return erfc(-v / sqrt(two)) / two + v * density;
+  };
+  return gradient(t, product, a, zero(true), exactly(1), factor, where, 40);
 }
 
 // Algebraic times transcendental: no midpoint.

@@ -94,6 +94,14 @@ REPDL_LOCATED(erf_backward)
 REPDL_LOCATED(erfc_backward)
 REPDL_LOCATED(pow_backward_x)
 REPDL_LOCATED(pow_backward_y)
+REPDL_LOCATED(glu)
+REPDL_LOCATED(swiglu)
+REPDL_LOCATED(reglu)
+REPDL_LOCATED(geglu)
+REPDL_LOCATED(glu_backward_b)
+REPDL_LOCATED(swiglu_backward_a)
+REPDL_LOCATED(reglu_backward_a)
+REPDL_LOCATED(geglu_backward_a)
 #undef REPDL_LOCATED
 
 }  // namespace repdl::reference

@@ -61,6 +61,25 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
   return out;
 }
 
+array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
+                            outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  array out(f32, l.kept_shape);
+  const patterns a = g.patterns(), b = x.patterns();
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    exact_sum s;
+    for (const std::int64_t d : l.reduced) {
+      const number n = widen(f32, b[index(base + d)]);
+      const bool positive = !n.negative && (n.kind == number_kind::finite || n.kind == number_kind::infinite);
+      if (!positive) s.add_product(a[index(base + d)], b[index(base + d)]);
+    }
+    out.set(o++, s.round());
+    if (where != nullptr) where->push_back(s.where());
+  }
+  return out;
+}
+
 array dot(const array& x, const array& y, outcomes* where) {
   if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
   const patterns a = x.patterns(), b = y.patterns();

@@ -54,6 +54,10 @@ enum class reduction { sum, mean, max, min, argmax, argmin };
 array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
              outcomes* where = nullptr);
 
+/// The exact sums of x > 0 ? +0 : g * x over the axes, rounded once.
+array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
+                            outcomes* where = nullptr);
+
 /// The exact dot product of two f32 vectors, rounded once; rank 0.
 array dot(const array& x, const array& y, outcomes* where = nullptr);
 
@@ -112,7 +116,12 @@ array soft_margin_loss_backward(const array& g, const array& x, const array& t, 
                                 outcomes* where = nullptr);
 std::uint64_t soft_margin_element(std::string_view op, dtype t, const std::uint64_t* in, std::int64_t n,
                                   outcome* where = nullptr);
-/// RN of one element divided by n, of the operation's operands and its beta or delta.
+/// With weights that may be absent, x, t, weight (and pos_weight); gradients after g. Of one element, where an absent one is 1.
+array loss_of_entropy(std::string_view op, const std::vector<array>& in, const attributes& attrs,
+                      outcomes* where = nullptr);
+std::uint64_t entropy_element(std::string_view op, dtype t, const std::uint64_t* in, double log_target, std::int64_t n,
+                              outcome* where = nullptr);
+/// RN of one element divided by n, of the operation's operands and its beta or delta, or 1 for log_target.
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where = nullptr);
 

@@ -194,20 +194,21 @@ class elementwise_check {
         for (int k = 0; k < row_.arity; ++k) views.push_back(view(in_[static_cast<std::size_t>(k)], offset, {n}, {1}));
         reference::array out = unwritten(110);
         run(views, out, offset, {n}, {1});
-        for (std::int64_t i = 0; i < n; ++i) expect(out, offset + i, offset + i, offset + i, offset + i);
+        for (std::int64_t i = 0; i < n; ++i) expect(out, offset + i, everywhere(offset + i));
         REQUIRE(out.get(static_cast<std::size_t>(offset + n)) == unwritten(1).get(0));
       }
     }
   }
-  // x reversed (negative stride), y broadcast along rows, z along columns, out transposed with gaps.
+  // x reversed (negative stride), y broadcast along rows, z along columns, a fourth one over all, out transposed with gaps.
   void strides() const {
     std::vector<const_tensor_view> views{view(in_[0], 34, {5, 7}, {-7, -1})};
     if (row_.arity > 1) views.push_back(view(in_[1], 0, {7}, {3}));
     if (row_.arity > 2) views.push_back(view(in_[2], 0, {5, 1}, {2, 1}));
+    if (row_.arity > 3) views.push_back(view(in_[3], 0, {}, {}));
     reference::array out = unwritten(200);
     run(views, out, 0, {5, 7}, {2, 11});
     for (std::int64_t r = 0; r < 5; ++r) {
-      for (std::int64_t s = 0; s < 7; ++s) expect(out, 2 * r + 11 * s, 34 - 7 * r - s, 3 * s, 2 * r);
+      for (std::int64_t s = 0; s < 7; ++s) expect(out, 2 * r + 11 * s, {34 - 7 * r - s, 3 * s, 2 * r});
     }
   }
   void in_place() const {
@@ -218,7 +219,7 @@ class elementwise_check {
     for (int k = 0; k < row_.arity; ++k)
       views.push_back(view(k == first ? same : in_[static_cast<std::size_t>(k)], 0, {count}, {1}));
     run(views, same, 0, {count}, {1});
-    for (std::int64_t i = 0; i < count; ++i) expect(same, i, i, i, i);
+    for (std::int64_t i = 0; i < count; ++i) expect(same, i, everywhere(i));
   }
 
  private:
@@ -238,9 +239,15 @@ class elementwise_check {
                          strides);
     call(ctx_, *find(row_.name), in, std::vector{to}, attrs_);
   }
-  void expect(const reference::array& out, std::int64_t at, std::int64_t i, std::int64_t j, std::int64_t k) const {
-    const std::int64_t index[] = {i, j, k};
-    std::uint64_t x[3] = {};
+  /// The element `at` of the result, from elements of the operands.
+  using places = std::array<std::int64_t, ops::most_operands>;
+  static places everywhere(std::int64_t i) {
+    places p;
+    p.fill(i);
+    return p;
+  }
+  void expect(const reference::array& out, std::int64_t at, const places& index) const {
+    std::uint64_t x[ops::most_operands] = {};
     for (std::size_t o = 0; o < in_.size(); ++o) x[o] = in_[o].get(static_cast<std::size_t>(index[o]));
     REQUIRE(out.get(static_cast<std::size_t>(at)) == reference::evaluate(row_, type_, x, options_));
   }
@@ -346,7 +353,10 @@ TEST_CASE("the caller's floating-point environment changes no bit and comes back
     const op_info& op = *find(row.name);
     for (const dtype t : op.in[static_cast<std::size_t>(row.leading())].types) {
       variants.push_back({&row, &op, t, {}});
-      for (const attribute_info& o : op.attrs) variants.push_back({&row, &op, t, {{o.name, 0.3}}});
+      for (const attribute_info& o : op.attrs) {
+        const bool real = o.kind == attribute_kind::real;
+        variants.push_back({&row, &op, t, {{o.name, real ? attribute_value(0.3) : std::string("bf16")}}});
+      }
     }
   }
   for (const auto& [row, op, t, attrs] : variants) {

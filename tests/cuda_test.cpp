@@ -133,6 +133,7 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
         std::vector<attributes> all(1);
         for (const double value : {0.1, -0.75, 0x1.8p-160}) {
           for (const attribute_info& a : find(name)->attrs) {
+            if (a.kind != attribute_kind::real) continue;
             const attributes attrs{{a.name, value}};
             if (row_of_op.options.accepts(reference::option_values(row_of_op, t, attrs).value)) all.push_back(attrs);
           }
@@ -165,7 +166,7 @@ TEST_CASE("cuda: unary operations over every 61st pattern") {
   if (!has_gpu()) return;
   contexts c;
   for (int op = 0; op < ops::elementwise_count; ++op) {
-    if (ops::elementwise_rows[op].arity != 1 || ops::elementwise_rows[op].result != ops::result_kind::same) continue;
+    if (ops::elementwise_rows[op].arity != 1 || ops::elementwise_rows[op].has_own_type()) continue;
     std::vector<std::uint32_t> patterns;
     for (std::uint64_t b = static_cast<std::uint64_t>(op); b < (std::uint64_t{1} << 32); b += 61) {
       patterns.push_back(static_cast<std::uint32_t>(b));
@@ -275,7 +276,7 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
   compare(c, "mean", {empty}, {{"axis", std::vector<std::int64_t>{1}}});
 }
 
-TEST_CASE("cuda: dot has the CPU's bits") {
+TEST_CASE("cuda: dot and prelu_weight_backward have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
   for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
@@ -287,6 +288,12 @@ TEST_CASE("cuda: dot has the CPU's bits") {
       compare(c, "dot", {f.a, f.b});
       compare(c, "dot", {f.a, f.b}, {}, layout::backwards);
       compare(c, "dot", {f.a, f.b}, {}, layout::shifted);
+      compare(c, "prelu_weight_backward", {f.a, f.b});
+      if (n % 500 != 0 || n == 0) continue;
+      for (array* a : {&f.a, &f.b}) a->shape = {n / 100, 4, 25};
+      for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0, 2}, {1}, {0}}) {
+        for (const layout l : layouts) compare(c, "prelu_weight_backward", {f.a, f.b}, {{"axis", axes}}, l);
+      }
     }
   }
 }

@@ -22,7 +22,7 @@ using namespace repdl;
 using whole = std::int64_t;
 
 struct tuple {
-  std::uint64_t in[3] = {};
+  std::uint64_t in[ops::most_operands] = {};
   double option = 0;  // the first one
 };
 
@@ -39,11 +39,13 @@ std::uint64_t pattern(double v) {
 template <class Op, class T>
 std::uint64_t computed(const tuple& a) {
   const auto of = [&](int k) { return num::from_bits<T>(static_cast<num::storage_of<T>>(a.in[k])); };
-  if constexpr (has_option<Op>) {
-    return num::to_bits(num::evaluate<Op>(of(0), of(1), of(2), num::parameters{{a.option}}));
-  } else {
-    return num::to_bits(num::evaluate<Op>(of(0), of(1), of(2)));
-  }
+  return num::with_places<Op::arity>([&]<int... K>() {
+    if constexpr (has_option<Op>) {
+      return num::to_bits(num::evaluate<Op>(of(K)..., num::parameters{{a.option}}));
+    } else {
+      return num::to_bits(num::evaluate<Op>(of(K)...));
+    }
+  });
 }
 
 struct counts {
@@ -61,7 +63,8 @@ void check(const std::vector<tuple>& tuples, bool place, counts& n) {
     }
     ++n.tuples;
     if (got == want || ++n.wrong > 5) continue;
-    INFO(row_of<Op>.name, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], std::hexfloat, " option ", a.option);
+    INFO(row_of<Op>.name, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], " ", a.in[3], std::hexfloat, " option ",
+         a.option);
     CHECK(got == want);
   }
 }
@@ -83,9 +86,16 @@ std::vector<tuple> specials() {
   for (std::size_t i = list.size(); i-- > 0;) list.push_back(list[i] | num::sign_mask<T>);
   const std::size_t size = list.size();
   std::vector<tuple> all;
-  for (std::size_t i = 0; i < (Op::arity == 3 ? size : 1); ++i) {
+  for (std::size_t i = 0; i < (Op::arity > 2 ? size : 1); ++i) {
     for (std::size_t j = 0; j < (Op::arity > 1 ? size : 1); ++j) {
       for (const std::uint64_t g : list) {
+        if (Op::arity > 3) {  // all triples of the others, g by turns
+          for (std::size_t k = 0; k < size; ++k) {
+            if ((i + 3 * j + 7 * k) % size == static_cast<std::size_t>(&g - list.data()))
+              all.push_back({{g, list[j], list[i], list[k]}, 0});
+          }
+          continue;
+        }
         all.push_back({{g, list[j], list[i]}, has_option<Op> ? row_of<Op>.options.all[0].otherwise.number : 0});
         if (!has_option<Op>) continue;
         for (const double option : {0.0, -0.0, 1.0, -0x1p200, 0x1.fffffffffffffp-200}) {
@@ -110,9 +120,12 @@ template <class Op, class T>
 std::vector<tuple> random_ones(whole many, std::mt19937_64& engine) {
   std::vector<tuple> all;
   for (const reference::sample_class c : reference::element_classes) {
-    const auto v = reference::fill_operands(c, dtype_of<T>, 3, many, 1, static_cast<std::uint64_t>(Op::id));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i)
-      all.push_back({{v[0].get(i), v[1].get(i), v[2].get(i)}, coefficient(engine)});
+    const auto v =
+        reference::fill_operands(c, dtype_of<T>, ops::most_operands, many, 1, static_cast<std::uint64_t>(Op::id));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i) {
+      all.push_back({{}, coefficient(engine)});
+      for (std::size_t k = 0; k < v.size(); ++k) all.back().in[k] = v[k].get(i);
+    }
   }
   for (whole i = 0; i < many; ++i) {  // patterns; operands of few bits; neighbours
     tuple a{{}, coefficient(engine)};
@@ -124,6 +137,7 @@ std::vector<tuple> random_ones(whole many, std::mt19937_64& engine) {
     if (i % 3 == 1) a.in[2] = a.in[1] ^ (engine() % 4) ^ (i % 2 == 0 ? 0 : num::sign_mask<T>);
     if (i % 3 == 2 && i % 2 == 0)
       a.in[1] = pattern<T>(std::ldexp(static_cast<double>(engine() % 65) - 32, -5)), a.in[2] = pattern<T>(-0.75);
+    if (Op::arity > 3 && i % 2 == 0) a.in[3] = a.in[1 + engine() % 2] ^ (i % 4 == 0 ? 0 : 1);
     all.push_back(a);
   }
   return all;
@@ -340,7 +354,8 @@ using algebraic =
          ops::lerp_backward_weight, ops::lerp_scalar_backward_x, ops::hypot_backward, ops::atan2_backward_y,
          ops::atan2_backward_x, ops::xlogy_backward_y, ops::fmod_backward_y, ops::remainder_backward_y>;
 using selecting = list<ops::abs_backward, ops::copysign_backward, ops::maximum_backward, ops::minimum_backward,
-                       ops::fmax_backward_x, ops::fmax_backward_y, ops::fmin_backward_x, ops::fmin_backward_y>;
+                       ops::fmax_backward_x, ops::fmax_backward_y, ops::fmin_backward_x, ops::fmin_backward_y,
+                       ops::clip_backward, ops::clip_backward_lo, ops::clip_backward_hi>;
 
 }  // namespace
 
@@ -363,9 +378,9 @@ TEST_CASE("gradients: through the library") {
     }
     const auto n = static_cast<whole>(tuples.size());
     const double option = has_option<Op> ? 0.3 : 0;
-    std::vector<std::uint32_t> operand[3], got(tuples.size()), want;
+    std::vector<std::uint32_t> operand[ops::most_operands], got(tuples.size()), want;
     for (const tuple& a : tuples) {
-      for (std::size_t k = 0; k < 3; ++k) operand[k].push_back(static_cast<std::uint32_t>(a.in[k]));
+      for (std::size_t k = 0; k < std::size(operand); ++k) operand[k].push_back(static_cast<std::uint32_t>(a.in[k]));
       want.push_back(static_cast<std::uint32_t>(reference::oracle_of(row_of<Op>.name).f(dtype::f32, a.in, &option)));
     }
     attributes options;

@@ -1,4 +1,4 @@
-// mse_loss, l1_loss, smooth_l1_loss, huber_loss and their gradients against the oracle: elements of both tiers, with divisors and
+// Losses and their gradients against the oracle: elements of both tiers, with divisors and
 // parameters of few and of many bits; sums and means of none, one and many elements, ties among them, from every tier; strides,
 // broadcasting, threads.
 #include <doctest/doctest.h>
@@ -7,11 +7,12 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/losses_logistic.hpp"
+#include "librepdl/ops/losses_entropy.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
@@ -40,9 +41,12 @@ void for_each_loss(const F& f) {
 constexpr double parameters[] = {
     1, 0.5, 0.1, 3, 0x1.fffffffffffffp-3, 0x1p-24, 0x1.8p-140, 0x1p-200, 0x1.fffffffffffffp199, 0};
 template <class Op>
+inline constexpr bool is_divergence = std::is_same_v<typename Op::attrs, kl_div_options>;
+template <class Op>
 double parameter_at(std::uint64_t choice) {
-  if constexpr (std::is_same_v<typename Op::attrs, loss_options>) return 0;
+  if constexpr (is_divergence<Op>) return choice % 2 == 0 ? 0 : 1;  // log_target
   constexpr bool positive = std::is_same_v<typename Op::attrs, huber_loss_options>;
+  if constexpr (!positive && !std::is_same_v<typename Op::attrs, smooth_l1_loss_options>) return 0;
   return parameters[choice % (std::size(parameters) - (positive ? 1 : 0))];
 }
 // What gradients are divided by.
@@ -65,21 +69,20 @@ void check(const patterns& in, double c, std::int64_t n, counts& counted) {
   const auto compare = [&](const num::decided_value<T>& r, const char* tier) {
     if (r.decided && num::to_bits(r.value) == want) return;
     if (++counted.wrong > 5) return;
-    INFO(Op::name, " ", tier, std::hex, " ", in[0], " ", in[1], " ", in.back(), std::hexfloat, " parameter ", c,
-         std::dec, " divisor ", n);
+    std::ostringstream operands;
+    for (const std::uint64_t x : in) operands << ' ' << std::hex << x;
+    INFO(Op::name, " ", tier, operands.str(), std::hexfloat, " parameter ", c, std::dec, " divisor ", n);
     CHECK(num::to_bits(r.value) == want);
     CHECK(r.decided);
   };
   for (const bool force : {false, true}) {
     const ops::loss_constants k = num::make_loss_constants(c, n, gradient, force);
     num::decided_value<T> first, last;
-    if constexpr (gradient) {
-      first = num::evaluate_loss<T, Op>(k, of(0), of(1), of(2));
-      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1), of(2));
-    } else {
-      first = num::evaluate_loss<T, Op>(k, of(0), of(1));
-      last = num::decide_loss<T, Op>(k, 2048, of(0), of(1));
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      first = num::evaluate_loss<T, Op>(k, of(K)...);
+      last = num::decide_loss<T, Op>(k, 2048, of(K)...);
     }
+    (std::make_index_sequence<std::size(Op::in)>());
     if (first.decided) compare(first, "first");
     compare(last, "last");
     if (!force) counted.open += first.decided ? 0 : 1;
@@ -104,29 +107,31 @@ patterns landmarks() {
 template <class Op, class T>
 counts check_elements(int many) {
   constexpr std::size_t inputs = std::size(Op::in);
+  constexpr bool gradient = ops::is_gradient<Op>;
   counts counted;
   std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T)};
-  const auto divisor = [&] {
-    return ops::is_gradient<Op> ? divisors[engine() % std::size(divisors)] : std::int64_t{1};
-  };
+  const auto divisor = [&] { return gradient ? divisors[engine() % std::size(divisors)] : std::int64_t{1}; };
   patterns in(inputs);
   const patterns marks = landmarks<T>();
   for (const std::uint64_t x : marks) {
     for (const std::uint64_t t : marks) {
-      in[0] = marks[engine() % marks.size()];
-      in[inputs - 2] = x;
-      in[inputs - 1] = t;
+      for (std::uint64_t& a : in) a = marks[engine() % marks.size()];
+      in[gradient ? 1 : 0] = x;
+      in[gradient ? 2 : 1] = t;
       check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
     }
   }
   const shape_list shape{many};
   for (const sample_class c : reference::element_classes) {
+    const double parameter = parameter_at<Op>(engine());
+    attributes attrs{{"reduction", std::string("none")}};
+    if (is_divergence<Op>) attrs.push_back({"log_target", parameter != 0});
     const std::vector<array> v =
-        reference::fill_losses(std::string(Op::name), c, dtype_of<T>, std::vector<shape_list>(inputs, shape),
-                               {{"reduction", std::string("none")}}, 3, static_cast<std::uint64_t>(Op::id));
+        reference::fill_losses(std::string(Op::name), c, dtype_of<T>, std::vector<shape_list>(inputs, shape), attrs, 3,
+                               static_cast<std::uint64_t>(Op::id));
     for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i) {
       for (std::size_t k = 0; k < inputs; ++k) in[k] = v[k].get(i);
-      check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
+      check<Op, T>(in, is_divergence<Op> ? parameter : parameter_at<Op>(engine()), divisor(), counted);
     }
   }
   for (int i = 0; i < many; ++i) {  // few bits, far apart at times: d has more than 53 bits
@@ -145,7 +150,7 @@ void check_all_elements(int many) {
       const counts n = check_elements<Op, T>(many);
       INFO(Op::name, " ", name_of(dtype_of<T>));
       CHECK(n.wrong == 0);
-      CHECK((n.ties > 0) == (Op::id != ops::op_id::soft_margin_loss));
+      CHECK((n.ties > 0) == (Op::id != ops::op_id::soft_margin_loss && Op::id != ops::op_id::kl_div));
       CHECK(n.open < n.tuples / 5);  // the tie classes aim at them
       MESSAGE(Op::name << " " << name_of(dtype_of<T>) << ": " << n.tuples << " tuples, " << n.ties
                        << " ties, left open " << n.open);
@@ -153,10 +158,48 @@ void check_all_elements(int many) {
   });
 }
 
+// x, t, q with (1 - t) x + (1 + (q - 1) t) ln(1 + e^-x), or the slope of it, next to 0: beside a weight 0 or infinite its sign is
+// found by the last tier. The last ones overflow though e^-|x| is tiny.
+void check_signs() {
+  constexpr std::uint64_t cancelling[][3] = {
+      {0x3f800000, 0x3fc91b31, 0xbf7cf776}, {0xbf400000, 0x3fe5982c, 0x3e1a314d}, {0xbf400000, 0x3fd8a7b5, 0xbe45ee59},
+      {0x40a00000, 0x3fc2e960, 0x437ff226}, {0x3c23d70a, 0x3fe83129, 0x3ee916e9}, {0x3c23d70a, 0x3fc55dcf, 0xbeb5c190}};
+  constexpr std::uint64_t factors[] = {0, 0x80000000, 0x7f800000, 0xff800000, 0x3f800000, 0xc0400000};
+  counts loss, slope;
+  for (const auto& [x, t, q] : cancelling) {
+    for (const std::uint64_t w : factors) {
+      check<ops::binary_cross_entropy_with_logits, float>({x, t, w, q}, 0, 1, loss);
+      for (const std::uint64_t g : factors) {
+        check<ops::binary_cross_entropy_with_logits_backward, float>({g, x, t, w, q}, 0, 3, slope);
+      }
+    }
+  }
+  CHECK(loss.open + slope.open > 20);
+  check<ops::binary_cross_entropy_with_logits_backward, float>(
+      {0x7e800000, 0x42f00000, 0x3f800000, 0x7f000000, 0x7e000000}, 0, 1, slope);
+  check<ops::binary_cross_entropy_with_logits_backward, float>(
+      {0x7e800000, 0x7d000000, 0x3f800000, 0x7f000000, 0x7e000000}, 0, 7, slope);
+  CHECK(loss.wrong + slope.wrong == 0);
+}
+
 attributes attributes_of(const op_info& op, const char* reduction, double parameter) {
   attributes a{{"reduction", std::string(reduction)}};
-  if (op.attrs.size() > 1) a.push_back({op.attrs[1].name, parameter});
+  if (op.attrs.size() < 2) return a;
+  if (op.attrs[1].kind == attribute_kind::boolean) {
+    a.push_back({op.attrs[1].name, parameter != 0});
+  } else {
+    a.push_back({op.attrs[1].name, parameter});
+  }
   return a;
+}
+// The operands after g, x and t: each of a shape, or absent, by turns.
+template <class Op>
+void add_weights(std::vector<shape_list>& shapes, const shape_list& shape, std::uint64_t turn) {
+  for (const ops::operand& o : Op::in) {
+    if (!o.optional) continue;
+    shapes.push_back(turn % 2 == 0 ? shape : reference::absent_shape);
+    turn /= 2;
+  }
 }
 
 // The contexts that each call is tried in: instruction sets, threads and tiers by turns; GPUs.
@@ -204,9 +247,11 @@ void check_sums(std::vector<test::engine>& contexts, sample_class c, const std::
         }
         for (std::uint64_t stream = 0; stream < streams; ++stream) {
           const auto type = static_cast<dtype>((stream + static_cast<std::uint64_t>(n)) % 3);
+          const char* const mean = is_divergence<Op> && stream % 3 == 0 ? "batchmean" : "mean";
           const attributes attrs =
-              attributes_of(op, stream % 2 == 0 ? "sum" : "mean", parameter_at<Op>(stream / 2 % 2 == 0 ? 0 : stream));
-          const std::vector<shape_list> shapes(2, {n});
+              attributes_of(op, stream % 2 == 0 ? "sum" : mean, parameter_at<Op>(stream / 2 % 2 == 0 ? 0 : stream));
+          std::vector<shape_list> shapes(2, {n});
+          add_weights<Op>(shapes, {n}, stream);
           const std::vector<array> in = reference::fill_losses(op.name, c, type, shapes, attrs, 5, stream);
           outcomes where;
           const std::vector<array> want = reference::evaluate_all(op.name, in, attrs, &where);
@@ -224,6 +269,8 @@ void check_sums(std::vector<test::engine>& contexts, sample_class c, const std::
 
 TEST_CASE("losses: elements and gradients") { check_all_elements(60); }
 TEST_CASE("losses: elements and gradients, many [long]" * doctest::skip()) { check_all_elements(100000); }
+
+TEST_CASE("losses: signs of what a weight 0 or infinity multiplies") { check_signs(); }
 
 TEST_CASE("losses: sums and means of few elements") {
   std::vector<test::engine> contexts = every_context();
@@ -256,7 +303,7 @@ TEST_CASE("losses: nothing, and special values") {
       const auto of = [&](const patterns& x, const patterns& t, const char* reduction) {
         const auto n = static_cast<std::int64_t>(x.size());
         const std::vector<array> in{array(dtype::f32, {n}, x), array(dtype::f32, {n}, t)};
-        const attributes attrs = attributes_of(op, reduction, 1);
+        const attributes attrs = attributes_of(op, reduction, is_divergence<Op> ? 0 : 1);
         const std::vector<array> want = reference::evaluate_all(op.name, in, attrs);
         compare(contexts, op, in, attrs, want, reduction);
         return want[0].count() == 0 ? 0 : want[0].get(0);
@@ -264,6 +311,31 @@ TEST_CASE("losses: nothing, and special values") {
       CHECK(of({}, {}, "sum") == 0);
       CHECK(of({}, {}, "mean") == nan);
       of({}, {}, "none");
+      if (Op::id == ops::op_id::binary_cross_entropy_with_logits) {
+        CHECK(of({minus}, {0}, "sum") == 0x3f317218);  // ln 2
+        CHECK(of({inf, inf | minus}, {one, 0}, "sum") == 0);
+        CHECK(of({inf, one}, {two, one}, "mean") == (inf | minus));
+        CHECK(of({0xc3480001, inf}, {one, one}, "sum") == 0x43480001);  // next to nothing beside 200
+        CHECK(of({inf, inf}, {two, 0}, "sum") == nan);
+        return;
+      }
+      if (Op::id == ops::op_id::binary_cross_entropy) {
+        CHECK(of({0, one}, {0, one}, "none") == 0);
+        CHECK(of({0, one, 1, 26}, {one, 0, one, one}, "mean") == 0x42c80000);  // 100
+        CHECK(of({27}, {one}, "sum") != 0x42c80000);
+        CHECK(of({two}, {one}, "sum") == nan);
+        CHECK(of({0x3f000000}, {one}, "sum") == 0x3f317218);  // ln 2
+        return;
+      }
+      if (Op::id == ops::op_id::kl_div) {
+        CHECK(of({one, 0}, {0, minus}, "none") == 0);
+        CHECK(of({inf}, {0}, "sum") == nan);
+        CHECK(of({one}, {one | minus}, "sum") == nan);
+        CHECK(of({0}, {two}, "sum") == 0x3fb17218);  // 2 ln 2
+        CHECK(of({one}, {one}, "sum") == (one | minus));
+        CHECK(of({inf}, {one}, "sum") == (inf | minus));
+        return;
+      }
       if (Op::id == ops::op_id::soft_margin_loss) {
         CHECK(of({minus}, {0}, "sum") == 0x3f317218);  // ln 2
         CHECK(of({inf}, {one}, "sum") == 0);
@@ -306,12 +378,14 @@ TEST_CASE("losses: g of sums and means; gradients of every class") {
       const op_info& op = *find(Op::name);
       std::uint64_t turn = 0;
       for (const sample_class c : reference::element_classes) {
-        const char* const reduction = turn % 3 == 0 ? "none" : turn % 3 == 1 ? "mean" : "sum";
+        const char* const mean = is_divergence<Op> && turn % 2 == 0 ? "batchmean" : "mean";
+        const char* const reduction = turn % 3 == 0 ? "none" : turn % 3 == 1 ? mean : "sum";
         const auto type = static_cast<dtype>(turn / 3 % 3);
         const shape_list x{5, 1, 13}, t{7, 1}, both{5, 7, 13};
         const attributes attrs = attributes_of(op, reduction, parameter_at<Op>(turn));
-        const shape_list g = turn % 3 == 0 ? both : shape_list{};
-        const std::vector<array> in = reference::fill_losses(op.name, c, type, {g, x, t}, attrs, 6, turn++);
+        std::vector<shape_list> shapes{turn % 3 == 0 ? both : shape_list{}, x, t};
+        add_weights<Op>(shapes, {5, 7, 1}, turn);
+        const std::vector<array> in = reference::fill_losses(op.name, c, type, shapes, attrs, 6, turn++);
         compare(contexts, op, in, attrs, reference::evaluate_all(op.name, in, attrs), std::string(name_of(c)));
       }
     }
@@ -330,6 +404,7 @@ TEST_CASE("losses: strides of both signs, gaps and repeated elements") {
       const bool each = reduction == std::string("none");
       std::vector<shape_list> shapes{shape, row};
       if (ops::is_gradient<Op>) shapes.insert(shapes.begin(), each ? shape : shape_list{});
+      add_weights<Op>(shapes, row, each ? 2 : 0);
       const std::vector<array> in =
           reference::fill_losses(op.name, sample_class::normal_range, type, shapes, attrs, 8, turn);
       const array want = reference::evaluate(op.name, in, attrs);
@@ -338,6 +413,10 @@ TEST_CASE("losses: strides of both signs, gaps and repeated elements") {
           std::vector<std::unique_ptr<tests::placed_tensor>> placed;
           std::vector<const_tensor_view> views;
           for (const array& a : in) {
+            if (a.absent()) {
+              views.emplace_back();
+              continue;
+            }
             placed.push_back(std::make_unique<tests::placed_tensor>(*e.ctx, a, l));
             views.emplace_back(placed.back()->view());
           }
@@ -351,6 +430,62 @@ TEST_CASE("losses: strides of both signs, gaps and repeated elements") {
       ++turn;
     }
   });
+}
+
+TEST_CASE("losses: divisors of kl_div; weights of 1 are absent ones; cancelling terms") {
+  std::vector<test::engine> contexts = every_context();
+  constexpr std::uint64_t one = 0x3f800000, minus = 0x80000000;
+  const auto value = [&](const char* name, const std::vector<array>& in, const attributes& attrs) {
+    const std::vector<array> want = reference::evaluate_all(name, in, attrs);
+    compare(contexts, *find(name), in, attrs, want, "value");
+    return want[0].get(0);
+  };
+  const auto reduction = [](const char* r) { return attributes{{"reduction", std::string(r)}}; };
+  const array t(dtype::f32, {2, 3}, patterns(6, one)), x(dtype::f32, {2, 3}, patterns(6, one | minus));
+  CHECK(value("kl_div", {x, t}, reduction("batchmean")) == 0x40400000);  // 6 / 2
+  CHECK(value("kl_div", {x, t}, reduction("mean")) == one);
+  const array none(dtype::f32, {0, 3}), hollow(dtype::f32, {2, 0});
+  CHECK(value("kl_div", {none, none}, reduction("batchmean")) == 0x7fc00000);
+  CHECK(value("kl_div", {hollow, hollow}, reduction("batchmean")) == 0);
+  const array scalar(dtype::f32, {}, patterns{one});
+  CHECK(value("kl_div", {scalar, scalar}, reduction("batchmean")) == (one | minus));
+  for (const char* const name : {"binary_cross_entropy", "binary_cross_entropy_with_logits"}) {
+    const array p = reference::fill(sample_class::normal_range, dtype::f32, {2, 3}, 1, 1);
+    std::vector<array> with{p, x, t}, without{p, x};
+    if (find(name)->in.size() > 3) with.push_back(scalar);
+    CHECK(reference::evaluate(name, with, reduction("mean")) == reference::evaluate(name, without, reduction("mean")));
+    value(name, with, reduction("mean"));
+    value(name, without, reduction("mean"));
+  }
+}
+
+TEST_CASE("losses: sums whose transcendental terms cancel") {
+  constexpr std::uint64_t zero = 0, half = 0x3f000000, one = 0x3f800000, two = 0x40000000, minus = 0x80000000;
+  context ctx({.threads = 2});
+  const auto value = [&](const char* name, const std::vector<patterns>& operands, bool log_target) {
+    std::vector<array> in;
+    for (const patterns& p : operands) in.emplace_back(dtype::f32, shape_list{static_cast<std::int64_t>(p.size())}, p);
+    attributes attrs{{"reduction", std::string("sum")}};
+    if (log_target) attrs.push_back({"log_target", true});
+    const std::vector<array> want = reference::evaluate_all(name, in, attrs);
+    CHECK(test::difference(test::run(ctx, name, in, want, attrs), want).empty());
+    return want[0].get(0);
+  };
+  const std::uint64_t third = 0x3eaaaaab;
+  CHECK(value("binary_cross_entropy_with_logits", {{one, one}, {zero, one}, {one, one | minus}}, false) == one);
+  CHECK(value("binary_cross_entropy_with_logits",
+              {{two, third, two | minus, third}, {zero, zero, zero, one}, {one, third, one | minus, third | minus}},
+              false) != zero);
+  CHECK(value("binary_cross_entropy", {{third, third, zero}, {half, half, one}, {one, one | minus, one}}, false) ==
+        0x42c80000);
+  CHECK(value("kl_div", {{one, two, half}, {half + 0x400000 + 0x800000, half + 0x400000 + 0x800000, zero}}, true) ==
+        (half | minus));
+  // 2 ln 2 - 4 (ln 2) / 2: no bits tell it from 0.
+  const std::vector<float> t{2, 0.5f, 0.5f, 0.5f, 0.5f}, x(5);
+  float sum = 0;
+  CHECK_THROWS_AS(kl_div(ctx, const_tensor_view(x.data(), {5}), const_tensor_view(t.data(), {5}), tensor_view(&sum, {}),
+                         {.reduction = batch_reduction::sum}),
+                  error);
 }
 
 TEST_CASE("losses: who decides") {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/cpu/core/isa.hpp"
+#include "librepdl/librepdl.hpp"
 #include "reference/covering.hpp"
 
 namespace {
@@ -279,13 +280,14 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
   std::int64_t out_lo = 0;
   std::int64_t out_hi = 0;
   extent(l.kept, l.out_stride, out_lo, out_hi);
-  for (op_id op : {op_id::sum, op_id::mean, op_id::dot, op_id::max, op_id::min, op_id::argmax, op_id::argmin}) {
-    const bool order = op != op_id::sum && op != op_id::mean && op != op_id::dot;
+  for (op_id op : {op_id::sum, op_id::mean, op_id::dot, op_id::max, op_id::min, op_id::argmax, op_id::argmin,
+                   op_id::prelu_weight_backward}) {
+    const bool order = op == op_id::max || op == op_id::min || op == op_id::argmax || op == op_id::argmin;
     if (order && length == 0) continue;
     const bool index = op == op_id::argmax || op == op_id::argmin;
     reduce_plan p{};
     p.op = op;
-    p.inputs = op == op_id::dot ? 2 : 1;
+    p.inputs = op == op_id::dot || op == op_id::prelu_weight_backward ? 2 : 1;
     p.kept_rank = static_cast<int>(l.kept.size());
     p.reduced_rank = static_cast<int>(l.reduced.size());
     p.outputs = outputs;
@@ -320,8 +322,9 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
       } else {
         exact_sum s;
         for (std::int64_t i = 0; i < length; ++i) {
-          s.add(x[offset(l.reduced, l.reduced_stride[0], i)],
-                p.inputs == 2 ? y[offset(l.reduced, l.reduced_stride[1], i)] : 1.0f);
+          const float second = p.inputs == 2 ? y[offset(l.reduced, l.reduced_stride[1], i)] : 1.0f;
+          if (op == op_id::prelu_weight_backward && second > 0) continue;
+          s.add(x[offset(l.reduced, l.reduced_stride[0], i)], second);
         }
         const float value = op != op_id::mean ? s.rounded(1)
                             : length == 0     ? std::bit_cast<float>(0x7fc00000u)
@@ -376,11 +379,50 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
 
 }  // namespace
 
+TEST_CASE("prelu_weight_backward: axes, special values, and what is refused") {
+  using namespace repdl;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  context ctx({.threads = 1});
+  const auto run = [&](const std::vector<float>& g, const std::vector<float>& x, sizes shape, sizes out_shape,
+                       const reduce_options& o) {
+    std::vector<float> out(8, -7);
+    const tensor_view to(out.data(), dtype::f32, out_shape);
+    prelu_weight_backward(ctx, const_tensor_view(g.data(), dtype::f32, shape),
+                          const_tensor_view(x.data(), dtype::f32, shape), to, o);
+    out.resize(static_cast<std::size_t>(to.count()));
+    return out;
+  };
+  const auto same = [](const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
+  };
+  // One weight, and one for each of two channels (axis 1).
+  const std::vector<float> g{1, 2, 3, 4, 5, 6, 7, 8}, x{-1, 1, -2, 2, 3, -3, -4, 4};
+  CHECK(same(run(g, x, {2, 2, 2}, {}, {}), {-1 - 6 - 18 - 28}));
+  CHECK(same(run(g, x, {2, 2, 2}, {2}, {.axis = sizes{0, 2}}), {-1 - 18, -6 - 28}));
+  CHECK(same(run(g, x, {2, 2, 2}, {1, 2, 1}, {.axis = sizes{0, 2}, .keepdim = true}), {-1 - 18, -6 - 28}));
+  // x > 0 gives +0, whatever g is; -0 and NaN are not > 0.
+  CHECK(same(run({inf, nan, 1}, {1, inf, 0x1p-149f}, {3}, {}, {}), {0.0f}));
+  CHECK(same(run({1, -1}, {-0.0f, -0.0f}, {2}, {}, {}), {0.0f}));
+  CHECK(same(run({1}, {-1}, {0}, {}, {}), {0.0f}));
+  CHECK(std::isnan(run({inf}, {0.0f}, {1}, {}, {})[0]));
+  CHECK(std::isnan(run({0}, {nan}, {1}, {}, {})[0]));
+  CHECK(run({inf, 1}, {-1, -2}, {2}, {}, {})[0] == -inf);
+  CHECK(run({largest_float, largest_float, largest_float}, {-1, 2, -1}, {3}, {}, {})[0] == -inf);
+  const const_tensor_view two(g.data(), dtype::f32, {2}), four(x.data(), dtype::f32, {4});
+  float out = 0;
+  try {
+    prelu_weight_backward(ctx, two, four, tensor_view(&out, dtype::f32, {}));
+    CHECK(false);
+  } catch (const error& e) {
+    CHECK(e.site() == error_site::gradient_shape);
+  }
+}
+
 TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, ISA, thread count and tier") {
   std::mt19937_64 g(20240607);
   tested result;
   repdl::statistics seen;
-  repdl::reference::covering settings(5);
+  repdl::reference::covering settings(6);
   int number = 0;
   for (const layout& l : layouts()) {
     for (int kind = 0; kind < kinds; ++kind) check(l, number, kind, g, result, seen, settings);

@@ -172,7 +172,13 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
     } else {
       for (const dtype from : op.in[leading(op)].types) {
         variants.push_back({from, {}});
-        for (const attribute_info& a : op.attrs) variants.push_back({from, {{a.name, 0.3}}});
+        for (const attribute_info& a : op.attrs) {
+          if (a.kind == attribute_kind::real) variants.push_back({from, {{a.name, 0.3}}});
+        }
+        for (const dtype to : op.out[0].types) {
+          if (reference::elementwise_named(op.name)->has_any_float() && to != from)
+            variants.push_back({from, {{"dtype", std::string(name_of(to))}}});
+        }
       }
     }
     for (const variant& v : variants) {

@@ -58,7 +58,7 @@ for name, arity, operands, formats, result, options, formula in rows:
         last = f", const {name}_options& options = {{}}"
     text += f"/// out = {formula}; {formats_text[formats]}"
     text += "".join(f", {name} is boolean" for name, o in zip(names, operands.split(",")) if o.endswith(":bool"))
-    text += ("" if result == "same" else f", out is {result}") + "\n"
+    text += {"same": "", "any_float": "; out has any of these formats"}.get(result, f", out is {result}") + "\n"
     views = ", ".join(f"const_tensor_view {n}" for n in names)
     text += f"void {name}(context& ctx, {views}, tensor_view out{last});\n"
 text += "\n}  // namespace repdl\n"

@@ -61,7 +61,8 @@ class Operation:
         """The type of the result: that of the operands, or any."""
         out, = self.row["outputs"]
         like = self.leading
-        return "A" if like and like["types"] == out["types"] and self.name != "convert" else "Any"
+        same = like and like["types"] == out["types"] and all(a["name"] != "dtype" for a in self.attributes)
+        return "A" if same else "Any"
 
     @property
     def leading(self):

@@ -115,9 +115,15 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
   const auto nothing_whole = [](const shape_list& s) { return std::vector<bool>(s.size(), false); };
   if (op.family == "elementwise" || op.family == "loss") {  // operands that broadcast
     shape_list full;
-    for (const shape_list& s : c.shapes) full = reference::broadcast_shape(full, s);
-    const axis_factors f = split(full, nothing_whole(full), rank, w);
-    for (shape_list& s : v.shapes) s = like(s, f);
+    for (const shape_list& s : c.shapes) {
+      if (s != reference::absent_shape) full = reference::broadcast_shape(full, s);
+    }
+    std::vector<bool> whole = nothing_whole(full);
+    if (reference::attribute_or<std::string>(c.attrs, "reduction", "") == "batchmean" && !full.empty()) whole[0] = true;
+    const axis_factors f = split(full, whole, rank, w);
+    for (shape_list& s : v.shapes) {
+      if (s != reference::absent_shape) s = like(s, f);
+    }
   } else if (op.family == "matmul") {
     const auto batch = [](const shape_list& s) { return shape_list(s.begin(), s.end() - 2); };
     const shape_list full = reference::broadcast_shape(batch(c.shapes[0]), batch(c.shapes[1]));

@@ -77,6 +77,19 @@ repdl::reduction attribute_type<repdl::reduction>::read(std::string_view op, std
   fail(error_site::attribute_value, op, name, "mean, sum or none", "'" + given + "'");
 }
 
+std::string attribute_type<batch_reduction>::text(batch_reduction v) {
+  return v == batch_reduction::batchmean ? "batchmean"
+                                         : attribute_type<reduction>::text(static_cast<reduction>(static_cast<int>(v)));
+}
+batch_reduction attribute_type<batch_reduction>::read(std::string_view op, std::string_view name,
+                                                      const std::string& given) {
+  for (const batch_reduction r :
+       {batch_reduction::mean, batch_reduction::sum, batch_reduction::none, batch_reduction::batchmean}) {
+    if (text(r) == given) return r;
+  }
+  fail(error_site::attribute_value, op, name, "mean, sum, none or batchmean", "'" + given + "'");
+}
+
 pair attribute_type<pair>::read(std::string_view op, std::string_view name, const integer_list& list) {
   if (list.size() == 1) return {list[0], list[0]};
   if (list.size() == 2) return {list[0], list[1]};
@@ -119,11 +132,16 @@ option_values::option_values(const ops::elementwise_row& row, const attributes& 
   for (int i = 0; i < count_; ++i) {
     names += (i == 0 ? "" : ", ") + std::string(row.options.all[i].name);
   }
+  if (row.has_any_float()) names += names.empty() ? "dtype" : ", dtype";
   check_duplicates(row.name, list);
   for (const attribute& a : list) {
+    if (row.has_any_float() && a.name == "dtype") {
+      result_ = read_value<dtype>(row.name, a);
+      continue;
+    }
     int i = 0;
     while (i < count_ && row.options.all[i].name != a.name) ++i;
-    if (i == count_) no_such_attribute(row.name, a.name, count_ == 0 ? "none" : names);
+    if (i == count_) no_such_attribute(row.name, a.name, names.empty() ? "none" : names);
     values_[i] = read_value<double>(row.name, a);
   }
 }
@@ -137,6 +155,10 @@ std::vector<attribute_info> describe_options(const ops::elementwise_row& row) {
     if (o.otherwise.of_format) doc += "; absent: the largest finite number of the format, with its sign";
     all.push_back({std::string(o.name), attribute_kind::real,
                    o.otherwise.of_format ? "" : plan::to_text(o.otherwise.number), std::move(doc), false, false});
+  }
+  if (row.has_any_float()) {
+    all.push_back({"dtype", attribute_kind::text, "", "the result's format; absent: the output's, or the operands'",
+                   false, false});
   }
   return all;
 }

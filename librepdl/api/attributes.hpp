@@ -77,6 +77,12 @@ struct attribute_type<repdl::reduction> {
   static repdl::reduction read(std::string_view op, std::string_view name, const std::string& v);
 };
 template <>
+struct attribute_type<batch_reduction> {
+  static constexpr attribute_kind kind = attribute_kind::text;
+  static std::string text(batch_reduction v);
+  static batch_reduction read(std::string_view op, std::string_view name, const std::string& v);
+};
+template <>
 struct attribute_type<pair> {
   static constexpr attribute_kind kind = attribute_kind::integers;
   static std::string text(const pair& v) { return to_string(sizes{v.h, v.w}); }
@@ -144,14 +150,16 @@ Attrs read_attributes(std::string_view op, const attributes& list) {
   return attrs;
 }
 
-// The options of an elementwise operation, in the order of its row.
+// The options of an elementwise operation, in the order of its row, and the result's format where it may be said.
 class option_values {
  public:
   option_values(const ops::elementwise_row& row, const attributes& list);
   operator std::span<const std::optional<double>>() const { return {values_, static_cast<std::size_t>(count_)}; }
+  std::optional<dtype> result() const { return result_; }
 
  private:
   std::optional<double> values_[ops::option_list::most];
+  std::optional<dtype> result_;
   int count_;
 };
 std::vector<attribute_info> describe_options(const ops::elementwise_row& row);

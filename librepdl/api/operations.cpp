@@ -61,11 +61,11 @@ struct table {
                        describe(operands.in()), describe(operands.out()), api::describe_options(r)});
       operations.push_back({[](int id, inputs x, const attributes& a) {
                               const api::option_values o(ops::elementwise_rows[id], a);
-                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o)};
+                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o, o.result())};
                             },
                             [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
                               const api::option_values o(ops::elementwise_rows[id], a);
-                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o);
+                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o, o.result());
                             }});
     }
     ops::for_each_structured([&]<class Op>() {

@@ -53,9 +53,11 @@ void use_stream(context& ctx, generator& g) noexcept {
 #define REPDL_VIEWS_1 const_tensor_view x
 #define REPDL_VIEWS_2 const_tensor_view x, const_tensor_view y
 #define REPDL_VIEWS_3 const_tensor_view x, const_tensor_view y, const_tensor_view z
+#define REPDL_VIEWS_4 const_tensor_view x, const_tensor_view y, const_tensor_view z, const_tensor_view w
 #define REPDL_ARGS_1 x
 #define REPDL_ARGS_2 x, y
 #define REPDL_ARGS_3 x, y, z
+#define REPDL_ARGS_4 x, y, z, w
 // Behind an operation's views: its options, where it has any.
 #define REPDL_OPTIONS(name, ...) __VA_OPT__(, const name##_options& options)
 #define REPDL_OPTION_ARGS(...) __VA_OPT__(options)
@@ -95,6 +97,12 @@ void argmin(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out) {
   const const_tensor_view in[] = {x, y};
   api::submit<ops::dot>(ctx, in, {&out, 1}, {});
+}
+
+void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
+                           const reduce_options& options) {
+  const const_tensor_view in[] = {g, x};
+  api::submit<ops::prelu_weight_backward>(ctx, in, {&out, 1}, options);
 }
 
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out, const matmul_options& options) {
@@ -236,6 +244,31 @@ void soft_margin_loss(context& ctx, const_tensor_view x, const_tensor_view t, te
 void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                                tensor_view grad_x, const loss_options& o) {
   loss<ops::soft_margin_loss_backward>(ctx, grad_x, o, g, x, t);
+}
+
+void binary_cross_entropy_with_logits(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                                      const binary_cross_entropy_with_logits_options& o) {
+  loss<ops::binary_cross_entropy_with_logits>(ctx, out, o, x, t, o.weight, o.pos_weight);
+}
+void binary_cross_entropy_with_logits_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+                                               const_tensor_view t, tensor_view grad_x,
+                                               const binary_cross_entropy_with_logits_options& o) {
+  loss<ops::binary_cross_entropy_with_logits_backward>(ctx, grad_x, o, g, x, t, o.weight, o.pos_weight);
+}
+void binary_cross_entropy(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                          const binary_cross_entropy_options& o) {
+  loss<ops::binary_cross_entropy>(ctx, out, o, x, t, o.weight);
+}
+void binary_cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                                   tensor_view grad_x, const binary_cross_entropy_options& o) {
+  loss<ops::binary_cross_entropy_backward>(ctx, grad_x, o, g, x, t, o.weight);
+}
+void kl_div(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const kl_div_options& o) {
+  loss<ops::kl_div>(ctx, out, o, x, t);
+}
+void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                     const kl_div_options& o) {
+  loss<ops::kl_div_backward>(ctx, grad_x, o, g, x, t);
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {

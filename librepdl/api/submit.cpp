@@ -12,7 +12,7 @@ std::array<elementwise_operands, ops::elementwise_count> split_operands() noexce
   for (int i = 0; i < ops::elementwise_count; ++i) {
     const ops::elementwise_row& row = ops::elementwise_rows[i];
     elementwise_operands& o = all[static_cast<std::size_t>(i)];
-    o.result[0] = {"out", row.result == ops::result_kind::same ? row.formats : ops::one(row.result_type({}))};
+    o.result[0] = {"out", row.has_own_type() ? ops::one(row.result_type({})) : row.formats};
     for (; o.count < row.arity; ++o.count) {
       const auto [name, is_boolean] = ops::operand_at(row.operands, o.count);
       o.all[o.count] = {name, is_boolean ? ops::BOOL : row.formats};
@@ -33,20 +33,24 @@ const elementwise_operands& operands_of(ops::op_id op) noexcept {
   return all[static_cast<std::size_t>(op)];
 }
 
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options) {
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options, std::optional<dtype> result) {
   const elementwise_operands& rows = operands_of(op);
   const ops::elementwise_row& row = row_of(op);
   plan::check_inputs(row.name, rows.in(), in);
   plan::check_options(row, plan::numbers_of(row, format_of(row, in), options));
   const sizes shape = plan::infer_map(row, rows.in(), in);
-  return {row.result_type(format_of(row, in)), shape};
+  return {result ? plan::float_type(row.name, *result) : row.result_type(format_of(row, in)), shape};
 }
 
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options) {
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options,
+                        std::optional<dtype> result) {
   const elementwise_operands& rows = operands_of(op);
   const ops::elementwise_row& row = row_of(op);
   const std::string_view name = row.name;
-  const tensor_spec spec = infer_elementwise(op, in, options);
+  if (row.has_any_float() && !result && out.size() == 1 && out[0] && (ops::FLOATS & ops::one(out[0].type())) != 0) {
+    result = out[0].type();
+  }
+  const tensor_spec spec = infer_elementwise(op, in, options, result);
   plan::check_outputs(name, rows.out(), out, {&spec, 1});
   plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);

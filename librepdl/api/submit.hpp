@@ -13,7 +13,7 @@ namespace repdl::api {
 
 // The operands of an elementwise operation ("x,y" -> x, y).
 struct elementwise_operands {
-  ops::operand all[3];
+  ops::operand all[ops::most_operands];
   int count;
   ops::operand result[1];
   std::span<const ops::operand> in() const { return {all, static_cast<std::size_t>(count)}; }
@@ -21,9 +21,10 @@ struct elementwise_operands {
 };
 const elementwise_operands& operands_of(ops::op_id op) noexcept;
 
-// options: as many as the row has.
-void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options);
-tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options);
+// options: as many as the row has. result: its format, where the row lets the call say it.
+void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options,
+                        std::optional<dtype> result = {});
+tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options, std::optional<dtype> result);
 
 // What a call need not say, because its output says it.
 void complete(std::string_view op, ops::convert_attrs& a, const tensor_view& out);

@@ -77,9 +77,21 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   };
   const bool tested = row != nullptr && row->proof >= ops::proof_kind::exact;
   group g;
-  for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
-    const test_call c = call(how == layout::packs ? fours : odd, how);
-    for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
+  if (row != nullptr && what.out != row->result_type(what.in)) {
+    // A kernel stores results of every other format.
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      for (const dtype to : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+        if (to == what.in) continue;
+        test_call c = call(odd, how);
+        c.attrs = {{"dtype", name_of(to)}};
+        append(g, {c, wide(c)});
+      }
+    }
+  } else {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+      const test_call c = call(how == layout::packs ? fours : odd, how);
+      for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
+    }
   }
   std::vector<group> all{g};
   if (row == nullptr || row->options.count() == 0) return all;
@@ -100,6 +112,11 @@ std::vector<group> reduce_calls(op_id op) {
   const test_call long_columns{op, {{{701, 3}, layout::contiguous}}, layout::contiguous, {{"axis", "0"}}};
   std::vector<group> all{from_every_tier(columns), {rows, packed_rows}, from_every_tier(long_rows), {long_columns}};
   all.front().push_back(wide(columns));
+  if (op == op_id::prelu_weight_backward) {
+    for (group& g : all) {
+      for (test_call& c : g) c.in.push_back(c.in[0]);
+    }
+  }
   return all;
 }
 std::vector<group> dot_calls() {
@@ -327,11 +344,13 @@ std::vector<group> step_calls(op_id op) {
   return all;
 }
 
-// Losses: of each element, and all in one, from every tier.
+// Losses: of each element, and all in one, from every tier; without the operands that may be absent; kl_div of logarithms, too.
 template <class Op>
 std::vector<group> loss_calls(const subject& what) {
   std::vector<group> all;
-  for (const std::string_view reduction : {"none", "mean", "sum"}) {
+  constexpr bool divergence = std::is_same_v<typename Op::attrs, kl_div_options>;
+  for (const std::string_view reduction : {"none", "mean", "sum", "batchmean"}) {
+    if (reduction == "batchmean" && !divergence) continue;
     group g;
     for (const layout how : {layout::contiguous, layout::spread}) {
       test_call c{what.op, {}, how, {{"reduction", reduction}}};
@@ -346,6 +365,15 @@ std::vector<group> loss_calls(const subject& what) {
       }
       append(g, from_every_tier(c, &small));
       g.push_back(wide(c));
+      constexpr std::size_t first = ops::is_gradient<Op> ? 1 : 0;
+      if (c.in.size() > first + 2) {
+        small.in.resize(first + 2);
+        append(g, from_every_tier(small));
+      }
+      if (divergence) {
+        small.attrs.push_back({"log_target", "true"});
+        append(g, from_every_tier(small));
+      }
       if (ops::is_gradient<Op> || reduction == "none") continue;
       for (operand& o : c.in) o.shape = {2, 0, 5};  // the sum or mean of nothing
       g.push_back(c);
@@ -477,6 +505,11 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   return (static_cast<std::uint32_t>(i & 1) << 31) | exponent << 23 | (pick < 96 ? bits & 0x7ff000u : bits & 0x7fffffu);
 }
 
+// Whether operands are to be in [0, 1]: else everything would be NaN.
+bool takes_chances(op_id op) {
+  return op == op_id::binary_cross_entropy || op == op_id::binary_cross_entropy_backward || op == op_id::kl_div;
+}
+
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = static_cast<int>(op) < ops::elementwise_count;
   const bool tame = !elementwise && (op != op_id::convert || p.spec.type == dtype::f32);
@@ -492,10 +525,15 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   sizes index = p.spec.shape;
   std::fill(index.begin(), index.end(), 0);
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t bits =
+    std::uint64_t bits =
         static_cast<std::size_t>(i) < known.size()
             ? known[static_cast<std::size_t>(i)]
             : value_of(p.spec.type, tame, mixed(operand_number << 32 | static_cast<std::uint64_t>(i)), i);
+    if (takes_chances(op)) {
+      const dtype t = p.spec.type;
+      const std::uint64_t one = t == dtype::f32 ? 0x3f800000 : t == dtype::f16 ? 0x3c00 : 0x3f80;
+      bits = (bits & ~(std::uint64_t{1} << (8 * bytes - 1))) % (one + 1);
+    }
     std::memcpy(at, &bits, bytes);  // little-endian
     for (int d = index.size() - 1; d >= 0; --d) {
       at += p.strides[d] * static_cast<std::int64_t>(bytes);
@@ -619,6 +657,9 @@ std::vector<subject> kernel_test_subjects() {
       const ops::elementwise_row& row = ops::elementwise_rows[op.id];
       for (const dtype format : op.in[static_cast<std::size_t>(row.leading())].types) {
         all.push_back({id, format, row.result_type(format)});
+        for (const dtype to : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+          if (row.has_any_float() && to != format) all.push_back({id, format, to});
+        }
       }
       continue;
     }

@@ -16,8 +16,16 @@ namespace {
 
 // Hardest-to-round, subnormal and special inputs; dispatch/known_answers, written from the reference by
 // `repdl digests --add`.
+// Operands, three at least, and the result.
+template <std::size_t count>
+constexpr known_answer answer(ops::op_id op, const std::uint32_t (&numbers)[count]) {
+  static_assert(count >= 4 && count <= ops::most_operands + 1);
+  known_answer k{op, {}, numbers[count - 1]};
+  for (std::size_t i = 0; i + 1 < count; ++i) k.in[i] = numbers[i];
+  return k;
+}
 constexpr known_answer known[] = {
-#define REPDL_KNOWN(op, x, y, z, out) {ops::op_id::op, {x, y, z}, out},
+#define REPDL_KNOWN(op, ...) answer(ops::op_id::op, {__VA_ARGS__}),
 #include "known_answers.inc"
 #undef REPDL_KNOWN
 };
@@ -70,23 +78,24 @@ std::string hex(std::uint32_t x) {
 
 void test_elementwise(context::impl& c, ops::op_id op) {
   const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(op)];
-  std::vector<std::uint32_t> in[3];
+  std::vector<std::uint32_t> in[ops::most_operands];
   std::vector<std::uint32_t> expected;
   for (const known_answer& k : known) {
     if (k.op != op) continue;
-    for (int i = 0; i < 3; ++i) in[i].push_back(k.in[i]);
+    for (int i = 0; i < row.arity; ++i) in[i].push_back(k.in[i]);
     expected.push_back(k.out);
   }
   const std::size_t n = expected.size();
   if (n == 0) return;
-  device_words x(c, n), y(c, n), z(c, n), out(c, n);
-  device_words* const operands[] = {&x, &y, &z};
-  const_tensor_view views[3];
+  std::deque<device_words> operands;
+  device_words out(c, n);
+  const_tensor_view views[ops::most_operands];
   const sizes shape{static_cast<std::int64_t>(n)};
   for (int i = 0; i < row.arity; ++i) {
     const dtype type = row.operand_type(i, dtype::f32);
-    operands[i]->write(in[i], size_of(type));
-    views[i] = const_tensor_view(operands[i]->data(), type, shape, c.options.where);
+    device_words& words = operands.emplace_back(c, n);
+    words.write(in[i], size_of(type));
+    views[i] = const_tensor_view(words.data(), type, shape, c.options.where);
   }
   double defaults[ops::option_list::most] = {};
   const int options = row.options.count();

@@ -11,7 +11,7 @@ namespace repdl::dispatch {
 
 struct known_answer {
   ops::op_id op;
-  std::uint32_t in[3];
+  std::uint32_t in[ops::most_operands];
   std::uint32_t out;
 };
 /// Hardest-to-round, subnormal and special inputs of the elementwise operations, and their results.

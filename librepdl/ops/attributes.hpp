@@ -117,6 +117,16 @@ inline constexpr auto fields_of<smooth_l1_loss_options> =
 template <>
 inline constexpr auto fields_of<huber_loss_options> = std::tuple_cat(
     reduction_field<huber_loss_options>, std::tuple{field{"delta", &huber_loss_options::delta, "in [2^-200, 2^200]"}});
+template <>
+inline constexpr auto fields_of<binary_cross_entropy_options> = reduction_field<binary_cross_entropy_options>;
+template <>
+inline constexpr auto fields_of<binary_cross_entropy_with_logits_options> =
+    reduction_field<binary_cross_entropy_with_logits_options>;
+template <>
+inline constexpr auto fields_of<kl_div_options> =
+    std::tuple{field{"reduction", &kl_div_options::reduction,
+                     "mean, sum or none, over all elements; batchmean: the sum over the size of the first axis"},
+               field{"log_target", &kl_div_options::log_target, "t holds logarithms"}};
 
 template <>
 inline constexpr auto fields_of<sgd_options> =

@@ -5,6 +5,8 @@
 // the thread's code in the CUDA loop. Compile with -fno-math-errno -fno-trapping-math beside the flags in platform.hpp.
 #pragma once
 
+#include <utility>
+
 #include "librepdl/num/eft.hpp"
 #include "librepdl/num/format.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -56,74 +58,71 @@ concept has_quick_body = requires(T x) {
   body<Op>::careful(x);
 };
 
-// quick on as many operands as Op has, for unpacked ones; and careful, or eval where there is none.
-template <class Op, class T, class... P>
-requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::quick(x, p...); }) REPDL_HD
-    auto evaluate_quickly(const T& x, const T&, const T&, const P&... p) {
-  return body<Op>::quick(x, p...);
-}
-template <class Op, class T, class... P>
-requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::quick(x, x, x, p...); }) REPDL_HD
-    auto evaluate_quickly(const T& x, const T& y, const T& z, const P&... p) {
-  return body<Op>::quick(x, y, z, p...);
+// f.template operator()<0, ..., n - 1>(): for operands.
+template <int n, class F>
+REPDL_HD constexpr decltype(auto) with_places(const F& f) {
+  return [&]<int... K>(std::integer_sequence<int, K...>)->decltype(auto) { return f.template operator()<K...>(); }
+  (std::make_integer_sequence<int, n>());
 }
 
-// The body on as many operands as it has, where it takes them, and on P: nothing or the parameters.
-template <class Op, class X, class Y, class Z, class... P>
-requires(Op::arity == 1 && requires(X x, P... p) { body<Op>::eval(x, p...); }) REPDL_HD
-    auto evaluate(const X& x, const Y&, const Z&, const P&... p) {
-  return body<Op>::eval(x, p...);
-}
-template <class Op, class X, class Y, class Z, class... P>
-requires(Op::arity == 2 && requires(X x, Y y, P... p) { body<Op>::eval(x, y, p...); }) REPDL_HD
-    auto evaluate(const X& x, const Y& y, const Z&, const P&... p) {
-  return body<Op>::eval(x, y, p...);
-}
-template <class Op, class X, class Y, class Z, class... P>
-requires(Op::arity == 3 && requires(X x, Y y, Z z, P... p) { body<Op>::eval(x, y, z, p...); }) REPDL_HD
-    auto evaluate(const X& x, const Y& y, const Z& z, const P&... p) {
-  return body<Op>::eval(x, y, z, p...);
-}
+// Below A are the operands of an operation, and behind them nothing or the parameters.
+
+// quick, where there is one, for unpacked operands; and careful, or eval where there is none.
+template <class Op, class... A>
+requires requires(const A&... a) { body<Op>::quick(a...); }
+REPDL_HD auto evaluate_quickly(const A&... a) { return body<Op>::quick(a...); }
+
+// The body, where it takes them.
+template <class Op, class... A>
+requires requires(const A&... a) { body<Op>::eval(a...); }
+REPDL_HD auto evaluate(const A&... a) { return body<Op>::eval(a...); }
 template <class Op, class T>
-requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x, const T&, const T&) {
+requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x) {
   const tentative<T> r = body<Op>::quick(x);
   return r.decided ? r.value : body<Op>::careful(x);
 }
-template <class Op, class T, class... P>
-REPDL_HD T evaluate_carefully(const T& x, const T& y, const T& z, const P&... p) {
+template <class Op, class T, class... A>
+REPDL_HD T evaluate_carefully(const T& x, const A&... a) {
   if constexpr (has_quick_body<Op, T>) {
     return body<Op>::careful(x);
   } else {
-    return evaluate<Op>(x, y, z, p...);
+    return evaluate<Op>(x, a...);
   }
 }
-template <class Op, class T, class... P>
-concept has_body = requires(ops::operand_of<Op, T, 0> x, ops::operand_of<Op, T, 1> y, ops::operand_of<Op, T, 2> z,
-                            P... p) {
-  evaluate<Op>(x, y, z, p...);
-};
 
 // Where a rounding test decides, eval gives {value, decided}, and body<Op>::exact decides what it leaves open: from what eval
 // takes, and the bits of the last tier.
-template <class Op, class T, class... P>
-requires(Op::arity == 1 && requires(T x, P... p) { body<Op>::exact(x, p..., 0); }) REPDL_HD
-    auto evaluate_exactly(int last_tier_bits, const T& x, const T&, const T&, const P&... p) {
-  return body<Op>::exact(x, p..., last_tier_bits);
-}
-template <class Op, class T, class... P>
-requires(Op::arity == 2 && requires(T x, P... p) { body<Op>::exact(x, x, p..., 0); }) REPDL_HD
-    auto evaluate_exactly(int last_tier_bits, const T& x, const T& y, const T&, const P&... p) {
-  return body<Op>::exact(x, y, p..., last_tier_bits);
-}
-template <class Op, class T, class... P>
-requires(Op::arity == 3 && requires(T x, P... p) { body<Op>::exact(x, x, x, p..., 0); }) REPDL_HD
-    auto evaluate_exactly(int last_tier_bits, const T& x, const T& y, const T& z, const P&... p) {
-  return body<Op>::exact(x, y, z, p..., last_tier_bits);
-}
-template <class Op, class T, class... P>
-concept has_exact_body = requires(T x, P... p) {
-  evaluate_exactly<Op>(0, x, x, x, p...);
+template <class Op, class... A>
+requires requires(const A&... a) { body<Op>::exact(a..., 0); }
+REPDL_HD auto evaluate_exactly(int last_tier_bits, const A&... a) { return body<Op>::exact(a..., last_tier_bits); }
+
+template <class Op, class... A>
+concept evaluates = requires(const A&... a) {
+  evaluate<Op>(a...);
 };
+template <class Op, class... A>
+concept evaluates_exactly = requires(const A&... a) {
+  evaluate_exactly<Op>(0, a...);
+};
+template <class Op, class T, class Places, class... P>
+struct body_of;
+template <class Op, class T, int... K, class... P>
+struct body_of<Op, T, std::integer_sequence<int, K...>, P...> {
+  static constexpr bool exists = evaluates<Op, ops::operand_of<Op, T, K>..., P...>;
+  static constexpr bool is_exact = evaluates_exactly<Op, ops::operand_of<Op, T, K>..., P...>;
+};
+template <class Op, class T, class Places, class... P>
+struct body_result;
+template <class Op, class T, int... K, class... P>
+struct body_result<Op, T, std::integer_sequence<int, K...>, P...> {
+  using type = decltype(evaluate<Op>(std::declval<ops::operand_of<Op, T, K>>()..., std::declval<P>()...));
+};
+template <class Op, class T, class... P>
+using result_of_body = typename body_result<Op, T, std::make_integer_sequence<int, Op::arity>, P...>::type;
+template <class Op, class T, class... P>
+concept has_body = body_of<Op, T, std::make_integer_sequence<int, Op::arity>, P...>::exists;
+template <class Op, class T, class... P>
+concept has_exact_body = body_of<Op, T, std::make_integer_sequence<int, Op::arity>, P...>::is_exact;
 
 // RO(x + p.hi + p.lo), rounding to odd, for a normalised p and no overflow: the sum is made as in backward.hpp, F - (c + d)
 // with F = x; the exact sum is r.hi + r.lo + w.lo. r.hi = 0 only if it is 0 (backward.hpp: t = 0 and v' = 0, then p.lo = 0,

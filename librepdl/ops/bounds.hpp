@@ -1,4 +1,5 @@
-// Selections with bounds that are options: clamp clip hardtanh threshold hardshrink nan_to_num, and their backward operations.
+// Selections with bounds: clamp clip hardtanh threshold hardshrink nan_to_num, and their backward operations. Bounds are options,
+// but those of clip.
 //
 // Method: an option that is a value enters rounded to the operands' format, once and before any element; a threshold is
 // compared as the binary64 number that it is, which every operand is, too. Nothing else is rounded. Domain: every input.
@@ -45,6 +46,34 @@ struct body<ops::clip> {
   template <class T>
   REPDL_HD static T eval(T x, T lo, T hi) {
     return clamp(x, lo, hi);
+  }
+};
+// g goes to x within the bounds; to the bound that the result is, where the bounds are in order; of bounds that are not to hi.
+template <>
+struct body<ops::clip_backward> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, T lo, T hi) {
+    const auto v = comparable(x);
+    const bool inside = (v >= comparable(lo)) & (v <= comparable(hi));
+    return zero_or(!inside, g);
+  }
+};
+template <>
+struct body<ops::clip_backward_lo> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, T lo, T hi) {
+    const auto low = comparable(lo);
+    const bool below = (comparable(x) < low) & (low < comparable(hi));
+    return zero_or(!below, g);
+  }
+};
+template <>
+struct body<ops::clip_backward_hi> {
+  template <class T>
+  REPDL_HD static T eval(T g, T x, T lo, T hi) {
+    const auto high = comparable(hi);
+    const bool above = (comparable(x) > high) | (high < comparable(lo));
+    return zero_or(!above, g);
   }
 };
 template <>

@@ -28,45 +28,74 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// phi(x), and (Phi(x) - 1/2) / phi(x).
+template <int L>
+REPDL_HD_CALL ball<L> normal_density(double x) {
+  const ball<L> square = number<L>(x) * number<L>(x);
+  return exponential(scaled(negated(square), -1)) / square_root(scaled(quarter_pi_ball<L>(), 3));
+}
+template <int L>
+REPDL_HD_CALL ball<L> normal_series(double x) {
+  const ball<L> v = number<L>(x);
+  const ball<L> square = v * v;
+  ball<L> term = v;
+  ball<L> sum = v;
+  REPDL_LIMB_LOOP(7)
+  for (int k = 3; !term.middle.is_zero(); k += 2) {
+    term = term * square / number<L>(k);
+    if (k > 2 * x * x && upper(term).below_power(sum.middle.exponent - 64 * L)) break;
+    sum = sum + term;
+  }
+  return grown(sum, multiply(upper(term), power_magnitude(1)));
+}
+
 struct gelu_gradient_formula {
   double g, x;
   template <int L>
   REPDL_HD_CALL ball<L> eval() const {
-    const ball<L> v = number<L>(x);
-    const ball<L> square = v * v;
-    ball<L> term = v;
-    ball<L> sum = v;
-    REPDL_LIMB_LOOP(7)
-    for (int k = 3; !term.middle.is_zero(); k += 2) {
-      term = term * square / number<L>(k);
-      if (k > 2 * x * x && upper(term).below_power(sum.middle.exponent - 64 * L)) break;
-      sum = sum + term;
-    }
-    sum = grown(sum, multiply(upper(term), power_magnitude(1)));
-    const ball<L> density = exponential(scaled(negated(square), -1)) / square_root(scaled(quarter_pi_ball<L>(), 3));
-    return number<L>(g) * (number<L>(0.5) + density * (sum + v));
+    return number<L>(g) * (number<L>(0.5) + normal_density<L>(x) * (normal_series<L>(x) + number<L>(x)));
   }
 };
+
+// Of x cut to |x| <= limit, v = |x|: Phi(-v), or 0 above `cut`; phi(v); v phi(v). beyond: x < -cut, and p v phi(v) need not round
+// to a zero.
+struct normal_gate {
+  static constexpr double cut = 14.4375;
+  static constexpr double c = 0x1.9884533d43651p-2;  // RN(1 / sqrt(2 pi))
+  double tail, density, slope;
+  bool beyond;
+  template <class T>
+  REPDL_HD static normal_gate eval(double p, double x, double limit) {
+    const double m = magnitude_of(cut_to(x, -limit, limit));
+    const double tail = m > cut ? 0.0 : normal_tail_core::eval(m > cut ? cut : m);
+    const double e = exp_core::eval(-0.5 * (m * m));
+    const double slope = m * c * e;
+    constexpr int least = format<T>::emin - format<T>::precision + 1;
+    const bool beyond = (x < -cut) & (magnitude_of(p) * slope > power_of_two(least - 2));
+    return {tail, c * e, slope, beyond};
+  }
+};
+// The factor of p, and its bound.
+template <class T>
+REPDL_HD bounded_factor gelu_factor(double p, double x, double limit) {
+  const normal_gate n = normal_gate::eval<T>(p, x, limit);
+  const double h = n.tail - n.slope;
+  const double bound = 0x1p-48 * (n.tail + n.slope + (x < 0 ? 0.0 : 1.0));
+  return {x < 0 ? h : 1.0 - h, n.beyond ? infinity : bound};
+}
+
 template <>
 struct body<ops::gelu_backward> {
-  static constexpr double cut = 14.4375, limit = 20.5;
-  static constexpr double c = 0x1.9884533d43651p-2;  // RN(1 / sqrt(2 pi))
+  static constexpr double limit = 20.5;
   template <class T>
   REPDL_HD static decided_value<T> eval(T g, T x) {
     const double v = widen(x);
-    const double gd = widen(g);
-    const double m = magnitude_of(cut_to(v, -limit, limit));
-    const double tail = m > cut ? 0.0 : normal_tail_core::eval(m > cut ? cut : m);
-    const double second = m * c * exp_core::eval(-0.5 * (m * m));
-    const double h = tail - second;
-    const double bound = 0x1p-48 * (tail + second + (v < 0 ? 0.0 : 1.0));
-    constexpr int least = format<T>::emin - format<T>::precision + 1;
-    const bool beyond = (v < -cut) & (magnitude_of(gd) * second > power_of_two(least - 2));
-    return certify_gradient<T>(gd, v, v < 0 ? h : 1.0 - h, beyond ? infinity : bound, -0.0, 1.0);
+    const bounded_factor phi = gelu_factor<T>(widen(g), v, limit);
+    return certify_gradient<T>(widen(g), v, phi.value, phi.bound, -0.0, 1.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), -limit, cut)) return eval(g, x);
+    if (!is_open(widen(g), widen(x), -limit, normal_gate::cut)) return eval(g, x);
     return decide<T>(gelu_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };

@@ -13,6 +13,11 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// phi(x) in binary64, and the bound of its error.
+struct bounded_factor {
+  double value, bound;
+};
+
 // RN_T(g phi(x)), where |phi(x) - factor| + 3 u |factor| <= bound, u = 2^-53; low and high are the limits of phi. The
 // products are at least 2^-149 2^-303 or 0. Zeros and infinite g have the sign of `factor`: bodies say why it is that of
 // phi.

@@ -291,19 +291,34 @@ struct loss_body<ops::huber_loss_backward> {
   }
 };
 
-// ---- losses with transcendental terms (losses_logistic.hpp)
+// ---- losses with transcendental terms (losses_logistic.hpp, losses_entropy.hpp)
+
+// factor times a number within `error` of `value`. A factor 0 or infinite leaves the sign of the number to tell: where the error
+// does not, error is infinite.
+REPDL_HD loss_term with_factor(double factor, loss_term r) {
+  const double v = factor * r.value;
+  const bool bare = (factor == 0) | (magnitude_of(factor) == infinity);
+  const bool open = bare & is_regular(r.value) & (r.error != 0) & !(magnitude_of(r.value) > r.error);
+  const double error = bare | !is_regular(v) ? 0.0 : magnitude_of(factor) * r.error;
+  return {open ? factor : v, open ? infinity : error};
+}
+REPDL_HD bool is_open_sign(loss_term r) { return ((r.value == 0) | !is_regular(r.value)) & (r.error == infinity); }
 
 // Instead of `exact` and `total` a body has `parts` of an element, for every level. An element, and a sum of them, is
 // value = part + rest: part a rational number, exact at some level; rest is 0, or not 0 and of that sign, or unknown (2).
+// Terms beyond the range of balls count by their signs alone: above 2^11500 (huge, not in `value`), and those above 2^10000.
+enum beyond_range : std::int64_t { huge_term = 1, minus_huge_term = 2, large_term = 4, minus_large_term = 8 };
 template <int L>
 struct loss_parts {
   ball<L> value = exact_ball(zero_limbs<L>());
   ball<L> part = exact_ball(zero_limbs<L>());
   std::int64_t rest = 0;
+  std::int64_t beyond = 0;  // of beyond_range
 
   REPDL_HD void merge(const loss_parts& o) {
     value = value + o.value;
     part = part + o.part;
+    beyond |= o.beyond;
     rest = rest == 0 || rest == o.rest ? o.rest : o.rest == 0 ? rest : 2;
   }
 };
@@ -325,6 +340,11 @@ REPDL_HD_CALL int side_of(const parts_over<L>& f, const ball<L>& m) {
 // RN(value / n). Beside a part 0 the value has the sign of the rest, though its ball may have 0 in it.
 template <class T, int L>
 REPDL_HD_CALL decided_value<T> round_parts(const loss_parts<L>& p, std::int64_t n) {
+  if ((p.beyond & (huge_term | minus_huge_term)) != 0) {  // 2^62 others are below 2^10400
+    const bool negative = (p.beyond & huge_term) == 0;
+    const bool decided = (p.beyond & (negative ? large_term : minus_huge_term | minus_large_term)) == 0;
+    return {narrow<T>(negative ? -infinity : infinity), decided};
+  }
   const decided_value<T> r = round_formula<T, L>(parts_over<L>{p, counted<L>(n)});
   if (r.decided || sign_of(p.part) != 0 || (p.rest != 1 && p.rest != -1)) return r;
   const ball_ends<L> ends = ends_of(enclosure(parts_over<L>{p, counted<L>(n)}));
@@ -340,10 +360,74 @@ template <class T, class Op>
 struct parts_attempt {
   const loss_constants& k;
   const double* in;
+  std::int64_t power;  // all is multiplied by 2^power
   template <int L>
   REPDL_HD decided_value<T> operator()() const {
-    return round_parts<T, L>(loss_body<Op>::template parts<L>(k, in), k.n);
+    loss_parts<L> p = loss_body<Op>::template parts<L>(k, in);
+    p.value = scaled(p.value, power);
+    p.part = scaled(p.part, power);
+    return round_parts<T, L>(p, k.n);
   }
+};
+// Operands that are factors of all the rest.
+template <class Op>
+concept has_factors = requires {
+  loss_body<Op>::is_factor(0);
+};
+
+// Terms of a sum. A term of factor 0 is 0.
+template <class Op, class... X>
+REPDL_HD loss_term first_summand(const loss_constants& k, X... x) {
+  loss_term r = loss_body<Op>::first(k, x...);
+  if constexpr (has_factors<Op>) r.error = (r.value == 0) & (r.error == infinity) ? 0.0 : r.error;
+  return r;
+}
+template <class Op, int L, class... X>
+REPDL_HD_CALL loss_parts<L> summand_parts(const loss_constants& k, X... x) {
+  const loss_term r = first_summand<Op>(k, x...);
+  loss_parts<L> p;
+  if (r.value == 0 && r.error == 0) return p;
+  if (!is_regular(r.value)) {  // beside an infinity of unknown sign
+    p.value.radius = unknown();
+    return p;
+  }
+  const double in[] = {x...};
+  return loss_body<Op>::template parts<L>(k, in);
+}
+
+// Where terms have both signs a sum may be rational. `key` says of which numbers a term has rational multiples, -infinity: of none;
+// `multiples` says which, of at most two. Where those of each key add up to 0, the sum is its part.
+template <class Op>
+concept has_keys = requires(const loss_constants& k, const double* in) {
+  loss_body<Op>::key(k, in);
+};
+// The multiples of the greatest key below a limit.
+struct key_sum {
+  double key = -infinity;
+  ball<32> first = exact_ball(zero_limbs<32>());
+  ball<32> second = exact_ball(zero_limbs<32>());
+
+  void merge(const key_sum& o) {
+    if (o.key < key) return;
+    if (o.key > key) {
+      *this = o;
+    } else {
+      first = first + o.first;
+      second = second + o.second;
+    }
+  }
+  template <class Op, class... X>
+  void add(const loss_constants& k, double limit, X... x) {
+    const loss_term r = first_summand<Op>(k, x...);
+    if (r.value == 0 && r.error == 0) return;
+    const double in[] = {x...};
+    key_sum one;
+    one.key = loss_body<Op>::key(k, in);
+    if (!(one.key < limit) || one.key < key || one.key == -infinity) return;
+    loss_body<Op>::multiples(k, in, one.first, one.second);
+    merge(one);
+  }
+  bool vanishes() const { return sign_of(first) == 0 && sign_of(second) == 0; }
 };
 
 // ---- an element
@@ -356,11 +440,21 @@ REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
 // What that leaves open, with balls of at most Limbs limbs where the last tier has levels.
 template <class T, class Op, int Limbs = 32, class... X>
 REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
-  const double v = loss_body<Op>::first(k, x...).value;
-  if (!is_regular(v) || v == 0) return {narrow<T>(v), true};
+  const loss_term first = loss_body<Op>::first(k, x...);
+  if ((!is_regular(first.value) || first.value == 0) && first.error == 0) return {narrow<T>(first.value), true};
   if constexpr (has_parts<Op>) {
-    const double in[] = {x...};
-    const parts_attempt<T, Op> attempt{k, in};
+    double in[] = {x...};
+    std::int64_t power = 0;
+    if constexpr (has_factors<Op>) {
+      if (is_open_sign(first)) {  // with a factor of 1 for it, and beyond the format's range
+        power = first.value == 0 ? -20000 : 20000;
+        for (int i = 0; i < static_cast<int>(sizeof...(X)); ++i) {
+          const bool bare = loss_body<Op>::is_factor(i) && (in[i] == 0 || !is_regular(in[i]));
+          if (bare) in[i] = (bits_of(in[i]) >> 63) != 0 ? -1.0 : 1.0;
+        }
+      }
+    }
+    const parts_attempt<T, Op> attempt{k, in, power};
     static_assert(Limbs == 32 || Limbs == 8);
     if constexpr (Limbs == 32) return decide_by_levels(attempt, last_tier_bits);
     decided_value<T> r{};
@@ -398,7 +492,7 @@ struct compensated {
 // RN(sum / count) of a tree of at most that height.
 template <class T>
 REPDL_HD decided_value<T> certify_total(const compensated& c, double height, const loss_constants& k) {
-  if (!is_regular(c.hi)) return {narrow<T>(c.hi), true};
+  if (!is_regular(c.hi)) return {narrow<T>(c.hi), c.hi != c.hi || c.error < infinity};
   const double s = (c.hi + c.lo) + 0.0;
   const double e = (0x1p-50 + 0x1p-104 * height * height) * c.magnitude + 2 * c.error;
   const T low = narrow<T>(divide_to_odd(s - e, k.count));

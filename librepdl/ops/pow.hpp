@@ -78,16 +78,6 @@ struct pow_reduced {
   return {double_of(biased | 0x4330000000000000) - 0x1.00000000003ffp52, double_of(u - (biased << 52) + one) - 1.0};
 }
 
-// All ones if |w| > limit or w is NaN, else 0; and w with |w| cut down to the limit by that. In integers, which the
-// compiler does not turn into branches.
-REPDL_HD std::uint64_t pow_beyond(double w, double limit) {
-  return mask_if_negative(bits_of(limit) - (bits_of(w) & 0x7fffffffffffffff));
-}
-REPDL_HD double pow_limited(double w, double limit, std::uint64_t beyond) {
-  const std::uint64_t magnitude = 0x7fffffffffffffff;
-  return double_of((bits_of(w) & ~(beyond & magnitude)) | (bits_of(limit) & beyond));
-}
-
 // x^y = (hi + lo) 2^k, hi in [0.7, 1.42], hi = RN(hi + lo), with an error below error 2^k.
 struct pow_wide {
   // reference/gen/pow.sollya
@@ -264,7 +254,7 @@ struct body<ops::pow> {
 
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, T y, int last_tier_bits) {
-    return pow_exact(x, y, last_tier_bits);
+    return pow_exact<T>(widen(x), widen(y), last_tier_bits);
   }
 };
 

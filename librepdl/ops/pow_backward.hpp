@@ -126,13 +126,10 @@ struct body<ops::pow_backward_x> {
   }
 
  private:
-  REPDL_HD static bool is_whole(double y) {
-    const double m = magnitude_of(y);
-    const double steps = pow_limited(m, 0x1p24, pow_beyond(m, 0x1p24));  // larger numbers are even, as 2^24 is
-    return is_regular(y) & ((steps + 0x1p52) - 0x1p52 == steps);
-  }
   // x^(y - 1) has the sign of x and that is a minus.
-  REPDL_HD static bool turns(double x, double y) { return ((bits_of(x) >> 63) != 0) & is_whole(0.5 * y); }
+  REPDL_HD static bool turns(double x, double y) {
+    return ((bits_of(x) >> 63) != 0) & is_regular(y) & is_whole(0.5 * y);
+  }
   REPDL_HD static bool is_plain(double g, double x, double y) {
     return is_regular(g) & (g != 0) & is_regular(x) & (x != 0) & is_regular(y) & (y != 0) & ((x > 0) | is_whole(y));
   }

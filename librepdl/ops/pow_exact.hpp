@@ -1,23 +1,23 @@
-// The last tier of pow: RN_T(x^y) for every x and y of T = f16, bf16, float, decided with integers or in multi-limb
-// balls.
+// The last tier of pow, pow_scalar, scalar_pow: RN_T(x^y), T = f16, bf16, float, for all x and y of binary64, decided with
+// integers or in multi-limb balls. And what special operands give.
 //
 // Why it decides. Special cases are C23's (F.10.4.5). Otherwise x > 0 (the sign is put in at the end), x != 1, y != 0.
 // Let x = 2^e m, m odd, and |y| = n 2^q, n odd. Midpoints and representable numbers are dyadic, and x^y is dyadic only
 // in the following cases.
 // - q < 0, k = -q: (x^y)^(2^k) = x^(+-n) with n odd. If x^y is dyadic, x^(+-n) is the 2^k-th power of a dyadic number,
 //   so 2^k divides n e, hence e, and m^n is a 2^k-th power, hence m (2^k divides n times each prime's exponent in m).
-//   Then x is replaced by its 2^k-th root and y by +-n: m < 2^24 allows k <= 3 unless m = 1, and |e| <= 149 k <= 7.
+//   Then x is replaced by its 2^k-th root and y by +-n: m < 2^53 allows k <= 5 unless m = 1, and |e| <= 1074 k <= 10.
 // - y = +-E, E an integer: 2^(+-e E) for m = 1; for m > 1 dyadic iff y > 0, and then m^E is odd: with more than p + 1
 //   bits it is neither representable nor a midpoint (subnormal numbers have fewer bits).
 // m^E is computed exactly where b E <= 256, b the bits of m. Beyond that m^E >= 2^((b - 1) E) >= 2^(b E / 2) > 2^128,
 // more than p + 1 bits. So what the integers leave is no midpoint, and a ball that is narrow enough decides.
 //
 // Balls: e^(y ln x). First |y ln x| > 199, from a binary64 estimate, gives infinity or zero: e^199 > 2^128, e^-199 <
-// 2^-150. So |y ln x| < 201, and with |ln x| >= 2^-24 (x next to 1) |y| < 2^32. logarithm is within 2^(5 - 64 L) max(1,
-// |ln x|), y ln x within 2^(37 - 64 L), and the ball of x^y is x^y 2^(38 - 64 L) wide at most: 2^-218 for 256 bits.
-// |y ln x| >= 2^-173 (|y| >= 2^-149): even 1 + 2^-173 is told from 1, although it need not be, since 1 is no midpoint.
-// 256 bits are enough unless some x^y is 2^-190 ulp from a midpoint; 2^64 pairs come as near as 2^-64 by chance.
-// Checked by tests/pow_test.cpp.
+// 2^-150. So |y ln x| < 201, and with |ln x| >= 2^-24 (x next to 1; 2^-53 where x has 53 bits) |y| < 2^32 (2^61).
+// logarithm is within 2^(5 - 64 L) max(1, |ln x|), y ln x within 2^(37 - 64 L) (2^(66 - 64 L)), and the ball of x^y is
+// twice as wide at most: 2^-218 (2^-189) of x^y for 256 bits. x^y next to 1 need not be told from 1, which is no midpoint.
+// 256 bits are enough unless some x^y is 2^-190 (2^-160) ulp from a midpoint; 2^64 pairs come as near as 2^-64 by chance.
+// Checked by tests/pow_test.cpp and tests/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/multi_limb_functions.hpp"
@@ -25,16 +25,52 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// All ones if |w| > limit or w is NaN, else 0; and w with |w| cut down to the limit by that. In integers, which the
+// compiler does not turn into branches.
+REPDL_HD std::uint64_t pow_beyond(double w, double limit) {
+  return mask_if_negative(bits_of(limit) - (bits_of(w) & 0x7fffffffffffffff));
+}
+REPDL_HD double pow_limited(double w, double limit, std::uint64_t beyond) {
+  const std::uint64_t magnitude = 0x7fffffffffffffff;
+  return double_of((bits_of(w) & ~(beyond & magnitude)) | (bits_of(limit) & beyond));
+}
+
+// Numbers beyond 2^52 are whole, infinities count as such; and those beyond 2^53 are even.
+REPDL_HD bool is_whole(double y) {
+  const double steps = pow_limited(y, 0x1p52, pow_beyond(y, 0x1p52));
+  const double m = steps < 0 ? -steps : steps;
+  return (m + 0x1p52) - 0x1p52 == m;
+}
+REPDL_HD bool is_odd(double y) { return is_whole(y) & !is_whole(0.5 * y); }
+
+// Where pow_special does not say what x^y is: finite, x != 0, 1, -1 and y != 0, and x > 0 or y whole.
+REPDL_HD bool pow_is_plain(double x, double y) {
+  const double base = x < 0 ? -x : x;
+  return (base - base == 0) & (base != 0) & (base != 1) & (y - y == 0) & (y != 0) & ((x > 0) | is_whole(y));
+}
+// C23, F.10.4.5; a number for what is plain.
+REPDL_HD double pow_special(double x, double y) {
+  const double base = double_of(bits_of(x) & 0x7fffffffffffffff);
+  const bool number = y - y == 0;
+  const bool extreme = ((base == 0) | (base == infinity) | !number) & (base != 1);
+  const double limit = (base > 1) == (y > 0) ? infinity : 0.0;
+  const double power = extreme ? limit : 1.0;
+  const double turned = (bits_of(x) >> 63 != 0) & is_odd(y) ? -power : power;
+  const bool nan = (x != x) | (y != y) | ((x < 0) & (base < infinity) & number & !is_whole(y));
+  return (y == 0) | (x == 1) ? 1.0 : nan ? double_of(format<double>::nan) : turned;
+}
+
 // 2^exponent significand.
 struct odd_number {
   std::uint64_t significand;  // odd
   std::int64_t exponent;
 };
-REPDL_HD odd_number odd_number_of(double x) {  // finite, not 0, |x| normal
+REPDL_HD odd_number odd_number_of(double x) {  // finite, not 0
   const std::uint64_t b = bits_of(x);
-  const std::uint64_t m = (b & 0xfffffffffffffull) | 0x10000000000000ull;
+  const auto e = static_cast<std::int64_t>(b >> 52) & 0x7ff;
+  const std::uint64_t m = (b & 0xfffffffffffffull) | (e != 0 ? 0x10000000000000ull : 0);
   const int zeros = 63 - leading_zeros(m & (0 - m));
-  return {m >> zeros, (static_cast<std::int64_t>(b >> 52) & 0x7ff) - 1075 + zeros};
+  return {m >> zeros, (e != 0 ? e : 1) - 1075 + zeros};
 }
 
 // x becomes its square root if that is dyadic.
@@ -91,12 +127,15 @@ struct pow_attempt {
   }
 };
 
-// About y ln x, x > 0: ln x is within 2^-39, a relative 2^-14 for x next to 1.
+// About y ln x, x > 0: ln x is within a relative 2^-14, as within 2^-39, or (x next to 1) two terms of its series.
 REPDL_HD double pow_estimate(double x, double y) {
-  const std::uint64_t b = bits_of(x);
+  const bool tiny = x < 0x1p-1000;
+  const std::uint64_t b = bits_of(tiny ? x * 0x1p200 : x);
   const double m = double_of((b & 0xfffffffffffffull) | 0x3ff0000000000000ull);  // in [1, 2)
   const bool above = m > 1.4142;
-  const std::int64_t e = static_cast<std::int64_t>(b >> 52) - 1023 + (above ? 1 : 0);
+  const std::int64_t e = static_cast<std::int64_t>(b >> 52) - 1023 + (above ? 1 : 0) - (tiny ? 200 : 0);
+  const double f = x - 1;
+  if (f > -0x1p-10 && f < 0x1p-10) return y * (f - 0.5 * f * f);
   return y * (static_cast<double>(e) * 0x1.62e42fefa39efp-1 + log_start(above ? 0.5 * m : m));  // RN(ln 2)
 }
 
@@ -114,32 +153,11 @@ REPDL_HD_CALL decided_value<T> pow_positive(double x, double y, int last_tier_bi
 
 // last_tier_bits: 256, 512, 1024, 2048; less than 256 leaves open what is not dyadic and not out of range.
 template <class T>
-REPDL_HD decided_value<T> pow_exact(T base, T power, int last_tier_bits) {
-  using F = format<T>;
-  using storage = typename F::storage;
-  constexpr int sign_place = 8 * sizeof(storage) - 1;
-  const double x = widen(base);
-  const double y = widen(power);
-  const double magnitude = x < 0 ? -x : x;
-  const double steps = y < 0 ? -y : y;
-  const bool whole =
-      steps >= 0x1p53 || steps == static_cast<double>(static_cast<std::int64_t>(steps < 0x1p53 ? steps : 0));
-  const bool odd = whole && steps < 0x1p53 && (static_cast<std::int64_t>(steps) & 1) != 0;
-  const storage sign = static_cast<storage>(odd ? bit_cast<storage>(base) >> sign_place << sign_place : 0);
-  if (y == 0 || x == 1) return {bit_cast<T>(narrow<T>(1.0)), true};
-  if (x != x || y != y) return {bit_cast<T>(F::nan), true};
-  storage zero_or_infinity = F::infinity;
-  if (magnitude == 0 || magnitude == infinity) {
-    if ((magnitude == 0) == (y > 0)) zero_or_infinity = 0;
-    return {bit_cast<T>(static_cast<storage>(sign | zero_or_infinity)), true};
-  }
-  if (x < 0 && !whole) return {bit_cast<T>(F::nan), true};
-  if (magnitude == 1) return {bit_cast<T>(static_cast<storage>(sign | bit_cast<storage>(narrow<T>(1.0)))), true};
-  if (steps == infinity) {
-    if ((magnitude > 1) != (y > 0)) zero_or_infinity = 0;
-    return {bit_cast<T>(zero_or_infinity), true};
-  }
-  const decided_value<T> r = pow_positive<T>(magnitude, y, last_tier_bits);
+REPDL_HD_CALL decided_value<T> pow_exact(double x, double y, int last_tier_bits) {
+  using storage = typename format<T>::storage;
+  if (!pow_is_plain(x, y)) return {narrow<T>(pow_special(x, y)), true};
+  const decided_value<T> r = pow_positive<T>(x < 0 ? -x : x, y, last_tier_bits);
+  const storage sign = (x < 0) & is_odd(y) ? sign_mask<T> : storage{0};
   return {bit_cast<T>(static_cast<storage>(sign | bit_cast<storage>(r.value))), r.decided};
 }
 

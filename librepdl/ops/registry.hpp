@@ -52,11 +52,11 @@ inline constexpr int op_count = elementwise_count
     ;
 
 enum class op_kind { compute, bits };
-/// The type of an elementwise result: the operands', or one of its own.
-enum class result_kind { same, boolean, i64, i32 };
+/// The type of an elementwise result: the operands', where the call says no other one (any_float), or one of its own.
+enum class result_kind { same, any_float, boolean, i64, i32 };
 constexpr dtype result_type(result_kind of, dtype operands) {
-  constexpr dtype own[] = {dtype::f32, dtype::boolean, dtype::i64, dtype::i32};
-  return of == result_kind::same ? operands : own[static_cast<int>(of)];
+  constexpr dtype own[] = {dtype::f32, dtype::f32, dtype::boolean, dtype::i64, dtype::i32};
+  return of <= result_kind::any_float ? operands : own[static_cast<int>(of)];
 }
 enum class monotone_kind { up, down, no };
 enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
@@ -78,6 +78,7 @@ enum class option_kind {
   threshold,    ///< an exact double that is only compared with: any but NaN
   value,        ///< any double, NaN too; it enters rounded to the operands' format
   upper,        ///< a value that is not below the option before it
+  real,         ///< any double, NaN too, exactly
 };
 inline constexpr option_kind NONZERO = option_kind::nonzero;
 inline constexpr option_kind NONNEGATIVE = option_kind::nonnegative;
@@ -86,6 +87,7 @@ inline constexpr option_kind MARGIN = option_kind::margin;
 inline constexpr option_kind THRESHOLD = option_kind::threshold;
 inline constexpr option_kind VALUE = option_kind::value;
 inline constexpr option_kind UPPER = option_kind::upper;
+inline constexpr option_kind REAL = option_kind::real;
 
 constexpr double largest(dtype format) {
   constexpr double all[] = {65504, 0x1.fep127, 0x1.fffffep127, 0x1.fffffffffffffp1023};
@@ -154,6 +156,7 @@ struct option_list {
       case option_kind::threshold:
         return !is_nan(v);
       case option_kind::value:
+      case option_kind::real:
         return true;
       case option_kind::upper:
         break;
@@ -208,6 +211,9 @@ struct elementwise_row {
     return operand_at(operands, k).is_boolean ? dtype::boolean : format;
   }
   constexpr int leading() const { return leading_operand(operands); }
+  /// Whether the call may say the result's format, and whether the row says its type.
+  constexpr bool has_any_float() const { return result == result_kind::any_float; }
+  constexpr bool has_own_type() const { return result > result_kind::any_float; }
 };
 
 #define REPDL_UNPAREN(...) __VA_ARGS__
@@ -228,6 +234,22 @@ inline constexpr elementwise_row elementwise_rows[] = {
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE
 };
+
+/// The most operands that an elementwise operation has.
+inline constexpr int most_operands = [] {
+  int most = 0;
+  for (const elementwise_row& row : elementwise_rows) most = std::max(most, row.arity);
+  return most;
+}();
+
+/// Numbers the rows whose results are of any_float; their count for what is none of the elementwise operations.
+constexpr int any_float_index(op_id op) {
+  int n = 0;
+  for (int i = 0; i < elementwise_count && i < static_cast<int>(op); ++i)
+    n += elementwise_rows[i].has_any_float() ? 1 : 0;
+  return n;
+}
+inline constexpr int any_float_count = any_float_index(static_cast<op_id>(elementwise_count));
 
 // The type of each elementwise operation: ops::exp and so on.
 #define REPDL_ELEMENTWISE(name, n, text, of, result_is, ...)      \

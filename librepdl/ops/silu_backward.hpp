@@ -44,10 +44,7 @@ REPDL_HD_CALL ball<L> logistic_gradient(double g, const ball<L>& w, const ball<L
   const ball<L> d = one + e;
   return number<L>(g) * (one + e * (one + z)) / (d * d);
 }
-// The same factor in binary64, and its bound.
-struct bounded_factor {
-  double value, bound;
-};
+// The same factor in binary64.
 REPDL_HD bounded_factor logistic_factor(double w, double low, double z) {
   const logistic_pair s = logistic(w, low);
   const double product = s.complement * z;

@@ -84,6 +84,13 @@ struct dot : operation<op_id::dot> {
   static constexpr operand out[] = {{"out", F32}};
 };
 
+struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
+  static constexpr std::string_view formula = "sum over the axes of x > 0 ? +0 : g * x";
+  using attrs = reduce_options;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
+  static constexpr operand out[] = {{"out", F32}};
+};
+
 struct matmul : operation<op_id::matmul> {
   static constexpr std::string_view formula = "sum over k of a_ik * b_kj, + bias_ij";
   using attrs = matmul_options;
@@ -250,6 +257,47 @@ struct soft_margin_loss : loss_of_x_t<op_id::soft_margin_loss, loss_options> {
 };
 struct soft_margin_loss_backward : loss_gradient<op_id::soft_margin_loss_backward, loss_options> {
   static constexpr std::string_view formula = "-g t / (1 + e^(t x)), / elements for mean";
+};
+
+struct binary_cross_entropy_with_logits : operation<op_id::binary_cross_entropy_with_logits> {
+  static constexpr std::string_view formula =
+      "w ((1 - t) x + (1 + (q - 1) t) ln(1 + e^-x)) per element, w = weight, q = pos_weight, 1 where absent; their "
+      "mean, "
+      "sum, or each";
+  using attrs = binary_cross_entropy_with_logits_options;
+  static constexpr operand in[] = {
+      {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}, {"pos_weight", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+struct binary_cross_entropy_with_logits_backward : operation<op_id::binary_cross_entropy_with_logits_backward> {
+  static constexpr std::string_view formula = "g w ((1 - t) / (1 + e^-x) - q t / (1 + e^x)), / elements for mean";
+  using attrs = binary_cross_entropy_with_logits_options;
+  static constexpr operand in[] = {
+      {"g", NARROW}, {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}, {"pos_weight", NARROW, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
+};
+struct binary_cross_entropy : operation<op_id::binary_cross_entropy> {
+  static constexpr std::string_view formula =
+      "w (t min(-ln x, 100) + (1 - t) min(-ln(1 - x), 100)) per element, w = weight, 1 where absent; their mean, sum, "
+      "or "
+      "each";
+  using attrs = binary_cross_entropy_options;
+  static constexpr operand in[] = {{"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+struct binary_cross_entropy_backward : operation<op_id::binary_cross_entropy_backward> {
+  static constexpr std::string_view formula = "g w (x - t) / max(x (1 - x), 10^-12), / elements for mean";
+  using attrs = binary_cross_entropy_options;
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
+};
+struct kl_div : loss_of_x_t<op_id::kl_div, kl_div_options> {
+  static constexpr std::string_view formula =
+      "t (ln t - x), with log_target e^t (t - x), per element; their mean, sum, sum over samples (batchmean), or each";
+};
+struct kl_div_backward : loss_gradient<op_id::kl_div_backward, kl_div_options> {
+  static constexpr std::string_view formula =
+      "-g t, with log_target -g e^t, / elements for mean, / samples for batchmean";
 };
 
 /// Whether an operation's first operand is the gradient of its forward operation's result.

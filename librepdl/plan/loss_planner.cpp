@@ -27,6 +27,13 @@ loss_call check_loss(std::string_view op, const huber_loss_options& o) {
   if (o.delta == 0) fail(error_site::attribute_value, op, "delta", "a number in [2^-200, 2^200]", to_text(o.delta));
   return {o.reduction, o.delta};
 }
+loss_call check_loss(std::string_view, const binary_cross_entropy_options& o) { return {o.reduction}; }
+loss_call check_loss(std::string_view, const binary_cross_entropy_with_logits_options& o) { return {o.reduction}; }
+loss_call check_loss(std::string_view, const kl_div_options& o) {
+  const bool by_sample = o.reduction == batch_reduction::batchmean;
+  return {by_sample ? reduction::sum : static_cast<reduction>(static_cast<int>(o.reduction)), o.log_target ? 1.0 : 0.0,
+          by_sample};
+}
 
 tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, inputs in, const loss_call& c,
                        bool gradient) {
@@ -48,7 +55,6 @@ loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss
   loss_plan p{};
   p.op = op;
   p.type = in[0].type();
-  p.reduction = c.reduction;
   p.parameter = c.parameter;
   p.each = gradient || c.reduction == reduction::none;
   p.inputs = static_cast<int>(in.size());
@@ -69,6 +75,7 @@ loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss
   loop.merge();
   p.rank = loop.rank;
   p.count = loop.count();
+  p.divisor = c.by_sample ? (shape.empty() ? 1 : shape[0]) : c.reduction == reduction::mean ? p.count : 1;
   p.shape = loop.shape;
   for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride = loop.stride[i + 1];
   p.out_stride = loop.stride[0];

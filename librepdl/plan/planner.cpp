@@ -6,7 +6,7 @@
 
 namespace repdl::plan {
 
-void loop_axes::push(std::int64_t size, std::initializer_list<std::int64_t> strides) {
+void loop_axes::push(std::int64_t size, std::span<const std::int64_t> strides) {
   shape[static_cast<std::size_t>(rank)] = size;
   operands = static_cast<int>(strides.size());
   std::size_t o = 0;
@@ -99,6 +99,8 @@ std::string range_of(const ops::option_list& options, int i) {
       return "a number, not NaN";
     case ops::option_kind::value:
       return "a number or NaN, rounded to the operands' format";
+    case ops::option_kind::real:
+      return "a number or NaN";
     case ops::option_kind::upper:
       break;
   }
@@ -154,12 +156,13 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
     }
     return p;
   }
-  sizes strides[3];
+  sizes strides[ops::most_operands];
   for (std::size_t i = 0; i < in.size(); ++i) strides[i] = broadcast_strides(in[i], shape);
   loop_axes loop;
   for (int i = 0; i < shape.size(); ++i) {
-    const auto at = [&](std::size_t k) { return k < in.size() ? strides[k][i] : 0; };
-    loop.push(shape[i], {out.strides()[i], at(0), at(1), at(2)});
+    std::array<std::int64_t, 1 + ops::most_operands> of_axis{out.strides()[i]};
+    for (std::size_t k = 0; k < in.size(); ++k) of_axis[k + 1] = strides[k][i];
+    loop.push(shape[i], of_axis);
   }
   loop.squeeze();
   loop.sort_by(0);
@@ -216,7 +219,8 @@ reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes kept, loop_axes inn
 }  // namespace
 
 tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const reduce_options& a) {
-  const const_tensor_view& x = in[0];
+  const const_tensor_view& x = in.back();
+  if (in.size() > 1) check_gradient(name, in[0], x.shape());
   const sizes reduced = normalize_axes(name, a.axis.list(), x.rank());
   sizes shape;
   bool nothing_to_reduce = false;

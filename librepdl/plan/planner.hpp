@@ -29,7 +29,7 @@ std::string range_of(const ops::option_list& options, int i);
 /// Their ranges.
 void check_options(const ops::elementwise_row& row, std::span<const double> options);
 
-/// The dtype attribute of an operation that rounds to any floating-point format, checked.
+/// The dtype attribute of an operation whose result has any floating-point format, checked.
 dtype float_type(std::string_view op, dtype type);
 /// A real parameter: 0, or of magnitude in [2^-200, 2^200].
 void check_parameter(std::string_view op, std::string_view name, double value, bool may_be_negative);
@@ -84,10 +84,14 @@ row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cr
 struct loss_call {
   repdl::reduction reduction;
   double parameter = 0;
+  bool by_sample = false;  // the sum is divided by the size of the first axis
 };
 loss_call check_loss(std::string_view op, const loss_options&);
 loss_call check_loss(std::string_view op, const smooth_l1_loss_options&);
 loss_call check_loss(std::string_view op, const huber_loss_options&);
+loss_call check_loss(std::string_view op, const binary_cross_entropy_options&);
+loss_call check_loss(std::string_view op, const binary_cross_entropy_with_logits_options&);
+loss_call check_loss(std::string_view op, const kl_div_options&);
 /// A gradient's first operand is g.
 tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, inputs in, const loss_call&,
                        bool gradient);
@@ -131,7 +135,10 @@ struct loop_axes {
   axes shape{};
   std::array<axes, 7> stride{};
 
-  void push(std::int64_t size, std::initializer_list<std::int64_t> strides);
+  void push(std::int64_t size, std::span<const std::int64_t> strides);
+  void push(std::int64_t size, std::initializer_list<std::int64_t> strides) {
+    push(size, std::span<const std::int64_t>(strides.begin(), strides.size()));
+  }
   /// Drops axes of size 1. A space without elements becomes one axis of size 0: the product of its other sizes may be
   /// no int64.
   void squeeze();

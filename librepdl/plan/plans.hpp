@@ -30,7 +30,7 @@ struct map_plan {
     const void* data;
     axes stride;
     dtype type;  // in_type, or boolean
-  } in[3];
+  } in[ops::most_operands];
   void* out;
   axes out_stride;
   dtype in_type;  // the format of the call: of all inputs but those that the row makes boolean
@@ -38,6 +38,11 @@ struct map_plan {
   double options[ops::option_list::most];
   bool has_options;  // they are not all at their defaults
 
+  /// Whether an elementwise operation has its result in another floating-point format than the operands.
+  bool has_other_format() const noexcept {
+    return out_type != in_type && op != ops::op_id::convert &&
+           ops::elementwise_rows[static_cast<int>(op)].has_any_float();
+  }
   /// Of a backend's two loops, either of which may be null: `plain` for the defaults, and `with_options`.
   template <class Loops>
   auto loop_of(const Loops& l) const noexcept {
@@ -48,10 +53,10 @@ struct map_plan {
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
 /// sum, mean, max, min: out f32. argmax, argmin: out i64, the row-major index within the reduced axes as the caller
 /// gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
-/// bias.
+/// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias.
 struct reduce_plan {
   ops::op_id op;
-  int inputs;  // 1, or 2 for dot
+  int inputs;  // 1, or 2 for products
   int kept_rank;
   int reduced_rank;
   std::int64_t outputs;  // the product of kept_shape, >= 1
@@ -67,6 +72,12 @@ struct reduce_plan {
   axes out_stride;    // along the kept axes
   const float* bias;  // of dot; null: none
   axes bias_stride;   // along the kept axes
+
+  bool is_sum() const noexcept {
+    using enum ops::op_id;
+    return op == sum || op == mean || op == dot || op == prelu_weight_backward;
+  }
+  bool drops_positive() const noexcept { return op == ops::op_id::prelu_weight_backward; }
 };
 
 using accumulate_kind = repdl::accumulate;
@@ -195,23 +206,20 @@ struct step_plan {
 /// one, and may have no elements.
 struct loss_plan {
   ops::op_id op;
-  dtype type;  // of all operands
-  repdl::reduction reduction;
-  double parameter;  // beta, delta
-  bool each;         // an output per element
+  dtype type;            // of all operands
+  double parameter;      // beta, delta; kl_div: 1 where t holds logarithms, else 0
+  std::int64_t divisor;  // what sums and gradients are divided by
+  bool each;             // an output per element
   int inputs;
   int rank;
   std::int64_t count;  // the product of shape
   axes shape;
   struct operand {
-    const void* data;
+    const void* data;  // null: absent, every number of it is 1
     axes stride;
   } in[5];
   void* out;
   axes out_stride;
-
-  /// What sums and gradients are divided by.
-  std::int64_t divisor() const noexcept { return reduction == repdl::reduction::mean ? count : 1; }
 };
 
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.

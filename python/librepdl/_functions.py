@@ -10,31 +10,34 @@ from librepdl._typing import DType, Ints
 __all__ = [
     "abs", "abs_backward", "absolute", "adamw", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "argmax",
     "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward",
-    "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip", "conv2d", "conv2d_grad_bias",
-    "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward",
-    "cross_entropy", "cross_entropy_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot",
-    "elu", "elu_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip",
+    "clip_backward", "clip_backward_hi", "clip_backward_lo", "conv2d", "conv2d_grad_bias", "conv2d_grad_input",
+    "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy",
+    "cross_entropy_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu",
+    "elu_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward",
     "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin",
-    "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "gelu", "gelu_backward", "gelu_tanh",
-    "gelu_tanh_backward", "greater", "greater_equal", "hardshrink", "hardshrink_backward", "hardsigmoid",
-    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss",
-    "huber_loss_backward", "hypot", "hypot_backward", "isfinite", "isinf", "isnan", "l1_loss", "l1_loss_backward",
-    "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
+    "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu",
+    "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
+    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
+    "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "isfinite",
+    "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "leaky_relu",
+    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
     "lerp_scalar_backward_x", "less", "less_equal", "log", "log10", "log10_backward", "log1p", "log1p_backward",
     "log2", "log2_backward", "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
     "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
     "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "maximum_backward", "mean",
     "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul",
-    "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "prelu",
-    "prelu_backward", "reciprocal", "reciprocal_backward", "relu", "relu6", "relu6_backward", "relu_backward",
-    "remainder", "remainder_backward_y", "round", "rsqrt", "rsqrt_backward", "selu", "selu_backward", "sgd",
-    "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward",
-    "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax",
-    "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
-    "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract", "sum", "tanh", "tanh_backward",
-    "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy", "xlogy_backward_x",
-    "xlogy_backward_y",
+    "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x", "pow_backward_y",
+    "pow_scalar", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu",
+    "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y",
+    "round", "rsqrt", "rsqrt_backward", "scalar_pow", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward",
+    "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward",
+    "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward",
+    "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub",
+    "subtract", "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold",
+    "threshold_backward", "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -59,13 +62,16 @@ ORDER = (
     "addcdiv_backward_z", "xlogy_backward_y", "copysign_backward", "fmod_backward_y", "remainder_backward_y",
     "log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
     "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward", "pow_backward_x",
-    "pow_backward_y", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform",
-    "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
-    "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
-    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
-    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
-    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
-    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
+    "pow_backward_y", "glu", "swiglu", "reglu", "geglu", "glu_backward_b", "swiglu_backward_a", "reglu_backward_a",
+    "geglu_backward_a", "pow_scalar", "scalar_pow", "clip_backward", "clip_backward_lo", "clip_backward_hi",
+    "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
+    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
+    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
+    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
+    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
+    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
 )
 
 # An array of any library.
@@ -74,81 +80,81 @@ A = TypeVar("A")
 _call = _core.call
 
 
-def add(x: A | float, y: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+def add(x: A | float, y: A | float, /, *, alpha: float = 1.0, dtype: DType | None = None, out: Any | None = None) -> Any:
     """x + alpha * y, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     alpha: the coefficient of y
+    dtype: the result's format; absent: the output's, or the operands'
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(0, (x, y), out, (alpha,))
-    return result
+    return _call(0, (x, y), out, (alpha, dtype))
 
 
-def sub(x: A | float, y: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
+def sub(x: A | float, y: A | float, /, *, alpha: float = 1.0, dtype: DType | None = None, out: Any | None = None) -> Any:
     """x - alpha * y, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     alpha: the coefficient of y
+    dtype: the result's format; absent: the output's, or the operands'
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(1, (x, y), out, (alpha,))
-    return result
+    return _call(1, (x, y), out, (alpha, dtype))
 
 
 subtract = sub
 
 
-def mul(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+def mul(x: A | float, y: A | float, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
     """x * y, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(2, (x, y), out, None)
-    return result
+    return _call(2, (x, y), out, (dtype,))
 
 
 multiply = mul
 
 
-def div(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
+def div(x: A | float, y: A | float, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
     """x / y, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(3, (x, y), out, None)
-    return result
+    return _call(3, (x, y), out, (dtype,))
 
 
 divide = div
 
 
-def fma(x: A | float, y: A | float, z: A | float, /, *, out: A | None = None) -> A:
+def fma(x: A | float, y: A | float, z: A | float, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
     """x * y + z, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     z: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(4, (x, y, z), out, None)
-    return result
+    return _call(4, (x, y, z), out, (dtype,))
 
 
 def neg(x: A, /, *, out: A | None = None) -> A:
@@ -179,15 +185,15 @@ def abs(x: A, /, *, out: A | None = None) -> A:
 absolute = abs
 
 
-def sqrt(x: A, /, *, out: A | None = None) -> A:
+def sqrt(x: A, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
     """sqrt(x), rounded once.
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(7, (x,), out, None)
-    return result
+    return _call(7, (x,), out, (dtype,))
 
 
 def maximum(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
@@ -2004,6 +2010,183 @@ def pow_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None
     return result
 
 
+def glu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """a / (1 + e^-b), rounded once.
+
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(151, (a, b), out, None)
+    return result
+
+
+def swiglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """a / (1 + e^-a) * b, rounded once.
+
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(152, (a, b), out, None)
+    return result
+
+
+def reglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """max(a, +0) * b, rounded once.
+
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(153, (a, b), out, None)
+    return result
+
+
+def geglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """a / 2 * (1 + erf(a / sqrt 2)) * b, rounded once.
+
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(154, (a, b), out, None)
+    return result
+
+
+def glu_backward_b(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """g * a * s * (1 - s), s = 1 / (1 + e^-b), rounded once.
+
+    g: f16 bf16 f32
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(155, (g, a, b), out, None)
+    return result
+
+
+def swiglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """g * b * s * (1 + a * (1 - s)), s = 1 / (1 + e^-a), rounded once.
+
+    g: f16 bf16 f32
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(156, (g, a, b), out, None)
+    return result
+
+
+def reglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """a > 0 or a is NaN ? g * b : +0, rounded once.
+
+    g: f16 bf16 f32
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header.
+    """
+    result: A = _call(157, (g, a, b), out, None)
+    return result
+
+
+def geglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
+    """g * b * (Phi(a) + a * e^(-a^2 / 2) / sqrt(2 pi)), Phi(a) = (1 + erf(a / sqrt 2)) / 2, rounded once.
+
+    g: f16 bf16 f32
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    out: f16 bf16 f32
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(158, (g, a, b), out, None)
+    return result
+
+
+def pow_scalar(x: A, /, *, exponent: float = 2.0, out: A | None = None) -> A:
+    """x^exponent, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    exponent: the power: a number or NaN
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(159, (x,), out, (exponent,))
+    return result
+
+
+def scalar_pow(x: A, /, *, base: float = 2.0, out: A | None = None) -> A:
+    """base^x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    base: of the power x: a number or NaN
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(160, (x,), out, (base,))
+    return result
+
+
+def clip_backward(g: A | float, x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None) -> A:
+    """lo <= x and x <= hi ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    lo: f16 bf16 f32 f64
+    hi: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(161, (g, x, lo, hi), out, None)
+    return result
+
+
+def clip_backward_lo(g: A | float, x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None) -> A:
+    """x < lo and lo < hi ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    lo: f16 bf16 f32 f64
+    hi: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(162, (g, x, lo, hi), out, None)
+    return result
+
+
+def clip_backward_hi(g: A | float, x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None) -> A:
+    """x > hi or hi < lo ? g : +0.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    lo: f16 bf16 f32 f64
+    hi: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(163, (g, x, lo, hi), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -2012,7 +2195,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(151, (x,), out, (dtype,))
+    return _call(164, (x,), out, (dtype,))
 
 
 astype = convert
@@ -2027,7 +2210,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(152, (x,), out, (axis, keepdims))
+    result: A = _call(165, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2040,7 +2223,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(153, (x,), out, (axis, keepdims))
+    result: A = _call(166, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2053,7 +2236,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(154, (x,), out, (axis, keepdims))
+    result: A = _call(167, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2066,7 +2249,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(155, (x,), out, (axis, keepdims))
+    result: A = _call(168, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2079,7 +2262,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(156, (x,), out, (axis, keepdims))
+    return _call(169, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2091,7 +2274,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(157, (x,), out, (axis, keepdims))
+    return _call(170, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2102,7 +2285,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(158, (x, y), out, None)
+    result: A = _call(171, (x, y), out, None)
     return result
 
 
@@ -2119,7 +2302,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(159, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(172, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -2138,7 +2321,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(162, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(175, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2157,7 +2340,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(163, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(176, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2176,7 +2359,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(164, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(177, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2187,7 +2370,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(165, (g,), out, None)
+    result: A = _call(178, (g,), out, None)
     return result
 
 
@@ -2203,7 +2386,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(166, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(179, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -2220,7 +2403,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(167, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(180, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -2236,7 +2419,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(168, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(181, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -2253,7 +2436,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(169, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(182, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -2265,7 +2448,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(170, (x,), out, (axis,))
+    result: A = _call(183, (x,), out, (axis,))
     return result
 
 
@@ -2277,7 +2460,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(171, (x,), out, (axis,))
+    result: A = _call(184, (x,), out, (axis,))
     return result
 
 
@@ -2290,7 +2473,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(172, (x,), out, (axis, keepdims))
+    result: A = _call(185, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2306,7 +2489,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(173, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(186, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -2319,7 +2502,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(174, (g, y), out, (axis,))
+    result: A = _call(187, (g, y), out, (axis,))
     return result
 
 
@@ -2332,7 +2515,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(175, (g, y), out, (axis,))
+    result: A = _call(188, (g, y), out, (axis,))
     return result
 
 
@@ -2346,7 +2529,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(176, (g, x), out, (axis, keepdims))
+    result: A = _call(189, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -2363,7 +2546,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(177, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(190, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -2384,7 +2567,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(178, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(191, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -2405,7 +2588,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(179, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(192, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -2417,7 +2600,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(185, (x, t), out, (reduction,))
+    result: A = _call(198, (x, t), out, (reduction,))
     return result
 
 
@@ -2430,7 +2613,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(186, (x, t), out, (reduction,))
+    result: A = _call(199, (x, t), out, (reduction,))
     return result
 
 
@@ -2444,7 +2627,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(187, (x, t), out, (reduction, beta))
+    result: A = _call(200, (x, t), out, (reduction, beta))
     return result
 
 
@@ -2458,7 +2641,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(188, (x, t), out, (reduction, delta))
+    result: A = _call(201, (x, t), out, (reduction, delta))
     return result
 
 
@@ -2472,7 +2655,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(189, (g, x, t), out, (reduction,))
+    result: A = _call(202, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2486,7 +2669,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(190, (g, x, t), out, (reduction,))
+    result: A = _call(203, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2501,7 +2684,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(191, (g, x, t), out, (reduction, beta))
+    result: A = _call(204, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -2516,7 +2699,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(192, (g, x, t), out, (reduction, delta))
+    result: A = _call(205, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -2529,7 +2712,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(193, (x, t), out, (reduction,))
+    result: A = _call(206, (x, t), out, (reduction,))
     return result
 
 
@@ -2543,5 +2726,111 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(194, (g, x, t), out, (reduction,))
+    result: A = _call(207, (g, x, t), out, (reduction,))
+    return result
+
+
+def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_weight: A | None = None,
+        reduction: str = "mean", *, out: A | None = None) -> A:
+    """w ((1 - t) x + (1 + (q - 1) t) ln(1 + e^-x)) per element, w = weight, q = pos_weight, 1 where absent; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    pos_weight: f16 bf16 f32, or None
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(208, (x, t, weight, pos_weight), out, (reduction,))
+    return result
+
+
+def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None = None, pos_weight: A | None = None,
+        reduction: str = "mean", *, out: A | None = None) -> A:
+    """g w ((1 - t) / (1 + e^-x) - q t / (1 + e^x)), / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    pos_weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(209, (g, x, t, weight, pos_weight), out, (reduction,))
+    return result
+
+
+def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "mean", *, out: A | None = None) -> A:
+    """w (t min(-ln x, 100) + (1 - t) min(-ln(1 - x), 100)) per element, w = weight, 1 where absent; their mean, sum, or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(210, (x, t, weight), out, (reduction,))
+    return result
+
+
+def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, reduction: str = "mean", *,
+        out: A | None = None) -> A:
+    """g w (x - t) / max(x (1 - x), 10^-12), / elements for mean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(211, (g, x, t, weight), out, (reduction,))
+    return result
+
+
+def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out: A | None = None) -> A:
+    """t (ln t - x), with log_target e^t (t - x), per element; their mean, sum, sum over samples (batchmean), or each, rounded once.
+
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    out: f16 bf16 f32
+    reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
+    log_target: t holds logarithms
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(212, (x, t), out, (reduction, log_target))
+    return result
+
+
+def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out: A | None = None) -> A:
+    """-g t, with log_target -g e^t, / elements for mean, / samples for batchmean, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    t: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
+    log_target: t holds logarithms
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(213, (g, x, t), out, (reduction, log_target))
+    return result
+
+
+def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """sum over the axes of x > 0 ? +0 : g * x, rounded once.
+
+    g: f32
+    x: f32
+    out: f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(214, (g, x), out, (axis, keepdims))
     return result

@@ -153,6 +153,18 @@ def test_result_into_out():
     assert librepdl.exp(x, out=x) is x and bits(x) == bits(view)
 
 
+@pytest.mark.parametrize("type", ["f16", "f32", "f64"])
+def test_results_in_another_format(type):
+    x, y = numbers((5, 7)), numbers((5, 7), seed=2)
+    expected = bits((x.astype(np.float64) + y.astype(np.float64)).astype(NUMPY_TYPES[type]))
+    got = librepdl.add(x, y, dtype=type)
+    assert got.dtype == NUMPY_TYPES[type] and bits(got) == expected
+    out = np.empty((5, 7), NUMPY_TYPES[type])
+    assert librepdl.add(x, y, out=out) is out and bits(out) == expected
+    with pytest.raises(TypeError, match="add: out: "):
+        librepdl.add(x, y, out=out, dtype="f32" if type != "f32" else "f16")
+
+
 @needs_torch
 def test_two_libraries():
     x = numbers(5)

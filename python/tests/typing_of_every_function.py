@@ -9,19 +9,19 @@ import librepdl
 
 x: NDArray[np.float32] = np.ones((1, 1, 1, 1), np.float32)
 g = librepdl.random.Generator(1)
-r_add: NDArray[np.float32] = librepdl.add(x, x, alpha=0.5, out=x)
-r_sub: NDArray[np.float32] = librepdl.sub(x, x, alpha=0.5, out=x)
+r_add: Any = librepdl.add(x, x, alpha=0.5, dtype=np.float32, out=x)
+r_sub: Any = librepdl.sub(x, x, alpha=0.5, dtype=np.float32, out=x)
 librepdl.subtract
-r_mul: NDArray[np.float32] = librepdl.mul(x, x, out=x)
+r_mul: Any = librepdl.mul(x, x, dtype=np.float32, out=x)
 librepdl.multiply
-r_div: NDArray[np.float32] = librepdl.div(x, x, out=x)
+r_div: Any = librepdl.div(x, x, dtype=np.float32, out=x)
 librepdl.divide
-r_fma: NDArray[np.float32] = librepdl.fma(x, x, x, out=x)
+r_fma: Any = librepdl.fma(x, x, x, dtype=np.float32, out=x)
 r_neg: NDArray[np.float32] = librepdl.neg(x, out=x)
 librepdl.negative
 r_abs: NDArray[np.float32] = librepdl.abs(x, out=x)
 librepdl.absolute
-r_sqrt: NDArray[np.float32] = librepdl.sqrt(x, out=x)
+r_sqrt: Any = librepdl.sqrt(x, dtype=np.float32, out=x)
 r_maximum: NDArray[np.float32] = librepdl.maximum(x, x, out=x)
 r_minimum: NDArray[np.float32] = librepdl.minimum(x, x, out=x)
 r_less: Any = librepdl.less(x, x, out=x)
@@ -165,6 +165,19 @@ r_erf_backward: NDArray[np.float32] = librepdl.erf_backward(x, x, out=x)
 r_erfc_backward: NDArray[np.float32] = librepdl.erfc_backward(x, x, out=x)
 r_pow_backward_x: NDArray[np.float32] = librepdl.pow_backward_x(x, x, x, out=x)
 r_pow_backward_y: NDArray[np.float32] = librepdl.pow_backward_y(x, x, x, out=x)
+r_glu: NDArray[np.float32] = librepdl.glu(x, x, out=x)
+r_swiglu: NDArray[np.float32] = librepdl.swiglu(x, x, out=x)
+r_reglu: NDArray[np.float32] = librepdl.reglu(x, x, out=x)
+r_geglu: NDArray[np.float32] = librepdl.geglu(x, x, out=x)
+r_glu_backward_b: NDArray[np.float32] = librepdl.glu_backward_b(x, x, x, out=x)
+r_swiglu_backward_a: NDArray[np.float32] = librepdl.swiglu_backward_a(x, x, x, out=x)
+r_reglu_backward_a: NDArray[np.float32] = librepdl.reglu_backward_a(x, x, x, out=x)
+r_geglu_backward_a: NDArray[np.float32] = librepdl.geglu_backward_a(x, x, x, out=x)
+r_pow_scalar: NDArray[np.float32] = librepdl.pow_scalar(x, exponent=0.5, out=x)
+r_scalar_pow: NDArray[np.float32] = librepdl.scalar_pow(x, base=0.5, out=x)
+r_clip_backward: NDArray[np.float32] = librepdl.clip_backward(x, x, x, x, out=x)
+r_clip_backward_lo: NDArray[np.float32] = librepdl.clip_backward_lo(x, x, x, x, out=x)
+r_clip_backward_hi: NDArray[np.float32] = librepdl.clip_backward_hi(x, x, x, x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, out=x)
 librepdl.astype
 r_sum: NDArray[np.float32] = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
@@ -224,6 +237,18 @@ r_huber_loss_backward: NDArray[np.float32] = librepdl.huber_loss_backward(g=x, x
     out=x)
 r_soft_margin_loss: NDArray[np.float32] = librepdl.soft_margin_loss(x=x, t=x, reduction="mean", out=x)
 r_soft_margin_loss_backward: NDArray[np.float32] = librepdl.soft_margin_loss_backward(g=x, x=x, t=x, reduction="mean",
+    out=x)
+r_binary_cross_entropy_with_logits: NDArray[np.float32] = librepdl.binary_cross_entropy_with_logits(x=x, t=x,
+    weight=x, pos_weight=x, reduction="mean", out=x)
+r_binary_cross_entropy_with_logits_backward: NDArray[np.float32] = librepdl.binary_cross_entropy_with_logits_backward(
+    g=x, x=x, t=x, weight=x, pos_weight=x, reduction="mean", out=x)
+r_binary_cross_entropy: NDArray[np.float32] = librepdl.binary_cross_entropy(x=x, t=x, weight=x, reduction="mean", out=x)
+r_binary_cross_entropy_backward: NDArray[np.float32] = librepdl.binary_cross_entropy_backward(g=x, x=x, t=x, weight=x,
+    reduction="mean", out=x)
+r_kl_div: NDArray[np.float32] = librepdl.kl_div(x=x, t=x, reduction="mean", log_target=True, out=x)
+r_kl_div_backward: NDArray[np.float32] = librepdl.kl_div_backward(g=x, x=x, t=x, reduction="mean", log_target=True,
+    out=x)
+r_prelu_weight_backward: NDArray[np.float32] = librepdl.prelu_weight_backward(g=x, x=x, axis=(1, 1), keepdims=True,
     out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)

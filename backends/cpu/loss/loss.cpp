@@ -1,12 +1,12 @@
 // The driver of losses: threads and strides. Operands that are side by side over a block are used in place, any other is gathered
-// (an output: scattered). Sums are added up in binary64 first; if that decides nothing, every element once more, exactly.
+// (an output: scattered), an absent one is a block of ones. Sums are added up in binary64 first; if that decides nothing, every element once more, exactly.
 #include "backends/cpu/loss/loss.hpp"
 
 #include <cstring>
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
-#include "librepdl/ops/losses_logistic.hpp"
+#include "librepdl/ops/losses_entropy.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -31,10 +31,18 @@ template <class T>
 struct block {
   alignas(64) T buffers[most_inputs][loss_block];
   const void* in[most_inputs];
+  std::size_t inputs;
 
+  block(const plan::loss_plan& p, std::size_t operands) : inputs(operands) {
+    for (std::size_t k = 0; k < inputs; ++k) {
+      if (p.in[k].data == nullptr) std::fill_n(buffers[k], loss_block, num::narrow<T>(1.0));
+    }
+  }
   void load(const plan::loss_plan& p, std::int64_t first, std::int64_t n) {
-    for (std::size_t k = 0; k < static_cast<std::size_t>(p.inputs); ++k) {
+    for (std::size_t k = 0; k < inputs; ++k) {
       const auto* data = static_cast<const T*>(p.in[k].data);
+      in[k] = buffers[k];
+      if (data == nullptr) continue;
       in[k] = in_place(p, p.in[k].stride, data, first, n);
       if (in[k] != nullptr) continue;
       for_runs(p, p.in[k].stride, data, first, n,
@@ -48,9 +56,9 @@ struct block {
 };
 
 // Calls use(block, first, n) for the blocks of a part of the elements.
-template <class T, class Use>
+template <class Op, class T, class Use>
 void for_blocks(const plan::loss_plan& p, range mine, const Use& use) {
-  block<T> b;
+  block<T> b(p, std::size(Op::in));
   for (std::int64_t first = mine.begin; first < mine.end; first += loss_block) {
     const std::int64_t n = std::min(loss_block, mine.end - first);
     b.load(p, first, n);
@@ -58,11 +66,10 @@ void for_blocks(const plan::loss_plan& p, range mine, const Use& use) {
   }
 }
 
-template <class Op, class T>
-num::decided_value<T> decide(const block<T>& b, std::int64_t i, const ops::loss_constants& k, int last_tier_bits) {
-  return [&]<std::size_t... K>(std::index_sequence<K...>) {
-    return num::decide_loss<T, Op>(k, last_tier_bits, num::widen(b.operand(K, i))...);
-  }
+// Calls use(x...) with the numbers of an element.
+template <class Op, class T, class Use>
+auto with_numbers(const block<T>& b, std::int64_t i, const Use& use) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) { return use(num::widen(b.operand(K, i))...); }
   (std::make_index_sequence<std::size(Op::in)>());
 }
 
@@ -71,14 +78,15 @@ void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const 
               int last_tier_bits, range mine, tally& counted) {
   T results[loss_block];
   bool open[loss_block];
-  for_blocks<T>(p, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
+  for_blocks<Op, T>(p, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
     T* to = in_place(p, p.out_stride, static_cast<T*>(p.out), first, n);
     T* const out = to != nullptr ? to : results;
     loops.each(b.in, out, n, k, open);
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!open[i]) continue;
-      const num::decided_value<T> r = decide<Op>(b, i, k, last_tier_bits);
+      const num::decided_value<T> r =
+          with_numbers<Op>(b, i, [&](auto... x) { return num::decide_loss<T, Op>(k, last_tier_bits, x...); });
       out[i] = r.value;
       ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
       ++left;
@@ -101,6 +109,7 @@ double height(std::int64_t count) noexcept {
 struct worker {
   num::compensated sum;
   num::distance_sum exact;
+  num::key_sum keys;
   alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
 };
 
@@ -119,28 +128,64 @@ struct sum_attempt {
     for (int t = 0; t < threads; ++t) new (workers[t].parts) parts;
     parallel(threads, [&](int thread, int used) {
       parts& sum = *of(thread);
-      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
-        for (std::int64_t i = 0; i < n; ++i) {
-          const double in[] = {num::widen(b.operand(0, i)), num::widen(b.operand(1, i))};
-          sum.merge(num::loss_body<Op>::template parts<L>(k, in));
-        }
-      });
+      for_blocks<Op, T>(
+          p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i) {
+              sum.merge(with_numbers<Op>(b, i, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
+            }
+          });
     });
     for (int t = 1; t < threads; ++t) of(0)->merge(*of(t));
     return num::round_parts<T, L>(*of(0), k.n);
   }
 };
+// A sum whose transcendental terms cancel: looks at one key after the other.
+template <class Op, class T>
+num::decided_value<T> cancelled_sum(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
+                                    worker* workers) {
+  constexpr int most_keys = 64;
+  double limit = num::infinity;
+  for (int pass = 0; pass < most_keys; ++pass) {
+    for (int t = 0; t < threads; ++t) workers[t].keys = {};
+    parallel(threads, [&](int thread, int used) {
+      num::key_sum& sum = workers[thread].keys;
+      for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
+                        [&](const block<T>& b, std::int64_t, std::int64_t n) {
+                          for (std::int64_t i = 0; i < n; ++i) {
+                            with_numbers<Op>(b, i, [&](auto... x) { sum.add<Op>(k, limit, x...); });
+                          }
+                        });
+    });
+    for (int t = 1; t < threads; ++t) workers[0].keys.merge(workers[t].keys);
+    limit = workers[0].keys.key;
+    if (limit == -num::infinity) break;
+    if (!workers[0].keys.vanishes()) return {};
+  }
+  if (limit != -num::infinity) return {};
+  sum_attempt<Op, T>{p, k, threads, workers}.template operator()<32>();
+  num::loss_parts<32>& all = *reinterpret_cast<num::loss_parts<32>*>(workers[0].parts);
+  all.value = all.part;
+  all.rest = 0;
+  all.beyond = 0;
+  return num::round_parts<T, 32>(all, k.n);
+}
 template <class Op, class T>
 num::decided_value<T> sum_exactly(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
                                   int last_tier_bits, worker* workers) {
   if constexpr (num::has_parts<Op>) {
-    return num::decide_by_levels(sum_attempt<Op, T>{p, k, threads, workers}, last_tier_bits);
+    const num::decided_value<T> r = num::decide_by_levels(sum_attempt<Op, T>{p, k, threads, workers}, last_tier_bits);
+    if constexpr (num::has_keys<Op>) {
+      if (!r.decided && last_tier_bits >= 2048) return cancelled_sum<Op, T>(p, k, threads, workers);
+    }
+    return r;
   } else {
     parallel(threads, [&](int thread, int used) {
       num::distance_sum& sum = workers[thread].exact;
-      for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
-        for (std::int64_t i = 0; i < n; ++i) num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
-      });
+      for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
+                        [&](const block<T>& b, std::int64_t, std::int64_t n) {
+                          for (std::int64_t i = 0; i < n; ++i)
+                            num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
+                        });
     });
     for (int t = 1; t < threads; ++t) workers[0].exact.merge(workers[t].exact);
     return num::exact_total<Op, T>(workers[0].exact, k);
@@ -154,10 +199,11 @@ void run_sum(const plan::loss_plan& p, const loss_kernels::loops& loops, const o
   for (int t = 0; t < threads; ++t) new (workers + t) worker;
   parallel(threads, [&](int thread, int used) {
     num::compensated& sum = workers[thread].sum;
-    for_blocks<T>(p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
-      const loss_partial part = loops.sum(b.in, n, k);
-      sum.merge({part.hi, part.lo, part.magnitude, part.error});
-    });
+    for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
+                      [&](const block<T>& b, std::int64_t, std::int64_t n) {
+                        const loss_partial part = loops.sum(b.in, n, k);
+                        sum.merge({part.hi, part.lo, part.magnitude, part.error});
+                      });
   });
   for (int t = 1; t < threads; ++t) workers[0].sum.merge(workers[t].sum);
   const num::decided_value<T> quick = num::certify_total<T>(workers[0].sum, height(p.count), k);
@@ -196,7 +242,7 @@ class loss_work final : public planned<plan::loss_plan> {
   void run_as(void* workspace) {
     constexpr bool gradient = ops::is_gradient<Op>;
     const ops::loss_constants k =
-        num::make_loss_constants(p.parameter, p.divisor(), gradient, s.launch.first_tier > tier::binary64);
+        num::make_loss_constants(p.parameter, p.divisor, gradient, s.launch.first_tier > tier::binary64);
     if (p.each) {
       return parallel(threads_, [&](int thread, int used) {
         tally counted;
@@ -207,8 +253,7 @@ class loss_work final : public planned<plan::loss_plan> {
     if constexpr (!gradient) {
       tally counted;
       if (p.count == 0) {  // the sum of nothing is +0, the mean of nothing NaN
-        *static_cast<T*>(p.out) =
-            num::from_bits<T>(p.reduction == reduction::mean ? num::format<T>::nan : num::storage_of<T>{0});
+        *static_cast<T*>(p.out) = num::from_bits<T>(p.divisor == 0 ? num::format<T>::nan : num::storage_of<T>{0});
         counted.add(tier::proved, 1);
       } else {
         run_sum<Op, T>(p, loops_, k, threads_, s.launch.last_tier_bits, static_cast<worker*>(workspace), counted);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "backends/cpu/loss/loss.hpp"
-#include "librepdl/ops/losses_logistic.hpp"
+#include "librepdl/ops/losses_entropy.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -42,7 +42,7 @@ template <class Op, class T>
   with_operands<Op, T>(in, [&](const auto*... x) {
 #pragma omp simd reduction(+ : magnitude, error)
     for (std::int64_t i = 0; i < n; ++i) {
-      const num::loss_term r = num::loss_body<Op>::first(k, num::widen(x[i])...);
+      const num::loss_term r = num::first_summand<Op>(k, num::widen(x[i])...);
       value[i] = r.value;
       magnitude += num::magnitude_of(r.value);
       error += r.error;

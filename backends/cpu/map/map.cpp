@@ -3,7 +3,7 @@
 // The iteration space is cut into blocks of consecutive elements. An operand that is contiguous over a block is used in
 // place; any other is gathered into (the output: scattered from) a small buffer. So there is one compiled loop per
 // operation, and strided and contiguous tensors go through the same code. What a loop leaves undecided is decided here,
-// element by element.
+// element by element. Results of another format than the operands' are computed in binary64 and then rounded.
 #include "backends/cpu/map/map.hpp"
 
 #include <cstring>
@@ -108,9 +108,10 @@ using repair_function = void (*)(const void* const* in, void* out, std::int64_t 
 template <class Op, class T, class... Options>
 void repair(const void* const* in, void* out, std::int64_t i, [[maybe_unused]] const num::parameters& options,
             int last_tier_bits, tally& counted) {
-  const auto operand = [&](int k) { return static_cast<const T*>(in[k < Op::arity ? k : 0])[i]; };
-  const auto r = num::evaluate_exactly<Op>(last_tier_bits, operand(0), operand(1), operand(2),
-                                           static_cast<const Options&>(options)...);
+  const auto r = num::with_places<Op::arity>([&]<int... K>() {
+    return num::evaluate_exactly<Op>(last_tier_bits, static_cast<const T*>(in[K])[i]...,
+                                     static_cast<const Options&>(options)...);
+  });
   static_cast<T*>(out)[i] = r.value;
   ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
@@ -135,6 +136,11 @@ class map_work final : public planned<plan::map_plan> {
     const auto format = static_cast<std::size_t>(p.in_type);
     if (p.op == ops::op_id::convert) {
       loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
+    } else if (p.has_other_format()) {
+      const int row = ops::any_float_index(p.op);
+      const bool narrow = p.out_type != dtype::f64;
+      loop_ = p.loop_of(narrow ? kernels.to_odd[row][format] : kernels.to_nearest[row][format]);
+      if (narrow) round_ = kernels.convert[static_cast<int>(dtype::f64)][static_cast<int>(p.out_type)];
     } else {
       const auto& loops = kernels.elementwise(p.op, p.in_type);
       const auto& repair_of = repairs[static_cast<std::size_t>(p.op)][format];
@@ -143,7 +149,7 @@ class map_work final : public planned<plan::map_plan> {
       std::copy_n(p.options, ops::option_list::most, options_.value);
     }
     // Contiguous tensors need no buffers, and then larger blocks cost less.
-    flat_ = repair_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
+    flat_ = repair_ == nullptr && round_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
     for (int k = 0; k < p.arity && p.rank == 1; ++k) flat_ = flat_ && p.in[k].stride[0] == 1;
     threads_ = static_cast<int>(
         std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
@@ -168,7 +174,7 @@ class map_work final : public planned<plan::map_plan> {
 
   void run_flat(range mine) const {
     for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
-      const void* in[3] = {};
+      const void* in[ops::most_operands] = {};
       for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in[k].type));
       loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first),
             p.options, nullptr);
@@ -177,12 +183,13 @@ class map_work final : public planned<plan::map_plan> {
 
   void run_strided(range mine) const {
     const std::size_t out_size = size_of(p.out_type);
-    alignas(64) std::byte buffers[4][block * sizeof(double)];
+    alignas(64) std::byte buffers[ops::most_operands + 1][block * sizeof(double)];  // the output's is the last one
+    std::byte* const results = buffers[ops::most_operands];
     tally counted;
     for (std::int64_t first = mine.begin; first < mine.end; first += block) {
       const std::int64_t n = std::min(block, mine.end - first);
       const cursor place(p, first);
-      const void* in[3] = {};
+      const void* in[ops::most_operands] = {};
       for (int k = 0; k < p.arity; ++k) {
         const std::size_t in_size = size_of(p.in[k].type);
         in[k] = in_place(p, p.in[k].stride, p.in[k].data, in_size, place, n);
@@ -192,14 +199,20 @@ class map_work final : public planned<plan::map_plan> {
         }
       }
       void* out = repair_ == nullptr ? in_place(p, p.out_stride, p.out, out_size, place, n) : nullptr;
-      run_block(in, out != nullptr ? out : buffers[3], n, counted);
-      if (out == nullptr) transfer_bytes<false>(out_size, p, p.out_stride, p.out, buffers[3], first, n);
+      run_block(in, out != nullptr ? out : results, n, counted);
+      if (out == nullptr) transfer_bytes<false>(out_size, p, p.out_stride, p.out, results, first, n);
     }
     s.count.add(counted);
   }
 
   // Where something may have to be repaired, out is no input.
   void run_block(const void* const* in, void* out, std::int64_t n, tally& counted) const {
+    if (round_ != nullptr) {
+      alignas(64) double wide[block];
+      loop_(in, wide, n, p.options, nullptr);
+      const void* const from = wide;
+      return round_(&from, out, n, nullptr, nullptr);
+    }
     if (repair_ == nullptr) return loop_(in, out, n, p.options, nullptr);
     bool open[block];
     if (s.launch.first_tier <= tier::binary64) {
@@ -217,6 +230,7 @@ class map_work final : public planned<plan::map_plan> {
   }
 
   map_kernels::loop loop_;
+  map_kernels::loop round_ = nullptr;  // from binary64 to the output's format
   repair_function repair_ = nullptr;
   num::parameters options_;  // the repair's
   bool flat_;

@@ -14,6 +14,10 @@ struct map_kernels {
   using loop = void (*)(const void* const* in, void* out, std::int64_t n, const double* options, bool* open);
   const ops::shard<loop>* const* shards;  // [ops::shard_count]
   loop convert[4][4];                     // [from][to], by dtype
+  // Results in binary64, of rows of ops::any_float_index, by the operands' format: those of binary64, and those to be rounded
+  // to a narrower format (librepdl/ops/other_format.hpp).
+  ops::loops<loop> to_nearest[ops::any_float_count][4];
+  ops::loops<loop> to_odd[ops::any_float_count][4];
 
   const ops::loops<loop>& elementwise(ops::op_id op, dtype format) const {
     return shards[ops::shard_of(op)]->all[ops::row_in_shard(op)][static_cast<int>(format)];

@@ -12,7 +12,7 @@ namespace {
 
 // What quick leaves open is so little that careful does its whole block. out may be x: a block is written when it is done.
 template <class Op, class T>
-void by_blocks(const T* x, T* out, std::int64_t n) {
+[[gnu::noinline]] void by_blocks(const T* x, T* out, std::int64_t n) {
   constexpr std::int64_t block = 128;
   T done[block];
   for (std::int64_t first = 0; first < n; first += block) {
@@ -36,71 +36,70 @@ void by_blocks(const T* x, T* out, std::int64_t n) {
 // leaves open careful does, for the whole block. What is left beyond the last block is made one. The options are a copy: of
 // them the loop keeps in registers what it makes.
 template <class Op, class T, class Result, class... Options>
-void by_unpacked_blocks(const T* x, const T* y, const T* z, Result* out, std::int64_t n, const Options... p) {
+void by_unpacked_blocks(const T* const (&in)[Op::arity], Result* out, std::int64_t n, const Options... p) {
   using wide = unpacked<T>;
   constexpr int block = unpacked_block;
-  const std::int64_t rest = n % block;
-  for (std::int64_t first = 0; first < n - rest; first += block) {
-    alignas(64) wide a[block], b[block], c[block];  // those beyond the operation's are not read
-    alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
-    unpack(x + first, a);
-    if constexpr (Op::arity > 1) unpack(y + first, b);
-    if constexpr (Op::arity > 2) unpack(z + first, c);
-    if constexpr (requires { num::evaluate_quickly<Op>(*a, *b, *c, p...); }) {
-      std::uint32_t open = 0;
-      for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
-        auto t = num::evaluate_quickly<Op>(a[i], b[i], c[i], p...);
-        r[i] = t.value;
-        open |= t.decided ? 0 : 1;
-      }
-      if (open != 0) {
+  num::with_places<Op::arity>([&]<int... K>() {
+    const std::int64_t rest = n % block;
+    for (std::int64_t first = 0; first < n - rest; first += block) {
+      alignas(64) wide a[Op::arity][block];
+      alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
+      (unpack(in[K] + first, a[K]), ...);
+      if constexpr (requires { num::evaluate_quickly<Op>(*a[K]..., p...); }) {
+        std::uint32_t open = 0;
+        for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
+          auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
+          r[i] = t.value;
+          open |= t.decided ? 0 : 1;
+        }
+        if (open != 0) {
 #pragma omp simd
-        for (int i = 0; i < block; ++i) r[i] = num::evaluate_carefully<Op>(a[i], b[i], c[i], p...);
-      }
-    } else {
+          for (int i = 0; i < block; ++i) r[i] = num::evaluate_carefully<Op>(a[K][i]..., p...);
+        }
+      } else {
 #pragma omp simd
-      for (int i = 0; i < block; ++i) r[i] = num::evaluate<Op>(a[i], b[i], c[i], p...);
+        for (int i = 0; i < block; ++i) r[i] = num::evaluate<Op>(a[K][i]..., p...);
+      }
+      store_block<T>(r, out + first);
     }
-    store_block<T>(r, out + first);
-  }
-  if (rest != 0) {
-    T last[3][block] = {};
-    Result results[block];
-    const T* const from[3] = {x, y, z};
-    for (int k = 0; k < Op::arity; ++k) std::copy_n(from[k] + (n - rest), rest, last[k]);
-    by_unpacked_blocks<Op>(last[0], last[1], last[2], results, block, p...);
-    std::copy_n(results, rest, out + (n - rest));
-  }
+    if (rest != 0) {
+      T last[Op::arity][block] = {};
+      Result results[block];
+      (std::copy_n(in[K] + (n - rest), rest, last[K]), ...);
+      by_unpacked_blocks<Op, T>({last[K]...}, results, block, p...);
+      std::copy_n(results, rest, out + (n - rest));
+    }
+  });
 }
 
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* open) {
-  const auto* x = static_cast<const num::stored<ops::operand_of<Op, T, 0>>*>(in[0]);
-  const auto* y = static_cast<const num::stored<ops::operand_of<Op, T, 1>>*>(in[Op::arity > 1 ? 1 : 0]);
-  const auto* z = static_cast<const num::stored<ops::operand_of<Op, T, 2>>*>(in[Op::arity > 2 ? 2 : 0]);
   const auto run = [=](const auto&... p) {
-    using result = decltype(num::evaluate<Op>(num::load(*x), num::load(*y), num::load(*z), p...));
-    if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>() && !num::has_exact_body<Op, T, Options...>) {
-      using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-      by_unpacked_blocks<Op>(x, y, z, static_cast<stored_result*>(out), n, p...);
-    } else if constexpr (num::has_quick_body<Op, T>) {
-      by_blocks<Op>(x, static_cast<T*>(out), n);
-    } else if constexpr (num::has_exact_body<Op, T, Options...>) {
-      auto* to = static_cast<T*>(out);
-      for (std::int64_t i = 0; i < n; ++i) {
-        result r = num::evaluate<Op>(x[i], y[i], z[i], p...);  // were it const, g++ 12 would keep it in memory
-        to[i] = r.value;
-        open[i] = !r.decided;
-      }
-    } else {
-      static_assert(dtype_of<result> == ops::result_type(Op::result, dtype_of<T>));
-      auto* to = static_cast<result*>(out);
+    num::with_places<Op::arity>([ =, &p... ]<int... K>() {
+      const auto over = [=, &p...](const auto*... x) {
+        using result = decltype(num::evaluate<Op>(num::load(*x)..., p...));
+        if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>() && !num::has_exact_body<Op, T, Options...>) {
+          using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
+          by_unpacked_blocks<Op, T>({x...}, static_cast<stored_result*>(out), n, p...);
+        } else if constexpr (num::has_quick_body<Op, T>) {
+          by_blocks<Op>(x..., static_cast<T*>(out), n);
+        } else if constexpr (num::has_exact_body<Op, T, Options...>) {
+          auto* to = static_cast<T*>(out);
+          for (std::int64_t i = 0; i < n; ++i) {
+            result r = num::evaluate<Op>(x[i]..., p...);  // were it const, g++ 12 would keep it in memory
+            to[i] = r.value;
+            open[i] = !r.decided;
+          }
+        } else {
+          static_assert(dtype_of<result> == ops::result_type(Op::result, dtype_of<T>));
+          auto* to = static_cast<result*>(out);
 #pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) {
-        to[i] = num::evaluate<Op>(num::load(x[i]), num::load(y[i]), num::load(z[i]), p...);
-      }
-    }
+          for (std::int64_t i = 0; i < n; ++i) to[i] = num::evaluate<Op>(num::load(x[i])..., p...);
+        }
+      };
+      over(static_cast<const num::stored<ops::operand_of<Op, T, K>>*>(in[K])...);
+    });
   };
   if constexpr (sizeof...(Options) == 0) {
     run();

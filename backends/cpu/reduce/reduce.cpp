@@ -1,4 +1,4 @@
-// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot.
+// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot, prelu_weight_backward.
 //
 // Which terms meet in which order depends on the strides, the number of threads and the instruction set; the results do
 // not, because each is the correctly rounded value of the exact result (sums), or a selection in a total order.
@@ -23,8 +23,6 @@ int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) n
   const double worth = terms / static_cast<double>(terms_per_thread);
   return worth >= launch.threads ? std::max(launch.threads, 1) : std::max(static_cast<int>(worth), 1);
 }
-
-bool is_sum(op_id op) noexcept { return op == op_id::sum || op == op_id::mean || op == op_id::dot; }
 
 void run_columns(const reduce_call& c, const column_layout& layout, worker* workers, int threads,
                  counters& count) noexcept {
@@ -76,7 +74,7 @@ void run_rows(const reduce_call& c, range outputs, const team& team, counters& c
     const output_terms output = terms_at(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
-    if (is_sum(c.plan.op)) {
+    if (c.plan.is_sum()) {
       const decision d = sum_output(c, output, team);
       static_cast<float*>(c.plan.out)[at] = d.value;
       ++decided[static_cast<int>(d.by)];

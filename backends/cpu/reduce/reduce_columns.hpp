@@ -28,8 +28,9 @@ struct column_layout {
 
 inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexcept {
   column_layout c;
-  // Indices of rows are 32-bit in the column kernels; longer reductions, and those with a bias, go row by row.
-  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr) return c;
+  // Indices of rows are 32-bit in the column kernels; longer reductions, and those with a bias or without some of their terms,
+  // go row by row.
+  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr || p.drops_positive()) return c;
   constexpr std::int64_t least_columns = 8;
   constexpr std::int64_t short_length = 32;
   if (p.kept_rank > 0) {
@@ -67,10 +68,7 @@ class column_task {
     }
   }
 
-  bool sums() const noexcept {
-    using ops::op_id;
-    return call_.plan.op == op_id::sum || call_.plan.op == op_id::mean || call_.plan.op == op_id::dot;
-  }
+  bool sums() const noexcept { return call_.plan.is_sum(); }
   bool indexed() const noexcept { return call_.plan.op == ops::op_id::argmax || call_.plan.op == ops::op_id::argmin; }
   std::uint32_t flip() const noexcept {
     return call_.plan.op == ops::op_id::min || call_.plan.op == ops::op_id::argmin ? num::order_min : num::order_max;

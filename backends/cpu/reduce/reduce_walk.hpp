@@ -126,7 +126,7 @@ class block_stream {
     const float* part[2] = {};
     bool direct[2] = {};
     for (int k = 0; k < plan_.inputs; ++k) {
-      direct[k] = walk_.inner_stride(k) == 1 && run == b.n;
+      direct[k] = walk_.inner_stride(k) == 1 && run == b.n && !plan_.drops_positive();
       part[k] = direct[k] ? plan_.in[k].data + base_[k] + walk_.offset(k) : worker_.pack[k];
     }
     for (std::int64_t done = 0; done < b.n;) {
@@ -139,6 +139,7 @@ class block_stream {
       done += m;
       walk_.advance(m);
     }
+    if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
     b.x = part[0];
     b.y = part[plan_.inputs - 1];
     at_ += b.n;
@@ -146,6 +147,14 @@ class block_stream {
   }
 
  private:
+  // The terms with x > 0 become 0 * 0.
+  static void drop_positive(float* g, float* x, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint32_t keep = x[i] > 0 ? 0u : ~0u;
+      g[i] = num::float_of(num::bits_of(g[i]) & keep);
+      x[i] = num::float_of(num::bits_of(x[i]) & keep);
+    }
+  }
   static void gather(const float* from, std::int64_t stride, std::int64_t n, float* to) noexcept {
     if (stride == 1) {
       std::copy_n(from, n, to);

@@ -9,9 +9,11 @@
 // Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits. A thread has no more
 // for an element either: 2048 bits would take 2 gigabytes of the device's memory for stacks.
 // The launches do not depend on the data: no host round trip.
+#include <utility>
+
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/losses_logistic.hpp"
+#include "librepdl/ops/losses_entropy.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -40,18 +42,19 @@ __device__ void locate(const operands<Inputs>& o, std::int64_t i, std::int64_t (
   }
 }
 
-// use(x...) of the numbers of an element.
+// use(x...) of the numbers of an element. An absent operand's are 1.
+template <class T>
+__device__ double number_of(const void* data, std::int64_t offset) {
+  return data == nullptr ? 1.0 : num::widen(static_cast<const T*>(data)[offset]);
+}
+template <class T, int Inputs, int N, class Use, int... K>
+__device__ auto with_numbers(const operands<Inputs>& o, const std::int64_t (&at)[N], const Use& use,
+                             std::integer_sequence<int, K...>) {
+  return use(number_of<T>(o.in[K], at[K])...);
+}
 template <class T, int Inputs, int N, class Use>
 __device__ auto with_numbers(const operands<Inputs>& o, const std::int64_t (&at)[N], const Use& use) {
-  const auto number = [&](const void* data, std::int64_t offset) {
-    return num::widen(static_cast<const T*>(data)[offset]);
-  };
-  if constexpr (Inputs == 2) {
-    return use(number(o.in[0], at[0]), number(o.in[1], at[1]));
-  } else {
-    static_assert(Inputs == 3);
-    return use(number(o.in[0], at[0]), number(o.in[1], at[1]), number(o.in[2], at[2]));
-  }
+  return with_numbers<T>(o, at, use, std::make_integer_sequence<int, Inputs>());
 }
 
 template <class Op>
@@ -108,14 +111,14 @@ __device__ void join(Sum& mine) {
 
 template <class Op, class T>
 __global__ void __launch_bounds__(threads)
-    loss_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+    loss_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
               num::compensated* sums) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   num::compensated mine;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[2];
+    std::int64_t at[inputs_of<Op>];
     locate(o, i, at);
-    mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::loss_body<Op>::first(k, x...); }));
+    mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::first_summand<Op>(k, x...); }));
   }
   join<threads>(mine);
   if (threadIdx.x == 0) sums[blockIdx.x] = mine;
@@ -169,18 +172,15 @@ __global__ void __launch_bounds__(exact_threads)
 // The same for parts, of a level; the last one gives up on what it leaves open.
 template <class Op, class T, int L>
 __global__ void __launch_bounds__(part_threads)
-    loss_part_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
+    loss_part_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
                    const int* open, num::loss_parts<L>* sums) {
   if (*open == 0) return;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * part_threads;
   num::loss_parts<L> mine;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * part_threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[2];
+    std::int64_t at[inputs_of<Op>];
     locate(o, i, at);
-    mine.merge(with_numbers<T>(o, at, [&](auto... x) {
-      const double in[] = {x...};
-      return num::loss_body<Op>::template parts<L>(k, in);
-    }));
+    mine.merge(with_numbers<T>(o, at, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
   }
   join<part_threads>(mine);
   if (threadIdx.x == 0) sums[blockIdx.x] = mine;
@@ -261,7 +261,7 @@ class loss_work final : public planned {
   void launch() {
     constexpr bool gradient = ops::is_gradient<Op>;
     const ops::loss_constants k =
-        num::make_loss_constants(p_.parameter, p_.divisor(), gradient, j.first_tier > tier::binary64);
+        num::make_loss_constants(p_.parameter, p_.divisor, gradient, j.first_tier > tier::binary64);
     const auto o = operands_of<inputs_of<Op>>(p_, j);
     if (p_.each) {
       const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), blocks_per_multiprocessor);
@@ -270,7 +270,7 @@ class loss_work final : public planned {
     if constexpr (!gradient) {
       T* const out = static_cast<T*>(p_.out);
       if (p_.count == 0) {
-        return launch_kernel<loss_of_nothing<T>>(j, 1, 1, 0, out, p_.reduction == reduction::mean, j.counters);
+        return launch_kernel<loss_of_nothing<T>>(j, 1, 1, 0, out, p_.divisor == 0, j.counters);
       }
       const double height = static_cast<double>(p_.count / (std::int64_t{blocks_} * threads) + 64);
       launch_kernel<loss_sums<Op, T>>(j, blocks_, threads, 0, o, k, sums_);
@@ -288,7 +288,7 @@ class loss_work final : public planned {
   }
 
   template <class Op, class T, int L>
-  void launch_parts(const operands<2>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
+  void launch_parts(const operands<inputs_of<Op>>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
     if (64 * L > j.last_tier_bits) return;
     launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, open_, sums);
     launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, open_, out);

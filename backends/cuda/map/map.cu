@@ -1,5 +1,6 @@
-// The elementwise table: the shards, and the launchers of conversions.
+// The elementwise table: the shards, and the launchers of conversions and of results in other formats.
 #include "backends/cuda/map/map.cuh"
+#include "backends/cuda/map/other_format.cuh"
 
 namespace repdl::cuda {
 
@@ -42,6 +43,8 @@ class map_work final : public planned {
     const auto format = static_cast<std::size_t>(p_.in_type);
     if (p_.op == ops::op_id::convert) {
       conversion_table[format][static_cast<std::size_t>(p_.out_type)](p_, j, table_);
+    } else if (p_.has_other_format()) {
+      p_.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p_.op))][format])(p_, j, table_);
     } else {
       p_.loop_of(map_shards[ops::shard_of(p_.op)]->all[ops::row_in_shard(p_.op)][format])(p_, j, table_);
     }

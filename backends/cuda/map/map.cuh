@@ -1,6 +1,6 @@
 // Elementwise operations and conversions: one kernel template.
 //
-// Memory-bound code, but for what a rounding test leaves open: its thread decides it at once. Contiguous aligned operands are
+// Memory-bound code, but for what a rounding test leaves open: its thread decides it itself. Contiguous aligned operands are
 // read and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast row or scalar
 // included), with one index computation per four elements. Functions of one number have quick bodies (quick.cuh), or, of 16
 // bits, a table.
@@ -13,7 +13,7 @@
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "backends/cuda/map/quick.cuh"
+#include "backends/cuda/map/quick_gradients.cuh"
 #include "librepdl/ops/bodies.hpp"
 #include "librepdl/ops/shards.hpp"
 
@@ -108,17 +108,13 @@ struct elementwise : Options... {
                                     ops::elementwise_rows[static_cast<int>(Op::id)].proof == ops::proof_kind::enumerate;
   static constexpr unsigned booleans = boolean_operands<Op, T>;
   using input = num::stored<T>;
-  using output = decltype(num::evaluate<Op>(ops::operand_of<Op, T, 0>{}, ops::operand_of<Op, T, 1>{},
-                                            ops::operand_of<Op, T, 2>{}, std::declval<const Options&>()...));
+  using output = num::result_of_body<Op, T, Options...>;
   static_assert(dtype_of<output> == ops::result_type(Op::result, dtype_of<T>));
   using tally = no_tally;
   __device__ output eval(const input* x, tally&) const {
-    if constexpr (booleans == 0 && std::is_same_v<input, T>) {
-      return num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
-    } else {
-      return num::evaluate<Op>(operand<0>(x[0]), operand<1>(x[arity > 1 ? 1 : 0]), operand<2>(x[arity > 2 ? 2 : 0]),
-                               static_cast<const Options&>(*this)...);
-    }
+    return num::with_places<arity>([&]<int... K>() {
+      return num::evaluate<Op>(operand<K>(x[K])..., static_cast<const Options&>(*this)...);
+    });
   }
 
  private:
@@ -132,41 +128,38 @@ struct elementwise : Options... {
   }
 };
 // A value that may be wrong first, and whether it is right.
-template <class Op, class T>
-concept tries_first = num::has_quick_body<Op, T> || has_quick<Op, T>;
-template <class Op, class T>
-requires(tries_first<Op, T> && !num::has_exact_body<Op, T>) struct elementwise<Op, T> {
+template <class Op, class T, class... Options>
+concept tries_first = (num::has_quick_body<Op, T> && sizeof...(Options) == 0) || has_quick<Op, T, Options...>;
+template <class Op, class T, class... Options>
+requires(tries_first<Op, T, Options...> &&
+         !num::has_exact_body<Op, T, Options...>) struct elementwise<Op, T, Options...> : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
-  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2;
+  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0;
   static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
   using tally = no_tally;
-  __device__ static num::tentative<T> attempt(const T* x) {
-    if constexpr (!has_quick<Op, T>) {
+  __device__ num::tentative<T> attempt(const T* x) const {
+    if constexpr (!has_quick<Op, T, Options...>) {
       return num::body<Op>::quick(x[0]);
-    } else if constexpr (arity == 1) {
-      return quick_eval<Op, T>(x[0]);
     } else {
-      return quick_eval<Op, T>(x[0], x[1]);
+      return quick_eval<Op>(x, static_cast<const Options&>(*this)...);
     }
   }
   // Out of line: a pack of first values would be kept waiting for the registers of this.
   template <class... X>
-  __device__ static __noinline__ T eval_proper(X... x) {
+  __device__ static __noinline__ T eval_proper(const X... x) {
     if constexpr (num::has_quick_body<Op, T>) {
       return num::body<Op>::careful(x...);
     } else {
       return num::body<Op>::eval(x...);
     }
   }
-  __device__ static T eval(const T* x, tally&) {
-    if constexpr (arity == 1) {
-      return eval_proper(x[0]);
-    } else {
-      return eval_proper(x[0], x[1]);
-    }
+  __device__ T eval(const T* x, tally&) const {
+    return num::with_places<arity>([&]<int... K>() {
+      return eval_proper(x[K]..., static_cast<const Options&>(*this)...);
+    });
   }
 };
 template <class Op, class T, class... Options>
@@ -181,17 +174,18 @@ struct elementwise<Op, T, Options...> : Options... {
   bool skip_test;
   int last_tier_bits;
   __device__ num::tentative<T> attempt(const T* x) const {
-    if constexpr (sizeof...(Options) == 0 && arity == 2 && has_quick<Op, T>) {
-      const num::tentative<T> r = quick_eval<Op, T>(x[0], x[1]);
+    if constexpr (has_quick<Op, T, Options...>) {
+      const num::tentative<T> r = quick_eval<Op>(x, static_cast<const Options&>(*this)...);
       return {r.value, r.decided && !skip_test};
     } else {
-      const auto r =
-          num::evaluate<Op>(x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0], static_cast<const Options&>(*this)...);
+      const auto r = num::with_places<arity>([&]<int... K>() {
+        return num::evaluate<Op>(x[K]..., static_cast<const Options&>(*this)...);
+      });
       return {r.value, r.decided && !skip_test};
     }
   }
   __device__ T eval(const T* x, tally& t) const {
-    const settled r = settle(*this, x[0], x[arity > 1 ? 1 : 0], x[arity > 2 ? 2 : 0]);
+    const settled r = num::with_places<arity>([&]<int... K>() { return settle(*this, x[K]...); });
     t.exact += r.by == settled::exact ? 1 : 0;
     t.undecided += r.by == settled::nobody ? 1 : 0;
     return r.value;
@@ -203,10 +197,11 @@ struct elementwise<Op, T, Options...> : Options... {
     enum { first_tier, exact, nobody } by;
   };
   // Out of line, for the registers and the instruction cache.
-  __device__ static __noinline__ settled settle(elementwise e, T x, T y, T z) {
-    const auto quick = num::evaluate<Op>(x, y, z, static_cast<const Options&>(e)...);
+  template <class... X>
+  __device__ static __noinline__ settled settle(elementwise e, X... x) {
+    const auto quick = num::evaluate<Op>(x..., static_cast<const Options&>(e)...);
     if (quick.decided && !e.skip_test) return {quick.value, settled::first_tier};
-    const auto r = num::evaluate_exactly<Op>(e.last_tier_bits, x, y, z, static_cast<const Options&>(e)...);
+    const auto r = num::evaluate_exactly<Op>(e.last_tier_bits, x..., static_cast<const Options&>(e)...);
     return {r.value, r.decided ? settled::exact : settled::nobody};
   }
 };
@@ -219,30 +214,60 @@ concept tabulated_operation = requires {
   requires F::tabulated;
 };
 
-// Elements i, i + step, ...; those from count on are copies of others, and are not counted.
+// Whether what is left open waits for the end of a thread's work: a call of a last tier keeps in memory what is needed after
+// it. Functions without one have short bodies, which are called at once.
 template <class F>
-__device__ void apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity], pack<typename F::output>& y,
-                      std::int64_t i, std::int64_t step, typename F::tally& t) {
-  if constexpr (tentative_operation<F>) {
-    bool sure = true;
+constexpr bool settles_late = F::first != tier::proved;
+
+// What an operation makes of a thread's elements, and a bit for each that it leaves open.
+template <class F>
+__device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity],
+                          pack<typename F::output>& y) {
+  const auto each = [&](const auto& element) {
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
       typename F::input arguments[F::arity];
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) arguments[a] = x[a].v[j];
-      const auto r = f.attempt(arguments);
-      sure = sure && r.decided;
-      y.v[j] = r.value;
+      element(j, arguments);
     }
-    if (sure) return;
+  };
+  unsigned open = 0;
+  if constexpr (tentative_operation<F>) {
+    each([&](int j, const auto& arguments) {
+      const auto r = f.attempt(arguments);
+      open |= r.decided ? 0u : 1u << j;
+      y.v[j] = r.value;
+    });
+    if (settles_late<F> || open == 0) return open;
   }
+  if constexpr (!settles_late<F>) {
+    typename F::tally none;
+    each([&](int j, const auto& arguments) { y.v[j] = f.eval(arguments, none); });
+  }
+  return 0;
+}
+
+// Decides what a thread left open and did not write. Of element j, at(j, operand) is the place; operand F::arity is the output.
+// Operands are read again, also where out is one of them: nothing was written there.
+//
+// The loop has no branch inside: one level of nesting more, and ptxas 13.0 saves a register of waiting lanes around the call, which
+// seems to let them go too early (docs/ptxas-barriers.md).
+template <class F, class At>
+__device__ void settle_open(const operands<F>& p, unsigned open, counter* counters, const At& at) {
+  if constexpr (settles_late<F>) {
+    using In = typename F::input;
+    if (open == 0) return;
+    typename F::tally tally;
+#pragma unroll 1
+    for (; open != 0; open &= open - 1) {
+      const int j = __ffs(static_cast<int>(open)) - 1;
+      In x[F::arity];
 #pragma unroll
-  for (int j = 0; j < batch; ++j) {
-    if (F::first != tier::proved && i + j * step >= f.count) break;
-    typename F::input arguments[F::arity];
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) arguments[a] = x[a].v[j];
-    y.v[j] = f.eval(arguments, t);
+      for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const In*>(p.in[a])[at(j, a)];
+      static_cast<typename F::output*>(p.out)[at(j, F::arity)] = p.eval(x, tally);
+    }
+    tally.report(counters, F::first);
   }
 }
 
@@ -264,6 +289,15 @@ __device__ void store_streaming(T* to, const T& from) {
     __stcs(reinterpret_cast<word*>(to) + w, reinterpret_cast<const word*>(&from)[w]);
 }
 
+// Writes the elements that are not open.
+template <class Out>
+__device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
+#pragma unroll
+  for (int j = 0; j < batch; ++j) {
+    if ((open >> j & 1) == 0) to[j] = y.v[j];
+  }
+}
+
 // Rank 1, stride 1, every pointer aligned to a pack. A block has packs_per_thread packs for each of its threads: a grid that
 // goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
 // them.
@@ -274,7 +308,6 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
   using Out = typename F::output;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread + threadIdx.x;
   if (first == 0) count_elements(counters, F::first, p.count);
-  typename F::tally tally;
   const std::int64_t packs = p.count / batch;
   pack<In> x[packs_per_thread][F::arity];
 #pragma unroll
@@ -287,81 +320,81 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
                                  : load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);
     }
   }
+  unsigned open = 0;
 #pragma unroll
   for (int k = 0; k < packs_per_thread; ++k) {
     const std::int64_t i = first + k * threads;
     if (i >= packs) break;
     pack<Out> y;
-    apply(p, x[k], y, i, 0, tally);
-    store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
+    const unsigned left = apply(p, x[k], y);
+    if (left == 0) {
+      store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
+    } else {
+      store_decided(static_cast<Out*>(p.out) + i * batch, y, left);
+      open |= left << (k * batch);
+    }
   }
   const std::int64_t rest = packs * batch + first;
+  constexpr int last = packs_per_thread * batch;  // the element beyond the packs
   if (rest < p.count) {
-    In last[F::arity];
+    if constexpr (settles_late<F>) {
+      open |= 1u << last;
+    } else {
+      typename F::tally none;
+      In arguments[F::arity];
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      last[a] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], rest) : static_cast<const In*>(p.in[a])[rest];
+      for (int a = 0; a < F::arity; ++a) {
+        arguments[a] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], rest) : static_cast<const In*>(p.in[a])[rest];
+      }
+      static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
     }
-    static_cast<Out*>(p.out)[rest] = p.eval(last, tally);
   }
-  tally.report(counters, F::first);
+  settle_open(p, open, counters, [&](int j, int) {
+    return j == last ? p.count / batch * batch + first : (first + j / batch * threads) * batch + j % batch;
+  });
 }
 
-// Rank 1, any strides. A thread's elements are a block apart, so that a warp reads and writes side by side.
-constexpr int turns = 4;
+// Rank 1, any strides; unit: all are 1. A thread's elements are a block apart, so that a warp reads and writes side by side.
 template <class F>
-__global__ void __launch_bounds__(threads, least_blocks<F>) map_line(const operands<F> p, counter* counters) {
+__global__ void __launch_bounds__(threads, least_blocks<F>)
+    map_line(const operands<F> p, bool unit, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch * turns + threadIdx.x;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
   if (i == 0) count_elements(counters, F::first, p.count);
-  const auto step_of = [&](int a) {
-    const std::size_t size = a == F::arity ? sizeof(Out) : is_boolean<F>(a) ? 1 : sizeof(In);
-    return p.axes.stride[a][0] * static_cast<std::int64_t>(size);
-  };
-  const std::byte* from[F::arity];
+  if (i >= p.count) return;
+  // Without branches the addresses are sums; those of neighbours are constants apart.
+  const bool whole = p.count - i > threads * (batch - 1);
+  const auto each = [&](std::int64_t stride, const auto& element) {
+    const std::int64_t first = i * stride;
+    if (whole && unit) {
 #pragma unroll
-  for (int a = 0; a < F::arity; ++a) from[a] = static_cast<const std::byte*>(p.in[a]) + i * step_of(a);
-  std::byte* to = static_cast<std::byte*>(p.out) + i * step_of(F::arity);
-  typename F::tally tally;
-#pragma unroll 1
-  for (int turn = 0; turn < turns && i < p.count; ++turn, i += threads * batch) {
-    const bool whole = p.count - i > threads * (batch - 1);
-    pack<In> x[F::arity]{};
-    pack<Out> y;
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      const std::int64_t step = threads * step_of(a);
-      if (whole) {  // without branches the addresses are sums
-#pragma unroll
-        for (int j = 0; j < batch; ++j) {
-          const std::byte* const at = from[a] + j * step;
-          x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(at, 0) : *reinterpret_cast<const In*>(at);
-        }
-      } else {
-#pragma unroll
-        for (int j = 0; j < batch; ++j) {
-          const std::byte* const at = from[a] + j * step;
-          if (i + j * threads < p.count)
-            x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(at, 0) : *reinterpret_cast<const In*>(at);
-        }
-      }
-      from[a] += batch * step;
-    }
-    apply(p, x, y, i, threads, tally);
-    const std::int64_t step = threads * step_of(F::arity);
-    if (whole) {
-#pragma unroll
-      for (int j = 0; j < batch; ++j) *reinterpret_cast<Out*>(to + j * step) = y.v[j];
+      for (int j = 0; j < batch; ++j) element(j, i + j * threads);
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        if (i + j * threads < p.count) *reinterpret_cast<Out*>(to + j * step) = y.v[j];
+        if (whole || i + j * threads < p.count) element(j, first + j * (threads * stride));
       }
     }
-    to += batch * step;
+  };
+  pack<In> x[F::arity]{};
+  pack<Out> y;
+#pragma unroll
+  for (int a = 0; a < F::arity; ++a) {
+    each(p.axes.stride[a][0], [&](int j, std::int64_t at) {
+      x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+    });
   }
-  tally.report(counters, F::first);
+  const unsigned left = apply(p, x, y);
+  unsigned open = 0;
+  each(p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
+    if ((left >> j & 1) == 0) {
+      static_cast<Out*>(p.out)[at] = y.v[j];
+    } else {
+      open |= 1u << j;
+    }
+  });
+  settle_open(p, open, counters, [&](int j, int a) { return (i + j * threads) * p.axes.stride[a][0]; });
 }
 
 // Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
@@ -431,51 +464,66 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     map_strided(const operands<F> p, bool packed, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads;
+  const std::int64_t first = packed ? (block + threadIdx.x) * batch : block * batch + threadIdx.x;
+  const std::int64_t step = packed ? 1 : threads;
   if (first == 0) count_elements(counters, F::first, p.count);
-  typename F::tally tally;
+  if (first >= p.count) return;
   pack<In> x[F::arity];
   pack<Out> y;
+  unsigned open = 0;
   if (packed) {
-    for (std::int64_t i = first; i < p.count / batch; i += step) {
-      std::int64_t at[F::arity + 1];
-      p.axes.locate(static_cast<std::uint32_t>(i * batch), at);
+    std::int64_t at[F::arity + 1];
+    p.axes.locate(static_cast<std::uint32_t>(first), at);
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) {
-        const In* from = static_cast<const In*>(p.in[a]) + at[a];
-        if (p.axes.stride[a][0] != 0) {
-          x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
-        } else {
+    for (int a = 0; a < F::arity; ++a) {
+      const In* from = static_cast<const In*>(p.in[a]) + at[a];
+      if (p.axes.stride[a][0] != 0) {
+        x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
+      } else {
 #pragma unroll
-          for (int j = 0; j < batch; ++j) x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : *from;
-        }
+        for (int j = 0; j < batch; ++j) x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : *from;
       }
-      apply(p, x, y, i, 0, tally);
-      *reinterpret_cast<pack<Out>*>(static_cast<Out*>(p.out) + at[F::arity]) = y;
+    }
+    open = apply(p, x, y);
+    Out* const to = static_cast<Out*>(p.out) + at[F::arity];
+    if (open == 0) {
+      *reinterpret_cast<pack<Out>*>(to) = y;
+    } else {
+      store_decided(to, y, open);
     }
   } else {
-    for (std::int64_t i = first; i < p.count; i += step * batch) {
-      std::int64_t out[batch];
+    std::int64_t out[batch];
 #pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        std::int64_t at[F::arity + 1];
-        const std::int64_t element = i + j * step;
-        p.axes.locate(static_cast<std::uint32_t>(element < p.count ? element : i), at);
+    for (int j = 0; j < batch; ++j) {
+      std::int64_t at[F::arity + 1];
+      const std::int64_t element = first + j * threads;
+      p.axes.locate(static_cast<std::uint32_t>(element < p.count ? element : first), at);
 #pragma unroll
-        for (int a = 0; a < F::arity; ++a) {
-          x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : static_cast<const In*>(p.in[a])[at[a]];
-        }
-        out[j] = at[F::arity];
+      for (int a = 0; a < F::arity; ++a) {
+        x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : static_cast<const In*>(p.in[a])[at[a]];
       }
-      apply(p, x, y, i, step, tally);
+      out[j] = at[F::arity];
+    }
+    const unsigned left = apply(p, x, y);
 #pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        if (i + j * step < p.count) static_cast<Out*>(p.out)[out[j]] = y.v[j];
+    for (int j = 0; j < batch; ++j) {
+      if (first + j * threads >= p.count) break;
+      if ((left >> j & 1) == 0) {
+        static_cast<Out*>(p.out)[out[j]] = y.v[j];
+      } else {
+        open |= 1u << j;
       }
     }
   }
-  tally.report(counters, F::first);
+  settle_open(p, open, counters, [&](int j, int a) {
+    std::int64_t at[F::arity + 1];
+    p.axes.locate(static_cast<std::uint32_t>(first + j * step), at);
+    std::int64_t place = 0;
+#pragma unroll
+    for (int k = 0; k <= F::arity; ++k) place = a == k ? at[k] : place;
+    return place;
+  });
 }
 
 template <class T>
@@ -503,18 +551,17 @@ bool can_pack(const operands<F>& p) {
   return true;
 }
 
-template <class F>
-unsigned blocks_for(const operands<F>& p, const job& j) {
-  return grid_for(j.device, ceil_div(p.count, threads * batch), 32);
+inline std::int64_t blocks_of(std::int64_t count, int per_thread) {
+  return std::max<std::int64_t>(1, ceil_div(count, threads * per_thread));
 }
 
+// How many elements a launch with strides takes. Wide: what huge operands do, on small ones.
+inline std::int64_t most_strided(const job& j) { return j.device.choice.wide ? 100 : (std::int64_t{1} << 31) - 1; }
+
 // What has more elements than a launch takes is cut along its longest axis.
-template <class F>
-void launch_strided(operands<F> p, std::int64_t most, const job& j) {
-  if (p.count <= most) {
-    launch_kernel<map_strided<F>>(j, blocks_for(p, j), threads, 0, p, can_pack(p), j.counters);
-    return;
-  }
+template <class F, class Launch>
+void in_parts(operands<F> p, std::size_t out_size, std::int64_t most, const Launch& launch_part) {
+  if (p.count <= most) return launch_part(p);
   const auto cut = std::max_element(p.axes.size, p.axes.size + p.axes.rank) - p.axes.size;
   const std::int64_t size = p.axes.size[cut], half = size / 2;
   operands<F> rest = p;
@@ -527,33 +574,40 @@ void launch_strided(operands<F> p, std::int64_t most, const job& j) {
     rest.in[a] =
         static_cast<const std::byte*>(p.in[a]) + half * p.axes.stride[a][cut] * static_cast<std::int64_t>(bytes);
   }
-  rest.out = static_cast<typename F::output*>(p.out) + half * p.axes.stride[F::arity][cut];
-  launch_strided(p, most, j);
-  launch_strided(rest, most, j);
+  rest.out = static_cast<std::byte*>(p.out) + half * p.axes.stride[F::arity][cut] * static_cast<std::int64_t>(out_size);
+  in_parts(p, out_size, most, launch_part);
+  in_parts(rest, out_size, most, launch_part);
 }
 
+// Returns whether they are contiguous.
 template <class F>
-void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint16_t* table) {
-  operands<F> p{};
+bool set_operands(operands<F>& p, const plan::map_plan& plan) {
   if constexpr (std::is_base_of_v<num::parameters, F>) {
     for (int i = 0; i < ops::option_list::most; ++i) p.value[i] = plan.options[i];
-  }
-  if constexpr (F::first != tier::proved) {
-    p.skip_test = j.first_tier > F::first;
-    p.last_tier_bits = j.last_tier_bits;
   }
   p.out = plan.out;
   p.count = plan.count;
   p.axes.set_shape(plan.rank, plan.shape);
   p.axes.set_stride(F::arity, plan.out_stride);
   bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
-  bool packed = aligned<typename F::output>(p.out);
   for (int a = 0; a < F::arity; ++a) {
     p.in[a] = plan.in[a].data;
     p.axes.set_stride(a, plan.in[a].stride);
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
-    packed = packed && aligned_input<F>(p.in[a], a);
   }
+  return contiguous;
+}
+
+template <class F>
+void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint16_t* table) {
+  operands<F> p{};
+  const bool contiguous = set_operands(p, plan);
+  if constexpr (F::first != tier::proved) {
+    p.skip_test = j.first_tier > F::first;
+    p.last_tier_bits = j.last_tier_bits;
+  }
+  bool packed = aligned<typename F::output>(p.out);
+  for (int a = 0; a < F::arity; ++a) packed = packed && aligned_input<F>(p.in[a], a);
   constexpr bool tabulated = tabulated_operation<F>;
   if constexpr (tabulated) {
     if (shared_limit(j.device) < 2 * table_size) {
@@ -568,15 +622,16 @@ void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint
       return;
     }
   }
-  const auto blocks = [&](int elements) { return std::max<std::int64_t>(1, ceil_div(p.count, threads * elements)); };
   const bool line = !tabulated && (p.count == 1 || plan.rank == 1);
   if (contiguous && packed) {
-    launch_kernel<map_packed<F>>(j, blocks(batch * packs_per_thread), threads, 0, p, j.counters);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, batch * packs_per_thread), threads, 0, p, j.counters);
   } else if (line && !can_pack(p)) {
-    if constexpr (!tabulated) launch_kernel<map_line<F>>(j, blocks(batch * turns), threads, 0, p, j.counters);
+    if constexpr (!tabulated)
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, batch), threads, 0, p, contiguous, j.counters);
   } else {
-    constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;
-    launch_strided(p, j.device.choice.wide ? 100 : most, j);  // wide: what huge operands do, on small ones
+    in_parts(p, sizeof(typename F::output), most_strided(j), [&](const operands<F>& part) {
+      launch_kernel<map_strided<F>>(j, blocks_of(part.count, batch), threads, 0, part, can_pack(part), j.counters);
+    });
   }
 }
 

@@ -45,64 +45,113 @@ __constant__ double gelu_tail[] = {
     -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
 __constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
                                       0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
+// Shorter ones, for f16 and bf16.
+__constant__ double exp_tail_short[] = {0x1.00000051b6dedp-1, 0x1.55548f00b24f8p-3, 0x1.55545e01de7cap-5,
+                                        0x1.123b45be5042ep-7, 0x1.6db41434d82cfp-10};
+__constant__ double pow_log_rest_short[] = {0x1.5555554b92eddp-4, 0x1.9999ebf60bdf3p-7, 0x1.245c0d5156102p-9,
+                                            0x1.ddd876dcda287p-12};
 __constant__ double log2e = 0x1.71547652b82fep0;
 __constant__ double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
 __constant__ double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
 
-// The bodies that there are: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. The result is
-// finish(y, x), y = eval(x) rounded; mostly y.
+// The bodies that there are. Functions: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. Others:
+// approximate(x..., options). The result is the rounded value, of functions finish(that, x).
+struct approximation {
+  double value;
+  std::uint32_t width;  // ulps of value that it errs by at most
+  bool covered;         // else nothing is known of value
+};
 template <class Op>
 struct quick;
 struct quick_plain {
-  template <class... X>
-  __device__ static float finish(float y, X...) {
-    return y;
-  }
+  __device__ static float finish(float y, float) { return y; }
 };
-// `narrow`: only f16 and bf16 gain by it.
 template <class Op>
-concept quick_exists = requires(float x) {
-  quick<Op>::eval(x);
-}
-|| requires(float x) { quick<Op>::eval(x, x); };
+concept quick_is_function = requires {
+  quick<Op>::log2_ulps;
+};
 template <class Op>
-concept quick_is_narrow = requires {
+concept quick_takes_options = requires {
+  requires quick<Op>::takes_options;
+};
+template <class Op>
+concept quick_is_narrow = requires {  // f32 gains nothing by it
   requires quick<Op>::narrow;
 };
-template <class Op, class T>
-concept has_quick = quick_exists<Op> &&(sizeof(T) == 2 || (sizeof(T) == 4 && !quick_is_narrow<Op>));
+template <class Op, class T, class... Options>
+concept has_quick = requires {
+  sizeof(quick<Op>);
+}
+&&quick_takes_options<Op> == (sizeof...(Options) > 0) && (sizeof(T) == 2 || (sizeof(T) == 4 && !quick_is_narrow<Op>));
 
-template <int Log2Ulps>
-__device__ inline bool rounds_surely(double v) {
-  static_assert(Log2Ulps <= 16);
-  constexpr std::uint32_t width = 1u << Log2Ulps;
+// The error is below `width` ulps; width 0: there is none, and ties are ties.
+__device__ inline bool rounds_surely(double v, std::uint32_t width) {
   const auto low = static_cast<std::uint32_t>(__double2loint(v));
-  return ((low + (width - (1u << 28))) & 0x1fffffffu) > 2 * width;
+  return ((low + (width - (1u << 28))) & 0x1fffffffu) >= 2 * width;
 }
 
-// An error of at most 2^-40 v, which the narrow formats leave room for.
-template <class Op, class T, class... X>
-__device__ inline num::tentative<T> quick_eval(X... x) {
-  const double v = quick<Op>::eval(num::widen_to_float(x)...);
-  bool sure = quick<Op>::covers(num::widen_to_float(x)...);
-  T y;
-  if constexpr (std::is_same_v<T, float>) {
-    y = static_cast<float>(v);
-    sure = sure && rounds_surely<quick<Op>::log2_ulps>(v);
+// The rounding test of f16 and bf16: v is within 2^-26 of itself of the exact value, w is v in binary32, which errs by half an
+// ulp at most; the ends, an ulp or more beside w, have the exact value between them. Numbers that are subnormal in binary32
+// are bf16's alone; what is 0 in binary32 is 0 in both. Where the ends differ, nearer ones in binary64 mostly do not.
+template <class T>
+__device__ inline num::tentative<T> round_narrow(double v, std::uint32_t width) {
+  const float w = static_cast<float>(v);
+  const float below = w * (1 - 0x1p-23f), above = w * (1 + 0x1p-23f);
+  std::uint32_t ends;
+  bool known = fabsf(w) < __int_as_float(0x7f800000) && width <= 1u << 26;
+  if constexpr (std::is_same_v<T, f16>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(above), "f"(below));
   } else {
-    const auto r = num::certify_as<T>(v, 0x1p-40 * fabs(v));
-    y = r.value;
-    sure = sure && r.decided;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(above), "f"(below));
+    known = known && (fabsf(w) >= 0x1p-125f || w == 0);
   }
-  if constexpr (!std::is_base_of_v<quick_plain, quick<Op>>) {
-    const float z = quick<Op>::finish(num::widen_to_float(y), num::widen_to_float(x)...);
+  if (known && (ends >> 16) == (ends & 0xffff)) return {num::bit_cast<T>(static_cast<std::uint16_t>(ends)), true};
+  const auto r = num::certify_as<T>(v, fabs(v) * (width * 0x1p-52));
+  return {r.value, r.decided && fabs(v) < num::infinity};
+}
+
+// For f32 what is not normal is left to the body, but for zeros: |value| > 2^-1000 where it is not 0.
+template <class T>
+__device__ inline num::tentative<T> round_approximation(const approximation& a) {
+  if constexpr (std::is_same_v<T, float>) {
+    const std::uint32_t magnitude = static_cast<std::uint32_t>(__double2hiint(a.value)) & 0x7fffffff;
+    const bool known = magnitude - 0x38100000u < 0x47f00000u - 0x38100000u || a.value == 0;  // 2^-126, 2^128
+    return {static_cast<float>(a.value), a.covered && known && rounds_surely(a.value, a.width)};
+  } else {
+    const auto r = round_narrow<T>(a.value, a.width);
+    return {r.value, r.decided && a.covered};
+  }
+}
+
+template <class Op, class T, class... P>
+__device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
+  const auto on_floats = [&](const auto& f) {
+    return num::with_places<Op::arity>([&]<int... K>() { return f(num::widen_to_float(x[K])...); });
+  };
+  num::tentative<T> r;
+  if constexpr (quick_is_function<Op>) {
+    const double v = quick<Op>::eval(num::widen_to_float(*x));
+    const bool covered = quick<Op>::covers(num::widen_to_float(*x));
     if constexpr (std::is_same_v<T, float>) {
-      y = z;
+      static_assert(quick<Op>::log2_ulps <= 16);
+      r = {static_cast<float>(v), covered && rounds_surely(v, 1u << quick<Op>::log2_ulps)};
     } else {
-      y = num::narrow<T>(z);
+      const auto narrow = num::certify_as<T>(v, 0x1p-40 * fabs(v));  // which the narrow formats leave room for
+      r = {narrow.value, covered && narrow.decided};
+    }
+  } else {
+    r = round_approximation<T>(
+        on_floats([&](const auto... v) { return quick<Op>::template approximate<T>(v..., p...); }));
+  }
+  if constexpr (quick_is_function<Op> && !std::is_base_of_v<quick_plain, quick<Op>>) {
+    const float z = quick<Op>::finish(num::widen_to_float(r.value), num::widen_to_float(*x));
+    if constexpr (std::is_same_v<T, float>) {
+      r.value = z;
+    } else {
+      r.value = num::narrow<T>(z);
     }
   }
-  return {y, sure};
+  return r;
 }
 
 // c[0] + c[1] x + ...
@@ -115,30 +164,34 @@ __device__ inline double polynomial(const double (&c)[N], double x) {
 }
 
 // 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, taken to be below 2^-19: it has 20 bits, but PTX
-// promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57. reciprocal: the last addition, 1.1 u.
-// quotient: q = a y is rounded, too, 2.1 u.
+// promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57,
+// for f16 and bf16 e^2 < 2^-38. reciprocal: the last addition, 1.1 u. quotient: q = a y is rounded, too, 2.1 u.
 __device__ inline double reciprocal_seed(double d) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
   return y;
 }
+template <class T = float>
 __device__ inline double reciprocal(double d) {
   const double y = reciprocal_seed(d);
   const double e = num::fma(-d, y, 1.0);
-  return num::fma(y, num::fma(e, e, e), y);
+  return num::fma(y, sizeof(T) == 2 ? e : num::fma(e, e, e), y);
 }
+template <class T = float>
 __device__ inline double quotient(double a, double d) {
   const double y = reciprocal_seed(d);
   const double e = num::fma(-d, y, 1.0);
   const double q = a * y;
-  return num::fma(q, num::fma(e, e, e), q);
+  return num::fma(q, sizeof(T) == 2 ? e : num::fma(e, e, e), q);
 }
 
 // e^x = 2^k e^r, k = an integer next to x / ln2, |x| <= 105 where the caller makes use of it.
+template <class T = float>
 struct quick_exp {
   double r;
   int k;
 
+  __device__ quick_exp(double rest, int power) : r(rest), k(power) {}
   // The product k ln2 is off by |k| 2^-55.4, and r's rounding by 2^-55: less than 2^-46.9 for |k| <= 151, and less than
   // 2^-50 for |k| <= 29.
   __device__ explicit quick_exp(double x) {
@@ -146,10 +199,15 @@ struct quick_exp {
     r = num::fma(t - num::exp_core::shifter, -ln2, x);
     k = __double2loint(t);
   }
-  __device__ double tail() const {  // (e^r - 1 - r) / r^2
-    return polynomial(exp_tail, r);
+  // 2^x = 2^k e^(f ln 2), f = x - k, exact where x is of binary32; the product with ln 2: u.
+  __device__ static quick_exp of_power(double x) {
+    const double t = x + num::exp_core::shifter;
+    return {(x - (t - num::exp_core::shifter)) * ln2, __double2loint(t)};
   }
-  // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
+  __device__ double tail() const {  // (e^r - 1 - r) / r^2
+    return sizeof(T) == 2 ? polynomial(exp_tail_short, r) : polynomial(exp_tail, r);
+  }
+  // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps. For f16 and bf16 2^-27.7.
   __device__ double value() const {
     const double p = num::fma(num::fma(tail(), r, 1.0), r, 1.0);
     return __hiloint2double(__double2hiint(p) + (k << 20), __double2loint(p));
@@ -171,7 +229,7 @@ template <>
 struct quick<ops::exp> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }  // 2^-125.6 < e^x < 2^125.6
-  __device__ static double eval(float x) { return quick_exp(x).value(); }
+  __device__ static double eval(float x) { return quick_exp<>(x).value(); }
 };
 
 // 1 / (1 + e^-x): e^-x counts e^-x / (1 + e^-x) < 1 of its 2^-44.8; a sum and a reciprocal, 2.1 u.
@@ -179,7 +237,7 @@ template <>
 struct quick<ops::sigmoid> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }  // e^-87 is normal
-  __device__ static double eval(float x) { return reciprocal(1.0 + quick_exp(-static_cast<double>(x)).value()); }
+  __device__ static double eval(float x) { return reciprocal(1.0 + quick_exp<>(-static_cast<double>(x)).value()); }
 };
 
 // d / (d + 2), d = e^(2|x|) - 1: d counts 2 / (d + 2) < 1 of its 2^-41.6; sum and quotient 3.1 u. Below 2^-41.5, 2^11.5 ulps.
@@ -190,7 +248,7 @@ struct quick<ops::tanh> {
   __device__ static bool covers(float x) { return x == x; }
   __device__ static double eval(float x) {
     const float m = fminf(fabsf(x), 10.0f);
-    const double d = quick_exp(m + m).minus_one();
+    const double d = quick_exp<>(m + m).minus_one();
     return quotient(d, d + 2.0);
   }
   __device__ static float finish(float y, float x) { return copysignf(y, x); }
@@ -271,28 +329,21 @@ struct quick<ops::log_sigmoid> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
   __device__ static double eval(float x) {
-    return -quick_log::of_one_plus(quick_exp(-static_cast<double>(x)).value()).value();
+    return -quick_log::of_one_plus(quick_exp<>(-static_cast<double>(x)).value()).value();
   }
 };
 
-// 2^x = 2^k e^(f ln 2), f = x - k, exact; the product with ln 2: u.
 template <>
 struct quick<ops::exp2> : quick_plain {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 126.0f; }
-  __device__ static double eval(float x) {
-    const double t = static_cast<double>(x) + num::exp_core::shifter;
-    quick_exp e(0.0);
-    e.k = __double2loint(t);
-    e.r = (static_cast<double>(x) - (t - num::exp_core::shifter)) * ln2;
-    return e.value();
-  }
+  __device__ static double eval(float x) { return quick_exp<>::of_power(x).value(); }
 };
 template <>
 struct quick<ops::expm1> {
   static constexpr int log2_ulps = 12;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
-  __device__ static double eval(float x) { return quick_exp(x).minus_one(); }
+  __device__ static double eval(float x) { return quick_exp<>(x).minus_one(); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
 };
 
@@ -303,7 +354,7 @@ struct quick<ops::silu> {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 80.0f && (fabsf(x) > 0x1p-100f || x == 0); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
-  __device__ static double eval(float x) { return quotient(x, 1.0 + quick_exp(-static_cast<double>(x)).value()); }
+  __device__ static double eval(float x) { return quotient(x, 1.0 + quick_exp<>(-static_cast<double>(x)).value()); }
 };
 // x n / (n + 2), n = e^x (e^x + 2): 2^-43.8, of which 2 / (n + 2) counts.
 template <>
@@ -312,7 +363,7 @@ struct quick<ops::mish> {
   __device__ static bool covers(float x) { return fabsf(x) < 80.0f && (fabsf(x) > 0x1p-100f || x == 0); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
   __device__ static double eval(float x) {
-    const double e = quick_exp(x).value();
+    const double e = quick_exp<>(x).value();
     const double n = e * (e + 2.0);
     return quotient(static_cast<double>(x) * n, n + 2.0);
   }
@@ -325,7 +376,7 @@ struct quick<ops::selu> {
   __device__ static bool covers(float x) { return fabsf(x) > 0x1p-100f || x == 0; }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
   __device__ static double eval(float x) {
-    const double negative = product * quick_exp(fminf(fmaxf(x, -80.0f), 80.0f)).minus_one();
+    const double negative = product * quick_exp<>(fminf(fmaxf(x, -80.0f), 80.0f)).minus_one();
     return x > 0 ? scale * static_cast<double>(x) : negative;
   }
 };
@@ -358,7 +409,7 @@ struct quick<ops::erf> {
   __device__ static bool covers(float x) { return fabsf(x) > 0x1p-100f || x == 0; }
   __device__ static double eval(float x) {
     const double v = static_cast<double>(fminf(fabsf(x), 4.0f));
-    return quick_exp(-(v * polynomial(erf_rate, v))).minus_one();  // -erf v
+    return quick_exp<>(-(v * polynomial(erf_rate, v))).minus_one();  // -erf v
   }
   __device__ static float finish(float y, float x) { return copysignf(y, x); }
 };
@@ -370,7 +421,7 @@ struct quick<ops::erfc> : quick_plain {
   __device__ static bool covers(float x) { return fabsf(x) <= 9.0f; }
   __device__ static double eval(float x) {
     const double v = static_cast<double>(fabsf(x));
-    const double tail = quick_exp(-(v * v)).value() * polynomial(erfc_tail, quotient(v - 4.0, v + 4.0));
+    const double tail = quick_exp<>(-(v * v)).value() * polynomial(erfc_tail, quotient(v - 4.0, v + 4.0));
     return x < 0 ? 2.0 - tail : tail;
   }
 };
@@ -383,7 +434,7 @@ struct quick<ops::gelu> {
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
   __device__ static double eval(float x) {
     const double v = static_cast<double>(fabsf(x));
-    const double tail = quick_exp(-0.5 * (v * v)).value() * polynomial(gelu_tail, quotient(v - 5.75, v + 5.75));
+    const double tail = quick_exp<>(-0.5 * (v * v)).value() * polynomial(gelu_tail, quotient(v - 5.75, v + 5.75));
     return static_cast<double>(x) * (x < 0 ? tail : 1.0 - tail);
   }
 };
@@ -396,58 +447,7 @@ struct quick<ops::gelu_tanh> {
   __device__ static double eval(float x) {
     using core = num::body<ops::gelu_tanh>;
     const double d = static_cast<double>(x);
-    return quotient(d, 1.0 + quick_exp(-(d * num::fma(d * d, core::b.hi, core::a.hi))).value());
-  }
-};
-
-// e^(y ln |x|). ln |x|: with one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4; y ln |x|, at most 86:
-// 2^-42.9; with the exponential below 2^-42.5. Ties are within the test's reach, powers that are numbers are not. x < 0: NaN
-// where y is no integer, else with the sign of (-1)^y; numbers of 2^24 and more are even.
-template <>
-struct quick<ops::pow> {
-  static constexpr int log2_ulps = 11;
-  __device__ static bool covers(float x, float y) {
-    return x != 0 && fabsf(x) < __int_as_float(0x7f800000) && fabs(exponent(x, y)) < 86.0;
-  }
-  __device__ static float finish(float r, float x, float y) {
-    const float half = 0.5f * y;
-    const float signed_power = truncf(half) == half ? r : -r;
-    return x > 0 ? r : truncf(y) == y ? signed_power : __int_as_float(0x7fc00000);
-  }
-  __device__ static double exponent(float x, float y) {
-    const quick_log log(fabsf(x));
-    return static_cast<double>(y) * num::fma(log.e, ln2, log.rest(pow_log_rest));
-  }
-  __device__ static double eval(float x, float y) { return quick_exp(exponent(x, y)).value(); }
-};
-
-// Gradients by a result y; what they multiply is exact, or off by u: at most 3 u. Zeros, infinities and NaN are those of the
-// formula in binary64, as in backward.hpp.
-struct quick_gradient : quick_plain {
-  static constexpr bool narrow = true;
-  __device__ static bool covers(float, float) { return true; }
-};
-template <>
-struct quick<ops::tanh_backward> : quick_gradient {
-  __device__ static double eval(float g, float y) {
-    const double d = static_cast<double>(y);
-    return static_cast<double>(g) * num::fma(-d, d, 1.0);
-  }
-};
-template <>
-struct quick<ops::sigmoid_backward> : quick_gradient {
-  __device__ static double eval(float g, float y) {
-    const double d = static_cast<double>(y);
-    return static_cast<double>(g) * d * (1.0 - d);
-  }
-};
-// g / (1 + |x|)^2: a sum, a reciprocal of 1.1 u, two products.
-template <>
-struct quick<ops::softsign_backward> : quick_gradient {
-  __device__ static bool covers(float, float x) { return fabsf(x) < __int_as_float(0x7f800000); }
-  __device__ static double eval(float g, float x) {
-    const double r = reciprocal(1.0 + static_cast<double>(fabsf(x)));
-    return static_cast<double>(g) * r * r;
+    return quotient(d, 1.0 + quick_exp<>(-(d * num::fma(d * d, core::b.hi, core::a.hi))).value());
   }
 };
 

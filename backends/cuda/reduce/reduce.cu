@@ -1,4 +1,4 @@
-// Reductions: sum, mean, dot, max, min, argmax, argmin.
+// Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward.
 //
 // An output's terms are cut into `chunks`; a work item is one chunk of one output.
 //   rows      a team (some lanes of a warp, or a block) per item, for terms that lie side by side in memory
@@ -348,11 +348,9 @@ geometry describe(const plan::reduce_plan& p, const properties& device, bool rep
   return g;
 }
 
-bool is_sum(ops::op_id op) { return op == ops::op_id::sum || op == ops::op_id::mean || op == ops::op_id::dot; }
-
-std::size_t partial_size(ops::op_id op) {
-  if (op == ops::op_id::dot) return std::max({sizeof(fast_sum<2>), sizeof(dd_sum<2>), sizeof(exact_sum<2>)});
-  if (is_sum(op)) return std::max({sizeof(fast_sum<1>), sizeof(dd_sum<1>), sizeof(exact_sum<1>)});
+std::size_t partial_size(const plan::reduce_plan& p) {
+  if (p.inputs == 2) return std::max({sizeof(fast_sum<2>), sizeof(dd_sum<2>), sizeof(exact_sum<2>)});
+  if (p.is_sum()) return std::max({sizeof(fast_sum<1>), sizeof(dd_sum<1>), sizeof(exact_sum<1>)});
   return std::max(sizeof(extremum), sizeof(arg_extremum));
 }
 
@@ -371,35 +369,37 @@ class reduce_work final : public planned {
     r_.is_mean = p.op == ops::op_id::mean;
     r_.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
     std::int64_t chunks = first_.chunks;
-    if (is_sum(p.op)) {
+    if (p.is_sum()) {
       repair_ = describe(p, j.device, true);
       chunks = std::max(chunks, repair_.chunks);
       space.take(undecided_, ceil_div(p.outputs, 32));
     }
-    if (chunks > 1) space.take(partials_, p.outputs, chunks, partial_size(p.op));
+    if (chunks > 1) space.take(partials_, p.outputs, chunks, partial_size(p));
   }
 
  private:
-  template <int Inputs>
+  template <class Fast, class DoubleDouble, class Exact>
   void sum() {
     check(cudaMemsetAsync(undecided_, 0, static_cast<std::size_t>(ceil_div(first_.outputs, 32)) * 4, j.stream),
           "reduce", "cudaMemsetAsync");
     reduce_parameters p = r_;
     p.forced = j.first_tier > tier::binary64;
     p.height = height_of(first_);
-    launch<fast_sum<Inputs>>(first_, p, partials_, undecided_, false, j);
+    launch<Fast>(first_, p, partials_, undecided_, false, j);
     p.forced = j.first_tier > tier::double_double;
     p.height = height_of(repair_);
-    launch<dd_sum<Inputs>>(repair_, p, partials_, undecided_, true, j);
-    launch<exact_sum<Inputs>>(repair_, p, partials_, undecided_, true, j);
+    launch<DoubleDouble>(repair_, p, partials_, undecided_, true, j);
+    launch<Exact>(repair_, p, partials_, undecided_, true, j);
   }
 
   void enqueue() override {
     ops::for_operation<ops::family::reduce>(op_, [&]<class Op>() {
       if constexpr (Op::id == ops::op_id::dot) {
-        sum<2>();
+        sum<fast_sum<2>, dd_sum<2>, exact_sum<2>>();
+      } else if constexpr (Op::id == ops::op_id::prelu_weight_backward) {
+        sum<without_positive<fast_sum<2>>, without_positive<dd_sum<2>>, without_positive<exact_sum<2>>>();
       } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
-        sum<1>();
+        sum<fast_sum<1>, dd_sum<1>, exact_sum<1>>();
       } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
         launch<arg_extremum>(first_, r_, partials_, undecided_, false, j);
       } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {

@@ -202,6 +202,26 @@ struct exact_sum {
   }
 };
 
+// A sum of products g x without the terms with x > 0.
+template <class Sum>
+struct without_positive : Sum {
+  static_assert(Sum::inputs == 2);
+  __device__ void take(const reduce_parameters& p, float g, float x, std::int64_t i) {
+    Sum::take(p, x > 0 ? 0.0f : g, x > 0 ? 0.0f : x, i);
+  }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters& p, const float (&g)[batch_terms], const float (&x)[batch_terms],
+                             const Index& index_of) {
+    float kept[2][batch_terms];
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) {
+      kept[0][i] = x[i] > 0 ? 0.0f : g[i];
+      kept[1][i] = x[i] > 0 ? 0.0f : x[i];
+    }
+    Sum::take_batch(p, kept[0], kept[1], index_of);
+  }
+};
+
 struct extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;

@@ -50,7 +50,7 @@ struct context_options {
   tier first_tier = tier::proved;
   /// The most bits that the last tier of transcendental operations (the softmax family, normal) computes with before it
   /// gives up with error_site::undecided; 0: it gives up at once. No input is known that needs more than 512. On CUDA
-  /// the softmax family and soft_margin_loss stop at 512 and normal at 256 at the latest.
+  /// the softmax family and losses with logarithms or exponentials stop at 512 and normal at 256 at the latest.
   int last_tier_bits = 2048;
 };
 

@@ -24,25 +24,25 @@ namespace repdl REPDL_EXPORT {
 struct add_options {
   double alpha = 1;  ///< the coefficient of y
 };
-/// out = x + alpha * y; f16, bf16, f32, f64
+/// out = x + alpha * y; f16, bf16, f32, f64; out has any of these formats
 void add(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out, const add_options& options = {});
 /// The options of sub.
 struct sub_options {
   double alpha = 1;  ///< the coefficient of y
 };
-/// out = x - alpha * y; f16, bf16, f32, f64
+/// out = x - alpha * y; f16, bf16, f32, f64; out has any of these formats
 void sub(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out, const sub_options& options = {});
-/// out = x * y; f16, bf16, f32, f64
+/// out = x * y; f16, bf16, f32, f64; out has any of these formats
 void mul(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x / y; f16, bf16, f32, f64
+/// out = x / y; f16, bf16, f32, f64; out has any of these formats
 void div(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = x * y + z; f16, bf16, f32, f64
+/// out = x * y + z; f16, bf16, f32, f64; out has any of these formats
 void fma(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, tensor_view out);
 /// out = -x; f16, bf16, f32, f64
 void neg(context& ctx, const_tensor_view x, tensor_view out);
 /// out = |x|; f16, bf16, f32, f64
 void abs(context& ctx, const_tensor_view x, tensor_view out);
-/// out = sqrt(x); f16, bf16, f32, f64
+/// out = sqrt(x); f16, bf16, f32, f64; out has any of these formats
 void sqrt(context& ctx, const_tensor_view x, tensor_view out);
 /// out = max(x, y), NaN wins, -0 < +0; f16, bf16, f32, f64
 void maximum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
@@ -451,5 +451,39 @@ void erfc_backward(context& ctx, const_tensor_view g, const_tensor_view x, tenso
 void pow_backward_x(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = x = 0 and y >= 0 ? +0 : g * x^y * ln x; f16, bf16, f32
 void pow_backward_y(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = a / (1 + e^-b); f16, bf16, f32
+void glu(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = a / (1 + e^-a) * b; f16, bf16, f32
+void swiglu(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = max(a, +0) * b; f16, bf16, f32
+void reglu(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = a / 2 * (1 + erf(a / sqrt 2)) * b; f16, bf16, f32
+void geglu(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = g * a * s * (1 - s), s = 1 / (1 + e^-b); f16, bf16, f32
+void glu_backward_b(context& ctx, const_tensor_view g, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = g * b * s * (1 + a * (1 - s)), s = 1 / (1 + e^-a); f16, bf16, f32
+void swiglu_backward_a(context& ctx, const_tensor_view g, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = a > 0 or a is NaN ? g * b : +0; f16, bf16, f32
+void reglu_backward_a(context& ctx, const_tensor_view g, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// out = g * b * (Phi(a) + a * e^(-a^2 / 2) / sqrt(2 pi)), Phi(a) = (1 + erf(a / sqrt 2)) / 2; f16, bf16, f32
+void geglu_backward_a(context& ctx, const_tensor_view g, const_tensor_view a, const_tensor_view b, tensor_view out);
+/// The options of pow_scalar.
+struct pow_scalar_options {
+  double exponent = 2;  ///< the power (real)
+};
+/// out = x^exponent; f16, bf16, f32
+void pow_scalar(context& ctx, const_tensor_view x, tensor_view out, const pow_scalar_options& options = {});
+/// The options of scalar_pow.
+struct scalar_pow_options {
+  double base = 2;  ///< of the power x (real)
+};
+/// out = base^x; f16, bf16, f32
+void scalar_pow(context& ctx, const_tensor_view x, tensor_view out, const scalar_pow_options& options = {});
+/// out = lo <= x and x <= hi ? g : +0; f16, bf16, f32, f64
+void clip_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
+/// out = x < lo and lo < hi ? g : +0; f16, bf16, f32, f64
+void clip_backward_lo(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
+/// out = x > hi or hi < lo ? g : +0; f16, bf16, f32, f64
+void clip_backward_hi(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
 
 }  // namespace repdl

@@ -38,6 +38,11 @@ void argmin(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 /// out (rank 0) = the sum of x_k * y_k over two vectors of one length, rounded once; empty: +0.
 void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 
+/// The gradient of prelu at its weight: out = the sum over the axes of x > 0 ? +0 : g * x, rounded once; of g and x of one
+/// shape. All axes for a weight of one element, all but that of the channels for one each.
+void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
+                           const reduce_options& options = {});
+
 /// out (..., m, n) = a (..., m, k) times b (..., k, n), + bias, each element rounded once (accumulate::exact) or by the
 /// contract's FMA chain (accumulate::fma_chain). Batch axes broadcast. k = 0 gives +0, or the bias.
 /// Source of the certificate: S. M. Rump, "Error estimation of floating-point summation and dot product", BIT 52
@@ -159,6 +164,28 @@ void huber_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x,
                          tensor_view grad_x, const huber_loss_options& options = {});
 void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                                tensor_view grad_x, const loss_options& options = {});
+
+/// The mean, the sum, or each of w ((1 - t) x + (1 + (q - 1) t) ln(1 + e^-x)), w = options.weight, q = options.pos_weight,
+/// which broadcast too; x = +inf: w (1 - t) inf, -inf: w q t inf, +0 where that factor is 0.
+void binary_cross_entropy_with_logits(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                                      const binary_cross_entropy_with_logits_options& options = {});
+/// grad_x = g w ((1 - t) / (1 + e^-x) - q t / (1 + e^x)), divided as the gradients above.
+void binary_cross_entropy_with_logits_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+                                               const_tensor_view t, tensor_view grad_x,
+                                               const binary_cross_entropy_with_logits_options& options = {});
+/// The mean, the sum, or each of w (t min(-ln x, 100) + (1 - t) min(-ln(1 - x), 100)); NaN for x outside [0, 1].
+void binary_cross_entropy(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+                          const binary_cross_entropy_options& options = {});
+/// grad_x = g w (x - t) / max(x (1 - x), 10^-12) with the decimal, divided as the gradients above.
+void binary_cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
+                                   tensor_view grad_x, const binary_cross_entropy_options& options = {});
+/// The mean, the sum, the sum over the size of the first axis, or each of t (ln t - x), x a logarithm: +0 for t = 0 and a
+/// finite x, NaN for t < 0; with log_target e^t (t - x), -0 for t = -inf and a finite x.
+void kl_div(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
+            const kl_div_options& options = {});
+/// grad_x = -g t, with log_target -g e^t, divided as the sum was; x gives its shape alone.
+void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
+                     const kl_div_options& options = {});
 
 // ---- optimisers
 //

@@ -136,6 +136,25 @@ struct huber_loss_options {
   double delta = 1;  ///< in [2^-200, 2^200]
 };
 
+/// Options of binary_cross_entropy and binary_cross_entropy_backward.
+struct binary_cross_entropy_options {
+  repdl::reduction reduction = repdl::reduction::mean;
+  const_tensor_view weight{};  ///< a factor of each element; absent: 1
+};
+/// Options of binary_cross_entropy_with_logits and its backward operation.
+struct binary_cross_entropy_with_logits_options {
+  repdl::reduction reduction = repdl::reduction::mean;
+  const_tensor_view weight{};      ///< a factor of each element; absent: 1
+  const_tensor_view pos_weight{};  ///< a factor of t's term; absent: 1
+};
+/// How kl_div combines its elements: as `reduction`, and batchmean, the sum over the size of the first axis.
+enum class batch_reduction : std::int32_t { mean = 0, sum = 1, none = 2, batchmean = 3 };
+/// Options of kl_div and kl_div_backward.
+struct kl_div_options {
+  repdl::batch_reduction reduction = repdl::batch_reduction::mean;
+  bool log_target = false;  ///< t holds logarithms
+};
+
 /// Options of sgd. Real numbers are finite, 0 or of magnitude in [2^-200, 2^200].
 struct sgd_options {
   double lr = 0.001;

@@ -1,0 +1,68 @@
+// pow_scalar(x; exponent) = x^exponent and scalar_pow(x; base) = base^x, the scalar any binary64 number, for f16, bf16,
+// binary32: binary64 with a rounding test; pow_exact.hpp decides what it leaves open.
+//
+// Specials are C23's (F.10.4.5); whether a power is odd is asked of the number that it is.
+//
+// e^w, w = y ln x, |w| cut down to 105, as in pow.hpp. Errors, u = 2^-53:
+//   ln x: 4 u (logarithmic.hpp); e ln2_hi is not exact where the exponent e of a scalar base has more than 8 bits:   5 u |w|
+//     1 u more; a subnormal base is scaled by 2^200
+//   w                                                                                1 u |w|, and 2^-1075
+//   e^w (exp.hpp), the ends and the error                                            8.2 u
+// 8 u |w| + 16 u has room for them. Values next to a number are decided: only midpoints, and what is within 2^-42 of one, are
+// left open. x^1, x^2, x^3, x^4 are products of numbers of 24 and 48 bits, rounded to odd: midpoints among them are right.
+//
+// Checked by tests/several_test.cpp.
+#pragma once
+
+#include "librepdl/ops/logarithmic.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// RN_T(x^y) from a number next to ln |x|; where `product` is a number, that is x^y rounded to odd.
+template <class T>
+REPDL_HD decided_value<T> certify_pow(double x, double y, double log, bool is_product, double product) {
+  const double full = y * log;
+  const double w = pow_limited(full, 105.0, pow_beyond(full, 105.0));
+  const double e = exp_core::eval(w);
+  const double power = (x < 0) & is_odd(y) ? -e : e;
+  const bool plain = pow_is_plain(x, y);
+  const double error = e * muladd(magnitude_of(w), 0x1p-50, 0x1p-49);
+  const double v = is_product ? product : plain ? power : pow_special(x, y);
+  return certify_as<T>(v, plain & !is_product ? error : 0.0);
+}
+
+template <>
+struct body<ops::pow_scalar> {
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T x, const parameters& p) {
+    const double v = widen(x);
+    const double y = p.value[0];
+    const bool is_product = (y == 1) | (y == 2) | (y == 3) | (y == 4);
+    const dd product = two_prod(y == 1 ? v : v * v, y == 4 ? v * v : y == 3 ? v : 1.0);
+    const auto [e, f] = pow_reduce(magnitude_of(v));
+    return certify_pow<T>(v, y, log_binary64(e, f), is_product, round_to_odd(product.hi, product.lo));
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, const parameters& p, int last_tier_bits) {
+    return pow_exact<T>(widen(x), p.value[0], last_tier_bits);
+  }
+};
+
+template <>
+struct body<ops::scalar_pow> {
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T x, const parameters& p) {
+    const double base = magnitude_of(p.value[0]);
+    const bool tiny = base < 0x1p-1000;
+    const auto [e, f] = pow_reduce(tiny ? base * 0x1p200 : base);
+    return certify_pow<T>(p.value[0], widen(x), log_binary64(tiny ? e - 200.0 : e, f), false, 0.0);
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, const parameters& p, int last_tier_bits) {
+    return pow_exact<T>(p.value[0], widen(x), last_tier_bits);
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
