@@ -164,12 +164,16 @@ class entropies {
     const bool is = (x & f().infinity()) != f().infinity();
     return is || each_ || keep_ || c_ == single_nonfinite ? x : x ^ (std::uint64_t{1} << (f().precision - 1));
   }
-  std::uint64_t odd_number() { return exact_pattern(type_, w_.flip(), odd_of(f().precision, w_), -f().precision); }
+  std::uint64_t odd_number() {
+    const std::uint64_t odd = odd_of(f().precision, w_);
+    return exact_pattern(type_, w_.flip(), odd, -f().precision);
+  }
   /// Three times it has p + 1 bits.
   std::uint64_t times_three() {
     const int bits = f().precision;
     const std::uint64_t low = w_.next64() & ((std::uint64_t{1} << (bits - 3)) - 1);
-    return exact_pattern(type_, w_.flip(), (std::uint64_t{1} << (bits - 1)) | low | 1, w_.between(-2, 2) - bits);
+    const int exponent = w_.between(-2, 2) - bits;
+    return exact_pattern(type_, w_.flip(), (std::uint64_t{1} << (bits - 1)) | low | 1, exponent);
   }
   std::uint64_t few() { return exact_pattern(type_, false, odd_of(w_.between(1, f().precision), w_), -4); }
   /// In [0, 1].
@@ -179,7 +183,8 @@ class entropies {
     if (u == 1) return 1 + w_.below(40);  // least numbers
     if (u == 2) return one() - 1 - w_.below(4);
     const int bits = u < 6 ? w_.between(1, 4) : f().precision;
-    return exact_pattern(type_, false, odd_of(bits, w_), -bits - (u == 7 ? w_.between(0, 12) : 0));
+    const int exponent = -bits - (u == 7 ? w_.between(0, 12) : 0);
+    return exact_pattern(type_, false, odd_of(bits, w_), exponent);
   }
   std::uint64_t target() {
     const std::uint32_t u = w_.below(8);
