@@ -4,7 +4,7 @@
     tests/instruction_sets.py REPDL [COMMAND...]
 
 For each set that /proc/cpuinfo promises: `REPDL_ISA=set repdl info` must say that it is active, and the command, given,
-must succeed under it. A set that the CPU has and the build does not offer is a failure; one that the CPU lacks must be
+must succeed under it. The widest is chosen where none is forced: for it the command ran before, without this script. A set that the CPU has and the build does not offer is a failure; one that the CPU lacks must be
 refused by name. The set of features is read from the kernel, not from librepdl.
 """
 import os
@@ -22,32 +22,41 @@ def cpu_flags():
         return set(re.search(r"^flags\s*:(.*)$", f.read(), re.M).group(1).split())
 
 
+def active_set(repdl, environment=None):
+    """The set that `repdl info` says is active, and all that it says."""
+    info = subprocess.run([repdl, "info"], env=environment, capture_output=True, text=True)
+    found = re.search(r"^isa (\w+)\s+yes, active$", info.stdout, re.M)
+    return found and found.group(1), info.returncode, info.stdout + info.stderr
+
+
 def main():
     repdl, command = sys.argv[1], sys.argv[2:]
     flags = cpu_flags()
     failed = []
+    widest = [name for name, wanted in sets.items() if flags.issuperset(wanted)][-1]
     for name, wanted in sets.items():
         missing = [f for f in wanted if f not in flags]
         environment = dict(os.environ, REPDL_ISA=name)
-        info = subprocess.run([repdl, "info"], env=environment, capture_output=True, text=True)
+        active, status, said = active_set(repdl, environment)
         if missing:
-            refused = info.returncode != 0 and name in info.stderr
+            refused = status != 0 and name in said
             print(f"{name}: lacking in this CPU ({' '.join(missing)}), refused: {'yes' if refused else 'NO'}")
             if not refused:
                 failed.append(name)
             continue
-        active = re.search(rf"^isa {name}\s+yes, active$", info.stdout, re.M) is not None
-        status = 0
-        if active and command:
-            sys.stdout.flush()
-            status = subprocess.run(command, env=environment).returncode
-        print(f"{name}: in this CPU, forced, active: {'yes' if active else 'NO'}"
-              + (f", {' '.join(command)}: {'ok' if status == 0 else f'status {status}'}" if command else ""))
-        if not active or status != 0:
-            print(info.stdout + info.stderr)
+        good = active == name
+        print(f"{name}: in this CPU, forced, active: {'yes' if good else 'NO'}", flush=True)
+        if name == widest:
+            good = good and active_set(repdl)[0] == name
+            print(f"{name}: the set where none is forced: {'yes' if good else 'NO'}")
+        elif good and command:
+            good = subprocess.run(command, env=environment).returncode == 0
+            print(f"{name}: {' '.join(command)}: {'ok' if good else 'FAILED'}")
+        if not good:
+            print(said)
             failed.append(name)
-    other = subprocess.run([repdl, "info"], env=dict(os.environ, REPDL_ISA="no_such_set"), capture_output=True, text=True)
-    if other.returncode == 0 or "no_such_set" not in other.stderr:
+    active, status, said = active_set(repdl, dict(os.environ, REPDL_ISA="no_such_set"))
+    if status == 0 or "no_such_set" not in said:
         print("an unknown instruction set was not refused")
         failed.append("unknown")
     if failed:

@@ -67,7 +67,7 @@ stage_unit() {
   lines=18 show unit_tests --budgets tests/budgets.txt build/cpu/tests/repdl_tests \
     ${1:+--test-case-exclude='*[long]*,*classes*,cnn: short*,cpu reductions*,perceptron: two*'}
 }
-# Without the tests that go through all sets themselves: they ran before.
+# The sets that the unit tests did not choose; without the tests that go through all sets themselves.
 stage_isa() {
   lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl \
     python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests \
@@ -127,8 +127,9 @@ stage_docs() {
 sanitized_tests() {
   lines=6 show unit_tests "$1/tests/repdl_tests" \
     --test-case-exclude='*[long]*,*classes*,*class counted*,*200\,000*,cnn: short*,cnn: the ordinary*,cnn: any floating*,cnn: every element*,cnn: stopped*,perceptron*,digests*'
-  lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds 20
+  sanitized_fuzz "$1" 20
 }
+sanitized_fuzz() { lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds "$2"; }
 # The kernels of all sets are the same templates: ASan takes the baseline and the widest set; what threads share is the
 # same for all.
 best_set() {
@@ -145,15 +146,16 @@ stage_asan() {
   sanitized_tests build/asan
 }
 # clang with its own OpenMP runtime: a second compiler, whose bits are verified too. ThreadSanitizer understands the
-# runtime through Archer; the runtime itself is not instrumented.
+# runtime through Archer; the runtime itself is not instrumented. Which threads there are, calls choose: random ones of every
+# operation, and the published cases; the unit tests have no others.
 stage_tsan() {
   configure tsan-clang -DREPDL_INSTRUCTION_SETS=baseline
-  build tsan-clang repdl_tests repdl_cli
+  build tsan-clang repdl_cli
   local archer
   archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)
   export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=3
   export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1"
-  sanitized_tests build/tsan-clang
+  sanitized_fuzz build/tsan-clang 40
   # Elementwise operations have one driver: one of each kind of loop.
   local ops
   ops=$(grep -oP '^REPDL_STRUCTURED\(\K\w+' librepdl/ops/structured.def)
