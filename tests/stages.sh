@@ -203,7 +203,7 @@ stage_no_oracle() {
   lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root"
 }
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
-stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs"; }
+stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs" -DREPDL_WERROR="$(werror)"; }
 
 # The wheel, in an empty virtual environment: the package's tests, type checkers, the example, the command line.
 stage_python() {
@@ -243,6 +243,8 @@ run_stages() {
   mkdir -p build/logs
   # What several stages compile alike is compiled once.
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_DIR=$root/build/ccache CCACHE_MAXSIZE=4G
+  # Also of a copy of the tree (failure injection): relative paths are the same in both.
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
   stage "build" stage_build
   if ((${#failed[@]} > 0)); then
     printf '\n0 passed, 1 failed\n'

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/reduce/reduce_walk.hpp"
+#include "librepdl/num/sum_bounds.hpp"
 
 namespace repdl::cpu {
 

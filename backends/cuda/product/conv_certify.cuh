@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cuda/product/conv_tile.cuh"
-#include "librepdl/num/certify.hpp"
+#include "librepdl/num/sum_bounds.hpp"
 
 namespace repdl::cuda::conv {
 

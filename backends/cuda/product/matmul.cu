@@ -16,7 +16,7 @@
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
-#include "librepdl/num/certify.hpp"
+#include "librepdl/num/sum_bounds.hpp"
 
 namespace repdl::cuda {
 namespace {
