@@ -1,6 +1,7 @@
 """What the tests of consumers share: calling programs, and counting what is wrong."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -26,8 +27,16 @@ def build(source, where, jobs, *options, target="all"):
     call("cmake", "--build", where, "--parallel", jobs, "--target", target)
 
 
+def beside(work, name):
+    """An empty directory to build librepdl's sources in, WORK-NAME."""
+    where = work.with_name(f"{work.name}-{name}")
+    shutil.rmtree(where, ignore_errors=True)
+    return where
+
+
 def settings(build_directory, *names):
-    """Those of a finished build, as options for another one. With the same flags and files a compiler cache has it all."""
+    """Those of a finished build, as options for another one. With the same flags, files and relative paths (`beside`) a compiler
+    cache has it all."""
     cache = (build_directory / "CMakeCache.txt").read_text()
     return [f"-D{name}=" + re.search(rf"^{name}:\w+=(.*)$", cache, re.M).group(1) for name in names]
 

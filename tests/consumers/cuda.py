@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import checks
-from checks import build, call, check, pkg_config, settings
+from checks import beside, build, call, check, pkg_config, settings
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
@@ -142,11 +142,13 @@ def main():
     static_programs(args, work, library)
 
     shared = work / "prefix-shared"
-    build(root, work / "shared", args.jobs, *same, "-DBUILD_SHARED_LIBS=ON", f"-DCMAKE_INSTALL_PREFIX={shared}")
-    build(here / "cuda", work / "shared-consumer-of-build", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}", "-DBUILD_SHARED_LIBS=ON", *same, target="devices")
-    expect_found("shared, a part of the build", devices(work / "shared-consumer-of-build/devices"))
-    call("cmake", "--install", work / "shared")
-    shutil.rmtree(work / "shared")
+    shared_build = beside(work, "shared")
+    build(root, shared_build, args.jobs, *same, "-DBUILD_SHARED_LIBS=ON", f"-DCMAKE_INSTALL_PREFIX={shared}")
+    consumer = beside(work, "shared-consumer")
+    build(here / "cuda", consumer, args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}", "-DBUILD_SHARED_LIBS=ON", *same, target="devices")
+    expect_found("shared, a part of the build", devices(consumer / "devices"))
+    call("cmake", "--install", shared_build)
+    shutil.rmtree(shared_build)
     build(here / "cuda", work / "shared-consumer", args.jobs, f"-DCMAKE_PREFIX_PATH={shared}")
     program = work / "shared-consumer/devices"
     expect_found("shared", devices(program))
@@ -154,12 +156,14 @@ def main():
     expect_refused("shared, no library", devices(program), "no_device", rf"{name}: expected a file in \S*prefix-shared/lib\S*, got none")
     expect_found("shared, the variable", devices(program, work / name))
 
-    build(here / "cuda", work / "fetched", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}", *same, target="devices")
-    expect_found("static, a part of the build", devices(work / "fetched/devices"))
+    consumer = beside(work, "fetched")
+    build(here / "cuda", consumer, args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}", *same, target="devices")
+    expect_found("static, a part of the build", devices(consumer / "devices"))
 
     one = work / "prefix-one"
-    build(root, work / "one", args.jobs, *same, "-DREPDL_CUDA_IN_ONE=ON", "-DREPDL_REFERENCE=OFF", "-DREPDL_TOOLS=OFF")
-    call("cmake", "--install", work / "one", "--prefix", one)
+    one_build = beside(work, "one")
+    build(root, one_build, args.jobs, *same, "-DREPDL_CUDA_IN_ONE=ON", "-DREPDL_REFERENCE=OFF", "-DREPDL_TOOLS=OFF")
+    call("cmake", "--install", one_build, "--prefix", one)
     check(not list(one.rglob(name)), f"REPDL_CUDA_IN_ONE installs {name}")
     if shutil.which("pkg-config"):
         _, flags = pkg_config(one)

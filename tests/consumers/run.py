@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import checks
-from checks import build, call, check, pkg_config, settings
+from checks import beside, build, call, check, pkg_config, settings
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
@@ -122,10 +122,11 @@ def main():
         call("g++", "-std=c++20", "-O1", here / "program.cpp", "-o", work / "pc_program", *flags)
         compare("installed, static, pkg-config", [work / "pc_program"], expected, False)
 
-    build(root, work / "shared", args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=off", f"-DCMAKE_INSTALL_PREFIX={shared}",
+    shared_build = beside(work, "shared")
+    build(root, shared_build, args.jobs, "-DBUILD_SHARED_LIBS=ON", "-DREPDL_CUDA=off", f"-DCMAKE_INSTALL_PREFIX={shared}",
           *settings(args.build, "REPDL_WERROR", "REPDL_SHARDS_DIR"))
-    check("REPDL_WITH_CUDA:INTERNAL=OFF" in (work / "shared/CMakeCache.txt").read_text(), "-DREPDL_CUDA=off builds CUDA")
-    call("cmake", "--install", work / "shared")
+    check("REPDL_WITH_CUDA:INTERNAL=OFF" in (shared_build / "CMakeCache.txt").read_text(), "-DREPDL_CUDA=off builds CUDA")
+    call("cmake", "--install", shared_build)
     installed_files(shared)
     exported_symbols(next(p for p in shared.rglob("librepdl.so") ))
     build(here / "installed", work / "installed-shared", args.jobs, f"-DCMAKE_PREFIX_PATH={shared}")
