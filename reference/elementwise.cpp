@@ -547,6 +547,8 @@ constexpr oracle oracles[] = {
     located<located_erfc_backward>("erfc_backward"),
     located<located_pow_backward_x>("pow_backward_x"),
     located<located_pow_backward_y>("pow_backward_y"),
+    located<located_pow_scalar_backward>("pow_scalar_backward"),
+    located<located_scalar_pow_backward>("scalar_pow_backward"),
     located<located_glu>("glu"),
     located<located_swiglu>("swiglu"),
     located<located_reglu>("reglu"),

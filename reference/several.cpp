@@ -2,6 +2,7 @@
 
 #include <gmpxx.h>
 
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -687,36 +688,6 @@ std::uint64_t located_erfc_backward(dtype t, patterns in, doubles, outcome* wher
   return bell(t, -of(t, in[0]), of(t, in[1]), where);
 }
 
-// g y x^z, z = y - 1 exactly. A power that is no rational number makes the product none.
-std::uint64_t located_pow_backward_x(dtype t, patterns in, doubles, outcome* where) {
-  const node g = of(t, in[0]), x = of(t, in[1]), y = of(t, in[2]), z = y + exactly(-1), product = g * y;
-  if (y.zero()) return round(t, zero(false), where);
-  if (z.zero()) return round(t, g, where);
-  if (x.nan() || z.nan()) return round(t, not_a_number(), where);
-  const bool whole = z.finite() && z.q.get_den() == 1;
-  const bool negative = x.negative && whole && mpz_odd_p(z.q.get_num_mpz_t()) != 0;
-  if (x.zero() || x.infinite())
-    return round(t, product * (x.zero() == z.negative ? infinite(negative) : zero(negative)), where);
-  const mpq_class base = abs(x.q);
-  if (z.infinite() && base != 1)
-    return round(t, product * ((base > 1) == z.negative ? zero(false) : infinite(false)), where);
-  if (z.finite() && x.negative && !whole) return round(t, not_a_number(), where);
-  const node signed_product = product * unit(negative);
-  if (base == 1 || !regular(product)) return round(t, signed_product, where);
-  // |product| is in [2^-298, 2^256].
-  const double size = z.q.get_d() * binary_logarithm(base);
-  if (std::abs(size) > 3000)
-    return round(t, size > 0 ? infinite(signed_product.negative) : zero(signed_product.negative), where);
-  mpq_class root = base;
-  const mpz_class n = z.q.get_num(), degree = z.q.get_den();
-  // base has less than 150 bits; a power with thousands of them, or their inverse, is no midpoint.
-  if (degree < 256 && abs(n) < 4000 && take_root(root, degree.get_ui()))
-    return round_exact(t, signed_product.q * power(root, n.get_si()), where);
-  return decide(
-      t, [&](mpfr_prec_t p) { return interval(p, signed_product.q) * exp(interval(p, z.q) * log(interval(p, base))); },
-      where);
-}
-
 // Gated units: a product of two operands times a function of x. e^x is transcendental for rational x != 0.
 std::uint64_t located_glu(dtype t, patterns in, doubles, outcome* where) {
   const node a = of(t, in[0]), b = of(t, in[1]);
@@ -772,9 +743,40 @@ std::uint64_t located_geglu_backward_a(dtype t, patterns in, doubles, outcome* w
   return gradient(t, product, a, zero(true), exactly(1), factor, where, 40);
 }
 
-// Algebraic times transcendental: no midpoint.
-std::uint64_t located_pow_backward_y(dtype t, patterns in, doubles, outcome* where) {
-  const node g = of(t, in[0]), x = of(t, in[1]), y = of(t, in[2]);
+namespace {
+
+// g y x^z, z = y - 1 exactly. A power that is no rational number makes the product none.
+std::uint64_t slope_of_power(dtype t, const node& g, const node& x, const node& y, outcome* where) {
+  const node z = y + exactly(-1), product = g * y;
+  if (y.zero()) return round(t, zero(false), where);
+  if (z.zero()) return round(t, g, where);
+  if (x.nan() || z.nan()) return round(t, not_a_number(), where);
+  const bool whole = z.finite() && z.q.get_den() == 1;
+  const bool negative = x.negative && whole && mpz_odd_p(z.q.get_num_mpz_t()) != 0;
+  if (x.zero() || x.infinite())
+    return round(t, product * (x.zero() == z.negative ? infinite(negative) : zero(negative)), where);
+  const mpq_class base = abs(x.q);
+  if (z.infinite() && base != 1)
+    return round(t, product * ((base > 1) == z.negative ? zero(false) : infinite(false)), where);
+  if (z.finite() && x.negative && !whole) return round(t, not_a_number(), where);
+  const node signed_product = product * unit(negative);
+  if (base == 1 || !regular(product)) return round(t, signed_product, where);
+  // |product| is in [2^-1223, 2^1152], x in [2^-149, 2^128].
+  const double size = z.q.get_d() * binary_logarithm(base);
+  if (std::abs(size) > 3000)
+    return round(t, size > 0 ? infinite(signed_product.negative) : zero(signed_product.negative), where);
+  mpq_class root = base;
+  const mpz_class n = z.q.get_num(), degree = z.q.get_den();
+  // base has less than 150 bits; a power with thousands of them, or their inverse, is no midpoint.
+  if (degree < 256 && abs(n) < 4000 && take_root(root, degree.get_ui()))
+    return round_exact(t, signed_product.q * power(root, n.get_si()), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, signed_product.q) * exp(interval(p, z.q) * log(interval(p, base))); },
+      where);
+}
+
+// g x^y ln x. Algebraic times transcendental: no midpoint.
+std::uint64_t growth_of_power(dtype t, const node& g, const node& x, const node& y, outcome* where) {
   if (x.zero()) {
     if (y.zero() || y.positive()) return round(t, zero(false), where);
     return round(t, y.nan() ? y : g * infinite(true), where);
@@ -788,7 +790,7 @@ std::uint64_t located_pow_backward_y(dtype t, patterns in, doubles, outcome* whe
   if (!one && !y.zero() && (x.infinite() || !y.finite()))
     factor = y.nan() ? y : large == y.negative ? zero(false) : infinite(false);
   if (!regular(g) || !regular(slope) || !regular(factor)) return round(t, g * factor * slope, where);
-  const double size = y.q.get_d() * binary_logarithm(x.q);  // |g ln x| is in [2^-174, 2^136]
+  const double size = y.q.get_d() * binary_logarithm(x.q);  // |g ln x| is in [2^-202, 2^138]
   const bool negative = g.negative != slope.negative;
   if (std::abs(size) > 3000) return round(t, size > 0 ? infinite(negative) : zero(negative), where);
   return decide(
@@ -798,6 +800,24 @@ std::uint64_t located_pow_backward_y(dtype t, patterns in, doubles, outcome* whe
         return interval(p, g.q) * exp(interval(p, y.q) * l) * l;
       },
       where);
+}
+
+/// An option that may be infinite or NaN.
+node of_real(double v) { return of(dtype::f64, std::bit_cast<std::uint64_t>(v)); }
+
+}  // namespace
+
+std::uint64_t located_pow_backward_x(dtype t, patterns in, doubles, outcome* where) {
+  return slope_of_power(t, of(t, in[0]), of(t, in[1]), of(t, in[2]), where);
+}
+std::uint64_t located_pow_backward_y(dtype t, patterns in, doubles, outcome* where) {
+  return growth_of_power(t, of(t, in[0]), of(t, in[1]), of(t, in[2]), where);
+}
+std::uint64_t located_pow_scalar_backward(dtype t, patterns in, doubles o, outcome* where) {
+  return slope_of_power(t, of(t, in[0]), of(t, in[1]), of_real(o[0]), where);
+}
+std::uint64_t located_scalar_pow_backward(dtype t, patterns in, doubles o, outcome* where) {
+  return growth_of_power(t, of(t, in[0]), of_real(o[0]), of(t, in[1]), where);
 }
 
 }  // namespace repdl::reference

@@ -672,9 +672,9 @@ class Elementwise(Case):
             n, s = len(x), sign_bit(t)
             positive = [v & ~s for v in x]
 
-            def check(name, operands, f):
+            def check(name, operands, f, *options):
                 out = [rounded(F(f(*(decimals(value(v, t)) for v in row))), t) for row in zip(*operands)]
-                self.check(name, [(o, [n], t) for o in operands], (t, (n,), out))
+                self.check(name, [(o, [n], t) for o in operands], (t, (n,), out), *(part for v in options for part in ("--attr", v)))
             check("log2_backward", (g, x), lambda g, x: g / (x * ln2))
             check("log10_backward", (g, x), lambda g, x: g / (x * decimal.Decimal(10).ln()))
             check("exp2_backward", (g, x), lambda g, y: g * y * ln2)
@@ -687,11 +687,20 @@ class Elementwise(Case):
             check("erfc_backward", (g, x), lambda g, x: -2 * g / pi.sqrt() * (-x * x).exp())
             check("pow_backward_x", (g, positive, y), lambda g, x, y: g * y * ((y - 1) * x.ln()).exp())
             check("pow_backward_y", (g, positive, y), lambda g, x, y: g * (y * x.ln()).exp() * x.ln())
+            for scalar in (0.7, -2.3, 1 / 3, 2.0 ** -30, 1 + 2.0 ** -52):  # the scalar is the double that it is
+                d = decimal.Decimal(scalar)
+                check("pow_scalar_backward", (g, positive), lambda g, x: g * d * ((d - 1) * x.ln()).exp(), "exponent=%r" % scalar)
+                if scalar > 0:
+                    check("scalar_pow_backward", (g, y), lambda g, x: g * (x * d.ln()).exp() * d.ln(), "base=%r" % scalar)
+            check("pow_scalar_backward", (g, x), lambda g, x: 2 * g * x)
+            check("pow_scalar_backward", (g, x), lambda g, x: 5 * g * x ** 4, "exponent=5")
+            check("pow_scalar_backward", (g, x), lambda g, x: -3 * g / x ** 4, "exponent=-3")
+            check("scalar_pow_backward", (g, y), lambda g, x: g * (x * ln2).exp() * ln2)
         one, two, inf, minus, quiet, large = 0x3F800000, 0x40000000, 0x7F800000, 1 << 31, 0x7FC00001, 0x4C000001
 
-        def special(name, rows):
+        def special(name, rows, *flags):
             columns = list(zip(*rows))
-            self.check(name, [(list(c), [len(rows)]) for c in columns[:-1]], ("f32", (len(rows),), list(columns[-1])))
+            self.check(name, [(list(c), [len(rows)]) for c in columns[:-1]], ("f32", (len(rows),), list(columns[-1])), *flags)
         special("log2_backward", [(0, two, 0), (0, minus | two, minus), (one, 0, inf), (one, minus, inf | minus), (0, 0, nan("f32")),
                                   (one, inf, 0), (inf, two, inf), (inf, inf, nan("f32")), (quiet, two, nan("f32"))])
         special("xlogy_backward_x", [(inf, 0, 0, 0), (quiet, minus, minus | one, 0), (one, one, 0, inf | minus), (one, one, minus | one, nan("f32")),
@@ -706,6 +715,20 @@ class Elementwise(Case):
         special("pow_backward_y", [(quiet, 0, 0, 0), (quiet, minus, one, 0), (one, 0, minus | one, inf | minus), (one, minus, minus | one, inf | minus),
                                    (one, minus | one, two, nan("f32")), (minus | one, one, quiet, minus), (one, inf, 0, inf),
                                    (one, inf, minus | one, nan("f32")), (one, two, inf, inf), (one, 0x3F000000, inf, minus)])
+        for scalar, rows in ((0.0, [(quiet, quiet, 0), (inf, 0, 0)]), (1.0, [(two, quiet, two), (minus, inf, minus), (quiet, one, nan("f32"))]),
+                             (1e300, [(one, minus | one, inf | minus), (one, minus, minus), (large, 0, 0), (0, inf, nan("f32"))]),
+                             (2.0 ** 53 - 1, [(1, minus | one, 0x0F800000), (one, minus, 0)]), (-2.0 ** 53, [(one, minus, inf), (one, minus | inf, 0)]),
+                             (2.0 ** -1074, [(one, minus, inf), (one, minus | inf, 0), (one, minus | one, nan("f32")), (minus | one, one, minus)]),
+                             (1 + 2.0 ** -52, [(one, minus | one, nan("f32")), (minus | one, 0, minus), (one, one, one)]),
+                             (math.inf, [(one, two, inf), (one, 0x3F000000, nan("f32")), (minus | one, minus | one, inf | minus)]),
+                             (-math.inf, [(one, 0x3F000000, inf | minus), (one, two, nan("f32"))]), (math.nan, [(one, one, nan("f32"))])):
+            special("pow_scalar_backward", rows, "--attr", "exponent=%r" % scalar)
+        for scalar, rows in ((0.0, [(quiet, 0, 0), (quiet, minus, 0), (one, minus | one, inf | minus), (0, minus | one, nan("f32")), (one, quiet, nan("f32"))]),
+                             (-0.0, [(one, one, 0), (one, minus | one, inf | minus)]), (1.0, [(one, quiet, 0), (minus | one, inf, minus), (inf, 0, nan("f32"))]),
+                             (-2.0, [(one, two, nan("f32"))]), (2.0 ** -1074, [(one, one, minus), (one, minus | one, inf | minus), (one, minus, 0xC43A1C2A)]),
+                             (1 + 2.0 ** -52, [(one, inf, inf), (one, 0, 0x25800000), (one, inf | minus, 0)]), (1 - 2.0 ** -53, [(one, minus, 0xA5000000), (one, inf, minus)]),
+                             (math.inf, [(one, 0, inf), (one, minus | one, nan("f32"))]), (math.nan, [(one, 0, nan("f32"))])):
+            special("scalar_pow_backward", rows, "--attr", "base=%r" % scalar)
 
     def test_activations_and_losses(self):
         """From 80 digits, sums exactly."""

@@ -727,6 +727,130 @@ TEST_CASE_TEMPLATE("several: pow with a scalar beside midpoints", T, f16, bf16, 
   CHECK(exact > 500);
 }
 
+TEST_CASE("several: gradients of pow with a scalar") {
+  check_operations<ops::pow_scalar_backward, ops::scalar_pow_backward>(100);
+}
+
+// What the contract says of zeros, infinities and NaN, by the number that the scalar is.
+TEST_CASE_TEMPLATE("several: gradients of pow with a scalar, special values", T, f16, bf16, float) {
+  constexpr double inf = HUGE_VAL, nan = __builtin_nan("");
+  const auto expect = [&]<class Op>(Op, double g, double x, double scalar, double want) {
+    INFO(g, " ", x, " ", scalar);
+    const num::parameters p{{scalar, 0, 0}};
+    const auto first = num::body<Op>::eval(num::narrow<T>(g), num::narrow<T>(x), p);
+    CHECK(first.decided);
+    CHECK(num::to_bits(first.value) == pattern<T>(want));
+    const auto last = num::body<Op>::exact(num::narrow<T>(g), num::narrow<T>(x), p, 256);
+    CHECK(num::to_bits(last.value) == pattern<T>(want));
+  };
+  const auto slope = [&](double g, double x, double exponent, double want) {
+    expect(ops::pow_scalar_backward{}, g, x, exponent, want);
+  };
+  const auto growth = [&](double g, double x, double base, double want) {
+    expect(ops::scalar_pow_backward{}, g, x, base, want);
+  };
+  for (const double a : {0.0, -0.0, 1.0, -3.0, inf, -inf, nan}) {
+    for (const double b : {0.0, -0.0, 0.5, -3.0, inf, nan}) {
+      slope(a, b, 0, 0);
+      slope(a, b, -0.0, 0);
+      slope(a, b, 1, a);
+      slope(1, b, nan, nan);
+    }
+    growth(a, 0, 0, 0);
+    growth(a, -0.0, 0, 0);
+    growth(a, 2, -0.0, 0);
+    growth(a, inf, 0, 0);
+    growth(1, a, -2, nan);
+    growth(1, a, -inf, nan);
+    growth(1, a, nan, nan);
+    growth(-1, a, 1, -0.0);
+  }
+  for (const double even : {0x1p53, 1e300, 0x1.fffffffffffffp1023}) {
+    slope(1, -1, even, -inf);
+    slope(1, -0.0, even, -0.0);
+    slope(1, -inf, even, -inf);
+    slope(-1, -inf, -even, -0.0);
+    slope(1, -0.0, -even, inf);
+  }
+  slope(0, -1, 1e300, -0.0);
+  slope(inf, -1, 2, -inf);
+  slope(1, -0.0, 0x1.fffffffffffffp52, 0);
+  slope(1, 0, 1e300, 0);
+  slope(0, inf, 1e300, nan);
+  for (const double least : {0x1p-1074, -0x1p-1074}) {
+    slope(1, -0.0, least, least * inf);
+    slope(1, -inf, least, least * 0);
+    slope(1, -1, least, nan);
+    slope(-1, 1, least, least * -0.0);
+  }
+  slope(1, 1, inf, inf);
+  slope(1, -1, -inf, -inf);
+  slope(1, 0.5, inf, nan);
+  slope(1, 0.5, -inf, -inf);
+  slope(0, -3, 0.5, nan);
+  growth(1, -1, 0, -inf);
+  growth(0, -1, -0.0, nan);
+  growth(1, nan, 0, nan);
+  growth(1, inf, 1 + 0x1p-52, inf);
+  growth(1, -inf, 1 + 0x1p-52, 0);
+  growth(1, inf, 1 - 0x1p-53, -0.0);
+  growth(0, 1, 0.5, -0.0);
+  growth(1, 0, inf, inf);
+  growth(1, -1, inf, nan);
+  growth(inf, 0, 1, nan);
+}
+
+// Exponents whose powers are rational, g that makes midpoints, also below the normal numbers; the doubles and the x next to those;
+// exponents next to 0, for which g y / x is one, of many bits; x = 1 and -1; bases next to 1; any double.
+TEST_CASE_TEMPLATE("several: gradients of pow with a scalar beside midpoints", T, f16, bf16, float) {
+  counts n;
+  std::int64_t ties = 0, exact = 0, near = 0;
+  std::mt19937_64 engine{16};
+  constexpr int p = num::format<T>::precision, emax = num::format<T>::emax, least = num::format<T>::emin - p;
+  const auto below = [&](int bound) { return static_cast<int>(engine() % static_cast<unsigned>(bound)); };
+  const auto odd_below = [&](int bits) { return static_cast<double>(engine() % (std::uint64_t{1} << bits) | 1); };
+  const auto both = [&](std::uint64_t g, std::uint64_t x, double v) {
+    const std::uint64_t in[3] = {g, x, 0};
+    check<ops::pow_scalar_backward, T>(in, {{v, 0, 0}}, n);
+    check<ops::scalar_pow_backward, T>(in, {{v, 0, 0}}, n);
+    const reference::outcome o = reference::oracle_of("pow_scalar_backward").where(dtype_of<T>, in, &v);
+    ties += o.tie ? 1 : 0;
+    exact += o.exact ? 1 : 0;
+    near += o.near_tie ? 1 : 0;
+  };
+  for (int i = 0; i < 1500; ++i) {
+    // x = (root 2^e)^degree, y - 1 = power / degree: g y x^(y - 1) = g y (root 2^e)^power
+    const int k = below(4), degree = 1 << k, power = below(13) - 6, e = (power > 0 ? -1 : 1) * below(6);
+    const double root = odd_below(p / 2 >> k);
+    const double y = 1 + static_cast<double>(power) / degree, x = std::ldexp(std::pow(root, degree), e * degree);
+    const double odd = odd_below(p / 3 + 1) * std::pow(root, power < 0 ? -power : 0);
+    const double g = std::ldexp(odd, i % 2 == 0 ? least - power * e - (y == 0 ? 0 : std::ilogb(y)) : 0);
+    both(pattern<T>(i % 8 < 4 ? g : -g), pattern<T>(i % 5 == 0 ? -x : x), y);
+    if (i % 3 == 0) both(pattern<T>(g), pattern<T>(x), std::nextafter(y, i % 2 == 0 ? 10 : -10));
+    if (i % 3 == 1) both(pattern<T>(g), pattern<T>(x) + 1, y);
+
+    // an odd g y / x of p + 1 bits, or times half of the least number
+    const double divisor = odd_below(6), part = odd_below(p - 6 - 1);
+    const double whole = 2 * std::floor(std::ldexp(1.0, p) / part) + 1 + 2 * below(8);
+    both(pattern<T>(part), pattern<T>(divisor), std::ldexp(whole * divisor, -20 - below(emax - 30 > 10 ? 90 : 4)));
+    const int up = below(emax - p + 1), down = below(emax / 2);
+    both(pattern<T>(std::ldexp(part * divisor, up - 6)), pattern<T>(std::ldexp(i % 2 == 0 ? divisor : -divisor, -down)),
+         std::ldexp(1.0, least - up + 6 - down));
+
+    both(pattern<T>(odd_below(p)), pattern<T>(i % 2 == 0 ? 1 : -1), std::ldexp(odd_below(1 + below(53)), -below(60)));
+    const double next = 1 + static_cast<double>(below(129) - 64) * 0x1p-53;
+    both(pattern<T>(odd_below(p + 1)), i % 4 == 0 ? random_pattern<T>(engine) : pattern<T>(std::ldexp(1.0, -below(40))),
+         next);
+    const double any = num::double_of(engine());
+    both(random_pattern<T>(engine), random_pattern<T>(engine), any);
+    both(random_pattern<T>(engine), short_pattern<T>(engine), std::ldexp(odd_below(53), -50 - below(6)));
+  }
+  CHECK(n.wrong == 0);
+  CHECK(ties > 400);
+  CHECK(exact > 1000);
+  CHECK(near > 200);
+}
+
 TEST_CASE("several: gated units") {
   check_operations<ops::glu, ops::swiglu, ops::reglu, ops::geglu>(20);
   check_operations<ops::glu_backward_b, ops::swiglu_backward_a, ops::reglu_backward_a, ops::geglu_backward_a>(2);
@@ -788,10 +912,10 @@ TEST_CASE("several: tiers of gradients") {
     for (std::int64_t i = 0; i < size; ++i)
       v.push_back(std::ldexp(static_cast<float>(engine() % 4096) - 2048, static_cast<int>(engine() % 14) - 12));
   }
-  for (const char* name :
-       {"log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
-        "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward", "pow_backward_x",
-        "pow_backward_y", "glu", "swiglu", "geglu", "glu_backward_b", "swiglu_backward_a", "geglu_backward_a"}) {
+  for (const char* name : {"log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
+                           "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward",
+                           "pow_backward_x", "pow_backward_y", "pow_scalar_backward", "glu", "swiglu", "geglu",
+                           "glu_backward_b", "swiglu_backward_a", "geglu_backward_a"}) {
     const int arity = reference::elementwise_named(name)->arity;
     std::vector<const_tensor_view> views;
     for (int k = 0; k < arity; ++k) views.emplace_back(in[k].data(), sizes{size});
@@ -828,6 +952,7 @@ TEST_CASE("several: many tuples [long]" * doctest::skip()) {
                    ops::erfc_backward, ops::pow_backward_x, ops::pow_backward_y, ops::glu, ops::swiglu, ops::reglu,
                    ops::geglu, ops::glu_backward_b, ops::swiglu_backward_a, ops::reglu_backward_a,
                    ops::geglu_backward_a, ops::pow_scalar, ops::scalar_pow>(300000);
+  check_operations<ops::pow_scalar_backward, ops::scalar_pow_backward>(300000);
 }
 
 // g >= 0 stands for both signs, of geglu b. Of no formula of these a theorem says that it is never a midpoint.

@@ -35,6 +35,7 @@
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/pow_backward.hpp"
 #include "librepdl/ops/pow_scalar.hpp"
+#include "librepdl/ops/pow_scalar_backward.hpp"
 #include "librepdl/ops/remainder.hpp"
 #include "librepdl/ops/rounding.hpp"
 #include "librepdl/ops/rsqrt.hpp"

@@ -28,13 +28,17 @@
 // pow_backward_y: for x != 1 x^y is algebraic and not 0, ln x transcendental, so the product is no midpoint, and a ball
 // decides.
 //
-// pow_backward_x. Let y - 1 = +-n 2^q, n odd, x = 2^e m, m odd. As in pow_exact.hpp x^(y - 1) is rational only if q >=
-// 0, or 2^k, k = -q, divides e and m is a 2^k-th power; a midpoint's quotient by g y is rational. Then x is replaced by
-// its root and y - 1 by an integer +-n.
-// - m^n < 2^64: the result is g y 2^(+-e n) m^n, or that over m^n: integers of less than 112 bits decide (formula.hpp).
-// - Else it is no midpoint: g y m^n has an odd part of more than p + 1 bits, and m^n > 2^48 does not divide that of g y.
+// pow_backward_x, here with any binary64 number y, as pow_scalar_backward has it; x != 1. Let y - 1 = +-n 2^q, n odd, x =
+// 2^e m, m odd. As in pow_exact.hpp x^(y - 1) is rational only if q >= 0, or 2^k, k = -q, divides e and m is a 2^k-th
+// power; a midpoint's quotient by g y is rational. k <= 7, as |e| < 2^8, and k <= 3 if m > 1, as m < 2^24. Then x is
+// replaced by its root and y - 1 by an integer +-n.
+// - m^n < 2^64: the result is g y 2^(+-e n) m^n, or that over m^n: integers of less than 24 + 53 + 64 bits decide
+//   (formula.hpp).
+// - Else it is no midpoint: g y m^n has an odd part of more than p + 1 bits; and m^n does not divide that of g y, which
+//   is below 2^24 max(8, n), as y = (2^k - n) / 2^k: less than 2^64 for n < 2^40, and less than 3^n beyond.
 // So balls decide what is left. y next to 0, where the result is g y / x (1 + y ln x + ...), needs 2^-174 of it, which 256
-// bits have. Where y - 1 is inexact in binary64, k > 53, irrational, as |e| < 2^8, unless x = 1. Where a binary64 estimate
+// bits have; with a y of binary64 |y| > 2^-428, or the result is next to 0, and 2^-455 is needed, which 512 bits have.
+// Where y - 1 is inexact in binary64 and |w| < 450, so |y| < 2^34, k > 53 - 35: irrational. Where a binary64 estimate
 // of w is beyond 450 (230), the first tier has decided. So the argument of the exponential is below 2^10.
 // Checked by tests/several_test.cpp.
 #pragma once
@@ -49,27 +53,49 @@ REPDL_HD double pow_backward_error(double value, double w) {
   return magnitude_of(value) * muladd(magnitude_of(w), 0x1p-50, 0x1p-48);
 }
 
-// g y x^(y - 1), x > 0, product = g y
+// g y x^(y - 1), x > 0
 struct pow_slope_formula {
-  double product, x, y;
+  double g, x, y;
   template <int L>
   REPDL_HD_CALL ball<L> eval() const {
-    return number<L>(product) * exponential((number<L>(y) - number<L>(1)) * logarithm(limbs_of_value<L>(x)));
+    return number<L>(g) * number<L>(y) * exponential((number<L>(y) - number<L>(1)) * logarithm(limbs_of_value<L>(x)));
   }
 };
-// product 2^exponent odd, or over odd.
+// g y 2^exponent odd, or over odd.
 struct pow_slope_quotient {
-  double product;
+  double g, y;
   std::int64_t exponent;
   std::uint64_t odd;
   bool inverse;
   template <int L>
   REPDL_HD_CALL quotient<L> eval() const {
-    const ball<L> n = scaled(number<L>(product), exponent);
+    const ball<L> n = scaled(number<L>(g) * number<L>(y), exponent);
     const ball<L> m = exact_ball(limbs_of<L>(odd));
     return {inverse ? n : n * m, inverse ? m : number<L>(1)};
   }
 };
+// RN_T(g y x^(y - 1)), x > 0, x != 1, y != 1, |(y - 1) ln x| < 460, no factor 0.
+template <class T>
+REPDL_HD_CALL decided_value<T> pow_slope_exact(double g, double x, double y, int last_tier_bits) {
+  odd_number factor = odd_number_of(x);
+  const dd less = two_sum(y, -1.0);
+  odd_number power = odd_number_of(less.hi);
+  bool is_rational = less.lo == 0;
+  for (; is_rational && power.exponent < 0; ++power.exponent) is_rational = take_root(factor);
+  if (is_rational) {
+    // n, cut down: where e != 0, n < 2^12 or w is out of range, unless m^n is far above 2^64.
+    const double count = static_cast<double>(power.significand) *
+                         power_of_two(static_cast<int>(power.exponent < 40 ? power.exponent : 40));
+    const auto n = static_cast<std::int64_t>(count < 0x1p40 ? count : 0x1p40);
+    std::uint64_t odd = 1;
+    std::int64_t done = factor.significand == 1 ? n : 0;
+    for (; done < n && odd <= ~std::uint64_t{0} / factor.significand; ++done) odd *= factor.significand;
+    const bool inverse = less.hi < 0;
+    const std::int64_t exponent = inverse ? -factor.exponent * n : factor.exponent * n;
+    if (done == n) return decide<T>(pow_slope_quotient{g, y, exponent, odd, inverse}, last_tier_bits);
+  }
+  return decide<T>(pow_slope_formula{g, x, y}, last_tier_bits);
+}
 
 template <>
 struct body<ops::pow_backward_x> {
@@ -103,32 +129,13 @@ struct body<ops::pow_backward_x> {
     const double base = magnitude_of(b);
     const bool is_short = (c == 1) | (c == 2) | (c == 3) | (c == 4);
     if (is_short || !is_plain(a, b, c) || magnitude_of(pow_estimate(base, c)) > 450) return eval(g, x, y);
-    const double product = turns(b, c) ? -a * c : a * c;
-
-    odd_number factor = odd_number_of(base);
-    const dd less = two_sum(c, -1.0);
-    odd_number power = odd_number_of(less.hi);
-    bool is_rational = (less.lo == 0) | (base == 1);
-    for (; is_rational && base != 1 && power.exponent < 0; ++power.exponent) is_rational = take_root(factor);
-    if (is_rational) {
-      // n, cut down: where m > 1 or e != 0, n < 2^12 or the estimate is out of range, unless m^n is far above 2^64.
-      const double count = static_cast<double>(power.significand) *
-                           power_of_two(static_cast<int>(power.exponent < 40 ? power.exponent : 40));
-      const auto n = base == 1 ? 0 : static_cast<std::int64_t>(count < 0x1p40 ? count : 0x1p40);
-      std::uint64_t odd = 1;
-      std::int64_t done = factor.significand == 1 ? n : 0;
-      for (; done < n && odd <= ~std::uint64_t{0} / factor.significand; ++done) odd *= factor.significand;
-      const bool inverse = less.hi < 0;
-      const std::int64_t exponent = inverse ? -factor.exponent * n : factor.exponent * n;
-      if (done == n) return decide<T>(pow_slope_quotient{product, exponent, odd, inverse}, last_tier_bits);
-    }
-    return decide<T>(pow_slope_formula{product, base, c}, last_tier_bits);
+    if (base == 1) return {narrow<T>(turns(b, c) ? -a * c : a * c), true};
+    return pow_slope_exact<T>(turns(b, c) ? -a : a, base, c, last_tier_bits);
   }
 
- private:
-  // x^(y - 1) has the sign of x and that is a minus.
+  // x^(y - 1) has the sign of x and that is a minus. y is even: half of the least number of binary64 is not, but 0.
   REPDL_HD static bool turns(double x, double y) {
-    return ((bits_of(x) >> 63) != 0) & is_regular(y) & is_whole(0.5 * y);
+    return ((bits_of(x) >> 63) != 0) & is_regular(y) & is_whole(y) & is_whole(0.5 * y);
   }
   REPDL_HD static bool is_plain(double g, double x, double y) {
     return is_regular(g) & (g != 0) & is_regular(x) & (x != 0) & is_regular(y) & (y != 0) & ((x > 0) | is_whole(y));
@@ -141,7 +148,7 @@ struct body<ops::pow_backward_x> {
     const double limit = extreme & (base != 1) & (y != 1) ? (grows ? infinity : 0.0) : 1.0;
     const double power = turns(x, y) ? -limit : limit;
     const bool invalid = (x != x) | ((x < 0) & (base < infinity) & is_regular(y) & !is_whole(y));
-    const double product = g * y * (invalid ? double_of(format<double>::nan) : power);
+    const double product = g * (y * (invalid ? double_of(format<double>::nan) : power));  // g y may overflow beside 0
     return y == 0 ? 0.0 : product;
   }
 };
@@ -178,7 +185,6 @@ struct body<ops::pow_backward_y> {
     return decide<T>(pow_growth_formula{a, b, c}, last_tier_bits);
   }
 
- private:
   REPDL_HD static bool is_plain(double g, double x, double y) {
     return is_regular(g) & (g != 0) & (x > 0) & (x < infinity) & (x != 1) & is_regular(y);
   }

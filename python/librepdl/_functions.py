@@ -30,14 +30,15 @@ __all__ = [
     "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "maximum_backward", "mean",
     "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul",
     "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x", "pow_backward_y",
-    "pow_scalar", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu",
-    "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y",
-    "round", "rsqrt", "rsqrt_backward", "scalar_pow", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward",
-    "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward",
-    "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward",
-    "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub",
-    "subtract", "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold",
-    "threshold_backward", "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal",
+    "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward",
+    "remainder", "remainder_backward_y", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
+    "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward",
+    "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
+    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
+    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract",
+    "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward",
+    "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -64,14 +65,15 @@ ORDER = (
     "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward", "pow_backward_x",
     "pow_backward_y", "glu", "swiglu", "reglu", "geglu", "glu_backward_b", "swiglu_backward_a", "reglu_backward_a",
     "geglu_backward_a", "pow_scalar", "scalar_pow", "clip_backward", "clip_backward_lo", "clip_backward_hi",
-    "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
-    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
-    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
-    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
-    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
+    "pow_scalar_backward", "scalar_pow_backward", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot",
+    "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias",
+    "max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
+    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
+    "kl_div_backward", "prelu_weight_backward",
 )
 
 # An array of any library.
@@ -2187,6 +2189,34 @@ def clip_backward_hi(g: A | float, x: A | float, lo: A | float, hi: A | float, /
     return result
 
 
+def pow_scalar_backward(g: A | float, x: A | float, /, *, exponent: float = 2.0, out: A | None = None) -> A:
+    """exponent = 0 ? +0 : g * exponent * x^(exponent - 1), rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    exponent: the power: a number or NaN
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(164, (g, x), out, (exponent,))
+    return result
+
+
+def scalar_pow_backward(g: A | float, x: A | float, /, *, base: float = 2.0, out: A | None = None) -> A:
+    """base = 0 and x >= 0 ? +0 : g * base^x * ln base, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    base: of the power x: a number or NaN
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(165, (g, x), out, (base,))
+    return result
+
+
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     """x, rounded to the output's format, rounded once.
 
@@ -2195,7 +2225,7 @@ def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
     dtype: the format rounded to; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(164, (x,), out, (dtype,))
+    return _call(166, (x,), out, (dtype,))
 
 
 astype = convert
@@ -2210,7 +2240,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(165, (x,), out, (axis, keepdims))
+    result: A = _call(167, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2223,7 +2253,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(166, (x,), out, (axis, keepdims))
+    result: A = _call(168, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2236,7 +2266,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(167, (x,), out, (axis, keepdims))
+    result: A = _call(169, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2249,7 +2279,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(168, (x,), out, (axis, keepdims))
+    result: A = _call(170, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2262,7 +2292,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(169, (x,), out, (axis, keepdims))
+    return _call(171, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2274,7 +2304,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(170, (x,), out, (axis, keepdims))
+    return _call(172, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2285,7 +2315,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(171, (x, y), out, None)
+    result: A = _call(173, (x, y), out, None)
     return result
 
 
@@ -2302,7 +2332,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(172, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(174, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
     return result
 
 
@@ -2321,7 +2351,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(175, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(177, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2340,7 +2370,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(176, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(178, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2359,7 +2389,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(177, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(179, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2370,7 +2400,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(178, (g,), out, None)
+    result: A = _call(180, (g,), out, None)
     return result
 
 
@@ -2386,7 +2416,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     dilation: h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(179, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(181, (x,), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -2403,7 +2433,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     dilation: h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(180, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(182, (g, x), out, (kernel, stride, padding, dilation))
     return result
 
 
@@ -2419,7 +2449,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     count_include_pad: divide by the window's size, not by the number of present taps
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(181, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(183, (x,), out, (kernel, stride, padding, count_include_pad))
     return result
 
 
@@ -2436,7 +2466,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(182, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(184, (g,), out, (kernel, stride, padding, count_include_pad, size))
     return result
 
 
@@ -2448,7 +2478,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(183, (x,), out, (axis,))
+    result: A = _call(185, (x,), out, (axis,))
     return result
 
 
@@ -2460,7 +2490,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(184, (x,), out, (axis,))
+    result: A = _call(186, (x,), out, (axis,))
     return result
 
 
@@ -2473,7 +2503,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(185, (x,), out, (axis, keepdims))
+    result: A = _call(187, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2489,7 +2519,7 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(186, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(188, (logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -2502,7 +2532,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(187, (g, y), out, (axis,))
+    result: A = _call(189, (g, y), out, (axis,))
     return result
 
 
@@ -2515,7 +2545,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(188, (g, y), out, (axis,))
+    result: A = _call(190, (g, y), out, (axis,))
     return result
 
 
@@ -2529,7 +2559,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(189, (g, x), out, (axis, keepdims))
+    result: A = _call(191, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -2546,7 +2576,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
     ignore_index: rows with this target take no part
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(190, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(192, (g, logits, targets), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -2567,7 +2597,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(191, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(193, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -2588,7 +2618,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(192, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(194, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -2600,7 +2630,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(198, (x, t), out, (reduction,))
+    result: A = _call(200, (x, t), out, (reduction,))
     return result
 
 
@@ -2613,7 +2643,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(199, (x, t), out, (reduction,))
+    result: A = _call(201, (x, t), out, (reduction,))
     return result
 
 
@@ -2627,7 +2657,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(200, (x, t), out, (reduction, beta))
+    result: A = _call(202, (x, t), out, (reduction, beta))
     return result
 
 
@@ -2641,7 +2671,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(201, (x, t), out, (reduction, delta))
+    result: A = _call(203, (x, t), out, (reduction, delta))
     return result
 
 
@@ -2655,7 +2685,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(202, (g, x, t), out, (reduction,))
+    result: A = _call(204, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2669,7 +2699,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(203, (g, x, t), out, (reduction,))
+    result: A = _call(205, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2684,7 +2714,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(204, (g, x, t), out, (reduction, beta))
+    result: A = _call(206, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -2699,7 +2729,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(205, (g, x, t), out, (reduction, delta))
+    result: A = _call(207, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -2712,7 +2742,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(206, (x, t), out, (reduction,))
+    result: A = _call(208, (x, t), out, (reduction,))
     return result
 
 
@@ -2726,7 +2756,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(207, (g, x, t), out, (reduction,))
+    result: A = _call(209, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2742,7 +2772,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(208, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(210, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -2759,7 +2789,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(209, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(211, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -2773,7 +2803,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(210, (x, t, weight), out, (reduction,))
+    result: A = _call(212, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -2789,7 +2819,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(211, (g, x, t, weight), out, (reduction,))
+    result: A = _call(213, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -2803,7 +2833,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(212, (x, t), out, (reduction, log_target))
+    result: A = _call(214, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -2818,7 +2848,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(213, (g, x, t), out, (reduction, log_target))
+    result: A = _call(215, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -2832,5 +2862,5 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(214, (g, x), out, (axis, keepdims))
+    result: A = _call(216, (g, x), out, (axis, keepdims))
     return result

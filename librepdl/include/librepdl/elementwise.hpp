@@ -485,5 +485,17 @@ void clip_backward(context& ctx, const_tensor_view g, const_tensor_view x, const
 void clip_backward_lo(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
 /// out = x > hi or hi < lo ? g : +0; f16, bf16, f32, f64
 void clip_backward_hi(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view lo, const_tensor_view hi, tensor_view out);
+/// The options of pow_scalar_backward.
+struct pow_scalar_backward_options {
+  double exponent = 2;  ///< the power (real)
+};
+/// out = exponent = 0 ? +0 : g * exponent * x^(exponent - 1); f16, bf16, f32
+void pow_scalar_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const pow_scalar_backward_options& options = {});
+/// The options of scalar_pow_backward.
+struct scalar_pow_backward_options {
+  double base = 2;  ///< of the power x (real)
+};
+/// out = base = 0 and x >= 0 ? +0 : g * base^x * ln base; f16, bf16, f32
+void scalar_pow_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const scalar_pow_backward_options& options = {});
 
 }  // namespace repdl
