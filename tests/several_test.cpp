@@ -766,7 +766,7 @@ TEST_CASE_TEMPLATE("several: gradients of pow with a scalar, special values", T,
     growth(-1, a, 1, -0.0);
   }
   for (const double even : {0x1p53, 1e300, 0x1.fffffffffffffp1023}) {
-    slope(1, -1, even, -inf);
+    slope(1, -1, even, -even);
     slope(1, -0.0, even, -0.0);
     slope(1, -inf, even, -inf);
     slope(-1, -inf, -even, -0.0);
@@ -837,7 +837,8 @@ TEST_CASE_TEMPLATE("several: gradients of pow with a scalar beside midpoints", T
     both(pattern<T>(std::ldexp(part * divisor, up - 6)), pattern<T>(std::ldexp(i % 2 == 0 ? divisor : -divisor, -down)),
          std::ldexp(1.0, least - up + 6 - down));
 
-    both(pattern<T>(odd_below(p)), pattern<T>(i % 2 == 0 ? 1 : -1), std::ldexp(odd_below(1 + below(53)), -below(60)));
+    const int length = i % 4 < 2 ? p / 2 + 1 : 1 + below(53);
+    both(pattern<T>(odd_below(p / 2 + 1)), pattern<T>(i % 2 == 0 ? 1 : -1), std::ldexp(odd_below(length), -below(60)));
     const double next = 1 + static_cast<double>(below(129) - 64) * 0x1p-53;
     both(pattern<T>(odd_below(p + 1)), i % 4 == 0 ? random_pattern<T>(engine) : pattern<T>(std::ldexp(1.0, -below(40))),
          next);
@@ -846,7 +847,7 @@ TEST_CASE_TEMPLATE("several: gradients of pow with a scalar beside midpoints", T
     both(random_pattern<T>(engine), short_pattern<T>(engine), std::ldexp(odd_below(53), -50 - below(6)));
   }
   CHECK(n.wrong == 0);
-  CHECK(ties > 400);
+  CHECK(ties > 150);
   CHECK(exact > 1000);
   CHECK(near > 200);
 }
@@ -917,12 +918,13 @@ TEST_CASE("several: tiers of gradients") {
                            "pow_backward_x", "pow_backward_y", "pow_scalar_backward", "glu", "swiglu", "geglu",
                            "glu_backward_b", "swiglu_backward_a", "geglu_backward_a"}) {
     const int arity = reference::elementwise_named(name)->arity;
+    constexpr double options = 2;  // the default exponent
     std::vector<const_tensor_view> views;
     for (int k = 0; k < arity; ++k) views.emplace_back(in[k].data(), sizes{size});
     std::vector<std::uint32_t> want;
     for (std::size_t i = 0; i < size; ++i) {
       const std::uint64_t operands[3] = {num::to_bits(in[0][i]), num::to_bits(in[1][i]), num::to_bits(in[2][i])};
-      want.push_back(static_cast<std::uint32_t>(reference::oracle_of(name).f(dtype::f32, operands, nullptr)));
+      want.push_back(static_cast<std::uint32_t>(reference::oracle_of(name).f(dtype::f32, operands, &options)));
     }
     for (const isa_info& isa : instruction_sets()) {
       if (!isa.available) continue;
@@ -952,6 +954,8 @@ TEST_CASE("several: many tuples [long]" * doctest::skip()) {
                    ops::erfc_backward, ops::pow_backward_x, ops::pow_backward_y, ops::glu, ops::swiglu, ops::reglu,
                    ops::geglu, ops::glu_backward_b, ops::swiglu_backward_a, ops::reglu_backward_a,
                    ops::geglu_backward_a, ops::pow_scalar, ops::scalar_pow>(300000);
+}
+TEST_CASE("several: many tuples of gradients of pow with a scalar [long]" * doctest::skip()) {
   check_operations<ops::pow_scalar_backward, ops::scalar_pow_backward>(300000);
 }
 
