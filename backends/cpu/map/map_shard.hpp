@@ -35,24 +35,44 @@ template <class Op, class T>
 // The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What quick
 // leaves open careful does, for the whole block. What is left beyond the last block is made one. The options are a copy: of
 // them the loop keeps in registers what it makes.
-template <class Op, class T, class Result, class... Options>
-void by_unpacked_blocks(const T* const (&in)[Op::arity], Result* out, std::int64_t n, const Options... p) {
+template <class Op, class T, class Result, int... K, class... Options>
+void by_unpacked_blocks(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], Result* out, bool* open, std::int64_t n,
+                        const Options... p) {
   using wide = unpacked<T>;
-  constexpr int block = unpacked_block;
-  num::with_places<Op::arity>([&]<int... K>() {
-    const std::int64_t rest = n % block;
-    for (std::int64_t first = 0; first < n - rest; first += block) {
-      alignas(64) wide a[Op::arity][block];
-      alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
-      (unpack(in[K] + first, a[K]), ...);
+  constexpr bool is_tested = num::has_exact_body<Op, T, Options...>;
+  constexpr int block = is_tested ? 2 * unpacked_block : unpacked_block;  // bytes make the compiler take as many elements at once
+  T last[Op::arity][block] = {};
+  Result last_results[block];
+  bool last_open[block];
+  for (std::int64_t first = 0; first < n; first += block) {
+    const std::int64_t count = n - first;
+    const bool whole = count >= block;
+    if (!whole) (std::copy_n(in[K] + first, count, last[K]), ...);
+    Result* const to = whole ? out + first : last_results;
+    alignas(64) wide a[Op::arity][block];
+    alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
+    for (int i = 0; i < block; i += unpacked_block) (unpack((whole ? in[K] + first : last[K]) + i, a[K] + i), ...);
+    if constexpr (is_tested) {
+      bool* const to_open = whole ? open + first : last_open;
+      alignas(64) wide high[block];
+      alignas(64) std::uint8_t maybe_open[block];
+      for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
+        auto ends = num::evaluate<Op>(a[K][i]..., p...);
+        r[i] = ends.low;
+        high[i] = ends.high;
+        const std::uint32_t differ = num::to_bits(ends.low) ^ num::to_bits(ends.high);
+        maybe_open[i] = static_cast<std::uint8_t>((differ | (0 - differ)) >> 31);
+      }
+      store_block<T>(r, high, maybe_open, to, to_open);
+    } else {
       if constexpr (requires { num::evaluate_quickly<Op>(*a[K]..., p...); }) {
-        std::uint32_t open = 0;
-        for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
+        std::uint32_t left = 0;
+        for (int i = 0; i < block; ++i) {
           auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
           r[i] = t.value;
-          open |= t.decided ? 0 : 1;
+          left |= t.decided ? 0 : 1;
         }
-        if (open != 0) {
+        if (left != 0) {
 #pragma omp simd
           for (int i = 0; i < block; ++i) r[i] = num::evaluate_carefully<Op>(a[K][i]..., p...);
         }
@@ -60,16 +80,13 @@ void by_unpacked_blocks(const T* const (&in)[Op::arity], Result* out, std::int64
 #pragma omp simd
         for (int i = 0; i < block; ++i) r[i] = num::evaluate<Op>(a[K][i]..., p...);
       }
-      store_block<T>(r, out + first);
+      store_block<T>(r, to);
     }
-    if (rest != 0) {
-      T last[Op::arity][block] = {};
-      Result results[block];
-      (std::copy_n(in[K] + (n - rest), rest, last[K]), ...);
-      by_unpacked_blocks<Op, T>({last[K]...}, results, block, p...);
-      std::copy_n(results, rest, out + (n - rest));
+    if (!whole) {
+      std::copy_n(last_results, count, out + first);
+      if constexpr (is_tested) std::copy_n(last_open, count, open + first);
     }
-  });
+  }
 }
 
 // Options: nothing, or num::parameters.
@@ -79,9 +96,9 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
     num::with_places<Op::arity>([ =, &p... ]<int... K>() {
       const auto over = [=, &p...](const auto*... x) {
         using result = decltype(num::evaluate<Op>(num::load(*x)..., p...));
-        if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>() && !num::has_exact_body<Op, T, Options...>) {
+        if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-          by_unpacked_blocks<Op, T>({x...}, static_cast<stored_result*>(out), n, p...);
+          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open, n, p...);
         } else if constexpr (num::has_quick_body<Op, T>) {
           by_blocks<Op>(x..., static_cast<T*>(out), n);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {
