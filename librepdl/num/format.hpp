@@ -152,6 +152,13 @@ REPDL_HD double widen(T a) {
   return static_cast<double>(widen_to_float(a));
 }
 
+// c ? a : b, by their bits: through a select of constants or of what other operands say the compiler follows conditions on it,
+// to selects of truths, which g++ 12 does not vectorise.
+REPDL_HD double choose(bool c, double a, double b) {
+  const std::uint64_t mask = 0 - static_cast<std::uint64_t>(c);
+  return double_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+}
+
 // All ones if a, read as a signed number, is negative, else 0. The compiler vectorises 64-bit integer comparisons and
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }

@@ -171,11 +171,11 @@ REPDL_HD decided_value<T> certify_between(double below, double above) {
 // are u (|v| + error); error = 0 says that v is rounded as the exact value is, -0 too.
 template <class T>
 REPDL_HD decided_value<T> certify_as(double v, double error) {
-  if constexpr (is_unpacked<T>) {
-    return certify_between<T>(v - error, -(-v - error));
-  } else {
-    return certify_between<T>(v - error, error == 0 ? v : v + error);
-  }
+#if defined(__CUDA_ARCH__)
+  return certify_between<T>(v - error, error == 0 ? v : v + error);
+#else
+  return certify_between<T>(v - error, -(-v - error));  // v + error, and -0 for -0; no select
+#endif
 }
 
 }  // namespace REPDL_ISA

@@ -127,8 +127,22 @@ struct body<ops::sqrt> {
 //   |x * y| < 2^-133, rounded to a multiple of 2^-149 as r is: z = 0 leaves the product (above); else |z| >= 2^-133, and the
 //   exact value is r, or within half of the least number of it on the side of the rest, or on that of 0 with the rest 0;
 //   from a midpoint it is as far as the product is from 2^-134, and that one rounds right.
+//
+// quick: r itself, unless it may be a midpoint. The midpoints of T are numbers of binary32: if r is none, it is on the same side
+// of each of them as the exact value. From T's least normal number on they end in a 1 and zeros; 0 is none (below 2^-134).
 template <>
 struct body<ops::fma> {
+  template <class T>
+  requires(is_unpacked<T>&& has_fast_fma) REPDL_HD static tentative<T> quick(T x, T y, T z) {
+    using F = format<T>;
+    constexpr std::uint32_t half = 1u << (23 - F::precision), last = 2 * half - 1;
+    const float r = __builtin_fmaf(x.value, y.value, z.value);
+    const std::uint32_t b = bits_of(r);
+    const std::uint32_t magnitude = b & 0x7fffffff;
+    const bool normal = magnitude - 1 >= (static_cast<std::uint32_t>(F::emin + 127) << 23) - 1;
+    const bool no_midpoint = (b & last) != half;
+    return {{r}, static_cast<bool>(normal & no_midpoint)};
+  }
   template <class T>
   REPDL_HD static T eval(T x, T y, T z) {
     if constexpr (std::is_same_v<T, double>) {
