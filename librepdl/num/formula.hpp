@@ -155,7 +155,7 @@ REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
 
 // ------------------------------------------------------------------------------------------------- the rounding test
 
-// RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free.
+// RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free. Unpacked: by the loop.
 template <class T>
 REPDL_HD decided_value<T> certify_between(double below, double above) {
   const T low = narrow<T>(below);
@@ -168,7 +168,8 @@ REPDL_HD decided_value<T> certify_between(double below, double above) {
 }
 
 // RN_T(v) if every number within `error` of v rounds alike. error has room for the roundings of v - error and v + error, which
-// are u (|v| + error); error = 0 says that v is rounded as the exact value is, -0 too.
+// are u (|v| + error): so an end is not the exact value, and may be a zero of its side, +0 above or -0 below, or of either sign.
+// error = 0 says that v is rounded as the exact value is, -0 too.
 template <class T>
 REPDL_HD decided_value<T> certify_as(double v, double error) {
 #if defined(__CUDA_ARCH__)

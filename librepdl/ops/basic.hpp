@@ -127,22 +127,8 @@ struct body<ops::sqrt> {
 //   |x * y| < 2^-133, rounded to a multiple of 2^-149 as r is: z = 0 leaves the product (above); else |z| >= 2^-133, and the
 //   exact value is r, or within half of the least number of it on the side of the rest, or on that of 0 with the rest 0;
 //   from a midpoint it is as far as the product is from 2^-134, and that one rounds right.
-//
-// quick: r itself, unless it may be a midpoint. The midpoints of T are numbers of binary32: if r is none, it is on the same side
-// of each of them as the exact value. From T's least normal number on they end in a 1 and zeros; 0 is none (below 2^-134).
 template <>
 struct body<ops::fma> {
-  template <class T>
-  requires(is_unpacked<T>&& has_fast_fma) REPDL_HD static tentative<T> quick(T x, T y, T z) {
-    using F = format<T>;
-    constexpr std::uint32_t half = 1u << (23 - F::precision), last = 2 * half - 1;
-    const float r = __builtin_fmaf(x.value, y.value, z.value);
-    const std::uint32_t b = bits_of(r);
-    const std::uint32_t magnitude = b & 0x7fffffff;
-    const bool normal = magnitude - 1 >= (static_cast<std::uint32_t>(F::emin + 127) << 23) - 1;
-    const bool no_midpoint = (b & last) != half;
-    return {{r}, static_cast<bool>(normal & no_midpoint)};
-  }
   template <class T>
   REPDL_HD static T eval(T x, T y, T z) {
     if constexpr (std::is_same_v<T, double>) {
@@ -249,8 +235,18 @@ struct body<ops::relu> {
   }
 };
 
-// quick, for f16 and bf16: two roundings to binary32, each of half an ulp; and the second ulp may be half of the first's.
-//
+// quick, for f16 and bf16, x itself or slope x: two roundings to binary32, each of half an ulp; and the second ulp may be half of
+// the first's.
+template <class T>
+REPDL_HD tentative<T> quick_scaled(T x, bool itself, double slope) {
+  const double size = with_sign(slope, 0.0);
+  const bool fits = ((size >= 0x1p-126) & (size <= 0x1p127)) | (size == 0);
+  const float scaled = static_cast<float>(fits ? slope : 0.0) * x.value;
+  const bool exact = itself | ((x.value == 0) & fits);
+  const bool decided = exact | (fits & is_far_from_midpoints<T>(scaled, 2));
+  return {{itself ? x.value : scaled}, decided};
+}
+
 // slope x: 53 + 24 bits, as hi + lo exactly (0 or in [2^-349, 2^328)), made odd, rounded once; a zero product and an
 // infinite one have the sign of hi.
 template <>
@@ -264,12 +260,7 @@ struct body<ops::leaky_relu> {
   }
   template <class T>
   requires is_unpacked<T> REPDL_HD static tentative<T> quick(T x, const parameters& p) {
-    const double size = with_sign(p.value[0], 0.0);
-    const bool fits = ((size >= 0x1p-126) & (size <= 0x1p127)) | (size == 0);
-    const float scaled = static_cast<float>(fits ? p.value[0] : 0.0) * x.value;
-    const bool exact = (x.value > 0) | ((x.value == 0) & fits);
-    const bool decided = exact | (fits & is_far_from_midpoints<T>(scaled, 2));
-    return {{x.value > 0 ? x.value : scaled}, decided};
+    return quick_scaled(x, x.value > 0, p.value[0]);
   }
 };
 

@@ -23,6 +23,7 @@
 // Checked by tests/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/elu.hpp"
 #include "librepdl/ops/gradient.hpp"
 #include "librepdl/ops/selu.hpp"
@@ -36,6 +37,10 @@ struct body<ops::leaky_relu_backward> {
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const dd product = two_prod(p.value[0], widen(g));
     return narrow<T>(widen(x) > 0 ? widen(g) : round_to_odd(product.hi, product.lo));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static tentative<T> quick(T g, T x, const parameters& p) {
+    return quick_scaled(g, x.value > 0, p.value[0]);
   }
 };
 

@@ -34,7 +34,8 @@ template <class Op, class T>
 
 // A block of f16 or bf16: what careful or eval makes of unpacked operands.
 template <class Op, class T, class Result, int... K, class... Options>
-void unpacked_carefully(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], Result* out, const Options... p) {
+void unpacked_carefully(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], Result* out,
+                        const Options... p) {
   using wide = unpacked<T>;
   alignas(64) wide a[Op::arity][unpacked_block];
   alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[unpacked_block];
@@ -45,11 +46,13 @@ void unpacked_carefully(std::integer_sequence<int, K...>, const T* const (&in)[O
 }
 // What quick leaves open careful does, for the whole block.
 template <class Op, class T, class Result, int... K, class... Options>
-[[gnu::noinline]] void left_open(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out, const Options... p) {
+[[gnu::noinline]] void left_open(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                                 const Options... p) {
   unpacked_carefully<Op, T>(k, in, out, p...);
 }
 template <class Op, class T, class Result, int... K, class... Options>
-void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out, const Options... p) {
+void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                      const Options... p) {
   using wide = unpacked<T>;
   alignas(64) wide a[Op::arity][unpacked_block], r[unpacked_block];
   (unpack(in[K], a[K]), ...);
@@ -64,7 +67,8 @@ void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[O
 }
 // Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
 template <class Op, class T, int... K, class... Options>
-void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* open, const Options... p) {
+void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* open,
+                     const Options... p) {
   using wide = unpacked<T>;
   constexpr int block = 2 * unpacked_block;
   alignas(64) wide a[Op::arity][block], low[block], high[block];
@@ -119,7 +123,8 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
         using result = decltype(num::evaluate<Op>(num::load(*x)..., p...));
         if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open, n, p...);
+          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open,
+                                    n, p...);
         } else if constexpr (num::has_quick_body<Op, T>) {
           by_blocks<Op>(x..., static_cast<T*>(out), n);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {

@@ -29,7 +29,9 @@ inline u32v rounded(const unpacked<bf16>* r) {
   const u32v sum = b + (0x7fff + (b >> 16 & 1));
   return v == v ? sum : u32v{} + num::format<float>::nan;
 }
-inline packed pack(const unpacked<bf16>* r) { return as<packed>((rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000)); }
+inline packed pack(const unpacked<bf16>* r) {
+  return as<packed>((rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000));
+}
 
 inline void unpack(const f16* x, unpacked<f16>* to) {
   for (int i = 0; i < unpacked_block; i += lanes32) {
