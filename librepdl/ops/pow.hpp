@@ -245,13 +245,14 @@ struct body<ops::pow> {
     const std::uint32_t limit = is_zero == inverse ? F::infinity : 0;
     r = pole ? limit : r;
     r = base_bits == 0x3f800000 ? one : r;
-    r |= (base_sign & odd) << sign_place;
+    const std::uint32_t sign = (base_sign & odd) << sign_place;
+    r |= sign;
     const bool nan = ((base < 0) & !whole & !pole) | (base_bits > 0x7f800000) | (power_bits > 0x7f800000);
     r = nan ? F::nan : r;
     const bool is_one = (power_bits == 0) | (bits_of(base) == 0x3f800000);
     r = is_one ? one : r;
     if constexpr (is_unpacked<T>) {
-      return {from_bits<T>(r), from_bits<T>(r ^ ends.low ^ ends.high)};  // of a special case anything, mostly itself
+      return {from_bits<T>(r), from_bits<T>(r == (ends.low | sign) ? ends.high | sign : r)};
     } else {
       return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
     }

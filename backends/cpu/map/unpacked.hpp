@@ -57,7 +57,7 @@ inline packed pack(const unpacked<f16>* r) {
 #endif
   };
 #if defined(__AVX512F__)
-  return as<packed>(_mm512_inserti64x4(_mm512_castsi256_si512(half(r)), half(r + lanes32), 1));
+  return as<packed>(_mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(half(r)), half(r + lanes32), 1));
 #else
   return as<packed>(_mm256_set_m128i(half(r + lanes32), half(r)));
 #endif
