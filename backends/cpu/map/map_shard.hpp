@@ -150,7 +150,7 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
     num::parameters p;
     for (int i = 0; i < ops::option_list::most; ++i) {
       p.value[i] = options[i];
-      if constexpr (num::is_small_float<T>) {
+      if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {  // narrow rounds nothing there
         const ops::option_kind kind = ops::elementwise_rows[static_cast<int>(Op::id)].options.all[i].kind;
         if (kind == ops::VALUE || kind == ops::UPPER) p.value[i] = num::widen(num::narrow<T>(options[i]));
       }
