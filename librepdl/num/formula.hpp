@@ -155,13 +155,28 @@ REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
 
 // ------------------------------------------------------------------------------------------------- the rounding test
 
-// RN_T(v) if every number within `error` of v rounds alike: bits are compared, branch-free. error has room for the roundings
-// of v - error and v + error, which are u (|v| + error); error = 0 says that v is rounded as the exact value is, -0 too.
+// RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free. Unpacked: by the loop.
+template <class T>
+REPDL_HD decided_value<T> certify_between(double below, double above) {
+  const T low = narrow<T>(below);
+  const T high = narrow<T>(above);
+  if constexpr (is_unpacked<T>) {
+    return {low, high};
+  } else {
+    return {low, to_bits(low) == to_bits(high)};
+  }
+}
+
+// RN_T(v) if every number within `error` of v rounds alike. error has room for the roundings of v - error and v + error, which
+// are u (|v| + error): so an end is not the exact value, and may be a zero of its side, +0 above or -0 below, or of either sign.
+// error = 0 says that v is rounded as the exact value is, -0 too.
 template <class T>
 REPDL_HD decided_value<T> certify_as(double v, double error) {
-  const T low = narrow<T>(v - error);
-  const T high = narrow<T>(error == 0 ? v : v + error);
-  return {low, to_bits(low) == to_bits(high)};
+#if defined(__CUDA_ARCH__)
+  return certify_between<T>(v - error, error == 0 ? v : v + error);
+#else
+  return certify_between<T>(v - error, -(-v - error));  // v + error, and -0 for -0; no select
+#endif
 }
 
 }  // namespace REPDL_ISA

@@ -201,6 +201,11 @@ struct decided_value {
   T value;  // meaningless unless decided
   bool decided;
 };
+// Of unpacked numbers the two ends: the loop, which rounds them, sees whether they agree, and RN_T(low) is the value.
+template <class T>
+struct decided_value<unpacked<T>> {
+  unpacked<T> low, high;
+};
 
 // Numbers that enclose a ball: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp
 // of an end, which is at most 2^(1 - 64 L) 1.01 (|middle| + r') <= 2.1 ulp(middle) + 2^-250 r'.

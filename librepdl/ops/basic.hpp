@@ -235,8 +235,18 @@ struct body<ops::relu> {
   }
 };
 
-// quick, for f16 and bf16: two roundings to binary32, each of half an ulp; and the second ulp may be half of the first's.
-//
+// quick, for f16 and bf16, x itself or slope x: two roundings to binary32, each of half an ulp; and the second ulp may be half of
+// the first's.
+template <class T>
+REPDL_HD tentative<T> quick_scaled(T x, bool itself, double slope) {
+  const double size = with_sign(slope, 0.0);
+  const bool fits = ((size >= 0x1p-126) & (size <= 0x1p127)) | (size == 0);
+  const float scaled = static_cast<float>(fits ? slope : 0.0) * x.value;
+  const bool exact = itself | ((x.value == 0) & fits);
+  const bool decided = exact | (fits & is_far_from_midpoints<T>(scaled, 2));
+  return {{itself ? x.value : scaled}, decided};
+}
+
 // slope x: 53 + 24 bits, as hi + lo exactly (0 or in [2^-349, 2^328)), made odd, rounded once; a zero product and an
 // infinite one have the sign of hi.
 template <>
@@ -250,12 +260,7 @@ struct body<ops::leaky_relu> {
   }
   template <class T>
   requires is_unpacked<T> REPDL_HD static tentative<T> quick(T x, const parameters& p) {
-    const double size = with_sign(p.value[0], 0.0);
-    const bool fits = ((size >= 0x1p-126) & (size <= 0x1p127)) | (size == 0);
-    const float scaled = static_cast<float>(fits ? p.value[0] : 0.0) * x.value;
-    const bool exact = (x.value > 0) | ((x.value == 0) & fits);
-    const bool decided = exact | (fits & is_far_from_midpoints<T>(scaled, 2));
-    return {{x.value > 0 ? x.value : scaled}, decided};
+    return quick_scaled(x, x.value > 0, p.value[0]);
   }
 };
 

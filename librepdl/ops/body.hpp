@@ -82,7 +82,7 @@ requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x) {
   return r.decided ? r.value : body<Op>::careful(x);
 }
 template <class Op, class T, class... A>
-REPDL_HD T evaluate_carefully(const T& x, const A&... a) {
+REPDL_HD auto evaluate_carefully(const T& x, const A&... a) {
   if constexpr (has_quick_body<Op, T>) {
     return body<Op>::careful(x);
   } else {

@@ -19,11 +19,7 @@ REPDL_HD T clamp(T x, T lo, T hi) {
 // A value as it is compared.
 template <class T>
 REPDL_HD auto bound(double value) {
-  if constexpr (is_unpacked<T>) {
-    return widen_to_float(narrow<typename T::packed>(value));
-  } else {
-    return comparable(narrow<T>(value));
-  }
+  return comparable(narrow<T>(value));
 }
 // +0 or x.
 template <class T>
@@ -51,6 +47,7 @@ struct body<ops::clip> {
 // g goes to x within the bounds; to the bound that the result is, where the bounds are in order; of bounds that are not to hi.
 template <>
 struct body<ops::clip_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, T lo, T hi) {
     const auto v = comparable(x);
@@ -60,6 +57,7 @@ struct body<ops::clip_backward> {
 };
 template <>
 struct body<ops::clip_backward_lo> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, T lo, T hi) {
     const auto low = comparable(lo);
@@ -69,6 +67,7 @@ struct body<ops::clip_backward_lo> {
 };
 template <>
 struct body<ops::clip_backward_hi> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, T lo, T hi) {
     const auto high = comparable(hi);

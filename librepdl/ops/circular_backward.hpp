@@ -32,14 +32,14 @@ inline namespace REPDL_ISA {
 template <int quarter, class T>
 REPDL_HD double circular_binary64(T x) {
   const float v = widen_to_float(x);
-  if constexpr (std::is_same_v<T, f16>) {
+  if constexpr (is_format<T, f16>) {
     return circular_core<quarter>::quick(static_cast<double>(v - v == 0 ? v : float_of(format<float>::nan)));
   } else {
     return circular_core<quarter>::careful(v);
   }
 }
 template <class T>
-inline constexpr double circular_error = std::is_same_v<T, f16> ? 0x1p-41 : 0x1p-50;
+inline constexpr double circular_error = is_format<T, f16> ? 0x1p-41 : 0x1p-50;
 
 struct sin_backward_formula {
   double g, x;
@@ -100,9 +100,7 @@ struct body<ops::cos_backward> {
     const double rest_error = 0x1p-50 * magnitude_of(rest);
     const double below = near ? round_to_odd(sum.hi, sum.lo - rest_error, 1) : product - error;
     const double above = near ? round_to_odd(sum.hi, sum.lo + rest_error, 1) : plain ? product + error : product;
-    const T low = narrow<T>(below);
-    const T high = narrow<T>(above);
-    return {low, to_bits(low) == to_bits(high)};
+    return certify_between<T>(below, above);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {

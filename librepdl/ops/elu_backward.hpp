@@ -23,6 +23,7 @@
 // Checked by tests/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/elu.hpp"
 #include "librepdl/ops/gradient.hpp"
 #include "librepdl/ops/selu.hpp"
@@ -36,6 +37,10 @@ struct body<ops::leaky_relu_backward> {
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const dd product = two_prod(p.value[0], widen(g));
     return narrow<T>(widen(x) > 0 ? widen(g) : round_to_odd(product.hi, product.lo));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static tentative<T> quick(T g, T x, const parameters& p) {
+    return quick_scaled(g, x.value > 0, p.value[0]);
   }
 };
 
@@ -105,8 +110,8 @@ struct body<ops::selu_backward> {
     using forward = body<ops::selu>;
     const double v = widen(x);
     const double below = forward::s_a * exp_core::eval(cut_to(v, -limit, 0.0));
-    const double factor = v <= 0 ? below : forward::s;
-    return certify_gradient<T>(widen(g), v > 0 || v != v ? 0.0 : v, factor, 0x1p-49 * factor, 0.0, 0.0);
+    const double factor = choose(v <= 0, below, forward::s);
+    return certify_gradient<T>(widen(g), choose(v <= 0, v, 0.0), factor, 0x1p-49 * factor, 0.0, 0.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
@@ -174,7 +179,7 @@ struct body<ops::celu_backward> {
   template <class T>
   REPDL_HD static decided_value<T> eval(T g, T x, const parameters& p) {
     const double v = widen(x);
-    const double w = v < 0 ? v / p.value[0] : 0.0;
+    const double w = choose(v < 0, v / p.value[0], 0.0);
     const double phi = exp_core::eval(cut_to(w, -limit, limit));
     return certify_gradient<T>(widen(g), w, phi, v < 0 ? 0x1p-44 * phi : 0.0, 0.0, infinity);
   }

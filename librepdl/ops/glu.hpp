@@ -8,7 +8,8 @@
 //   swiglu_backward_a  p = g b, x = a          phi = s (1 + (1 - s) x)
 //   geglu              p = a b, x = a          phi = Phi, the distribution function of the normal distribution
 //   geglu_backward_a   p = g b, x = a          phi = Phi(x) + x Phi'(x) (gelu_backward.hpp)
-//   reglu, reglu_backward_a                    a product of 48 bits, rounded once
+//   reglu, reglu_backward_a                    a product of 48 bits, rounded once; of f16 and bf16 in
+//                      binary32 (basic.hpp)
 //
 // p has 48 bits, is exact in binary64 and at least 2^-298 or 0. x = 0: phi is 1/2 or 1/4 and p phi is exact, ties too.
 // Limits of phi: +0 at -inf; 1 at +inf, of glu_backward_b +0; of the last two gradients -0 at -inf.
@@ -244,15 +245,18 @@ template <>
 struct body<ops::reglu> {
   template <class T>
   REPDL_HD static T eval(T a, T b) {
-    const double v = widen(a);
-    return narrow<T>((v <= 0 ? 0.0 : v) * widen(b));
+    using F = product_format<T>;
+    const F v = static_cast<F>(widen_to_float(a));
+    return narrow<T>((v <= 0 ? F(0) : v) * static_cast<F>(widen_to_float(b)));
   }
 };
 template <>
 struct body<ops::reglu_backward_a> {
   template <class T>
   REPDL_HD static T eval(T g, T a, T b) {
-    return narrow<T>(widen(a) <= 0 ? 0.0 : widen(g) * widen(b));
+    using F = product_format<T>;
+    const F product = static_cast<F>(widen_to_float(g)) * static_cast<F>(widen_to_float(b));
+    return narrow<T>(widen_to_float(a) <= 0 ? F(0) : product);
   }
 };
 

@@ -44,7 +44,7 @@ struct body<ops::logit> {
     const double z = cut(widen(x), p.value[0]);
     const double sign = above_margin(widen(x), p.value[0]) ? -1.0 : 1.0;
     const bool plain = (z > 0) & (z < 1) & (z != 0.5);
-    const double c = plain ? z : 0.25;
+    const double c = choose(plain, z, 0.25);
     const bool tiny = c < 0x1p-900;
     const double rest = 1.0 - c;
     const auto [e, f] = pow_reduce(tiny ? c * 0x1p256 : c / rest);
@@ -63,7 +63,7 @@ struct body<ops::logit> {
 
  private:
   // x cut to [eps, 1 - eps], eps in place of 1 - eps.
-  REPDL_HD static double cut(double x, double eps) { return (x < eps) | above_margin(x, eps) ? eps : x; }
+  REPDL_HD static double cut(double x, double eps) { return choose((x < eps) | above_margin(x, eps), eps, x); }
   REPDL_HD static double special(double z, double sign) {
     const double pole = z == 0 ? -infinity : z == 1 ? infinity : double_of(format<double>::nan);
     return z == 0.5 ? 0.0 : sign * pole;
@@ -85,8 +85,7 @@ struct body<ops::logit_backward> {
     const double eps = p.value[0];
     const double q = widen(g) / ((v == 0 ? 0.0 : v) * (1.0 - v));
     const bool inside = (v >= 0) & (v <= 1);
-    const bool absent = eps != eps;
-    const bool beyond = absent ? false : (v < eps) | above_margin(v, eps);
+    const bool beyond = (v < eps) | above_margin(v, eps);
     const double r = inside | (v != v) ? q : double_of(format<double>::nan);
     const bool plain = inside & !beyond & is_regular(q);
     return certify_as<T>(beyond ? 0.0 : r, plain ? 0x1p-50 * magnitude_of(q) : 0.0);
@@ -113,6 +112,7 @@ struct body<ops::softshrink> {
 };
 template <>
 struct body<ops::softshrink_backward> {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, const parameters& p) {
     const double v = widen(x);

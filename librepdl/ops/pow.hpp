@@ -187,7 +187,7 @@ struct pow_ends {
 }
 
 // The ends are rounded as format.hpp's narrow does, the upper one by the ulp of the lower one's binade: if that is too
-// small because a power of two lies between them, they agree only where both round to that power.
+// small because a power of two lies between them, they agree only where both round to that power. Unpacked: by narrow.
 template <class T>
 [[gnu::always_inline]] REPDL_HD pow_ends pow_round(T, double x, double y, std::uint64_t inexact) {
   using F = format<T>;
@@ -199,6 +199,7 @@ template <class T>
   const double error = centre * double_of(bits_of(pow_binary64_error) & ~exact);
   const double low = centre - error;
   const double high = centre + error;
+  if constexpr (is_unpacked<T>) return {to_bits(narrow<T>(low)), to_bits(narrow<T>(high))};
   const double binade = double_of(bits_of(low) & 0x7ff0000000000000);
   const double scale = binade > smallest ? binade : smallest;
   const auto exponent = static_cast<std::uint32_t>(bits_of(scale) >> (53 - F::precision)) -
@@ -215,7 +216,7 @@ struct body<ops::pow> {
     using F = format<T>;
     using storage = typename F::storage;
     constexpr int sign_place = 8 * sizeof(storage) - 1;
-    constexpr auto one = static_cast<std::uint32_t>(F::emax) << (F::precision - 1);
+    const std::uint32_t one = to_bits(narrow<T>(1.0f));
     const float base = widen_to_float(x);
     const float power = widen_to_float(y);
     const std::uint32_t base_bits = bits_of(base) & 0x7fffffff;
@@ -244,12 +245,17 @@ struct body<ops::pow> {
     const std::uint32_t limit = is_zero == inverse ? F::infinity : 0;
     r = pole ? limit : r;
     r = base_bits == 0x3f800000 ? one : r;
-    r |= (base_sign & odd) << sign_place;
+    const std::uint32_t sign = (base_sign & odd) << sign_place;
+    r |= sign;
     const bool nan = ((base < 0) & !whole & !pole) | (base_bits > 0x7f800000) | (power_bits > 0x7f800000);
     r = nan ? F::nan : r;
     const bool is_one = (power_bits == 0) | (bits_of(base) == 0x3f800000);
     r = is_one ? one : r;
-    return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
+    if constexpr (is_unpacked<T>) {
+      return {from_bits<T>(r), from_bits<T>(r == (ends.low | sign) ? ends.high | sign : r)};
+    } else {
+      return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
+    }
   }
 
   template <class T>

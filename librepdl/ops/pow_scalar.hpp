@@ -28,7 +28,7 @@ REPDL_HD decided_value<T> certify_pow(double x, double y, double log, bool is_pr
   const double power = (x < 0) & is_odd(y) ? -e : e;
   const bool plain = pow_is_plain(x, y);
   const double error = e * muladd(magnitude_of(w), 0x1p-50, 0x1p-49);
-  const double v = is_product ? product : plain ? power : pow_special(x, y);
+  const double v = choose(is_product, product, choose(plain, power, pow_special(x, y)));
   return certify_as<T>(v, plain & !is_product ? error : 0.0);
 }
 
@@ -39,7 +39,7 @@ struct body<ops::pow_scalar> {
     const double v = widen(x);
     const double y = p.value[0];
     const bool is_product = (y == 1) | (y == 2) | (y == 3) | (y == 4);
-    const dd product = two_prod(y == 1 ? v : v * v, y == 4 ? v * v : y == 3 ? v : 1.0);
+    const dd product = two_prod(choose(y == 1, v, v * v), choose(y == 4, v * v, choose(y == 3, v, 1.0)));
     const auto [e, f] = pow_reduce(magnitude_of(v));
     return certify_pow<T>(v, y, log_binary64(e, f), is_product, round_to_odd(product.hi, product.lo));
   }

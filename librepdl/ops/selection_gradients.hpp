@@ -32,6 +32,7 @@ struct body<ops::abs_backward> {
 // g/2 where x = y; +0 where y is chosen.
 template <bool Larger>
 struct selection_gradient {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, T y) {
     const auto a = comparable(x);
@@ -50,6 +51,7 @@ struct body<ops::minimum_backward> : selection_gradient<false> {};
 // g goes to the first operand where it is chosen (of equal ones it is), else to the second.
 template <bool Larger, bool First>
 struct number_selection_gradient {
+  static constexpr bool takes_unpacked = true;
   template <class T>
   REPDL_HD static T eval(T g, T x, T y) {
     const auto a = comparable(x);

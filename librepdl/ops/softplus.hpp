@@ -81,7 +81,8 @@ struct body<ops::softplus_backward> {
     const double w = p.value[0] * v;
     const double phi = logistic(cut_to(w, -limit, limit), 0.0).value;
     const bool passes = softplus_passes(v, p);
-    return certify_gradient<T>(widen(g), passes ? 0.0 : w, passes ? 1.0 : phi, passes ? 0.0 : 0x1p-45 * phi, 0.0, 1.0);
+    return certify_gradient<T>(widen(g), choose(passes, 0.0, w), passes ? 1.0 : phi, passes ? 0.0 : 0x1p-45 * phi, 0.0,
+                               1.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, const parameters& p, int last_tier_bits) {

@@ -221,9 +221,11 @@ class map_work final : public planned<plan::map_plan> {
       std::memset(open, true, sizeof open);
     }
     std::int64_t left = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!open[i]) continue;
-      repair_(in, out, i, options_, s.launch.last_tier_bits, counted);
+    const auto next = [&](const bool* from) {
+      return static_cast<const bool*>(std::memchr(from, true, static_cast<std::size_t>(open + n - from)));
+    };
+    for (const bool* o = next(open); o != nullptr; o = next(o + 1)) {
+      repair_(in, out, o - open, options_, s.launch.last_tier_bits, counted);
       ++left;
     }
     counted.add(tier::binary64, n - left);

@@ -32,44 +32,86 @@ template <class Op, class T>
   }
 }
 
-// The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What quick
-// leaves open careful does, for the whole block. What is left beyond the last block is made one. The options are a copy: of
-// them the loop keeps in registers what it makes.
-template <class Op, class T, class Result, class... Options>
-void by_unpacked_blocks(const T* const (&in)[Op::arity], Result* out, std::int64_t n, const Options... p) {
+// A block of f16 or bf16: what careful or eval makes of unpacked operands.
+template <class Op, class T, class Result, int... K, class... Options>
+void unpacked_carefully(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], Result* out,
+                        const Options... p) {
   using wide = unpacked<T>;
-  constexpr int block = unpacked_block;
-  num::with_places<Op::arity>([&]<int... K>() {
-    const std::int64_t rest = n % block;
-    for (std::int64_t first = 0; first < n - rest; first += block) {
-      alignas(64) wide a[Op::arity][block];
-      alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[block];
-      (unpack(in[K] + first, a[K]), ...);
-      if constexpr (requires { num::evaluate_quickly<Op>(*a[K]..., p...); }) {
-        std::uint32_t open = 0;
-        for (int i = 0; i < block; ++i) {  // `omp simd` would keep the pair in memory
-          auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
-          r[i] = t.value;
-          open |= t.decided ? 0 : 1;
-        }
-        if (open != 0) {
+  alignas(64) wide a[Op::arity][unpacked_block];
+  alignas(64) std::conditional_t<std::is_same_v<Result, T>, wide, std::uint32_t> r[unpacked_block];
+  (unpack(in[K], a[K]), ...);
 #pragma omp simd
-          for (int i = 0; i < block; ++i) r[i] = num::evaluate_carefully<Op>(a[K][i]..., p...);
-        }
-      } else {
-#pragma omp simd
-        for (int i = 0; i < block; ++i) r[i] = num::evaluate<Op>(a[K][i]..., p...);
-      }
-      store_block<T>(r, out + first);
+  for (int i = 0; i < unpacked_block; ++i) r[i] = num::evaluate_carefully<Op>(a[K][i]..., p...);
+  store_block<T>(r, out);
+}
+// What quick leaves open careful does, for the whole block.
+template <class Op, class T, class Result, int... K, class... Options>
+[[gnu::noinline]] void left_open(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                                 const Options... p) {
+  unpacked_carefully<Op, T>(k, in, out, p...);
+}
+template <class Op, class T, class Result, int... K, class... Options>
+void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                      const Options... p) {
+  using wide = unpacked<T>;
+  alignas(64) wide a[Op::arity][unpacked_block], r[unpacked_block];
+  (unpack(in[K], a[K]), ...);
+  std::uint32_t open = 0;
+  for (int i = 0; i < unpacked_block; ++i) {  // `omp simd` would keep the pair in memory
+    auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
+    r[i] = t.value;
+    open |= t.decided ? 0 : 1;
+  }
+  if (open != 0) return left_open<Op, T>(k, in, out, p...);
+  store_block<T>(r, out);
+}
+// Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
+template <class Op, class T, int... K, class... Options>
+void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* open,
+                     const Options... p) {
+  using wide = unpacked<T>;
+  constexpr int block = 2 * unpacked_block;
+  alignas(64) wide a[Op::arity][block], low[block], high[block];
+  alignas(64) std::uint8_t differ[block];
+  for (int i = 0; i < block; i += unpacked_block) (unpack(in[K] + i, a[K] + i), ...);
+  for (int i = 0; i < block; ++i) {
+    auto ends = num::evaluate<Op>(a[K][i]..., p...);
+    low[i] = ends.low;
+    high[i] = ends.high;
+    const std::uint32_t d = num::to_bits(ends.low) ^ num::to_bits(ends.high);
+    differ[i] = static_cast<std::uint8_t>((d | (0 - d)) >> 31);
+  }
+  store_block<T>(low, high, differ, out, open);
+}
+
+// The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What is left
+// beyond the last block is made one. The options are a copy: of them the loop keeps in registers what it makes.
+template <class Op, class T, class Result, int... K, class... Options>
+void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                        [[maybe_unused]] bool* open, std::int64_t n, const Options... p) {
+  constexpr bool is_tested = num::has_exact_body<Op, T, Options...>;
+  constexpr int block = is_tested ? 2 * unpacked_block : unpacked_block;
+  T last[Op::arity][block] = {};
+  Result last_results[block];
+  [[maybe_unused]] bool last_open[block];
+  for (std::int64_t first = 0; first < n; first += block) {
+    const std::int64_t count = n - first;
+    const bool whole = count >= block;
+    if (!whole) (std::copy_n(in[K] + first, count, last[K]), ...);
+    const T* const from[] = {whole ? in[K] + first : last[K]...};
+    Result* const to = whole ? out + first : last_results;
+    if constexpr (is_tested) {
+      unpacked_tested<Op, T>(k, from, to, whole ? open + first : last_open, p...);
+    } else if constexpr (requires(unpacked<T> x) { num::evaluate_quickly<Op>((static_cast<void>(K), x)..., p...); }) {
+      unpacked_quickly<Op, T>(k, from, to, p...);
+    } else {
+      unpacked_carefully<Op, T>(k, from, to, p...);
     }
-    if (rest != 0) {
-      T last[Op::arity][block] = {};
-      Result results[block];
-      (std::copy_n(in[K] + (n - rest), rest, last[K]), ...);
-      by_unpacked_blocks<Op, T>({last[K]...}, results, block, p...);
-      std::copy_n(results, rest, out + (n - rest));
+    if (!whole) {
+      std::copy_n(last_results, count, out + first);
+      if constexpr (is_tested) std::copy_n(last_open, count, open + first);
     }
-  });
+  }
 }
 
 // Options: nothing, or num::parameters.
@@ -79,9 +121,10 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
     num::with_places<Op::arity>([ =, &p... ]<int... K>() {
       const auto over = [=, &p...](const auto*... x) {
         using result = decltype(num::evaluate<Op>(num::load(*x)..., p...));
-        if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>() && !num::has_exact_body<Op, T, Options...>) {
+        if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-          by_unpacked_blocks<Op, T>({x...}, static_cast<stored_result*>(out), n, p...);
+          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open,
+                                    n, p...);
         } else if constexpr (num::has_quick_body<Op, T>) {
           by_blocks<Op>(x..., static_cast<T*>(out), n);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {
@@ -105,7 +148,13 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
     run();
   } else {
     num::parameters p;
-    for (int i = 0; i < ops::option_list::most; ++i) p.value[i] = options[i];
+    for (int i = 0; i < ops::option_list::most; ++i) {
+      p.value[i] = options[i];
+      if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {  // narrow rounds nothing there
+        const ops::option_kind kind = ops::elementwise_rows[static_cast<int>(Op::id)].options.all[i].kind;
+        if (kind == ops::VALUE || kind == ops::UPPER) p.value[i] = num::widen(num::narrow<T>(options[i]));
+      }
+    }
     run(p);
   }
 }

@@ -15,6 +15,7 @@ using num::unpacked;
 using u32v = vec<std::uint32_t, lanes32>;
 
 inline constexpr int unpacked_block = 2 * lanes32;
+using packed = vec<std::uint16_t, unpacked_block>;
 
 inline void unpack(const bf16* x, unpacked<bf16>* to) {
   const auto pairs = load<u32v>(x);
@@ -28,8 +29,8 @@ inline u32v rounded(const unpacked<bf16>* r) {
   const u32v sum = b + (0x7fff + (b >> 16 & 1));
   return v == v ? sum : u32v{} + num::format<float>::nan;
 }
-inline void pack(const unpacked<bf16>* r, bf16* to) {
-  store(to, (rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000));
+inline packed pack(const unpacked<bf16>* r) {
+  return as<packed>((rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000));
 }
 
 inline void unpack(const f16* x, unpacked<f16>* to) {
@@ -43,27 +44,50 @@ inline void unpack(const f16* x, unpacked<f16>* to) {
 #endif
   }
 }
-inline void pack(const unpacked<f16>* r, f16* to) {
-  for (int i = 0; i < unpacked_block; i += lanes32) {
+inline packed pack(const unpacked<f16>* r) {
 #if defined(__F16C__)
+  const auto half = [](const unpacked<f16>* from) {
     constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    const auto v = load<f32v>(r + i);
+    const auto v = load<f32v>(from);
     const f32v canonical = v == v ? v : f32v{} + __builtin_nanf("");
 #if defined(__AVX512F__)
-    store(to + i, _mm512_maskz_cvtps_ph(0xffff, canonical, to_nearest));
+    return _mm512_maskz_cvtps_ph(0xffff, canonical, to_nearest);
 #else
-    store(to + i, _mm256_cvtps_ph(canonical, to_nearest));
+    return _mm256_cvtps_ph(canonical, to_nearest);
+#endif
+  };
+#if defined(__AVX512F__)
+  return as<packed>(_mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(half(r)), half(r + lanes32), 1));
+#else
+  return as<packed>(_mm256_set_m128i(half(r + lanes32), half(r)));
 #endif
 #else
-    for (int j = i; j < i + lanes32; ++j) to[j] = num::narrow<f16>(r[j].value);
+  packed to;
+  for (int i = 0; i < unpacked_block; ++i) to[i] = num::narrow<f16>(r[i].value).bits;
+  return to;
 #endif
-  }
 }
 
 // What a loop writes of a block of format T, in memory.
 template <class T>
 void store_block(const unpacked<T>* r, T* to) {
-  pack(r, to);
+  store(to, pack(r));
+}
+// Two blocks of results that a rounding test decides, where both ends round alike: open says where they differ, which is more.
+template <class T>
+void store_block(const unpacked<T>* low, const unpacked<T>* high, const std::uint8_t* maybe_open, T* to, bool* open) {
+  using truths = vec<std::uint8_t, unpacked_block>;
+  using words = vec<std::uint64_t, unpacked_block / 8>;
+  const words w = load<words>(maybe_open) | load<words>(maybe_open + unpacked_block);
+  std::uint64_t any = 0;
+  for (int i = 0; i < unpacked_block / 8; ++i) any |= w[i];
+  for (int i = 0; i < 2 * unpacked_block; i += unpacked_block) {
+    const packed r = pack(low + i);
+    store(to + i, r);
+    auto differ = truths{};
+    if (any != 0) differ = __builtin_convertvector(as<packed>(r != pack(high + i)) & 1, truths);
+    store(open + i, differ);
+  }
 }
 // Truth is 0 or 1 in a block. Those of bf16 make the two bytes of a pair.
 template <class T>
