@@ -121,6 +121,10 @@ counts check_elements(int many) {
       check<Op, T>(in, parameter_at<Op>(engine()), divisor(), counted);
     }
   }
+  if (gradient) {  // soft_margin_loss's is g t / 2 at x = 0: half of the least number
+    in[0] = 1, in[1] = 0, in[2] = num::to_bits(num::narrow<T>(1.0));
+    check<Op, T>(in, parameter_at<Op>(0), 1, counted);
+  }
   const shape_list shape{many};
   for (const sample_class c : reference::element_classes) {
     const double parameter = parameter_at<Op>(engine());

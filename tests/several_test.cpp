@@ -818,7 +818,7 @@ TEST_CASE_TEMPLATE("several: gradients of pow with a scalar beside midpoints", T
     exact += o.exact ? 1 : 0;
     near += o.near_tie ? 1 : 0;
   };
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 700; ++i) {
     // x = (root 2^e)^degree, y - 1 = power / degree: g y x^(y - 1) = g y (root 2^e)^power
     const int k = below(4), degree = 1 << k, power = below(13) - 6, e = (power > 0 ? -1 : 1) * below(6);
     const double root = odd_below(p / 2 >> k);
@@ -847,9 +847,9 @@ TEST_CASE_TEMPLATE("several: gradients of pow with a scalar beside midpoints", T
     both(random_pattern<T>(engine), short_pattern<T>(engine), std::ldexp(odd_below(53), -50 - below(6)));
   }
   CHECK(n.wrong == 0);
-  CHECK(ties > 150);
-  CHECK(exact > 1000);
-  CHECK(near > 200);
+  CHECK(ties > 70);
+  CHECK(exact > 400);
+  CHECK(near > 90);
 }
 
 TEST_CASE("several: gated units") {
