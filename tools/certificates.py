@@ -89,9 +89,10 @@ def read(op):
 
 
 def still_open(op):
-    """The engines that a line `open  ENGINE | why` admits to be without a run."""
+    """The lines `open  ENGINE | why`, which admit that an engine is without a run: {engine: line}."""
     path = folder / f"{op}.txt"
-    return set(re.findall(r"^open +(\w+) \|", path.read_text(), re.M)) if path.exists() else set()
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {line.split()[1]: line for line in lines if line.startswith("open ")}
 
 
 def covers(op, run):
@@ -188,7 +189,8 @@ def record(repdl, ops):
 
         others = [r for r in good_runs(op) if not all(superseded(e, old, r.compilers) for e, old in r.code.items())]
         folder.mkdir(exist_ok=True)
-        (folder / f"{op}.txt").write_text("\n".join(head(op) + [r.line for r in [*others, new]]) + "\n")
+        opened = [line for engine, line in still_open(op).items() if engine not in new.code]
+        (folder / f"{op}.txt").write_text("\n".join(head(op) + opened + [r.line for r in [*others, new]]) + "\n")
 
 
 def check(build):
@@ -205,7 +207,7 @@ def check(build):
         for run in runs:
             if not covers(op, run):
                 failures.append(f"{op}: a run does not cover every input: {run.line}")
-        if lacking := required - still_open(op) - {engine for run in runs for engine in run.code}:
+        if lacking := required - set(still_open(op)) - {engine for run in runs for engine in run.code}:
             failures.append(f"{op}: not proved on {', '.join(sorted(lacking))}")
     bad = len({f.split(":")[0] for f in failures})
     summary = [f"{len(operations()) - bad - len(not_run)} of {len(operations())} are good"]

@@ -8,7 +8,7 @@
 //
 // Fast tier. Errors, relative, u = 2^-53:
 //   e^d: 11.3 u (exp.hpp); the sum, the quotient, the ends 1 u each                    14.3 u < 2^-49
-//   2^d: 3.4 u (exp2.hpp), the factor 1 + lo ln 2, |lo| <= 2^-45, 1 u; the others      7.4 u < 2^-49
+//   2^d: 20.5 u (exp2.hpp), the factor 1 + lo ln 2, |lo| <= 2^-45, 1 u; the others     24.5 u < 2^-48
 // d = 0: g / 2 is exact. An integer d, base 2: the quotient g / (1 + 2^d) is rounded to odd (eft.hpp): for |d| <= 52
 // its denominator is a binary64 number; beyond, it is a power of two and a little, and the quotient is a number of 24
 // bits less a little.
@@ -56,7 +56,7 @@ struct share_body {
     const double hi = pow_limited(d.hi, cut, beyond);
     const double lo = double_of(bits_of(d.lo) & ~beyond);
     const bool rational = is_rational(hi, lo);
-    const double power = exponential(hi, lo, rational);
+    const double power = exponential(hi, lo);
     const double sum = 1.0 + power;
     double quotient = a / sum;
     if constexpr (base == 2) {
@@ -67,7 +67,7 @@ struct share_body {
       quotient = rational ? odd : quotient;
     }
     const bool plain = is_plain(a, d.hi);
-    const double error = 0x1p-49 * magnitude_of(rational ? 0.0 : quotient);
+    const double error = (base == 2 ? 0x1p-48 : 0x1p-49) * magnitude_of(rational ? 0.0 : quotient);
     return certify_as<T>(plain ? quotient : special(a, d.hi), plain ? error : 0.0);
   }
   template <class T>
@@ -88,12 +88,10 @@ struct share_body {
     constexpr double shifter = 0x1.8p52;
     return base == 2 ? (lo == 0) & (hi == (hi + shifter) - shifter) : hi == 0;
   }
-  REPDL_HD static double exponential(double hi, double lo, bool rational) {
+  REPDL_HD static double exponential(double hi, double lo) {
     if constexpr (base == 2) {
       const double power = exp2_core::eval(hi);
-      const double exact = double_of(bits_of(power) & ~std::uint64_t{1});
-      const double product = power + power * (lo * ln2);
-      return rational ? exact : product;
+      return power + power * (lo * ln2);
     } else {
       return exp_by_square(hi, lo);
     }

@@ -1,8 +1,9 @@
 // x^y, binary16, bfloat16, binary32: the first tier. What it leaves open goes to pow_exact.hpp, which decides it all.
 //
-// Method: e^(y ln x) with Ziv's rounding test (certify.hpp): for f16 and bf16 in binary64; for f32 in binary64 whose
-// leading terms are exact because their factors are cut short, after T. J. Dekker, "A floating-point technique for
-// extending the available precision", Numer. Math. 18 (1971). Range reductions as in log.hpp and exp.hpp. No tables.
+// Method: e^(y ln x) with Ziv's rounding test (certify.hpp), in binary64; on CUDA, where a warp waits for what one number leaves
+// open, f32 in binary64 whose leading terms are exact because their factors are cut short, after T. J. Dekker, "A
+// floating-point technique for extending the available precision", Numer. Math. 18 (1971). Range reductions as in log.hpp
+// and exp.hpp. No tables.
 //
 // Domain: every pair of operands. Special cases (C23, F.10.4.5) are selected at the end, over whatever was computed. x
 // below stands for |x| > 0. |y ln x| is cut down to 105: e^105 > 2^151 and e^-105 < 2^-151 round as all beyond them do.
@@ -12,7 +13,7 @@
 // and counts as exact. Every tie of a whole y > 0 is among them: its odd part m^y, m > 2^t, has p + 1 bits at most, so
 // t y <= p; for y < 0 it is a power of two. Ties of other y, such as 49^(3/2) in bf16, are left open.
 //
-// ---- f32. u = 2^-53; bounds hold with fused and with separate multiply-adds, and "exact" is exact with both.
+// ---- f32 on CUDA (pow_wide). u = 2^-53; bounds hold with fused and with separate multiply-adds, and "exact" is exact with both.
 //
 // ln x = e ln2 + ln m, sqrt(1/2) <= m < sqrt 2, f = m - 1, sigma = f / (6 + 3 f), |sigma| < 0.0573, z = sigma^2:
 //     ln m = 2 atanh(3 sigma) = 6 sigma (1 + 3 z + z^2 R(z)).
@@ -47,12 +48,13 @@
 // between them. Exact cases: x^y 2^-k is a multiple of 2^-52 within 2^-54 of hi + lo, so it is hi.
 // |rest| is about 2^-9 and |w_lo| less: a share of about 2^-32 of random operands is left open.
 //
-// ---- f16, bf16
+// ---- in binary64 (pow_binary64)
 //
 // ln x with log.hpp's terms. e = 0: f - f^2/2 is exact, t < 0.06 |ln x| has 5 u, the sum u. e != 0, |ln x| > 0.346:
 // 2^-55.8 and the sum 2^-54.5, then u |ln x|. So ln x is within 2^-51.7 |ln x|, w within 2^-51.2 |w| < 2^-44.4. With
 // exp.hpp's 5.1 u (its reduction is exact for binary64 numbers, too, as above) the error is below 2^-44.3 x^y; 2^-44
-// has room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y.
+// has room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y. Of f32 a share of
+// about 2^-19 is left open.
 //
 // Checked by tests/pow_test.cpp against MPFR.
 #pragma once
@@ -178,7 +180,7 @@ struct pow_ends {
   std::uint32_t high;
 };
 
-[[gnu::always_inline]] REPDL_HD pow_ends pow_round(float, double x, double y, std::uint64_t inexact) {
+[[gnu::always_inline]] REPDL_HD pow_ends pow_round_wide(double x, double y, std::uint64_t inexact) {
   const pow_wide c = pow_wide::eval(x, y);
   const std::uint64_t scaled = bits_of(c.hi) + c.exponent;
   const std::uint64_t below = (scaled - ((bits_of(c.lo - c.error) >> 63) & inexact)) | inexact;
@@ -186,33 +188,44 @@ struct pow_ends {
   return {bits_of(static_cast<float>(double_of(below))), bits_of(static_cast<float>(double_of(above)))};
 }
 
-// The ends are rounded as format.hpp's narrow does, the upper one by the ulp of the lower one's binade: if that is too
+// f16 and bf16 are rounded as format.hpp's narrow does, the upper end by the ulp of the lower one's binade: if that is too
 // small because a power of two lies between them, they agree only where both round to that power. Unpacked: by narrow.
 template <class T>
-[[gnu::always_inline]] REPDL_HD pow_ends pow_round(T, double x, double y, std::uint64_t inexact) {
+[[gnu::always_inline]] REPDL_HD pow_ends pow_round(double x, double y, std::uint64_t inexact) {
   using F = format<T>;
-  constexpr double smallest = bit_cast<double>(static_cast<std::uint64_t>(F::emin + 1023) << 52);
-  constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
   const double value = pow_binary64(x, y);
   const std::uint64_t exact = inexact - 1;
   const double centre = double_of((bits_of(value) + (0x200000 & exact)) & ~(0x3fffff & exact));
   const double error = centre * double_of(bits_of(pow_binary64_error) & ~exact);
   const double low = centre - error;
   const double high = centre + error;
-  if constexpr (is_unpacked<T>) return {to_bits(narrow<T>(low)), to_bits(narrow<T>(high))};
-  const double binade = double_of(bits_of(low) & 0x7ff0000000000000);
-  const double scale = binade > smallest ? binade : smallest;
-  const auto exponent = static_cast<std::uint32_t>(bits_of(scale) >> (53 - F::precision)) -
-                        (static_cast<std::uint32_t>(F::emin + 1023) << (F::precision - 1));
-  const std::uint32_t n = static_cast<std::uint32_t>(bits_of(low + scale * magic)) + exponent;
-  const std::uint32_t m = static_cast<std::uint32_t>(bits_of(high + scale * magic)) + exponent;
-  return {n < F::infinity ? n : F::infinity, m < F::infinity ? m : F::infinity};
+  if constexpr (is_unpacked<T> || std::is_same_v<T, float>) {
+    return {to_bits(round_number<T>(low)), to_bits(round_number<T>(high))};
+  } else {
+    constexpr double smallest = bit_cast<double>(static_cast<std::uint64_t>(F::emin + 1023) << 52);
+    constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
+    const double binade = double_of(bits_of(low) & 0x7ff0000000000000);
+    const double scale = binade > smallest ? binade : smallest;
+    const auto exponent = static_cast<std::uint32_t>(bits_of(scale) >> (53 - F::precision)) -
+                          (static_cast<std::uint32_t>(F::emin + 1023) << (F::precision - 1));
+    const std::uint32_t n = static_cast<std::uint32_t>(bits_of(low + scale * magic)) + exponent;
+    const std::uint32_t m = static_cast<std::uint32_t>(bits_of(high + scale * magic)) + exponent;
+    return {n < F::infinity ? n : F::infinity, m < F::infinity ? m : F::infinity};
+  }
 }
 
 template <>
 struct body<ops::pow> {
   template <class T>
   [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T x, T y) {
+#if defined(__CUDA_ARCH__)
+    return eval_as<std::is_same_v<T, float>>(x, y);
+#else
+    return eval_as<false>(x, y);
+#endif
+  }
+  template <bool Wide, class T>
+  [[gnu::always_inline]] REPDL_HD static decided_value<T> eval_as(T x, T y) {
     using F = format<T>;
     using storage = typename F::storage;
     constexpr int sign_place = 8 * sizeof(storage) - 1;
@@ -238,7 +251,14 @@ struct body<ops::pow> {
     const bool dyadic = whole & is_short & (!inverse | (fraction_bits == 0));
 
     const std::uint64_t inexact = dyadic ? 0u : 1u;
-    const pow_ends ends = pow_round(T{}, static_cast<double>(float_of(base_bits)), static_cast<double>(power), inexact);
+    const auto magnitude = static_cast<double>(float_of(base_bits));
+    const auto exponent = static_cast<double>(power);
+    pow_ends ends;
+    if constexpr (Wide) {
+      ends = pow_round_wide(magnitude, exponent, inexact);
+    } else {
+      ends = pow_round<T>(magnitude, exponent, inexact);
+    }
     std::uint32_t r = ends.low;
     const bool is_zero = base_bits == 0;
     const bool pole = is_zero | (base_bits == 0x7f800000);
