@@ -67,7 +67,7 @@ struct cpu_features {
   }
 };
 
-const cpu_features& features() noexcept {
+[[maybe_unused]] const cpu_features& features() noexcept {  // where the baseline is alone
   static const cpu_features f;
   return f;
 }
