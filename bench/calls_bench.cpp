@@ -1,8 +1,9 @@
-// What a call costs beside its work: one element, small matrices; by the typed functions, one thread. Each also prepared:
-// validated and planned once.
+// What a call costs beside its work: one element, small matrices; and of 64 elements, with its work; by the typed functions, one
+// thread. Each also prepared: validated and planned once.
 #include <benchmark/benchmark.h>
 
 #include "bench/by_turns.hpp"
+#include "bench/inputs.hpp"
 #include "bench/peers.hpp"
 #include "librepdl/librepdl.hpp"
 
@@ -31,14 +32,27 @@ void row(const bench::family& family, const std::string& name, const Call& call,
   }
 }
 
-float x[16] = {0.5f, 1.25f, 3.0f}, y[16] = {2.0f, 0.125f}, out[16];
+float out[64];
 
 const bench::family registered("calls", [](const bench::family& family) {
-  const sizes one{1}, square{4, 4};
+  static const std::vector<float> a = bench::uniform(64, 1, 0.25f, 4), b = bench::uniform(64, 2, 0.25f, 4);
+  const float* x = a.data();
+  const float* y = b.data();
+  const sizes one{1}, many{64}, square{4, 4};
   row(family, "exp/1 element", [=](repdl::context& c) { exp(c, const_tensor_view(x, one), tensor_view(out, one)); },
-      {"libm", [] { peers::exp(x, out, 1); }});
+      {"libm", [=] { peers::exp(x, out, 1); }});
   row(family, "add/1 element",
       [=](repdl::context& c) { add(c, const_tensor_view(x, one), const_tensor_view(y, one), tensor_view(out, one)); });
+  row(family, "exp/64 elements", [=](repdl::context& c) { exp(c, const_tensor_view(x, many), tensor_view(out, many)); },
+      {"libm", [=] { peers::exp(x, out, 64); }});
+  row(family, "add/64 elements", [=](repdl::context& c) {
+    add(c, const_tensor_view(x, many), const_tensor_view(y, many), tensor_view(out, many));
+  });
+  row(family, "tanh/64 elements",
+      [=](repdl::context& c) { tanh(c, const_tensor_view(x, many), tensor_view(out, many)); });
+  row(family, "pow/64 elements", [=](repdl::context& c) {
+    pow(c, const_tensor_view(x, many), const_tensor_view(y, many), tensor_view(out, many));
+  });
   row(family, "matmul/4x4x4", [=](repdl::context& c) {
     matmul(c, const_tensor_view(x, square), const_tensor_view(y, square), tensor_view(out, square));
   });

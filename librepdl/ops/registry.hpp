@@ -184,11 +184,11 @@ constexpr operand_text operand_at(std::string_view operands, int k) {
   const std::size_t colon = std::min(one_of_them.find(':'), one_of_them.size());
   return {one_of_them.substr(0, colon), one_of_them.substr(colon) == ":bool"};
 }
-/// The first operand that has the format of the call.
-constexpr int leading_operand(std::string_view operands) {
-  int k = 0;
-  while (operand_at(operands, k).is_boolean) ++k;
-  return k;
+/// The operands that are boolean in every format: bit k for operand k.
+constexpr unsigned boolean_operands(std::string_view operands, int arity) {
+  unsigned bits = 0;
+  for (int k = 0; k < arity; ++k) bits |= operand_at(operands, k).is_boolean ? 1u << k : 0u;
+  return bits;
 }
 
 /// One row of elementwise.def.
@@ -196,6 +196,7 @@ struct elementwise_row {
   std::string_view name;
   int arity;
   std::string_view operands;  // "x,y", "cond:bool,x,y"
+  unsigned booleans;          // which of them are boolean in every format
   dtype_set formats;
   result_kind result;
   option_list options;
@@ -208,9 +209,10 @@ struct elementwise_row {
 
   constexpr dtype result_type(dtype format) const { return ops::result_type(result, format); }
   constexpr dtype operand_type(int k, dtype format) const {
-    return operand_at(operands, k).is_boolean ? dtype::boolean : format;
+    return (booleans >> k & 1) != 0 ? dtype::boolean : format;
   }
-  constexpr int leading() const { return leading_operand(operands); }
+  /// The first operand that has the format of the call.
+  constexpr int leading() const { return std::countr_one(booleans); }
   /// Whether the call may say the result's format, and whether the row says its type.
   constexpr bool has_any_float() const { return result == result_kind::any_float; }
   constexpr bool has_own_type() const { return result > result_kind::any_float; }
@@ -222,6 +224,7 @@ inline constexpr elementwise_row elementwise_rows[] = {
   {#name,                                                                                                        \
    n,                                                                                                            \
    operands,                                                                                                     \
+   boolean_operands(operands, n),                                                                                \
    formats,                                                                                                      \
    result_kind::result,                                                                                          \
    option_list{{REPDL_UNPAREN options}},                                                                         \

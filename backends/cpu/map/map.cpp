@@ -19,6 +19,22 @@ constexpr std::int64_t block = 1024;
 // Below this, waking another worker costs more than it saves (some microseconds against about 20).
 constexpr std::int64_t elements_per_thread = 32 * block;
 
+// What is larger than caches runs in pieces, each of them fetched some pieces ahead: while a long body is computed, too few
+// lines are under way by themselves (log of 2^24 elements: 2.6 times as fast as without).
+constexpr std::int64_t piece = 128, pieces_ahead = 4;
+constexpr std::int64_t fetched_bytes = std::int64_t{1} << 23;
+
+enum class to { read, write };
+// Of the piece that begins at `now`, so many pieces later. Behind the operand's end, too: there it does nothing.
+template <to Purpose>
+void fetch_ahead(const void* now, std::size_t element_size) {
+  const std::size_t bytes = piece * element_size;
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(now) + pieces_ahead * bytes;
+  for (std::size_t i = 0; i < bytes; i += 64) {
+    __builtin_prefetch(reinterpret_cast<const void*>(first + i), Purpose == to::write ? 1 : 0);
+  }
+}
+
 // A position in the iteration space.
 struct cursor {
   plan::axes index{};
@@ -151,6 +167,9 @@ class map_work final : public planned<plan::map_plan> {
     // Contiguous tensors need no buffers, and then larger blocks cost less.
     flat_ = repair_ == nullptr && round_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
     for (int k = 0; k < p.arity && p.rank == 1; ++k) flat_ = flat_ && p.in[k].stride[0] == 1;
+    std::size_t bytes = size_of(p.out_type);
+    for (int k = 0; k < p.arity; ++k) bytes += size_of(p.in[k].type);
+    fetches_ = p.count * static_cast<std::int64_t>(bytes) >= fetched_bytes;
     threads_ = static_cast<int>(
         std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
   }
@@ -176,8 +195,22 @@ class map_work final : public planned<plan::map_plan> {
     for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
       const void* in[ops::most_operands] = {};
       for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in[k].type));
-      loop_(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), std::min(16 * block, mine.end - first),
-            p.options, nullptr);
+      compute(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), size_of(p.out_type),
+              std::min(16 * block, mine.end - first), nullptr);
+    }
+  }
+
+  void compute(const void* const* in, void* out, std::size_t out_size, std::int64_t n, bool* open) const {
+    if (!fetches_) return loop_(in, out, n, p.options, open);
+    for (std::int64_t first = 0; first < n; first += piece) {
+      const void* from[ops::most_operands] = {};
+      for (int k = 0; k < p.arity; ++k) {
+        from[k] = at(in[k], first, size_of(p.in[k].type));
+        fetch_ahead<to::read>(from[k], size_of(p.in[k].type));
+      }
+      void* const result = const_cast<void*>(at(out, first, out_size));
+      fetch_ahead<to::write>(result, out_size);
+      loop_(from, result, std::min(piece, n - first), p.options, open == nullptr ? nullptr : open + first);
     }
   }
 
@@ -209,14 +242,14 @@ class map_work final : public planned<plan::map_plan> {
   void run_block(const void* const* in, void* out, std::int64_t n, tally& counted) const {
     if (round_ != nullptr) {
       alignas(64) double wide[block];
-      loop_(in, wide, n, p.options, nullptr);
+      compute(in, wide, sizeof *wide, n, nullptr);
       const void* const from = wide;
       return round_(&from, out, n, nullptr, nullptr);
     }
-    if (repair_ == nullptr) return loop_(in, out, n, p.options, nullptr);
+    if (repair_ == nullptr) return compute(in, out, size_of(p.out_type), n, nullptr);
     bool open[block];
     if (s.launch.first_tier <= tier::binary64) {
-      loop_(in, out, n, p.options, open);
+      compute(in, out, size_of(p.out_type), n, open);
     } else {
       std::memset(open, true, sizeof open);
     }
@@ -236,6 +269,7 @@ class map_work final : public planned<plan::map_plan> {
   repair_function repair_ = nullptr;
   num::parameters options_;  // the repair's
   bool flat_;
+  bool fetches_;
   int threads_;
 };
 

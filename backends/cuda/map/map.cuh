@@ -88,16 +88,6 @@ struct exact_tally {
   }
 };
 
-// The operands that are boolean where others are numbers, as bits.
-template <class Op, class T>
-constexpr unsigned boolean_operands = [] {
-  unsigned bits = 0;
-  for (int k = 0; k < Op::arity && !std::is_same_v<T, bool>; ++k) {
-    bits |= ops::operand_at(Op::operands, k).is_boolean ? 1u << k : 0u;
-  }
-  return bits;
-}();
-
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 struct elementwise : Options... {
@@ -106,7 +96,8 @@ struct elementwise : Options... {
   // Functions of 16 bits that are long.
   static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 &&
                                     ops::elementwise_rows[static_cast<int>(Op::id)].proof == ops::proof_kind::enumerate;
-  static constexpr unsigned booleans = boolean_operands<Op, T>;
+  // The operands that are boolean where others are numbers, as bits.
+  static constexpr unsigned booleans = std::is_same_v<T, bool> ? 0 : ops::boolean_operands(Op::operands, arity);
   using input = num::stored<T>;
   using output = num::result_of_body<Op, T, Options...>;
   static_assert(dtype_of<output> == ops::result_type(Op::result, dtype_of<T>));
