@@ -255,6 +255,21 @@ REPDL_HD T narrow(double a) {
   }
 }
 
+// Not 0 if a number of binary32 is a midpoint of T, and for few others of f16 (next to midpoints below its normal numbers, which
+// 2^-14 moves to where midpoints have one pattern; too large ones).
+template <class T>
+REPDL_HD std::uint32_t midpoint_mark(float v) {
+  constexpr std::uint32_t half = 1u << (23 - format<T>::precision);
+  std::uint32_t b = bits_of(v);
+  if constexpr (is_format<T, f16>) {
+    constexpr std::uint32_t least_normal = bit_cast<std::uint32_t>(0x1p-14f);
+    b &= 0x7fffffff;
+    const std::uint32_t below = 0 - ((b - least_normal) >> 31);
+    b = bits_of(float_of(b) + float_of(least_normal & below));
+  }
+  return (((b & (2 * half - 1)) ^ half) - 1) >> 31;
+}
+
 // Whether no midpoint of T is within `ulps` ulps of v, a number of binary32, and |v| is at least T's least normal number.
 template <class T>
 REPDL_HD bool is_far_from_midpoints(float v, std::int32_t ulps) {

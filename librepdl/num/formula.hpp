@@ -155,17 +155,27 @@ REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
 
 // ------------------------------------------------------------------------------------------------- the rounding test
 
-// RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free. Unpacked: by the loop.
+// RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free.
+//
+// Unpacked: in binary32, where rounding is monotone and midpoints of T are numbers. If both ends, each within 2^-30 of itself,
+// are rounded to s, then so is everything between them, and what is below a midpoint is rounded to it or below: if s is none, all
+// that is rounded to s is on one side of every midpoint, and RN_T(s) is the result.
 template <class T>
 REPDL_HD decided_value<T> certify_between(double below, double above) {
-  const T low = narrow<T>(below);
-  const T high = narrow<T>(above);
   if constexpr (is_unpacked<T>) {
-    return {low, high};
+    const auto low = static_cast<float>(below);
+    const auto high = static_cast<float>(above);
+    return {{low}, (bits_of(low) ^ bits_of(high)) | midpoint_mark<T>(low)};
   } else {
+    const T low = narrow<T>(below);
+    const T high = narrow<T>(above);
     return {low, to_bits(low) == to_bits(high)};
   }
 }
+
+// The same of what v is within 2^-50 of itself of.
+template <class T>
+requires is_unpacked<T> REPDL_HD decided_value<T> quick_value(double v) { return certify_between<T>(v, v); }
 
 // RN_T(v) if every number within `error` of v rounds alike. error has room for the roundings of v - error and v + error, which
 // are u (|v| + error): so an end is not the exact value, and may be a zero of its side, +0 above or -0 below, or of either sign.
@@ -177,6 +187,19 @@ REPDL_HD decided_value<T> certify_as(double v, double error) {
 #else
   return certify_between<T>(v - error, -(-v - error));  // v + error, and -0 for -0; no select
 #endif
+}
+
+// The same where midpoints are frequent. Unpacked: both ends rounded to odd numbers of 13 bits (narrow), which lie on the side of
+// every midpoint on which the ends do.
+template <class T>
+REPDL_HD decided_value<T> certify_with_ties(double v, double error) {
+  if constexpr (is_unpacked<T>) {
+    const T low = narrow<T>(v - error);
+    const T high = narrow<T>(-(-v - error));
+    return {low, to_bits(low) ^ to_bits(high)};
+  } else {
+    return certify_as<T>(v, error);
+  }
 }
 
 }  // namespace REPDL_ISA

@@ -201,10 +201,11 @@ struct decided_value {
   T value;  // meaningless unless decided
   bool decided;
 };
-// Of unpacked numbers the two ends: the loop, which rounds them, sees whether they agree, and RN_T(low) is the value.
+// Of unpacked numbers: the loop rounds the value, where `open` is 0. A word, as wide as the value.
 template <class T>
 struct decided_value<unpacked<T>> {
-  unpacked<T> low, high;
+  unpacked<T> value;
+  std::uint32_t open;
 };
 
 // Numbers that enclose a ball: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp

@@ -180,6 +180,11 @@ struct body<ops::softsign_backward> {
     const double a = with_sign(widen(x), 1.0);
     return narrow<T>(quotient_to_odd(widen(g), two_sum(a * a, 1.0 + 2.0 * a)));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T x) {
+    const double d = 1.0 + with_sign(widen(x), 1.0);
+    return quick_value<T>(widen(g) / (d * d));
+  }
 };
 
 }  // namespace REPDL_ISA

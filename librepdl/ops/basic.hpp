@@ -127,6 +127,7 @@ struct body<ops::sqrt> {
 //   |x * y| < 2^-133, rounded to a multiple of 2^-149 as r is: z = 0 leaves the product (above); else |z| >= 2^-133, and the
 //   exact value is r, or within half of the least number of it on the side of the rest, or on that of 0 with the rest 0;
 //   from a midpoint it is as far as the product is from 2^-134, and that one rounds right.
+// quick: r, which rounds as the exact value does where it is no midpoint (formula.hpp).
 template <>
 struct body<ops::fma> {
   template <class T>
@@ -146,6 +147,15 @@ struct body<ops::fma> {
     } else {
       const dd s = two_sum(widen(x) * widen(y), widen(z));
       return narrow<T>(round_to_odd(s.hi, s.lo));
+    }
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T x, T y, T z) {
+    if constexpr (has_fast_fma) {
+      const float r = __builtin_fmaf(x.value, y.value, z.value);
+      return {{r}, midpoint_mark<T>(r)};
+    } else {
+      return quick_value<T>(widen(x) * widen(y) + widen(z));
     }
   }
 };

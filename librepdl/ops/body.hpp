@@ -9,6 +9,7 @@
 
 #include "librepdl/num/eft.hpp"
 #include "librepdl/num/format.hpp"
+#include "librepdl/num/formula.hpp"
 #include "librepdl/ops/registry.hpp"
 
 namespace repdl::num {
@@ -52,6 +53,14 @@ struct tentative {
   T value;  // meaningless unless decided
   bool decided;
 };
+// Of unpacked operands it may be {value, open}, too (certify_between): 0 where it is decided.
+template <class T>
+REPDL_HD std::uint32_t open_mark(const tentative<T>& t) {
+  return t.decided ? 0 : 1;
+}
+template <class T>
+requires requires(const T& t) { t.open; }
+REPDL_HD std::uint32_t open_mark(const T& t) { return t.open; }
 template <class Op, class T>
 concept has_quick_body = requires(T x) {
   body<Op>::quick(x);

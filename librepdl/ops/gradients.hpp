@@ -38,6 +38,8 @@
 // zeros of any sign. The whole quotient is, where x or y is not finite or y is 0, trunc or floor of x / y, floor(x / y) = -1 for a
 // finite x != 0 and an infinite y of other signs; an infinite or NaN g times 0 or an infinity, likewise, by `plain`.
 //
+// quick, for f16 and bf16 (formula.hpp): the plain formula, where no terms cancel, within some 2^-53 of itself.
+//
 // Checked by tests/gradients_test.cpp.
 #pragma once
 
@@ -69,6 +71,10 @@ struct body<ops::log1p_backward> {
     const std::uint64_t sign = bits_of(d.hi) & sign_mask<double>;
     const auto turned = [=](double v) { return double_of(bits_of(v) ^ sign); };
     return narrow<T>(quotient_to_odd(turned(widen(g)), dd{turned(d.hi), turned(d.lo)}));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T x) {
+    return quick_value<T>(widen(g) / (1.0 + widen(x)));
   }
 };
 
@@ -113,6 +119,10 @@ struct body<ops::expm1_backward> {
     const double v = widen(y);
     return round_sum<T>(two_sum(gd, gd * v), gd * (1.0 + v));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T y) {
+    return quick_value<T>(widen(g) * (1.0 + widen(y)));
+  }
 };
 template <>
 struct body<ops::lerp_backward_x> {
@@ -121,6 +131,10 @@ struct body<ops::lerp_backward_x> {
     const double gd = widen(g);
     const double w = widen(weight);
     return round_sum<T>(two_sum(gd, -(gd * w)), gd * (1.0 - w));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T weight) {
+    return quick_value<T>(widen(g) * (1.0 - widen(weight)));
   }
 };
 template <>
@@ -132,6 +146,10 @@ struct body<ops::lerp_backward_weight> {
     const double b = widen(end);
     return round_sum<T>(two_sum(gd * b, -(gd * a)), gd * ((b - a) + 0.0));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T x, T end) {
+    return quick_value<T>(widen(g) * ((widen(end) - widen(x)) + 0.0));
+  }
 };
 template <>
 struct body<ops::lerp_scalar_backward_x> {
@@ -141,8 +159,23 @@ struct body<ops::lerp_scalar_backward_x> {
     const double w = p.value[0];
     return round_sum<T>({add_to_odd(gd, two_prod(-w, gd)), 0.0}, gd * (1.0 - w));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, const parameters& p) {
+    return quick_value<T>(widen(g) * (1.0 - p.value[0]));
+  }
 };
 
+// a b / (c d) for f16 and bf16; of f16 both products are numbers of binary32.
+template <class T>
+REPDL_HD decided_value<T> quick_quotient(float a, float b, float c, float d) {
+  if constexpr (is_format<T, f16>) {
+    const float q = a * b / (c * d);
+    return {{q}, midpoint_mark<T>(q)};
+  } else {
+    using F = double;
+    return quick_value<T>(F{a} * F{b} / (F{c} * F{d}));
+  }
+}
 template <>
 struct body<ops::div_backward_y> {
   template <class T>
@@ -150,12 +183,20 @@ struct body<ops::div_backward_y> {
     const double d = widen(y);
     return narrow<T>(quotient_to_odd(-(widen(g) * widen(x)), d * d));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T x, T y) {
+    return quick_quotient<T>(-g.value, x.value, y.value, y.value);
+  }
 };
 template <>
 struct body<ops::xlogy_backward_y> {
   template <class T>
   REPDL_HD static T eval(T g, T x, T y) {
     return narrow<T>(widen(g) * widen(x) / widen(y));
+  }
+  template <class T>
+  requires std::is_same_v<T, unpacked<f16>> REPDL_HD static decided_value<T> quick(T g, T x, T y) {
+    return quick_quotient<T>(g.value, x.value, y.value, 1.0f);
   }
 };
 template <>
@@ -165,6 +206,13 @@ struct body<ops::hypot_backward> {
     const double d = widen(r);
     const double quotient = widen(g) * widen(x) / d;
     return narrow<T>(d == 0 ? 0.0 : quotient);
+  }
+  template <class T>
+  requires std::is_same_v<T, unpacked<f16>> REPDL_HD static decided_value<T> quick(T g, T x, T r) {
+    auto q = quick_quotient<T>(g.value, x.value, r.value, 1.0f);
+    const std::uint32_t kept = r.value == 0 ? 0u : ~0u;
+    q.value.value = float_of(bits_of(q.value.value) & kept);
+    return q;
   }
 };
 
@@ -178,6 +226,10 @@ struct body<ops::addcdiv_backward_z> {
     const dd high = two_prod(q, d);
     return narrow<T>(round_to_odd_by(q, ((n.hi - high.hi) - high.lo) + n.lo));
   }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T y, T z, const parameters& p) {
+    return quick_value<T>(-p.value[0] * (widen(g) * widen(y)) / (widen(z) * widen(z)));
+  }
 };
 
 // g a / (a^2 + b^2), +0 where both are 0.
@@ -187,11 +239,21 @@ REPDL_HD T inverse_gradient(double g, double a, double b) {
   const double quotient = quotient_to_odd(g * a, d);
   return narrow<T>(d.hi == 0 ? 0.0 : quotient);
 }
+template <class T>
+REPDL_HD decided_value<T> quick_inverse_gradient(double g, double a, double b) {
+  const double d = a * a + b * b;
+  const double quotient = g * a / d;
+  return quick_value<T>(choose(d == 0, 0.0, quotient));
+}
 template <>
 struct body<ops::atan2_backward_y> {
   template <class T>
   REPDL_HD static T eval(T g, T y, T x) {
     return inverse_gradient<T>(widen(g), widen(x), widen(y));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T y, T x) {
+    return quick_inverse_gradient<T>(widen(g), widen(x), widen(y));
   }
 };
 template <>
@@ -199,6 +261,10 @@ struct body<ops::atan2_backward_x> {
   template <class T>
   REPDL_HD static T eval(T g, T y, T x) {
     return inverse_gradient<T>(-widen(g), widen(y), widen(x));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T g, T y, T x) {
+    return quick_inverse_gradient<T>(-widen(g), widen(y), widen(x));
   }
 };
 

@@ -26,7 +26,11 @@ inline namespace REPDL_ISA {
 // RN_T of a number that v is within 2^-50 of itself of; of v where that is 0, infinite or NaN.
 template <class T>
 REPDL_HD decided_value<T> certify_within_8u(double v) {
-  return certify_as<T>(v, is_regular(v) ? 0x1p-50 * magnitude_of(v) : 0.0);
+  if constexpr (is_unpacked<T>) {
+    return quick_value<T>(v);
+  } else {
+    return certify_as<T>(v, is_regular(v) ? 0x1p-50 * magnitude_of(v) : 0.0);
+  }
 }
 
 // RN_T of v, which is 0, infinite or NaN, or else of the formula.

@@ -189,7 +189,8 @@ struct pow_ends {
 }
 
 // f16 and bf16 are rounded as format.hpp's narrow does, the upper end by the ulp of the lower one's binade: if that is too
-// small because a power of two lies between them, they agree only where both round to that power. Unpacked: by narrow.
+// small because a power of two lies between them, they agree only where both round to that power. Unpacked: in binary32, for
+// the test of certify_between.
 template <class T>
 [[gnu::always_inline]] REPDL_HD pow_ends pow_round(double x, double y, std::uint64_t inexact) {
   using F = format<T>;
@@ -200,7 +201,7 @@ template <class T>
   const double low = centre - error;
   const double high = centre + error;
   if constexpr (is_unpacked<T> || std::is_same_v<T, float>) {
-    return {to_bits(round_number<T>(low)), to_bits(round_number<T>(high))};
+    return {bits_of(static_cast<float>(low)), bits_of(static_cast<float>(high))};
   } else {
     constexpr double smallest = bit_cast<double>(static_cast<std::uint64_t>(F::emin + 1023) << 52);
     constexpr double magic = bit_cast<double>(static_cast<std::uint64_t>(53 - F::precision + 1023) << 52);
@@ -272,7 +273,8 @@ struct body<ops::pow> {
     const bool is_one = (power_bits == 0) | (bits_of(base) == 0x3f800000);
     r = is_one ? one : r;
     if constexpr (is_unpacked<T>) {
-      return {from_bits<T>(r), from_bits<T>(r == (ends.low | sign) ? ends.high | sign : r)};
+      const std::uint32_t open = (ends.low ^ ends.high) | midpoint_mark<T>(float_of(ends.low));
+      return {from_bits<T>(r), r == (ends.low | sign) ? open : 0};
     } else {
       return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
     }

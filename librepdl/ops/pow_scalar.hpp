@@ -29,7 +29,7 @@ REPDL_HD decided_value<T> certify_pow(double x, double y, double log, bool is_pr
   const bool plain = pow_is_plain(x, y);
   const double error = e * muladd(magnitude_of(w), 0x1p-50, 0x1p-49);
   const double v = choose(is_product, product, choose(plain, power, pow_special(x, y)));
-  return certify_as<T>(v, plain & !is_product ? error : 0.0);
+  return certify_with_ties<T>(v, plain & !is_product ? error : 0.0);
 }
 
 template <>

@@ -208,9 +208,7 @@ struct elementwise_row {
   std::string_view formula;
 
   constexpr dtype result_type(dtype format) const { return ops::result_type(result, format); }
-  constexpr dtype operand_type(int k, dtype format) const {
-    return (booleans >> k & 1) != 0 ? dtype::boolean : format;
-  }
+  constexpr dtype operand_type(int k, dtype format) const { return (booleans >> k & 1) != 0 ? dtype::boolean : format; }
   /// The first operand that has the format of the call.
   constexpr int leading() const { return std::countr_one(booleans); }
   /// Whether the call may say the result's format, and whether the row says its type.

@@ -33,11 +33,22 @@ inline namespace REPDL_ISA {
 REPDL_HD bool is_regular(double v) { return v - v == 0; }
 REPDL_HD double magnitude_of(double v) { return double_of(bits_of(v) & 0x7fffffffffffffff); }
 
+// quick, for f16 and bf16: x + p, p within 2^-51 of itself.
+template <class T>
+REPDL_HD decided_value<T> quick_sum(double x, double p) {
+  const double error = 0x1p-50 * magnitude_of(p);
+  return certify_between<T>(x + (p - error), x + (p + error));
+}
+
 template <>
 struct body<ops::addcmul> {
   template <class T>
   REPDL_HD static T eval(T x, T y, T z, const parameters& p) {
     return narrow<T>(add_to_odd(widen(x), two_prod(p.value[0], widen(y) * widen(z))));
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T x, T y, T z, const parameters& p) {
+    return quick_sum<T>(widen(x), p.value[0] * (widen(y) * widen(z)));
   }
 };
 
@@ -66,6 +77,12 @@ struct body<ops::lerp> {
     const double plain = a + w * (b - a);
     const double exact = add_to_odd(a, two_sum(w * b, -(w * a)));
     return narrow<T>(is_regular(plain) & (a != 0) ? exact : plain);
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T x, T end, T weight) {
+    const double product = widen(weight) * (widen(end) - widen(x));  // of f16 exact
+    if constexpr (is_format<T, f16>) return quick_value<T>(widen(x) + product);
+    return quick_sum<T>(widen(x), product);
   }
 };
 
@@ -97,7 +114,7 @@ struct body<ops::lerp_scalar> {
     const double s = add_to_odd(a, two_prod(w, d.hi));
     const double error = 0x1p-50 * magnitude_of(s) + 0x1.00001p0 * magnitude_of(w * d.lo);
     const bool exact = (d.lo == 0) | !is_regular(plain);
-    return certify_as<T>(is_regular(plain) ? s : plain, exact ? 0.0 : error);
+    return certify_with_ties<T>(is_regular(plain) ? s : plain, exact ? 0.0 : error);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, T end, const parameters& p, int last_tier_bits) {
@@ -146,6 +163,13 @@ struct body<ops::hypot> {
     const double exact = round_to_odd(r, (square - p.hi) - p.lo);
     const bool infinite = (magnitude_of(a) == infinity) | (magnitude_of(b) == infinity);
     return narrow<T>(infinite ? infinity : exact);
+  }
+  template <class T>
+  requires is_unpacked<T> REPDL_HD static decided_value<T> quick(T x, T y) {
+    const double a = widen(x);
+    const double b = widen(y);
+    const bool infinite = (magnitude_of(a) == infinity) | (magnitude_of(b) == infinity);
+    return quick_value<T>(infinite ? infinity : num::sqrt(a * a + b * b));
   }
 };
 

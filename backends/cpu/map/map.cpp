@@ -118,16 +118,26 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
 
 // Decides element i, which a loop left open, as the context's tiers say.
 using repair_function = void (*)(const void* const* in, void* out, std::int64_t i, const num::parameters& options,
-                                 int last_tier_bits, tally& counted);
+                                 const dispatch::launch& launch, tally& counted);
 
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 void repair(const void* const* in, void* out, std::int64_t i, [[maybe_unused]] const num::parameters& options,
-            int last_tier_bits, tally& counted) {
-  const auto r = num::with_places<Op::arity>([&]<int... K>() {
-    return num::evaluate_exactly<Op>(last_tier_bits, static_cast<const T*>(in[K])[i]...,
-                                     static_cast<const Options&>(options)...);
-  });
+            const dispatch::launch& launch, tally& counted) {
+  const auto with_operands = [&](const auto& evaluate) {
+    return num::with_places<Op::arity>([&]<int... K>() {
+      return evaluate(static_cast<const T*>(in[K])[i]..., static_cast<const Options&>(options)...);
+    });
+  };
+  if constexpr (num::is_small_float<T>) {  // binary64 decides most of what unpacked operands left open
+    const auto r = with_operands([](const auto&... a) { return num::evaluate<Op>(a...); });
+    if (r.decided && launch.first_tier <= tier::binary64) {
+      static_cast<T*>(out)[i] = r.value;
+      return counted.add(tier::binary64, 1);
+    }
+  }
+  const auto r =
+      with_operands([&](const auto&... a) { return num::evaluate_exactly<Op>(launch.last_tier_bits, a...); });
   static_cast<T*>(out)[i] = r.value;
   ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
@@ -258,7 +268,7 @@ class map_work final : public planned<plan::map_plan> {
       return static_cast<const bool*>(std::memchr(from, true, static_cast<std::size_t>(open + n - from)));
     };
     for (const bool* o = next(open); o != nullptr; o = next(o + 1)) {
-      repair_(in, out, o - open, options_, s.launch.last_tier_bits, counted);
+      repair_(in, out, o - open, options_, s.launch, counted);
       ++left;
     }
     counted.add(tier::binary64, n - left);

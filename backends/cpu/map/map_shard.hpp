@@ -56,13 +56,13 @@ void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[O
   using wide = unpacked<T>;
   alignas(64) wide a[Op::arity][unpacked_block], r[unpacked_block];
   (unpack(in[K], a[K]), ...);
-  std::uint32_t open = 0;
+  alignas(64) std::uint32_t marks[unpacked_block];
   for (int i = 0; i < unpacked_block; ++i) {  // `omp simd` would keep the pair in memory
     auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
     r[i] = t.value;
-    open |= t.decided ? 0 : 1;
+    marks[i] = num::open_mark(t);
   }
-  if (open != 0) return left_open<Op, T>(k, in, out, p...);
+  if (is_any_open(marks)) return left_open<Op, T>(k, in, out, p...);
   store_block<T>(r, out);
 }
 // Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
@@ -71,17 +71,18 @@ void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::
                      const Options... p) {
   using wide = unpacked<T>;
   constexpr int block = 2 * unpacked_block;
-  alignas(64) wide a[Op::arity][block], low[block], high[block];
-  alignas(64) std::uint8_t differ[block];
+  alignas(64) wide a[Op::arity][block], r[block];
+  alignas(64) std::uint8_t marks[block];
   for (int i = 0; i < block; i += unpacked_block) (unpack(in[K] + i, a[K] + i), ...);
   for (int i = 0; i < block; ++i) {
-    auto ends = num::evaluate<Op>(a[K][i]..., p...);
-    low[i] = ends.low;
-    high[i] = ends.high;
-    const std::uint32_t d = num::to_bits(ends.low) ^ num::to_bits(ends.high);
-    differ[i] = static_cast<std::uint8_t>((d | (0 - d)) >> 31);
+    auto t = num::evaluate<Op>(a[K][i]..., p...);
+    r[i] = t.value;
+    marks[i] = static_cast<std::uint8_t>((t.open | (0 - t.open)) >> 31);
   }
-  store_block<T>(low, high, differ, out, open);
+  for (int i = 0; i < block; i += unpacked_block) {
+    store_block<T>(r + i, out + i);
+    store_marks<T>(marks + i, open + i);
+  }
 }
 
 // The loops of f16 and bf16 with unpacked operands. A block is read before it is written: out may be an operand. What is left

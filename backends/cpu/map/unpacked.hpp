@@ -73,20 +73,34 @@ template <class T>
 void store_block(const unpacked<T>* r, T* to) {
   store(to, pack(r));
 }
-// Two blocks of results that a rounding test decides, where both ends round alike: open says where they differ, which is more.
+inline bool is_any_open(const std::uint32_t* marks) {
+  const u32v both = load<u32v>(marks) | load<u32v>(marks + lanes32);
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask(as<__m512i>(both), as<__m512i>(both)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256(as<__m256i>(both), as<__m256i>(both)) == 0;
+#else
+  std::uint32_t any = 0;
+  for (int i = 0; i < lanes32; ++i) any |= both[i];
+  return any != 0;
+#endif
+}
+// Marks of a block, 0 or 1, in memory: few blocks have any.
 template <class T>
-void store_block(const unpacked<T>* low, const unpacked<T>* high, const std::uint8_t* maybe_open, T* to, bool* open) {
-  using truths = vec<std::uint8_t, unpacked_block>;
-  using words = vec<std::uint64_t, unpacked_block / 8>;
-  const words w = load<words>(maybe_open) | load<words>(maybe_open + unpacked_block);
-  std::uint64_t any = 0;
-  for (int i = 0; i < unpacked_block / 8; ++i) any |= w[i];
-  for (int i = 0; i < 2 * unpacked_block; i += unpacked_block) {
-    const packed r = pack(low + i);
-    store(to + i, r);
-    auto differ = truths{};
-    if (any != 0) differ = __builtin_convertvector(as<packed>(r != pack(high + i)) & 1, truths);
-    store(open + i, differ);
+void store_marks(const std::uint8_t* marks, bool* to) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    std::uint64_t words[unpacked_block / 8];
+    __builtin_memcpy(words, marks, sizeof words);
+    std::uint64_t any = 0;
+    for (const std::uint64_t w : words) any |= w;
+    __builtin_memset(to, 0, unpacked_block);
+    if (any == 0) return;
+    for (int i = 0; i < lanes32; ++i) {
+      to[2 * i] = marks[i] != 0;
+      to[2 * i + 1] = marks[lanes32 + i] != 0;
+    }
+  } else {
+    __builtin_memcpy(to, marks, unpacked_block);
   }
 }
 // Truth is 0 or 1 in a block. Those of bf16 make the two bytes of a pair.
