@@ -15,6 +15,7 @@
 #include "librepdl/ops/bodies.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
+#include "tests/loop_values.hpp"
 
 namespace {
 
@@ -62,6 +63,17 @@ void check(const std::vector<tuple>& tuples, bool place, counts& n) {
       n.near += at.boundary_distance < std::ldexp(16.0, -num::format<T>::precision) ? 1 : 0;  // 0 at a midpoint
     }
     ++n.tuples;
+    const auto compare = [&](T value, const char* loop) {
+      if (num::to_bits(value) == want || ++n.wrong > 5) return;
+      INFO(row_of<Op>.name, " ", loop, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], std::hexfloat, " option ",
+           a.option);
+      CHECK(num::to_bits(value) == want);
+    };
+    if constexpr (has_option<Op>) {
+      test::for_each_loop_value<Op, T>(a.in, compare, num::parameters{{a.option}});
+    } else {
+      test::for_each_loop_value<Op, T>(a.in, compare);
+    }
     if (got == want || ++n.wrong > 5) continue;
     INFO(row_of<Op>.name, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], " ", a.in[3], std::hexfloat, " option ",
          a.option);

@@ -15,6 +15,7 @@
 #include "reference/attributes.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
+#include "tests/loop_values.hpp"
 
 namespace {
 
@@ -100,6 +101,7 @@ void check(const std::uint64_t* in, const num::parameters& p, counts& n) {
     } else {
       compare(num::with_places<Op::arity>([&]<int... K>() { return num::evaluate<Op>(of(K)..., options...); }), "only");
     }
+    test::for_each_loop_value<Op, T>(in, compare, options...);
   };
   if constexpr (num::has_body<Op, T, num::parameters>) {
     with(p);
@@ -205,6 +207,32 @@ TEST_CASE("several: sums, quotients and roots") {
 }
 TEST_CASE("several: remainders and whole quotients") {
   check_operations<ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor>(300);
+}
+// x / y = X 2^k / Y, with X 2^k mod Y of 1 or Y - 1: as near a whole number as quotients of 24 bits come.
+TEST_CASE("several: quotients next to whole numbers") {
+  counts n;
+  std::mt19937_64 engine{29};
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t y = (engine() % (1 << 24)) | 1;
+    const int k = 24 + static_cast<int>(engine() % 8);  // quotients up to 2^31; the quick ones end at 2^29
+    std::uint64_t inverse = 1 % y;                      // of 2^k modulo y: of 2, k times, is (y + 1) / 2
+    for (int j = 0; j < k; ++j) inverse = inverse * ((y + 1) / 2) % y;
+    for (const std::uint64_t x : {inverse, y - inverse, inverse + y, engine() % y}) {
+      if (x == 0 || x >= 1 << 24) continue;
+      const double scale = std::ldexp(1.0, static_cast<int>(engine() % 200) - 120);
+      const auto bits = [&](double v) { return std::uint64_t{num::to_bits(static_cast<float>(v * scale))}; };
+      for (const double sign : {1.0, -1.0}) {
+        const std::uint64_t in[3] = {bits(std::ldexp(static_cast<double>(x), k)), bits(sign * static_cast<double>(y)),
+                                     0};
+        check<ops::fmod, float>(in, {}, n);
+        check<ops::remainder, float>(in, {}, n);
+        check<ops::div_trunc, float>(in, {}, n);
+        check<ops::div_floor, float>(in, {}, n);
+      }
+    }
+  }
+  CHECK(n.wrong == 0);
+  CHECK(n.tuples > 50000);
 }
 TEST_CASE("several: logarithms of two operands") { check_operations<ops::xlogy, ops::logaddexp>(200); }
 TEST_CASE("several: exponentials with options") { check_operations<ops::elu>(1000); }

@@ -152,6 +152,9 @@ REPDL_HD double widen(T a) {
   return static_cast<double>(widen_to_float(a));
 }
 
+REPDL_HD bool is_regular(double v) { return v - v == 0; }
+REPDL_HD double magnitude_of(double v) { return double_of(bits_of(v) & 0x7fffffffffffffff); }
+
 // c ? a : b, on the CPU by their bits: where what is chosen is compared g++ 12 compares before it chooses, between truths, and
 // vectorises nothing.
 REPDL_HD double choose(bool c, double a, double b) {

@@ -31,7 +31,8 @@
 //
 // fmod, remainder: with r = |x| mod |y| exactly (remainder.hpp), |trunc(x / y)| = (|x| - r) / |y|, and |floor(x / y)| is that or,
 // where the signs differ and r != 0, (|x| + (|y| - r)) / |y|; |y| - r has 24 bits for |x| >= |y|. So |g| times it is the sum of two
-// products, rounded to odd, over a number of 24 bits: sums.hpp says why that is enough. |x| < |y|: 0 or |y|, over |y|.
+// products, rounded to odd, over a number of 24 bits: sums.hpp says why that is enough. |x| < |y|: 0 or |y|, over |y|. quick: g
+// times a whole number below 2^29, or 2^29, exactly.
 //
 // Zeros, infinities and NaN are those of the plain formula in binary64, whose operations neither overflow nor underflow for finite
 // operands. g (1 + a) and g (end - x) are 0 only where the plain formula is (an inexact difference is no 0); end - x is +0 for
@@ -292,6 +293,11 @@ struct whole_division_gradient {
     const double plain = scale * (defined ? whole : p / q);
     const double v = defined & (scale < infinity) ? exact : plain;
     return narrow<T>(double_of(bits_of(v) ^ ((~bits_of(widen(g)) ^ sign << 63) & sign_mask<double>)));
+  }
+  template <class T>
+  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T g, T x, T y) {
+    const auto [whole, negative, decided] = quick_whole_quotient<Floor>(widen(x), widen(y));
+    return {narrow<T>(-widen(g) * double_of(bits_of(whole) | negative)), decided};
   }
 };
 template <>

@@ -69,6 +69,23 @@ REPDL_HD double remainder_magnitude(double x, double y) {
   return a < b ? a : real_of(r) * double_of(power);
 }
 
+// quick, for operands of 24 bits: most quotients are below 2^29. Binary64's is cut off to what the exact one is, n: if that is not
+// whole, the distance from the next whole number N <= 2^29 above is more than half an ulp, at most 2^-53 N. N |y| - |x| is 2^a or 2^b
+// at least: a >= b: N Y < 2^53, or N = 2^29, a power of 2, below which half an ulp is 2^-54 N; a < b: 2^a > 2^-26 N |y|, or
+// N |y| > 2 |x|. n Y has 53 bits: n |y| is exact, and |x| - n |y|, too, which is a number.
+template <class T>
+concept has_24_bits = std::is_same_v<T, float> || is_unpacked<T>;
+struct quick_division {
+  double quotient, remainder;
+  bool decided;
+};
+REPDL_HD quick_division divide_quickly(double x, double y) {  // magnitudes
+  const double t = x / y;
+  const bool decided = (t < 0x1p29) & (y < __builtin_huge_val());
+  const auto n = static_cast<double>(static_cast<std::int32_t>(choose(decided, t, 0.0)));
+  return {n, x - n * y, decided};
+}
+
 template <>
 struct body<ops::fmod> {
   template <class T>
@@ -78,6 +95,11 @@ struct body<ops::fmod> {
     const double r = with_sign(remainder_magnitude<T>(a, b), a);
     const bool defined = (a - a == 0) & (b == b) & (b != 0);
     return narrow<T>(defined ? r : double_of(format<double>::nan));
+  }
+  template <class T>
+  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
+    const quick_division d = divide_quickly(magnitude_of(widen(x)), magnitude_of(widen(y)));
+    return {number_as<T>(with_sign(d.remainder, widen(x))), d.decided};
   }
 };
 
@@ -99,6 +121,15 @@ struct body<ops::remainder> {
     }
     const bool defined = (a - a == 0) & (b == b) & (b != 0);
     return narrow<T>(defined ? with_sign(differ ? other : r, b) : double_of(format<double>::nan));
+  }
+  template <class T>
+  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
+    const double a = widen(x);
+    const double b = widen(y);
+    const quick_division d = divide_quickly(magnitude_of(a), magnitude_of(b));
+    const bool differ = ((bits_of(a) ^ bits_of(b)) >> 63 != 0) & (d.remainder != 0);
+    const dd s = two_sum(magnitude_of(b), -d.remainder);
+    return {round_number<T>(with_sign(choose(differ, round_to_odd(s.hi, s.lo), d.remainder), b)), d.decided};
   }
 };
 
@@ -146,6 +177,20 @@ REPDL_HD double whole_quotient(double, double x, double y, double, bool up) {
          double_of(static_cast<std::uint64_t>(left - half + 1023) << 52);
 }
 
+// The same in quick, for magnitudes, with the sign's bit.
+struct quick_whole {
+  double magnitude;
+  std::uint64_t sign;
+  bool decided;
+};
+template <bool Floor>
+REPDL_HD quick_whole quick_whole_quotient(double x, double y) {
+  const quick_division d = divide_quickly(magnitude_of(x), magnitude_of(y));
+  const std::uint64_t sign = (bits_of(x) ^ bits_of(y)) & sign_mask<double>;
+  const bool up = Floor & (sign != 0) & (d.remainder != 0);
+  return {d.quotient + choose(up, 1.0, 0.0), sign, d.decided};
+}
+
 // Floor: one more in magnitude where the signs differ and something is left. A finite number over an infinity is 0 or, so, -1.
 template <bool Floor>
 struct whole_division_body {
@@ -164,6 +209,11 @@ struct whole_division_body {
     const double whole = whole_quotient(wide{}, finite ? p : 0.0, finite ? q : 1.0, finite ? r : 0.0, up);
     const double quotient = finite ? whole : up ? 1.0 : 0.0;
     return narrow<T>(defined ? double_of(bits_of(quotient) | sign << 63) : a / b);
+  }
+  template <class T>
+  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
+    const auto [whole, negative, decided] = quick_whole_quotient<Floor>(widen(x), widen(y));
+    return {round_number<T>(double_of(bits_of(whole) | negative)), decided};
   }
 };
 template <>

@@ -30,9 +30,6 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-REPDL_HD bool is_regular(double v) { return v - v == 0; }
-REPDL_HD double magnitude_of(double v) { return double_of(bits_of(v) & 0x7fffffffffffffff); }
-
 // quick, for f16 and bf16: x + p, p within 2^-51 of itself.
 template <class T>
 REPDL_HD decided_value<T> quick_sum(double x, double p) {

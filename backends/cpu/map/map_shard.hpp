@@ -11,8 +11,8 @@ namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 // What quick leaves open is so little that careful does its whole block. out may be x: a block is written when it is done.
-template <class Op, class T>
-[[gnu::noinline]] void by_blocks(const T* x, T* out, std::int64_t n) {
+template <class Op, class T, class... X>
+[[gnu::noinline]] void by_blocks(T* out, std::int64_t n, const X*... x) {
   constexpr std::int64_t block = 128;
   T done[block];
   for (std::int64_t first = 0; first < n; first += block) {
@@ -20,13 +20,13 @@ template <class Op, class T>
     std::uint32_t open = 0;
 #pragma omp simd reduction(| : open)
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto r = num::body<Op>::quick(x[first + i]);
+      auto r = num::evaluate_quickly<Op>(x[first + i]...);  // were it const, g++ 12 would keep it in memory
       done[i] = r.value;
       open |= r.decided ? 0 : 1;
     }
     if (open != 0) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) done[i] = num::body<Op>::careful(x[first + i]);
+      for (std::int64_t i = 0; i < count; ++i) done[i] = num::evaluate_carefully<Op>(x[first + i]...);
     }
     std::copy_n(done, count, out + first);
   }
@@ -126,8 +126,8 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
           by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open,
                                     n, p...);
-        } else if constexpr (num::has_quick_body<Op, T>) {
-          by_blocks<Op>(x..., static_cast<T*>(out), n);
+        } else if constexpr (requires { num::evaluate_quickly<Op>(*x..., p...); }) {
+          by_blocks<Op>(static_cast<T*>(out), n, x...);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {
           auto* to = static_cast<T*>(out);
           for (std::int64_t i = 0; i < n; ++i) {
