@@ -8,6 +8,11 @@
 
 namespace repdl::test {
 
+template <class Op, class... Options>
+concept has_short_body = requires(const Options&... options) {
+  num::body<Op>::is_short(options...);
+};
+
 // f(value, its name) for each that there is of Op on operands of T, by their bits.
 template <class Op, class T, class F, class... Options>
 void for_each_loop_value(const std::uint64_t* in, const F& f, const Options&... options) {
@@ -27,15 +32,22 @@ void for_each_loop_value(const std::uint64_t* in, const F& f, const Options&... 
       f(num::canonical(value), name);
     }
   };
+  const auto report_decided = [&](const auto& r, const char* name) {
+    if (num::open_mark(r) == 0) report(r.value, name);
+  };
   num::with_places<Op::arity>([&]<int... K>() {
+    if constexpr (has_short_body<Op, Options...>) {
+      if (num::body<Op>::is_short(options...)) {
+        report_decided(num::evaluate<Op>(operand(K)..., num::short_parameters{options...}), "short");
+      }
+    }
     if constexpr (requires { num::evaluate_quickly<Op>(operand(K)..., options...); }) {
-      const auto r = num::evaluate_quickly<Op>(operand(K)..., options...);
-      if (num::open_mark(r) == 0) report(r.value, "quick");
+      report_decided(num::evaluate_quickly<Op>(operand(K)..., options...), "quick");
     }
     if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
       const auto r = num::evaluate_carefully<Op>(operand(K)..., options...);
       if constexpr (requires { r.open; }) {
-        if (r.open == 0) report(r.value, "unpacked");
+        report_decided(r, "unpacked");
       } else {
         report(r, "unpacked");
       }

@@ -677,7 +677,7 @@ TEST_CASE_TEMPLATE("several: pow with a scalar, special values", T, f16, bf16, f
     expect(4 * x, -inf, 0);
   }
   const auto power_of = [](double x, double y) {
-    return num::body<ops::pow_scalar>::eval(num::narrow<T>(x), {{y, 0, 0}});
+    return num::body<ops::pow_scalar>::eval(num::narrow<T>(x), num::parameters{{y, 0, 0}});
   };
   const auto is = [](const num::decided_value<T>& r, double want) {
     return r.decided && num::to_bits(r.value) == num::to_bits(num::narrow<T>(want));
@@ -693,7 +693,7 @@ TEST_CASE_TEMPLATE("several: pow with a scalar, special values", T, f16, bf16, f
   CHECK(is(power_of(-2, 1e300), inf));
   CHECK(is(power_of(-1, 1 + 0x1p-52), nan));
   const auto power_to = [](double y, double x) {
-    return num::body<ops::scalar_pow>::eval(num::narrow<T>(y), {{x, 0, 0}});
+    return num::body<ops::scalar_pow>::eval(num::narrow<T>(y), num::parameters{{x, 0, 0}});
   };
   CHECK(is(power_to(-1, 0x1p-1074), inf));
   CHECK(is(power_to(1, -0x1p-1074), -0.0));

@@ -177,6 +177,16 @@ REPDL_HD decided_value<T> certify_between(double below, double above) {
 template <class T>
 requires is_unpacked<T> REPDL_HD decided_value<T> quick_value(double v) { return certify_between<T>(v, v); }
 
+// RN_T(v), by odd numbers where v is unpacked.
+template <class T>
+REPDL_HD decided_value<T> decided_as(double v) {
+  if constexpr (is_unpacked<T>) {
+    return {narrow<T>(v), 0};
+  } else {
+    return {narrow<T>(v), true};
+  }
+}
+
 // RN_T(v) if every number within `error` of v rounds alike. error has room for the roundings of v - error and v + error, which
 // are u (|v| + error): so an end is not the exact value, and may be a zero of its side, +0 above or -0 below, or of either sign.
 // error = 0 says that v is rounded as the exact value is, -0 too.

@@ -37,6 +37,9 @@ struct parameters {
   double value[ops::option_list::most];
 };
 
+// Those for which a body has a shorter eval that takes them as this type: body<Op>::is_short(p) says whether they are.
+struct short_parameters : parameters {};
+
 // A boolean operand in memory: a byte, true unless it is 0. Everything else is what it is.
 template <class T>
 using stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
@@ -47,7 +50,8 @@ REPDL_HD const T& load(const T& x) {
 REPDL_HD bool load(const std::uint8_t& x) { return x != 0; }
 
 // A body of one operand may have two functions instead of eval: quick gives {value, decided}, and careful what quick leaves
-// open, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free.
+// open, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free. Beside eval, quick is
+// for the CPU's loops alone, and eval decides what it leaves open.
 template <class T>
 struct tentative {
   T value;  // meaningless unless decided
@@ -59,8 +63,13 @@ REPDL_HD std::uint32_t open_mark(const tentative<T>& t) {
   return t.decided ? 0 : 1;
 }
 template <class T>
-requires requires(const T& t) { t.open; }
-REPDL_HD std::uint32_t open_mark(const T& t) { return t.open; }
+REPDL_HD std::uint32_t open_mark(const decided_value<T>& t) {
+  if constexpr (is_unpacked<T>) {
+    return t.open;
+  } else {
+    return t.decided ? 0 : 1;
+  }
+}
 template <class Op, class T>
 concept has_quick_body = requires(T x) {
   body<Op>::quick(x);
@@ -76,7 +85,7 @@ REPDL_HD constexpr decltype(auto) with_places(const F& f) {
 
 // Below A are the operands of an operation, and behind them nothing or the parameters.
 
-// quick, where there is one, for unpacked operands; and careful, or eval where there is none.
+// quick, where there is one; and careful, or eval where there is none.
 template <class Op, class... A>
 requires requires(const A&... a) { body<Op>::quick(a...); }
 REPDL_HD auto evaluate_quickly(const A&... a) { return body<Op>::quick(a...); }

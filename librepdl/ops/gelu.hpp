@@ -52,8 +52,9 @@ struct normal_tail_core {
                           g15 = -0x1.a7a7b5332d591p-22, g16 = -0x1.a92f191e2365dp-24, g17 = 0x1.337b6e831fd79p-24,
                           g18 = 0x1.68a2a282cebap-27, g19 = -0x1.114d7f190b04bp-27, g20 = -0x1.0bbaec4568cb3p-29;
 
-  REPDL_HD static double eval(double v) {
-    const double y = (v - 5.75) / (v + 5.75);
+  // Phi(-v) = e^(-v^2/2) times that.
+  REPDL_HD static double place(double v) { return (v - 5.75) / (v + 5.75); }
+  REPDL_HD static double polynomial(double y) {
     double p = muladd(g20, y, g19);
     p = muladd(p, y, g18);
     p = muladd(p, y, g17);
@@ -73,7 +74,10 @@ struct normal_tail_core {
     p = muladd(p, y, g3);
     p = muladd(p, y, g2);
     p = muladd(p, y, g1);
-    p = muladd(p, y, g0);
+    return muladd(p, y, g0);
+  }
+  REPDL_HD static double eval(double v) {
+    const double p = polynomial(place(v));
     return exp_core::eval(-0.5 * (v * v)) * p;
   }
 };

@@ -1,13 +1,15 @@
 // gelu_backward(g, x) = g (Phi(x) + x phi(x)), Phi the distribution function and phi the density of the normal
 // distribution, for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves open.
 //
-// Fast tier, v = |x|, E = e^(-v^2/2), c = 1/sqrt(2 pi), Phi(-v) = E G(v) with gelu.hpp's core: the factor is h = E G - v c
-// E for x < 0, and 1 - h for x > 0. v is cut to 20.5, and E G taken as 0 above 14.4375, where gelu.hpp's bounds end. Above
-// that, x > 0: the factor is 1 up to 2^-140, and g is a number. x < 0: the factor is between -v c E and 0, so that it
-// rounds to a zero of its sign where |g| v c E is below a quarter of the least number, as beyond 20.5: 2^128 20.5 c
-// e^-210 < 2^-170; else it is left open. The zero of the factor, -0.751791524693564457..., has no binary32 number within
-// 2^-27: the computed sign is right. Errors, u = 2^-53:
+// Fast tier, v = |x|, E = e^(-v^2/2), c = 1/sqrt(2 pi), Phi(-v) = E G(v) with gelu.hpp's core or, above 14.4375, where its bounds
+// end, a polynomial of its own: the factor is h = E G - v c E for x < 0, and 1 - h for x > 0. v is cut to 20.5: beyond, g times the
+// factor rounds to a zero of its sign, 2^128 20.5 c e^-210 < 2^-170, or to g, the factor being 1 up to 2^-290. The zero of the
+// factor, -0.751791524693564457..., has no binary32 number within 2^-27: the computed sign is right. Errors, u = 2^-53:
 //   E G                                                                              16   u E G (gelu.hpp)
+//   E G, 14.4375 < v <= 24.5 (geglu_backward_a):
+//     E 5.1 u; y within u/2 counts 2 y / (1 - y^2) < 2 times that; the polynomial 2^-58; the sums p_k and products p_(k+1) y of
+//     Horner's scheme, y <= 0.62: u y^k |p_k| add up to 0.12 u beside G > 0.0162, those of the products, where there is no
+//     FMA, to 0.11 u: 14.2 u; the product u                                          21.4 u E G
 //   v c E: E 5.1 u, c, two products                                                  8.1  u v c E
 //   h and 1 - h, product by g, ends                                                  5    u (E G + v c E), and 5 u where x > 0
 //   2^-48 = 32 u of E G + v c E, and of 1 where x > 0, covers them.
@@ -57,31 +59,40 @@ struct gelu_gradient_formula {
   }
 };
 
-// Of x cut to |x| <= limit, v = |x|: Phi(-v), or 0 above `cut`; phi(v); v phi(v). beyond: x < -cut, and p v phi(v) need not round
-// to a zero.
+// Of x cut to |x| <= limit <= 24.5, v = |x|: Phi(-v) and v phi(v).
 struct normal_gate {
   static constexpr double cut = 14.4375;
   static constexpr double c = 0x1.9884533d43651p-2;  // RN(1 / sqrt(2 pi))
-  double tail, density, slope;
-  bool beyond;
-  template <class T>
-  REPDL_HD static normal_gate eval(double p, double x, double limit) {
-    const double m = magnitude_of(cut_to(x, -limit, limit));
-    const double tail = m > cut ? 0.0 : normal_tail_core::eval(m > cut ? cut : m);
-    const double e = exp_core::eval(-0.5 * (m * m));
-    const double slope = m * c * e;
-    constexpr int least = format<T>::emin - format<T>::precision + 1;
-    const bool beyond = (x < -cut) & (magnitude_of(p) * slope > power_of_two(least - 2));
-    return {tail, c * e, slope, beyond};
+  // reference/gen/gelu.sollya
+  static constexpr double far0 = 0x1.1445a31f89f9dp-4, far1 = -0x1.05a4bfd50a595p-3, far2 = 0x1.bbfe6448a937fp-4,
+                          far3 = -0x1.504fb79b66a19p-4, far4 = 0x1.c3ce3f4a1f11fp-5, far5 = -0x1.0a0185a8651f3p-5,
+                          far6 = 0x1.0d0a1ed17154cp-6, far7 = -0x1.c2ec05cd51bap-8, far8 = 0x1.256643240f5e8p-9,
+                          far9 = -0x1.05bb124e7950bp-11, far10 = 0x1.da835c8f75364p-15;
+  double tail, slope;
+  REPDL_HD static double far_polynomial(double y) {
+    double p = muladd(far10, y, far9);
+    p = muladd(p, y, far8);
+    p = muladd(p, y, far7);
+    p = muladd(p, y, far6);
+    p = muladd(p, y, far5);
+    p = muladd(p, y, far4);
+    p = muladd(p, y, far3);
+    p = muladd(p, y, far2);
+    p = muladd(p, y, far1);
+    return muladd(p, y, far0);
+  }
+  REPDL_HD static normal_gate eval(double x, double limit) {
+    const double v = magnitude_of(cut_to(x, -limit, limit));
+    const double y = normal_tail_core::place(v);
+    const double e = exp_core::eval(-0.5 * (v * v));
+    return {e * choose(v > cut, far_polynomial(y), normal_tail_core::polynomial(y)), v * c * e};
   }
 };
-// The factor of p, and its bound.
-template <class T>
-REPDL_HD bounded_factor gelu_factor(double p, double x, double limit) {
-  const normal_gate n = normal_gate::eval<T>(p, x, limit);
+// The factor of gelu's gradient, and its bound.
+REPDL_HD bounded_factor gelu_factor(double x, double limit) {
+  const normal_gate n = normal_gate::eval(x, limit);
   const double h = n.tail - n.slope;
-  const double bound = 0x1p-48 * (n.tail + n.slope + (x < 0 ? 0.0 : 1.0));
-  return {x < 0 ? h : 1.0 - h, n.beyond ? infinity : bound};
+  return {choose(x < 0, h, 1.0 - h), 0x1p-48 * (n.tail + n.slope + choose(x < 0, 0.0, 1.0))};
 }
 
 template <>
@@ -90,7 +101,7 @@ struct body<ops::gelu_backward> {
   template <class T>
   REPDL_HD static decided_value<T> eval(T g, T x) {
     const double v = widen(x);
-    const bounded_factor phi = gelu_factor<T>(widen(g), v, limit);
+    const bounded_factor phi = gelu_factor(v, limit);
     return certify_gradient<T>(widen(g), v, phi.value, phi.bound, -0.0, 1.0);
   }
   template <class T>

@@ -23,9 +23,7 @@
 //   swiglu: s 8.1 u                                                                  < 16 u
 //   glu_backward_b: s and 1 - s: 4.6 u and 8.1 u, their product 1 u                  < 17 u: 2^-48 = 32 u
 //   swiglu_backward_a: as silu_backward
-//   geglu: Phi(-v) 16 u, 1 - Phi(-v) 1 u more                                        < 20 u: 2^-48
-//     v > 14.4375 (there gelu.hpp's bounds end), x < 0: Phi(-v) is between 0 and Phi'(v), which rounds to a zero if |p| Phi'(v) is
-//     below a quarter of the least number; else it is left open. x > 0: phi is 1 up to 2^-150.
+//   geglu: Phi(-v) 16 u, above 14.4375 21.4 u (gelu_backward.hpp), 1 - Phi(-v) 1 u more    < 26 u: 2^-48
 //   geglu_backward_a: as gelu_backward
 //
 // Last tier. swiglu, glu_backward_b, swiglu_backward_a: for rational x != 0, w = e^x is transcendental (Hermite-Lindemann) and
@@ -193,10 +191,9 @@ struct body<ops::geglu> {
   REPDL_HD static decided_value<T> eval(T a, T b) {
     const double v = widen(a);
     const double product = product_of(a, b);
-    const normal_gate n = normal_gate::eval<T>(product, v, limit);
-    const double tail = magnitude_of(v) > normal_gate::cut ? n.density : n.tail;
-    const double phi = v < 0 ? tail : 1.0 - n.tail;
-    return certify_gate<T>(product, v, {phi, n.beyond ? infinity : 0x1p-48 * phi}, 0.5, 0.0, 1.0);
+    const double tail = normal_gate::eval(v, limit).tail;
+    const double phi = choose(v < 0, tail, 1.0 - tail);
+    return certify_gate<T>(product, v, {phi, 0x1p-48 * phi}, 0.5, 0.0, 1.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T a, T b, int last_tier_bits) {
@@ -230,7 +227,7 @@ struct body<ops::geglu_backward_a> {
   REPDL_HD static decided_value<T> eval(T g, T a, T b) {
     const double v = widen(a);
     const double product = widen(g) * widen(b);
-    return certify_gate<T>(product, v, gelu_factor<T>(product, v, limit), 0.5, -0.0, 1.0);
+    return certify_gate<T>(product, v, gelu_factor(v, limit), 0.5, -0.0, 1.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T a, T b, int last_tier_bits) {

@@ -37,15 +37,28 @@ struct body<ops::pow_scalar> {
   template <class T>
   REPDL_HD static decided_value<T> eval(T x, const parameters& p) {
     const double v = widen(x);
-    const double y = p.value[0];
-    const bool is_product = (y == 1) | (y == 2) | (y == 3) | (y == 4);
-    const dd product = two_prod(choose(y == 1, v, v * v), choose(y == 4, v * v, choose(y == 3, v, 1.0)));
     const auto [e, f] = pow_reduce(magnitude_of(v));
-    return certify_pow<T>(v, y, log_binary64(e, f), is_product, round_to_odd(product.hi, product.lo));
+    return certify_pow<T>(v, p.value[0], log_binary64(e, f), is_short(p), product(v, p));
+  }
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T x, const short_parameters& p) {
+    return decided_as<T>(product(widen(x), p));
+  }
+  REPDL_HD static bool is_short(const parameters& p) {
+    const double y = p.value[0];
+    return (y == 1) | (y == 2) | (y == 3) | (y == 4);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, const parameters& p, int last_tier_bits) {
     return pow_exact<T>(widen(x), p.value[0], last_tier_bits);
+  }
+
+ private:
+  // x, x^2, x^3 or x^4, rounded to odd.
+  REPDL_HD static double product(double x, const parameters& p) {
+    const double y = p.value[0];
+    const dd r = two_prod(choose(y == 1, x, x * x), choose(y == 4, x * x, choose(y == 3, x, 1.0)));
+    return round_to_odd(r.hi, r.lo);
   }
 };
 

@@ -32,6 +32,7 @@
 #pragma once
 
 #include "librepdl/ops/pow_backward.hpp"
+#include "librepdl/ops/pow_scalar.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -70,6 +71,15 @@ struct body<ops::pow_scalar_backward> {
     const double v = is_short ? round_to_odd(product.hi, product.lo) : plain ? value : slope::special(a, b, y);
     return certify_as<T>(v, plain & !is_short ? pow_backward_error(value, w) : 0.0);
   }
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T g, T x, const short_parameters& p) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double y = p.value[0];
+    const dd product = two_prod(choose(y == 1, a, a * y * b), choose(y == 4, b * b, choose(y == 3, b, 1.0)));
+    return decided_as<T>(round_to_odd(product.hi, product.lo));
+  }
+  REPDL_HD static bool is_short(const parameters& p) { return body<ops::pow_scalar>::is_short(p); }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, const parameters& p, int last_tier_bits) {
     const double a = widen(g);

@@ -156,6 +156,9 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
         if (kind == ops::VALUE || kind == ops::UPPER) p.value[i] = num::widen(num::narrow<T>(options[i]));
       }
     }
+    if constexpr (requires { num::body<Op>::is_short(p); }) {
+      if (num::body<Op>::is_short(p)) return run(num::short_parameters{p});
+    }
     run(p);
   }
 }
