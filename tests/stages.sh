@@ -67,11 +67,12 @@ stage_unit() {
   lines=18 show unit_tests --budgets tests/budgets.txt build/cpu/tests/repdl_tests \
     ${1:+--test-case-exclude='*[long]*,*classes*,cnn: short*,cpu reductions*,perceptron: two*'}
 }
-# The sets that the unit tests did not choose; without the tests that go through all sets themselves.
+# The sets that the unit tests did not choose; without the tests that go through all sets themselves, or never compute on a
+# chosen one.
 stage_isa() {
   lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl \
     python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests \
-    --test-case-exclude='classes*,*200\,000*,cnn: short*,conv*,matmul*,cpu reductions*'
+    --test-case-exclude='classes*,*200\,000*,cnn: short*,conv*,matmul*,cpu reductions*,elementary*,reference*,digests*,sha256*,cuda*,kernel tests*,bytes*,safetensors*,exact accumulators*,multi-limb*'
 }
 stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
 # Every operation in every thread count and forced tier, and 2^24 inputs of each function of one variable. All 2^32 are not run
