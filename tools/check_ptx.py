@@ -63,7 +63,7 @@ indexing_by_design = {
 
 # Seeds and guards of elementwise bodies, in their shards only, that do not depend on their accuracy beyond what their headers say, and are compared on all inputs
 # (backends/cuda/map/quick.cuh, librepdl/ops/rsqrt.hpp).
-seeds = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:rcp\.approx\.ftz\.f64|rsqrt\.approx\.ftz\.f64|rsqrt\.approx\.f32|lg2\.approx\.f32)\s")
+seeds = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:rcp\.approx\.ftz\.f(?:32|64)|rsqrt\.approx\.ftz\.f64|rsqrt\.approx\.f32|lg2\.approx\.f32)\s")
 
 arithmetic_canary = """
 __global__ void canary(float* x, double* y) {

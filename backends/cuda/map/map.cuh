@@ -37,7 +37,9 @@ constexpr int threads = 256;
 constexpr int batch = 4;  // elements that a thread works on at a time
 // A last tier would take all registers; what comes before it wants many threads.
 template <class F>
-constexpr int least_blocks = F::first == tier::proved ? 1 : 4;
+constexpr int least_blocks = F::first == tier::proved         ? 1
+                             : sizeof(typename F::input) == 2 ? 5
+                                                              : 4;
 
 template <class F>
 struct operands : F {
@@ -166,13 +168,12 @@ struct elementwise<Op, T, Options...> : Options... {
   int last_tier_bits;
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (has_quick<Op, T, Options...>) {
-      const num::tentative<T> r = quick_eval<Op>(x, static_cast<const Options&>(*this)...);
-      return {r.value, r.decided && !skip_test};
+      return quick_eval<Op>(x, static_cast<const Options&>(*this)...);
     } else {
       const auto r = num::with_places<arity>([&]<int... K>() {
         return num::evaluate<Op>(x[K]..., static_cast<const Options&>(*this)...);
       });
-      return {r.value, r.decided && !skip_test};
+      return {r.value, r.decided};
     }
   }
   __device__ T eval(const T* x, tally& t) const {
@@ -190,6 +191,11 @@ struct elementwise<Op, T, Options...> : Options... {
   // Out of line, for the registers and the instruction cache.
   template <class... X>
   __device__ static __noinline__ settled settle(elementwise e, X... x) {
+    if constexpr (sizeof(T) == 2 && has_quick<Op, T, Options...>) {  // what binary32 left open
+      const T operand[] = {x...};
+      const num::tentative<T> wide = quick_eval<Op, T, double>(operand, static_cast<const Options&>(e)...);
+      if (wide.decided && !e.skip_test) return {wide.value, settled::first_tier};
+    }
     const auto quick = num::evaluate<Op>(x..., static_cast<const Options&>(e)...);
     if (quick.decided && !e.skip_test) return {quick.value, settled::first_tier};
     const auto r = num::evaluate_exactly<Op>(e.last_tier_bits, x..., static_cast<const Options&>(e)...);
@@ -200,6 +206,15 @@ template <class F>
 concept tentative_operation = requires(const F& f, const typename F::input* x) {
   f.attempt(x);
 };
+// Whether every element is left to the last tier.
+template <class F>
+__device__ bool skips_test(const F& f) {
+  if constexpr (requires { f.skip_test; }) {
+    return f.skip_test;
+  } else {
+    return false;
+  }
+}
 template <class F>
 concept tabulated_operation = requires {
   requires F::tabulated;
@@ -223,7 +238,7 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
       element(j, arguments);
     }
   };
-  unsigned open = 0;
+  unsigned open = skips_test(f) ? (1u << batch) - 1 : 0;
   if constexpr (tentative_operation<F>) {
     each([&](int j, const auto& arguments) {
       const auto r = f.attempt(arguments);
@@ -233,8 +248,12 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
     if (settles_late<F> || open == 0) return open;
   }
   if constexpr (!settles_late<F>) {
+    // Of 16 bits, where more are open, a warp does the elements that one of its threads wants.
+    constexpr bool each_alone = tentative_operation<F> && sizeof(typename F::input) == 2;
     typename F::tally none;
-    each([&](int j, const auto& arguments) { y.v[j] = f.eval(arguments, none); });
+    each([&](int j, const auto& arguments) {
+      if (!each_alone || (open >> j & 1) != 0) y.v[j] = f.eval(arguments, none);
+    });
   }
   return 0;
 }
@@ -292,17 +311,18 @@ __device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
 // Rank 1, stride 1, every pointer aligned to a pack. A block has packs_per_thread packs for each of its threads: a grid that
 // goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
 // them.
-constexpr int packs_per_thread = 2;
+template <class F>
+constexpr int packs_per_thread = sizeof(typename F::input) == 2 ? 4 : 2;
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread + threadIdx.x;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> + threadIdx.x;
   if (first == 0) count_elements(counters, F::first, p.count);
   const std::int64_t packs = p.count / batch;
-  pack<In> x[packs_per_thread][F::arity];
+  pack<In> x[packs_per_thread<F>][F::arity];
 #pragma unroll
-  for (int k = 0; k < packs_per_thread; ++k) {
+  for (int k = 0; k < packs_per_thread<F>; ++k) {
     const std::int64_t i = first + k * threads;
     if (i >= packs) break;
 #pragma unroll
@@ -313,7 +333,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
   }
   unsigned open = 0;
 #pragma unroll
-  for (int k = 0; k < packs_per_thread; ++k) {
+  for (int k = 0; k < packs_per_thread<F>; ++k) {
     const std::int64_t i = first + k * threads;
     if (i >= packs) break;
     pack<Out> y;
@@ -326,7 +346,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
     }
   }
   const std::int64_t rest = packs * batch + first;
-  constexpr int last = packs_per_thread * batch;  // the element beyond the packs
+  constexpr int last = packs_per_thread<F> * batch;  // the element beyond the packs
   if (rest < p.count) {
     if constexpr (settles_late<F>) {
       open |= 1u << last;
@@ -398,7 +418,7 @@ __global__ void __launch_bounds__(threads) make_table(const operands<F> p, std::
   typename F::tally tally;
   if constexpr (tentative_operation<F>) {
     const auto r = p.attempt(&x);
-    table[i] = num::bit_cast<std::uint16_t>(r.decided ? r.value : p.eval(&x, tally));
+    table[i] = num::bit_cast<std::uint16_t>(r.decided && !skips_test(p) ? r.value : p.eval(&x, tally));
   } else {
     table[i] = num::bit_cast<std::uint16_t>(p.eval(&x, tally));
   }
@@ -615,7 +635,7 @@ void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint
   }
   const bool line = !tabulated && (p.count == 1 || plan.rank == 1);
   if (contiguous && packed) {
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, batch * packs_per_thread), threads, 0, p, j.counters);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, batch * packs_per_thread<F>), threads, 0, p, j.counters);
   } else if (line && !can_pack(p)) {
     if constexpr (!tabulated)
       launch_kernel<map_line<F>>(j, blocks_of(p.count, batch), threads, 0, p, contiguous, j.counters);

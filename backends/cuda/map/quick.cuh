@@ -11,7 +11,11 @@
 // [-2^W, 2^W] modulo 2^29. Otherwise no midpoint lies between v and the exact value, and v rounds as that does. At a power of
 // two the next midpoint below is 2^27 of the smaller ulps away.
 //
-// Bounds: u = 2^-53, every multiply-add fused.
+// Operands of f16 and bf16 are computed with in binary32, in bodies of several numbers, which give two ends around the exact value:
+// if they round alike, it does. Operands are there 0 or between 2^-30 and 2^30 in magnitude, and bodies bound options and
+// exponents: nothing underflows, and what is 0 is exactly that, or the exact value's sign is left open by ends of either sign.
+//
+// Bounds: u = 2^-53, in binary32 u = 2^-24; every multiply-add fused.
 #pragma once
 
 #include "librepdl/num/formula.hpp"
@@ -45,22 +49,41 @@ __constant__ double gelu_tail[] = {
     -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
 __constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
                                       0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
-// Shorter ones, for f16 and bf16.
-__constant__ double exp_tail_short[] = {0x1.00000051b6dedp-1, 0x1.55548f00b24f8p-3, 0x1.55545e01de7cap-5,
-                                        0x1.123b45be5042ep-7, 0x1.6db41434d82cfp-10};
-__constant__ double pow_log_rest_short[] = {0x1.5555554b92eddp-4, 0x1.9999ebf60bdf3p-7, 0x1.245c0d5156102p-9,
-                                            0x1.ddd876dcda287p-12};
+// In binary32: e^x up to 2^-27, ln(1 + f) 2^-28.4, gelu_tail 2^-23.8 up to 9, (sin r - r) / r^3 to pi/2: 2^-25.2 of sin r.
+__constant__ float exp_tail_short[] = {0x1.000008p-1f, 0x1.55549p-3f, 0x1.5548dp-5f, 0x1.123ab2p-7f, 0x1.75c7aep-10f};
+__constant__ float log_rest_short[] = {0x1.55555cp-4f, 0x1.997b94p-7f, 0x1.2ef7cp-9f};
+__constant__ float gelu_tail_short[] = {0x1.1445a4p-4f,  -0x1.05a4d2p-3f, 0x1.bc01p-4f,
+                                        -0x1.505a5cp-4f, 0x1.c3c7e2p-5f,  -0x1.0b00ecp-5f,
+                                        0x1.1514fcp-6f,  -0x1.87a65p-8f,  0x1.de2908p-9f};
+__constant__ float sine_short[] = {-0x1.555554p-3f, 0x1.11103ap-7f, -0x1.9fb2b8p-13f, 0x1.6169ep-19f};
 __constant__ double log2e = 0x1.71547652b82fep0;
 __constant__ double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
 __constant__ double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
 
 // The bodies that there are. Functions: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. Others:
-// approximate(x..., options). The result is the rounded value, of functions finish(that, x).
-struct approximation {
+// approximate<R>(x..., options), R = double or float. The result is the rounded value, of functions finish(that, x).
+template <class R>
+struct approximation;
+template <>
+struct approximation<double> {
   double value;
   std::uint32_t width;  // ulps of value that it errs by at most
   bool covered;         // else nothing is known of value
 };
+template <>
+struct approximation<float> {
+  float below, above;
+  bool covered;
+};
+// A value that errs by `width` ulps, in binary32 by `units` u of itself, one of which is the ends' own; 0: it is exact.
+template <class R>
+__device__ inline approximation<R> within(R value, std::uint32_t width, float units, bool covered) {
+  if constexpr (std::is_same_v<R, double>) {
+    return {value, width, covered};
+  } else {
+    return {value * (1 - units * 0x1p-24f), value * (1 + units * 0x1p-24f), covered};
+  }
+}
 template <class Op>
 struct quick;
 struct quick_plain {
@@ -90,48 +113,56 @@ __device__ inline bool rounds_surely(double v, std::uint32_t width) {
   return ((low + (width - (1u << 28))) & 0x1fffffffu) >= 2 * width;
 }
 
-// The rounding test of f16 and bf16: v is within 2^-26 of itself of the exact value, w is v in binary32, which errs by half an
-// ulp at most; the ends, an ulp or more beside w, have the exact value between them. Numbers that are subnormal in binary32
-// are bf16's alone; what is 0 in binary32 is 0 in both. Where the ends differ, nearer ones in binary64 mostly do not.
-template <class T>
-__device__ inline num::tentative<T> round_narrow(double v, std::uint32_t width) {
-  const float w = static_cast<float>(v);
-  const float below = w * (1 - 0x1p-23f), above = w * (1 + 0x1p-23f);
-  std::uint32_t ends;
-  bool known = fabsf(w) < __int_as_float(0x7f800000) && width <= 1u << 26;
-  if constexpr (std::is_same_v<T, f16>) {
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(above), "f"(below));
-  } else {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(above), "f"(below));
-    known = known && (fabsf(w) >= 0x1p-125f || w == 0);
-  }
-  if (known && (ends >> 16) == (ends & 0xffff)) return {num::bit_cast<T>(static_cast<std::uint16_t>(ends)), true};
-  const auto r = num::certify_as<T>(v, fabs(v) * (width * 0x1p-52));
-  return {r.value, r.decided && fabs(v) < num::infinity};
-}
-
 // For f32 what is not normal is left to the body, but for zeros: |value| > 2^-1000 where it is not 0.
 template <class T>
-__device__ inline num::tentative<T> round_approximation(const approximation& a) {
+__device__ inline num::tentative<T> round_approximation(const approximation<double>& a) {
   if constexpr (std::is_same_v<T, float>) {
     const std::uint32_t magnitude = static_cast<std::uint32_t>(__double2hiint(a.value)) & 0x7fffffff;
     const bool known = magnitude - 0x38100000u < 0x47f00000u - 0x38100000u || a.value == 0;  // 2^-126, 2^128
     return {static_cast<float>(a.value), a.covered && known && rounds_surely(a.value, a.width)};
   } else {
-    const auto r = round_narrow<T>(a.value, a.width);
-    return {r.value, r.decided && a.covered};
+    const auto r = num::certify_as<T>(a.value, fabs(a.value) * (a.width * 0x1p-52));
+    return {r.value, r.decided && a.covered && fabs(a.value) < num::infinity};
   }
 }
+template <class T>
+__device__ inline num::tentative<T> round_approximation(const approximation<float>& a) {
+  std::uint32_t ends;
+  if constexpr (std::is_same_v<T, f16>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(a.above), "f"(a.below));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(ends) : "f"(a.above), "f"(a.below));
+  }
+  const bool decided = a.covered & (__byte_perm(ends, 0, 0x1010) == ends);
+  return {num::bit_cast<T>(static_cast<std::uint16_t>(ends)), decided};
+}
 
-template <class Op, class T, class... P>
+// Numbers of f16 are no smaller. Not &&: that would be branches.
+template <class T>
+__device__ inline bool is_moderate(float x) {
+  return (fabsf(x) < 0x1p30f) & (std::is_same_v<T, f16> | (fabsf(x) >= 0x1p-30f) | (x == 0));
+}
+__device__ inline bool is_moderate(double x) {
+  return fabs(x) <= 256 && (fabs(x) >= 1.0 / 256 || x == 0);
+}  // an option
+
+template <class T>
+using real_for = std::conditional_t<sizeof(T) == 2, float, double>;
+template <class Op>
+concept has_invalid = requires {  // invalid<R>(x..., options): the result is NaN
+  requires quick<Op>::may_be_invalid;
+};
+
+// R: what it computes in.
+template <class Op, class T, class R = real_for<T>, class... P>
 __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
   const auto on_floats = [&](const auto& f) {
     return num::with_places<Op::arity>([&]<int... K>() { return f(num::widen_to_float(x[K])...); });
   };
-  num::tentative<T> r;
   if constexpr (quick_is_function<Op>) {
     const double v = quick<Op>::eval(num::widen_to_float(*x));
     const bool covered = quick<Op>::covers(num::widen_to_float(*x));
+    num::tentative<T> r;
     if constexpr (std::is_same_v<T, float>) {
       static_assert(quick<Op>::log2_ulps <= 16);
       r = {static_cast<float>(v), covered && rounds_surely(v, 1u << quick<Op>::log2_ulps)};
@@ -139,54 +170,72 @@ __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
       const auto narrow = num::certify_as<T>(v, 0x1p-40 * fabs(v));  // which the narrow formats leave room for
       r = {narrow.value, covered && narrow.decided};
     }
-  } else {
-    r = round_approximation<T>(
-        on_floats([&](const auto... v) { return quick<Op>::template approximate<T>(v..., p...); }));
-  }
-  if constexpr (quick_is_function<Op> && !std::is_base_of_v<quick_plain, quick<Op>>) {
-    const float z = quick<Op>::finish(num::widen_to_float(r.value), num::widen_to_float(*x));
-    if constexpr (std::is_same_v<T, float>) {
-      r.value = z;
-    } else {
-      r.value = num::narrow<T>(z);
+    if constexpr (!std::is_base_of_v<quick_plain, quick<Op>>) {
+      const float z = quick<Op>::finish(num::widen_to_float(r.value), num::widen_to_float(*x));
+      if constexpr (std::is_same_v<T, float>) {
+        r.value = z;
+      } else {
+        r.value = num::narrow<T>(z);
+      }
     }
+    return r;
+  } else {
+    return on_floats([&](const auto... v) {
+      approximation<R> a = quick<Op>::template approximate<R>(v..., p...);
+      if constexpr (std::is_same_v<R, float>) a.covered = a.covered & (is_moderate<T>(v) & ...);
+      num::tentative<T> r = round_approximation<T>(a);
+      if constexpr (has_invalid<Op>) {
+        const bool invalid = quick<Op>::template invalid<R>(v..., p...);
+        r = {invalid ? num::from_bits<T>(num::format<T>::nan) : r.value, invalid || r.decided};
+      }
+      return r;
+    });
   }
-  return r;
 }
 
+__device__ inline double fused(double a, double b, double c) { return num::fma(a, b, c); }
+__device__ inline float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+
 // c[0] + c[1] x + ...
-template <int N>
-__device__ inline double polynomial(const double (&c)[N], double x) {
-  double p = c[N - 1];
+template <class R, int N>
+__device__ inline R polynomial(const R (&c)[N], R x) {
+  R p = c[N - 1];
 #pragma unroll
-  for (int i = N - 2; i >= 0; --i) p = num::fma(p, x, c[i]);
+  for (int i = N - 2; i >= 0; --i) p = fused(p, x, c[i]);
   return p;
 }
 
 // 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, taken to be below 2^-19: it has 20 bits, but PTX
-// promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57,
-// for f16 and bf16 e^2 < 2^-38. reciprocal: the last addition, 1.1 u. quotient: q = a y is rounded, too, 2.1 u.
+// promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57.
+// reciprocal: the last addition, 1.1 u. quotient: q = a y is rounded, too, 2.1 u. In binary32, where PTX says e < 2^-22 (1 ulp),
+// e^2 < 2^-38 is left, and the errors are the same.
 __device__ inline double reciprocal_seed(double d) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
   return y;
 }
-template <class T = float>
-__device__ inline double reciprocal(double d) {
-  const double y = reciprocal_seed(d);
-  const double e = num::fma(-d, y, 1.0);
-  return num::fma(y, sizeof(T) == 2 ? e : num::fma(e, e, e), y);
+__device__ inline float reciprocal_seed(float d) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+  return y;
 }
-template <class T = float>
-__device__ inline double quotient(double a, double d) {
-  const double y = reciprocal_seed(d);
-  const double e = num::fma(-d, y, 1.0);
-  const double q = a * y;
-  return num::fma(q, sizeof(T) == 2 ? e : num::fma(e, e, e), q);
+__device__ inline double series(double e) { return num::fma(e, e, e); }
+__device__ inline float series(float e) { return e; }
+template <class R>
+__device__ inline R reciprocal(R d) {
+  const R y = reciprocal_seed(d);
+  return fused(y, series(fused(-d, y, R{1})), y);
+}
+template <class R>
+__device__ inline R quotient(R a, R d) {
+  const R y = reciprocal_seed(d);
+  const R e = fused(-d, y, R{1});
+  const R q = a * y;
+  return fused(q, series(e), q);
 }
 
 // e^x = 2^k e^r, k = an integer next to x / ln2, |x| <= 105 where the caller makes use of it.
-template <class T = float>
+template <class R = double>
 struct quick_exp {
   double r;
   int k;
@@ -204,10 +253,8 @@ struct quick_exp {
     const double t = x + num::exp_core::shifter;
     return {(x - (t - num::exp_core::shifter)) * ln2, __double2loint(t)};
   }
-  __device__ double tail() const {  // (e^r - 1 - r) / r^2
-    return sizeof(T) == 2 ? polynomial(exp_tail_short, r) : polynomial(exp_tail, r);
-  }
-  // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps. For f16 and bf16 2^-27.7.
+  __device__ double tail() const { return polynomial(exp_tail, r); }  // (e^r - 1 - r) / r^2
+  // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
   __device__ double value() const {
     const double p = num::fma(num::fma(tail(), r, 1.0), r, 1.0);
     return __hiloint2double(__double2hiint(p) + (k << 20), __double2loint(p));
@@ -222,6 +269,30 @@ struct quick_exp {
     const double p = num::fma(tail(), r * r, r);
     const double power = __hiloint2double((k << 20) + 0x3ff00000, 0);
     return num::fma(power, p, power - 1.0);
+  }
+};
+// In binary32, |x| <= 80. k ln2_hi is exact in its multiply-add, r rounded twice: 0.5 u; ln2_hi + ln2_lo is ln 2 up to 2^-50.
+// The polynomial 2^-27; steps: 0.6 u of r (1 + r tail), 0.75 u of the last sum where it is below 1, u above. Below 2.5 u.
+template <>
+struct quick_exp<float> {
+  static constexpr float shifter = 0x1.8p23f, log2e = 0x1.715476p0f, ln2_hi = 0x1.62e43p-1f, ln2_lo = -0x1.05c61p-29f;
+  float r;
+  int k;
+
+  __device__ quick_exp(float rest, int power) : r(rest), k(power) {}
+  __device__ explicit quick_exp(float x) {
+    const float t = fused(x, log2e, shifter);
+    const float n = t - shifter;
+    r = fused(n, -ln2_lo, fused(n, -ln2_hi, x));
+    k = __float_as_int(t);
+  }
+  __device__ static quick_exp of_power(float x) {
+    const float t = x + shifter;
+    return {(x - (t - shifter)) * ln2_hi, __float_as_int(t)};
+  }
+  __device__ float value() const {
+    const float p = fused(fused(polynomial(exp_tail_short, r), r, 1.0f), r, 1.0f);
+    return __int_as_float(__float_as_int(p) + (k << 23));
   }
 };
 
@@ -259,6 +330,7 @@ struct quick<ops::tanh> {
 //   the polynomial, relative to w                                                    2^-43.1
 //   w: 1 + f/2, exact or u; 2.1 u. z, w z L, their sum: 2.2 u                         2^-50
 // in all below 2^-42.9 of ln(1 + f): 2^10.2 ulps.
+template <class R = double>
 struct quick_log {
   double e;
   double f;
@@ -285,6 +357,28 @@ struct quick_log {
   __device__ double rest() const { return rest(log_rest); }
   // e ln2 is off by |e| 2^-55.4, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
   __device__ double value() const { return num::fma(e, ln2, rest()); }
+  // With one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4.
+  __device__ double close_value() const { return num::fma(e, ln2, rest(pow_log_rest)); }
+};
+// In binary32, of numbers of f16 and bf16: f and 1 + f/2 are exact. w: 2.1 u; z w L and the sum 1.1 u; where e is not 0, ln 2 counts
+// 0.1 u, the sum u, and |ln(1 + f)| <= 1.02 |ln x|. Below 4.6 u.
+template <>
+struct quick_log<float> {
+  float e;
+  float f;
+  __device__ explicit quick_log(float x) {
+    constexpr int one = 0x3f800000, sqrt_half = 0x3f3504f3;
+    const int bits = __float_as_int(x);
+    const int biased = bits + (one - sqrt_half);
+    e = __int_as_float(0x4b000000 | biased >> 23) - (0x1p23f + 127);
+    f = __int_as_float(bits - ((biased & 0x7f800000) - one)) - 1.0f;
+  }
+  __device__ float value() const {
+    const float w = quotient(f, fused(f, 0.5f, 1.0f));
+    const float z = w * w;
+    return fused(e, quick_exp<float>::ln2_hi, fused(polynomial(log_rest_short, z) * z, w, w));
+  }
+  __device__ float close_value() const { return value(); }
 };
 
 // NaN for x < 0, which may be many of the elements; 0, infinities and NaN are left to the body. A logarithm is 0 or at least
@@ -296,20 +390,20 @@ struct quick_logarithm {
 };
 template <>
 struct quick<ops::log> : quick_logarithm {
-  __device__ static double eval(float x) { return quick_log(fabsf(x)).value(); }
+  __device__ static double eval(float x) { return quick_log<>(fabsf(x)).value(); }
 };
 
 template <>
 struct quick<ops::log2> : quick_logarithm {
   __device__ static double eval(float x) {
-    const quick_log l(fabsf(x));
+    const quick_log<> l(fabsf(x));
     return num::fma(l.rest(), log2e, l.e);
   }
 };
 template <>
 struct quick<ops::log10> : quick_logarithm {
   __device__ static double eval(float x) {
-    const quick_log l(fabsf(x));
+    const quick_log<> l(fabsf(x));
     return num::fma(l.e, log10_2, l.rest() * log10e);
   }
 };
@@ -319,7 +413,7 @@ struct quick<ops::log1p> {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return x < __int_as_float(0x7f800000) && x != -1; }
   __device__ static double eval(float x) {
-    return quick_log::of_one_plus(x < -1 ? -2 - static_cast<double>(x) : static_cast<double>(x)).value();
+    return quick_log<>::of_one_plus(x < -1 ? -2 - static_cast<double>(x) : static_cast<double>(x)).value();
   }
   __device__ static float finish(float y, float x) { return x < -1 ? __int_as_float(0x7fc00000) : x == 0 ? x : y; }
 };
@@ -329,7 +423,7 @@ struct quick<ops::log_sigmoid> : quick_plain {
   static constexpr int log2_ulps = 11;
   __device__ static bool covers(float x) { return fabsf(x) < 87.0f; }
   __device__ static double eval(float x) {
-    return -quick_log::of_one_plus(quick_exp<>(-static_cast<double>(x)).value()).value();
+    return -quick_log<>::of_one_plus(quick_exp<>(-static_cast<double>(x)).value()).value();
   }
 };
 
@@ -354,7 +448,9 @@ struct quick<ops::silu> {
   static constexpr int log2_ulps = 9;
   __device__ static bool covers(float x) { return fabsf(x) < 80.0f && (fabsf(x) > 0x1p-100f || x == 0); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
-  __device__ static double eval(float x) { return quotient(x, 1.0 + quick_exp<>(-static_cast<double>(x)).value()); }
+  __device__ static double eval(float x) {
+    return quotient<double>(x, 1.0 + quick_exp<>(-static_cast<double>(x)).value());
+  }
 };
 // x n / (n + 2), n = e^x (e^x + 2): 2^-43.8, of which 2 / (n + 2) counts.
 template <>
@@ -385,7 +481,7 @@ template <>
 struct quick<ops::softsign> : quick_plain {
   static constexpr int log2_ulps = 3;
   __device__ static bool covers(float x) { return fabsf(x) < __int_as_float(0x7f800000); }
-  __device__ static double eval(float x) { return quotient(x, 1.0 + static_cast<double>(fabsf(x))); }
+  __device__ static double eval(float x) { return quotient<double>(x, 1.0 + static_cast<double>(fabsf(x))); }
 };
 // y = s (1 + e/2 + 3/8 e^2), e = 1 - x s^2, |e| < 2^-18 of the seed s: the series leaves e^3 < 2^-54; 3 u.
 template <>
