@@ -35,11 +35,13 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int batch = 4;  // elements that a thread works on at a time
-// A last tier would take all registers; what comes before it wants many threads.
+// A last tier would take all registers; what comes before it wants many threads, more of them where that is in binary32.
 template <class F>
-constexpr int least_blocks = F::first == tier::proved         ? 1
-                             : sizeof(typename F::input) == 2 ? 5
-                                                              : 4;
+constexpr int least_blocks = [] {
+  bool many = F::first != tier::proved;
+  if constexpr (requires { F::in_binary32; }) many = F::in_binary32;
+  return !many ? 1 : sizeof(typename F::input) == 2 && F::arity < 3 ? 5 : 4;
+}();
 
 template <class F>
 struct operands : F {
@@ -129,6 +131,7 @@ requires(tries_first<Op, T, Options...> &&
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
   static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0;
+  static constexpr bool in_binary32 = sizeof(T) == 2 && !tabulated;
   static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
