@@ -9,12 +9,13 @@
 
 #include "librepdl/ops/structured.hpp"
 #include "reference/elementwise.hpp"
+#include "reference/nearby.hpp"
 
 namespace repdl::reference {
 namespace {
 
 array elementwise(const ops::elementwise_row& row, const std::vector<array>& in, const attributes& attrs,
-                  outcomes* where) {
+                  outcomes* where, std::int64_t* in_64_bits) {
   if (in.size() != static_cast<std::size_t>(row.arity)) throw std::invalid_argument("reference: number of inputs");
   shape_list shape;
   for (const array& a : in) shape = broadcast_shape(shape, a.shape);
@@ -24,10 +25,16 @@ array elementwise(const ops::elementwise_row& row, const std::vector<array>& in,
   dtype to = row.result_type(t);
   if (row.has_any_float()) to = format_named(attribute_or(attrs, "dtype", std::string(format_name(to))));
   array out(to, shape);
+  const nearby_function nearby = in_64_bits != nullptr && to == t ? nearby_named(row.name) : nullptr;
   for (std::int64_t i = 0; i < out.count(); ++i) {
     std::uint64_t v[ops::most_operands] = {};
     for (std::size_t j = 0; j < in.size(); ++j)
       v[j] = in[j].get(static_cast<std::size_t>(broadcast_index(in[j].shape, shape, i)));
+    if (std::uint64_t bits; nearby != nullptr && nearby(t, v, options.value, &bits)) {
+      out.set(static_cast<std::size_t>(i), bits);
+      ++*in_64_bits;
+      continue;
+    }
     const bool same = to == row.result_type(t);
     out.set(static_cast<std::size_t>(i), same ? o.f(t, v, options.value) : o.to(t, to, v, options.value));
     if (where != nullptr) where->push_back(locate(row, t, to, v, options));
@@ -233,8 +240,8 @@ static_assert((ops::for_each_structured(check), true));
 }  // namespace
 
 std::vector<array> evaluate_all(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-                                outcomes* where) {
-  if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, attrs, where)};
+                                outcomes* where, std::int64_t* in_64_bits) {
+  if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, attrs, where, in_64_bits)};
   if (const oracle_line* o = oracle_named(op)) return o->f({in, attrs, where});
   throw std::logic_error("reference: no oracle for " + op);
 }

@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <bit>
+#include <cfloat>
+#include <cmath>
 #include <fstream>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "librepdl/api/sha256.hpp"
@@ -11,6 +14,7 @@
 #include "reference/elementwise.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/exhaustive.hpp"
+#include "reference/nearby.hpp"
 
 namespace {
 
@@ -369,6 +373,46 @@ TEST_CASE("digests: the committed files are read, and a part of them is confirme
     oracle_range(op)(static_cast<std::uint32_t>(chunk) << 24, chunk_elements, out.data());
     CHECK(chunk_digest(op, chunk, piece_digests(out.data(), chunk_elements, size_of(op.to))) == d.chunks[chunk]);
   }
+}
+
+// All that 64 bits decide is what MPFR says; and they decide most of what is not special.
+TEST_CASE("reference: what 64 bits decide") {
+  std::mt19937_64 random(1);
+  int covered = 0;
+  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+    const nearby_function nearby = nearby_named(r.name);
+    if (nearby == nullptr) continue;
+    ++covered;
+    CAPTURE(r.name);
+    int decided = 0, tried = 0;
+    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+      const option_values options(r, t);
+      const format& to = format_of(t);
+      for (int i = 0; i < 400; ++i) {
+        std::uint64_t in[ops::most_operands] = {};
+        for (int k = 0; k < r.arity; ++k) {
+          // Every pattern, or a number next to 1, of few bits or of all.
+          const std::uint64_t all = random() & (2 * to.sign_bit() - 1);
+          const double near_one =
+              std::ldexp(1 + static_cast<double>(random() % 1024) / 1024, static_cast<int>(random() % 9) - 5);
+          const double v = random() % 3 == 0 ? std::round(4 * near_one) / 4 : near_one;
+          const std::uint64_t some =
+              convert(dtype::f64, t, std::bit_cast<std::uint64_t>(v)) | (random() % 3 == 0 ? to.sign_bit() : 0);
+          in[k] = i % 4 == 0 ? all : some;
+        }
+        std::uint64_t got = 0;
+        ++tried;
+        if (!nearby(t, in, options.value, &got)) continue;
+        ++decided;
+        const std::uint64_t expected = evaluate(r, t, in, options);
+        CHECK_MESSAGE(got == expected, format_name(t) << std::hex << " " << in[0] << " " << in[1] << " " << in[2]);
+      }
+    }
+    CHECK(decided > tried / 4);
+  }
+#if LDBL_MANT_DIG == 64 && defined(__x86_64__)
+  CHECK(covered > 50);
+#endif
 }
 
 }  // namespace

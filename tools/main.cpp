@@ -46,9 +46,11 @@ constexpr command commands[] = {
      "every operation, instruction set, thread count, tier, GPU and layout against the committed digests;\n"
      "      --self-test: what each kernel of the GPUs is tested with before its first use"},
     {"sweep", run_sweep,
-     "sweep OP [--exhaustive] [--count N] [--seed N] [--json]\n"
+     "sweep OP [--exhaustive] [--compare-only] [--count N] [--seed N] [--json]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
-     "compare an operation with MPFR"},
+     "compare an operation with MPFR;\n"
+     "      --compare-only: with functions of long double where these decide, many times as fast, without ties and "
+     "hardest cases"},
     {"fuzz", run_fuzz, "fuzz [--seconds N] [--count N] [--seed N] [--op OP] [--call N]",
      "random calls of every operation in every layout, on two devices or instruction sets, bit for bit;\n"
      "      --call: this call of the seed alone"},

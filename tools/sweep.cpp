@@ -24,6 +24,7 @@ struct sweep_options {
   const op_info* op = nullptr;
   context_options where;
   bool exhaustive = false;
+  bool compare_only = false;
   std::int64_t count = default_count;
   std::uint64_t seed = 1;
   int workers = 1;
@@ -71,7 +72,7 @@ sweep_tally run_batches(const sweep_options& o) {
         if (o.exhaustive)
           check_range(ctx, *o.op, exhaustive_batch(*o.op, index), index, mine);
         else
-          check_batch(ctx, *o.op, batch, index, mine);
+          check_batch(ctx, *o.op, batch, o.compare_only, index, mine);
         bar.add(mine.inputs - told);
         told = mine.inputs;
       }
@@ -107,13 +108,14 @@ std::string json_text(std::string_view s) {
 void print_json(const sweep_options& o, const std::string& isa, const sweep_tally& t, double seconds) {
   std::printf(
       "{\"op\": %s, \"backend\": \"%s\", \"isa\": %s, \"exhaustive\": %s, \"seed\": %llu, \"inputs\": %lld, "
-      "\"results\": %lld, \"mismatches\": %lld, \"located\": %lld, \"exact\": %lld, \"ties\": %lld, "
+      "\"results\": %lld, \"mismatches\": %lld, \"in_64_bits\": %lld, \"located\": %lld, \"exact\": %lld, \"ties\": "
+      "%lld, "
       "\"near_ties\": %lld, \"subnormal\": %lld, \"overflow\": %lld, \"hardest\": ",
       json_text(o.op->name).c_str(), o.where.where.kind == device_kind::cpu ? "cpu" : "cuda", json_text(isa).c_str(),
       o.exhaustive ? "true" : "false", static_cast<unsigned long long>(o.seed), static_cast<long long>(t.inputs),
-      static_cast<long long>(t.results), static_cast<long long>(t.mismatches), static_cast<long long>(t.located),
-      static_cast<long long>(t.exact), static_cast<long long>(t.ties), static_cast<long long>(t.near_ties),
-      static_cast<long long>(t.subnormal), static_cast<long long>(t.overflow));
+      static_cast<long long>(t.results), static_cast<long long>(t.mismatches), static_cast<long long>(t.in_64_bits),
+      static_cast<long long>(t.located), static_cast<long long>(t.exact), static_cast<long long>(t.ties),
+      static_cast<long long>(t.near_ties), static_cast<long long>(t.subnormal), static_cast<long long>(t.overflow));
   if (t.hardest_inputs.empty()) {
     std::printf("null");
   } else {
@@ -137,7 +139,9 @@ void print_text(const sweep_options& o, const std::string& isa, const sweep_tall
                           std::to_string(t.ties), " ties, ", std::to_string(t.near_ties), " within 2^-20 ulp of one, ",
                           std::to_string(t.subnormal), " subnormal, ", std::to_string(t.overflow), " overflow"));
   }
-  if (t.hardest_inputs.empty()) {
+  if (o.compare_only) {
+    line("in 64 bits", joined(std::to_string(t.in_64_bits), " results decided without MPFR"));
+  } else if (t.hardest_inputs.empty()) {
     line("hardest", "none: every result is exact, a tie, or a selection");
   } else {
     char distance[40];
@@ -154,9 +158,15 @@ void print_text(const sweep_options& o, const std::string& isa, const sweep_tall
 }  // namespace
 
 int run_sweep(command_arguments raw) {
-  const arguments args(
-      "sweep", raw,
-      {{"--exhaustive", false}, {"--json", false}, {"--count"}, {"--seed"}, {"--backend"}, {"--isa"}, {"--threads"}});
+  const arguments args("sweep", raw,
+                       {{"--exhaustive", false},
+                        {"--compare-only", false},
+                        {"--json", false},
+                        {"--count"},
+                        {"--seed"},
+                        {"--backend"},
+                        {"--isa"},
+                        {"--threads"}});
   args.expect_positional(1, 1, "one operation");
   sweep_options o;
   o.op = find(args.positional()[0]);
@@ -169,7 +179,8 @@ int run_sweep(command_arguments raw) {
   if (o.exhaustive && exhaustive_batch_count(*o.op) == 0) {
     usage("sweep", "--exhaustive", "a unary elementwise operation without options, or convert", in_quotes(o.op->name));
   }
-  for (const std::string_view sample_only : {"--count", "--seed"}) {
+  o.compare_only = args.has("--compare-only");
+  for (const std::string_view sample_only : {"--count", "--seed", "--compare-only"}) {
     if (o.exhaustive && args.has(sample_only)) usage("sweep", sample_only, "a sample", "--exhaustive");
   }
   o.count = args.integer("--count", default_count, 1, std::int64_t{1} << 40);

@@ -36,7 +36,8 @@ struct sweep_tally {
   std::int64_t inputs = 0;  ///< input elements, or results where there are more of them
   std::int64_t results = 0;
   std::int64_t mismatches = 0;
-  std::int64_t located = 0;  ///< results whose exact value the oracle placed
+  std::int64_t located = 0;     ///< results whose exact value the oracle placed
+  std::int64_t in_64_bits = 0;  ///< results that needed no MPFR
   std::int64_t exact = 0;
   std::int64_t ties = 0;
   std::int64_t near_ties = 0;  ///< within 2^-20 ulp of a midpoint, ties apart
@@ -55,7 +56,8 @@ struct sweep_tally {
 };
 
 /// Runs one batch and compares it with the oracle.
-void check_batch(context& ctx, const op_info& op, const sweep_batch& batch, std::uint64_t index, sweep_tally& t);
+void check_batch(context& ctx, const op_info& op, const sweep_batch& batch, bool compare_only, std::uint64_t index,
+                 sweep_tally& t);
 /// The same for consecutive patterns; places one result in 64.
 void check_range(context& ctx, const op_info& op, const exhaustive_range& range, std::uint64_t index, sweep_tally& t);
 
