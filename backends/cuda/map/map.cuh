@@ -35,13 +35,17 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int batch = 4;  // elements that a thread works on at a time
-// A last tier would take all registers; what comes before it wants many threads, more of them where that is in binary32.
+// Whether it tests results of f16 or bf16, most of them computed in binary32: then threads do more at a time, and more of them run.
 template <class F>
-constexpr int least_blocks = [] {
-  bool many = F::first != tier::proved;
-  if constexpr (requires { F::in_binary32; }) many = F::in_binary32;
-  return !many ? 1 : sizeof(typename F::input) == 2 && F::arity < 3 ? 5 : 4;
+constexpr bool tests_16_bits = [] {
+  if constexpr (requires { F::tests_16_bits; }) return F::tests_16_bits;
+  return false;
 }();
+// A last tier would take all registers; what comes before it wants many threads.
+template <class F>
+constexpr int least_blocks = tests_16_bits<F>           ? (F::arity < 3 ? 5 : 4)
+                             : F::first == tier::proved ? 1
+                                                        : 4;
 
 template <class F>
 struct operands : F {
@@ -131,7 +135,7 @@ requires(tries_first<Op, T, Options...> &&
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
   static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0;
-  static constexpr bool in_binary32 = sizeof(T) == 2 && !tabulated;
+  static constexpr bool tests_16_bits = sizeof(T) == 2 && !tabulated;
   static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
@@ -163,6 +167,7 @@ requires num::has_exact_body<Op, T, Options...>
 struct elementwise<Op, T, Options...> : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::binary64;
+  static constexpr bool tests_16_bits = sizeof(T) == 2;
   static constexpr unsigned booleans = 0;
   using input = T;
   using output = T;
@@ -251,8 +256,8 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
     if (settles_late<F> || open == 0) return open;
   }
   if constexpr (!settles_late<F>) {
-    // Of 16 bits, where more are open, a warp does the elements that one of its threads wants.
-    constexpr bool each_alone = tentative_operation<F> && sizeof(typename F::input) == 2;
+    // Where more are open, a warp does the elements that one of its threads wants.
+    constexpr bool each_alone = tests_16_bits<F>;
     typename F::tally none;
     each([&](int j, const auto& arguments) {
       if (!each_alone || (open >> j & 1) != 0) y.v[j] = f.eval(arguments, none);
@@ -315,7 +320,7 @@ __device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
 // goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
 // them.
 template <class F>
-constexpr int packs_per_thread = sizeof(typename F::input) == 2 ? 4 : 2;
+constexpr int packs_per_thread = tests_16_bits<F> ? 4 : 2;
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
