@@ -105,6 +105,21 @@ ball power(ball x, ball y) {
   const ball p = exp(y * log(ball{std::fabs(x.v)}));
   return x.v < 0 && is_odd(y.v) ? -p : p;
 }
+// y x^(y - 1)
+ball power_slope(ball x, ball y) {
+  if (y.v == 0 || (x.v < 0 && !is_whole(y.v))) return {0, HUGE_VALL};
+  const ball p = y * exp((y - one) * log(ball{std::fabs(x.v)}));
+  return x.v < 0 && !is_odd(y.v) ? -p : p;
+}
+// Within (0, 1) and further than its rounding from the margins, if there are any.
+bool is_inside(real x, double margin) {
+  return x > 0 && x < 1 && (std::isnan(margin) || (x > margin && 1 - x > margin * 1.01L));
+}
+// What passes unchanged beyond the threshold of w, and what is below it.
+ball split_at(ball w, double threshold, ball beyond, ball below) {
+  if (std::fabs(w.v - threshold) <= w.e) return {0, HUGE_VALL};
+  return w.v > threshold ? beyond : below;
+}
 
 // Operands are numbers other than 0.
 using formula = ball (*)(const ball* x, const double* o);
@@ -140,28 +155,23 @@ const row rows[] = {
     {"softplus", 1,
      [](const ball* x, const double* o) {
        const ball w = ball{o[0]} * x[0];
-       if (std::fabs(w.v - o[1]) <= w.e) return ball{0, never};
-       return w.v > o[1] ? x[0] : log_sum(ball{0}, w) / ball{o[0]};
+       return split_at(w, o[1], x[0], log_sum(ball{0}, w) / ball{o[0]});
      }},
     {"logit", 1,
      [](const ball* x, const double* o) {
-       const bool inside = x[0].v > 0 && x[0].v < 1 && (std::isnan(o[0]) || (x[0].v > o[0] && 1 - x[0].v > o[0] * 1.01L));
-       return inside ? log(x[0] / (one - x[0])) : ball{0, never};
+       return is_inside(x[0].v, o[0]) ? log(x[0] / (one - x[0])) : ball{0, never};
      }},
     {"log1p_backward", 2, [](const ball* x, const double*) { return x[0] / (one + x[1]); }},
     {"rsqrt_backward", 2, [](const ball* x, const double*) { return -x[0] * x[1] * x[1] * x[1] * half; }},
     {"reciprocal_backward", 2, [](const ball* x, const double*) { return -x[0] * x[1] * x[1]; }},
     {"expm1_backward", 2, [](const ball* x, const double*) { return x[0] * (x[1] + one); }},
     {"div_backward_y", 3, [](const ball* x, const double*) { return -x[0] * x[1] / (x[2] * x[2]); }},
-    {"addcdiv_backward_z", 3,
-     [](const ball* x, const double* o) { return -x[0] * ball{o[0]} * x[1] / (x[2] * x[2]); }},
+    {"addcdiv_backward_z", 3, [](const ball* x, const double* o) { return -x[0] * ball{o[0]} * x[1] / (x[2] * x[2]); }},
     {"lerp_backward_x", 2, [](const ball* x, const double*) { return x[0] * (one - x[1]); }},
     {"lerp_backward_weight", 3, [](const ball* x, const double*) { return x[0] * (x[2] - x[1]); }},
     {"hypot_backward", 3, [](const ball* x, const double*) { return x[0] * x[1] / x[2]; }},
-    {"atan2_backward_y", 3,
-     [](const ball* x, const double*) { return x[0] * x[2] / (x[2] * x[2] + x[1] * x[1]); }},
-    {"atan2_backward_x", 3,
-     [](const ball* x, const double*) { return -x[0] * x[1] / (x[2] * x[2] + x[1] * x[1]); }},
+    {"atan2_backward_y", 3, [](const ball* x, const double*) { return x[0] * x[2] / (x[2] * x[2] + x[1] * x[1]); }},
+    {"atan2_backward_x", 3, [](const ball* x, const double*) { return -x[0] * x[1] / (x[2] * x[2] + x[1] * x[1]); }},
     {"xlogy_backward_x", 3, [](const ball* x, const double*) { return x[0] * log(x[2]); }},
     {"xlogy_backward_y", 3, [](const ball* x, const double*) { return x[0] * x[1] / x[2]; }},
     {"logaddexp_backward", 3, [](const ball* x, const double*) { return x[0] * logistic(x[1] - x[2]); }},
@@ -178,8 +188,7 @@ const row rows[] = {
      }},
     {"logit_backward", 2,
      [](const ball* x, const double* o) {
-       const bool inside = x[1].v > 0 && x[1].v < 1 && (std::isnan(o[0]) || (x[1].v > o[0] && 1 - x[1].v > o[0] * 1.01L));
-       return inside ? x[0] / (x[1] * (one - x[1])) : ball{0, never};
+       return is_inside(x[1].v, o[0]) ? x[0] / (x[1] * (one - x[1])) : ball{0, never};
      }},
     {"sin_backward", 2, [](const ball* x, const double*) { return x[0] * cos(x[1]); }},
     {"cos_backward", 2, [](const ball* x, const double*) { return -x[0] * sin(x[1]); }},
@@ -206,43 +215,27 @@ const row rows[] = {
        return x[1].v > 0 ? scaled : scaled * ball{o[0]} * ball{o[2]} * exp(ball{o[2]} * x[1]);
      }},
     {"selu_backward", 2,
-     [](const ball* x, const double*) {
-       return x[0] * selu_scale * (x[1].v > 0 ? one : selu_alpha * exp(x[1]));
-     }},
+     [](const ball* x, const double*) { return x[0] * selu_scale * (x[1].v > 0 ? one : selu_alpha * exp(x[1])); }},
     {"celu_backward", 2,
      [](const ball* x, const double* o) { return x[1].v > 0 ? x[0] : x[0] * exp(x[1] / ball{o[0]}); }},
     {"softplus_backward", 2,
      [](const ball* x, const double* o) {
        const ball w = ball{o[0]} * x[1];
-       if (std::fabs(w.v - o[1]) <= w.e) return ball{0, never};
-       return w.v > o[1] ? x[0] : x[0] * logistic(w);
+       return split_at(w, o[1], x[0], x[0] * logistic(w));
      }},
     {"glu", 2, [](const ball* x, const double*) { return x[0] * logistic(x[1]); }},
     {"swiglu", 2, [](const ball* x, const double*) { return x[0] * x[1] * logistic(x[0]); }},
     {"geglu", 2, [](const ball* x, const double*) { return x[0] * x[1] * erfc(-x[0] / sqrt(two)) * half; }},
-    {"glu_backward_b", 3,
-     [](const ball* x, const double*) { return x[0] * x[1] * logistic(x[2]) * logistic(-x[2]); }},
+    {"glu_backward_b", 3, [](const ball* x, const double*) { return x[0] * x[1] * logistic(x[2]) * logistic(-x[2]); }},
     {"swiglu_backward_a", 3, [](const ball* x, const double*) { return x[0] * x[2] * silu_slope(x[1]); }},
     {"geglu_backward_a", 3, [](const ball* x, const double*) { return x[0] * x[2] * normal_slope(x[1]); }},
-    {"pow_backward_x", 3,
-     [](const ball* x, const double*) {
-       if (x[1].v < 0 && !is_whole(x[2].v)) return ball{0, never};
-       const ball p = x[0] * x[2] * exp((x[2] - one) * log(ball{std::fabs(x[1].v)}));
-       return x[1].v < 0 && !is_odd(x[2].v) ? -p : p;
-     }},
+    {"pow_backward_x", 3, [](const ball* x, const double*) { return x[0] * power_slope(x[1], x[2]); }},
     {"pow_backward_y", 3,
      [](const ball* x, const double*) { return x[1].v > 0 ? x[0] * power(x[1], x[2]) * log(x[1]) : ball{0, never}; }},
-    {"pow_scalar_backward", 2,
-     [](const ball* x, const double* o) {
-       const ball y{o[0]};
-       if (y.v == 0 || (x[1].v < 0 && !is_whole(y.v))) return ball{0, never};
-       const ball p = x[0] * y * exp((y - one) * log(ball{std::fabs(x[1].v)}));
-       return x[1].v < 0 && !is_odd(y.v) ? -p : p;
-     }},
+    {"pow_scalar_backward", 2, [](const ball* x, const double* o) { return x[0] * power_slope(x[1], ball{o[0]}); }},
     {"scalar_pow_backward", 2,
-     [](const ball* x, const double* o) {
-       return o[0] > 0 ? x[0] * power(ball{o[0]}, x[1]) * log(ball{o[0]}) : ball{0, never};
-     }},
+     [](const ball* x,
+        const double* o) { return o[0] > 0 ? x[0] * power(ball{o[0]}, x[1]) * log(ball{o[0]}) : ball{0, never}; }},
 };
 
 // RN_t of a number other than 0.

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Sweeps of many tuples of every operation of several operands or with options, and a record of them.
 
-    tools/record_sweeps.py REPDL [--count N] [--jobs N] [--out FILE] [OP...]
+    tools/record_sweeps.py REPDL [--count N] [--out FILE] [OP...]
 
 Runs `REPDL sweep OP --compare-only --count N --seed 3` (N: 100,000,000 when absent) for each operation that arithmetic of 64 bits
 decides (reference/nearby.cpp); MPFR computes what it does not decide. FILE (docs/sweeps.md when absent) keeps the lines of operations
 that were not run now. Exit status 1 when a result was wrong.
 """
 import argparse
-import concurrent.futures
 import datetime
 import json
 import pathlib
@@ -46,7 +45,6 @@ def main():
     parser.add_argument("repdl", type=pathlib.Path)
     parser.add_argument("ops", nargs="*", metavar="OP")
     parser.add_argument("--count", type=int, default=100_000_000)
-    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("docs/sweeps.md"))
     args = parser.parse_args()
     repdl = str(args.repdl)
@@ -60,27 +58,19 @@ def main():
     wrong = []
     order = operations(repdl)
 
-    def one(op):
+    for op in args.ops or order:
         if not args.ops and sweep(repdl, op, 20_000)["in_64_bits"] == 0:
-            return None
-        return sweep(repdl, op, args.count)
-
-    def write():
-        args.out.write_text(head + "".join(lines[op] + "\n" for op in order if op in lines))
-
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for r in pool.map(one, args.ops or order):
-            if r is None:
-                continue
-            lines[r["op"]] = (f"| {r['op']} | {r['inputs']} | {r['in_64_bits']} | {r['mismatches']} | {r['seconds']:.0f} | "
-                              f"{datetime.date.today()} | {cpu.group(1) if cpu else 'unknown CPU'}, {r['isa']} | "
-                              f"`repdl sweep {r['op']} --compare-only --count {args.count} --seed 3` |")
-            print(f"{r['op']}: {r['inputs']} tuples, {r['in_64_bits']} decided in 64 bits, {r['mismatches']} mismatches, "
-                  f"{r['seconds']:.0f} s", flush=True)
-            if r["mismatches"]:
-                wrong.append(r["op"])
-                print(r["first_mismatch"])
-            write()
+            continue
+        r = sweep(repdl, op, args.count)
+        lines[op] = (f"| {op} | {r['inputs']} | {r['in_64_bits']} | {r['mismatches']} | {r['seconds']:.0f} | "
+                     f"{datetime.date.today()} | {cpu.group(1) if cpu else 'unknown CPU'}, {r['isa']} | "
+                     f"`repdl sweep {op} --compare-only --count {args.count} --seed 3` |")
+        print(f"{op}: {r['inputs']} tuples, {r['in_64_bits']} decided in 64 bits, {r['mismatches']} mismatches, "
+              f"{r['seconds']:.0f} s", flush=True)
+        if r["mismatches"]:
+            wrong.append(op)
+            print(r["first_mismatch"])
+        args.out.write_text(head + "".join(lines[o] + "\n" for o in order if o in lines))
     return 1 if wrong else 0
 
 
