@@ -2,6 +2,7 @@
 // Without a GPU each test says so and passes.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -217,6 +218,56 @@ TEST_CASE("cuda: functions of 16 bits, of so many elements that a table is made"
         CHECK(std::memcmp(got.bytes.data(), static_cast<const std::uint16_t*>(to.data()) + skip, got.bytes.size()) ==
               0);
       }
+    }
+  }
+}
+
+// 2^32 pairs an operation, format and set of options. The CPU's results are proved for random tuples; that a GPU's quick bodies
+// round as they do is shown for every pair.
+TEST_CASE("cuda: every pair of f16 and of bf16 has the CPU's bits [long]" * doctest::skip()) {
+  if (!has_gpu()) return;
+  context cpu{context_options{}};
+  context_options o;
+  o.where = gpu;
+  context cuda(o);
+  constexpr std::int64_t values = 1 << 16, rows = 256;
+  std::vector<std::uint16_t> patterns(values), want(rows * values), got(rows * values);
+  for (std::int64_t i = 0; i < values; ++i) patterns[static_cast<std::size_t>(i)] = static_cast<std::uint16_t>(i);
+  const auto bytes = static_cast<std::int64_t>(want.size() * 2);
+  tensor x(cuda, dtype::boolean, {values * 2}), y(cuda, dtype::boolean, {bytes});
+  cuda.copy(tensor_view(x).data(), patterns.data(), values * 2);
+  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    if (row.arity != 2 || row.booleans != 0 || row.proof != ops::proof_kind::multi_limb) continue;
+    const op_info& op = *find(row.name);
+    for (const dtype t : {dtype::f16, dtype::bf16}) {
+      std::vector<attributes> all(1);
+      for (const double value : {0.375, 2.5}) {
+        attributes attrs;
+        for (const attribute_info& a : op.attrs) {
+          if (a.kind == attribute_kind::real) attrs.push_back({a.name, value});
+        }
+        if (!attrs.empty() && row.options.accepts(reference::option_values(row, t, attrs).value)) all.push_back(attrs);
+      }
+      // rows values of the first operand beside all of the second.
+      const auto compute = [&](context& c, void* in, std::int64_t first, void* out, const attributes& attrs) {
+        const const_tensor_view operands[] = {
+            const_tensor_view(static_cast<const std::uint16_t*>(in) + first, t, sizes{rows, 1}, c.where()),
+            const_tensor_view(in, t, sizes{values}, c.where())};
+        const tensor_view result(out, t, sizes{rows, values}, c.where());
+        call(c, op, operands, {&result, 1}, attrs);
+      };
+      std::int64_t different = 0;
+      for (std::int64_t first = 0; first < values; first += rows) {
+        for (const attributes& attrs : all) {
+          compute(cuda, tensor_view(x).data(), first, tensor_view(y).data(), attrs);
+          compute(cpu, patterns.data(), first, want.data(), attrs);
+          cuda.copy(got.data(), tensor_view(y).data(), static_cast<std::size_t>(bytes));
+          if (got == want) continue;
+          for (std::size_t i = 0; i < got.size(); ++i) different += got[i] != want[i] ? 1 : 0;
+        }
+      }
+      MESSAGE(row.name, t == dtype::f16 ? " f16: " : " bf16: ", all.size() << 32, " pairs, ", different, " different");
+      CHECK(different == 0);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "librepdl/num/multi_limb_functions.hpp"
+#include "librepdl/ops/gelu_backward.hpp"
 #include "librepdl/ops/normal_exact.hpp"
 
 namespace {
@@ -127,6 +128,17 @@ void check_arithmetic(source& r, int count) {
     CHECK(inexact == (ulps(product, exact) != 0));
 
     inexact = false;
+    const std::uint64_t word = b.limb[0] >> (i % 64);
+    const multi_limb<L> multiple = multiply(a, word, &inexact);
+    mpz_class factor;
+    mpz_import(factor.get_mpz_t(), 1, -1, 8, 0, 0, &word);
+    REQUIRE(mpfr_mul_z(exact.v, x.v, factor.get_mpz_t(), MPFR_RNDN) == 0);
+    CHECK(well_formed(multiple));
+    CHECK(multiple.is_zero() == (word == 0));
+    CHECK(ulps(multiple, exact) <= 1);
+    CHECK(inexact == (word != 0 && ulps(multiple, exact) != 0));
+
+    inexact = false;
     const multi_limb<L> quotient = divide(i % 4 == 0 ? product : a, b, &inexact);
     if (i % 4 == 0) set(x, product);
     const bool rounded = mpfr_div(exact.v, x.v, y.v, MPFR_RNDN) != 0;
@@ -170,6 +182,7 @@ void check_arithmetic(source& r, int count) {
 
 TEST_CASE("multi-limb arithmetic stays within its bounds") {
   source r;
+  check_arithmetic<2>(r, 4000);
   check_arithmetic<4>(r, 4000);
   check_arithmetic<8>(r, 1500);
   check_arithmetic<16>(r, 400);
@@ -255,9 +268,9 @@ void check_functions(source& r, int count) {
       }
     }
 
-    // sin x and cos x: all sizes up to 2^130, numbers of 53 bits next to multiples of pi / 2.
+    // sin x and cos x: all sizes up to 2^130, or what 128 bits have room for; numbers of 53 bits next to multiples of pi / 2.
     multi_limb<L> z = r.number<L>(0);
-    z.exponent = r.between(-160, 130);
+    z.exponent = r.between(-160, L == 2 ? 88 : 130);
     if (i % 3 == 0) {
       bool inexact = false;
       z = multiply(limbs_of<L>(r.word() >> r.between(0, 62) | 1, 0, (r.word() & 1) != 0),
@@ -272,15 +285,45 @@ void check_functions(source& r, int count) {
       CHECK(c.radius.below_power((z.exponent < 0 ? 0 : z.exponent) + 4 - 64 * L));
       if (sine && z.exponent <= -1) CHECK(c.radius.below_power(c.middle.exponent + 3 - 64 * L));
     }
+
+    // What the distribution function of the normal distribution is made of, from the border of float up to where it ends.
+    const auto f = std::bit_cast<float>(static_cast<std::uint32_t>(r.word()));
+    const double w = i % 4 == 0 ? f
+                                : (i % 2 == 0 ? 20.5 : 3.0) * static_cast<float>(static_cast<int>(r.word() >> 40)) *
+                                      0x1p-24 * (i % 3 == 0 ? -1 : 1);
+    if (std::fabs(w) <= 20.5) {
+      mpfr_set_d(value.v, static_cast<float>(w), MPFR_RNDN);
+      real square(3000);
+      mpfr_sqr(square.v, value.v, MPFR_RNDN);
+      mpfr_div_2ui(square.v, square.v, 1, MPFR_RNDN);
+      mpfr_exp(square.v, square.v, MPFR_RNDN);
+      real half_pi(3000);
+      mpfr_const_pi(half_pi.v, MPFR_RNDN);
+      mpfr_div_2ui(half_pi.v, half_pi.v, 1, MPFR_RNDN);
+      mpfr_sqrt(half_pi.v, half_pi.v, MPFR_RNDN);
+      real root_two(3000);
+      mpfr_sqrt_ui(root_two.v, 2, MPFR_RNDN);
+      mpfr_div(value.v, value.v, root_two.v, MPFR_RNDN);
+      mpfr_erf(exact.v, value.v, MPFR_RNDN);
+      mpfr_mul(exact.v, exact.v, square.v, MPFR_RNDN);
+      mpfr_mul(exact.v, exact.v, half_pi.v, MPFR_RNDN);
+      const ball<L> n = normal_series<L>(static_cast<float>(w));
+      CHECK(contains(n, exact));
+      CHECK(n.radius.below_power(n.middle.exponent + 16 - 64 * L));
+    }
   }
 }
 
 TEST_CASE("multi-limb functions stay within their bounds") {
   source r;
+  check_functions<2>(r, 600);
   check_functions<4>(r, 600);
   check_functions<8>(r, 200);
   check_functions<16>(r, 60);
   check_functions<32>(r, 20);
+  CHECK_FALSE(circular(limbs_of_power<2>(88), true).radius.below_power(0));  // nothing is known
+  CHECK(circular(limbs_of_power<2>(87), true).radius.below_power(-30));
+  CHECK(normal_series<2>(0).exact());
   CHECK(exponential(zero_limbs<4>()).exact());
   CHECK(logarithm(limbs_of<4>(1)).middle.is_zero());
 }

@@ -147,7 +147,7 @@ struct formula_attempt {
     return round_formula<T, L>(formula.template eval<L>());
   }
 };
-// The first of 256, 512, 1024, 2048 bits that decides, within the budget.
+// The first of 128, 256, 512, 1024, 2048 bits that decides, within the budget (256 or more).
 template <class T, class Formula>
 REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
   return decide_by_levels(formula_attempt<T, Formula>{f}, last_tier_bits);

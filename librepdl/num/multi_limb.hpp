@@ -10,7 +10,7 @@
 // numbers, so that 64 bits are never filled (exponents of e^x stay below 2^15).
 //
 // No allocation, no recursion, no tables; loops have constant trip counts. Checked by tests/multi_limb_test.cpp against
-// MPFR, at 256, 512, 1024 and 2048 bits.
+// MPFR, at 128, 256, 512, 1024 and 2048 bits.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"
@@ -312,6 +312,17 @@ REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, const multi_limb<L>
   std::uint64_t w[2 * L];
   multiply_limbs<L>(a.limb, b.limb, w);
   return normalise<L, 2 * L>(w, a.exponent + b.exponent, a.negative ^ b.negative, inexact);
+}
+
+// a k, k < 2^64.
+template <int L>
+REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, std::uint64_t k, bool* inexact) {
+  std::uint64_t w[L + 1];
+  std::uint64_t carry = 0;
+  REPDL_LIMB_LOOP(L)
+  for (int i = 0; i < L; ++i) w[i] = multiply_add(a.limb[i], k, 0, &carry);
+  w[L] = carry;
+  return normalise<L, L + 1>(w, a.exponent + 64, a.negative, inexact);
 }
 
 // a / b, b != 0: algorithm D on 32-bit digits, floor(A 2^(64 L) / B) and whether a remainder is left. B has its top bit

@@ -209,7 +209,7 @@ struct decided_value<unpacked<T>> {
 };
 
 // Numbers that enclose a ball: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp
-// of an end, which is at most 2^(1 - 64 L) 1.01 (|middle| + r') <= 2.1 ulp(middle) + 2^-250 r'.
+// of an end, which is at most 2^(1 - 64 L) 1.01 (|middle| + r') <= 2.1 ulp(middle) + 2^-126 r'.
 template <int L>
 struct ball_ends {
   multi_limb<L> low, high;
@@ -238,11 +238,13 @@ REPDL_HD certified round_to_float(const ball<L>& a) {
   return {r.value, r.decided};
 }
 
-// Calls attempt.template operator()<Limbs>() for 256, 512, 1024, 2048 bits until one decides or the budget is spent.
+// Calls attempt.template operator()<Limbs>() for 128, 256, 512, 1024, 2048 bits until one decides or the budget, at least 256, is
+// spent. 128 bits decide nearly all that comes here, in a third of the time of 256.
 template <class Attempt>
 REPDL_HD auto decide_by_levels(const Attempt& attempt, int budget_bits) {
-  decltype(attempt.template operator()<4>()) c{};
-  if (budget_bits >= 256) c = attempt.template operator()<4>();
+  decltype(attempt.template operator()<2>()) c{};
+  if (budget_bits >= 256) c = attempt.template operator()<2>();
+  if (!c.decided && budget_bits >= 256) c = attempt.template operator()<4>();
   if (!c.decided && budget_bits >= 512) c = attempt.template operator()<8>();
   if (!c.decided && budget_bits >= 1024) c = attempt.template operator()<16>();
   if (!c.decided && budget_bits >= 2048) c = attempt.template operator()<32>();

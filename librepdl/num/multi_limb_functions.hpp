@@ -374,14 +374,15 @@ REPDL_HD_CALL multi_limb<L> integer_part(const multi_limb<L>& a, std::uint64_t* 
   return r;
 }
 
-// (sine ? sin : cos) x for an exact x, |x| < 2^130.
+// (sine ? sin : cos) x for an exact x; of |x| >= 2^(64 L - 40) nothing is known.
 //
-// q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-100, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
+// q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-38, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
 // of its middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units. |sin'|, |cos'| <= 1: r's
 // radius passes, less than q 2^(2 - 64 L). q = 0: r is exact, and sin x has a relative error of a few ulps.
 template <int L>
 REPDL_HD_CALL ball<L> circular(const multi_limb<L>& x, bool sine) {
   constexpr int N = L + 1;
+  if (x.exponent > 64 * L - 40) return {x, unknown()};
   multi_limb<L> a = x;
   a.negative = 0;
   std::uint64_t q = 0;

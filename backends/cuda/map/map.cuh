@@ -140,6 +140,7 @@ requires(tries_first<Op, T, Options...> &&
   using input = T;
   using output = T;
   using tally = no_tally;
+  template <bool = false>
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (!has_quick<Op, T, Options...>) {
       return num::body<Op>::quick(x[0]);
@@ -174,9 +175,11 @@ struct elementwise<Op, T, Options...> : Options... {
   using tally = exact_tally;
   bool skip_test;
   int last_tier_bits;
+  __device__ bool is_product() const requires has_products<Op> { return quick<Op>::is_product(*this); }
+  template <bool Product = false>
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (has_quick<Op, T, Options...>) {
-      return quick_eval<Op>(x, static_cast<const Options&>(*this)...);
+      return quick_eval<Op, T, real_for<T>, Product>(x, static_cast<const Options&>(*this)...);
     } else {
       const auto r = num::with_places<arity>([&]<int... K>() {
         return num::evaluate<Op>(x[K]..., static_cast<const Options&>(*this)...);
@@ -248,11 +251,18 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
   };
   unsigned open = skips_test(f) ? (1u << batch) - 1 : 0;
   if constexpr (tentative_operation<F>) {
-    each([&](int j, const auto& arguments) {
-      const auto r = f.attempt(arguments);
-      open |= r.decided ? 0u : 1u << j;
-      y.v[j] = r.value;
-    });
+    const auto try_each = [&](auto product) {
+      each([&](int j, const auto& arguments) {
+        const auto r = f.template attempt<product.value>(arguments);
+        open |= r.decided ? 0u : 1u << j;
+        y.v[j] = r.value;
+      });
+    };
+    if constexpr (requires { f.is_product(); }) {
+      f.is_product() ? try_each(std::true_type{}) : try_each(std::false_type{});
+    } else {
+      try_each(std::false_type{});
+    }
     if (settles_late<F> || open == 0) return open;
   }
   if constexpr (!settles_late<F>) {
@@ -266,24 +276,35 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
   return 0;
 }
 
-// Decides what a thread left open and did not write. Of element j, at(j, operand) is the place; operand F::arity is the output.
-// Operands are read again, also where out is one of them: nothing was written there.
+// Decides what the threads of a block left open and did not write, the block's threads together: such elements are few, and a warp
+// takes as long for one as for 32. Of element j of thread t, at(t, j, operand) is the place; operand F::arity is the output. A
+// thread has Elements at most. Operands are read again, also where out is one of them: nothing was written there. All threads of a
+// block call it.
 //
 // The loop has no branch inside: one level of nesting more, and ptxas 13.0 saves a register of waiting lanes around the call, which
 // seems to let them go too early (docs/ptxas-barriers.md).
-template <class F, class At>
+template <int Elements, class F, class At>
 __device__ void settle_open(const operands<F>& p, unsigned open, counter* counters, const At& at) {
   if constexpr (settles_late<F>) {
+    static_assert(threads <= 256 && Elements <= 32);
     using In = typename F::input;
-    if (open == 0) return;
+    __shared__ unsigned listed;
+    __shared__ std::uint16_t list[threads * Elements];  // thread | element << 8
+    if (threadIdx.x == 0) listed = 0;
+    if (__syncthreads_or(static_cast<int>(open)) == 0) return;
+    unsigned place = open != 0 ? atomicAdd(&listed, __popc(open)) : 0;
+    for (; open != 0; open &= open - 1)
+      list[place++] =
+          static_cast<std::uint16_t>(threadIdx.x | static_cast<unsigned>(__ffs(static_cast<int>(open)) - 1) << 8);
+    __syncthreads();
     typename F::tally tally;
 #pragma unroll 1
-    for (; open != 0; open &= open - 1) {
-      const int j = __ffs(static_cast<int>(open)) - 1;
+    for (unsigned i = threadIdx.x; i < listed; i += threads) {
+      const int t = list[i] & 0xff, j = list[i] >> 8;
       In x[F::arity];
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const In*>(p.in[a])[at(j, a)];
-      static_cast<typename F::output*>(p.out)[at(j, F::arity)] = p.eval(x, tally);
+      for (int a = 0; a < F::arity; ++a) x[a] = static_cast<const In*>(p.in[a])[at(t, j, a)];
+      static_cast<typename F::output*>(p.out)[at(t, j, F::arity)] = p.eval(x, tally);
     }
     tally.report(counters, F::first);
   }
@@ -325,7 +346,8 @@ template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> + threadIdx.x;
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F>;
+  const std::int64_t first = block + threadIdx.x;
   if (first == 0) count_elements(counters, F::first, p.count);
   const std::int64_t packs = p.count / batch;
   pack<In> x[packs_per_thread<F>][F::arity];
@@ -368,8 +390,8 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
       static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
     }
   }
-  settle_open(p, open, counters, [&](int j, int) {
-    return j == last ? p.count / batch * batch + first : (first + j / batch * threads) * batch + j % batch;
+  settle_open<last + 1>(p, open, counters, [&](int t, int j, int) {
+    return j == last ? p.count / batch * batch + block + t : (block + t + j / batch * threads) * batch + j % batch;
   });
 }
 
@@ -379,41 +401,50 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     map_line(const operands<F> p, bool unit, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads * batch + threadIdx.x;
+  constexpr int elements = packs_per_thread<F> * batch;
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements;
+  const std::int64_t i = block + threadIdx.x;
   if (i == 0) count_elements(counters, F::first, p.count);
-  if (i >= p.count) return;
   // Without branches the addresses are sums; those of neighbours are constants apart.
-  const bool whole = p.count - i > threads * (batch - 1);
-  const auto each = [&](std::int64_t stride, const auto& element) {
+  const bool whole = p.count - i > threads * (elements - 1);
+  const auto each = [&](int k, std::int64_t stride, const auto& element) {
     const std::int64_t first = i * stride;
     if (whole && unit) {
 #pragma unroll
-      for (int j = 0; j < batch; ++j) element(j, i + j * threads);
+      for (int j = 0; j < batch; ++j) element(j, i + (k * batch + j) * threads);
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        if (whole || i + j * threads < p.count) element(j, first + j * (threads * stride));
+        const int at = (k * batch + j) * threads;
+        if (whole || i + at < p.count) element(j, first + at * stride);
       }
     }
   };
-  pack<In> x[F::arity]{};
-  pack<Out> y;
+  pack<In> x[packs_per_thread<F>][F::arity]{};
 #pragma unroll
-  for (int a = 0; a < F::arity; ++a) {
-    each(p.axes.stride[a][0], [&](int j, std::int64_t at) {
-      x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+  for (int k = 0; k < packs_per_thread<F>; ++k) {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+      each(k, p.axes.stride[a][0], [&](int j, std::int64_t at) {
+        x[k][a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+      });
+    }
+  }
+  unsigned open = 0;
+#pragma unroll
+  for (int k = 0; k < packs_per_thread<F>; ++k) {
+    pack<Out> y;
+    const unsigned left = apply(p, x[k], y);
+    each(k, p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
+      if ((left >> j & 1) == 0) {
+        static_cast<Out*>(p.out)[at] = y.v[j];
+      } else {
+        open |= 1u << (k * batch + j);
+      }
     });
   }
-  const unsigned left = apply(p, x, y);
-  unsigned open = 0;
-  each(p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
-    if ((left >> j & 1) == 0) {
-      static_cast<Out*>(p.out)[at] = y.v[j];
-    } else {
-      open |= 1u << j;
-    }
-  });
-  settle_open(p, open, counters, [&](int j, int a) { return (i + j * threads) * p.axes.stride[a][0]; });
+  settle_open<elements>(p, open, counters,
+                        [&](int t, int j, int a) { return (block + t + j * threads) * p.axes.stride[a][0]; });
 }
 
 // Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
@@ -484,14 +515,15 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
   using In = typename F::input;
   using Out = typename F::output;
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads;
-  const std::int64_t first = packed ? (block + threadIdx.x) * batch : block * batch + threadIdx.x;
-  const std::int64_t step = packed ? 1 : threads;
+  const auto element = [&](int t, int j) { return packed ? (block + t) * batch + j : block * batch + t + j * threads; };
+  const std::int64_t first = element(static_cast<int>(threadIdx.x), 0);
   if (first == 0) count_elements(counters, F::first, p.count);
-  if (first >= p.count) return;
   pack<In> x[F::arity];
   pack<Out> y;
   unsigned open = 0;
-  if (packed) {
+  if (first >= p.count) {
+    // nothing but what others leave open
+  } else if (packed) {
     std::int64_t at[F::arity + 1];
     p.axes.locate(static_cast<std::uint32_t>(first), at);
 #pragma unroll
@@ -516,8 +548,8 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
       std::int64_t at[F::arity + 1];
-      const std::int64_t element = first + j * threads;
-      p.axes.locate(static_cast<std::uint32_t>(element < p.count ? element : first), at);
+      const std::int64_t i = first + j * threads;
+      p.axes.locate(static_cast<std::uint32_t>(i < p.count ? i : first), at);
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
         x[a].v[j] = is_boolean<F>(a) ? read_boolean<In>(p.in[a], at[a]) : static_cast<const In*>(p.in[a])[at[a]];
@@ -535,9 +567,9 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
       }
     }
   }
-  settle_open(p, open, counters, [&](int j, int a) {
+  settle_open<batch>(p, open, counters, [&](int t, int j, int a) {
     std::int64_t at[F::arity + 1];
-    p.axes.locate(static_cast<std::uint32_t>(first + j * step), at);
+    p.axes.locate(static_cast<std::uint32_t>(element(t, j)), at);
     std::int64_t place = 0;
 #pragma unroll
     for (int k = 0; k <= F::arity; ++k) place = a == k ? at[k] : place;
@@ -646,7 +678,8 @@ void launch(const plan::map_plan& plan, const job& j, [[maybe_unused]] std::uint
     launch_kernel<map_packed<F>>(j, blocks_of(p.count, batch * packs_per_thread<F>), threads, 0, p, j.counters);
   } else if (line && !can_pack(p)) {
     if constexpr (!tabulated)
-      launch_kernel<map_line<F>>(j, blocks_of(p.count, batch), threads, 0, p, contiguous, j.counters);
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, batch * packs_per_thread<F>), threads, 0, p, contiguous,
+                                 j.counters);
   } else {
     in_parts(p, sizeof(typename F::output), most_strided(j), [&](const operands<F>& part) {
       launch_kernel<map_strided<F>>(j, blocks_of(part.count, batch), threads, 0, part, can_pack(part), j.counters);

@@ -15,6 +15,9 @@
 // if they round alike, it does. Operands are there 0 or between 2^-30 and 2^30 in magnitude, and bodies bound options and
 // exponents: nothing underflows, and what is 0 is exactly that, or the exact value's sign is left open by ends of either sign.
 //
+// What a thread asks about an element is joined by & and |: && and || are branches here, which keep its elements from being computed
+// side by side.
+//
 // Bounds: u = 2^-53, in binary32 u = 2^-24; every multiply-add fused.
 #pragma once
 
@@ -47,6 +50,29 @@ __constant__ double gelu_tail[] = {
     0x1.c4128c1db5727p-5,   -0x1.0ab24713e63f2p-5,  0x1.0f88084a605c4p-6,  -0x1.cf2b444fd9bd5p-8,
     0x1.3817f3523dcc8p-9,   -0x1.1c9d17a798d18p-11, 0x1.c4ae5bd18cfc8p-16, 0x1.37fcc133db3ep-15,
     -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
+// exp_tail to 2^-51.1, gelu_tail to 2^-49.4, for gradients, in which terms cancel.
+__constant__ double exp_tail_close[] = {0x1.000000000000dp-1,  0x1.555555555060bp-3,  0x1.555555554f02ep-5,
+                                        0x1.1111112600b59p-7,  0x1.6c16c189b5fbbp-10, 0x1.a0198c59b4516p-13,
+                                        0x1.a0198b140742ap-16, 0x1.72ea20207ec17p-19, 0x1.28baf7191f702p-22};
+__constant__ double gelu_tail_close[] = {0x1.1445a52cb7b7fp-4,   -0x1.05a4d56a93eedp-3,  0x1.bbffff30577fdp-4,
+                                         -0x1.5058d37035a31p-4,  0x1.c4128c0b19c58p-5,   -0x1.0ab2470f4dae4p-5,
+                                         0x1.0f880ba87cf72p-6,   -0x1.cf2b39b35366p-8,   0x1.3816dbe8dfe84p-9,
+                                         -0x1.1ca4d9f4c232ep-11, 0x1.c6cfd42f629fep-16,  0x1.3b8da36489c53p-15,
+                                         -0x1.eebf6633dc1c9p-17, 0x1.32b1c3c608d95p-21,  0x1.7dc6e91f90e85p-20,
+                                         -0x1.41fa0a5f6b5efp-21, -0x1.5dd40ce9a7f27p-22, -0x1.2e8593639f7b2p-25};
+// gelu_tail to 2^-40.3.
+__constant__ double gelu_tail_rough[] = {0x1.1445a52cb7ab2p-4,   -0x1.05a4d56a88ca6p-3,  0x1.bbffff3048107p-4,
+                                         -0x1.5058d37988115p-4,  0x1.c4128c0d96d98p-5,   -0x1.0ab244d39461bp-5,
+                                         0x1.0f880e8f1b36cp-6,   -0x1.cf2c1d889bab7p-8,  0x1.3814406581481p-9,
+                                         -0x1.1c7fe21b0af48p-11, 0x1.d266f3b407ef6p-16,  0x1.3a1d3fa6ffc2dp-15,
+                                         -0x1.1819046d1a5f2p-16, -0x1.8e660c11fd454p-20, 0x1.1e03192ad2da1p-20};
+// exp_tail[i] (-1/2)^(i + 2), exp_tail_close's
+__constant__ double bell_tail[] = {0x1.ffffffffee9c1p-4,   -0x1.555555554c91ap-6, 0x1.555555819a334p-9,
+                                   -0x1.1111112faaefep-12, 0x1.6c1635ce3cc6bp-16, -0x1.a0196e21c0017p-20,
+                                   0x1.a1747c85b52fdp-24,  -0x1.7307e0a55fabbp-28};
+__constant__ double bell_tail_close[] = {0x1.000000000000dp-3,   -0x1.555555555060bp-6,  0x1.555555554f02ep-9,
+                                         -0x1.1111112600b59p-12, 0x1.6c16c189b5fbbp-16,  -0x1.a0198c59b4516p-20,
+                                         0x1.a0198b140742ap-24,  -0x1.72ea20207ec17p-28, 0x1.28baf7191f702p-32};
 __constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
                                       0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
 // In binary32: e^x up to 2^-27, ln(1 + f) 2^-28.4, gelu_tail 2^-23.8 up to 9, (sin r - r) / r^3 to pi/2: 2^-25.2 of sin r.
@@ -57,7 +83,8 @@ __constant__ float gelu_tail_short[] = {0x1.1445a4p-4f,  -0x1.05a4d2p-3f, 0x1.bc
                                         0x1.1514fcp-6f,  -0x1.87a65p-8f,  0x1.de2908p-9f};
 __constant__ float sine_short[] = {-0x1.555554p-3f, 0x1.11103ap-7f, -0x1.9fb2b8p-13f, 0x1.6169ep-19f};
 __constant__ double log2e = 0x1.71547652b82fep0;
-__constant__ double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.4
+__constant__ double ln2 = 0x1.62e42fefa39efp-1;  // RN(ln 2), below it by less than 2^-55.2
+__constant__ double half_log2e = 0x1.71547652b82fep-1, twice_ln2 = 0x1.62e42fefa39efp0;
 __constant__ double log10_2 = 0x1.34413509f79ffp-2, log10e = 0x1.bcb7b1526e50ep-2;
 
 // The bodies that there are. Functions: covers(x), where eval(x) is within 2^log2_ulps ulps and the result is normal. Others:
@@ -118,11 +145,12 @@ template <class T>
 __device__ inline num::tentative<T> round_approximation(const approximation<double>& a) {
   if constexpr (std::is_same_v<T, float>) {
     const std::uint32_t magnitude = static_cast<std::uint32_t>(__double2hiint(a.value)) & 0x7fffffff;
-    const bool known = magnitude - 0x38100000u < 0x47f00000u - 0x38100000u || a.value == 0;  // 2^-126, 2^128
-    return {static_cast<float>(a.value), a.covered && known && rounds_surely(a.value, a.width)};
+    const bool zero = (magnitude | static_cast<std::uint32_t>(__double2loint(a.value))) == 0;
+    const bool known = (magnitude - 0x38100000u < 0x47f00000u - 0x38100000u) | zero;  // 2^-126, 2^128
+    return {static_cast<float>(a.value), a.covered & known & rounds_surely(a.value, a.width)};
   } else {
     const auto r = num::certify_as<T>(a.value, fabs(a.value) * (a.width * 0x1p-52));
-    return {r.value, r.decided && a.covered && fabs(a.value) < num::infinity};
+    return {r.value, r.decided & a.covered & (fabs(a.value) < num::infinity)};
   }
 }
 template <class T>
@@ -137,13 +165,13 @@ __device__ inline num::tentative<T> round_approximation(const approximation<floa
   return {num::bit_cast<T>(static_cast<std::uint16_t>(ends)), decided};
 }
 
-// Numbers of f16 are no smaller. Not &&: that would be branches.
+// Numbers of f16 are no smaller.
 template <class T>
 __device__ inline bool is_moderate(float x) {
   return (fabsf(x) < 0x1p30f) & (std::is_same_v<T, f16> | (fabsf(x) >= 0x1p-30f) | (x == 0));
 }
 __device__ inline bool is_moderate(double x) {
-  return fabs(x) <= 256 && (fabs(x) >= 1.0 / 256 || x == 0);
+  return (fabs(x) <= 256) & ((fabs(x) >= 1.0 / 256) | (x == 0));
 }  // an option
 
 template <class T>
@@ -153,8 +181,14 @@ concept has_invalid = requires {  // invalid<R>(x..., options): the result is Na
   requires quick<Op>::may_be_invalid;
 };
 
+// Options with which a function is a product: asked once, not for every element. is_product(options), product<R>(x..., options).
+template <class Op>
+concept has_products = requires(const num::parameters& p) {
+  quick<Op>::is_product(p);
+};
+
 // R: what it computes in.
-template <class Op, class T, class R = real_for<T>, class... P>
+template <class Op, class T, class R = real_for<T>, bool Product = false, class... P>
 __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
   const auto on_floats = [&](const auto& f) {
     return num::with_places<Op::arity>([&]<int... K>() { return f(num::widen_to_float(x[K])...); });
@@ -181,12 +215,19 @@ __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
     return r;
   } else {
     return on_floats([&](const auto... v) {
-      approximation<R> a = quick<Op>::template approximate<R>(v..., p...);
+      approximation<R> a = [&] {
+        if constexpr (Product) {
+          return quick<Op>::template product<R>(v..., p...);
+        } else {
+          return quick<Op>::template approximate<R>(v..., p...);
+        }
+      }();
       if constexpr (std::is_same_v<R, float>) a.covered = a.covered & (is_moderate<T>(v) & ...);
       num::tentative<T> r = round_approximation<T>(a);
-      if constexpr (has_invalid<Op>) {
+      if constexpr (has_invalid<Op> && !Product) {
         const bool invalid = quick<Op>::template invalid<R>(v..., p...);
-        r = {invalid ? num::from_bits<T>(num::format<T>::nan) : r.value, invalid || r.decided};
+        r.value = invalid ? num::from_bits<T>(num::format<T>::nan) : r.value;
+        r.decided = r.decided | invalid;
       }
       return r;
     });
@@ -207,8 +248,8 @@ __device__ inline R polynomial(const R (&c)[N], R x) {
 
 // 1/d, and a/d, for normal d with normal 1/d. The seed's error is e, taken to be below 2^-19: it has 20 bits, but PTX
 // promises none, so the comparison of all inputs is what proves it. 1/d = y (1 + e + e^2 + ...): the step leaves e^3 < 2^-57.
-// reciprocal: the last addition, 1.1 u. quotient: q = a y is rounded, too, 2.1 u. In binary32, where PTX says e < 2^-22 (1 ulp),
-// e^2 < 2^-38 is left, and the errors are the same.
+// reciprocal: the last addition, 1.1 u. quotient: q = a y is rounded, too, 2.1 u. In binary32, where PTX says 1 ulp, the
+// step leaves e^2 < 2^-38, and the errors are the same.
 __device__ inline double reciprocal_seed(double d) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
@@ -241,7 +282,7 @@ struct quick_exp {
   int k;
 
   __device__ quick_exp(double rest, int power) : r(rest), k(power) {}
-  // The product k ln2 is off by |k| 2^-55.4, and r's rounding by 2^-55: less than 2^-46.9 for |k| <= 151, and less than
+  // The product k ln2 is off by |k| 2^-55.2, and r's rounding by 2^-55: less than 2^-47.9 for |k| <= 151, and less than
   // 2^-50 for |k| <= 29.
   __device__ explicit quick_exp(double x) {
     const double t = num::fma(x, log2e, num::exp_core::shifter);
@@ -254,9 +295,12 @@ struct quick_exp {
     return {(x - (t - num::exp_core::shifter)) * ln2, __double2loint(t)};
   }
   __device__ double tail() const { return polynomial(exp_tail, r); }  // (e^r - 1 - r) / r^2
-  // Relative error: the polynomial 2^-45.3, r 2^-46.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
-  __device__ double value() const {
-    const double p = num::fma(num::fma(tail(), r, 1.0), r, 1.0);
+  // Relative error: the polynomial 2^-45.3, r 2^-47.9, steps 2.2 u; below 2^-44.8, 2^8.2 ulps.
+  __device__ double value() const { return of_tail(tail()); }
+  // With one coefficient more 2^-51.1 and, for |k| <= 120, r's 2^-48.2: below 2^-47.8.
+  __device__ double close_value() const { return of_tail(polynomial(exp_tail_close, r)); }
+  __device__ double of_tail(double t) const {
+    const double p = num::fma(num::fma(t, r, 1.0), r, 1.0);
     return __hiloint2double(__double2hiint(p) + (k << 20), __double2loint(p));
   }
   // d = 2^k (e^r - 1) + (2^k - 1), as in expm1.hpp. Relative error:
@@ -294,7 +338,17 @@ struct quick_exp<float> {
     const float p = fused(fused(polynomial(exp_tail_short, r), r, 1.0f), r, 1.0f);
     return __int_as_float(__float_as_int(p) + (k << 23));
   }
+  __device__ float close_value() const { return value(); }
 };
+
+// e^(-s/2), s >= 0: quick_exp's with q = -2 r, powers of two having moved into the coefficients.
+template <int N>
+__device__ inline double quick_bell(double s, const double (&tail)[N]) {
+  const double t = num::fma(s, -half_log2e, num::exp_core::shifter);
+  const double q = num::fma(t - num::exp_core::shifter, twice_ln2, s);
+  const double p = num::fma(num::fma(polynomial(tail, q), q, -0.5), q, 1.0);
+  return __hiloint2double(__double2hiint(p) + (__double2loint(t) << 20), __double2loint(p));
+}
 
 template <>
 struct quick<ops::exp> : quick_plain {
@@ -355,7 +409,7 @@ struct quick_log {
     return num::fma(polynomial(l, z) * z, w, w);
   }
   __device__ double rest() const { return rest(log_rest); }
-  // e ln2 is off by |e| 2^-55.4, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
+  // e ln2 is off by |e| 2^-55.2, the sum by u; if e is not 0, |ln x| > 0.34 |e|: 2^-51 of it.
   __device__ double value() const { return num::fma(e, ln2, rest()); }
   // With one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4.
   __device__ double close_value() const { return num::fma(e, ln2, rest(pow_log_rest)); }
@@ -521,18 +575,23 @@ struct quick<ops::erfc> : quick_plain {
     return x < 0 ? 2.0 - tail : tail;
   }
 };
-// x Phi(x), Phi(-v) = e^(-v^2/2) h(y), y = (v - 5.75) / (v + 5.75): the exponential 2^-44.8, h 2^-43.3, y, steps, difference
-// and product: 16 u; below 2^-42.7. At -12.5 it is e^-80.
+// x Phi(x) = max(x, 0) - v Phi(-v), v = |x|, Phi(-v) = e^(-v^2/2) h(y), y = (v - 5.75) / (v + 5.75): the exponential 2^-44.8, h
+// 2^-43.3 or 2^-40.3, y and steps 15 u, where x > 0 relative to v (1 - Phi(-v)) >= v Phi(-v), and u; below 2^-42.7 or 2^-40.2. At
+// -12.5 it is e^-80.
+template <int N>
+__device__ inline double quick_gelu(float x, const double (&tail)[N]) {
+  const double d = static_cast<double>(x);
+  const double v = fabs(d);
+  const double below = quick_bell(v * v, bell_tail) * polynomial(tail, quotient(v - 5.75, v + 5.75));
+  const int kept = x < 0 ? 0 : -1;  // of x < 0 ? 0.0 : d nvcc 13.0 makes x <= 0 ? 0 : x, which is +0 for -0
+  return num::fma(-v, below, __hiloint2double(__double2hiint(d) & kept, __double2loint(d) & kept));
+}
 template <>
 struct quick<ops::gelu> {
-  static constexpr int log2_ulps = 11;
-  __device__ static bool covers(float x) { return fabsf(x) <= 12.5f && (fabsf(x) > 0x1p-100f || x == 0); }
+  static constexpr int log2_ulps = 13;
+  __device__ static bool covers(float x) { return (fabsf(x) <= 12.5f) & ((fabsf(x) > 0x1p-100f) | (x == 0)); }
   __device__ static float finish(float y, float x) { return x == 0 ? x : y; }
-  __device__ static double eval(float x) {
-    const double v = static_cast<double>(fabsf(x));
-    const double tail = quick_exp<>(-0.5 * (v * v)).value() * polynomial(gelu_tail, quotient(v - 5.75, v + 5.75));
-    return static_cast<double>(x) * (x < 0 ? tail : 1.0 - tail);
-  }
+  __device__ static double eval(float x) { return quick_gelu(x, gelu_tail_rough); }
 };
 // x / (1 + e^-2u), 2 u = x (a + b x^2), off by 4 u of itself, at most 77: 2^-44.7; with the exponential below 2^-43.7.
 template <>

@@ -18,13 +18,13 @@ namespace {
 constexpr std::uint32_t exp_width = 1u << 10, power_width = 1u << 11;
 constexpr float exp_units = 9;
 
-// g f h, h from a cancellation: 2^-43 (2 + 1/|h|) of it | h errs by units (1 + 2 |h|) u, two of |h| for the ends.
+// g f h, h from a cancellation. With P = max(1, 1/|h|) it errs by 2^log2_ulps P ulps | h errs by units (1 + 2 |h|) u, two of |h| for
+// the ends.
 template <class R>
-__device__ inline approximation<R> within_cancelled(R gf, R h, float units, bool covered) {
+__device__ inline approximation<R> within_cancelled(R gf, R h, int log2_ulps, float units, bool covered) {
   if constexpr (std::is_same_v<R, double>) {
-    // The least power of two that is at least 1 and 1/|h|, up to 2^16.
-    const int k = 1023 - (__double2hiint(h) >> 20 & 0x7ff);
-    return {gf * h, (1u << (k < 0 ? 0 : k > 16 ? 16 : k)) << 12, covered};
+    const int k = 1023 - (__double2hiint(h) >> 20 & 0x7ff);          // 2^k >= 1/|h|
+    return {gf * h, 1u << min(log2_ulps + max(k, 0), 28), covered};  // 2^28: all is open
   } else {
     const float error = fused(fabsf(h), units * 0x1p-23f, units * 0x1p-24f);
     return {gf * (h - error), gf * (h + error), covered};
@@ -47,6 +47,9 @@ constexpr float greatest_exponent = std::is_same_v<R, double> ? 80.0f : 60.0f;
 // Of a product with more factors.
 template <class R>
 constexpr float greatest_power = std::is_same_v<R, double> ? 80.0f : 40.0f;
+// Of a product with two operands.
+template <class R>
+constexpr float greatest_gate = std::is_same_v<R, double> ? 80.0f : 30.0f;
 
 // e^(y ln |x|). ln |x| is within 2^-49.4 | 4.6 u of itself; y ln |x|, at most 86: 2^-42.9 | 5.6 u |w|; with the exponential below
 // 2^-42.5 | 2.5 u more. Ties are within the test's reach, powers that are numbers are not. x < 0 and a whole y: with the sign of
@@ -103,19 +106,25 @@ struct quick<ops::pow> {
     return power_is_invalid<R>(x, y);
   }
 };
-// x^2 is exact, x^3 and x^4 are off by u or 2 u.
+// x^2 is exact, x^3 and x^4 are products of exact numbers: u.
 template <>
 struct quick<ops::pow_scalar> {
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float x, const num::parameters& p) {
+    return quick_power<R>(x, p.value[0]);
+  }
+  __device__ static bool is_product(const num::parameters& p) {
+    const double y = p.value[0];
+    return y == 1 || y == 2 || y == 3 || y == 4;
+  }
+  template <class R>
+  __device__ static approximation<R> product(float x, const num::parameters& p) {
     const double y = p.value[0];
     const R b = static_cast<R>(x);
-    if (y == 1) return within<R>(b, 0, 0, x == x);
-    if (y == 2) return within<R>(b * b, 0, 0, x == x);
-    if (y == 3) return within<R>(b * b * b, 2, 3, fabsf(x) < infinite);
-    if (y == 4) return within<R>(b * b * (b * b), 3, 3, fabsf(x) < infinite);
-    return quick_power<R>(x, y);
+    const R square = b * b;
+    const R value = y == 1 ? b : y == 2 ? square : y == 3 ? square * b : square * square;
+    return y <= 2 ? within<R>(value, 0, 0, x == x) : within<R>(value, 3, 3, fabsf(x) < infinite);
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
@@ -130,7 +139,7 @@ struct quick<ops::scalar_pow> {
   __device__ static approximation<R> approximate(float x, const num::parameters& p) {
     const double base = p.value[0];
     const R w = static_cast<R>(x) * static_cast<R>(quick_log<>(base).close_value());
-    const bool covered = base > 0x1p-1000 && base < 0x1p1000 && fabs(w) < greatest_exponent<R>;
+    const bool covered = (base > 0x1p-1000) & (base < 0x1p1000) & (fabs(w) < greatest_exponent<R>);
     return within_power<R>(quick_exp<R>(w).value(), power_width, w, 2, 5, covered);
   }
 };
@@ -143,7 +152,7 @@ __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R power = quick_exp<R>(w).value();
   const bool turns = (x < 0) & !parity_of<R>(y).odd;
   const R coefficient = static_cast<R>(g) * static_cast<R>(y);
-  const bool covered = (x != 0) & (fabsf(x) < infinite) & (y != 0) & (fabs(w) < greatest_power<R>)&has_parity<R>(y);
+  const bool covered = (x != 0) & (fabsf(x) < infinite) & (y != 0) & (fabs(w) < greatest_power<R>)&(has_parity<R>(y));
   return within_power<R>(coefficient * (turns ? -power : power), power_width, w, 8, 8, covered);
 }
 template <>
@@ -164,15 +173,21 @@ struct quick<ops::pow_scalar_backward> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
     const double y = p.value[0];
-    const R product = static_cast<R>(g) * static_cast<R>(x);
-    const bool finite = fabsf(g) < infinite && fabsf(x) < infinite;
-    if (y == 1) return within<R>(static_cast<R>(g), 0, 0, finite);
-    if (y == 2) return within<R>(R{2} * product, 0, 0, finite);
-    if (y == 3) return within<R>(R{3} * product * static_cast<R>(x), 4, 4, finite);
-    const bool moderate = std::is_same_v<R, double> ? fabs(y) < 0x1p100 && fabs(y) > 0x1p-100 : is_moderate(y);
+    const bool moderate = std::is_same_v<R, double> ? (fabs(y) < 0x1p100) & (fabs(y) > 0x1p-100) : is_moderate(y);
     approximation<R> r = quick_power_slope<R>(g, x, y);
-    r.covered = r.covered && moderate;
+    r.covered = r.covered & moderate;
     return r;
+  }
+  __device__ static bool is_product(const num::parameters& p) {
+    return p.value[0] == 1 || p.value[0] == 2 || p.value[0] == 3;
+  }
+  template <class R>
+  __device__ static approximation<R> product(float g, float x, const num::parameters& p) {
+    const double y = p.value[0];
+    const R b = static_cast<R>(x);
+    const R value = static_cast<R>(g) * (y == 1 ? R{1} : y == 2 ? R{2} * b : R{3} * b * b);
+    const bool finite = (fabsf(g) < infinite) & (fabsf(x) < infinite);
+    return y <= 2 ? within<R>(value, 0, 0, finite) : within<R>(value, 4, 4, finite);
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
@@ -185,13 +200,13 @@ template <class R>
 __device__ inline approximation<R> quick_power_growth(float g, R log, float y, bool covered) {
   const R w = static_cast<R>(y) * log;
   const R value = static_cast<R>(g) * log * quick_exp<R>(w).value();
-  return within_power<R>(value, power_width, w, 6.5f, 11.5f, covered && fabs(w) < greatest_power<R>);
+  return within_power<R>(value, power_width, w, 6.5f, 11.5f, covered & (fabs(w) < greatest_power<R>));
 }
 template <>
 struct quick<ops::pow_backward_y> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, float y) {
-    return quick_power_growth<R>(g, quick_power_log<R>(x), y, x > 0 && x < infinite && x != 1);
+    return quick_power_growth<R>(g, quick_power_log<R>(x), y, (x > 0) & (x < infinite) & (x != 1));
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
@@ -206,16 +221,17 @@ struct quick<ops::scalar_pow_backward> {
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
     const double base = p.value[0];
     const R log = static_cast<R>(quick_log<>(base).close_value());
-    return quick_power_growth<R>(g, log, x, base > 0x1p-1000 && base < 0x1p1000 && fabs(log) > R(0x1p-30));
+    return quick_power_growth<R>(g, log, x, (base > 0x1p-1000) & (base < 0x1p1000) & (fabs(log) > R(0x1p-30)));
   }
 };
 
-// By a result y; what they multiply is exact, or off by u: at most 3 u. Infinities and NaN are left to the body.
-struct quick_gradient_by_result {
+// For f16 and bf16 alone.
+struct quick_narrow {
   static constexpr bool narrow = true;
 };
+// By a result y; what they multiply is exact, or off by u: at most 3 u. Infinities and NaN are left to the body.
 template <>
-struct quick<ops::tanh_backward> : quick_gradient_by_result {
+struct quick<ops::tanh_backward> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float y) {
     const R d = static_cast<R>(y);
@@ -223,7 +239,7 @@ struct quick<ops::tanh_backward> : quick_gradient_by_result {
   }
 };
 template <>
-struct quick<ops::sigmoid_backward> : quick_gradient_by_result {
+struct quick<ops::sigmoid_backward> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float y) {
     const R d = static_cast<R>(y);
@@ -240,14 +256,14 @@ struct quick<ops::exp2_backward> {
 };
 // x <= -3 ? +0 : x < 3 ? g (x + 3/2) / 3 : g: a sum, two products, 1/3. Many are midpoints of f16 and bf16: those are exact.
 template <>
-struct quick<ops::hardswish_backward> : quick_gradient_by_result {
+struct quick<ops::hardswish_backward> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R d = static_cast<R>(g);
     const R sum = static_cast<R>(x) + R(1.5), product = d * sum;
     const R inside = product * static_cast<R>(1.0 / 3);
     const bool exact =
-        sum - R(1.5) == static_cast<R>(x) && fused(d, sum, -product) == 0 && fused(inside, R{-3}, product) == 0;
+        (sum - R(1.5) == static_cast<R>(x)) & (fused(d, sum, -product) == 0) & (fused(inside, R{-3}, product) == 0);
     const R value = x <= -3 ? R{0} : x < 3 ? inside : d;
     const approximation<R> r = within<R>(value, 8, 5, x == x), tie = within<R>(value, 0, 0, x == x);
     return exact ? tie : r;
@@ -255,17 +271,18 @@ struct quick<ops::hardswish_backward> : quick_gradient_by_result {
 };
 // g (1 - weight).
 template <>
-struct quick<ops::lerp_scalar_backward_x> : quick_gradient_by_result {
+struct quick<ops::lerp_scalar_backward_x> : quick_narrow {
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, const num::parameters& p) {
     const double c = 1.0 - p.value[0];
-    return within<R>(static_cast<R>(g) * static_cast<R>(c), 4, 4, c == 0 || (fabs(c) > 0x1p-60 && fabs(c) < 0x1p60));
+    return within<R>(static_cast<R>(g) * static_cast<R>(c), 4, 4,
+                     (c == 0) | ((fabs(c) > 0x1p-60) & (fabs(c) < 0x1p60)));
   }
 };
 // g / (1 + |x|)^2: a sum, a reciprocal, two products.
 template <>
-struct quick<ops::softsign_backward> : quick_gradient_by_result {
+struct quick<ops::softsign_backward> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R r = reciprocal<R>(R{1} + static_cast<R>(fabsf(x)));
@@ -277,7 +294,7 @@ struct quick<ops::softsign_backward> : quick_gradient_by_result {
 template <class R>
 __device__ inline approximation<R> quick_quotient(R a, R d, R factor = R{1}) {
   return within<R>(reciprocal<R>(d) * a * factor, 8, 7,
-                   d != 0 && fabs(d) < (std::is_same_v<R, double> ? R(0x1p300) : R(0x1p90)));
+                   (d != 0) & (fabs(d) < (std::is_same_v<R, double> ? R(0x1p300) : R(0x1p90))));
 }
 template <>
 struct quick<ops::log2_backward> {
@@ -294,7 +311,7 @@ struct quick<ops::log10_backward> {
   }
 };
 template <>
-struct quick<ops::log1p_backward> : quick_gradient_by_result {
+struct quick<ops::log1p_backward> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     return quick_quotient<R>(g, R{1} + static_cast<R>(x));
@@ -305,18 +322,18 @@ template <class R>
 __device__ inline approximation<R> quick_inverse_gradient(float g, float a, float b) {
   const R d = fused(static_cast<R>(b), static_cast<R>(b), static_cast<R>(a) * static_cast<R>(a));
   approximation<R> r = quick_quotient<R>(static_cast<R>(g) * static_cast<R>(a), d);
-  r.covered = r.covered && d > (std::is_same_v<R, double> ? R(0x1p-300) : R(0x1p-90));
+  r.covered = r.covered & (d > (std::is_same_v<R, double> ? R(0x1p-300) : R(0x1p-90)));
   return r;
 }
 template <>
-struct quick<ops::atan2_backward_y> : quick_gradient_by_result {
+struct quick<ops::atan2_backward_y> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float y, float x) {
     return quick_inverse_gradient<R>(g, x, y);
   }
 };
 template <>
-struct quick<ops::atan2_backward_x> : quick_gradient_by_result {
+struct quick<ops::atan2_backward_x> : quick_narrow {
   template <class R>
   __device__ static approximation<R> approximate(float g, float y, float x) {
     return quick_inverse_gradient<R>(-g, y, x);
@@ -332,14 +349,15 @@ struct quick<ops::logit_backward> {
     const R rest = R{1} - v;
     approximation<R> r = quick_quotient<R>(g, v * rest);
     constexpr double wide = std::is_same_v<R, double> ? 0x1p-50 : 0x1p-22;
-    const bool beyond = v < static_cast<R>(p.value[0] * (1 + wide)) || rest <= static_cast<R>(p.value[0] * (1 + wide));
-    r.covered = x > 0 && x < 1 && !beyond;
+    const bool beyond =
+        (v < static_cast<R>(p.value[0] * (1 + wide))) | (rest <= static_cast<R>(p.value[0] * (1 + wide)));
+    r.covered = (x > 0) & (x < 1) & !beyond;
     return r;
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
   __device__ static bool invalid(float, float x, const num::parameters& p) {
-    return (x < 0 || x > 1) && p.value[0] != p.value[0];
+    return ((x < 0) | (x > 1)) & (p.value[0] != p.value[0]);
   }
 };
 
@@ -356,7 +374,7 @@ struct quick_whole_division_gradient {
     const R a = static_cast<R>(fabsf(x)), b = static_cast<R>(fabsf(y));
     const R n = rint(quotient<R>(a, b));
     const R rest = fused(-n, b, a);
-    const bool outwards = Floor && negative && rest != 0;
+    const bool outwards = Floor & negative & (rest != 0);
     const R whole = n + ((outwards ? R{1} : R{0}) - (rest < 0 ? R{1} : R{0}));
     const R value = static_cast<R>(negative ? g : -g) * whole;
     const bool covered = (n < limit) & (y != 0);
@@ -373,12 +391,12 @@ template <>
 struct quick<ops::xlogy_backward_x> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float, float y) {
-    return within<R>(static_cast<R>(g) * quick_log<R>(fabsf(y)).value(), 1u << 11, 7, y > 0 && y < infinite);
+    return within<R>(static_cast<R>(g) * quick_log<R>(fabsf(y)).value(), 1u << 11, 7, (y > 0) & (y < infinite));
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
   __device__ static bool invalid(float, float x, float y) {
-    return y < 0 && (x < 0 || x > 0);
+    return (y < 0) & ((x < 0) | (x > 0));
   }
 };
 
@@ -451,7 +469,7 @@ struct quick<ops::elu_backward> {
     const R below = scaled * static_cast<R>(p.value[0] * p.value[2]) * quick_exp<R>(above ? R{0} : w).value();
     const bool moderate = std::is_same_v<R, double> ||
                           (is_moderate(p.value[0] * p.value[2]) && is_moderate(p.value[1]) && is_moderate(p.value[2]));
-    const bool covered = moderate && (above || fabs(w) < greatest_power<R>);
+    const bool covered = moderate & (above | (fabs(w) < greatest_power<R>));
     return within_power<R>(above ? scaled : below, exp_width, above ? R{0} : w, 2, exp_units + 1, covered);
   }
 };
@@ -463,7 +481,7 @@ struct quick<ops::celu_backward> {
     const R w = x < 0 ? static_cast<R>(x) * static_cast<R>(reciprocal<double>(p.value[0])) : R{0};
     const R e = quick_exp<R>(w).value();
     const bool moderate = std::is_same_v<R, double> || is_moderate(p.value[0]);
-    const bool covered = moderate && x == x && fabs(w) < greatest_exponent<R>;
+    const bool covered = moderate & (x == x) & (fabs(w) < greatest_exponent<R>);
     return within_power<R>(static_cast<R>(g) * e, exp_width, w, 2, exp_units + 1, covered);
   }
 };
@@ -479,31 +497,33 @@ struct quick<ops::softplus_backward> {
     const R r = reciprocal<R>(R{1} + quick_exp<R>(-w).value());
     constexpr double margin = std::is_same_v<R, double> ? 0x1p-50 : 0x1p-20;
     const bool moderate = std::is_same_v<R, double> || is_moderate(p.value[0]);
-    const bool covered = moderate && fabs(w - threshold) > fabs(threshold) * static_cast<R>(margin);
+    const bool covered = moderate & (fabs(w - threshold) > fabs(threshold) * static_cast<R>(margin));
     return within_power<R>(static_cast<R>(g) * (passes ? R{1} : r), exp_width, passes ? R{0} : w, 2, exp_units + 1,
-                           covered && (passes || fabs(w) < greatest_exponent<R>));
+                           covered & (passes | (fabs(w) < greatest_exponent<R>)));
   }
 };
 
-// g s h, h = 1 + c z, s = 1 / (1 + e), c = e s: e counts e/(1 + e) of its error in s, and 1/(1 + e) in c. With 2^-43.6 of e
-// (gelu_tanh's w errs by 2^-44.7) h errs by 2^-43.5 |c z| <= 2^-43.5 (1 + |h|); with s in all 2^-43.5 (2 + 1/|h|).
-// | With d of e, in units: s d + 2, c d + 3, c z d + 3 + z's, h that of 1 + |h| and 1 of |h|, all with the products 2 d + 7 + z's of
-// |h| and d + 3 + z's of 1.
+// g s h, h = 1 + c z, s = 1 / (1 + e), c = e s. With d the error of e: s errs by d + 2.1 u, c by d + 3.1 u, c z, at most 1 + |h|, by d +
+// 4.1 u and z's error, h by u besides; with products 2 d + 9.2 u + (d + 4.1 u) / |h|, and twice z's error. silu: d = 2^-47.8, in all
+// 2^-46 P.
+// | In units: s d + 2, c d + 3, c z d + 3 + z's, h that of 1 + |h| and 1 of |h|, all with the products 2 d + 7 + z's of |h| and d + 3 +
+// z's of 1.
 template <class R>
-__device__ inline approximation<R> quick_logistic_gradient(R g, R w, R z, float units, bool covered) {
-  const R e = quick_exp<R>(-w).value();
+__device__ inline approximation<R> quick_logistic_gradient(R g, R w, R z, int log2_ulps, float units, bool covered) {
+  const R e = quick_exp<R>(-w).close_value();
   const R s = reciprocal<R>(R{1} + e);
   const R h = fused(e * s, z, R{1});
-  return within_cancelled<R>(g * s, h, units, covered);
+  return within_cancelled<R>(g * s, h, log2_ulps, units, covered);
 }
 template <>
 struct quick<ops::silu_backward> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R d = static_cast<R>(x);
-    return quick_logistic_gradient<R>(static_cast<R>(g), d, d, 8, fabsf(x) < greatest_exponent<R>);
+    return quick_logistic_gradient<R>(static_cast<R>(g), d, d, 7, 8, fabsf(x) < greatest_exponent<R>);
   }
 };
+// w and z err by 4 u. |x| <= 3: |w| < 6.8, d = 2^-47.8 + 28 u, in all 2^-45.2 P; else |w| <= 77, 2^-42.8 P.
 // | w errs by 3 u, z by 3.5 u: d = 2.5 + 3 |w|, at most 15 where |x| < 2.
 template <>
 struct quick<ops::gelu_tanh_backward> {
@@ -516,41 +536,52 @@ struct quick<ops::gelu_tanh_backward> {
     const R w = d * fused(square, static_cast<R>(b), static_cast<R>(a));
     const R z = d * fused(square, static_cast<R>(3 * b), static_cast<R>(a));
     const float units = std::is_same_v<R, double> ? 0 : fused(3.0f, static_cast<float>(fabs(w)), 10.0f);
-    return quick_logistic_gradient<R>(static_cast<R>(g), w, z, units,
+    return quick_logistic_gradient<R>(static_cast<R>(g), w, z, fabsf(x) <= 3.0f ? 8 : 11, units,
                                       fabsf(x) <= (std::is_same_v<R, double> ? 9.5f : 8.0f));
   }
 };
-// g w r h, w = e^x, r = 1 / (w (w + 2) + 2), h = w + 2 + 4 x (1 + w) r: w 2^-44.8, r 2^-43.7, the second term of h 2^-43.2,
-// which x < 0 makes negative: its magnitude is at most w + 2 + |h| <= 3 + |h|. h 2^-43.2 (1 + 6/|h|); in all 2^-43.2 (2 + 6/|h|).
+// g w r h, w = e^x, r = 1 / (w (w + 2) + 2), h = w + 2 + 4 x (1 + w) r: w d = 2^-47.8, r 2 d + 4.1 u, the second term of h 3 d + 6.1 u,
+// which x < 0 makes negative: its magnitude is at most w + 2 + |h| <= 3 + |h|. h errs by (4 d + 7.1 u) 3 / |h| + 3 d + 7.1 u of itself,
+// the product by 3 d + 6.1 u more. Of h/4 and its P: 9 d + 19 u, 2^-44.5 P.
 // | w 2.5, r 7.1, the second term 12.6 of at most 3 + |h|, w + 2 3.5 of 3 + |h|, w r 10.6: in all 49 and 28 |h|.
 template <>
 struct quick<ops::mish_backward> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
-    const R w = quick_exp<R>(static_cast<R>(x)).value();
+    const R w = quick_exp<R>(static_cast<R>(x)).close_value();
     const R r = reciprocal<R>(fused(w, w + R{2}, R{2}));
     const R h = fused(R{4} * static_cast<R>(x), (R{1} + w) * r, w + R{2});
-    return within_cancelled<R>(R{4} * static_cast<R>(g) * (w * r), R{0.25} * h, 60.0f / 4, fabsf(x) < 40.0f);
+    return within_cancelled<R>(R{4} * static_cast<R>(g) * (w * r), R{0.25} * h, 9, 60.0f / 4, fabsf(x) < 40.0f);
   }
 };
-// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. G 2^-43.2, E 2^-44.8 and two steps; G <= 1/2, so that G + v c <=
-// 1 + |G - v c|: 2^-43 (2 + 1/|h|) of h = G - v c. x > 0: 2^-43 E (G + v c), E (G + v c) <= 1/2, of 1/2 or more.
-// | G: its argument, 2.5 of 1, counts 2.3 times, the polynomial 1.2, its steps 2.2: 9.2. v c 0.5, v c <= G + |h|: h 9.7/2 and 1.5 |h|; E 2.5,
-// two products, the test: 5 and 7 |h|. x > 0: E (5 + 4 |h|), |h| <= 1/2; a difference, a product, the test, of at most 1.13: 11.
-__device__ inline double normal_tail(double v) { return polynomial(gelu_tail, quotient(v - 5.75, v + 5.75)); }
+// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. G 2^-49.4 and y's and its steps' 15 u: 2^-48.2; E 2^-48 for v <= 12.5. G <=
+// 1/2, so that v c <= 1/2 + |h|, h = G - v c: with three roundings 2^-48 + 4 u + 2^-49.1 / |h|, 2^-47.2 P. x > 0: 2^-47.1 E (G + v c), E (G
+// + v c) <= 1/2, of 1/2 or more, and 3 u.
+// | G: its argument, 2.5 of 1, counts 2.3 times, the polynomial 1.2, its steps 2.2: 9.2. v c 0.5, v c <= G + |h|: h 9.7/2 and 1.5 |h|; E
+// 2.5, two products, the test: 5 and 7 |h|. x > 0: E (5 + 4 |h|), |h| <= 1/2; a difference, a product, the test, of at most 1.13: 11.
+__device__ inline double normal_tail(double v) { return polynomial(gelu_tail_close, quotient(v - 5.75, v + 5.75)); }
 __device__ inline float normal_tail(float v) { return polynomial(gelu_tail_short, quotient(v - 5.75f, v + 5.75f)); }
+__device__ inline double normal_bell(double v) { return quick_bell(v * v, bell_tail_close); }
+__device__ inline float normal_bell(float v) { return quick_exp<float>(-0.5f * (v * v)).value(); }
+// e > 0, negative unless x is: an integer operation.
+__device__ inline double with_sign_against(double e, float x) {
+  return __hiloint2double(__double2hiint(e) | (~__float_as_int(x) & 0x80000000), __double2loint(e));
+}
+__device__ inline float with_sign_against(float e, float x) {
+  return __int_as_float(__float_as_int(e) | (~__float_as_int(x) & 0x80000000));
+}
 template <class R>
 __device__ inline approximation<R> quick_normal_gradient(R g, float x) {
   const R v = static_cast<R>(fabsf(x));
   const R h = fused(-v, static_cast<R>(num::normal_gate::c), normal_tail(v));
-  const R e = quick_exp<R>(R{-0.5} * (v * v)).value();
+  const R e = normal_bell(v);
+  const bool negative = __float_as_int(x) < 0;
+  const R factor = fused(with_sign_against(e, x), h, negative ? R{0} : R{1});
   if constexpr (std::is_same_v<R, double>) {
-    approximation<R> r = within_cancelled<R>(g, h, 0, fabsf(x) <= 12.5f);
-    return {g * (x < 0 ? e * h : 1.0 - e * h), x < 0 ? r.width : 1u << 11, r.covered};
+    const approximation<R> r = within_cancelled<R>(g, h, 6, 0, fabsf(x) <= 12.5f);
+    return {g * factor, negative ? r.width : 1u << 6, r.covered};
   } else {
-    const float below = e * h;
-    const float factor = x < 0 ? below : 1.0f - below;
-    const float error = x < 0 ? e * fused(fabsf(h), 11 * 0x1p-24f, 6 * 0x1p-24f) : 13 * 0x1p-24f;
+    const float error = negative ? e * fused(fabsf(h), 11 * 0x1p-24f, 6 * 0x1p-24f) : 13 * 0x1p-24f;
     return {g * (factor - error), g * (factor + error), fabsf(x) <= 9.0f};
   }
 }
@@ -578,7 +609,7 @@ struct quick<ops::glu_backward_b> {
     const R e = quick_exp<R>(-static_cast<R>(b)).value();
     const R s = reciprocal<R>(R{1} + e);
     const R product = static_cast<R>(g) * static_cast<R>(a) * s * (e * s);
-    return within<R>(product, exp_width, exp_units + 6, fabsf(b) < (std::is_same_v<R, double> ? 80.0f : 30.0f));
+    return within<R>(product, exp_width, exp_units + 6, fabsf(b) < greatest_gate<R>);
   }
 };
 template <>
@@ -587,7 +618,7 @@ struct quick<ops::swiglu> {
   __device__ static approximation<R> approximate(float a, float b) {
     const R s = reciprocal<R>(R{1} + quick_exp<R>(-static_cast<R>(a)).value());
     const R product = static_cast<R>(a) * static_cast<R>(b) * s;
-    return within<R>(product, exp_width, exp_units, fabsf(a) < (std::is_same_v<R, double> ? 80.0f : 30.0f));
+    return within<R>(product, exp_width, exp_units, fabsf(a) < greatest_gate<R>);
   }
 };
 template <>
@@ -595,8 +626,8 @@ struct quick<ops::swiglu_backward_a> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float a, float b) {
     const R d = static_cast<R>(a);
-    const bool covered = fabsf(a) < (std::is_same_v<R, double> ? 80.0f : 30.0f);
-    return quick_logistic_gradient<R>(static_cast<R>(g) * static_cast<R>(b), d, d, 8, covered);
+    const bool covered = fabsf(a) < greatest_gate<R>;
+    return quick_logistic_gradient<R>(static_cast<R>(g) * static_cast<R>(b), d, d, 7, 8, covered);
   }
 };
 // | Phi: 9.2 and 2.5, a product; 1 - Phi, of 1/2 or more, a product, the test: 16.
@@ -605,10 +636,10 @@ struct quick<ops::geglu> {
   template <class R>
   __device__ static approximation<R> approximate(float a, float b) {
     if constexpr (std::is_same_v<R, double>) {
-      return {quick<ops::gelu>::eval(a) * b, 2u << quick<ops::gelu>::log2_ulps, fabsf(a) <= 12.5f};
+      return {quick_gelu(a, gelu_tail) * b, 1u << 12, fabsf(a) <= 12.5f};
     } else {
       const float v = fabsf(a);
-      const float tail = quick_exp<R>(-0.5f * (v * v)).value() * normal_tail(v);
+      const float tail = normal_bell(v) * normal_tail(v);
       return within<R>(a * b * (a < 0 ? tail : 1.0f - tail), 0, 17, v <= 7.0f);
     }
   }
@@ -618,7 +649,7 @@ struct quick<ops::geglu_backward_a> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float a, float b) {
     approximation<R> r = quick_normal_gradient<R>(static_cast<R>(g) * static_cast<R>(b), a);
-    if constexpr (std::is_same_v<R, float>) r.covered = r.covered && fabsf(a) <= 7.0f;
+    if constexpr (std::is_same_v<R, float>) r.covered = r.covered & (fabsf(a) <= 7.0f);
     return r;
   }
 };
@@ -643,11 +674,11 @@ struct quick<ops::sin_backward> {
   __device__ static approximation<R> approximate(float g, float x) {
     if constexpr (std::is_same_v<R, float>) {
       const float c = quick_sine<1>(x);
-      return within<R>(g * c, 0, 8, fabsf(x) <= 0x1p12f && fabsf(c) >= 0x1p-12f);
+      return within<R>(g * c, 0, 8, (fabsf(x) <= 0x1p12f) & (fabsf(c) >= 0x1p-12f));
     } else {
       using core = num::circular_core<1>;
       const double c = core::quick(static_cast<double>(x));
-      return {static_cast<double>(g) * c, 1u << 13, fabsf(x) <= core::quick_limit && fabs(c) >= 0x1p-22};
+      return {static_cast<double>(g) * c, 1u << 13, (fabsf(x) <= core::quick_limit) & (fabs(c) >= 0x1p-22)};
     }
   }
 };
@@ -657,12 +688,12 @@ struct quick<ops::cos_backward> {
   __device__ static approximation<R> approximate(float g, float x) {
     if constexpr (std::is_same_v<R, float>) {
       const float s = quick_sine<0>(x);
-      return within<R>(-g * s, 0, 8, fabsf(x) <= 0x1p12f && (fabsf(s) >= 0x1p-12f || fabsf(x) < 1.0f) && x != 0);
+      return within<R>(-g * s, 0, 8, (fabsf(x) <= 0x1p12f) & ((fabsf(s) >= 0x1p-12f) | (fabsf(x) < 1.0f)) & (x != 0));
     } else {
       using core = num::circular_core<0>;
       const double s = core::quick(static_cast<double>(x));
-      const bool far = fabs(s) >= 0x1p-22 || fabsf(x) < 1.0f;
-      return {-static_cast<double>(g) * s, 1u << 13, fabsf(x) <= core::quick_limit && far && x != 0};
+      const bool far = (fabs(s) >= 0x1p-22) | (fabsf(x) < 1.0f);
+      return {-static_cast<double>(g) * s, 1u << 13, (fabsf(x) <= core::quick_limit) & far & (x != 0)};
     }
   }
 };
