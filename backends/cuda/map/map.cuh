@@ -13,7 +13,7 @@
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "backends/cuda/map/quick_gradients.cuh"
+#include "backends/cuda/map/quick_functions.cuh"
 #include "librepdl/ops/bodies.hpp"
 #include "librepdl/ops/shards.hpp"
 
@@ -179,7 +179,7 @@ struct elementwise<Op, T, Options...> : Options... {
   template <bool Product = false>
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (has_quick<Op, T, Options...>) {
-      return quick_eval<Op, T, real_for<T>, Product>(x, static_cast<const Options&>(*this)...);
+      return quick_eval<Op, T, real_for<Op, T>, Product>(x, static_cast<const Options&>(*this)...);
     } else {
       const auto r = num::with_places<arity>([&]<int... K>() {
         return num::evaluate<Op>(x[K]..., static_cast<const Options&>(*this)...);
@@ -202,7 +202,7 @@ struct elementwise<Op, T, Options...> : Options... {
   // Out of line, for the registers and the instruction cache.
   template <class... X>
   __device__ static __noinline__ settled settle(elementwise e, X... x) {
-    if constexpr (sizeof(T) == 2 && has_quick<Op, T, Options...>) {  // what binary32 left open
+    if constexpr (has_quick<Op, T, Options...> && std::is_same_v<real_for<Op, T>, float>) {  // what binary32 left open
       const T operand[] = {x...};
       const num::tentative<T> wide = quick_eval<Op, T, double>(operand, static_cast<const Options&>(e)...);
       if (wide.decided && !e.skip_test) return {wide.value, settled::first_tier};

@@ -174,8 +174,12 @@ __device__ inline bool is_moderate(double x) {
   return (fabs(x) <= 256) & ((fabs(x) >= 1.0 / 256) | (x == 0));
 }  // an option
 
-template <class T>
-using real_for = std::conditional_t<sizeof(T) == 2, float, double>;
+template <class Op>
+concept quick_is_in_binary64 = requires {
+  requires quick<Op>::in_binary64;
+};
+template <class Op, class T>
+using real_for = std::conditional_t<sizeof(T) == 2 && !quick_is_in_binary64<Op>, float, double>;
 template <class Op>
 concept has_invalid = requires {  // invalid<R>(x..., options): the result is NaN
   requires quick<Op>::may_be_invalid;
@@ -188,7 +192,7 @@ concept has_products = requires(const num::parameters& p) {
 };
 
 // R: what it computes in.
-template <class Op, class T, class R = real_for<T>, bool Product = false, class... P>
+template <class Op, class T, class R = real_for<Op, T>, bool Product = false, class... P>
 __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
   const auto on_floats = [&](const auto& f) {
     return num::with_places<Op::arity>([&]<int... K>() { return f(num::widen_to_float(x[K])...); });

@@ -361,24 +361,37 @@ struct quick<ops::logit_backward> {
   }
 };
 
-// trunc(x / y) and floor(x / y) times -g, quotients below 2^27 | 2^21. Of |x| and |y|: n is an integer next to the quotient, |x| - n
-// |y| exact (n = 0, or |x| > |y| / 4: a multiple of an ulp of |y| / 8 below |y|), and its sign says on which side of n the quotient
-// is. The product of an integer with g is exact | if it is below 2^12, and ties are ties.
+// |x| = whole |y| + rest, quotients below 2^27 | 2^21: n is an integer next to the quotient, |x| - n |y| exact (n = 0, or |x| > |y| / 4: a
+// multiple of an ulp of |y| / 8 below |y|), and its sign says on which side of n the quotient is. rest is a number.
+template <class R>
+struct whole_division {
+  R whole, rest;
+  bool negative;  // the quotient
+  bool covered;
+
+  __device__ whole_division(float x, float y) {
+    constexpr R limit = std::is_same_v<R, double> ? 0x1p27 : 0x1p21f;
+    negative = ((__float_as_uint(x) ^ __float_as_uint(y)) >> 31) != 0;
+    const R a = static_cast<R>(fabsf(x)), b = static_cast<R>(fabsf(y));
+    const R n = rint(quotient<R>(a, b));
+    const R left = fused(-n, b, a);
+    const bool above = left < 0;
+    whole = above ? n - R{1} : n;
+    rest = above ? left + b : left;
+    covered = (n < limit) & (y != 0);
+  }
+};
+// trunc(x / y) and floor(x / y) times -g. The product of an integer with g is exact | if it is below 2^12, and ties are ties.
 template <bool Floor>
 struct quick_whole_division_gradient {
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, float y) {
-    constexpr R limit = std::is_same_v<R, double> ? 0x1p27 : 0x1p21f,
-                exact_limit = std::is_same_v<R, double> ? 0x1p27 : 0x1p12f;
-    const bool negative = ((__float_as_uint(x) ^ __float_as_uint(y)) >> 31) != 0;
-    const R a = static_cast<R>(fabsf(x)), b = static_cast<R>(fabsf(y));
-    const R n = rint(quotient<R>(a, b));
-    const R rest = fused(-n, b, a);
-    const bool outwards = Floor & negative & (rest != 0);
-    const R whole = n + ((outwards ? R{1} : R{0}) - (rest < 0 ? R{1} : R{0}));
-    const R value = static_cast<R>(negative ? g : -g) * whole;
-    const bool covered = (n < limit) & (y != 0);
-    return n < exact_limit ? within<R>(value, 0, 0, covered) : within<R>(value, 1, 2, covered);
+    constexpr R exact_limit = std::is_same_v<R, double> ? 0x1p27 : 0x1p12f;
+    const whole_division<R> d(x, y);
+    const R whole = d.whole + (Floor & d.negative & (d.rest != 0) ? R{1} : R{0});
+    const R value = static_cast<R>(d.negative ? g : -g) * whole;
+    const bool exact = whole < exact_limit;
+    return within<R>(value, exact ? 0 : 1, exact ? 0.0f : 2.0f, d.covered);
   }
 };
 template <>
