@@ -3,11 +3,12 @@
 //   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device: every elementwise operation on
 //                   f32, f16 and bf16, and on f32 from the second element on (misaligned) and on every second element of its
 //                   operands (strided; the bytes between them are moved, too, and count)
+//   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
 //   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
-// for the maps. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
+// for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
 // drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -248,6 +249,53 @@ void maps(context& ctx, std::int64_t n) {
     generator g{1, 1};
     uniform(ctx, g, to, {.low = -0.1, .high = 0.7});
   });
+}
+
+// ---- losses
+
+// Of probabilities, which every loss takes; gradients have a gradient of each element.
+void losses(context& ctx, std::int64_t n) {
+  const auto bytes = static_cast<std::size_t>(n) * 4;
+  const sizes shape{n};
+  buffer wide(bytes), out(bytes);
+  const tensor_view p(wide.f(), shape, gpu);
+  for (const dtype format : {dtype::f32, dtype::f16, dtype::bf16}) {
+    std::deque<buffer> data;
+    std::vector<const_tensor_view> in;
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      const tensor_view t(data.emplace_back(static_cast<std::size_t>(n) * size_of(format)).data, format, shape, gpu);
+      fill_normal(ctx, wide, n, k + 1);
+      sigmoid(ctx, p, p);
+      convert(ctx, p, t);
+      in.push_back(t);
+    }
+    const std::size_t moved = static_cast<std::size_t>(n) * size_of(format);
+    const contender copy{
+        "copy", 2.0 * static_cast<double>(moved),
+        [&] { must(cudaMemcpyAsync(out.data, in[0].data(), moved, cudaMemcpyDeviceToDevice, stream), "copy"); }};
+    for (const op_info& op : operations()) {
+      if (op.family != "loss") continue;
+      const std::size_t inputs = static_cast<std::size_t>(
+          std::count_if(op.in.begin(), op.in.end(), [](const operand_info& o) { return !o.optional; }));
+      const bool gradient = op.in[0].name == "g";
+      for (const char* reduction : {"none", "sum"}) {
+        const bool each = *reduction == 'n';
+        if (gradient && !each) continue;
+        std::string name = op.name + " " + reduction;
+        if (format != dtype::f32) name += " " + std::string(name_of(format));
+        if (!wanted(name)) continue;
+        const tensor_view to(out.data, format, each ? shape : sizes{}, gpu);
+        const auto run = [&] {
+          call(ctx, op, std::span(in).first(inputs), {&to, 1}, {{"reduction", std::string(reduction)}});
+        };
+        const std::vector<result> all =
+            race({{name, static_cast<double>((inputs + (each ? 1 : 0)) * moved), run}, copy});
+        std::printf("%-44s %9.3f ms  %7.0f GB/s  copy %7.0f GB/s  ratio %.3f\n", name.c_str(), all[0].ms,
+                    all[0].rate * 1e-9, all[1].rate * 1e-9, all[1].ratio);
+        json.row("losses", name, "B/s", all);
+      }
+    }
+  }
 }
 
 // ---- reductions
@@ -519,6 +567,7 @@ int run(int argc, char** argv) {
   if (only_maps) filter.clear();
   if (!only_network) {
     maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
+    losses(ctx, std::int64_t{1} << (quick ? 27 : 28));
     std::fflush(stdout);
     if (only_maps) {
       json.close();

@@ -352,23 +352,27 @@ std::vector<group> loss_calls(const subject& what) {
   for (const std::string_view reduction : {"none", "mean", "sum", "batchmean"}) {
     if (reduction == "batchmean" && !divergence) continue;
     group g;
-    for (const layout how : {layout::contiguous, layout::spread}) {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+      const bool each = ops::is_gradient<Op> || reduction == "none";
+      if (!each && (how == layout::shifted || how == layout::packs)) continue;
       test_call c{what.op, {}, how, {{"reduction", reduction}}};
       for (const ops::operand& o : Op::in) {
         const bool one = o.name == "g" && reduction != "none";
-        c.in.push_back({one ? sizes{} : sizes{3, 2, 5, 3, 7}, how, what.in});
+        c.in.push_back({one ? sizes{} : sizes{3, 2, 5, 3, how == layout::packs ? 8 : 7}, how, what.in});
         if (how == layout::spread && o.name == "t") c.in.back().shape[1] = 1;
       }
       test_call small = c;
       for (operand& o : small.in) {
-        if (!o.shape.empty()) o.shape = {2, 1, 5};
+        if (!o.shape.empty()) o.shape = {2, 1, how == layout::packs ? 8 : 5};
       }
       append(g, from_every_tier(c, &small));
       g.push_back(wide(c));
+      if (each) append(g, from_every_tier(wide(small)));
       constexpr std::size_t first = ops::is_gradient<Op> ? 1 : 0;
       if (c.in.size() > first + 2) {
         small.in.resize(first + 2);
         append(g, from_every_tier(small));
+        if (each) g.push_back(wide(small));
       }
       if (divergence) {
         small.attrs.push_back({"log_target", "true"});

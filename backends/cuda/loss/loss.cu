@@ -1,18 +1,18 @@
 // Losses and their gradients.
 //
-// With an output per element a thread decides its elements at once: what the rounding test leaves open, with balls. A sum or mean
-// is five launches:
+// With an output per element they are launched as elementwise operations (loss_each.cuh). A sum or mean is five launches:
 //   loss_sums        each block adds up elements in binary64 (num::compensated), its sum goes to the workspace
 //   loss_total       one block joins them; the rounding test decides, or sets a flag in the workspace
 //   loss_exact_sums  if the flag is set: each block adds up elements exactly
 //   loss_exact_total if the flag is set: one block joins them and rounds
-// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits. A thread has no more
-// for an element either: 2048 bits would take 2 gigabytes of the device's memory for stacks.
+// Losses with transcendental terms instead have loss_part_sums and loss_part_total, of 256 and of 512 bits: 2048 would take 2
+// gigabytes of the device's memory for stacks.
 // The launches do not depend on the data: no host round trip.
 #include <utility>
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/loss/loss_each.hpp"
 #include "librepdl/ops/losses_entropy.hpp"
 
 namespace repdl::cuda {
@@ -59,37 +59,6 @@ __device__ auto with_numbers(const operands<Inputs>& o, const std::int64_t (&at)
 
 template <class Op>
 constexpr int inputs_of = static_cast<int>(std::size(Op::in));
-
-// ---- an output per element
-
-template <class T, class Op, class... X>
-__device__ __noinline__ num::decided_value<T> decide_element(const ops::loss_constants& k, int last_tier_bits, X... x) {
-  return num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
-}
-
-template <class Op, class T>
-__global__ void __launch_bounds__(threads)
-    loss_each(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
-              int last_tier_bits, counter* counters) {
-  constexpr int inputs = inputs_of<Op>;
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, o.count);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  int exact = 0;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[inputs + 1];
-    locate(o, i, at);
-    const num::decided_value<T> r = with_numbers<T>(o, at, [&](auto... x) {
-      const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
-      if (first.decided) return first;
-      ++exact;
-      return decide_element<T, Op>(k, last_tier_bits, x...);
-    });
-    static_cast<T*>(o.out)[at[inputs]] = r.value;
-    if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
-  }
-  count_elements(counters, tier::exact, exact);
-  count_elements(counters, tier::binary64, -static_cast<std::int64_t>(exact));
-}
 
 // ---- sums
 
@@ -233,6 +202,7 @@ operands<Inputs> operands_of(const plan::loss_plan& p, const job& j) {
 class loss_work final : public planned {
  public:
   loss_work(const plan::loss_plan& plan, const job& given) : planned(given), p_(plan) {
+    if (p_.each) take_open(space, each_, p_.count, j);
     if (p_.each || p_.count == 0) return;
     blocks_ = blocks_of(threads);
     exact_blocks_ = blocks_of(exact_threads);
@@ -262,12 +232,12 @@ class loss_work final : public planned {
     constexpr bool gradient = ops::is_gradient<Op>;
     const ops::loss_constants k =
         num::make_loss_constants(p_.parameter, p_.divisor, gradient, j.first_tier > tier::binary64);
-    const auto o = operands_of<inputs_of<Op>>(p_, j);
     if (p_.each) {
-      const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), blocks_per_multiprocessor);
-      return launch_kernel<loss_each<Op, T>>(j, grid, threads, 0, o, k, j.last_tier_bits, j.counters);
+      return [&]<int... Part>(std::integer_sequence<int, Part...>) { (launch_each<Part>(p_, k, j, each_), ...); }
+      (std::make_integer_sequence<int, loss_parts>());
     }
     if constexpr (!gradient) {
+      const auto o = operands_of<inputs_of<Op>>(p_, j);
       T* const out = static_cast<T*>(p_.out);
       if (p_.count == 0) {
         return launch_kernel<loss_of_nothing<T>>(j, 1, 1, 0, out, p_.divisor == 0, j.counters);
@@ -295,6 +265,7 @@ class loss_work final : public planned {
   }
 
   const plan::loss_plan p_;
+  open_elements each_;
   int blocks_ = 0;
   int exact_blocks_ = 0;
   int part_blocks_ = 0;

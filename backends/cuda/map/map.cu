@@ -35,23 +35,24 @@ constexpr auto conversion_table = [] {
 class map_work final : public planned {
  public:
   map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p) {
-    if (may_use_table(p, j)) space.take(table_, table_size);
+    if (may_use_table(p, j)) space.take(own_.table, table_size);
+    if (has_last_tier(p)) take_open(space, own_.open, p.count, j);
   }
 
  private:
   void enqueue() override {
     const auto format = static_cast<std::size_t>(p_.in_type);
     if (p_.op == ops::op_id::convert) {
-      conversion_table[format][static_cast<std::size_t>(p_.out_type)](p_, j, table_);
+      conversion_table[format][static_cast<std::size_t>(p_.out_type)](p_, j, own_);
     } else if (p_.has_other_format()) {
-      p_.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p_.op))][format])(p_, j, table_);
+      p_.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p_.op))][format])(p_, j, own_);
     } else {
-      p_.loop_of(map_shards[ops::shard_of(p_.op)]->all[ops::row_in_shard(p_.op)][format])(p_, j, table_);
+      p_.loop_of(map_shards[ops::shard_of(p_.op)]->all[ops::row_in_shard(p_.op)][format])(p_, j, own_);
     }
   }
 
   const plan::map_plan p_;
-  std::uint16_t* table_ = nullptr;
+  map_space own_;
 };
 
 }  // namespace

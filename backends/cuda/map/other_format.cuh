@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class F>
-void launch_to_format(const plan::map_plan& plan, const job& j, std::uint16_t*) {
+void launch_to_format(const plan::map_plan& plan, const job& j, const map_space&) {
   operands<F> p{};
   const bool contiguous = set_operands(p, plan);
   const auto go = [&](const operands<F>& part) {

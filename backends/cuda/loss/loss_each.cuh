@@ -1,0 +1,88 @@
+// Losses and their gradients with an output for each element, as operations of the elementwise kernels.
+//
+// A last tier has at most 512 bits: 2048 would take 2 gigabytes of the device's memory for the threads' stacks.
+#pragma once
+
+#include "backends/cuda/loss/loss_each.hpp"
+#include "backends/cuda/map/map_kernels.cuh"
+#include "librepdl/ops/losses_entropy.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+template <class Op, class T>
+struct loss_element {
+  static constexpr int arity = static_cast<int>(std::size(Op::in));
+  static constexpr tier first = tier::binary64;
+  static constexpr unsigned booleans = 0;
+  static constexpr bool may_be_absent = true;
+  static constexpr bool attempts_again = false;
+  using input = T;
+  using output = T;
+  using tally = exact_tally;
+  ops::loss_constants k;
+  bool skip_test;
+  int last_tier_bits;
+  open_elements open;
+  template <bool = false>
+  __device__ num::tentative<T> attempt(const T* x) const {
+    const auto r =
+        num::with_places<arity>([&]<int... K>() { return num::evaluate_loss<T, Op>(k, num::widen(x[K])...); });
+    return {r.value, r.decided};
+  }
+  __device__ T eval(const T* x, tally& t) const {
+    const settled r =
+        num::with_places<arity>([&]<int... K>() { return settle(k, last_tier_bits, num::widen(x[K])...); });
+    t.exact += r.decided && !r.by_test ? 1 : 0;
+    t.undecided += r.decided ? 0 : 1;
+    return r.value;
+  }
+
+ private:
+  struct settled {
+    T value;
+    bool decided, by_test;
+  };
+  template <class... X>
+  __device__ static __noinline__ settled settle(const ops::loss_constants& k, int last_tier_bits, X... x) {
+    const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
+    if (first.decided) return {first.value, true, true};
+    const num::decided_value<T> r = num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
+    return {r.value, r.decided, false};
+  }
+};
+
+template <class Op, class T>
+void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j,
+                     const open_elements& open) {
+  operands<loss_element<Op, T>> p{};
+  constexpr int arity = loss_element<Op, T>::arity;
+  p.k = k;
+  p.out = plan.out;
+  p.count = plan.count;
+  p.axes.set_shape(plan.rank, plan.shape);
+  p.axes.set_stride(arity, plan.out_stride);
+  bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
+  for (int a = 0; a < arity; ++a) {
+    p.in[a] = plan.in[a].data;
+    if (p.in[a] == nullptr) continue;  // strides of 0
+    p.axes.set_stride(a, plan.in[a].stride);
+    contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
+  }
+  launch_operands(p, contiguous, j, {nullptr, open});
+}
+
+}  // namespace
+
+template <int Part>
+void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j, const open_elements& open) {
+  ops::for_operation<ops::family::loss>(plan.op, [&]<class Op>() {
+    if constexpr (static_cast<int>(Op::id) % loss_parts == Part) {
+      ops::for_each_format<ops::NARROW>([&]<class T>() {
+        if (dtype_of<T> == plan.type) launch_elements<Op, T>(plan, k, j, open);
+      });
+    }
+  });
+}
+
+}  // namespace repdl::cuda

@@ -1,0 +1,16 @@
+// Losses and their gradients with an output for each element: what loss.cu calls, in parts that are a translation unit each.
+#pragma once
+
+#include "backends/cuda/map/open_elements.hpp"
+#include "librepdl/ops/losses.hpp"
+
+namespace repdl::cuda {
+
+// backends/cuda/CMakeLists.txt writes as many; operation n belongs to part n mod loss_parts.
+inline constexpr int loss_parts = 4;
+
+// Launches the operations of a part, and nothing for others.
+template <int Part>
+void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j, const open_elements& open);
+
+}  // namespace repdl::cuda

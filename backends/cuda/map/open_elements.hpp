@@ -1,0 +1,24 @@
+// What the rounding tests of a call leave open.
+#pragma once
+
+#include "backends/cuda/core/drivers.hpp"
+
+namespace repdl::cuda {
+
+// Element i is bit i % 32 of word i / 32, in blocks of elements, that is of the kernel that tested them. any: whether a block has
+// some; where not, its words are not written. Null: all elements are open, because they are few, or the tests are skipped.
+struct open_elements {
+  std::uint32_t* words = nullptr;
+  std::uint32_t* any = nullptr;
+};
+inline constexpr std::int64_t least_block = 1024, greatest_block = 4096;
+
+// Takes what a call of so many elements wants.
+inline void take_open(carver& space, open_elements& open, std::int64_t count, const job& j) {
+  constexpr std::int64_t few = 1024;
+  if (!j.device.choice.wide && (count <= few || j.first_tier > tier::binary64)) return;
+  space.take(open.words, ceil_div(count, greatest_block), greatest_block / 32);
+  space.take(open.any, ceil_div(count, least_block));
+}
+
+}  // namespace repdl::cuda
