@@ -177,10 +177,15 @@ void launch(const plan::map_plan& plan, const job& j, const map_space& space) {
   launch_operands(p, contiguous, j, space);
 }
 
+struct launch_of {
+  template <class Op, class T, class... Options>
+  constexpr launcher operator()() const {
+    return launch<elementwise<Op, T, Options...>>;
+  }
+};
 template <int Shard>
 constexpr map_shard make_map_shard() {
-  return ops::make_shard<Shard, launcher>(
-      []<class Op, class T, class... Options>() { return launch<elementwise<Op, T, Options...>>; });
+  return ops::make_shard<Shard, launcher>(launch_of{});
 }
 
 }  // namespace

@@ -334,10 +334,12 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
     if (i >= packs) break;
 #pragma unroll
     for (int a = 0; a < F::arity; ++a) {
-      if (may_be_absent<F> && p.in[a] == nullptr) {
+      if constexpr (may_be_absent<F>) {
+        if (p.in[a] == nullptr) {
 #pragma unroll
-        for (int j = 0; j < batch; ++j) x[k][a].v[j] = num::narrow<In>(1.0);
-        continue;
+          for (int j = 0; j < batch; ++j) x[k][a].v[j] = num::narrow<In>(1.0);
+          continue;
+        }
       }
       x[k][a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], i * batch)
                                  : load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);

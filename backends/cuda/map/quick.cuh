@@ -147,10 +147,12 @@ __device__ inline num::tentative<T> round_approximation(const approximation<doub
     const std::uint32_t magnitude = static_cast<std::uint32_t>(__double2hiint(a.value)) & 0x7fffffff;
     const bool zero = (magnitude | static_cast<std::uint32_t>(__double2loint(a.value))) == 0;
     const bool known = (magnitude - 0x38100000u < 0x47f00000u - 0x38100000u) | zero;  // 2^-126, 2^128
-    return {static_cast<float>(a.value), a.covered & known & rounds_surely(a.value, a.width)};
+    const bool decided = a.covered & known & rounds_surely(a.value, a.width);
+    return {static_cast<float>(a.value), decided};
   } else {
     const auto r = num::certify_as<T>(a.value, fabs(a.value) * (a.width * 0x1p-52));
-    return {r.value, r.decided & a.covered & (fabs(a.value) < num::infinity)};
+    const bool decided = r.decided & a.covered & (fabs(a.value) < num::infinity);
+    return {r.value, decided};
   }
 }
 template <class T>
