@@ -1,7 +1,7 @@
 // The CUDA backend against what people run today, in one program: contenders take turns, medians of rounds are
 // compared.
 //   maps            bytes per second, as a fraction of cudaMemcpyAsync's device to device: every elementwise operation on
-//                   f32, f16 and bf16, and on f32 from the second element on (misaligned) and on every second element of its
+//                   f32, f16 and bf16, and on f32 and f16 from the second element on (misaligned) and on every second element of its
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
@@ -222,7 +222,11 @@ void maps(context& ctx, std::int64_t n) {
     }
     ctx.synchronize();
     for (const ops::elementwise_row& row : ops::elementwise_rows) {
-      elementwise(row, " " + std::string(name_of(format)), converted, 0, 1);
+      const std::string what = " " + std::string(name_of(format));
+      elementwise(row, what, converted, 0, 1);
+      if (format != dtype::f16) continue;
+      elementwise(row, what + " misaligned", converted, 1, 1);
+      elementwise(row, what + " strided", converted, 0, 2);
     }
   }
   report("add a row (broadcast)", static_cast<double>(bytes) * 2, [&] {

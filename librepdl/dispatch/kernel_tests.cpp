@@ -92,6 +92,14 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
       const test_call c = call(how == layout::packs ? fours : odd, how);
       for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
     }
+    // What a block of threads leaves open is noted by its place in the whole.
+    if (tested) {
+      for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+        append(g, {wide(call(how == layout::spread ? sizes{3, 5, 19, 9, 7}
+                                                   : sizes{1, 1, 1, 1, how == layout::packs ? 20000 : 20003},
+                             how))});
+      }
+    }
   }
   std::vector<group> all{g};
   if (row == nullptr || row->options.count() == 0) return all;

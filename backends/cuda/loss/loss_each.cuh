@@ -4,8 +4,8 @@
 #pragma once
 
 #include "backends/cuda/loss/loss_each.hpp"
+#include "backends/cuda/loss/quick_losses.cuh"
 #include "backends/cuda/map/map_kernels.cuh"
-#include "librepdl/ops/losses_entropy.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -16,16 +16,30 @@ struct loss_element {
   static constexpr tier first = tier::binary64;
   static constexpr unsigned booleans = 0;
   static constexpr bool may_be_absent = true;
-  static constexpr bool attempts_again = false;
+  static constexpr bool attempts_again = has_quick_loss<Op, T>;
+  static constexpr bool tests_16_bits = sizeof(T) == 2 && attempts_again;
   using input = T;
   using output = T;
   using tally = exact_tally;
   ops::loss_constants k;
+  quick_loss_constants q;
   bool skip_test;
   int last_tier_bits;
   open_elements open;
   template <bool = false>
   __device__ num::tentative<T> attempt(const T* x) const {
+    if constexpr (attempts_again) {
+      using real = std::conditional_t<sizeof(T) == 2, float, double>;
+      return num::with_places<arity>([&]<int... K>() {
+        approximation<real> a = quick_loss<Op>::template approximate<real>(k, q, num::widen_to_float(x[K])...);
+        if constexpr (sizeof(T) == 2) a.covered = a.covered & (is_moderate<T>(num::widen_to_float(x[K])) & ...);
+        return round_approximation<T>(a);
+      });
+    } else {
+      return attempt_again(x);
+    }
+  }
+  __device__ num::tentative<T> attempt_again(const T* x) const {
     const auto r =
         num::with_places<arity>([&]<int... K>() { return num::evaluate_loss<T, Op>(k, num::widen(x[K])...); });
     return {r.value, r.decided};
@@ -58,6 +72,7 @@ void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, 
   operands<loss_element<Op, T>> p{};
   constexpr int arity = loss_element<Op, T>::arity;
   p.k = k;
+  p.q = {1 / k.count, 1 / k.divisor, k.n == 1};
   p.out = plan.out;
   p.count = plan.count;
   p.axes.set_shape(plan.rank, plan.shape);

@@ -173,57 +173,111 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
   return 0;
 }
 
-// What the threads of a block left open and did not write is attempted again, by the block's threads together: such elements are
-// few, and a warp takes as long for one as for 32. What is still open is noted. A block has Size elements, from index `first` on;
-// element j of this thread is first + place(j); operand a of element i is at(i, a), the output is operand F::arity. Operands are
-// read again, also where out is one of them: nothing was written there. All threads of a block call it.
-template <int Size, class F, class Place, class At>
-__device__ void note_open(const operands<F>& p, unsigned open, const Place& place, const At& at) {
-  if constexpr (settles_late<F>) {
-    static_assert(Size <= greatest_block && Size % least_block == 0);
-    constexpr int words = Size / 32;
-    __shared__ std::uint32_t noted[words];
-    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Size;
-    if (threadIdx.x < words) noted[threadIdx.x] = 0;
-    if (__syncthreads_or(static_cast<int>(open)) == 0) {
+// How often a block does the packs of its threads: where there is more to be tried on what is left open, all of a block's is tried
+// together, and the more, the better for warps that would wait.
+template <class F>
+__device__ int rounds_of(const operands<F>& p) {
+  if constexpr (settles_late<F> && tests_16_bits<F>) {
+    return p.open.rounds;
+  } else {
+    return 1;
+  }
+}
+
+// What the threads of a block left open and did not write. It is attempted again, by the block's threads together: such elements
+// are few, and a warp takes as long for one as for 32. What is still open is noted. Elements are known by their places in the block.
+template <class F>
+class open_in_block {
+  static constexpr int most_words = greatest_block / 32, most_listed = 1024;
+  static constexpr bool lists = [] {
+    if constexpr (settles_late<F>) return F::attempts_again;
+    return false;
+  }();
+  struct shared {
+    std::uint32_t noted[most_words];
+    int any;
+    unsigned listed;
+    std::uint16_t list[lists ? most_listed : 1];
+  };
+
+ public:
+  // All threads of a block call it, and finish.
+  __device__ explicit open_in_block(shared& s) : s_(s) {
+    for (int i = threadIdx.x; i < most_words; i += threads) s_.noted[i] = 0;
+    if (threadIdx.x == 0) s_.any = 0, s_.listed = 0;
+    __syncthreads();
+  }
+  __device__ static shared& memory() {
+    __shared__ shared s;
+    return s;
+  }
+  // A thread's elements: of bit j, place(j).
+  template <class Place>
+  __device__ void leave(const operands<F>& p, unsigned open, const Place& place) {
+    if (open == 0) return;
+    some_ = true;
+    unsigned slot = lists && !p.skip_test ? atomicAdd(&s_.listed, __popc(open)) : most_listed;
+    for (; open != 0; open &= open - 1, ++slot) {
+      const int i = place(__ffs(static_cast<int>(open)) - 1);
+      if (lists && slot < most_listed) {
+        s_.list[slot] = static_cast<std::uint16_t>(i);
+      } else {
+        note(i);
+      }
+    }
+  }
+  // Operand a of element i of all is at(i, a), the output is operand F::arity. Operands are read again, also where out is one of
+  // them: nothing was written there.
+  template <class At>
+  __device__ void finish(const operands<F>& p, int size, const At& at) {
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * size;
+    if (__syncthreads_or(static_cast<int>(some_)) == 0) {
       if (threadIdx.x == 0) p.open.any[blockIdx.x] = 0;
       return;
     }
-    const auto note = [&](int i) { atomicOr(noted + i / 32, 1u << (i % 32)); };
-    int left = 1;
-    if constexpr (F::attempts_again) {
-      if (!p.skip_test) {
-        using In = typename F::input;
-        __shared__ unsigned listed;
-        __shared__ std::uint16_t list[Size];
-        if (threadIdx.x == 0) listed = 0;
-        __syncthreads();
-        unsigned slot = open != 0 ? atomicAdd(&listed, __popc(open)) : 0;
-        for (; open != 0; open &= open - 1)
-          list[slot++] = static_cast<std::uint16_t>(place(__ffs(static_cast<int>(open)) - 1));
-        __syncthreads();
-        left = 0;
+    if constexpr (lists) {
+      const unsigned listed = s_.listed < most_listed ? s_.listed : most_listed;
 #pragma unroll 1
-        for (unsigned k = threadIdx.x; k < listed; k += threads) {
-          In x[F::arity];
+      for (unsigned k = threadIdx.x; k < listed; k += threads) {
+        const int i = s_.list[k];
+        typename F::input x[F::arity];
 #pragma unroll
-          for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, at(first + list[k], a));
-          const auto r = p.attempt_again(x);
-          if (r.decided) {
-            static_cast<typename F::output*>(p.out)[at(first + list[k], F::arity)] = r.value;
-          } else {
-            note(list[k]);
-            left = 1;
-          }
+        for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, at(first + i, a));
+        const auto r = p.attempt_again(x);
+        if (r.decided) {
+          static_cast<typename F::output*>(p.out)[at(first + i, F::arity)] = r.value;
+        } else {
+          note(i);
         }
       }
+      __syncthreads();
     }
-    for (; open != 0; open &= open - 1) note(place(__ffs(static_cast<int>(open)) - 1));
-    left = __syncthreads_or(left);
-    if (left != 0 && threadIdx.x < words) p.open.words[first / 32 + threadIdx.x] = noted[threadIdx.x];
-    if (threadIdx.x == 0) p.open.any[blockIdx.x] = left != 0 ? 1 : 0;
+    const int any = s_.any;
+    if (any != 0) {
+      for (int i = threadIdx.x; i < size / 32; i += threads) p.open.words[first / 32 + i] = s_.noted[i];
+    }
+    if (threadIdx.x == 0) p.open.any[blockIdx.x] = any;
   }
-}
+
+ private:
+  __device__ void note(int i) {
+    atomicOr(s_.noted + i / 32, 1u << (i % 32));
+    s_.any = 1;
+  }
+  shared& s_;
+  bool some_ = false;
+};
+// Of operations that leave nothing open.
+template <class F>
+requires(!settles_late<F>) class open_in_block<F> {
+ public:
+  __device__ explicit open_in_block(int) {}
+  __device__ static int memory() { return 0; }
+  template <class Place>
+  __device__ void leave(const operands<F>&, unsigned, const Place&) {}
+  template <class At>
+  __device__ void finish(const operands<F>&, int, const At&) {}
+};
 
 // The last tiers, which are in this kernel alone: ptxas compiles them for each kernel that may call them, seconds each. A block
 // takes `words` words of p.open, `noted` of which belong to a block of the kernel before; noted = 0: all elements are open.
@@ -318,121 +372,129 @@ __device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
 // goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
 // them.
 template <class F>
-constexpr int packs_per_thread = tests_16_bits<F> ? 4 : 2;
+constexpr int packs_per_thread = tests_16_bits<F>&& F::arity <= 3 ? 4 : 2;
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F>;
-  const std::int64_t first = block + threadIdx.x;
-  if (first == 0) count_elements(counters, F::first, p.count);
+  constexpr int elements = packs_per_thread<F> * batch;
+  const int rounds = rounds_of(p);
+  open_in_block<F> left_open(open_in_block<F>::memory());
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> * rounds;
+  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
   const std::int64_t packs = p.count / batch;
-  pack<In> x[packs_per_thread<F>][F::arity];
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    const int start = round * threads * packs_per_thread<F> + static_cast<int>(threadIdx.x);
+    const std::int64_t first = block + start;
+    pack<In> x[packs_per_thread<F>][F::arity];
 #pragma unroll
-  for (int k = 0; k < packs_per_thread<F>; ++k) {
-    const std::int64_t i = first + k * threads;
-    if (i >= packs) break;
+    for (int k = 0; k < packs_per_thread<F>; ++k) {
+      const std::int64_t i = first + k * threads;
+      if (i >= packs) break;
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      if constexpr (may_be_absent<F>) {
-        if (p.in[a] == nullptr) {
+      for (int a = 0; a < F::arity; ++a) {
+        if constexpr (may_be_absent<F>) {
+          if (p.in[a] == nullptr) {
 #pragma unroll
-          for (int j = 0; j < batch; ++j) x[k][a].v[j] = num::narrow<In>(1.0);
-          continue;
+            for (int j = 0; j < batch; ++j) x[k][a].v[j] = num::narrow<In>(1.0);
+            continue;
+          }
         }
+        x[k][a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], i * batch)
+                                   : load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);
       }
-      x[k][a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], i * batch)
-                                 : load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);
     }
-  }
-  unsigned open = 0;
+    unsigned open = 0;
 #pragma unroll
-  for (int k = 0; k < packs_per_thread<F>; ++k) {
-    const std::int64_t i = first + k * threads;
-    if (i >= packs) break;
-    pack<Out> y;
-    const unsigned left = apply(p, x[k], y);
-    if (left == 0) {
-      store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
-    } else {
-      store_decided(static_cast<Out*>(p.out) + i * batch, y, left);
-      open |= left << (k * batch);
+    for (int k = 0; k < packs_per_thread<F>; ++k) {
+      const std::int64_t i = first + k * threads;
+      if (i >= packs) break;
+      pack<Out> y;
+      const unsigned left = apply(p, x[k], y);
+      if (left == 0) {
+        store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
+      } else {
+        store_decided(static_cast<Out*>(p.out) + i * batch, y, left);
+        open |= left << (k * batch);
+      }
     }
+    left_open.leave(p, open, [&](int j) { return (start + j / batch * threads) * batch + j % batch; });
   }
-  constexpr int last = packs_per_thread<F> * batch;  // the element beyond the packs
-  const std::int64_t beyond = packs * batch - block * batch;
-  const std::int64_t rest = packs * batch + first;
-  if (rest < p.count) {
-    if constexpr (settles_late<F>) {
-      open |= 1u << last;
-    } else {
+  // Beyond the packs.
+  if constexpr (settles_late<F>) {
+    const std::int64_t rest = (packs - block) * batch + threadIdx.x;
+    const bool mine =
+        threadIdx.x < batch && rest >= 0 && rest < threads * elements * rounds && block * batch + rest < p.count;
+    left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(rest); });
+  } else {
+    const std::int64_t rest = packs * batch + (block + threadIdx.x);
+    if (rest < p.count) {
       typename F::tally none;
       In arguments[F::arity];
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) {
-        arguments[a] = read_element(p, a, rest);
-      }
+      for (int a = 0; a < F::arity; ++a) arguments[a] = read_element(p, a, rest);
       static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
     }
   }
-  note_open<threads * last>(
-      p, open,
-      [&](int j) {
-        const int t = static_cast<int>(threadIdx.x);
-        return j == last ? static_cast<int>(beyond) + t : (t + j / batch * threads) * batch + j % batch;
-      },
-      [](std::int64_t i, int) { return i; });
+  left_open.finish(p, threads * elements * rounds, [](std::int64_t i, int) { return i; });
 }
 
 // Rank 1, any strides; unit: all are 1. A thread's elements are a block apart, so that a warp reads and writes side by side.
 template <class F>
-__global__ void __launch_bounds__(threads, least_blocks<F>)
-    map_line(const operands<F> p, bool unit, counter* counters) {
+constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !settles_late<F> ? 5 : least_blocks<F>;
+template <class F>
+__global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operands<F> p, bool unit, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   constexpr int elements = packs_per_thread<F> * batch;
-  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements;
-  const std::int64_t i = block + threadIdx.x;
-  if (i == 0) count_elements(counters, F::first, p.count);
-  // Without branches the addresses are sums; those of neighbours are constants apart.
-  const bool whole = p.count - i > threads * (elements - 1);
-  const auto each = [&](int k, std::int64_t stride, const auto& element) {
-    const std::int64_t first = i * stride;
-    if (whole && unit) {
+  const int rounds = rounds_of(p);
+  open_in_block<F> left_open(open_in_block<F>::memory());
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements * rounds;
+  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    const int start = round * threads * elements + static_cast<int>(threadIdx.x);
+    const std::int64_t i = block + start;
+    // Without branches the addresses are sums; those of neighbours are constants apart.
+    const bool whole = p.count - i > threads * (elements - 1);
+    const auto each = [&](int k, std::int64_t stride, const auto& element) {
+      const std::int64_t first = i * stride;
+      if (whole && unit) {
 #pragma unroll
-      for (int j = 0; j < batch; ++j) element(j, i + (k * batch + j) * threads);
-    } else {
-#pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        const int at = (k * batch + j) * threads;
-        if (whole || i + at < p.count) element(j, first + at * stride);
-      }
-    }
-  };
-  pack<In> x[packs_per_thread<F>][F::arity]{};
-#pragma unroll
-  for (int k = 0; k < packs_per_thread<F>; ++k) {
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      each(k, p.axes.stride[a][0], [&](int j, std::int64_t at) { x[k][a].v[j] = read_element(p, a, at); });
-    }
-  }
-  unsigned open = 0;
-#pragma unroll
-  for (int k = 0; k < packs_per_thread<F>; ++k) {
-    pack<Out> y;
-    const unsigned left = apply(p, x[k], y);
-    each(k, p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
-      if ((left >> j & 1) == 0) {
-        static_cast<Out*>(p.out)[at] = y.v[j];
+        for (int j = 0; j < batch; ++j) element(j, i + (k * batch + j) * threads);
       } else {
-        open |= 1u << (k * batch + j);
+#pragma unroll
+        for (int j = 0; j < batch; ++j) {
+          const int at = (k * batch + j) * threads;
+          if (whole || i + at < p.count) element(j, first + at * stride);
+        }
       }
-    });
+    };
+    pack<In> x[packs_per_thread<F>][F::arity]{};
+#pragma unroll
+    for (int k = 0; k < packs_per_thread<F>; ++k) {
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) {
+        each(k, p.axes.stride[a][0], [&](int j, std::int64_t at) { x[k][a].v[j] = read_element(p, a, at); });
+      }
+    }
+    unsigned open = 0;
+#pragma unroll
+    for (int k = 0; k < packs_per_thread<F>; ++k) {
+      pack<Out> y;
+      const unsigned left = apply(p, x[k], y);
+      each(k, p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
+        if ((left >> j & 1) == 0) {
+          static_cast<Out*>(p.out)[at] = y.v[j];
+        } else {
+          open |= 1u << (k * batch + j);
+        }
+      });
+    }
+    left_open.leave(p, open, [&](int j) { return start + j * threads; });
   }
-  note_open<threads * elements>(
-      p, open, [](int j) { return static_cast<int>(threadIdx.x) + j * threads; },
-      [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
+  left_open.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
 }
 
 // Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
@@ -502,69 +564,74 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     map_strided(const operands<F> p, bool packed, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads;
-  const auto element = [&](int t, int j) { return packed ? (block + t) * batch + j : block * batch + t + j * threads; };
-  const std::int64_t first = element(static_cast<int>(threadIdx.x), 0);
-  if (first == 0) count_elements(counters, F::first, p.count);
-  pack<In> x[F::arity];
-  pack<Out> y;
-  unsigned open = 0;
-  if (first >= p.count) {
-    // nothing but what others leave open
-  } else if (packed) {
-    std::int64_t at[F::arity + 1];
-    p.axes.locate(static_cast<std::uint32_t>(first), at);
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      const In* from = static_cast<const In*>(p.in[a]) + at[a];
-      if (p.axes.stride[a][0] != 0) {
-        x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
-      } else {
-#pragma unroll
-        for (int j = 0; j < batch; ++j) x[a].v[j] = read_element(p, a, at[a]);
-      }
-    }
-    open = apply(p, x, y);
-    Out* const to = static_cast<Out*>(p.out) + at[F::arity];
-    if (open == 0) {
-      *reinterpret_cast<pack<Out>*>(to) = y;
-    } else {
-      store_decided(to, y, open);
-    }
-  } else {
-    std::int64_t out[batch];
-#pragma unroll
-    for (int j = 0; j < batch; ++j) {
+  const int rounds = rounds_of(p);
+  open_in_block<F> left_open(open_in_block<F>::memory());
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * batch * rounds;
+  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    // The place of element j in the block.
+    const auto place = [&](int j) {
+      const int t = static_cast<int>(threadIdx.x);
+      return round * threads * batch + (packed ? t * batch + j : t + j * threads);
+    };
+    const std::int64_t first = block + place(0);
+    pack<In> x[F::arity];
+    pack<Out> y;
+    unsigned open = 0;
+    if (first >= p.count) break;
+    if (packed) {
       std::int64_t at[F::arity + 1];
-      const std::int64_t i = first + j * threads;
-      p.axes.locate(static_cast<std::uint32_t>(i < p.count ? i : first), at);
+      p.axes.locate(static_cast<std::uint32_t>(first), at);
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
-        x[a].v[j] = read_element(p, a, at[a]);
-      }
-      out[j] = at[F::arity];
-    }
-    const unsigned left = apply(p, x, y);
+        const In* from = static_cast<const In*>(p.in[a]) + at[a];
+        if (p.axes.stride[a][0] != 0) {
+          x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
+        } else {
 #pragma unroll
-    for (int j = 0; j < batch; ++j) {
-      if (first + j * threads >= p.count) break;
-      if ((left >> j & 1) == 0) {
-        static_cast<Out*>(p.out)[out[j]] = y.v[j];
+          for (int j = 0; j < batch; ++j) x[a].v[j] = read_element(p, a, at[a]);
+        }
+      }
+      open = apply(p, x, y);
+      Out* const to = static_cast<Out*>(p.out) + at[F::arity];
+      if (open == 0) {
+        *reinterpret_cast<pack<Out>*>(to) = y;
       } else {
-        open |= 1u << j;
+        store_decided(to, y, open);
+      }
+    } else {
+      std::int64_t out[batch];
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        std::int64_t at[F::arity + 1];
+        const std::int64_t i = first + j * threads;
+        p.axes.locate(static_cast<std::uint32_t>(i < p.count ? i : first), at);
+#pragma unroll
+        for (int a = 0; a < F::arity; ++a) x[a].v[j] = read_element(p, a, at[a]);
+        out[j] = at[F::arity];
+      }
+      const unsigned left = apply(p, x, y);
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        if (first + j * threads >= p.count) break;
+        if ((left >> j & 1) == 0) {
+          static_cast<Out*>(p.out)[out[j]] = y.v[j];
+        } else {
+          open |= 1u << j;
+        }
       }
     }
+    left_open.leave(p, open, place);
   }
-  note_open<threads * batch>(
-      p, open, [&](int j) { return element(static_cast<int>(threadIdx.x), j) - static_cast<int>(block) * batch; },
-      [&](std::int64_t i, int a) {
-        std::int64_t at[F::arity + 1];
-        p.axes.locate(static_cast<std::uint32_t>(i), at);
-        std::int64_t place = 0;
+  left_open.finish(p, threads * batch * rounds, [&](std::int64_t i, int a) {
+    std::int64_t at[F::arity + 1];
+    p.axes.locate(static_cast<std::uint32_t>(i), at);
+    std::int64_t place = 0;
 #pragma unroll
-        for (int k = 0; k <= F::arity; ++k) place = a == k ? at[k] : place;
-        return place;
-      });
+    for (int k = 0; k <= F::arity; ++k) place = a == k ? at[k] : place;
+    return place;
+  });
 }
 
 template <class T>
@@ -666,19 +733,33 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
       return;
     }
   }
+  // So that there are several blocks for each multiprocessor.
+  const auto set_rounds = [&](operands<F>& p, int elements) {
+    int rounds = 1;
+    if constexpr (settles_late<F> && tests_16_bits<F>) {
+      const std::int64_t most = greatest_block / (threads * elements);
+      const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
+      rounds = static_cast<int>(std::clamp<std::int64_t>(blocks_of(p.count, elements) / blocks, 1, most));
+      p.open.rounds = rounds;
+    }
+    return rounds * elements;
+  };
   constexpr int elements = batch * packs_per_thread<F>;
   if (contiguous && packed) {
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, elements), threads, 0, p, j.counters);
-    settle_after(p, j, true, threads * elements);
+    const int each = set_rounds(p, elements);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
+    settle_after(p, j, true, threads * each);
   } else if (!tabulated && rank_1 && !can_pack(p)) {
     if constexpr (!tabulated) {
-      launch_kernel<map_line<F>>(j, blocks_of(p.count, elements), threads, 0, p, contiguous, j.counters);
-      settle_after(p, j, true, threads * elements);
+      const int each = set_rounds(p, elements);
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, contiguous, j.counters);
+      settle_after(p, j, true, threads * each);
     }
   } else {
-    strided([&](const operands<F>& part) {
-      launch_kernel<map_strided<F>>(j, blocks_of(part.count, batch), threads, 0, part, can_pack(part), j.counters);
-      settle_after(part, j, false, threads * batch);
+    strided([&](operands<F> part) {
+      const int each = set_rounds(part, batch);
+      launch_kernel<map_strided<F>>(j, blocks_of(part.count, each), threads, 0, part, can_pack(part), j.counters);
+      settle_after(part, j, false, threads * each);
     });
   }
 }

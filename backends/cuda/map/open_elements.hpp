@@ -10,8 +10,9 @@ namespace repdl::cuda {
 struct open_elements {
   std::uint32_t* words = nullptr;
   std::uint32_t* any = nullptr;
+  int rounds = 1;  // how often such a block does what its threads do at a time
 };
-inline constexpr std::int64_t least_block = 1024, greatest_block = 4096;
+inline constexpr std::int64_t least_block = 1024, greatest_block = 16384;
 
 // Takes what a call of so many elements wants.
 inline void take_open(carver& space, open_elements& open, std::int64_t count, const job& j) {
