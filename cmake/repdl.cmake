@@ -74,9 +74,12 @@ endfunction()
 
 # Objects of the arithmetic for one instruction set: repdl_isa_objects(target isa march-flags... SOURCES files...)
 function(repdl_isa_objects target isa)
-  cmake_parse_arguments(arg "" "" "FLAGS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "NOT_INSTRUMENTED" "" "FLAGS;SOURCES" ${ARGN})
   add_library(${target} OBJECT ${arg_SOURCES})
-  target_link_libraries(${target} PRIVATE repdl_common repdl_instrumented)
+  target_link_libraries(${target} PRIVATE repdl_common)
+  if(NOT arg_NOT_INSTRUMENTED)
+    target_link_libraries(${target} PRIVATE repdl_instrumented)
+  endif()
   target_compile_definitions(${target} PRIVATE REPDL_ISA=${isa})
   target_compile_options(${target} PRIVATE -fno-exceptions ${arg_FLAGS})  # nothing in a kernel throws
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden

@@ -150,7 +150,7 @@ stage_asan() {
 # runtime through Archer; the runtime itself is not instrumented. Which threads there are, calls choose: random ones of every
 # operation, and the published cases; the unit tests have no others.
 stage_tsan() {
-  configure tsan-clang -DREPDL_INSTRUCTION_SETS=baseline
+  configure tsan-clang -DREPDL_INSTRUCTION_SETS=baseline -DREPDL_REFERENCE=OFF -DREPDL_TESTS=OFF
   build tsan-clang repdl_cli
   local archer
   archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)

@@ -2,8 +2,9 @@
 //
 // Method: 2^x = 2^k 2^r, k an integer next to x, r = x - k exactly, |r| <= 1/2; one polynomial in binary64.
 //
-// Domain: every input. x is cut down to 128 and, from the tie 2^(emin - p) = half the least number downwards, to emin -
-// p - 1, whose 2^x rounds to +0 as the tie does. NaN is put back at the end. Integers: r = 0, 2^k is exact.
+// Domain: every input. |x| is cut down to 151: 2^151 and 2^-151 round as every value beyond them does. In the narrow formats x is
+// cut down to 128 and, from the tie 2^(emin - p) = half the least number downwards, to emin - p - 1, whose 2^x rounds to +0 as the
+// tie does. NaN is put back at the end. Integers: r = 0, 2^k is exact.
 //
 // Error budget, relative to 2^x, u = 2^-53 (with or without FMA):
 //   polynomial, certified by reference/gen/exp2.sollya: 0x1.223p-49                  18.14 u
@@ -58,15 +59,18 @@ template <>
 struct body<ops::exp2> {
   template <class T>
   REPDL_HD static T eval(T x) {
-    constexpr float tie = format<T>::emin - format<T>::precision;
     const float v = widen_to_float(x);
-    const float above = v > tie ? v : tie - 1;
-    const float c = above < 128 ? above : 128.0f;
-    const double power = exp2_core::eval<T>(static_cast<double>(c));
-    // It is a number, and narrow would ask whether it is one.
-    if constexpr (std::is_same_v<T, float>) return v != v ? float_of(format<T>::nan) : static_cast<float>(power);
-    const T r = round_no_midpoint<T>(power);
-    return from_bits<T>(v != v ? format<T>::nan : to_bits(r));
+    if constexpr (std::is_same_v<T, float>) {
+      const double power = exp2_core::eval<T>(static_cast<double>(clamp_magnitude(v, 151.0f)));
+      // It is a number, and narrow would ask whether it is one.
+      return v != v ? float_of(format<T>::nan) : static_cast<float>(power);
+    } else {
+      constexpr float tie = format<T>::emin - format<T>::precision;
+      const float above = v > tie ? v : tie - 1;
+      const float c = above < 128 ? above : 128.0f;
+      const T r = round_no_midpoint<T>(exp2_core::eval<T>(static_cast<double>(c)));
+      return from_bits<T>(v != v ? format<T>::nan : to_bits(r));
+    }
   }
 };
 
