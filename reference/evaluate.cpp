@@ -42,6 +42,16 @@ array elementwise(const ops::elementwise_row& row, const std::vector<array>& in,
   return out;
 }
 
+/// Whether two finite numbers have one magnitude.
+bool is_same(number a, number b) {
+  for (number* n : {&a, &b}) {
+    const int zeros = std::countr_zero(n->significand);
+    n->significand >>= zeros % 64;
+    n->exponent += zeros;
+  }
+  return a.significand == b.significand && a.exponent == b.exponent;
+}
+
 array converted(const array& x, dtype to, outcomes* where) {
   array out(to, x.shape);
   mpz_t n, one;
@@ -55,7 +65,12 @@ array converted(const array& x, dtype to, outcomes* where) {
     o.nan = v.kind == number_kind::nan;
     o.infinite = v.kind == number_kind::infinite;
     mpz_set_ui(n, v.significand);
-    if (!o.nan && !o.infinite) o = locate(to, n, one, v.exponent);
+    if (!is_floating(to)) {
+      o.exact_zero = v.kind == number_kind::zero;
+      o.exact = o.exact_zero || (v.kind == number_kind::finite && is_same(v, widen(to, out.get(i))));
+    } else if (!o.nan && !o.infinite) {
+      o = locate(to, n, one, v.exponent);
+    }
     where->push_back(o);
   }
   mpz_clears(n, one, nullptr);

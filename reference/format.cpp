@@ -16,6 +16,33 @@ constexpr format formats[] = {
 };
 constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "i64", "bool", "i32"};
 
+number widen_integer(dtype t, std::uint64_t bits) {
+  number n;
+  if (t == dtype::boolean) {
+    n.significand = bits != 0 ? 1 : 0;
+  } else {
+    const std::int64_t v = t == dtype::i32 ? static_cast<std::int32_t>(bits) : static_cast<std::int64_t>(bits);
+    n.negative = v < 0;
+    n.significand = v < 0 ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  }
+  if (n.significand != 0) n.kind = number_kind::finite;
+  return n;
+}
+
+std::uint64_t integer(dtype t, const number& n) {
+  if (n.kind == number_kind::nan) return 0;
+  const int width = static_cast<int>(8 * size_of(t));
+  const std::uint64_t limit = (std::uint64_t{1} << (width - 1)) - (n.negative ? 0 : 1);
+  std::uint64_t m = n.significand;
+  if (n.kind == number_kind::infinite || 64 - std::countl_zero(m) + n.exponent > 64) {
+    m = limit;
+  } else {
+    m = n.exponent >= 0 ? m << n.exponent : n.exponent > -64 ? m >> -n.exponent : 0;
+    if (m > limit) m = limit;
+  }
+  return (n.negative ? 0 - m : m) & (~std::uint64_t{0} >> (64 - width));
+}
+
 }  // namespace
 
 const format& format_of(dtype t) {
@@ -37,6 +64,7 @@ std::uint64_t infinity_bits(dtype t, bool negative) { return format_of(t).infini
 std::uint64_t zero_bits(dtype t, bool negative) { return negative ? format_of(t).sign_bit() : 0; }
 
 number widen(dtype t, std::uint64_t bits) {
+  if (!is_floating(t)) return widen_integer(t, bits);
   const format& f = format_of(t);
   number n;
   n.negative = (bits & f.sign_bit()) != 0;
@@ -85,8 +113,10 @@ std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t expone
 }
 
 std::uint64_t convert(dtype from, dtype to, std::uint64_t bits) {
-  if (from == to) return bits;
   const number n = widen(from, bits);
+  if (to == dtype::boolean) return n.kind == number_kind::zero ? 0 : 1;
+  if (from == to) return bits;
+  if (!is_floating(to)) return integer(to, n);
   switch (n.kind) {
     case number_kind::nan:
       return nan_bits(to);

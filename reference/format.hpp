@@ -30,6 +30,7 @@ struct format {
   constexpr std::uint64_t nan() const { return infinity() | (std::uint64_t{1} << (precision - 2)); }
 };
 
+constexpr bool is_floating(dtype t) { return t <= dtype::f64; }
 /// The format of a floating-point dtype.
 const format& format_of(dtype t);
 /// "f16", "bf16", "f32", "f64", "i64", "bool", "i32" (own table, so that the oracle links alone).
@@ -47,7 +48,7 @@ struct number {
   int exponent = 0;
 };
 
-/// Exact.
+/// Exact. Integers are numbers with the exponent 0; a boolean is 1, or 0 where its byte is.
 number widen(dtype t, std::uint64_t bits);
 
 /// The canonical quiet NaN; infinity; zero.
@@ -60,7 +61,8 @@ std::uint64_t zero_bits(dtype t, bool negative);
 /// d is below every midpoint's last place; the callers pass 64.
 std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t exponent, bool sticky);
 
-/// Conversion between formats: IEEE 754; same format: the bits, otherwise NaN is canonical.
+/// Conversion between element types. The same type: the bits. To a format: IEEE 754, NaN is canonical. To an integer: the value
+/// without its fraction, then the nearest integer of the type; NaN is 0. To a boolean, from one too: 1 for all but zeros.
 std::uint64_t convert(dtype from, dtype to, std::uint64_t bits);
 
 /// An integer that maps the order NaN-free patterns have (-0 < +0) to the order of integers.

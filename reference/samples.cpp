@@ -1,5 +1,6 @@
 #include "reference/samples.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <iterator>
@@ -67,11 +68,46 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction) {
 
 std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e) { return round(t, negative, m, e, false); }
 
+namespace {
+
+/// An integer as a pattern.
+std::uint64_t integer_pattern(dtype t, bool negative, std::uint64_t m) {
+  return (negative ? 0 - m : m) & (~std::uint64_t{0} >> (64 - 8 * size_of(t)));
+}
+
+std::uint64_t sample_integer(sample_class c, dtype t, word_stream& w) {
+  const auto width = static_cast<std::uint32_t>(8 * size_of(t));
+  const std::uint64_t word = w.next64();
+  const bool negative = w.flip();
+  switch (c) {
+    case sample_class::uniform_patterns:
+    case sample_class::all_patterns:
+      return integer_pattern(t, false, word);
+    case sample_class::narrow_lattice:
+      return integer_pattern(t, negative, (word & 7) << w.below(width - 3));
+    case sample_class::cancelling:
+    case sample_class::subnormal:
+      return integer_pattern(t, negative, word & 31);
+    case sample_class::overflow_border: {
+      const std::uint64_t range = std::uint64_t{1} << (w.flip() ? 3 : w.below(width - 1));
+      return integer_pattern(t, negative,
+                             (std::uint64_t{1} << (width - 1)) - (negative ? 0 : 1) - (word & (range - 1)));
+    }
+    case sample_class::zeros:
+      return w.below(8) == 0 ? integer_pattern(t, negative, word >> (64 - width / 2)) : 0;
+    default:
+      return integer_pattern(t, negative, word >> (64 - width + 1 + w.below(width - 1)));
+  }
+}
+
+}  // namespace
+
 std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
   if (t == dtype::boolean) {
     const std::uint32_t u = w.below(c == sample_class::zeros ? 16 : 4);
     return u == 0 ? 1 : u == 1 ? w.below(256) : 0;
   }
+  if (!is_floating(t)) return sample_integer(c, t, w);
   const format& f = format_of(t);
   const std::uint64_t word = w.next64();
   const bool negative = w.flip();
@@ -169,8 +205,81 @@ attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream&
   return row.options.accepts(all) ? attrs : attributes();
 }
 
+namespace {
+
+/// Of an integer that is converted to a format: midpoints, and numbers next to them by 1; around the largest number, or the
+/// ends of the type.
+std::uint64_t integer_to_round(sample_class c, dtype from, dtype to, word_stream& w) {
+  const format& g = format_of(to);
+  const int width = static_cast<int>(8 * size_of(from)) - 1;
+  const int length = g.precision + 1, most = std::min(width, g.emax + 1);
+  const bool negative = w.flip();
+  if ((c == sample_class::ties || c == sample_class::near_ties) && length <= most) {
+    const std::uint64_t m = odd_of(length, w);
+    const std::uint64_t tie = m << w.between(0, most - length);
+    return integer_pattern(from, negative, tie + (c == sample_class::ties ? 0 : w.flip() ? 1 : ~std::uint64_t{0}));
+  }
+  if (c == sample_class::overflow_border && g.emax < width && w.below(4) != 0) {
+    const std::uint64_t half = std::uint64_t{1} << (g.emax - g.precision);  // ulp of the largest number
+    return integer_pattern(from, negative, (std::uint64_t{2} << g.emax) - half - 2 + w.below(5));
+  }
+  return sample(c, from, w);
+}
+
+/// Of 64 bits to 32: around the ends of the range of 32.
+std::uint64_t integer_to_saturate(sample_class c, word_stream& w) {
+  if (c != sample_class::overflow_border || w.below(4) == 0) return sample(c, dtype::i64, w);
+  const bool negative = w.flip();
+  return integer_pattern(dtype::i64, negative, (std::uint64_t{1} << 31) + w.below(9) - 4);
+}
+
+/// Of a number that becomes an integer: integers and the middles between them, and numbers next to these; around the ends of the
+/// type, and of the other one.
+std::uint64_t number_to_truncate(sample_class c, dtype from, dtype to, word_stream& w) {
+  const format& f = format_of(from);
+  const bool negative = w.flip();
+  const bool other = w.below(8) == 0;
+  const int width = (to == dtype::i64) != other ? 63 : 31;
+  switch (c) {
+    case sample_class::ties:
+    case sample_class::near_ties: {
+      const int length = w.between(2, f.precision);
+      const std::uint64_t twice = w.next64() >> (64 - length), x = exact_pattern(from, negative, twice, -1);
+      return c == sample_class::ties || twice == 0 ? x : x + (w.flip() ? 1 : ~std::uint64_t{0});
+    }
+    case sample_class::overflow_border: {
+      if (f.emax < width) return sample(c, from, w);
+      if (f.precision > width + 2 && w.flip())  // halves around it
+        return exact_pattern(from, negative, (std::uint64_t{2} << width) + w.below(9) - 5, -1);
+      return compose(from, negative, width, 0) + w.below(9) - 4;
+    }
+    case sample_class::wide_exponents: {
+      const int e = w.between(-3, std::min(width + 2, f.emax));
+      return compose(from, negative, e, w.next64());
+    }
+    default:
+      return sample(c, from, w);
+  }
+}
+
+}  // namespace
+
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,
                       std::uint64_t stream) {
+  if (!is_floating(from) || !is_floating(to)) {
+    const bool truncates = is_floating(from) && to != dtype::boolean,
+               rounds = is_floating(to) && from != dtype::boolean;
+    if (c == sample_class::all_patterns || (!truncates && !rounds && !(from == dtype::i64 && to == dtype::i32)))
+      return fill(c, from, {count}, seed, stream);
+    array a(from, {count});
+    word_stream w(seed, stream);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      a.set(i, truncates ? number_to_truncate(c, from, to, w)
+               : rounds  ? integer_to_round(c, from, to, w)
+                         : integer_to_saturate(c, w));
+    }
+    return a;
+  }
   const format& f = format_of(from);
   const format& g = format_of(to);
   const bool narrows = f.precision > g.precision && f.emin <= g.emin && f.emax >= g.emax;

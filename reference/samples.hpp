@@ -72,7 +72,7 @@ std::uint64_t compose(dtype t, bool negative, int e, std::uint64_t fraction);
 /// (-1)^negative * m * 2^e, which must be representable.
 std::uint64_t exact_pattern(dtype t, bool negative, std::uint64_t m, int e);
 
-/// One operand on its own. A boolean is any byte: 0, 1 or another.
+/// One operand on its own. A boolean is any byte: 0, 1 or another. Integers have any length, or are near the ends of their range.
 std::uint64_t sample(sample_class c, dtype t, word_stream& w);
 /// `count` independent operands of any format.
 array fill(sample_class c, dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream);
@@ -96,7 +96,7 @@ std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row
 attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream& w,
                           const std::function<double(word_stream&)>& coefficient);
 
-/// Inputs of a conversion: ties and near-ties are midpoints of `to`, borders those of `to`.
+/// Inputs of a conversion: ties and near-ties are midpoints of `to`, of integers those and themselves, borders those of `to`.
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,
                       std::uint64_t stream);
 

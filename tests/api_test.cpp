@@ -322,11 +322,11 @@ TEST_CASE("elementwise: long tensors, all thread counts, rank 8, interleaved hal
 
 TEST_CASE("convert: all pairs, strided") {
   const std::vector<float> a = patterns(96, 5);
-  const dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+  const dtype types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64, dtype::i64, dtype::boolean, dtype::i32};
   for (const std::string& isa : available_isas()) {
     context ctx(context_options{.threads = 1, .isa = isa});
-    for (const dtype from : floats) {
-      for (const dtype to : floats) {
+    for (const dtype from : types) {
+      for (const dtype to : types) {
         std::vector<std::uint64_t> in(48);
         std::memcpy(in.data(), a.data(), 48 * 8);
         std::vector<std::uint64_t> out(48);

@@ -1002,21 +1002,50 @@ class Elementwise(Case):
 class Structured(Case):
     def test_convert(self):
         r = random.Random(9)
-        for a in FORMATS:
+        widths = {"i32": 32, "i64": 64}
+
+        def numbers(a):
             size = 8 * BYTES[a]
-            x = [r.randrange(1 << size) for _ in range(300)] + [0, sign_bit(a), infinity(a), infinity(a) | sign_bit(a), 1]
-            x += [rounded(value(r.randrange(infinity(b)), b) * F(1 + r.randrange(3), 2), a) for b in FORMATS for _ in range(60)]
-            for b in FORMATS:
-                def one(v):
-                    if a == b:
-                        return v
-                    if is_nan(v, a):
-                        return nan(b)
-                    sign = sign_bit(b) if v & sign_bit(a) else 0
-                    if v & ~sign_bit(a) == infinity(a):
-                        return infinity(b) | sign
-                    return rounded(value(v, a), b, zero=sign)
-                self.check("convert", [(x, [len(x)], a)], (b, (len(x),), [one(v) for v in x]), "--dtype", b)
+            x = [r.randrange(1 << size) for _ in range(300)] + [0, 1, 2, 255]
+            if a in FORMATS:
+                x += [sign_bit(a), infinity(a), infinity(a) | sign_bit(a), nan(a) | sign_bit(a) | 5, infinity(a) + 1]
+                x += [rounded(value(r.randrange(infinity(b)), b) * F(1 + r.randrange(3), 2), a) for b in FORMATS for _ in range(60)]
+                near = [s * (2 ** w + F(k, 2)) for w in (0, 31, 63) for k in range(-4, 5) for s in (1, -1)]
+                x += [rounded(v, a) for v in near] + [rounded(v, a) ^ 1 for v in near]
+            elif a in widths:
+                x += [(1 << size - 1) + k & (1 << size) - 1 for k in range(-3, 4)]
+                x += [r.randrange(1 << size) >> r.randrange(size) for _ in range(300)]
+                # Midpoints of every format, and the integers beside them.
+                for p in (12, 9, 25, 54):
+                    for e in range(max(0, size - 1 - p)):
+                        m = (r.randrange(1 << p - 1) | 1 << p - 1 | 1) << e
+                        x += [s * (m + k) & (1 << size) - 1 for k in (-1, 0, 1) for s in (1, -1)]
+                x += [s * k & (1 << size) - 1 for k in (65503, 65504, 65519, 65520, 65521, 2 ** 31 - 1, 2 ** 31) for s in (1, -1)]
+            return x
+
+        def converted(v, a, b):
+            if a == b and b != "bool":
+                return v
+            if a in FORMATS and is_nan(v, a):
+                return nan(b) if b in FORMATS else b == "bool"
+            negative = a in FORMATS and v & sign_bit(a) != 0
+            if a in FORMATS and v & ~sign_bit(a) == infinity(a):
+                exact = F(-(2 ** 2000) if negative else 2 ** 2000)  # beyond every type
+            elif a in FORMATS:
+                exact = value(v, a)
+            else:
+                exact = F(v != 0 if a == "bool" else v - (v >> 8 * BYTES[a] - 1 << 8 * BYTES[a]))
+            if b == "bool":
+                return exact != 0
+            if b in widths:
+                limit = 1 << widths[b] - 1
+                return max(-limit, min(limit - 1, int(exact))) & 2 * limit - 1
+            return rounded(exact, b, zero=sign_bit(b) if negative else 0)
+
+        for a in BYTES:
+            x = numbers(a)
+            for b in BYTES:
+                self.check("convert", [(x, [len(x)], a)], (b, (len(x),), [int(converted(v, a, b)) for v in x]), "--dtype", b)
 
     def data(self, seed, n):
         x = finite_patterns(n, seed, 0x3A000000, 0x45000000)
@@ -1372,7 +1401,7 @@ class Errors(Case):
                                  ("eval sum x.npy -o out.npy --attr keepdim=true --attr keepdim=true", "twice"),
                                  ("eval matmul x.npy x.npy -o out.npy --attr accumulate=fast", "fma_chain", "'fast'"),
                                  ("eval convert x.npy -o out.npy", "dtype"), ("eval convert x.npy -o out.npy --dtype f8", "'f8'"),
-                                 ("eval convert x.npy -o out.npy --dtype i64", "i64"), ("eval exp x.npy -o out.npy --dtype bf16", "dtype"),
+                                 ("eval convert x.npy -o out.npy --dtype i16", "'i16'"), ("eval exp x.npy -o out.npy --dtype bf16", "dtype"),
                                  ("eval uniform -o out.npy", "shape"), ("eval uniform -o out.npy --attr shape=-1", "-1"),
                                  ("eval uniform -o out.npy --attr shape=2 --attr low=inf", "low"), ("eval permutation -o out.npy --attr n=-1", "-1"),
                                  ("eval permutation -o out.npy --attr n=1.5", "'1.5'"),
@@ -1380,7 +1409,9 @@ class Errors(Case):
                                  ("eval sgd v.npy v.npy v.npy -o out.npy", "4, that is param, grad for each tensor", "got 3"),
                                  ("eval exp x.npy", "1 output file,", "got 0"),
                                  ("eval adamw v.npy v.npy v.npy v.npy -o out.npy --attr step=9223372036854775808", "step", "got 9223372036854775808"),
-                                 ("eval convert x.npy -o out.npy --dtype f8", "expected f16, bf16, f32 or f64,")):
+                                 ("eval convert x.npy -o out.npy --dtype f8", "expected f16, bf16, f32, f64, i64, bool or i32,"),
+                                 ("eval uniform -o out.npy --attr shape=2 --dtype f8", "expected f16, bf16, f32 or f64,"),
+                                 ("eval uniform -o out.npy --attr shape=2 --dtype i32", "i32")):
             self.fails(words, *expected)
 
     def test_huge_shapes(self):

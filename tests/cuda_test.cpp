@@ -275,9 +275,9 @@ TEST_CASE("cuda: every pair of f16 and of bf16 has the CPU's bits [long]" * doct
 TEST_CASE("cuda: conversions have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
-  const dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-  for (const dtype from : formats) {
-    for (const dtype to : formats) {
+  const dtype types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64, dtype::i64, dtype::boolean, dtype::i32};
+  for (const dtype from : types) {
+    for (const dtype to : types) {
       const attributes attrs = {{"dtype", std::string(name_of(to))}};
       for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
         array a = reference::fill_conversion(class_of(k), from, to, 4 * 5 * 36, 3, static_cast<std::uint64_t>(k));

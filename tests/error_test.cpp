@@ -138,7 +138,13 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] { add(o.ctx, o.vx({24}), o.vx({24}), o.vo({24}), {.alpha = 0x1p-201}); }},
       {error_site::attribute_value, "leaky_relu", "slope",
        [&] { leaky_relu(o.ctx, o.vx({24}), o.vo({24}), {.slope = std::numeric_limits<double>::quiet_NaN()}); }},
-      {error_site::operand_dtype, "convert", "x", [&] { convert(o.ctx, const_tensor_view(o.i), o.vo({24})); }},
+      {error_site::output_dtype, "convert", "out",
+       [&] {
+         call(o.ctx, o.op("convert"), std::vector{o.vx({24})}, std::vector{o.vo({24})},
+              {{"dtype", std::string("i32")}});
+       }},
+      {error_site::overlap, "convert", "out",
+       [&] { convert(o.ctx, const_tensor_view(o.out.data(), dtype::i32, {4}), o.vo({4})); }},
       {error_site::output_dtype, "exp", "out", [&] { exp(o.ctx, o.vx({24}), tensor_view(o.d)); }},
       {error_site::output_dtype, "argmax", "out", [&] { argmax(o.ctx, o.vx({24}), o.vo({})); }},
       {error_site::output_shape, "exp", "out",
@@ -231,10 +237,9 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string("i64")}});
        }},
-      {error_site::attribute_value, "convert", "dtype", [&] { convert(o.ctx, o.vx({24}), tensor_view(o.i)); }},
       {error_site::attribute_value, "convert", "dtype",
        [&] {
-         infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("bool")}});
+         infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("i16")}});
        }},
       {error_site::attribute_value, "permutation", "n",
        [&] {
@@ -838,7 +843,10 @@ TEST_CASE("errors: what was expected and what came, in words") {
         }) == "conv2d_grad_input: g: expected 3 channels, one for each output channel of w, got 2");
   CHECK(message([&] {
           infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("f8")}});
-        }) == "convert: dtype: expected f16, bf16, f32 or f64, got 'f8'");
+        }) == "convert: dtype: expected f16, bf16, f32, f64, i64, bool or i32, got 'f8'");
+  CHECK(message([&] {
+          infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string("f8")}});
+        }) == "uniform: dtype: expected f16, bf16, f32 or f64, got 'f8'");
   CHECK(message([&] {
           infer(o.op("permutation"), {}, {{"n", (std::int64_t{1} << 59) + 1}});
         }) == "permutation: n: expected a number in [0, 2^59], got 576460752303423489");

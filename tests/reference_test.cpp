@@ -1,6 +1,7 @@
 // The oracle's primitives: known values, MPFR's own roundings, exact cases, and whether samples are what they claim.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cfloat>
 #include <cmath>
@@ -110,6 +111,50 @@ TEST_CASE("reference: every 16-bit pattern survives widening and rounding; conve
         }
       }
     }
+  }
+}
+
+TEST_CASE("reference: integers and booleans are converted as MPFR does it") {
+  constexpr dtype integers[] = {dtype::i32, dtype::i64};
+  const auto value = [](dtype t, std::uint64_t b) {
+    return t == dtype::i32 ? static_cast<std::int32_t>(b) : static_cast<std::int64_t>(b);
+  };
+  for (const sample_class c : element_classes) {
+    for (const dtype from : integers) {
+      for (const dtype to : floats) {
+        const array a = fill_conversion(c, from, to, 3000, 1, 2);
+        for (std::size_t i = 0; i < 3000; ++i) {
+          const std::int64_t v = value(from, a.get(i));
+          CHECK(convert(from, to, a.get(i)) == by_mpfr(to, [&](mpfr_ptr y) { return mpfr_set_si(y, v, MPFR_RNDN); }));
+        }
+      }
+    }
+    for (const dtype from : floats) {
+      for (const dtype to : integers) {
+        const array a = fill_conversion(c, from, to, 3000, 1, 3);
+        for (std::size_t i = 0; i < 3000; ++i) {
+          const real x(from, a.get(i));
+          long v = mpfr_get_si(x.v, MPFR_RNDZ);  // saturates; NaN: 0
+          if (to == dtype::i32) v = std::clamp<long>(v, INT32_MIN, INT32_MAX);
+          CHECK(value(to, convert(from, to, a.get(i))) == v);
+          CHECK(convert(from, dtype::boolean, a.get(i)) == (mpfr_zero_p(x.v) != 0 ? 0 : 1));
+        }
+      }
+    }
+  }
+  for (const std::uint64_t b : {0, 1, 2, 128, 255}) {
+    const std::uint64_t truth = b != 0 ? 1 : 0;
+    for (const dtype to : {dtype::i32, dtype::i64, dtype::boolean}) CHECK(convert(dtype::boolean, to, b) == truth);
+    for (const dtype to : floats)
+      CHECK(convert(dtype::boolean, to, b) == (truth != 0 ? exact_pattern(to, false, 1, 0) : 0));
+  }
+  for (const std::int64_t v :
+       {INT64_MIN, INT64_MIN + 1, std::int64_t{INT32_MIN} - 1, std::int64_t{INT32_MIN}, std::int64_t{-1},
+        std::int64_t{0}, std::int64_t{INT32_MAX}, std::int64_t{INT32_MAX} + 1, INT64_MAX}) {
+    const auto b = static_cast<std::uint64_t>(v);
+    CHECK(value(dtype::i32, convert(dtype::i64, dtype::i32, b)) == std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
+    CHECK(convert(dtype::i32, dtype::i64, b & 0xffffffff) == static_cast<std::uint64_t>(static_cast<std::int32_t>(v)));
+    CHECK(convert(dtype::i64, dtype::boolean, b) == (v != 0 ? 1 : 0));
   }
 }
 
@@ -346,6 +391,13 @@ TEST_CASE("reference: samples are what their class says") {
     evaluate("convert", {fill_conversion(c, dtype::f64, dtype::bf16, 1000, 1, 1)}, {{"dtype", std::string("bf16")}},
              &o);
     CHECK(share(c, o) == 1);
+    // Integers: from 2^63 on nothing overflows but in f16.
+    if (c == sample_class::ties || c == sample_class::overflow_border) {
+      o.clear();
+      evaluate("convert", {fill_conversion(c, dtype::i64, dtype::f16, 1000, 1, 1)}, {{"dtype", std::string("f16")}},
+               &o);
+      CHECK(share(c, o) > 0.5);
+    }
   }
   const std::uint32_t tie[] = {bits(1), bits(0x1p-24F)}, near[] = {bits(1), bits(0x1.8p-25F)};
   CHECK(locate(row("add"), tie).tie);

@@ -152,7 +152,8 @@ TEST_CASE("strided: unary operations and conversions of x[:, 2:6, 4:36, 8:40]") 
     }
   };
   for (const char* op : {"relu", "neg", "abs", "sqrt", "exp"}) check(op, dtype::f32, {});
-  for (const char* to : {"bf16", "f16", "f64", "f32"}) check("convert", dtype_named(to), {{"dtype", std::string(to)}});
+  for (const char* to : {"bf16", "f16", "f64", "f32", "i64", "bool", "i32"})
+    check("convert", dtype_named(to), {{"dtype", std::string(to)}});
 }
 
 TEST_CASE("strided: every elementwise operation and conversion of eight axes that do not merge") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "librepdl/ops/structured.hpp"
@@ -27,6 +28,8 @@ using enum reference::sample_class;
 using integers = std::vector<std::int64_t>;
 
 constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
+                                dtype::i64, dtype::boolean, dtype::i32};
 constexpr std::string_view size_1 = "size 1";
 
 sizes sizes_of(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
@@ -227,8 +230,8 @@ class maker {
   }
 
   void convert() {
-    add_input(any_shape(), floats[w_.below(4)]);
-    add("dtype", format());
+    add_input(any_shape(), every_type[w_.below(std::size(every_type))]);
+    add("dtype", std::string(name_of(every_type[w_.below(std::size(every_type))])));
   }
 
   void dot() {
@@ -582,7 +585,7 @@ class maker {
     for (std::size_t i = 0; i < c_.shapes.size(); ++i) {
       if (c_.shapes[i] == absent_shape) {
         v.push_back(array::none());
-      } else if (c_.formats[i] == dtype::i64) {
+      } else if (c_.formats[i] == dtype::i64 && op_.family != "convert") {
         v.push_back(targets(c_.shapes[i]));
       } else {
         // Uniform patterns and non-finite ones soon make everything NaN where much is added up.

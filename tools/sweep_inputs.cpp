@@ -17,7 +17,9 @@ using reference::sample_class;
 using reference::word_stream;
 
 constexpr std::int64_t batch_elements = 4096;
-constexpr dtype float_types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
+                                dtype::i64, dtype::boolean, dtype::i32};
+constexpr std::uint64_t type_count = std::size(every_type);
 
 /// Integers in the order of the numbers: consecutive numbers have consecutive keys.
 std::int32_t key_of(float x) {
@@ -136,8 +138,12 @@ const std::vector<reference::digest_case>& cases_of(const op_info& op) {
 struct conversion {
   dtype from, to;
 };
-/// Those from the three formats of at most 32 bits: 0 to 7 from 16 bits, 8 to 11 from binary32.
-constexpr conversion narrow_conversion(std::uint64_t i) { return {float_types[i / 4], float_types[i % 4]}; }
+/// Those from types of at most 32 bits: first from 16 bits, then from 32.
+constexpr dtype narrow_types[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::i32};
+constexpr conversion narrow_conversion(std::uint64_t i) {
+  return {narrow_types[i / type_count], every_type[i % type_count]};
+}
+constexpr std::uint64_t from_16_bits = 2 * type_count, from_32_bits = 2 * type_count;
 
 constexpr std::uint64_t range_elements = std::uint64_t{1} << 20;
 
@@ -148,10 +154,12 @@ sweep_batch make_batch(const op_info& op, std::uint64_t seed, std::uint64_t inde
     return elementwise_batch(*row, seed, index);
   }
   if (op.name == "convert") {
-    // Three batches of four are from binary64 to a narrower format: the others can be swept exhaustively.
+    // Three batches of four are from 64 bits: most others can be swept exhaustively.
     const bool any = index % 4 == 3;
-    const conversion c{any ? float_types[index / 4 % 4] : dtype::f64, float_types[any ? index / 16 % 4 : index % 4]};
-    const auto kind = reference::element_classes[index / 4 % reference::element_classes.size()];
+    const std::uint64_t turn = index / 4;
+    const dtype from = any ? every_type[turn % type_count] : index % 2 == 0 ? dtype::f64 : dtype::i64;
+    const conversion c{from, every_type[(any ? turn / type_count : turn) % type_count]};
+    const auto kind = reference::element_classes[turn % reference::element_classes.size()];
     return {{reference::fill_conversion(kind, c.from, c.to, batch_elements, seed, index)},
             {{"dtype", std::string(name_of(c.to))}}};
   }
@@ -168,17 +176,17 @@ sweep_batch make_batch(const op_info& op, std::uint64_t seed, std::uint64_t inde
 
 std::uint64_t exhaustive_batch_count(const op_info& op) {
   constexpr std::uint64_t all32 = (std::uint64_t{1} << 32) / range_elements;
-  if (op.name == "convert") return 8 + 4 * all32;
+  if (op.name == "convert") return from_16_bits + from_32_bits * all32;
   const ops::elementwise_row* row = reference::elementwise_named(op.name);
   return row != nullptr && row->arity == 1 && row->options.count() == 0 ? all32 : 0;
 }
 
 exhaustive_range exhaustive_batch(const op_info& op, std::uint64_t index) {
   if (op.name == "convert") {
-    if (index < 8) return {narrow_conversion(index).from, narrow_conversion(index).to, 0, 65536};
-    index -= 8;
+    if (index < from_16_bits) return {narrow_conversion(index).from, narrow_conversion(index).to, 0, 65536};
+    index -= from_16_bits;
     const std::uint64_t all32 = (std::uint64_t{1} << 32) / range_elements;
-    const conversion c = narrow_conversion(8 + index / all32);
+    const conversion c = narrow_conversion(from_16_bits + index / all32);
     return {c.from, c.to, static_cast<std::uint32_t>(index % all32 * range_elements), range_elements};
   }
   return {dtype::f32, dtype::f32, static_cast<std::uint32_t>(index * range_elements), range_elements};

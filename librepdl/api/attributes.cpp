@@ -56,7 +56,9 @@ dtype attribute_type<dtype>::read(std::string_view op, std::string_view name, co
   for (int i = 0; i < ops::dtype_count; ++i) {
     if (name_of(static_cast<dtype>(i)) == text) return static_cast<dtype>(i);
   }
-  fail(error_site::attribute_value, op, name, plan::describe(ops::FLOATS), "'" + text + "'");
+  ops::dtype_set types = 0;
+  for (const dtype t : find(op)->out[0].types) types |= ops::one(t);
+  fail(error_site::attribute_value, op, name, plan::describe(types), "'" + text + "'");
 }
 
 sizes attribute_type<sizes>::read(std::string_view op, std::string_view name, const integer_list& list) {

@@ -517,6 +517,16 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   return (static_cast<std::uint32_t>(i & 1) << 31) | exponent << 23 | (pick < 96 ? bits & 0x7ff000u : bits & 0x7fffffu);
 }
 
+// Of conversions: f32 as above, or any pattern; integers of every length, and next to where they are saturated.
+std::uint64_t value_to_convert(dtype type, std::uint64_t w, std::int64_t i) {
+  const auto pick = static_cast<unsigned>(w >> 56);
+  const bool integers = type == dtype::i64 || type == dtype::i32;
+  if (!integers) return type == dtype::f32 && pick >= 128 ? w : value_of(type, false, w, i);
+  const std::uint64_t length = w >> (type == dtype::i64 ? pick % 64 : 32 + pick % 32);
+  return pick % 8 != 0 ? ((w & 1) != 0 ? length : 0 - length)
+                       : (std::uint64_t{1} << (w & 2 ? 31 : 63)) + pick / 8 % 5 - 2;
+}
+
 // Whether operands are to be in [0, 1]: else everything would be NaN.
 bool takes_chances(op_id op) {
   return op == op_id::binary_cross_entropy || op == op_id::binary_cross_entropy_backward || op == op_id::kl_div;
@@ -524,7 +534,6 @@ bool takes_chances(op_id op) {
 
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = static_cast<int>(op) < ops::elementwise_count;
-  const bool tame = !elementwise && (op != op_id::convert || p.spec.type == dtype::f32);
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
@@ -537,10 +546,10 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   sizes index = p.spec.shape;
   std::fill(index.begin(), index.end(), 0);
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint64_t bits =
-        static_cast<std::size_t>(i) < known.size()
-            ? known[static_cast<std::size_t>(i)]
-            : value_of(p.spec.type, tame, mixed(operand_number << 32 | static_cast<std::uint64_t>(i)), i);
+    const std::uint64_t random = mixed(operand_number << 32 | static_cast<std::uint64_t>(i));
+    std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
+                         : op == op_id::convert                     ? value_to_convert(p.spec.type, random, i)
+                                                                    : value_of(p.spec.type, !elementwise, random, i);
     if (takes_chances(op)) {
       const dtype t = p.spec.type;
       const std::uint64_t one = t == dtype::f32 ? 0x3f800000 : t == dtype::f16 ? 0x3c00 : 0x3f80;

@@ -41,6 +41,13 @@ inline constexpr bool has_fast_rounding = true;
 inline constexpr bool has_fast_rounding = false;
 #endif
 
+// True where a register of binary64 numbers is one instruction away from one of 64-bit integers.
+#if defined(__AVX512DQ__) || defined(__aarch64__) || defined(__CUDA_ARCH__)
+inline constexpr bool has_fast_int64 = true;
+#else
+inline constexpr bool has_fast_int64 = false;
+#endif
+
 // RN(a * b + c), one rounding (IEEE 754-2019, 5.4.1).
 REPDL_HD double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 

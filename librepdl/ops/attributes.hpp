@@ -40,7 +40,7 @@ struct convert_attrs {
 };
 template <>
 inline constexpr auto fields_of<convert_attrs> = std::tuple{
-    field{"dtype", &convert_attrs::dtype, "the format rounded to; the output tensor's where there is one", true}};
+    field{"dtype", &convert_attrs::dtype, "the output's type; the output tensor's where there is one", true}};
 
 template <>
 inline constexpr auto fields_of<reduce_options> =

@@ -29,6 +29,7 @@ inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
 inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
+inline constexpr dtype_set ALL = FLOATS | I64 | BOOL | I32;
 
 /// Numbers every operation. Internal: the order is that of the registry and may change between releases.
 enum class op_id : int {
@@ -295,14 +296,16 @@ constexpr void for_each_elementwise(F&& f) {
 #undef REPDL_ELEMENTWISE
 }
 
-/// Calls f.template operator()<T>() for the formats in a set, in the order of dtype.
+/// Calls f.template operator()<T>() for the element types in a set, in the order of dtype.
 template <dtype_set Set, class F>
 constexpr void for_each_format(F&& f) {
   if constexpr ((Set & one(dtype::f16)) != 0) f.template operator()<f16>();
   if constexpr ((Set & one(dtype::bf16)) != 0) f.template operator()<bf16>();
   if constexpr ((Set & F32) != 0) f.template operator()<float>();
   if constexpr ((Set & one(dtype::f64)) != 0) f.template operator()<double>();
+  if constexpr ((Set & I64) != 0) f.template operator()<std::int64_t>();
   if constexpr ((Set & BOOL) != 0) f.template operator()<bool>();
+  if constexpr ((Set & I32) != 0) f.template operator()<std::int32_t>();
 }
 
 }  // namespace repdl::ops

@@ -52,10 +52,11 @@ struct gradient_at_y : gradient<Id, Attrs> {
 };
 
 struct convert : operation<op_id::convert> {
-  static constexpr std::string_view formula = "x, rounded to the output's format";
+  static constexpr std::string_view formula =
+      "as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x";
   using attrs = convert_attrs;
-  static constexpr operand in[] = {{"x", FLOATS}};
-  static constexpr operand out[] = {{"out", FLOATS}};
+  static constexpr operand in[] = {{"x", ALL}};
+  static constexpr operand out[] = {{"out", ALL}};
 };
 
 struct sum : of_x<op_id::sum, reduce_options> {

@@ -181,9 +181,7 @@ dtype float_type(std::string_view op, dtype type) {
   return type;
 }
 
-tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) {
-  return {float_type("convert", *a.dtype), in[0].shape()};
-}
+tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) { return {*a.dtype, in[0].shape()}; }
 
 // ---- reductions
 

@@ -2218,11 +2218,11 @@ def scalar_pow_backward(g: A | float, x: A | float, /, *, base: float = 2.0, out
 
 
 def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
-    """x, rounded to the output's format, rounded once.
+    """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
-    dtype: the format rounded to; the output tensor's where there is one
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64 bool i32
+    dtype: the output's type; the output tensor's where there is one
     Why the bits are right: IEEE 754 operation.
     """
     return _call(166, (x,), out, (dtype,))

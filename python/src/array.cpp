@@ -622,8 +622,9 @@ dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) 
   static constexpr struct {
     std::string_view name;
     dtype type;
-  } names[] = {{"float16", dtype::f16}, {"bfloat16", dtype::bf16}, {"float32", dtype::f32}, {"float64", dtype::f64},
-               {"int64", dtype::i64},   {"int32", dtype::i32},     {"bool", dtype::boolean}};
+  } names[] = {{"float16", dtype::f16},  {"bfloat16", dtype::bf16}, {"float32", dtype::f32},
+               {"float64", dtype::f64},  {"int64", dtype::i64},     {"int32", dtype::i32},
+               {"bool", dtype::boolean}, {"bool_", dtype::boolean}};  // numpy.bool_ of NumPy 1
   std::string text;
   if (nb::isinstance<nb::str>(object)) {
     text = nb::cast<std::string>(object);

@@ -135,6 +135,59 @@ def test_formats(type):
     assert librepdl.convert(numbers(8), np.dtype(NUMPY_TYPES[type])).dtype == x.dtype
 
 
+@pytest.mark.parametrize("to", sorted(NUMPY_TYPES))
+@pytest.mark.parametrize("type", sorted(NUMPY_TYPES))
+def test_convert(type, to):
+    """NumPy's astype, where C++ defines it: numbers that fit the integer type."""
+    r = np.random.default_rng(3)
+    if type in ("i32", "i64"):
+        info = np.iinfo(NUMPY_TYPES[type])
+        x = r.integers(info.min, info.max, 600, NUMPY_TYPES[type], endpoint=True) >> r.integers(0, info.bits, 600, NUMPY_TYPES[type])
+    elif type == "bool":
+        x = r.integers(0, 2, 600).astype(np.bool_)
+    else:
+        x = (r.standard_normal(600) * 2.0 ** r.integers(-8, 14, 600)).astype(NUMPY_TYPES[type])
+        x[:4] = [0.0, -0.0, 0.5, -1.5]
+    if (type, to) == ("i64", "i32"):
+        x = np.clip(x, -2**31, 2**31 - 1)
+    target = np.dtype(NUMPY_TYPES[to])
+    with np.errstate(over="ignore"):
+        # NumPy rounds to bfloat16, and integers to float16, by way of another format.
+        by_way = (to == "bf16" and type in ("f64", "i32", "i64")) or (to == "f16" and type in ("i32", "i64"))
+        expected = None if by_way else x.astype(target)
+    got = librepdl.convert(x, target)
+    assert got.dtype == target and got.shape == x.shape
+    if expected is not None:
+        assert bits(got) == bits(expected)
+    for form in (to, target.type, target):
+        assert bits(librepdl.astype(x, form)) == bits(got)
+    assert bits(librepdl.convert(x[::-3], to)) == bits(got[::-3])
+    out = np.empty(600, target)
+    assert librepdl.convert(x, to, out=out) is out and bits(out) == bits(got)
+
+
+def test_convert_where_numpy_does_not():
+    x = np.array([np.nan, np.inf, -np.inf, 2.0**31, -2.0**31 - 1, 2.0**63, -2.0**63, 1e300, 0.99, -0.99], np.float64)
+    low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    assert librepdl.convert(x, np.int32).tolist() == [0, high, low, high, low, high, low, high, 0, 0]
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    assert librepdl.convert(x, np.int64).tolist() == [0, high, low, 2**31, -2**31 - 1, high, low, high, 0, 0]
+    assert librepdl.convert(x, bool).tolist() == [True] * 10
+    assert librepdl.convert(np.array([2**40, -2**40]), "int32").tolist() == [2**31 - 1, -2**31]
+    middle = 2**62 + 2**38  # of binary32; next to it, and rounded once
+    assert librepdl.convert(np.array([middle, middle + 1]), "float32").tolist() == [2.0**62, 2.0**62 + 2.0**39]
+
+
+@needs_torch
+def test_convert_of_torch():
+    x = torch.tensor([-1.5, 0.0, 3e9, float("nan")])
+    assert torch.equal(librepdl.convert(x, torch.int32), torch.tensor([-1, 0, 2**31 - 1, 0], dtype=torch.int32))
+    assert torch.equal(librepdl.convert(x, torch.int64), torch.tensor([-1, 0, 3 * 10**9, 0]))
+    assert torch.equal(librepdl.convert(x, torch.bool), torch.tensor([True, False, True, True]))
+    assert torch.equal(librepdl.convert(torch.tensor([3, -2**62]), torch.bfloat16), torch.tensor([3.0, -2.0**62], dtype=torch.bfloat16))
+    assert torch.equal(librepdl.convert(torch.tensor([True, False]), torch.float32), torch.tensor([1.0, 0.0]))
+
+
 @needs_torch
 def test_bfloat16_of_torch():
     x = torch.arange(-4, 4, dtype=torch.bfloat16)

@@ -15,10 +15,10 @@ namespace {
 
 template <class From, class To>
 void convert_loop(const void* const* in, void* out, std::int64_t n, const double*, bool*) {
-  const auto* x = static_cast<const From*>(in[0]);
+  const auto* x = static_cast<const num::stored<From>*>(in[0]);
   auto* y = static_cast<To*>(out);
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(x[i]);
+  for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(num::load(x[i]));
 }
 
 template <class Op, class T, bool Nearest, class... Options>
@@ -53,8 +53,8 @@ constexpr ops::loops<map_kernels::loop> wide_loops() {
 constexpr map_kernels make_table() {
   map_kernels t{};
   t.shards = map_shards;
-  ops::for_each_format<ops::FLOATS>([&]<class From>() {
-    ops::for_each_format<ops::FLOATS>([&]<class To>() {
+  ops::for_each_format<ops::ALL>([&]<class From>() {
+    ops::for_each_format<ops::ALL>([&]<class To>() {
       t.convert[static_cast<int>(dtype_of<From>)][static_cast<int>(dtype_of<To>)] = convert_loop<From, To>;
     });
   });

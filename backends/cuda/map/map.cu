@@ -14,17 +14,17 @@ struct conversion {
   static constexpr int arity = 1;
   static constexpr tier first = tier::proved;
   static constexpr unsigned booleans = 0;
-  using input = From;
+  using input = num::stored<From>;
   using output = To;
   using tally = no_tally;
-  __device__ static To eval(const From* x, tally&) { return num::convert_body<To, From>::eval(x[0]); }
+  __device__ static To eval(const input* x, tally&) { return num::convert_body<To, From>::eval(num::load(x[0])); }
 };
 
 // [from][to]
 constexpr auto conversion_table = [] {
-  std::array<std::array<launcher, 4>, 4> table{};
-  ops::for_each_format<ops::FLOATS>([&]<class From>() {
-    ops::for_each_format<ops::FLOATS>([&]<class To>() {
+  std::array<std::array<launcher, ops::dtype_count>, ops::dtype_count> table{};
+  ops::for_each_format<ops::ALL>([&]<class From>() {
+    ops::for_each_format<ops::ALL>([&]<class To>() {
       table[static_cast<std::size_t>(dtype_of<From>)][static_cast<std::size_t>(dtype_of<To>)] =
           launch<conversion<To, From>>;
     });

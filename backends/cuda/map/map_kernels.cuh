@@ -72,7 +72,7 @@ constexpr __host__ __device__ bool is_boolean(int a) {
 template <class In>
 __device__ In read_boolean(const void* from, std::int64_t i) {
   const bool x = static_cast<const std::uint8_t*>(from)[i] != 0;
-  if constexpr (std::is_same_v<In, std::uint8_t>) {
+  if constexpr (std::is_integral_v<In>) {
     return x;
   } else {
     return num::from_bits<In>(x ? 1 : 0);

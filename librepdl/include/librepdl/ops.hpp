@@ -17,8 +17,10 @@
 
 namespace repdl REPDL_EXPORT {
 
-/// out = x rounded to out's format (IEEE 754 conversion, one rounding); f16, bf16, f32, f64 in any pair. The same
-/// format copies the bits. Otherwise NaN becomes the canonical quiet NaN.
+/// out = x in out's type, every element type in any pair. To f16, bf16, f32, f64: rounded (IEEE 754 conversion, one
+/// rounding); NaN becomes the canonical quiet NaN. To i32, i64: the fraction is dropped, then the nearest number of the
+/// type is taken; NaN becomes 0. To bool: x != 0, so NaN is true; a boolean is any byte, and written as 0 or 1. The same
+/// type otherwise copies the bits.
 void convert(context& ctx, const_tensor_view x, tensor_view out);
 
 /// out = the sum of x over the axes, rounded once. NaN if a term is NaN or infinities of both signs occur, else an
