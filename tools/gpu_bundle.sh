@@ -18,12 +18,12 @@ command -v nvcc >/dev/null || { echo "gpu --bundle: expected nvcc to build with,
 cmake --preset cuda --log-level=WARNING -B build/bundle -DREPDL_BENCH=ON -DREPDL_DATA_DIR:STRING=. \
   -DCMAKE_INSTALL_LIBDIR=lib '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_CUDA_FLAGS=-Xfatbin=-compress-all -DCBLAS_INCLUDE_DIR=OFF -DONEDNN_INCLUDE_DIR=OFF \
   -DSLEEF_INCLUDE_DIR=OFF
-cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault
+cmake --build build/bundle --parallel "${REPDL_JOBS:-$(nproc)}" --target all repdl_seeded_fault repdl_cuda_pairs
 
 rm -rf "$out"
 mkdir -p "$out"/{bin,lib,include,source}
 for program in tools/repdl tests/repdl_tests tests/repdl_consumer_program tests/repdl_consumer_expected bench/repdl_bench \
-  bench/repdl_cuda_bench bench/repdl_step_bench tests/repdl_seeded_fault; do
+  bench/repdl_cuda_bench bench/repdl_step_bench tests/repdl_seeded_fault tests/repdl_cuda_pairs; do
   strip -o "$out/bin/${program##*/}" "build/bundle/$program"
 done
 # For tools/certificates.py, which finds no objects there.

@@ -39,7 +39,7 @@ def commit():
 def program_paths(args):
     places = {"repdl": "tools", "repdl_tests": "tests", "repdl_consumer_program": "tests",
               "repdl_consumer_expected": "tests", "repdl_bench": "bench", "repdl_cuda_bench": "bench",
-              "repdl_step_bench": "bench", "repdl_seeded_fault": "tests"}
+              "repdl_step_bench": "bench", "repdl_seeded_fault": "tests", "repdl_cuda_pairs": "tests"}
     if args.bin:
         return {name: str(args.bin / name) for name in places}
     return {name: str(args.build / place / name) for name, place in places.items()}
@@ -72,6 +72,7 @@ def main():
                   f"compute-sanitizer --tool {tool} --error-exitcode 9"]
            for tool, count, seed in (("memcheck", "20000", "2000000"), ("racecheck", "1500", "3000000"),
                                      ("initcheck", "20000", "4000000"))},
+        "pairs": [bins["repdl_cuda_pairs"]],
         "verify": [bins["repdl"], "verify"],
         "wide": [bins["repdl_tests"], "--test-case=cuda: views*,cuda: every operation on*", "--duration=true"],
         "environments": [bins["repdl_consumer_program"]],

@@ -95,9 +95,12 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
     // What a block of threads leaves open is noted by its place in the whole.
     if (tested) {
       for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
-        append(g, {wide(call(how == layout::spread ? sizes{3, 5, 19, 9, 7}
-                                                   : sizes{1, 1, 1, 1, how == layout::packs ? 20000 : 20003},
-                             how))});
+        for (const std::int64_t n : {9003, 20003}) {
+          const bool packs = how == layout::packs;
+          append(g, {wide(call(how == layout::spread ? sizes{3, 5, 19, 9, 7}
+                                                     : sizes{1, 1, 1, packs ? 2 : 1, packs ? n / 8 * 4 : n},
+                               how))});
+        }
       }
     }
   }
@@ -375,7 +378,14 @@ std::vector<group> loss_calls(const subject& what) {
       }
       append(g, from_every_tier(c, &small));
       g.push_back(wide(c));
-      if (each) append(g, from_every_tier(wide(small)));
+      if (each) {
+        append(g, from_every_tier(wide(small)));
+        test_call blocks = wide(c);
+        for (operand& o : blocks.in) {
+          if (!o.shape.empty()) o.shape = {1, 1, how == layout::packs ? 2 : 1, 1, 9004};
+        }
+        if (how != layout::spread) g.push_back(blocks);
+      }
       constexpr std::size_t first = ops::is_gradient<Op> ? 1 : 0;
       if (c.in.size() > first + 2) {
         small.in.resize(first + 2);

@@ -5,17 +5,24 @@
 
 #include "backends/cuda/loss/loss_each.hpp"
 #include "backends/cuda/loss/quick_losses.cuh"
-#include "backends/cuda/map/map_kernels.cuh"
+#include "backends/cuda/map/map_launch.cuh"
 
 namespace repdl::cuda {
 namespace {
 
-template <class Op, class T>
+template <class Op>
+constexpr int all_inputs = static_cast<int>(std::size(Op::in));
+template <class Op>
+constexpr int required_inputs = static_cast<int>(std::count_if(std::begin(Op::in), std::end(Op::in),
+                                                               [](const auto& o) { return !o.optional; }));
+
+// Inputs: all of them, some of which may be absent, or those that a call must have.
+template <class Op, class T, int Inputs>
 struct loss_element {
-  static constexpr int arity = static_cast<int>(std::size(Op::in));
+  static constexpr int arity = Inputs;
   static constexpr tier first = tier::binary64;
   static constexpr unsigned booleans = 0;
-  static constexpr bool may_be_absent = true;
+  static constexpr bool may_be_absent = Inputs > required_inputs<Op>;
   static constexpr bool attempts_again = has_quick_loss<Op, T>;
   static constexpr bool tests_16_bits = sizeof(T) == 2 && attempts_again;
   using input = T;
@@ -30,9 +37,9 @@ struct loss_element {
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (attempts_again) {
       using real = std::conditional_t<sizeof(T) == 2, float, double>;
-      return num::with_places<arity>([&]<int... K>() {
-        approximation<real> a = quick_loss<Op>::template approximate<real>(k, q, num::widen_to_float(x[K])...);
-        if constexpr (sizeof(T) == 2) a.covered = a.covered & (is_moderate<T>(num::widen_to_float(x[K])) & ...);
+      return num::with_places<all_inputs<Op>>([&]<int... K>() {
+        approximation<real> a = quick_loss<Op>::template approximate<real>(k, q, number<K>(x)...);
+        if constexpr (sizeof(T) == 2) a.covered = a.covered & (is_moderate<T>(number<K>(x)) & ...);
         return round_approximation<T>(a);
       });
     } else {
@@ -40,19 +47,29 @@ struct loss_element {
     }
   }
   __device__ num::tentative<T> attempt_again(const T* x) const {
-    const auto r =
-        num::with_places<arity>([&]<int... K>() { return num::evaluate_loss<T, Op>(k, num::widen(x[K])...); });
+    const auto r = num::with_places<all_inputs<Op>>([&]<int... K>() {
+      return num::evaluate_loss<T, Op>(k, static_cast<double>(number<K>(x))...);
+    });
     return {r.value, r.decided};
   }
   __device__ T eval(const T* x, tally& t) const {
-    const settled r =
-        num::with_places<arity>([&]<int... K>() { return settle(k, last_tier_bits, num::widen(x[K])...); });
+    const settled r = num::with_places<all_inputs<Op>>([&]<int... K>() {
+      return settle(k, last_tier_bits, static_cast<double>(number<K>(x))...);
+    });
     t.exact += r.decided && !r.by_test ? 1 : 0;
     t.undecided += r.decided ? 0 : 1;
     return r.value;
   }
 
  private:
+  template <int K>
+  __device__ static float number(const T* x) {
+    if constexpr (K < Inputs) {
+      return num::widen_to_float(x[K]);
+    } else {
+      return 1;
+    }
+  }
   struct settled {
     T value;
     bool decided, by_test;
@@ -66,25 +83,24 @@ struct loss_element {
   }
 };
 
-template <class Op, class T>
+template <class Op, class T, int Inputs>
 void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j,
                      const open_elements& open) {
-  operands<loss_element<Op, T>> p{};
-  constexpr int arity = loss_element<Op, T>::arity;
+  operands<loss_element<Op, T, Inputs>> p{};
   p.k = k;
   p.q = {1 / k.count, 1 / k.divisor, k.n == 1};
   p.out = plan.out;
   p.count = plan.count;
   p.axes.set_shape(plan.rank, plan.shape);
-  p.axes.set_stride(arity, plan.out_stride);
+  p.axes.set_stride(Inputs, plan.out_stride);
   bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
-  for (int a = 0; a < arity; ++a) {
+  for (int a = 0; a < Inputs; ++a) {
     p.in[a] = plan.in[a].data;
     if (p.in[a] == nullptr) continue;  // strides of 0
     p.axes.set_stride(a, plan.in[a].stride);
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
   }
-  launch_operands(p, contiguous, j, {nullptr, open});
+  launch_operands(p, contiguous, j, {nullptr, nullptr, open});
 }
 
 }  // namespace
@@ -94,7 +110,12 @@ void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, cons
   ops::for_operation<ops::family::loss>(plan.op, [&]<class Op>() {
     if constexpr (static_cast<int>(Op::id) % loss_parts == Part) {
       ops::for_each_format<ops::NARROW>([&]<class T>() {
-        if (dtype_of<T> == plan.type) launch_elements<Op, T>(plan, k, j, open);
+        if (dtype_of<T> != plan.type) return;
+        constexpr int required = required_inputs<Op>, all = all_inputs<Op>;
+        const bool more =
+            std::any_of(plan.in + required, plan.in + all, [](const auto& o) { return o.data != nullptr; });
+        if (required < all && more) return launch_elements<Op, T, all>(plan, k, j, open);
+        launch_elements<Op, T, required>(plan, k, j, open);
       });
     }
   });

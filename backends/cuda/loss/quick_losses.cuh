@@ -26,6 +26,21 @@ concept has_quick_loss = requires {
 }
 &&(sizeof(T) == 2 || quick_loss<Op>::is_long);
 
+// x - t; an exact zero is +0.
+template <class R>
+__device__ inline R quick_distance(float x, float t) {
+  return (static_cast<R>(x) - static_cast<R>(t)) + R{0};
+}
+// Whether d = x - t and p = g d are so exactly: then products that are midpoints, which are frequent, are rounded at once.
+template <class R>
+__device__ inline bool is_exact_distance(float x, float t, R d) {
+  const R r = d - static_cast<R>(x);  // two_sum (num/eft.hpp)
+  return (static_cast<R>(x) - (d - r)) - (static_cast<R>(t) + r) == 0;
+}
+template <class R>
+__device__ inline bool is_exact_product(float g, R d, R p) {
+  return fused(static_cast<R>(g), d, -p) == 0;
+}
 template <class R>
 __device__ inline approximation<R> in_range(R value, bool zero, std::uint32_t width, float units, bool covered) {
   const bool normal = (fabs(value) >= R(0x1p-100)) & (fabs(value) < R(0x1p100));
@@ -39,9 +54,11 @@ struct quick_loss<ops::mse_loss_backward> {
   template <class R>
   __device__ static approximation<R> approximate(const ops::loss_constants&, const quick_loss_constants& q, float g,
                                                  float x, float t) {
-    const R d = static_cast<R>(x) - static_cast<R>(t);
-    const R value = static_cast<R>(g) * d * static_cast<R>(2 * q.per_count);
-    return in_range<R>(value, (g == 0) | (d == 0), 8, 6, true);
+    const R d = quick_distance<R>(x, t);
+    const R product = static_cast<R>(g) * d;
+    const R value = product * static_cast<R>(2 * q.per_count);
+    const bool exact = q.alone & is_exact_distance(x, t, d) & is_exact_product(g, d, product);
+    return in_range<R>(value, (g == 0) | (d == 0), exact ? 0 : 8, exact ? 0.0f : 6.0f, true);
   }
 };
 // The sign of x - t is exact; so is g where n = 1.
@@ -75,12 +92,15 @@ struct quick_loss<ops::smooth_l1_loss_backward> {
   template <class R>
   __device__ static approximation<R> approximate(const ops::loss_constants& k, const quick_loss_constants& q, float g,
                                                  float x, float t) {
-    const R d = static_cast<R>(x) - static_cast<R>(t);
+    const R d = quick_distance<R>(x, t);
     const bool quadratic = fabs(d) < static_cast<R>(k.c);
-    const R slope = static_cast<R>(g) * d * static_cast<R>(quadratic ? q.per_divisor : 0.0);
+    const R product = static_cast<R>(g) * d;
+    const R slope = product * static_cast<R>(quadratic ? q.per_divisor : 0.0);
     const R line = signed_like(static_cast<R>(g) * static_cast<R>(q.per_count), d);
     const R value = quadratic ? slope : line;
-    return in_range<R>(value, (g == 0) | (quadratic & (d == 0)), 8, 6, is_apart(d, k.c));
+    const bool exact_slope = (k.c == 1) & is_exact_distance(x, t, d) & is_exact_product(g, d, product);
+    const bool exact = q.alone & (!quadratic | exact_slope);
+    return in_range<R>(value, (g == 0) | (quadratic & (d == 0)), exact ? 0 : 8, exact ? 0.0f : 6.0f, is_apart(d, k.c));
   }
 };
 template <>
@@ -89,11 +109,15 @@ struct quick_loss<ops::huber_loss_backward> {
   template <class R>
   __device__ static approximation<R> approximate(const ops::loss_constants& k, const quick_loss_constants& q, float g,
                                                  float x, float t) {
-    const R d = static_cast<R>(x) - static_cast<R>(t);
+    const R d = quick_distance<R>(x, t);
     const R c = static_cast<R>(k.c);
-    const R slope = fabs(d) < c ? d : signed_like(c, d);
-    const R value = static_cast<R>(g) * slope * static_cast<R>(q.per_count);
-    return in_range<R>(value, (g == 0) | (d == 0), 8, 7, is_apart(d, k.c));
+    const bool quadratic = fabs(d) < c;
+    const R slope = quadratic ? d : signed_like(c, d);
+    const R product = static_cast<R>(g) * slope;
+    const R value = product * static_cast<R>(q.per_count);
+    const bool exact_slope = quadratic ? is_exact_distance(x, t, d) : static_cast<double>(c) == k.c;
+    const bool exact = q.alone & exact_slope & is_exact_product(g, slope, product);
+    return in_range<R>(value, (g == 0) | (d == 0), exact ? 0 : 8, exact ? 0.0f : 7.0f, is_apart(d, k.c));
   }
 };
 // -g t / (1 + e^z) / n, z = t x | within u |z|: as log_sigmoid_backward, one product and / n more.
@@ -147,7 +171,7 @@ struct quick_loss<ops::binary_cross_entropy_backward> {
   __device__ static approximation<R> approximate(const ops::loss_constants&, const quick_loss_constants& q, float g,
                                                  float x, float t, float w) {
     const R v = static_cast<R>(x);
-    const R d = v - static_cast<R>(t);
+    const R d = quick_distance<R>(x, t);
     const bool steep = num::loss_body<ops::binary_cross_entropy_backward>::is_steep(x);
     const R per = reciprocal<R>(steep ? v * (R{1} - v) : R{1});
     const R scale = static_cast<R>(q.per_count) * (steep ? R{1} : static_cast<R>(1e12));

@@ -25,33 +25,35 @@ constexpr auto conversion_table = [] {
   std::array<std::array<launcher, ops::dtype_count>, ops::dtype_count> table{};
   ops::for_each_format<ops::ALL>([&]<class From>() {
     ops::for_each_format<ops::ALL>([&]<class To>() {
-      table[static_cast<std::size_t>(dtype_of<From>)][static_cast<std::size_t>(dtype_of<To>)] =
-          launch<conversion<To, From>>;
+      table[static_cast<std::size_t>(dtype_of<From>)][static_cast<std::size_t>(dtype_of<To>)] = {
+          launch<conversion<To, From>>, false, false};
     });
   });
   return table;
 }();
 
+launcher launcher_of(const plan::map_plan& p) {
+  const auto format = static_cast<std::size_t>(p.in_type);
+  if (p.op == ops::op_id::convert) return conversion_table[format][static_cast<std::size_t>(p.out_type)];
+  if (p.has_other_format()) {
+    return p.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p.op))][format]);
+  }
+  return p.loop_of(map_shards[ops::shard_of(p.op)]->all[ops::row_in_shard(p.op)][format]);
+}
+
 class map_work final : public planned {
  public:
-  map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p) {
+  map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p), launcher_(launcher_of(p)) {
     if (may_use_table(p, j)) space.take(own_.table, table_size);
-    if (has_last_tier(p)) take_open(space, own_.open, p.count, j);
+    if (launcher_.has_last_tier) take_open(space, own_.open, p.count, j);
+    if (launcher_.has_factor && may_use_factors(p, j)) space.take(own_.factors, most_factors);
   }
 
  private:
-  void enqueue() override {
-    const auto format = static_cast<std::size_t>(p_.in_type);
-    if (p_.op == ops::op_id::convert) {
-      conversion_table[format][static_cast<std::size_t>(p_.out_type)](p_, j, own_);
-    } else if (p_.has_other_format()) {
-      p_.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p_.op))][format])(p_, j, own_);
-    } else {
-      p_.loop_of(map_shards[ops::shard_of(p_.op)]->all[ops::row_in_shard(p_.op)][format])(p_, j, own_);
-    }
-  }
+  void enqueue() override { launcher_.launch(p_, j, own_); }
 
   const plan::map_plan p_;
+  const launcher launcher_;
   map_space own_;
 };
 

@@ -4,24 +4,31 @@
 
 #include <array>
 
-#include "backends/cuda/map/map_kernels.cuh"
+#include "backends/cuda/map/map_launch.cuh"
 #include "backends/cuda/map/quick_functions.cuh"
 #include "librepdl/ops/bodies.hpp"
 #include "librepdl/ops/shards.hpp"
 
 namespace repdl::cuda {
 
-// Whether a call may have such a table in its workspace; fewer elements are done sooner without.
+// Whether a call has a table of all results in its workspace, or of factors; fewer elements are done sooner without.
 inline bool may_use_table(const plan::map_plan& p, const job& j) {
-  const bool contiguous = p.rank == 1 && p.out_stride[0] == 1 && p.in[0].stride[0] == 1;
-  return p.arity == 1 && size_of(p.in_type) == 2 && p.out_type == p.in_type && contiguous &&
+  return p.arity == 1 && size_of(p.in_type) == 2 && p.out_type == p.in_type && p.rank == 1 &&
          (p.count >= (std::int64_t{1} << 24) || j.device.choice.wide) && shared_limit(j.device) >= 2 * table_size;
 }
-
-inline bool has_last_tier(const plan::map_plan& p) {
-  return p.op != ops::op_id::convert && ops::elementwise_rows[static_cast<int>(p.op)].proof >= ops::proof_kind::exact;
+inline bool may_use_factors(const plan::map_plan& p, const job& j) {
+  // In tests the others have their turn with fewer elements.
+  const std::int64_t least = j.device.choice.wide ? greatest_block : std::int64_t{1} << 22;
+  return size_of(p.in_type) == 2 && p.rank == 1 && p.count >= least && p.count < std::int64_t{1} << 32 &&
+         j.first_tier <= tier::binary64 && has_room_for_factors(j);
 }
-using launcher = void (*)(const plan::map_plan&, const job&, const map_space&);
+
+// How an operation is launched, and what its calls may take.
+struct launcher {
+  void (*launch)(const plan::map_plan&, const job&, const map_space&);
+  bool has_last_tier, has_factor;
+  friend constexpr bool operator==(const launcher& l, std::nullptr_t) { return l.launch == nullptr; }
+};
 using map_shard = ops::shard<launcher>;
 
 namespace {
@@ -124,6 +131,14 @@ struct elementwise<Op, T, Options...> : Options... {
     }
     return attempt_by_body(x);
   }
+  // The result is the product of the other operands and factor(x), x the value of this one.
+  static constexpr int factor_operand = factor_operand_of<Op>;
+  __device__ approximation<double> factor(T x) const requires(sizeof(T) == 2 && factor_operand_of<Op> >= 0) {
+    return num::with_places<arity>([&]<int... K>() {
+      return quick<Op>::template approximate<double>((K == factor_operand ? num::widen_to_float(x) : 1.0f)...,
+                                                     static_cast<const Options&>(*this)...);
+    });
+  }
   // By the body and its last tier, which is out of line: beside it no registers would be left.
   __device__ T eval(const T* x, tally& t) const {
     const settled r = num::with_places<arity>([&]<int... K>() { return settle(*this, x[K]...); });
@@ -180,7 +195,8 @@ void launch(const plan::map_plan& plan, const job& j, const map_space& space) {
 struct launch_of {
   template <class Op, class T, class... Options>
   constexpr launcher operator()() const {
-    return launch<elementwise<Op, T, Options...>>;
+    using F = elementwise<Op, T, Options...>;
+    return {launch<F>, settles_late<F>, has_factor<F>};
   }
 };
 template <int Shard>

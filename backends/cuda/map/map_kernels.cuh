@@ -27,6 +27,7 @@ constexpr std::int64_t table_size = 1 << 16;
 // The parts of a call's workspace, or nothing.
 struct map_space {
   std::uint16_t* table = nullptr;
+  float* factors = nullptr;
   open_elements open;
 };
 namespace {
@@ -47,9 +48,10 @@ constexpr int least_blocks = tests_16_bits<F>           ? (F::arity < 3 ? 5 : 4)
                                                         : 4;
 
 template <class F>
-constexpr bool may_be_absent = requires {
-  F::may_be_absent;
-};
+constexpr bool may_be_absent = [] {
+  if constexpr (requires { F::may_be_absent; }) return F::may_be_absent;
+  return false;
+}();
 
 template <class F>
 struct operands : F {
@@ -497,8 +499,8 @@ __global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operan
   left_open.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
 }
 
-// Rank 1, stride 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared
-// memory. Looking one up costs less than memory does.
+// Rank 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared memory. Looking
+// one up costs less than memory does. Packed: strides are 1, pointers aligned.
 constexpr int table_threads = 1024;
 template <class F>
 __global__ void __launch_bounds__(threads) make_table(const operands<F> p, std::uint16_t* table) {
@@ -553,8 +555,18 @@ __global__ void __launch_bounds__(table_threads)
       if (i + k * step < packs) __stcs(to + (i + k * step), look_up(x[k]));
     }
   }
-#pragma unroll 8
-  for (std::int64_t i = packs * 8 + first; i < p.count; i += step) out[i] = table[in[i]];
+  // The elements of a turn are read before any is written.
+  constexpr int batches = 16;
+  const std::int64_t from_stride = p.axes.stride[0][0], to_stride = p.axes.stride[1][0];
+  for (std::int64_t i = packs * 8 + first; i < p.count; i += batches * step) {
+    bits x[batches];
+#pragma unroll
+    for (int k = 0; k < batches; ++k) x[k] = i + k * step < p.count ? in[(i + k * step) * from_stride] : 0;
+#pragma unroll
+    for (int k = 0; k < batches; ++k) {
+      if (i + k * step < p.count) out[(i + k * step) * to_stride] = table[x[k]];
+    }
+  }
 }
 
 // Any strides, fewer than 2^31 elements. A warp's elements are side by side. Packed: the innermost size is a multiple of
@@ -685,83 +697,6 @@ void in_parts(operands<F> p, std::size_t out_size, std::int64_t most, const Laun
   rest.out = static_cast<std::byte*>(p.out) + half * p.axes.stride[F::arity][cut] * static_cast<std::int64_t>(out_size);
   in_parts(p, out_size, most, launch_part);
   in_parts(rest, out_size, most, launch_part);
-}
-
-// Launches what decides the elements that a kernel before left open, in blocks of `noted` elements; 0: of all elements.
-template <class F>
-void settle_after(const operands<F>& p, const job& j, bool line, std::int64_t noted) {
-  if constexpr (settles_late<F>) {
-    const std::int64_t words = ceil_div(p.count, 32);
-    std::int64_t each = settle_threads / 32;
-    if (noted != 0) {
-      const std::int64_t blocks = ceil_div(p.count, noted);
-      each = std::clamp<std::int64_t>(blocks / (j.device.multiprocessors * 8), 1, settle_threads) * (noted / 32);
-    }
-    launch_kernel<map_settle<F>>(j, ceil_div(words, each), settle_threads, 0, p, line, each, noted / 32, j.counters);
-  }
-}
-
-// contiguous: all strides are 1, where there is more than one element.
-template <class F>
-void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unused]] const map_space& space) {
-  constexpr bool tabulated = tabulated_operation<F>;
-  const bool rank_1 = p.count == 1 || p.axes.rank == 1;
-  const auto strided = [&](const auto& launch_part) {
-    in_parts(p, sizeof(typename F::output), most_strided(j), launch_part);
-  };
-  if constexpr (settles_late<F>) {
-    p.skip_test = j.first_tier > F::first;
-    p.last_tier_bits = j.last_tier_bits;
-    p.open = space.open;
-    if (p.open.words == nullptr) {
-      if (rank_1) return settle_after(p, j, true, 0);
-      return strided([&](const operands<F>& part) { settle_after(part, j, false, 0); });
-    }
-  }
-  bool packed = aligned<typename F::output>(p.out);
-  for (int a = 0; a < F::arity; ++a) packed = packed && aligned_input<F>(p.in[a], a);
-  if constexpr (tabulated) {
-    if (shared_limit(j.device) < 2 * table_size) {
-      pass_over<make_table<F>>(j);
-      pass_over<map_table<F>>(j);
-    }
-    if (space.table != nullptr) {
-      const auto in_packs = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0; };
-      launch_kernel<make_table<F>>(j, table_size / threads, threads, 0, p, space.table);
-      launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
-                                  2 * table_size, p, space.table, in_packs(p.in[0]) && in_packs(p.out), j.counters);
-      return;
-    }
-  }
-  // So that there are several blocks for each multiprocessor.
-  const auto set_rounds = [&](operands<F>& p, int elements) {
-    int rounds = 1;
-    if constexpr (settles_late<F> && tests_16_bits<F>) {
-      const std::int64_t most = greatest_block / (threads * elements);
-      const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
-      rounds = static_cast<int>(std::clamp<std::int64_t>(blocks_of(p.count, elements) / blocks, 1, most));
-      p.open.rounds = rounds;
-    }
-    return rounds * elements;
-  };
-  constexpr int elements = batch * packs_per_thread<F>;
-  if (contiguous && packed) {
-    const int each = set_rounds(p, elements);
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
-    settle_after(p, j, true, threads * each);
-  } else if (!tabulated && rank_1 && !can_pack(p)) {
-    if constexpr (!tabulated) {
-      const int each = set_rounds(p, elements);
-      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, contiguous, j.counters);
-      settle_after(p, j, true, threads * each);
-    }
-  } else {
-    strided([&](operands<F> part) {
-      const int each = set_rounds(part, batch);
-      launch_kernel<map_strided<F>>(j, blocks_of(part.count, each), threads, 0, part, can_pack(part), j.counters);
-      settle_after(part, j, false, threads * each);
-    });
-  }
 }
 
 }  // namespace

@@ -94,9 +94,9 @@ constexpr auto other_format_table = [] {
     if constexpr (Op::result == ops::result_kind::any_float) {
       ops::for_each_format<ops::FLOATS>([&]<class T>() {
         auto& l = table[static_cast<std::size_t>(ops::any_float_index(Op::id))][static_cast<std::size_t>(dtype_of<T>)];
-        l.plain = launch_to_format<wide_operation<Op, T>>;
+        l.plain = {launch_to_format<wide_operation<Op, T>>, false, false};
         if constexpr (ops::elementwise_rows[static_cast<int>(Op::id)].options.count() > 0) {
-          l.with_options = launch_to_format<wide_operation<Op, T, num::parameters>>;
+          l.with_options = {launch_to_format<wide_operation<Op, T, num::parameters>>, false, false};
         }
       });
     }

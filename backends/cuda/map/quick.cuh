@@ -187,6 +187,13 @@ concept has_invalid = requires {  // invalid<R>(x..., options): the result is Na
   requires quick<Op>::may_be_invalid;
 };
 
+// A product in which one operand enters by a factor: which one, or -1. See map_factor.cuh.
+template <class Op>
+constexpr int factor_operand_of = [] {
+  if constexpr (requires { quick<Op>::factor_operand; }) return quick<Op>::factor_operand;
+  return -1;
+}();
+
 // Options with which a function is a product: asked once, not for every element. is_product(options), product<R>(x..., options).
 template <class Op>
 concept has_products = requires(const num::parameters& p) {

@@ -1,0 +1,111 @@
+// Which kernels an operation is launched with.
+#pragma once
+
+#include "backends/cuda/map/map_factor.cuh"
+
+namespace repdl::cuda {
+namespace {
+
+// Whether it was.
+template <class F>
+bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]] bool contiguous,
+                         [[maybe_unused]] bool packed, [[maybe_unused]] const job& j,
+                         [[maybe_unused]] const map_space& space) {
+  if constexpr (has_factor<F>) {
+    if (!has_room_for_factors(j)) {
+      pass_over<make_factors<F>>(j);
+      pass_over<map_factor<F>>(j);
+    }
+    if (space.factors == nullptr) return false;
+    constexpr auto bytes = sizeof(float) * factor_table<typename F::input>::size;
+    launch_kernel<make_factors<F>>(j, grid_for(j.device, ceil_div(p.count / 32 + 32768, threads), 8), threads, 0, p,
+                                   space.factors);
+    launch_kernel<map_factor<F>>(j, grid_for(j.device, ceil_div(p.count, factor_threads * 16), factor_blocks),
+                                 factor_threads, bytes, p, static_cast<const float*>(space.factors), contiguous,
+                                 contiguous && packed, j.counters);
+    return true;
+  }
+  return false;
+}
+
+// Launches what decides the elements that a kernel before left open, in blocks of `noted` elements; 0: of all elements.
+template <class F>
+void settle_after(const operands<F>& p, const job& j, bool line, std::int64_t noted) {
+  if constexpr (settles_late<F>) {
+    const std::int64_t words = ceil_div(p.count, 32);
+    std::int64_t each = settle_threads / 32;
+    if (noted != 0) {
+      const std::int64_t blocks = ceil_div(p.count, noted);
+      each = std::clamp<std::int64_t>(blocks / (j.device.multiprocessors * 8), 1, settle_threads) * (noted / 32);
+    }
+    launch_kernel<map_settle<F>>(j, ceil_div(words, each), settle_threads, 0, p, line, each, noted / 32, j.counters);
+  }
+}
+
+// contiguous: all strides are 1, where there is more than one element.
+template <class F>
+void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unused]] const map_space& space) {
+  constexpr bool tabulated = tabulated_operation<F>;
+  const bool rank_1 = p.count == 1 || p.axes.rank == 1;
+  const auto strided = [&](const auto& launch_part) {
+    in_parts(p, sizeof(typename F::output), most_strided(j), launch_part);
+  };
+  if constexpr (settles_late<F>) {
+    p.skip_test = j.first_tier > F::first;
+    p.last_tier_bits = j.last_tier_bits;
+    p.open = space.open;
+    if (p.open.words == nullptr) {
+      if (rank_1) return settle_after(p, j, true, 0);
+      return strided([&](const operands<F>& part) { settle_after(part, j, false, 0); });
+    }
+  }
+  bool packed = aligned<typename F::output>(p.out);
+  for (int a = 0; a < F::arity; ++a) packed = packed && aligned_input<F>(p.in[a], a);
+  if constexpr (tabulated) {
+    if (shared_limit(j.device) < 2 * table_size) {
+      pass_over<make_table<F>>(j);
+      pass_over<map_table<F>>(j);
+    }
+    if (space.table != nullptr) {
+      const auto in_packs = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0; };
+      launch_kernel<make_table<F>>(j, table_size / threads, threads, 0, p, space.table);
+      launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
+                                  2 * table_size, p, space.table, contiguous && in_packs(p.in[0]) && in_packs(p.out),
+                                  j.counters);
+      return;
+    }
+  }
+  // So that there are several blocks for each multiprocessor.
+  const auto set_rounds = [&](operands<F>& p, int elements) {
+    int rounds = 1;
+    if constexpr (settles_late<F> && tests_16_bits<F>) {
+      const std::int64_t most = greatest_block / (threads * elements);
+      const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
+      rounds = static_cast<int>(std::clamp<std::int64_t>(blocks_of(p.count, elements) / blocks, 1, most));
+      p.open.rounds = rounds;
+    }
+    return rounds * elements;
+  };
+  if (launch_with_factors(p, contiguous, packed, j, space)) return settle_after(p, j, true, greatest_block);
+  constexpr int elements = batch * packs_per_thread<F>;
+  if (contiguous && packed) {
+    const int each = set_rounds(p, elements);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
+    settle_after(p, j, true, threads * each);
+  } else if (!tabulated && rank_1 && !can_pack(p)) {
+    if constexpr (!tabulated) {
+      const int each = set_rounds(p, elements);
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, contiguous, j.counters);
+      settle_after(p, j, true, threads * each);
+    }
+  } else {
+    strided([&](operands<F> part) {
+      const int each = set_rounds(part, batch);
+      launch_kernel<map_strided<F>>(j, blocks_of(part.count, each), threads, 0, part, can_pack(part), j.counters);
+      settle_after(part, j, false, threads * each);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace repdl::cuda
