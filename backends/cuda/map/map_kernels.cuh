@@ -190,7 +190,7 @@ __device__ int rounds_of(const operands<F>& p) {
 // are few, and a warp takes as long for one as for 32. What is still open is noted. Elements are known by their places in the block.
 template <class F>
 class open_in_block {
-  static constexpr int most_words = greatest_block / 32, most_listed = 1024;
+  static constexpr int most_words = greatest_block / 32, most_listed = 2048;
   static constexpr bool lists = [] {
     if constexpr (settles_late<F>) return F::attempts_again;
     return false;
