@@ -2,7 +2,8 @@
 """Certificates: which machine code was proved on every input, when and where.
 
     tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation with digests of all inputs and notes
-                                                 the run in docs/certificates/OP.txt
+                                                 the run in docs/certificates/OP.txt; with --cuda on the GPU alone, where the
+                                                 CPU's code is certified
     tools/certificates.py check [BUILD_DIR]      fails when the digests have changed since a certificate, or when a certificate
                                                  lacks an engine, where no line `open ENGINE | why` admits that; operations
                                                  whose rows say `ieee` or `select` may have none.
@@ -156,11 +157,14 @@ def engines_of(info):
     return found + (["cuda"] if "cuda:0" in info else [])
 
 
-def record(repdl, ops):
+def record(repdl, ops, cuda_alone):
     ops = ops or operations()
     code = code_beside(repdl, ops)
     info, cpu = info_of(repdl)
-    engines = engines_of(info)
+    engines = [e for e in engines_of(info) if e == "cuda" or not cuda_alone]
+    if not engines:
+        sys.exit(f"certificates: {repdl} has no GPU here")
+    words = ["--engine", "cuda:0", "--part", "chunks"] if cuda_alone else []
     if unknown := set(engines) - set(code):
         sys.exit(f"certificates: {repdl} runs on {', '.join(sorted(unknown))}, of which there is no code to read")
     where = cpu
@@ -173,13 +177,13 @@ def record(repdl, ops):
     compilers = ", ".join(dict.fromkeys(code[e][0] for e in engines))
     for op in ops:
         print(f"certificates: {op}: all inputs on {', '.join(engines)}", flush=True)
-        run = subprocess.run([repdl, "verify", op], capture_output=True, text=True)
+        run = subprocess.run([repdl, "verify", op, *words], capture_output=True, text=True)
         found = re.search(r"^verified: .* (\d+) chunks of 2\^24 inputs, .* 0 mismatches", run.stdout, re.M)
         if run.returncode != 0 or not found or int(found.group(1)) != 256 * len(formats(op)) * len(engines):
             sys.exit(f"certificates: `repdl verify {op}` did not pass on every engine:\n{run.stdout[-2000:]}{run.stderr}")
         hashes = " ".join(f"{e}={code[e][1][op]}" for e in engines)
         new = Run(f"run        {datetime.date.today()} | {where} | {compilers} | {hashes} | "
-                  f"{int(found.group(1)) * inputs_per_chunk} inputs, 0 mismatches | repdl verify {op}")
+                  f"{int(found.group(1)) * inputs_per_chunk} inputs, 0 mismatches | {' '.join(['repdl verify', op, *words])}")
 
         def superseded(engine, old, compilers):
             """Proved again now, or no longer what its compiler makes."""
@@ -248,6 +252,7 @@ def main():
     recorder = commands.add_parser("record")
     recorder.add_argument("repdl", metavar="REPDL", type=pathlib.Path, help="the repdl program")
     recorder.add_argument("ops", metavar="OP", nargs="*")
+    recorder.add_argument("--cuda", action="store_true")
     for command in ("check", "unproved", "code", "listing"):
         reader = commands.add_parser(command)
         reader.add_argument("build", metavar="BUILD_DIR", type=pathlib.Path, nargs="?" if command == "check" else None)
@@ -255,7 +260,7 @@ def main():
     reader.add_argument("engine", metavar="ENGINE")
     args = parser.parse_args()
     if args.command == "record":
-        return record(args.repdl.absolute(), args.ops)
+        return record(args.repdl.absolute(), args.ops, args.cuda)
     build = machine_code.Build(args.build) if args.build else None
     if args.command == "check":
         return check(build)

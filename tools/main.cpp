@@ -41,7 +41,7 @@ constexpr command commands[] = {
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
      "an operation on NumPy files; <u2 is bf16, -o - standard output"},
     {"verify", run_verify,
-     "verify [--quick] [OP]... [--part cases|layouts|chunks] [--threads N] [--digests DIR]\n"
+     "verify [--quick] [OP]... [--part cases|layouts|chunks] [--engine NAME] [--threads N] [--digests DIR]\n"
      "       verify --self-test",
      "every operation, instruction set, thread count, tier, GPU and layout against the committed digests;\n"
      "      --self-test: what each kernel of the GPUs is tested with before its first use"},

@@ -70,10 +70,11 @@ void verify_published(const verify_options& options) {
 
 }  // namespace
 
-std::vector<variant> make_variants() {
+std::vector<variant> make_variants(std::string_view only) {
   std::vector<variant> all;
   const auto add = [&](const std::string& engine, const device& where, const std::string& isa, int threads,
                        tier first) {
+    if (!only.empty() && engine != only) return;
     variant v{.label = label_of(engine, threads, first), .options = {}, .ctx = nullptr};
     v.options.where = where;
     v.options.isa = isa;
@@ -99,7 +100,7 @@ std::vector<variant> make_variants() {
 int run_verify(command_arguments raw) {
   const arguments args(
       "verify", raw,
-      {{"--quick", false}, {"--self-test", false}, {"--digests"}, {"--threads"}, {"--part"}, {"--flip"}});
+      {{"--quick", false}, {"--self-test", false}, {"--digests"}, {"--threads"}, {"--part"}, {"--engine"}, {"--flip"}});
   if (args.has("--self-test")) return verify_kernels();
   verify_options options;
   options.quick = args.has("--quick");
@@ -117,7 +118,9 @@ int run_verify(command_arguments raw) {
     options.ops.emplace_back(op);
   }
   const stopwatch clock;
-  std::vector<variant> variants = make_variants();
+  const std::string_view engine = args.value("--engine").value_or("");
+  std::vector<variant> variants = make_variants(engine);
+  if (variants.empty()) usage("verify", "--engine", "an instruction set or a GPU of this machine", in_quotes(engine));
   verify_table table;
   try {
     if (cases) verify_cases(options, variants, table);

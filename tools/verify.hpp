@@ -33,8 +33,8 @@ struct variant {
   double seconds = 0;
   statistics tiers{};  ///< of the exhaustive chunks, which have their own contexts
 };
-/// Every instruction set and GPU, thread count and forced tier.
-std::vector<variant> make_variants();
+/// Every instruction set and GPU, or only one, thread count and forced tier.
+std::vector<variant> make_variants(std::string_view only = "");
 
 /// One line of the table: an operation and its formats.
 struct verify_row {

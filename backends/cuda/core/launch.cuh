@@ -21,7 +21,7 @@ inline kernel_record record_of{signature_of<Kernel>(), reinterpret_cast<const vo
 template <auto Kernel, class... Args>
 void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t shared_bytes, const Args&... args) {
   if (!before_launch(record_of<Kernel>, j)) return;
-  if (shared_bytes > std::size_t{48} << 10) {  // what a kernel may have unasked
+  if (shared_bytes > std::size_t{32} << 10) {  // with its own memory a kernel may have 48 KiB unasked
     check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
           j.what.name(), "cudaFuncSetAttribute");
   }
