@@ -75,7 +75,7 @@ struct loss_element {
     bool decided, by_test;
   };
   template <class... X>
-  __device__ static __noinline__ settled settle(const ops::loss_constants& k, int last_tier_bits, X... x) {
+  __device__ static __noinline__ settled settle(ops::loss_constants k, int last_tier_bits, X... x) {
     const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
     if (first.decided) return {first.value, true, true};
     const num::decided_value<T> r = num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);

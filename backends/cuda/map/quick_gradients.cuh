@@ -710,7 +710,8 @@ struct quick<ops::sin_backward> {
     } else {
       using core = num::circular_core<1>;
       const double c = core::quick(static_cast<double>(x));
-      return {static_cast<double>(g) * c, 1u << 13, (fabsf(x) <= core::quick_limit) & (fabs(c) >= 0x1p-22)};
+      const bool far = (fabs(c) >= 0x1p-22) & (fabsf(x) <= core::quick_limit);
+      return {static_cast<double>(g) * c, 1u << 13, far};
     }
   }
 };
@@ -725,8 +726,8 @@ struct quick<ops::cos_backward> {
     } else {
       using core = num::circular_core<0>;
       const double s = core::quick(static_cast<double>(x));
-      const bool far = (fabs(s) >= 0x1p-22) | (fabsf(x) < 1.0f);
-      return {-static_cast<double>(g) * s, 1u << 13, (fabsf(x) <= core::quick_limit) & far & (x != 0)};
+      const bool far = ((fabs(s) >= 0x1p-22) | (fabsf(x) < 1.0f)) & (fabsf(x) <= core::quick_limit) & (x != 0);
+      return {-static_cast<double>(g) * s, 1u << 13, far};
     }
   }
 };
