@@ -85,6 +85,7 @@ std::string to_string(const sizes& s) {
 }
 
 std::int64_t element_count(const sizes& shape) {
+  if (shape.size() == 1 && shape[0] >= 0 && shape[0] <= limit) return shape[0];
   bool empty = false;
   bool too_many = false;
   wide count = 1;
