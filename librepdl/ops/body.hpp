@@ -37,7 +37,9 @@ struct parameters {
   double value[ops::option_list::most];
 };
 
-// Those for which a body has a shorter eval that takes them as this type: body<Op>::is_short(p) says whether they are.
+// Those for which a body has a shorter eval that takes them as this type, for the CPU's loops: of N from 1 to
+// body<Op>::short_forms the one that body<Op>::short_form(p) says, if it is not 0.
+template <int N>
 struct short_parameters : parameters {};
 
 // A boolean operand in memory: a byte, true unless it is 0. Everything else is what it is.

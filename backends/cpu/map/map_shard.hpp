@@ -156,10 +156,15 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
         if (kind == ops::VALUE || kind == ops::UPPER) p.value[i] = num::widen(num::narrow<T>(options[i]));
       }
     }
-    if constexpr (requires { num::body<Op>::is_short(p); }) {
-      if (num::body<Op>::is_short(p)) return run(num::short_parameters{p});
+    bool is_run = false;
+    if constexpr (requires { num::body<Op>::short_form(p); }) {
+      const int form = num::body<Op>::short_form(p);
+      num::with_places<num::body<Op>::short_forms>([&]<int... N>() {
+        ((form == N + 1 ? run(num::short_parameters<N + 1>{p}) : void()), ...);
+      });
+      is_run = form != 0;
     }
-    run(p);
+    if (!is_run) run(p);
   }
 }
 
