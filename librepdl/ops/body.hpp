@@ -59,10 +59,20 @@ struct tentative {
   T value;  // meaningless unless decided
   bool decided;
 };
-// Of unpacked operands it may be {value, open}, too (certify_between): 0 where it is decided.
 template <class T>
 REPDL_HD std::uint32_t open_mark(const tentative<T>& t) {
   return t.decided ? 0 : 1;
+}
+// Of unpacked operands it may be {value, open}, open 0 where it is decided: decided_value (certify_between) where midpoints are
+// left open, the same as this where they may be decided.
+template <class T>
+struct open_value {
+  T value;
+  std::uint32_t open;
+};
+template <class T>
+REPDL_HD std::uint32_t open_mark(const open_value<T>& t) {
+  return t.open;
 }
 template <class T>
 REPDL_HD std::uint32_t open_mark(const decided_value<T>& t) {

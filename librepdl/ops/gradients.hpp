@@ -295,9 +295,10 @@ struct whole_division_gradient {
     return narrow<T>(double_of(bits_of(v) ^ ((~bits_of(widen(g)) ^ sign << 63) & sign_mask<double>)));
   }
   template <class T>
-  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T g, T x, T y) {
-    const auto [whole, negative, decided] = quick_whole_quotient<Floor>(widen(x), widen(y));
-    return {narrow<T>(-widen(g) * double_of(bits_of(whole) | negative)), decided};
+  requires has_24_bits<T> REPDL_HD static auto quick(T g, T x, T y) {
+    const auto d = quick_whole_quotient<Floor>(x, y);
+    const T v = narrow<T>(-widen(g) * static_cast<double>(d.quotient));
+    return d.template give<T>(widen_to_float(v));
   }
 };
 template <>

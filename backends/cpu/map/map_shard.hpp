@@ -57,13 +57,19 @@ void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[O
   alignas(64) wide a[Op::arity][unpacked_block], r[unpacked_block];
   (unpack(in[K], a[K]), ...);
   alignas(64) std::uint32_t marks[unpacked_block];
+  using answer = decltype(num::evaluate_quickly<Op>(a[K][0]..., p...));
   for (int i = 0; i < unpacked_block; ++i) {  // `omp simd` would keep the pair in memory
     auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
     r[i] = t.value;
     marks[i] = num::open_mark(t);
   }
-  if (is_any_open(marks)) return left_open<Op, T>(k, in, out, p...);
-  store_block<T>(r, out);
+  if constexpr (std::is_same_v<answer, num::decided_value<wide>>) {
+    if (is_any_open_or_nan(marks, r)) return left_open<Op, T>(k, in, out, p...);
+    store(out, pack_plain(r));
+  } else {
+    if (is_any_open(marks)) return left_open<Op, T>(k, in, out, p...);
+    store_block<T>(r, out);
+  }
 }
 // Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
 template <class Op, class T, int... K, class... Options>
