@@ -10,7 +10,7 @@ namespace repdl::test {
 
 template <class Op, class... Options>
 concept has_short_body = requires(const Options&... options) {
-  num::body<Op>::is_short(options...);
+  num::body<Op>::short_form(options...);
 };
 
 // f(value, its name) for each that there is of Op on operands of T, by their bits.
@@ -37,9 +37,13 @@ void for_each_loop_value(const std::uint64_t* in, const F& f, const Options&... 
   };
   num::with_places<Op::arity>([&]<int... K>() {
     if constexpr (has_short_body<Op, Options...>) {
-      if (num::body<Op>::is_short(options...)) {
-        report_decided(num::evaluate<Op>(operand(K)..., num::short_parameters{options...}), "short");
-      }
+      num::with_places<num::body<Op>::short_forms>([&]<int... N>() {
+        const auto report_short = [&](const auto&... of_form) {
+          report_decided(num::evaluate<Op>(operand(K)..., of_form...), "short");
+        };
+        const int form = num::body<Op>::short_form(options...);
+        ((form == N + 1 ? report_short(num::short_parameters<N + 1>{options...}) : void()), ...);
+      });
     }
     if constexpr (requires { num::evaluate_quickly<Op>(operand(K)..., options...); }) {
       report_decided(num::evaluate_quickly<Op>(operand(K)..., options...), "quick");

@@ -85,6 +85,7 @@ std::string to_string(const sizes& s) {
 }
 
 std::int64_t element_count(const sizes& shape) {
+  if (shape.size() == 1 && shape[0] >= 0 && shape[0] <= limit) return shape[0];
   bool empty = false;
   bool too_many = false;
   wide count = 1;
@@ -105,6 +106,10 @@ std::int64_t byte_count(const tensor_spec& s) {
 
 sizes row_major(const sizes& shape) {
   sizes strides = shape;
+  if (shape.size() == 1) {
+    strides[0] = 1;
+    return strides;
+  }
   wide stride = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
     // An empty tensor's other sizes may have any product; no step is made there.

@@ -165,6 +165,14 @@ REPDL_HD double choose(bool c, double a, double b) {
   return double_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
 #endif
 }
+REPDL_HD float choose(bool c, float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return c ? a : b;
+#else
+  const std::uint32_t mask = 0 - static_cast<std::uint32_t>(c);
+  return float_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+#endif
+}
 
 // All ones if a, read as a signed number, is negative, else 0. The compiler vectorises 64-bit integer comparisons and
 // selects only from SSE4.2 on, this everywhere.

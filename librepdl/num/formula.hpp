@@ -177,14 +177,20 @@ REPDL_HD decided_value<T> certify_between(double below, double above) {
 template <class T>
 requires is_unpacked<T> REPDL_HD decided_value<T> quick_value(double v) { return certify_between<T>(v, v); }
 
+// A result.
+template <class T>
+REPDL_HD decided_value<T> decided(T v) {
+  if constexpr (is_unpacked<T>) {
+    return {v, 0};
+  } else {
+    return {v, true};
+  }
+}
+
 // RN_T(v), by odd numbers where v is unpacked.
 template <class T>
 REPDL_HD decided_value<T> decided_as(double v) {
-  if constexpr (is_unpacked<T>) {
-    return {narrow<T>(v), 0};
-  } else {
-    return {narrow<T>(v), true};
-  }
+  return decided(narrow<T>(v));
 }
 
 // RN_T(v) if every number within `error` of v rounds alike. error has room for the roundings of v - error and v + error, which

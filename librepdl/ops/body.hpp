@@ -37,7 +37,9 @@ struct parameters {
   double value[ops::option_list::most];
 };
 
-// Those for which a body has a shorter eval that takes them as this type: body<Op>::is_short(p) says whether they are.
+// Those for which a body has a shorter eval that takes them as this type, for the CPU's loops: of N from 1 to
+// body<Op>::short_forms the one that body<Op>::short_form(p) says, if it is not 0.
+template <int N>
 struct short_parameters : parameters {};
 
 // A boolean operand in memory: a byte, true unless it is 0. Everything else is what it is.
@@ -57,10 +59,20 @@ struct tentative {
   T value;  // meaningless unless decided
   bool decided;
 };
-// Of unpacked operands it may be {value, open}, too (certify_between): 0 where it is decided.
 template <class T>
 REPDL_HD std::uint32_t open_mark(const tentative<T>& t) {
   return t.decided ? 0 : 1;
+}
+// Of unpacked operands it may be {value, open}, open 0 where it is decided: decided_value (certify_between) where midpoints are
+// left open, the same as this where they may be decided.
+template <class T>
+struct open_value {
+  T value;
+  std::uint32_t open;
+};
+template <class T>
+REPDL_HD std::uint32_t open_mark(const open_value<T>& t) {
+  return t.open;
 }
 template <class T>
 REPDL_HD std::uint32_t open_mark(const decided_value<T>& t) {

@@ -177,6 +177,21 @@ REPDL_HD decided_value<T> quick_quotient(float a, float b, float c, float d) {
     return quick_value<T>(F{a} * F{b} / (F{c} * F{d}));
   }
 }
+
+// a b / c for f16 and bf16 in binary32, rounded again. Let a b = P 2^i, c = C 2^j, and m = M 2^k a midpoint other than a b / c,
+// integers below 2^(2p), 2^p and 2^(p+1). P 2^i - M C 2^(j+k) is a multiple of the smaller power of two, so a b / c is 2^-(2p+1) of
+// itself or of m at least away from m, 2^-23 or 2^-17, and rounded to within 2^-24 of itself: to a number on its side of m, for m is
+// one of binary32. Of bf16, a product or quotient that is not normal in binary32 is left open, but for those of a zero, exact.
+template <class T>
+REPDL_HD open_value<T> quick_product_quotient(float a, float b, float c) {
+  const float product = a * b;
+  const float q = product / c;
+  if constexpr (is_format<T, f16>) return {{q}, 0};
+  const auto magnitude = [](float v) { return bits_of(v) & 0x7fffffff; };
+  const auto beyond = [&](float v) { return (magnitude(v) - 0x00800000) | (0x7f7fffff - magnitude(v)); };
+  const std::uint32_t zero = (magnitude(a) - 1) | (magnitude(b) - 1);
+  return {{q}, ((beyond(product) | beyond(q)) & ~zero) >> 31};
+}
 template <>
 struct body<ops::div_backward_y> {
   template <class T>
@@ -196,8 +211,8 @@ struct body<ops::xlogy_backward_y> {
     return narrow<T>(widen(g) * widen(x) / widen(y));
   }
   template <class T>
-  requires std::is_same_v<T, unpacked<f16>> REPDL_HD static decided_value<T> quick(T g, T x, T y) {
-    return quick_quotient<T>(g.value, x.value, y.value, 1.0f);
+  requires is_unpacked<T> REPDL_HD static open_value<T> quick(T g, T x, T y) {
+    return quick_product_quotient<T>(g.value, x.value, y.value);
   }
 };
 template <>
@@ -209,8 +224,8 @@ struct body<ops::hypot_backward> {
     return narrow<T>(d == 0 ? 0.0 : quotient);
   }
   template <class T>
-  requires std::is_same_v<T, unpacked<f16>> REPDL_HD static decided_value<T> quick(T g, T x, T r) {
-    auto q = quick_quotient<T>(g.value, x.value, r.value, 1.0f);
+  requires is_unpacked<T> REPDL_HD static open_value<T> quick(T g, T x, T r) {
+    auto q = quick_product_quotient<T>(g.value, x.value, r.value);
     const std::uint32_t kept = r.value == 0 ? 0u : ~0u;
     q.value.value = float_of(bits_of(q.value.value) & kept);
     return q;
@@ -295,9 +310,10 @@ struct whole_division_gradient {
     return narrow<T>(double_of(bits_of(v) ^ ((~bits_of(widen(g)) ^ sign << 63) & sign_mask<double>)));
   }
   template <class T>
-  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T g, T x, T y) {
-    const auto [whole, negative, decided] = quick_whole_quotient<Floor>(widen(x), widen(y));
-    return {narrow<T>(-widen(g) * double_of(bits_of(whole) | negative)), decided};
+  requires has_24_bits<T> REPDL_HD static auto quick(T g, T x, T y) {
+    const auto d = quick_whole_quotient<Floor>(x, y);
+    const T v = narrow<T>(-widen(g) * static_cast<double>(d.quotient));
+    return d.template give<T>(widen_to_float(v));
   }
 };
 template <>

@@ -14,7 +14,11 @@
 // |g y|, |y| <= 2^280, is below 2^-197, a zero, and so is what a larger |y| makes: e^w |y| <= |y| e^(-|y - 1| 2^-25). Where
 // |y| > 2^280 is left with a smaller |w|, x is 1. Then g y is exact as a product of two (two_prod), or beyond 2^131, as it
 // is with 2^280; or below 2^-800, next to 0. Where g y is below the normal numbers, |y| < 2^-870, and w > -150: a zero.
-// y = 1, 2, 3, 4 as in pow_backward.hpp, rounded to odd: these ties, and those of x = 1, are right.
+// y = 1, 2, 3, 4 as in pow_backward.hpp, rounded to odd: these ties, and those of x = 1, are right. Shorter, for the CPU's loops:
+// g itself; 2 g x, exact in binary64, and of f16, 22 bits in [2^-47, 2^33], in binary32. Of bf16 g x, 16 bits, is rounded there
+// only where it is infinite, as twice it is, or below 2^-134. From 2^-135 on it is a multiple of 2^-150 then and rounded to one of
+// 2^-149; 2^-135, half of the midpoint 2^-134, would come only of (2^15 + 1) 2^-150, and 2^15 + 1 = 3^2 11 331 is not the product of
+// two numbers below 2^8. What is less becomes 0, as in bf16.
 //
 // scalar_pow_backward: ln base 5 u (pow_scalar.hpp), w 1 u more. |ln base| is in [2^-53, 2^10): 2^605 |g ln base| > 2^403 is
 // an infinity, 2^-605 |g ln base| < 2^-467 a zero.
@@ -71,15 +75,23 @@ struct body<ops::pow_scalar_backward> {
     const double v = is_short ? round_to_odd(product.hi, product.lo) : plain ? value : slope::special(a, b, y);
     return certify_as<T>(v, plain & !is_short ? pow_backward_error(value, w) : 0.0);
   }
-  template <class T>
-  REPDL_HD static decided_value<T> eval(T g, T x, const short_parameters& p) {
+  template <class T, int N>
+  REPDL_HD static decided_value<T> eval(T g, T x, const short_parameters<N>&) {
     const double a = widen(g);
     const double b = widen(x);
-    const double y = p.value[0];
-    const dd product = two_prod(choose(y == 1, a, a * y * b), choose(y == 4, b * b, choose(y == 3, b, 1.0)));
-    return decided_as<T>(round_to_odd(product.hi, product.lo));
+    if constexpr (N == 1) {
+      return decided<T>(canonical(g));
+    } else if constexpr (N == 2 && is_small_float<T>) {
+      return decided<T>(narrow<T>(widen_to_float(g) * widen_to_float(x) * 2.0f));
+    } else if constexpr (N == 2) {
+      return decided<T>(narrow<T>(a * b * 2.0));
+    } else {
+      const dd product = two_prod(a * N * b, N == 4 ? b * b : b);
+      return decided_as<T>(round_to_odd(product.hi, product.lo));
+    }
   }
-  REPDL_HD static bool is_short(const parameters& p) { return body<ops::pow_scalar>::is_short(p); }
+  static constexpr int short_forms = 4;
+  REPDL_HD static int short_form(const parameters& p) { return body<ops::pow_scalar>::short_form(p); }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, const parameters& p, int last_tier_bits) {
     const double a = widen(g);

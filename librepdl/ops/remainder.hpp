@@ -73,17 +73,47 @@ REPDL_HD double remainder_magnitude(double x, double y) {
 // whole, the distance from the next whole number N <= 2^29 above is more than half an ulp, at most 2^-53 N. N |y| - |x| is 2^a or 2^b
 // at least: a >= b: N Y < 2^53, or N = 2^29, a power of 2, below which half an ulp is 2^-54 N; a < b: 2^a > 2^-26 N |y|, or
 // N |y| > 2 |x|. n Y has 53 bits: n |y| is exact, and |x| - n |y|, too, which is a number.
+//
+// The same of f16 and bf16, of p bits, in binary32, N <= 2^(24 - p); half an ulp is at most 2^-24 N, and X, Y < 2^p. a >= b:
+// N - |x / y| is 1 / Y at least, above 2^-p >= 2^-24 N; a < b: N |y| - |x| is 2^a at least, above 2^-p |x|. n Y has 24 bits.
 template <class T>
 concept has_24_bits = std::is_same_v<T, float> || is_unpacked<T>;
-struct quick_division {
+template <class F>
+struct quick_division;
+template <>
+struct quick_division<double> {
   double quotient, remainder;
   bool decided;
+  template <class T>
+  REPDL_HD tentative<T> give(double v) const {
+    return {static_cast<float>(v), decided};
+  }
 };
-REPDL_HD quick_division divide_quickly(double x, double y) {  // magnitudes
-  const double t = x / y;
-  const bool decided = (t < 0x1p29) & (y < __builtin_huge_val());
-  const auto n = static_cast<double>(static_cast<std::int32_t>(choose(decided, t, 0.0)));
-  return {n, x - n * y, decided};
+template <>
+struct quick_division<float> {
+  float quotient, remainder;
+  std::uint32_t open;  // g++ 12 would keep a truth in memory, and make branches of comparisons
+  template <class T>
+  REPDL_HD open_value<T> give(float v) const {
+    return {{v}, open};
+  }
+};
+template <class T>
+REPDL_HD auto divide_quickly(T of_x, T of_y) {
+  using F = std::conditional_t<is_unpacked<T>, float, double>;
+  constexpr F limit = is_unpacked<T> ? 1 << (24 - format<T>::precision) : 1 << 29;
+  const F x = with_sign(static_cast<F>(widen_to_float(of_x)), F{0});
+  const F y = with_sign(static_cast<F>(widen_to_float(of_y)), F{0});
+  const F t = x / y;
+  if constexpr (is_unpacked<T>) {
+    const std::uint32_t open = (bits_of(limit) - 1 - (bits_of(t) & 0x7fffffff)) | (0x7f7fffff - bits_of(y));
+    const auto n = static_cast<float>(static_cast<std::int32_t>(clamp_magnitude(t, limit)));
+    return quick_division<F>{n, x - n * y, open >> 31};
+  } else {
+    const bool decided = (t < limit) & (y < infinity);
+    const auto n = static_cast<double>(static_cast<std::int32_t>(choose(decided, t, 0.0)));
+    return quick_division<F>{n, x - n * y, decided};
+  }
 }
 
 template <>
@@ -97,9 +127,9 @@ struct body<ops::fmod> {
     return narrow<T>(defined ? r : double_of(format<double>::nan));
   }
   template <class T>
-  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
-    const quick_division d = divide_quickly(magnitude_of(widen(x)), magnitude_of(widen(y)));
-    return {number_as<T>(with_sign(d.remainder, widen(x))), d.decided};
+  requires has_24_bits<T> REPDL_HD static auto quick(T x, T y) {
+    const auto d = divide_quickly(x, y);
+    return d.template give<T>(with_sign(d.remainder, decltype(d.remainder){widen_to_float(x)}));
   }
 };
 
@@ -123,13 +153,18 @@ struct body<ops::remainder> {
     return narrow<T>(defined ? with_sign(differ ? other : r, b) : double_of(format<double>::nan));
   }
   template <class T>
-  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
-    const double a = widen(x);
-    const double b = widen(y);
-    const quick_division d = divide_quickly(magnitude_of(a), magnitude_of(b));
-    const bool differ = ((bits_of(a) ^ bits_of(b)) >> 63 != 0) & (d.remainder != 0);
-    const dd s = two_sum(magnitude_of(b), -d.remainder);
-    return {round_number<T>(with_sign(choose(differ, round_to_odd(s.hi, s.lo), d.remainder), b)), d.decided};
+  requires has_24_bits<T> REPDL_HD static auto quick(T x, T y) {
+    const auto d = divide_quickly(x, y);
+    using F = std::remove_const_t<decltype(d.remainder)>;
+    const F a = widen_to_float(x);
+    const F b = widen_to_float(y);
+    const bool differ = ((to_bits(a) ^ to_bits(b)) & sign_mask<F>) != 0;
+    F other = with_sign(b, F{0}) - d.remainder;  // f16, bf16: in binary32, rounded again, as in basic.hpp
+    if constexpr (!is_unpacked<T>) {
+      const dd s = two_sum(magnitude_of(b), -d.remainder);
+      other = round_to_odd(s.hi, s.lo);
+    }
+    return d.template give<T>(with_sign(choose(differ & (d.remainder != 0), other, d.remainder), b));
   }
 };
 
@@ -177,18 +212,16 @@ REPDL_HD double whole_quotient(double, double x, double y, double, bool up) {
          double_of(static_cast<std::uint64_t>(left - half + 1023) << 52);
 }
 
-// The same in quick, for magnitudes, with the sign's bit.
-struct quick_whole {
-  double magnitude;
-  std::uint64_t sign;
-  bool decided;
-};
-template <bool Floor>
-REPDL_HD quick_whole quick_whole_quotient(double x, double y) {
-  const quick_division d = divide_quickly(magnitude_of(x), magnitude_of(y));
-  const std::uint64_t sign = (bits_of(x) ^ bits_of(y)) & sign_mask<double>;
+// The same in quick, with its sign, as `quotient`: at most 2^29 in binary64, 2^16 in binary32.
+template <bool Floor, class T>
+REPDL_HD auto quick_whole_quotient(T x, T y) {
+  auto d = divide_quickly(x, y);
+  using F = decltype(d.quotient);
+  const auto sign = static_cast<storage_of<F>>(
+      (to_bits(static_cast<F>(widen_to_float(x))) ^ to_bits(static_cast<F>(widen_to_float(y)))) & sign_mask<F>);
   const bool up = Floor & (sign != 0) & (d.remainder != 0);
-  return {d.quotient + choose(up, 1.0, 0.0), sign, d.decided};
+  d.quotient = from_bits<F>(to_bits(d.quotient + choose(up, F{1}, F{0})) | sign);
+  return d;
 }
 
 // Floor: one more in magnitude where the signs differ and something is left. A finite number over an infinity is 0 or, so, -1.
@@ -211,9 +244,9 @@ struct whole_division_body {
     return narrow<T>(defined ? double_of(bits_of(quotient) | sign << 63) : a / b);
   }
   template <class T>
-  requires has_24_bits<T> REPDL_HD static tentative<T> quick(T x, T y) {
-    const auto [whole, negative, decided] = quick_whole_quotient<Floor>(widen(x), widen(y));
-    return {round_number<T>(double_of(bits_of(whole) | negative)), decided};
+  requires has_24_bits<T> REPDL_HD static auto quick(T x, T y) {
+    const auto d = quick_whole_quotient<Floor>(x, y);
+    return d.template give<T>(d.quotient);
   }
 };
 template <>

@@ -20,6 +20,7 @@ extent extent_of(const const_tensor_view& v) {
   const auto size = static_cast<std::intptr_t>(size_of(v.type()));
   std::intptr_t lo = reinterpret_cast<std::intptr_t>(v.data());
   std::intptr_t hi = lo;
+  if (v.is_contiguous()) return {lo, lo + static_cast<std::intptr_t>(v.count()) * size};
   for (int i = 0; i < v.rank(); ++i) {
     const std::intptr_t reach = static_cast<std::intptr_t>(v.strides()[i]) * (v.shape()[i] - 1) * size;
     (reach < 0 ? lo : hi) += reach;
@@ -61,7 +62,7 @@ bool exact_alias(const const_tensor_view& a, const const_tensor_view& b) {
 // Sufficient: with the axes sorted by stride, each stride steps over everything that the smaller ones reach. (A view
 // that fails this and still has no shared element would be a curiosity; it is refused.)
 bool overlaps_itself(const const_tensor_view& v) {
-  if (v.count() <= 1) return false;
+  if (v.count() <= 1 || v.is_contiguous()) return false;
   inline_vector<std::pair<std::int64_t, std::int64_t>, max_rank> axes;  // |stride|, size
   for (int i = 0; i < v.rank(); ++i) {
     if (v.shape()[i] > 1) axes.push_back({std::abs(v.strides()[i]), v.shape()[i]});

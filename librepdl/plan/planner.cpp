@@ -125,7 +125,9 @@ void check_options(const ops::elementwise_row& row, std::span<const double> opti
 }
 
 map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<const double> options) {
-  map_plan p{};
+  map_plan p;  // all of it but absent operands, which would cost more than the checks
+  std::fill_n(p.options, ops::option_list::most, 0.0);
+  p.has_options = false;
   const bool is_convert = op == ops::op_id::convert;
   p.in_type =
       in[is_convert ? 0 : static_cast<std::size_t>(ops::elementwise_rows[static_cast<int>(op)].leading())].type();
@@ -149,6 +151,8 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
   }
   if (alike) {  // most calls: what the loop below would make of them
     p.rank = p.count == 1 ? 0 : 1;
+    p.shape = p.out_stride = {};
+    for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride = {};
     if (p.rank == 1) {
       p.shape[0] = p.count;
       p.out_stride[0] = 1;

@@ -43,6 +43,7 @@ struct counters {
   }
   // Throws where elements are undecided, and forgets them.
   void check_decided(int bits) {
+    if (undecided.load(std::memory_order_relaxed) == 0) return;  // the workers are done; an exchange costs more
     if (const std::int64_t n = undecided.exchange(0); n != 0) dispatch::undecided(n, bits);
   }
 };

@@ -241,7 +241,9 @@ class map_work final : public planned<plan::map_plan> {
           in[k] = buffers[k];
         }
       }
-      void* out = repair_ == nullptr ? in_place(p, p.out_stride, p.out, out_size, place, n) : nullptr;
+      void* out = in_place(p, p.out_stride, p.out, out_size, place, n);
+      // A repair reads the operands after the loop has written. Memory that the output shares with one is all of both (checks.cpp).
+      if (repair_ != nullptr && std::find(in, in + p.arity, out) != in + p.arity) out = nullptr;
       run_block(in, out != nullptr ? out : results, n, counted);
       if (out == nullptr) transfer_bytes<false>(out_size, p, p.out_stride, p.out, results, first, n);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 
 #include "backends/cpu/map/map.hpp"
 #include "backends/cpu/map/unpacked.hpp"
@@ -65,6 +66,42 @@ void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[O
   if (is_any_open(marks)) return left_open<Op, T>(k, in, out, p...);
   store_block<T>(r, out);
 }
+// Whether a quick body leaves all midpoints open. A: operands and options.
+template <class Op, class T, class... A>
+concept leaves_midpoints = requires(const A&... a) {
+  { num::evaluate_quickly<Op>(a...) } -> std::same_as<num::decided_value<unpacked<T>>>;
+};
+template <class Op, class T, class... Options, class... X>
+[[gnu::noinline]] void left_open_at(T* out, const Options&... p, const X*... x) {
+  const T* const in[] = {x...};
+  unpacked_carefully<Op, T>(std::make_integer_sequence<int, Op::arity>{}, in, out, p...);
+}
+// Its whole blocks, up to the one that is returned; with operands and options in registers, for most of these bodies are short.
+template <class Op, class T, int... K, class... Options>
+std::int64_t whole_blocks(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, std::int64_t n,
+                          const Options... p) {
+  using wide = unpacked<T>;
+  std::int64_t first = 0;
+  const auto over = [&](const auto* const... x) {
+    for (; first + unpacked_block <= n; first += unpacked_block) {
+      alignas(64) wide a[Op::arity][unpacked_block], r[unpacked_block];
+      (unpack(x + first, a[K]), ...);
+      alignas(64) std::uint32_t marks[unpacked_block];
+      for (int i = 0; i < unpacked_block; ++i) {
+        auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
+        r[i] = t.value;
+        marks[i] = num::open_mark(t);
+      }
+      if (is_any_open_or_nan(marks, r)) {
+        left_open_at<Op, T, Options...>(out + first, p..., (x + first)...);
+      } else {
+        store(out + first, pack_plain(r));
+      }
+    }
+  };
+  over(in[K]...);
+  return first;
+}
 // Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
 template <class Op, class T, int... K, class... Options>
 void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* open,
@@ -95,7 +132,11 @@ void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)
   T last[Op::arity][block] = {};
   Result last_results[block];
   [[maybe_unused]] bool last_open[block];
-  for (std::int64_t first = 0; first < n; first += block) {
+  std::int64_t begin = 0;
+  if constexpr (leaves_midpoints<Op, T, std::conditional_t<K >= 0, unpacked<T>, void>..., Options...>) {
+    begin = whole_blocks<Op, T>(k, in, out, n, p...);
+  }
+  for (std::int64_t first = begin; first < n; first += block) {
     const std::int64_t count = n - first;
     const bool whole = count >= block;
     if (!whole) (std::copy_n(in[K] + first, count, last[K]), ...);
@@ -156,10 +197,15 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
         if (kind == ops::VALUE || kind == ops::UPPER) p.value[i] = num::widen(num::narrow<T>(options[i]));
       }
     }
-    if constexpr (requires { num::body<Op>::is_short(p); }) {
-      if (num::body<Op>::is_short(p)) return run(num::short_parameters{p});
+    bool is_run = false;
+    if constexpr (requires { num::body<Op>::short_form(p); }) {
+      const int form = num::body<Op>::short_form(p);
+      num::with_places<num::body<Op>::short_forms>([&]<int... N>() {
+        ((form == N + 1 ? run(num::short_parameters<N + 1>{p}) : void()), ...);
+      });
+      is_run = form != 0;
     }
-    run(p);
+    if (!is_run) run(p);
   }
 }
 

@@ -32,6 +32,10 @@ inline u32v rounded(const unpacked<bf16>* r) {
 inline packed pack(const unpacked<bf16>* r) {
   return as<packed>((rounded(r) >> 16) | (rounded(r + lanes32) & 0xffff0000));
 }
+// What is no midpoint and no NaN: half an ulp more, cut off.
+inline packed pack_plain(const unpacked<bf16>* r) {
+  return as<packed>((load<u32v>(r) + 0x8000) >> 16 | ((load<u32v>(r + lanes32) + 0x8000) & 0xffff0000));
+}
 
 inline void unpack(const f16* x, unpacked<f16>* to) {
   for (int i = 0; i < unpacked_block; i += lanes32) {
@@ -44,12 +48,13 @@ inline void unpack(const f16* x, unpacked<f16>* to) {
 #endif
   }
 }
-inline packed pack(const unpacked<f16>* r) {
+template <bool MayBeNaN>
+packed pack_as(const unpacked<f16>* r) {
 #if defined(__F16C__)
   const auto half = [](const unpacked<f16>* from) {
     constexpr int to_nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     const auto v = load<f32v>(from);
-    const f32v canonical = v == v ? v : f32v{} + __builtin_nanf("");
+    const f32v canonical = !MayBeNaN || v == v ? v : f32v{} + __builtin_nanf("");
 #if defined(__AVX512F__)
     return _mm512_maskz_cvtps_ph(0xffff, canonical, to_nearest);
 #else
@@ -67,6 +72,8 @@ inline packed pack(const unpacked<f16>* r) {
   return to;
 #endif
 }
+inline packed pack(const unpacked<f16>* r) { return pack_as<true>(r); }
+inline packed pack_plain(const unpacked<f16>* r) { return pack_as<false>(r); }
 
 // What a loop writes of a block of format T, in memory.
 template <class T>
@@ -82,6 +89,23 @@ inline bool is_any_open(const std::uint32_t* marks) {
 #else
   std::uint32_t any = 0;
   for (int i = 0; i < lanes32; ++i) any |= both[i];
+  return any != 0;
+#endif
+}
+// Whether a block has a mark or a NaN.
+template <class T>
+bool is_any_open_or_nan(const std::uint32_t* marks, const unpacked<T>* r) {
+  const u32v both = load<u32v>(marks) | load<u32v>(marks + lanes32);
+  const auto v = load<f32v>(r);
+  const auto w = load<f32v>(r + lanes32);
+#if defined(__AVX512F__)
+  return (_mm512_test_epi32_mask(as<__m512i>(both), as<__m512i>(both)) | _mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q)) != 0;
+#elif defined(__AVX2__)
+  const __m256i open = _mm256_or_si256(as<__m256i>(both), as<__m256i>(_mm256_cmp_ps(v, w, _CMP_UNORD_Q)));
+  return _mm256_testz_si256(open, open) == 0;
+#else
+  std::uint32_t any = 0;
+  for (int i = 0; i < lanes32; ++i) any |= both[i] | (v[i] != v[i]) | (w[i] != w[i]);
   return any != 0;
 #endif
 }
