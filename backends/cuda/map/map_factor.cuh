@@ -1,5 +1,5 @@
-// Gradients and gated units of 16 bits and many elements: products in which one operand x of f16 or bf16 enters by a factor phi(x)
-// alone. All its values are made once a call, and every block keeps those that data have in its shared memory.
+// Gradients of 16 bits and many elements: products in which one operand x of f16 or bf16 enters by a factor phi(x) alone, for those
+// whose phi takes longer to compute. All its values are made once a call, and every block keeps those that data have in its shared memory.
 //
 // Bound, u = 2^-24: phi(x) as a binary32 number, from binary64 within 2^-32: 1.01; c, the product of the other operands, is exact;
 // c phi(x) 1; an end 1. What is beyond the table, or not between 2^-30 and 2^30, is NaN there, and left open; so are infinite

@@ -187,7 +187,7 @@ concept has_invalid = requires {  // invalid<R>(x..., options): the result is Na
   requires quick<Op>::may_be_invalid;
 };
 
-// A product in which one operand enters by a factor: which one, or -1. See map_factor.cuh.
+// A product in which one operand enters by a factor that takes longer to compute than to look up: which one, or -1 (map_factor.cuh).
 template <class Op>
 constexpr int factor_operand_of = [] {
   if constexpr (requires { quick<Op>::factor_operand; }) return quick<Op>::factor_operand;

@@ -216,7 +216,6 @@ struct quick<ops::pow_backward_y> {
 };
 template <>
 struct quick<ops::scalar_pow_backward> {
-  static constexpr int factor_operand = 1;
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
@@ -418,7 +417,6 @@ struct quick<ops::xlogy_backward_x> {
 // Reciprocals of 1 + e^w count the exponential once at most.
 template <>
 struct quick<ops::log_sigmoid_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R r = reciprocal<R>(R{1} + quick_exp<R>(static_cast<R>(x)).value());
@@ -447,7 +445,6 @@ struct quick<ops::logaddexp2_backward> {
 };
 template <>
 struct quick<ops::erf_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R square = static_cast<R>(x) * static_cast<R>(x);
@@ -457,7 +454,6 @@ struct quick<ops::erf_backward> {
 };
 template <>
 struct quick<ops::erfc_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     return quick<ops::erf_backward>::approximate<R>(-g, x);
@@ -465,7 +461,6 @@ struct quick<ops::erfc_backward> {
 };
 template <>
 struct quick<ops::selu_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     using forward = quick<ops::selu>;
@@ -478,7 +473,6 @@ struct quick<ops::selu_backward> {
 // In binary32 the options and their products are off by u / 2 and u, w by 2 u.
 template <>
 struct quick<ops::elu_backward> {
-  static constexpr int factor_operand = 1;
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
@@ -494,7 +488,6 @@ struct quick<ops::elu_backward> {
 };
 template <>
 struct quick<ops::celu_backward> {
-  static constexpr int factor_operand = 1;
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
@@ -508,7 +501,6 @@ struct quick<ops::celu_backward> {
 // b x > threshold ? g : g / (1 + e^(-b x)); b x is rounded, what is next to the threshold left to the body.
 template <>
 struct quick<ops::softplus_backward> {
-  static constexpr int factor_operand = 1;
   static constexpr bool takes_options = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
@@ -538,7 +530,6 @@ __device__ inline approximation<R> quick_logistic_gradient(R g, R w, R z, int lo
 }
 template <>
 struct quick<ops::silu_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     const R d = static_cast<R>(x);
@@ -621,7 +612,6 @@ struct quick<ops::gelu_backward> {
 // Gated units and their gradients: products of 48 bits in place of g, or the functions that they multiply.
 template <>
 struct quick<ops::glu> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float a, float b) {
     const R s = reciprocal<R>(R{1} + quick_exp<R>(-static_cast<R>(b)).value());
@@ -630,7 +620,6 @@ struct quick<ops::glu> {
 };
 template <>
 struct quick<ops::glu_backward_b> {
-  static constexpr int factor_operand = 2;
   template <class R>
   __device__ static approximation<R> approximate(float g, float a, float b) {
     const R e = quick_exp<R>(-static_cast<R>(b)).value();
@@ -641,7 +630,6 @@ struct quick<ops::glu_backward_b> {
 };
 template <>
 struct quick<ops::swiglu> {
-  static constexpr int factor_operand = 0;
   template <class R>
   __device__ static approximation<R> approximate(float a, float b) {
     const R s = reciprocal<R>(R{1} + quick_exp<R>(-static_cast<R>(a)).value());
@@ -651,7 +639,6 @@ struct quick<ops::swiglu> {
 };
 template <>
 struct quick<ops::swiglu_backward_a> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float a, float b) {
     const R d = static_cast<R>(a);
@@ -662,7 +649,6 @@ struct quick<ops::swiglu_backward_a> {
 // | Phi: 9.2 and 2.5, a product; 1 - Phi, of 1/2 or more, a product, the test: 16.
 template <>
 struct quick<ops::geglu> {
-  static constexpr int factor_operand = 0;
   template <class R>
   __device__ static approximation<R> approximate(float a, float b) {
     if constexpr (std::is_same_v<R, double>) {
@@ -676,7 +662,6 @@ struct quick<ops::geglu> {
 };
 template <>
 struct quick<ops::geglu_backward_a> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float a, float b) {
     approximation<R> r = quick_normal_gradient<R>(static_cast<R>(g) * static_cast<R>(b), a);
@@ -701,7 +686,6 @@ __device__ inline float quick_sine(float x) {
 }
 template <>
 struct quick<ops::sin_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     if constexpr (std::is_same_v<R, float>) {
@@ -717,7 +701,6 @@ struct quick<ops::sin_backward> {
 };
 template <>
 struct quick<ops::cos_backward> {
-  static constexpr int factor_operand = 1;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x) {
     if constexpr (std::is_same_v<R, float>) {
