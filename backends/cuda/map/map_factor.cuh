@@ -7,7 +7,7 @@
 // no product does. Zeros are those of c or of phi, exactly.
 #pragma once
 
-#include "backends/cuda/map/map_kernels.cuh"
+#include "backends/cuda/map/map_operation.cuh"
 #include "backends/cuda/map/quick.cuh"
 
 namespace repdl::cuda {

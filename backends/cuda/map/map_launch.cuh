@@ -2,6 +2,8 @@
 #pragma once
 
 #include "backends/cuda/map/map_factor.cuh"
+#include "backends/cuda/map/map_kernels.cuh"
+#include "backends/cuda/map/map_table.cuh"
 
 namespace repdl::cuda {
 namespace {

@@ -1,0 +1,205 @@
+// Operations that are applied to each element of their operands, elementwise ones, conversions and losses: what the kernels know of
+// them, and how a thread reads, computes and writes.
+//
+// Memory-bound code: what a rounding test leaves open is noted, and decided by a launch of its own (map_settle). Contiguous
+// aligned operands are read and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast
+// row or scalar included), with one index computation per four elements. Long functions of 16 bits have a table.
+//
+// An operation F has an arity, input, output, the tier that decides first, a tally, and eval(x, tally), which decides. It may have
+// attempt(x): a value that may be wrong, and whether it is right; then attempts_again, attempt_again(x), tests_16_bits; options; and
+//   booleans       operands that are bytes, as bits
+//   tabulated      it is looked up
+//   may_be_absent  operands whose pointer is null: each of their elements is 1
+#pragma once
+
+#include <type_traits>
+
+#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/map/open_elements.hpp"
+#include "librepdl/ops/body.hpp"
+
+namespace repdl::cuda {
+
+// All results of a function of 16 bits.
+constexpr std::int64_t table_size = 1 << 16;
+// The parts of a call's workspace, or nothing.
+struct map_space {
+  std::uint16_t* table = nullptr;
+  float* factors = nullptr;
+  open_elements open;
+};
+namespace {
+
+constexpr int threads = 256;
+constexpr int batch = 4;  // elements that a thread works on at a time
+static_assert(least_block == threads * batch);
+// Whether it tests results of f16 or bf16, most of them computed in binary32: then threads do more at a time, and more of them run.
+template <class F>
+constexpr bool tests_16_bits = [] {
+  if constexpr (requires { F::tests_16_bits; }) return F::tests_16_bits;
+  return false;
+}();
+// What has a rounding test wants many threads.
+template <class F>
+constexpr int least_blocks = tests_16_bits<F>           ? (F::arity < 3 ? 5 : 4)
+                             : F::first == tier::proved ? 1
+                                                        : 4;
+
+template <class F>
+constexpr bool may_be_absent = [] {
+  if constexpr (requires { F::may_be_absent; }) return F::may_be_absent;
+  return false;
+}();
+
+template <class F>
+struct operands : F {
+  const void* in[F::arity];
+  void* out;
+  std::int64_t count;
+  strided_axes<F::arity + 1> axes;  // the inputs, then the output
+};
+
+template <class T>
+struct alignas(sizeof(T) * batch < 16 ? sizeof(T) * batch : 16) pack {
+  T v[batch];
+};
+// A boolean operand among numbers: byte i, or four from there on, as patterns 0 and 1 of their format, so that a thread's
+// operands have one type. F::booleans has a bit for each.
+template <class F>
+constexpr __host__ __device__ bool is_boolean(int a) {
+  return F::booleans != 0 && (F::booleans >> a & 1) != 0;
+}
+template <class In>
+__device__ In read_boolean(const void* from, std::int64_t i) {
+  const bool x = static_cast<const std::uint8_t*>(from)[i] != 0;
+  if constexpr (std::is_integral_v<In>) {
+    return x;
+  } else {
+    return num::from_bits<In>(x ? 1 : 0);
+  }
+}
+template <class In>
+__device__ pack<In> read_booleans(const void* from, std::int64_t i) {
+  const auto bytes = *reinterpret_cast<const pack<std::uint8_t>*>(static_cast<const std::uint8_t*>(from) + i);
+  pack<In> x;
+#pragma unroll
+  for (int j = 0; j < batch; ++j) x.v[j] = read_boolean<In>(bytes.v, j);
+  return x;
+}
+
+// Element `at` of operand a.
+template <class F>
+__device__ typename F::input read_element(const operands<F>& p, int a, std::int64_t at) {
+  using In = typename F::input;
+  if constexpr (may_be_absent<F>) {
+    if (p.in[a] == nullptr) return num::narrow<In>(1.0);
+  }
+  return is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+}
+
+// How an operation is applied to a thread's elements. A tally counts those that `first` does not decide.
+struct no_tally {
+  __device__ void report(counter*, tier) const {}
+};
+struct exact_tally {
+  int exact = 0, undecided = 0;
+  __device__ void report(counter* counters, tier first) const {
+    count_elements(counters, tier::exact, exact);
+    if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
+    count_elements(counters, first, -static_cast<std::int64_t>(exact + undecided));
+  }
+};
+
+template <class F>
+concept tentative_operation = requires(const F& f, const typename F::input* x) {
+  f.attempt(x);
+};
+// Whether every element is left to the last tier.
+template <class F>
+__device__ bool skips_test(const F& f) {
+  if constexpr (requires { f.skip_test; }) {
+    return f.skip_test;
+  } else {
+    return false;
+  }
+}
+template <class F>
+concept tabulated_operation = requires {
+  requires F::tabulated;
+};
+
+// Whether what is left open waits: for the end of a block's work, and for the last tier. Functions without one have short bodies,
+// which are called at once.
+template <class F>
+constexpr bool settles_late = F::first != tier::proved;
+
+// What an operation makes of a thread's elements, and a bit for each that it leaves open.
+template <class F>
+__device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity],
+                          pack<typename F::output>& y) {
+  const auto each = [&](const auto& element) {
+#pragma unroll
+    for (int j = 0; j < batch; ++j) {
+      typename F::input arguments[F::arity];
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) arguments[a] = x[a].v[j];
+      element(j, arguments);
+    }
+  };
+  unsigned open = skips_test(f) ? (1u << batch) - 1 : 0;
+  if constexpr (tentative_operation<F>) {
+    const auto try_each = [&](auto product) {
+      each([&](int j, const auto& arguments) {
+        const auto r = f.template attempt<product.value>(arguments);
+        open |= r.decided ? 0u : 1u << j;
+        y.v[j] = r.value;
+      });
+    };
+    if constexpr (requires { f.is_product(); }) {
+      f.is_product() ? try_each(std::true_type{}) : try_each(std::false_type{});
+    } else {
+      try_each(std::false_type{});
+    }
+    if (settles_late<F> || open == 0) return open;
+  }
+  if constexpr (!settles_late<F>) {
+    // Where more are open, a warp does the elements that one of its threads wants.
+    constexpr bool each_alone = tests_16_bits<F>;
+    typename F::tally none;
+    each([&](int j, const auto& arguments) {
+      if (!each_alone || (open >> j & 1) != 0) y.v[j] = f.eval(arguments, none);
+    });
+  }
+  return 0;
+}
+
+// Packs that are read and written once pass through the caches first: what else is in them stays.
+template <class T>
+__device__ T load_streaming(const T* from) {
+  using word = std::conditional_t<sizeof(T) % 16 == 0, uint4, std::conditional_t<sizeof(T) == 8, uint2, std::uint32_t>>;
+  T to;
+#pragma unroll
+  for (int w = 0; w < int{sizeof(T) / sizeof(word)}; ++w)
+    reinterpret_cast<word*>(&to)[w] = __ldcs(reinterpret_cast<const word*>(from) + w);
+  return to;
+}
+template <class T>
+__device__ void store_streaming(T* to, const T& from) {
+  using word = std::conditional_t<sizeof(T) % 16 == 0, uint4, std::conditional_t<sizeof(T) == 8, uint2, std::uint32_t>>;
+#pragma unroll
+  for (int w = 0; w < int{sizeof(T) / sizeof(word)}; ++w)
+    __stcs(reinterpret_cast<word*>(to) + w, reinterpret_cast<const word*>(&from)[w]);
+}
+
+// Writes the elements that are not open.
+template <class Out>
+__device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
+#pragma unroll
+  for (int j = 0; j < batch; ++j) {
+    if ((open >> j & 1) == 0) to[j] = y.v[j];
+  }
+}
+
+}  // namespace
+}  // namespace repdl::cuda

@@ -1,0 +1,178 @@
+// What rounding tests leave open: how a block notes it, and the kernel that decides it.
+#pragma once
+
+#include "backends/cuda/map/map_operation.cuh"
+
+namespace repdl::cuda {
+namespace {
+
+// How often a block does the packs of its threads: where there is more to be tried on what is left open, all of a block's is tried
+// together, and the more, the better for warps that would wait.
+template <class F>
+__device__ int rounds_of(const operands<F>& p) {
+  if constexpr (settles_late<F> && tests_16_bits<F>) {
+    return p.open.rounds;
+  } else {
+    return 1;
+  }
+}
+
+// What the threads of a block left open and did not write. It is attempted again, by the block's threads together: such elements
+// are few, and a warp takes as long for one as for 32. What is still open is noted. Elements are known by their places in the block.
+template <class F>
+class open_in_block {
+  static constexpr int most_words = greatest_block / 32, most_listed = 2048;
+  static constexpr bool lists = [] {
+    if constexpr (settles_late<F>) return F::attempts_again;
+    return false;
+  }();
+  struct shared {
+    std::uint32_t noted[most_words];
+    int any;
+    unsigned listed;
+    std::uint16_t list[lists ? most_listed : 1];
+  };
+
+ public:
+  // All threads of a block call it, and finish.
+  __device__ explicit open_in_block(shared& s) : s_(s) {
+    for (int i = threadIdx.x; i < most_words; i += threads) s_.noted[i] = 0;
+    if (threadIdx.x == 0) s_.any = 0, s_.listed = 0;
+    __syncthreads();
+  }
+  __device__ static shared& memory() {
+    __shared__ shared s;
+    return s;
+  }
+  // A thread's elements: of bit j, place(j).
+  template <class Place>
+  __device__ void leave(const operands<F>& p, unsigned open, const Place& place) {
+    if (open == 0) return;
+    some_ = true;
+    unsigned slot = lists && !p.skip_test ? atomicAdd(&s_.listed, __popc(open)) : most_listed;
+    for (; open != 0; open &= open - 1, ++slot) {
+      const int i = place(__ffs(static_cast<int>(open)) - 1);
+      if (lists && slot < most_listed) {
+        s_.list[slot] = static_cast<std::uint16_t>(i);
+      } else {
+        note(i);
+      }
+    }
+  }
+  // Operand a of element i of all is at(i, a), the output is operand F::arity. Operands are read again, also where out is one of
+  // them: nothing was written there.
+  template <class At>
+  __device__ void finish(const operands<F>& p, int size, const At& at) {
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * size;
+    if (__syncthreads_or(static_cast<int>(some_)) == 0) {
+      if (threadIdx.x == 0) p.open.any[blockIdx.x] = 0;
+      return;
+    }
+    if constexpr (lists) {
+      const unsigned listed = s_.listed < most_listed ? s_.listed : most_listed;
+#pragma unroll 1
+      for (unsigned k = threadIdx.x; k < listed; k += threads) {
+        const int i = s_.list[k];
+        typename F::input x[F::arity];
+#pragma unroll
+        for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, at(first + i, a));
+        const auto r = p.attempt_again(x);
+        if (r.decided) {
+          static_cast<typename F::output*>(p.out)[at(first + i, F::arity)] = r.value;
+        } else {
+          note(i);
+        }
+      }
+      __syncthreads();
+    }
+    const int any = s_.any;
+    if (any != 0) {
+      for (int i = threadIdx.x; i < size / 32; i += threads) p.open.words[first / 32 + i] = s_.noted[i];
+    }
+    if (threadIdx.x == 0) p.open.any[blockIdx.x] = any;
+  }
+
+ private:
+  __device__ void note(int i) {
+    atomicOr(s_.noted + i / 32, 1u << (i % 32));
+    s_.any = 1;
+  }
+  shared& s_;
+  bool some_ = false;
+};
+// Of operations that leave nothing open.
+template <class F>
+requires(!settles_late<F>) class open_in_block<F> {
+ public:
+  __device__ explicit open_in_block(int) {}
+  __device__ static int memory() { return 0; }
+  template <class Place>
+  __device__ void leave(const operands<F>&, unsigned, const Place&) {}
+  template <class At>
+  __device__ void finish(const operands<F>&, int, const At&) {}
+};
+
+// The last tiers, which are in this kernel alone: ptxas compiles them for each kernel that may call them, seconds each. A block
+// takes `words` words of p.open, `noted` of which belong to a block of the kernel before; noted = 0: all elements are open.
+//
+// The loop that calls them has no branch inside: one level of nesting more, and ptxas 13.0 saves a register of waiting lanes
+// around the call, which seems to let them go too early (docs/ptxas-barriers.md).
+constexpr int settle_threads = 128;
+template <class F>
+__global__ void __launch_bounds__(settle_threads)
+    map_settle(const operands<F> p, bool line, std::int64_t words, std::int64_t noted, counter* counters) {
+  using In = typename F::input;
+  __shared__ unsigned listed;
+  __shared__ std::int64_t list[settle_threads * 33];
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * words;
+  const std::int64_t all = (p.count + 31) / 32;
+  const std::int64_t end = first + words < all ? first + words : all;
+  if (noted == 0) {
+    if (first + threadIdx.x == 0) count_elements(counters, F::first, p.count);
+  } else {
+    const std::int64_t block = first / noted + threadIdx.x;
+    const bool any = block * noted < end && p.open.any[block] != 0;
+    if (__syncthreads_or(static_cast<int>(any)) == 0) return;
+  }
+  if (threadIdx.x == 0) listed = 0;
+  __syncthreads();
+  typename F::tally tally;
+  for (std::int64_t w = first; w < end; w += settle_threads) {
+    const std::int64_t word = w + threadIdx.x;
+    std::uint32_t open = 0;
+    if (word < end) {
+      if (noted == 0) {
+        const std::int64_t rest = p.count - word * 32;
+        open = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
+      } else if (p.open.any[word / noted] != 0) {
+        open = p.open.words[word];
+      }
+    }
+    unsigned slot = open != 0 ? atomicAdd(&listed, __popc(open)) : 0;
+    for (; open != 0; open &= open - 1) list[slot++] = word * 32 + (__ffs(static_cast<int>(open)) - 1);
+    __syncthreads();
+    if (listed >= settle_threads || w + settle_threads >= end) {
+#pragma unroll 1
+      for (unsigned k = threadIdx.x; k < listed; k += settle_threads) {
+        std::int64_t place[F::arity + 1];
+        if (line) {
+#pragma unroll
+          for (int a = 0; a <= F::arity; ++a) place[a] = list[k] * p.axes.stride[a][0];
+        } else {
+          p.axes.locate(static_cast<std::uint32_t>(list[k]), place);
+        }
+        In x[F::arity];
+#pragma unroll
+        for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, place[a]);
+        static_cast<typename F::output*>(p.out)[place[F::arity]] = p.eval(x, tally);
+      }
+      __syncthreads();
+      if (threadIdx.x == 0) listed = 0;
+    }
+    __syncthreads();
+  }
+  tally.report(counters, F::first);
+}
+
+}  // namespace
+}  // namespace repdl::cuda
