@@ -3,6 +3,8 @@
 // A last tier has at most 512 bits: 2048 would take 2 gigabytes of the device's memory for the threads' stacks.
 #pragma once
 
+#include <limits>
+
 #include "backends/cuda/loss/loss_each.hpp"
 #include "backends/cuda/loss/quick_losses.cuh"
 #include "backends/cuda/map/map_launch.cuh"
@@ -89,6 +91,9 @@ void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, 
   operands<loss_element<Op, T, Inputs>> p{};
   p.k = k;
   p.q = {1 / k.count, 1 / k.divisor, k.n == 1};
+  // In binary32 c and 1 / (c n), n < 2^62, would not be normal numbers: all but zeros is left open.
+  const bool moderate = k.c == 0 || (k.c >= 0x1p-60 && k.c <= 0x1p60);
+  if (sizeof(T) == 2 && !moderate) p.q.per_count = p.q.per_divisor = std::numeric_limits<double>::quiet_NaN();
   p.out = plan.out;
   p.count = plan.count;
   p.axes.set_shape(plan.rank, plan.shape);

@@ -3,7 +3,7 @@
 //
 // Bounds: u = 2^-53 | 2^-24; a constant of the call within u / 2, a conversion of it | another u / 2, each product u. Where a result
 // is below 2^-100, or 2^100 and more, it is left open: what comes before it is then a normal number, or 0. A zero has the sign of
-// the product that it is.
+// the product that it is. In binary32 c is 0 or in [2^-60, 2^60] (loss_each.cuh).
 #pragma once
 
 #include "backends/cuda/map/quick_gradients.cuh"
