@@ -19,7 +19,7 @@ inline bool may_use_table(const plan::map_plan& p, const job& j) {
 inline bool may_use_factors(const plan::map_plan& p, const job& j) {
   // In tests the others have their turn with fewer elements.
   const std::int64_t least = j.device.choice.wide ? greatest_block : std::int64_t{1} << 22;
-  return size_of(p.in_type) == 2 && p.rank == 1 && p.count >= least && p.count < std::int64_t{1} << 32 &&
+  return size_of(p.in_type) == 2 && p.rank == 1 && p.count >= least && p.count < (std::int64_t{1} << 32) - batch &&
          j.first_tier <= tier::binary64 && has_room_for_factors(j);
 }
 

@@ -60,124 +60,54 @@ __global__ void __launch_bounds__(threads) make_factors(const operands<F> p, flo
   for (std::int64_t i = first; i < (p.count + greatest_block - 1) / greatest_block; i += step) p.open.any[i] = 0;
 }
 
-// Rank 1, fewer than 2^32 elements, any strides; unit: all are 1; packed: every pointer is aligned to a pack besides. A warp lists what
-// it leaves open, and attempts it again when there is enough for all of its threads; what the list has no room for is noted at once.
+// Rank 1, fewer than 2^32 elements. Contiguous: as map_packed; else of any strides. A warp lists what it leaves open, and attempts it
+// again when there is enough for all of its threads; what the list has no room for is noted at once.
 constexpr int factor_threads = 512, factor_blocks = 2;
 template <class F>
 __global__ void __launch_bounds__(factor_threads, factor_blocks)
-    map_factor(const operands<F> p, const float* made, bool unit, bool packed, counter* counters) {
+    map_factor(const operands<F> p, const float* made, bool contiguous, int skip, bool aligned, counter* counters) {
   using T = typename F::input;
   using table_of = factor_table<T>;
-  constexpr int packs = 4, elements = packs * batch, warps = factor_threads / 32, most_listed = 128;
+  constexpr int run = 2, elements = run * batch, warps = factor_threads / 32, most_listed = 128;
   extern __shared__ float table[];
   __shared__ std::uint32_t lists[warps][most_listed];
   __shared__ int lengths[warps];
   for (int i = threadIdx.x; i < table_of::size; i += factor_threads) table[i] = made[i];
   if (threadIdx.x < warps) lengths[threadIdx.x] = 0;
   __syncthreads();
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, F::first, p.count);
+  const int thread = static_cast<int>(blockIdx.x * factor_threads + threadIdx.x);
+  const int step = static_cast<int>(gridDim.x * factor_threads);
+  if (thread == 0) count_elements(counters, F::first, p.count - skip);
   std::uint32_t* const list = lists[threadIdx.x / 32];
   int& length = lengths[threadIdx.x / 32];
 
-  const auto attempt = [&](const T* x, T& y) {
-    float c = 1;
+  const auto attempt = [&](const pack<T>(&x)[F::arity], pack<T>& y) {
+    unsigned open = 0;
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      if (a != F::factor_operand) c = c * num::widen_to_float(x[a]);
+    for (int j = 0; j < batch; ++j) {
+      float c = 1;
+#pragma unroll
+      for (int a = 0; a < F::arity; ++a) {
+        if (a != F::factor_operand) c = c * num::widen_to_float(x[a].v[j]);
+      }
+      const float phi = table[table_of::place(num::to_bits(x[F::factor_operand].v[j]))];
+      const float v = c * phi;
+      bool covered = fabsf(v) < __int_as_float(0x7f800000);
+      if constexpr (!std::is_same_v<T, f16>) {
+        covered = covered & ((fabsf(v) >= 0x1p-90f) | ((v == 0) & ((c == 0) | (phi == 0))));
+      }
+      const num::tentative<T> r = round_approximation<T>(within<float>(v, 0, 4, covered));
+      y.v[j] = r.value;
+      open |= r.decided ? 0u : 1u << j;
     }
-    const float phi = table[table_of::place(num::to_bits(x[F::factor_operand]))];
-    const float v = c * phi;
-    bool covered = fabsf(v) < __int_as_float(0x7f800000);
-    if constexpr (!std::is_same_v<T, f16>) {
-      covered = covered & ((fabsf(v) >= 0x1p-90f) | ((v == 0) & ((c == 0) | (phi == 0))));
-    }
-    const num::tentative<T> r = round_approximation<T>(within<float>(v, 0, 4, covered));
-    y = r.value;
-    return r.decided;
+    return open;
   };
   const auto note = [&](std::int64_t i) {
     atomicOr(p.open.words + i / 32, 1u << (i % 32));
     p.open.any[i / greatest_block] = 1;
   };
-
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * factor_threads * elements;
-  bool done = false;
-  for (std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * factor_threads * elements; !done; block += step) {
-    done = block >= p.count;
-    const auto place = [&](int j) {
-      const int t = static_cast<int>(threadIdx.x);
-      return block + (packed ? (t + j / batch * factor_threads) * batch + j % batch : t + j * factor_threads);
-    };
-    unsigned open = 0;
-    if (!done && packed) {
-      pack<T> x[packs][F::arity];
-#pragma unroll
-      for (int k = 0; k < packs; ++k) {
-        if (place(k * batch) + batch > p.count) break;
-#pragma unroll
-        for (int a = 0; a < F::arity; ++a)
-          x[k][a] = load_streaming(static_cast<const pack<T>*>(p.in[a]) + place(k * batch) / batch);
-      }
-#pragma unroll
-      for (int k = 0; k < packs; ++k) {
-        const std::int64_t i = place(k * batch);
-        unsigned left = 0;
-        if (i + batch > p.count) {
-          for (int j = 0; j < batch; ++j) left |= i + j < p.count ? 1u << j : 0;
-        } else {
-          pack<T> y;
-#pragma unroll
-          for (int j = 0; j < batch; ++j) {
-            T arguments[F::arity];
-#pragma unroll
-            for (int a = 0; a < F::arity; ++a) arguments[a] = x[k][a].v[j];
-            left |= attempt(arguments, y.v[j]) ? 0u : 1u << j;
-          }
-          if (left == 0) {
-            store_streaming(static_cast<pack<T>*>(p.out) + i / batch, y);
-          } else {
-            store_decided(static_cast<T*>(p.out) + i, y, left);
-          }
-        }
-        open |= left << (k * batch);
-      }
-    } else if (!done) {
-      // Without branches and products the addresses of neighbours are constants apart.
-      const auto scalar = [&](auto plain) {
-        constexpr int run = elements / 2;
-        const auto stride = [&](int a) { return plain.value ? 1 : p.axes.stride[a][0]; };
-#pragma unroll 1
-        for (int from = 0; from < elements; from += run) {
-          const std::int64_t first = place(from);
-          T x[run][F::arity]{};
-#pragma unroll
-          for (int a = 0; a < F::arity; ++a) {
-            const T* const in = static_cast<const T*>(p.in[a]) + first * stride(a);
-#pragma unroll
-            for (int j = 0; j < run; ++j) {
-              if (plain.value || first + j * factor_threads < p.count) x[j][a] = in[j * factor_threads * stride(a)];
-            }
-          }
-          T* const out = static_cast<T*>(p.out) + first * stride(F::arity);
-#pragma unroll
-          for (int j = 0; j < run; ++j) {
-            T y;
-            const bool decided = attempt(x[j], y);
-            if (!plain.value && first + j * factor_threads >= p.count) break;
-            if (decided) {
-              out[j * factor_threads * stride(F::arity)] = y;
-            } else {
-              open |= 1u << (from + j);
-            }
-          }
-        }
-      };
-      if (unit && block + factor_threads * elements <= p.count) {
-        scalar(std::true_type{});
-      } else {
-        scalar(std::false_type{});
-      }
-    }
+  // What a turn leaves open: of bit j, element place(j).
+  const auto leave = [&](unsigned open, bool last, const auto& place) {
     __syncwarp();
     int slot = open != 0 ? atomicAdd(&length, __popc(open)) : 0;
     for (; open != 0; open &= open - 1, ++slot) {
@@ -192,7 +122,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
     int rest = min(length, most_listed);
     __syncwarp();
 #pragma unroll 1
-    while (rest >= 32 || (done && rest > 0)) {
+    while (rest >= 32 || (last && rest > 0)) {
       const int from = max(rest - 32, 0);
       if (lane_of_thread() < rest - from) {
         const std::int64_t i = list[from + lane_of_thread()];
@@ -210,7 +140,80 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
     }
     if (lane_of_thread() == 0) length = rest;
     __syncwarp();
+  };
+
+  // The operands of a warp's next turn are on their way while those of this one are looked up. A warp makes its turns together.
+  const int warp = thread - lane_of_thread();
+  if (contiguous) {
+    const line_of_packs line{p.count, skip, aligned};
+    const some_packs packs(line, 0, 1 << 30);
+    operand_bits<F> ahead[run];
+    read_packs(p, aligned, packs, thread, step, ahead);
+    for (int turn = 0; warp + turn < packs.end; turn += run * step) {
+      operand_bits<F> bits[run];
+#pragma unroll
+      for (int k = 0; k < run; ++k) bits[k] = ahead[k];
+      const int first = thread + turn;
+      read_packs(p, aligned, packs, first + run * step, step, ahead);
+      unsigned open = 0;
+#pragma unroll
+      for (int k = 0; k < run; ++k) {
+        const int i = first + k * step;
+        if (!packs.has(i)) continue;
+        pack<T> x[F::arity], y;
+        bits[k].unpack(x);
+        const unsigned left = attempt(x, y);
+        if (left == 0) {
+          store_streaming(static_cast<pack<T>*>(p.out) + i, y);
+        } else {
+          store_decided(static_cast<T*>(p.out) + static_cast<std::int64_t>(i) * batch, y, left);
+          open |= left << (k * batch);
+        }
+      }
+      leave(open, false,
+            [&](int j) { return static_cast<std::int64_t>(first + j / batch * step) * batch + j % batch; });
+    }
+    const std::int64_t rest = line.rest(thread);
+    leave(rest >= 0 ? 1 : 0, true, [&](int) { return rest; });
+    return;
   }
+  const auto each = [&](std::int64_t i, int operand, const auto& element) {
+    const std::int64_t stride = p.axes.stride[operand][0] * step;
+    std::int64_t at = i * p.axes.stride[operand][0];
+    if (i + (elements - 1) * step < p.count) {
+#pragma unroll
+      for (int j = 0; j < elements; ++j, at += stride) element(j, at);
+    } else {
+#pragma unroll
+      for (int j = 0; j < elements; ++j, at += stride) {
+        if (i + j * step < p.count) element(j, at);
+      }
+    }
+  };
+  pack<T> ahead[run][F::arity]{};
+  const auto read = [&](std::int64_t i) {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+      each(i, a,
+           [&](int j, std::int64_t at) { ahead[j / batch][a].v[j % batch] = static_cast<const T*>(p.in[a])[at]; });
+    }
+  };
+  read(thread);
+  for (std::int64_t turn = 0; warp + turn < p.count; turn += elements * step) {
+    const std::int64_t first = thread + turn;
+    pack<T> y[run];
+    unsigned open = 0;
+#pragma unroll
+    for (int k = 0; k < run; ++k) open |= attempt(ahead[k], y[k]) << (k * batch);
+    read(first + elements * step);
+    each(first, F::arity, [&](int j, std::int64_t at) {
+      if ((open >> j & 1) == 0) static_cast<T*>(p.out)[at] = y[j / batch].v[j % batch];
+    });
+    if (first + (elements - 1) * step >= p.count)
+      open &= first < p.count ? (2u << ((p.count - first - 1) / step)) - 1 : 0;
+    leave(open, false, [&](int j) { return first + j * step; });
+  }
+  leave(0, true, [](int) { return std::int64_t{0}; });
 }
 
 }  // namespace

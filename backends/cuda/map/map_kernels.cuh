@@ -9,50 +9,37 @@
 namespace repdl::cuda {
 namespace {
 
-// Rank 1, stride 1, every pointer aligned to a pack. A block has packs_per_thread packs for each of its threads: a grid that
-// goes round and round is slower. Exact aliasing of out and an input is legal: a thread reads its elements before it writes
-// them.
+// Rank 1, stride 1. The output begins at a pack, `skip` elements before the first one that there is; aligned: so do the inputs. A
+// block has packs_per_thread packs for each of its threads: a grid that goes round and round is slower. Exact aliasing of out and
+// an input is legal: a thread reads its elements before it writes them.
 template <class F>
 constexpr int packs_per_thread = tests_16_bits<F>&& F::arity <= 3 ? 4 : 2;
 template <class F>
-__global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const operands<F> p, counter* counters) {
+__global__ void __launch_bounds__(threads, least_blocks<F>)
+    map_packed(const operands<F> p, int skip, bool aligned, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   constexpr int elements = packs_per_thread<F> * batch;
   const int rounds = rounds_of(p);
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> * rounds;
-  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
-  const std::int64_t packs = p.count / batch;
+  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count - skip);
+  const line_of_packs line{p.count, skip, aligned};
+  const some_packs packs(line, block, threads * packs_per_thread<F> * rounds);
 #pragma unroll 1
   for (int round = 0; round < rounds; ++round) {
-    const int start = round * threads * packs_per_thread<F> + static_cast<int>(threadIdx.x);
-    const std::int64_t first = block + start;
-    pack<In> x[packs_per_thread<F>][F::arity];
-#pragma unroll
-    for (int k = 0; k < packs_per_thread<F>; ++k) {
-      const std::int64_t i = first + k * threads;
-      if (i >= packs) break;
-#pragma unroll
-      for (int a = 0; a < F::arity; ++a) {
-        if constexpr (may_be_absent<F>) {
-          if (p.in[a] == nullptr) {
-#pragma unroll
-            for (int j = 0; j < batch; ++j) x[k][a].v[j] = num::narrow<In>(1.0);
-            continue;
-          }
-        }
-        x[k][a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], i * batch)
-                                   : load_streaming(static_cast<const pack<In>*>(p.in[a]) + i);
-      }
-    }
+    const int first = round * threads * packs_per_thread<F> + static_cast<int>(threadIdx.x);
+    operand_bits<F> bits[packs_per_thread<F>];
+    read_packs(p, aligned, packs, first, threads, bits);
     unsigned open = 0;
 #pragma unroll
     for (int k = 0; k < packs_per_thread<F>; ++k) {
-      const std::int64_t i = first + k * threads;
-      if (i >= packs) break;
+      if (!packs.has(first + k * threads)) continue;
+      const std::int64_t i = block + first + k * threads;
+      pack<In> x[F::arity];
+      bits[k].unpack(x);
       pack<Out> y;
-      const unsigned left = apply(p, x[k], y);
+      const unsigned left = apply(p, x, y);
       if (left == 0) {
         store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
       } else {
@@ -60,35 +47,34 @@ __global__ void __launch_bounds__(threads, least_blocks<F>) map_packed(const ope
         open |= left << (k * batch);
       }
     }
-    left_open.leave(p, open, [&](int j) { return (start + j / batch * threads) * batch + j % batch; });
+    left_open.leave(p, open, [&](int j) { return (first + j / batch * threads) * batch + j % batch; });
   }
-  // Beyond the packs.
+  // Before and beyond the packs.
+  const std::int64_t rest = line.rest(static_cast<int>(threadIdx.x));
+  const bool mine = rest >= block * batch && rest - block * batch < threads * elements * rounds;
   if constexpr (settles_late<F>) {
-    const std::int64_t rest = (packs - block) * batch + threadIdx.x;
-    const bool mine =
-        threadIdx.x < batch && rest >= 0 && rest < threads * elements * rounds && block * batch + rest < p.count;
-    left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(rest); });
-  } else {
-    const std::int64_t rest = packs * batch + (block + threadIdx.x);
-    if (rest < p.count) {
-      typename F::tally none;
-      In arguments[F::arity];
+    left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(rest - block * batch); });
+  } else if (mine) {
+    typename F::tally none;
+    In arguments[F::arity];
 #pragma unroll
-      for (int a = 0; a < F::arity; ++a) arguments[a] = read_element(p, a, rest);
-      static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
-    }
+    for (int a = 0; a < F::arity; ++a) arguments[a] = read_element(p, a, rest);
+    static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
   }
   left_open.finish(p, threads * elements * rounds, [](std::int64_t i, int) { return i; });
 }
 
-// Rank 1, any strides; unit: all are 1. A thread's elements are a block apart, so that a warp reads and writes side by side.
+// Rank 1, any strides. A thread's elements are a block apart, so that a warp reads and writes side by side; all that it reads at a
+// time has registers of its own.
 template <class F>
 constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !settles_late<F> ? 5 : least_blocks<F>;
 template <class F>
-__global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operands<F> p, bool unit, counter* counters) {
+constexpr int packs_per_line = F::arity == 1 ? packs_per_thread<F> : 2;
+template <class F>
+__global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operands<F> p, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  constexpr int elements = packs_per_thread<F> * batch;
+  constexpr int elements = packs_per_line<F> * batch;
   const int rounds = rounds_of(p);
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements * rounds;
@@ -97,42 +83,33 @@ __global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operan
   for (int round = 0; round < rounds; ++round) {
     const int start = round * threads * elements + static_cast<int>(threadIdx.x);
     const std::int64_t i = block + start;
-    // Without branches the addresses are sums; those of neighbours are constants apart.
+    // Without branches the addresses are sums.
     const bool whole = p.count - i > threads * (elements - 1);
-    const auto each = [&](int k, std::int64_t stride, const auto& element) {
-      const std::int64_t first = i * stride;
-      if (whole && unit) {
+    const auto each = [&](std::int64_t stride, const auto& element) {
+      std::int64_t at = i * stride;
+      stride *= threads;
+      if (whole) {
 #pragma unroll
-        for (int j = 0; j < batch; ++j) element(j, i + (k * batch + j) * threads);
+        for (int j = 0; j < elements; ++j, at += stride) element(j, at);
       } else {
 #pragma unroll
-        for (int j = 0; j < batch; ++j) {
-          const int at = (k * batch + j) * threads;
-          if (whole || i + at < p.count) element(j, first + at * stride);
+        for (int j = 0; j < elements; ++j, at += stride) {
+          if (i + j * threads < p.count) element(j, at);
         }
       }
     };
-    pack<In> x[packs_per_thread<F>][F::arity]{};
+    pack<In> x[packs_per_line<F>][F::arity]{};
 #pragma unroll
-    for (int k = 0; k < packs_per_thread<F>; ++k) {
-#pragma unroll
-      for (int a = 0; a < F::arity; ++a) {
-        each(k, p.axes.stride[a][0], [&](int j, std::int64_t at) { x[k][a].v[j] = read_element(p, a, at); });
-      }
-    }
+    for (int a = 0; a < F::arity; ++a)
+      each(p.axes.stride[a][0], [&](int j, std::int64_t at) { x[j / batch][a].v[j % batch] = read_element(p, a, at); });
     unsigned open = 0;
+    pack<Out> y[packs_per_line<F>];
 #pragma unroll
-    for (int k = 0; k < packs_per_thread<F>; ++k) {
-      pack<Out> y;
-      const unsigned left = apply(p, x[k], y);
-      each(k, p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
-        if ((left >> j & 1) == 0) {
-          static_cast<Out*>(p.out)[at] = y.v[j];
-        } else {
-          open |= 1u << (k * batch + j);
-        }
-      });
-    }
+    for (int k = 0; k < packs_per_line<F>; ++k) open |= apply(p, x[k], y[k]) << (k * batch);
+    each(p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
+      if (!settles_late<F> || (open >> j & 1) == 0) static_cast<Out*>(p.out)[at] = y[j / batch].v[j % batch];
+    });
+    if (!whole) open &= i < p.count ? (2u << ((p.count - i - 1) / threads)) - 1 : 0;
     left_open.leave(p, open, [&](int j) { return start + j * threads; });
   }
   left_open.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
@@ -166,12 +143,16 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
       p.axes.locate(static_cast<std::uint32_t>(first), at);
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
-        const In* from = static_cast<const In*>(p.in[a]) + at[a];
-        if (p.axes.stride[a][0] != 0) {
-          x[a] = is_boolean<F>(a) ? read_booleans<In>(p.in[a], at[a]) : *reinterpret_cast<const pack<In>*>(from);
-        } else {
+        if (p.axes.stride[a][0] == 0) {
 #pragma unroll
           for (int j = 0; j < batch; ++j) x[a].v[j] = read_element(p, a, at[a]);
+        } else if (is_boolean<F>(a)) {
+          const auto bytes =
+              *reinterpret_cast<const pack<std::uint8_t>*>(static_cast<const std::uint8_t*>(p.in[a]) + at[a]);
+#pragma unroll
+          for (int j = 0; j < batch; ++j) x[a].v[j] = to_boolean<In>(bytes.v[j]);
+        } else {
+          x[a] = *reinterpret_cast<const pack<In>*>(static_cast<const In*>(p.in[a]) + at[a]);
         }
       }
       open = apply(p, x, y);

@@ -8,26 +8,28 @@
 namespace repdl::cuda {
 namespace {
 
-// Whether it was.
+// Makes contiguous operands begin where the output is a multiple of some bytes: before there may be elements that are not there.
+struct packing {
+  int skip;      // how many
+  bool aligned;  // whether the inputs begin at packs, too
+};
 template <class F>
-bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]] bool contiguous,
-                         [[maybe_unused]] bool packed, [[maybe_unused]] const job& j,
-                         [[maybe_unused]] const map_space& space) {
-  if constexpr (has_factor<F>) {
-    if (!has_room_for_factors(j)) {
-      pass_over<make_factors<F>>(j);
-      pass_over<map_factor<F>>(j);
-    }
-    if (space.factors == nullptr) return false;
-    constexpr auto bytes = sizeof(float) * factor_table<typename F::input>::size;
-    launch_kernel<make_factors<F>>(j, grid_for(j.device, ceil_div(p.count / 32 + 32768, threads), 8), threads, 0, p,
-                                   space.factors);
-    launch_kernel<map_factor<F>>(j, grid_for(j.device, ceil_div(p.count, factor_threads * 16), factor_blocks),
-                                 factor_threads, bytes, p, static_cast<const float*>(space.factors), contiguous,
-                                 contiguous && packed, j.counters);
-    return true;
+packing pack_operands(operands<F>& p, std::size_t bytes) {
+  const auto beyond = [&](const void* x, std::size_t size) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % bytes / size);
+  };
+  packing made{beyond(p.out, sizeof(typename F::output)), true};
+  p.out = static_cast<typename F::output*>(p.out) - made.skip;
+  p.axes.stride[F::arity][0] = 1;
+  for (int a = 0; a < F::arity; ++a) {
+    p.axes.stride[a][0] = 1;
+    if (p.in[a] == nullptr) continue;
+    const std::size_t size = is_boolean<F>(a) ? 1 : sizeof(typename F::input);
+    p.in[a] = static_cast<const std::byte*>(p.in[a]) - made.skip * static_cast<std::ptrdiff_t>(size);
+    made.aligned = made.aligned && aligned_input<F>(p.in[a], a);
   }
-  return false;
+  p.count += made.skip;
+  return made;
 }
 
 // Launches what decides the elements that a kernel before left open, in blocks of `noted` elements; 0: of all elements.
@@ -42,6 +44,30 @@ void settle_after(const operands<F>& p, const job& j, bool line, std::int64_t no
     }
     launch_kernel<map_settle<F>>(j, ceil_div(words, each), settle_threads, 0, p, line, each, noted / 32, j.counters);
   }
+}
+
+// Whether it was.
+template <class F>
+bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]] bool contiguous,
+                         [[maybe_unused]] const job& j, [[maybe_unused]] const map_space& space) {
+  if constexpr (has_factor<F>) {
+    if (!has_room_for_factors(j)) {
+      pass_over<make_factors<F>>(j);
+      pass_over<map_factor<F>>(j);
+    }
+    if (space.factors == nullptr) return false;
+    constexpr auto bytes = sizeof(float) * factor_table<typename F::input>::size;
+    operands<F> q = p;
+    const packing packs = contiguous ? pack_operands(q, sizeof(pack<typename F::input>)) : packing{0, true};
+    launch_kernel<make_factors<F>>(j, grid_for(j.device, ceil_div(q.count / 32 + 32768, threads), 8), threads, 0, q,
+                                   space.factors);
+    launch_kernel<map_factor<F>>(j, grid_for(j.device, ceil_div(q.count, factor_threads * 8), factor_blocks),
+                                 factor_threads, bytes, q, static_cast<const float*>(space.factors), contiguous,
+                                 packs.skip, packs.aligned, j.counters);
+    settle_after(q, j, true, greatest_block);
+    return true;
+  }
+  return false;
 }
 
 // contiguous: all strides are 1, where there is more than one element.
@@ -61,19 +87,17 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
       return strided([&](const operands<F>& part) { settle_after(part, j, false, 0); });
     }
   }
-  bool packed = aligned<typename F::output>(p.out);
-  for (int a = 0; a < F::arity; ++a) packed = packed && aligned_input<F>(p.in[a], a);
   if constexpr (tabulated) {
     if (shared_limit(j.device) < 2 * table_size) {
       pass_over<make_table<F>>(j);
       pass_over<map_table<F>>(j);
     }
     if (space.table != nullptr) {
-      const auto in_packs = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0; };
+      operands<F> q = p;
+      const packing vectors = contiguous ? pack_operands(q, sizeof(uint4)) : packing{0, true};
       launch_kernel<make_table<F>>(j, table_size / threads, threads, 0, p, space.table);
       launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
-                                  2 * table_size, p, space.table, contiguous && in_packs(p.in[0]) && in_packs(p.out),
-                                  j.counters);
+                                  2 * table_size, q, space.table, contiguous, vectors.skip, j.counters);
       return;
     }
   }
@@ -88,16 +112,16 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
     }
     return rounds * elements;
   };
-  if (launch_with_factors(p, contiguous, packed, j, space)) return settle_after(p, j, true, greatest_block);
-  constexpr int elements = batch * packs_per_thread<F>;
-  if (contiguous && packed) {
-    const int each = set_rounds(p, elements);
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
+  if (launch_with_factors(p, contiguous, j, space)) return;
+  if (contiguous) {
+    const packing packs = pack_operands(p, alignof(pack<typename F::output>));
+    const int each = set_rounds(p, batch * packs_per_thread<F>);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, packs.skip, packs.aligned, j.counters);
     settle_after(p, j, true, threads * each);
   } else if (!tabulated && rank_1 && !can_pack(p)) {
     if constexpr (!tabulated) {
-      const int each = set_rounds(p, elements);
-      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, contiguous, j.counters);
+      const int each = set_rounds(p, batch * packs_per_line<F>);
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
       settle_after(p, j, true, threads * each);
     }
   } else {

@@ -71,22 +71,59 @@ constexpr __host__ __device__ bool is_boolean(int a) {
   return F::booleans != 0 && (F::booleans >> a & 1) != 0;
 }
 template <class In>
-__device__ In read_boolean(const void* from, std::int64_t i) {
-  const bool x = static_cast<const std::uint8_t*>(from)[i] != 0;
+__device__ In to_boolean(std::uint8_t byte) {
   if constexpr (std::is_integral_v<In>) {
-    return x;
+    return byte != 0;
   } else {
-    return num::from_bits<In>(x ? 1 : 0);
+    return num::from_bits<In>(byte != 0 ? 1 : 0);
   }
 }
-template <class In>
-__device__ pack<In> read_booleans(const void* from, std::int64_t i) {
-  const auto bytes = *reinterpret_cast<const pack<std::uint8_t>*>(static_cast<const std::uint8_t*>(from) + i);
-  pack<In> x;
+
+// The bits of a pack. What is read stays so until it is used: of 16 bits nvcc would keep each element in a register of its own.
+template <class T>
+struct pack_bits {
+  using word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr int each = sizeof(word) / sizeof(T), words = batch / each;
+  word w[words];
+  __device__ T operator[](int j) const {
+    if constexpr (each == 1) {
+      return num::bit_cast<T>(w[j]);
+    } else {
+      using bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>;
+      return num::bit_cast<T>(static_cast<bits>(w[j / each] >> (j % each * 8 * static_cast<int>(sizeof(T)))));
+    }
+  }
+};
+// The words that hold a pack at any address, one more than it has where it begins between two. All are loaded before any is used,
+// so this has two steps.
+template <class T>
+struct pack_at_any_address {
+  using bits = pack_bits<T>;
+  using word = typename bits::word;
+  static constexpr int spare = bits::each > 1 ? 1 : 0;
+  word w[bits::words + spare];
+  __device__ static int misalignment(const void* from) {
+    return spare == 0 ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % sizeof(word));
+  }
+  __device__ void load(const void* from) {
+    const word* const first = reinterpret_cast<const word*>(static_cast<const std::byte*>(from) - misalignment(from));
 #pragma unroll
-  for (int j = 0; j < batch; ++j) x.v[j] = read_boolean<In>(bytes.v, j);
-  return x;
-}
+    for (int i = 0; i < bits::words; ++i) w[i] = first[i];
+    if (spare != 0) w[bits::words + spare - 1] = misalignment(from) != 0 ? first[bits::words] : 0;
+  }
+  __device__ bits get(const void* from) const {
+    bits x;
+#pragma unroll
+    for (int i = 0; i < bits::words; ++i) {
+      if constexpr (spare == 0) {
+        x.w[i] = w[i];
+      } else {
+        x.w[i] = __funnelshift_r(w[i], w[i + 1], 8 * misalignment(from));
+      }
+    }
+    return x;
+  }
+};
 
 // Element `at` of operand a.
 template <class F>
@@ -95,7 +132,8 @@ __device__ typename F::input read_element(const operands<F>& p, int a, std::int6
   if constexpr (may_be_absent<F>) {
     if (p.in[a] == nullptr) return num::narrow<In>(1.0);
   }
-  return is_boolean<F>(a) ? read_boolean<In>(p.in[a], at) : static_cast<const In*>(p.in[a])[at];
+  return is_boolean<F>(a) ? to_boolean<In>(static_cast<const std::uint8_t*>(p.in[a])[at])
+                          : static_cast<const In*>(p.in[a])[at];
 }
 
 // How an operation is applied to a thread's elements. A tally counts those that `first` does not decide.
@@ -190,6 +228,114 @@ __device__ void store_streaming(T* to, const T& from) {
 #pragma unroll
   for (int w = 0; w < int{sizeof(T) / sizeof(word)}; ++w)
     __stcs(reinterpret_cast<word*>(to) + w, reinterpret_cast<const word*>(&from)[w]);
+}
+
+// Contiguous operands whose first `skip` elements are not there: packs, and elements before and beyond them. What is not aligned has
+// no last pack: beyond its words there may be nothing.
+struct line_of_packs {
+  std::int64_t count;
+  int skip;
+  bool aligned;
+  __device__ int first() const { return skip != 0 ? 1 : 0; }
+  __device__ std::int64_t end() const { return (aligned ? count : count - 1) / batch; }
+  // Thread t's one of the other elements, or -1.
+  __device__ std::int64_t rest(int t) const {
+    const std::int64_t i = t < batch ? t : (end() > first() ? end() : first()) * batch + (t - batch);
+    const bool there = t < batch ? skip != 0 && t >= skip : t < 2 * batch;
+    return there && i < count ? i : -1;
+  }
+};
+// Those of `most` packs from `begin` on, which they are counted from.
+struct some_packs {
+  std::int64_t begin;
+  int first, end;
+  __device__ some_packs(const line_of_packs& line, std::int64_t begin, int most)
+      : begin(begin), first(begin == 0 ? line.first() : 0) {
+    const std::int64_t rest = line.end() - begin;
+    end = static_cast<int>(rest < most ? rest : most);
+  }
+  __device__ bool has(int i) const { return i >= first && i < end; }
+};
+
+// The bits of packs of the operands, boolean ones as bytes.
+template <class F>
+struct operand_bits {
+  using In = typename F::input;
+  pack_bits<In> of[F::arity];
+  __device__ void unpack(pack<In> (&x)[F::arity]) const {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        if (is_boolean<F>(a)) {
+          const pack_bits<std::uint8_t> bytes{static_cast<std::uint32_t>(of[a].w[0])};
+          x[a].v[j] = to_boolean<In>(bytes[j]);
+        } else {
+          x[a].v[j] = of[a][j];
+        }
+      }
+    }
+  }
+};
+// Packs first, first + step, ... Aligned: every operand is, to packs.
+template <class F, int N>
+__device__ void read_packs(const operands<F>& p, bool aligned, const some_packs& packs, int first, int step,
+                           operand_bits<F> (&x)[N]) {
+  using In = typename F::input;
+  using byte = std::uint8_t;
+  const auto each = [&](int k, const auto& operand) {
+    if (!packs.has(first + k * step)) return;
+    const std::int64_t i = packs.begin + first + k * step;
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+      if constexpr (may_be_absent<F>) {
+        if (p.in[a] == nullptr) {
+          pack<In> one;
+#pragma unroll
+          for (int j = 0; j < batch; ++j) one.v[j] = num::narrow<In>(1.0);
+          x[k].of[a] = num::bit_cast<pack_bits<In>>(one);
+          continue;
+        }
+      }
+      const std::size_t size = is_boolean<F>(a) ? sizeof(pack<byte>) : sizeof(pack<In>);
+      operand(a, static_cast<const std::byte*>(p.in[a]) + i * static_cast<std::int64_t>(size));
+    }
+  };
+  if (aligned) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      each(k, [&](int a, const void* from) {
+        if (is_boolean<F>(a)) {
+          x[k].of[a].w[0] = *static_cast<const std::uint32_t*>(from);
+        } else {
+          x[k].of[a] = load_streaming(static_cast<const pack_bits<In>*>(from));
+        }
+      });
+    }
+    return;
+  }
+  // Two packs at a time: there are few registers.
+  static_assert(N % 2 == 0);
+#pragma unroll
+  for (int half = 0; half < N; half += 2) {
+    pack_at_any_address<In> words[2][F::arity];
+    pack_at_any_address<byte> bytes[2][F::arity];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      each(half + k,
+           [&](int a, const void* from) { is_boolean<F>(a) ? bytes[k][a].load(from) : words[k][a].load(from); });
+    }
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      each(half + k, [&](int a, const void* from) {
+        if (is_boolean<F>(a)) {
+          x[half + k].of[a].w[0] = bytes[k][a].get(from).w[0];
+        } else {
+          x[half + k].of[a] = words[k][a].get(from);
+        }
+      });
+    }
+  }
 }
 
 // Writes the elements that are not open.

@@ -7,7 +7,7 @@ namespace repdl::cuda {
 namespace {
 
 // Rank 1, 16 bits in and out, of long functions and many elements: every block keeps all 2^16 results in its shared memory. Looking
-// one up costs less than memory does. Packed: strides are 1, pointers aligned.
+// one up costs less than memory does. Contiguous: the output begins at a vector, `skip` elements before the first one that there is.
 constexpr int table_threads = 1024;
 template <class F>
 __global__ void __launch_bounds__(threads) make_table(const operands<F> p, std::uint16_t* table) {
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(threads) make_table(const operands<F> p, std::
 }
 template <class F>
 __global__ void __launch_bounds__(table_threads)
-    map_table(const operands<F> p, const std::uint16_t* made, bool packed, counter* counters) {
+    map_table(const operands<F> p, const std::uint16_t* made, bool contiguous, int skip, counter* counters) {
   using bits = std::uint16_t;
   static_assert(sizeof(typename F::input) == sizeof(bits) && sizeof(typename F::output) == sizeof(bits));
   extern __shared__ uint4 shared[];
@@ -32,48 +32,87 @@ __global__ void __launch_bounds__(table_threads)
   for (int i = threadIdx.x; i < static_cast<int>(table_size * sizeof(bits) / sizeof(uint4)); i += table_threads)
     shared[i] = reinterpret_cast<const uint4*>(made)[i];
   __syncthreads();
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * table_threads + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * table_threads;
-  if (first == 0) count_elements(counters, F::first, p.count);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * table_threads + threadIdx.x;
+  if (thread == 0) count_elements(counters, F::first, p.count - skip);
   const bits* const in = static_cast<const bits*>(p.in[0]);
   bits* const out = static_cast<bits*>(p.out);
-  const std::int64_t packs = packed ? p.count / 8 : 0;
+  // What the next turn looks up is on its way while that of this one is looked up. out may be in: a thread's elements are its own.
+  if (!contiguous) {
+    constexpr int run = 8;
+    const auto each = [&](std::int64_t i, std::int64_t stride, const auto& element) {
+      std::int64_t at = i * stride;
+      stride *= step;
+      if (i + (run - 1) * step < p.count) {
+#pragma unroll
+        for (int k = 0; k < run; ++k, at += stride) element(k, at);
+      } else {
+#pragma unroll
+        for (int k = 0; k < run; ++k, at += stride) {
+          if (i + k * step < p.count) element(k, at);
+        }
+      }
+    };
+    bits ahead[run];
+    const auto read = [&](std::int64_t i) {
+      each(i, p.axes.stride[0][0], [&](int k, std::int64_t at) { ahead[k] = in[at]; });
+    };
+    read(thread);
+    for (std::int64_t i = thread; i < p.count; i += run * step) {
+      bits x[run];
+#pragma unroll
+      for (int k = 0; k < run; ++k) x[k] = table[ahead[k]];
+      read(i + run * step);
+      each(i, p.axes.stride[1][0], [&](int k, std::int64_t at) { out[at] = x[k]; });
+    }
+    return;
+  }
+  // Vectors of eight elements, those of the input from two where it is not aligned, which the last one of all may not have.
+  constexpr int vector = sizeof(uint4) / sizeof(bits);
+  const int shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(in) % sizeof(uint4) / sizeof(bits));
+  const std::int64_t vectors = (shift == 0 ? p.count : p.count - vector) / vector;
+  const uint4* const from = reinterpret_cast<const uint4*>(in - shift);
+  uint4* const to = reinterpret_cast<uint4*>(out);
   const auto pair = [&](std::uint32_t x) {
     return table[x & 0xffff] | static_cast<std::uint32_t>(table[x >> 16]) << 16;
   };
-  const auto look_up = [&](uint4 x) { return uint4{pair(x.x), pair(x.y), pair(x.z), pair(x.w)}; };
-  const uint4* const from = static_cast<const uint4*>(p.in[0]);
-  uint4* const to = static_cast<uint4*>(p.out);
-  // The packs of the next turn are on their way while those of this one are looked up. out may be in: a thread's packs are its
-  // own.
-  uint4 ahead[2];
+  constexpr int run = 2;
+  uint4 ahead[run], beyond[run];
   const auto read = [&](std::int64_t i) {
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      if (i + k * step < packs) ahead[k] = __ldcs(from + (i + k * step));
+    for (int k = 0; k < run; ++k) {
+      if (i + k * step >= vectors) break;
+      ahead[k] = __ldcs(from + (i + k * step));
+      if (shift != 0) beyond[k] = from[i + k * step + 1];
     }
   };
+  // Elements shift to shift + 7 of two vectors.
+  const auto shifted = [&](const uint4& x, const uint4& y) {
+    const bool two = (shift & 4) != 0, one = (shift & 2) != 0;
+    const std::uint32_t a = two ? x.z : x.x, b = two ? x.w : x.y, c = two ? y.x : x.z, d = two ? y.y : x.w,
+                        e = two ? y.z : y.x, f = two ? y.w : y.y;
+    const std::uint32_t w[] = {one ? b : a, one ? c : b, one ? d : c, one ? e : d, one ? f : e};
+    const int odd = 16 * (shift & 1);
+    return uint4{__funnelshift_r(w[0], w[1], odd), __funnelshift_r(w[1], w[2], odd), __funnelshift_r(w[2], w[3], odd),
+                 __funnelshift_r(w[3], w[4], odd)};
+  };
+  // The first vector has elements that are not there.
+  const std::int64_t first = thread + (skip != 0 ? 1 : 0);
   read(first);
-  for (std::int64_t i = first; i < packs; i += 2 * step) {
-    const uint4 x[2] = {ahead[0], ahead[1]};
-    read(i + 2 * step);
+  for (std::int64_t i = first; i < vectors; i += run * step) {
+    uint4 x[run];
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      if (i + k * step < packs) __stcs(to + (i + k * step), look_up(x[k]));
+    for (int k = 0; k < run; ++k) x[k] = shift != 0 ? shifted(ahead[k], beyond[k]) : ahead[k];
+    read(i + run * step);
+#pragma unroll
+    for (int k = 0; k < run; ++k) {
+      if (i + k * step < vectors)
+        __stcs(to + (i + k * step), uint4{pair(x[k].x), pair(x[k].y), pair(x[k].z), pair(x[k].w)});
     }
   }
-  // The elements of a turn are read before any is written.
-  constexpr int batches = 16;
-  const std::int64_t from_stride = p.axes.stride[0][0], to_stride = p.axes.stride[1][0];
-  for (std::int64_t i = packs * 8 + first; i < p.count; i += batches * step) {
-    bits x[batches];
-#pragma unroll
-    for (int k = 0; k < batches; ++k) x[k] = i + k * step < p.count ? in[(i + k * step) * from_stride] : 0;
-#pragma unroll
-    for (int k = 0; k < batches; ++k) {
-      if (i + k * step < p.count) out[(i + k * step) * to_stride] = table[x[k]];
-    }
-  }
+  if (thread < vector && thread >= skip && skip != 0 && thread < p.count) out[thread] = table[in[thread]];
+  const std::int64_t rest = (vectors > 0 ? vectors : skip != 0 ? 1 : 0) * vector + thread;
+  if (rest < p.count && thread < 2 * vector) out[rest] = table[in[rest]];
 }
 
 }  // namespace

@@ -14,10 +14,11 @@ struct open_elements {
 };
 inline constexpr std::int64_t least_block = 1024, greatest_block = 16384;
 
-// Takes what a call of so many elements wants.
+// Takes what a call of so many elements wants, and of some before that are not there (pack_operands).
 inline void take_open(carver& space, open_elements& open, std::int64_t count, const job& j) {
   constexpr std::int64_t few = 1024;
   if (!j.device.choice.wide && (count <= few || j.first_tier > tier::binary64)) return;
+  count += 8;
   space.take(open.words, ceil_div(count, greatest_block), greatest_block / 32);
   space.take(open.any, ceil_div(count, least_block));
 }
