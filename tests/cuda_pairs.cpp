@@ -1,10 +1,12 @@
 // Elementwise operations of f16 and bf16 on a GPU, in calls of so many elements that tables are used, against the CPU bit for bit:
 // every number as one operand, with numbers of all patterns as the others; all pairs of them with --full.
 //   repdl_cuda_pairs [--full] [OP...]
-// Each call is made of contiguous operands, of ones that are not aligned, and of every second element. Exit status 1: some differ.
+// Each call is made of contiguous operands, of ones that are not aligned, two ways, and of every second element. Exit status 1: some
+// differ.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -48,39 +50,46 @@ std::vector<std::uint16_t> operand(int k, int arity, std::int64_t turn, bool ful
   return x;
 }
 
+// Where operands are: every so many elements from some place on, another one for each operand (k, the output the last).
 struct places {
   const char* name;
-  std::int64_t first, step;
+  int shift, step;
+  std::int64_t first(int k) const { return shift == 0 ? 0 : (shift + 3 * k) % 8; }
 };
-constexpr places layouts[] = {{"contiguous", 0, 1}, {"not aligned", 1, 1}, {"strided", 0, 2}};
+constexpr places layouts[] = {{"contiguous", 0, 1}, {"not aligned", 1, 1}, {"not aligned", 4, 1}, {"strided", 0, 2}};
 
 // Differences of a turn.
 std::int64_t compare(context& cpu, context& gpu, const ops::elementwise_row& row, dtype format, std::int64_t turn,
                      bool full) {
   const op_info& op = *find(row.name);
   std::vector<std::vector<std::uint16_t>> host;
-  std::vector<tensor> on_gpu;
   std::vector<const_tensor_view> in;
   for (int k = 0; k < row.arity; ++k) {
     host.push_back(operand(k, row.arity, turn, full, format));
     in.emplace_back(host.back().data(), format, sizes{count});
-    on_gpu.emplace_back(gpu, format, sizes{count});
-    gpu.copy(on_gpu.back().view().data(), host.back().data(), 2 * count);
   }
   std::vector<std::uint16_t> expected(static_cast<std::size_t>(count)), got(static_cast<std::size_t>(count));
   const tensor_view to(expected.data(), format, sizes{count});
   call(cpu, op, in, {&to, 1});
-  tensor out(gpu, format, sizes{count});
   std::int64_t wrong = 0;
   for (const places& p : layouts) {
+    std::vector<tensor> on_gpu;
     std::vector<const_tensor_view> from;
-    for (const tensor& t : on_gpu) from.push_back(t.view().slice(0, p.first, count, p.step));
-    const tensor_view result = out.view().slice(0, p.first, count, p.step);
-    call(gpu, op, from, {&result, 1});
-    gpu.synchronize();
-    gpu.copy(got.data(), out.view().data(), 2 * count);
+    for (int k = 0; k <= row.arity; ++k) {
+      on_gpu.emplace_back(gpu, format, sizes{count + 8});
+      const tensor_view all = on_gpu.back().view().slice(0, p.first(k), p.first(k) + count);
+      if (k < row.arity) {
+        gpu.copy(all.data(), host[static_cast<std::size_t>(k)].data(), 2 * count);
+        from.push_back(all.slice(0, 0, count, p.step));
+      } else {
+        const tensor_view result = all.slice(0, 0, count, p.step);
+        call(gpu, op, from, {&result, 1});
+        gpu.synchronize();
+        gpu.copy(got.data(), all.data(), 2 * count);
+      }
+    }
     std::int64_t here = 0;
-    for (std::int64_t i = p.first; i < count; i += p.step) {
+    for (std::int64_t i = 0; i < count; i += p.step) {
       const auto at = static_cast<std::size_t>(i);
       if (got[at] == expected[at]) continue;
       if (here++ == 0) {
@@ -114,7 +123,8 @@ int main(int argc, char** argv) {
         if ((row.formats & ops::one(format)) == 0 || row.result_type(format) != format) continue;
         const bool all = full && row.arity == 2;
         const std::int64_t turns = row.arity == 1 ? 1 : all ? 256 : 2 * row.arity;
-        for (std::int64_t t = 0; t < turns; ++t, calls += 3) wrong += compare(cpu, gpu, row, format, t, all);
+        for (std::int64_t t = 0; t < turns; ++t, calls += static_cast<std::int64_t>(std::size(layouts)))
+          wrong += compare(cpu, gpu, row, format, t, all);
       }
     }
     std::printf("%lld calls of %lld elements: %lld differ\n", static_cast<long long>(calls),

@@ -17,7 +17,8 @@ using ops::op_id;
 // How an operand lies in memory.
 enum class layout {
   contiguous,
-  shifted,  // contiguous, one element away from where packs of elements could be moved
+  shifted,  // contiguous, each operand some other elements away from where packs of elements could be moved
+  stepped,  // every second element
   packs,    // rows of packs, with a pack between them
   spread    // axes in another order, gaps along every axis, one axis backwards; no two axes can be merged
 };
@@ -88,13 +89,13 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
       }
     }
   } else {
-    for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
       const test_call c = call(how == layout::packs ? fours : odd, how);
       for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
     }
     // What a block of threads leaves open is noted by its place in the whole.
     if (tested) {
-      for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+      for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
         for (const std::int64_t n : {9003, 20003}) {
           const bool packs = how == layout::packs;
           append(g, {wide(call(how == layout::spread ? sizes{3, 5, 19, 9, 7}
@@ -363,9 +364,9 @@ std::vector<group> loss_calls(const subject& what) {
   for (const std::string_view reduction : {"none", "mean", "sum", "batchmean"}) {
     if (reduction == "batchmean" && !divergence) continue;
     group g;
-    for (const layout how : {layout::contiguous, layout::shifted, layout::packs, layout::spread}) {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
       const bool each = ops::is_gradient<Op> || reduction == "none";
-      if (!each && (how == layout::shifted || how == layout::packs)) continue;
+      if (!each && (how == layout::shifted || how == layout::stepped || how == layout::packs)) continue;
       test_call c{what.op, {}, how, {{"reduction", reduction}}};
       for (const ops::operand& o : Op::in) {
         const bool one = o.name == "g" && reduction != "none";
@@ -476,8 +477,8 @@ class arena {
     placed p{spec, sizes(spec.shape), 0};
     const int rank = spec.shape.size();
     const auto bytes = static_cast<std::int64_t>(size_of(spec.type));
-    std::int64_t next = 1;
-    std::int64_t first = how == layout::shifted ? 1 : 0;
+    std::int64_t next = how == layout::stepped ? 2 : 1;
+    std::int64_t first = how == layout::shifted ? 1 + number : 0;
     for (int i = 0; i < rank; ++i) {
       // Innermost first; `spread` begins at an axis of its own and goes round.
       const int d = how == layout::spread ? (rank - 1 - i + number * 2 + rank) % rank : rank - 1 - i;

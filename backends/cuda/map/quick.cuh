@@ -200,6 +200,12 @@ concept has_products = requires(const num::parameters& p) {
   quick<Op>::is_product(p);
 };
 
+// In binary32 a body may say by itself which operands it covers.
+template <class Op>
+concept quick_bounds_operands = requires {
+  requires quick<Op>::bounds_operands;
+};
+
 // R: what it computes in.
 template <class Op, class T, class R = real_for<Op, T>, bool Product = false, class... P>
 __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
@@ -235,7 +241,9 @@ __device__ inline num::tentative<T> quick_eval(const T* x, const P&... p) {
           return quick<Op>::template approximate<R>(v..., p...);
         }
       }();
-      if constexpr (std::is_same_v<R, float>) a.covered = a.covered & (is_moderate<T>(v) & ...);
+      if constexpr (std::is_same_v<R, float> && !quick_bounds_operands<Op>) {
+        a.covered = a.covered & (is_moderate<T>(v) & ...);
+      }
       num::tentative<T> r = round_approximation<T>(a);
       if constexpr (has_invalid<Op> && !Product) {
         const bool invalid = quick<Op>::template invalid<R>(v..., p...);

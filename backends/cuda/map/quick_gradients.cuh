@@ -76,6 +76,16 @@ template <class R, class Y>
 __device__ inline bool has_parity(Y y) {
   return std::is_same_v<R, double> || std::is_same_v<Y, double> || fabs(y) < Y(0x1p22);
 }
+// The power of |x|, negated where x < 0 and y is odd, or, `other`, even.
+template <class R, class Y>
+__device__ inline R with_sign_of_power(R power, float x, Y y, bool other) {
+  if constexpr (std::is_same_v<R, float> && std::is_same_v<Y, float>) {
+    const std::uint32_t t = __float_as_uint(y + quick_exp<float>::shifter) ^ (other ? 1u : 0u);  // as in parity_of
+    return __uint_as_float(__float_as_uint(power) ^ (t << 31 & __float_as_uint(x)));
+  } else {
+    return (x < 0) & (parity_of<R>(y).odd != other) ? -power : power;
+  }
+}
 constexpr float infinite = __builtin_inff();
 template <class R>
 __device__ inline R quick_power_log(float x) {
@@ -85,10 +95,9 @@ template <class R, class Y>
 __device__ inline approximation<R> quick_power(float x, Y y) {
   const R w = static_cast<R>(y) * quick_power_log<R>(x);
   const R power = quick_exp<R>(w).value();
-  const bool turns = (x < 0) & parity_of<R>(y).odd;
   constexpr R limit = std::is_same_v<R, double> ? 86 : 80;
   const bool covered = (x != 0) & (fabsf(x) < infinite) & (fabs(w) < limit) & has_parity<R>(y);
-  return within_power<R>(turns ? -power : power, power_width, w, 6.5f, 5, covered);
+  return within_power<R>(with_sign_of_power(power, x, y, false), power_width, w, 6.5f, 5, covered);
 }
 template <class R, class Y>
 __device__ inline bool power_is_invalid(float x, Y y) {
@@ -143,20 +152,26 @@ struct quick<ops::scalar_pow> {
     return within_power<R>(quick_exp<R>(w).value(), power_width, w, 2, 5, covered);
   }
 };
-// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's.
+// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's. | g y is exact and between 2^-60 and 2^60, or g is
+// 0; the power is between 2^-58 and 2^58.
 template <class R, class Y>
 __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R less =
       std::is_same_v<Y, R> || std::is_same_v<R, double> ? static_cast<R>(y) - R{1} : static_cast<R>(y - Y{1});
   const R w = less * quick_power_log<R>(x);
   const R power = quick_exp<R>(w).value();
-  const bool turns = (x < 0) & !parity_of<R>(y).odd;
-  const R coefficient = static_cast<R>(g) * static_cast<R>(y);
-  const bool covered = (x != 0) & (fabsf(x) < infinite) & (y != 0) & (fabs(w) < greatest_power<R>)&(has_parity<R>(y));
-  return within_power<R>(coefficient * (turns ? -power : power), power_width, w, 8, 8, covered);
+  const R c = static_cast<R>(g) * static_cast<R>(y);
+  bool covered = (fabsf(x) < infinite) & (y != 0) & (fabs(w) < greatest_power<R>)&(has_parity<R>(y));
+  if constexpr (std::is_same_v<R, float>) {
+    covered = covered & (fabsf(x) >= 0x1p-126f) & (fabsf(c) <= 0x1p60f) & ((fabsf(c) >= 0x1p-60f) | (g == 0));
+  } else {
+    covered = covered & (x != 0);
+  }
+  return within_power<R>(c * with_sign_of_power(power, x, y, true), power_width, w, 8, 8, covered);
 }
 template <>
 struct quick<ops::pow_backward_x> {
+  static constexpr bool bounds_operands = true;
   template <class R>
   __device__ static approximation<R> approximate(float g, float x, float y) {
     return quick_power_slope<R>(g, x, y);
