@@ -361,6 +361,9 @@ template <class Op>
 std::vector<group> loss_calls(const subject& what) {
   std::vector<group> all;
   constexpr bool divergence = std::is_same_v<typename Op::attrs, kl_div_options>;
+  constexpr std::string_view border = std::is_same_v<typename Op::attrs, smooth_l1_loss_options> ? "beta"
+                                      : std::is_same_v<typename Op::attrs, huber_loss_options>   ? "delta"
+                                                                                                 : "";
   for (const std::string_view reduction : {"none", "mean", "sum", "batchmean"}) {
     if (reduction == "batchmean" && !divergence) continue;
     group g;
@@ -396,6 +399,12 @@ std::vector<group> loss_calls(const subject& what) {
       if (divergence) {
         small.attrs.push_back({"log_target", "true"});
         append(g, from_every_tier(small));
+      }
+      // Beyond what binary32 has room for.
+      for (const std::string_view value : {"1e-50", "1e50"}) {
+        if (border.empty() || !each) continue;
+        g.push_back(wide(c));
+        g.back().attrs.push_back({border, value});
       }
       if (ops::is_gradient<Op> || reduction == "none") continue;
       for (operand& o : c.in) o.shape = {2, 0, 5};  // the sum or mean of nothing

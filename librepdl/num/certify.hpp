@@ -69,7 +69,7 @@ REPDL_HD certified certify(dd s, double e) {
 
 // RO(s / n), rounding to odd: the quotient and the sign of its remainder. s - q n is a binary64 number (the remainder
 // of a division that does not underflow), s - fl(q n) is exact (Sterbenz), so r below is that remainder exactly.
-// Preconditions: n an integer in [1, 2^53]; s = 0 or 2^-800 < |s| < 2^900.
+// Preconditions: n in [2^-60, 2^60]; s = 0 or 2^-800 < |s| < 2^900.
 REPDL_HD double divide_to_odd(double s, double n) {
   const double q = s / n;
   const dd p = two_prod(q, n);

@@ -76,12 +76,18 @@ struct loss_element {
     T value;
     bool decided, by_test;
   };
+  // Lanes leave it together, as in map.cuh.
   template <class... X>
   __device__ static __noinline__ settled settle(ops::loss_constants k, int last_tier_bits, X... x) {
+    const unsigned lanes = __activemask();
     const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
-    if (first.decided) return {first.value, true, true};
-    const num::decided_value<T> r = num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
-    return {r.value, r.decided, false};
+    settled r{first.value, true, true};
+    if (!first.decided) {
+      const num::decided_value<T> late = num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
+      r = {late.value, late.decided, false};
+    }
+    __syncwarp(lanes);
+    return r;
   }
 };
 

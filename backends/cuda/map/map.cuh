@@ -139,7 +139,8 @@ struct elementwise<Op, T, Options...> : Options... {
                                                      static_cast<const Options&>(*this)...);
     });
   }
-  // By the body and its last tier, which is out of line: beside it no registers would be left.
+  // By the body and its last tier, which is out of line: beside it no registers would be left. Lanes leave it together, by its only
+  // end: those that are done would wait outside in a register of barriers that the others use (docs/ptxas-barriers.md).
   __device__ T eval(const T* x, tally& t) const {
     const settled r = num::with_places<arity>([&]<int... K>() { return settle(*this, x[K]...); });
     t.exact += r.by == settled::exact ? 1 : 0;
@@ -154,10 +155,15 @@ struct elementwise<Op, T, Options...> : Options... {
   };
   template <class... X>
   __device__ static __noinline__ settled settle(elementwise e, X... x) {
+    const unsigned lanes = __activemask();
     const auto first = num::evaluate<Op>(x..., static_cast<const Options&>(e)...);
-    if (first.decided && !e.skip_test) return {first.value, settled::first_tier};
-    const auto r = num::evaluate_exactly<Op>(e.last_tier_bits, x..., static_cast<const Options&>(e)...);
-    return {r.value, r.decided ? settled::exact : settled::nobody};
+    settled r{first.value, settled::first_tier};
+    if (!first.decided || e.skip_test) {
+      const auto late = num::evaluate_exactly<Op>(e.last_tier_bits, x..., static_cast<const Options&>(e)...);
+      r = {late.value, late.decided ? settled::exact : settled::nobody};
+    }
+    __syncwarp(lanes);
+    return r;
   }
   __device__ num::tentative<T> attempt_by_body(const T* x) const {
     const auto r = num::with_places<arity>([&]<int... K>() {

@@ -9,28 +9,43 @@
 namespace repdl::cuda {
 namespace {
 
-// Rank 1, stride 1. The output begins at a pack, `skip` elements before the first one that there is; aligned: so do the inputs. A
-// block has packs_per_thread packs for each of its threads: a grid that goes round and round is slower. Exact aliasing of out and
-// an input is legal: a thread reads its elements before it writes them.
+// What has a test does its packs a few at a time, in rounds, and reads those of the next one ahead: blocks that begin together would
+// wait for memory together. What is still open at a block's end is tried again together, and the more, the better for warps that
+// would wait. What has none does all at once: a grid that goes round and round is slower.
 template <class F>
-constexpr int packs_per_thread = tests_16_bits<F>&& F::arity <= 3 ? 4 : 2;
+constexpr bool reads_ahead = tentative_operation<F>;
+template <class F>
+constexpr bool tries_together = settles_late<F>&& tests_16_bits<F>;
+template <class F>
+constexpr int packs_per_thread = reads_ahead<F> && !(tests_16_bits<F> && F::arity <= 3) ? 1 : 2;
+
+// Rank 1, stride 1. The output begins at a pack, `skip` elements before the first one that there is; aligned: so do the inputs. Exact
+// aliasing of out and an input is legal: a thread reads its elements before it writes them.
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>)
-    map_packed(const operands<F> p, int skip, bool aligned, counter* counters) {
+    map_packed(const operands<F> p, int skip, bool aligned, int most_rounds, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
+  const int rounds = reads_ahead<F> ? most_rounds : 1;
   constexpr int elements = packs_per_thread<F> * batch;
-  const int rounds = rounds_of(p);
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count - skip);
   const line_of_packs line{p.count, skip, aligned};
   const some_packs packs(line, block, threads * packs_per_thread<F> * rounds);
+  operand_bits<F> ahead[packs_per_thread<F>];
+  if (reads_ahead<F>) read_packs(p, aligned, packs, static_cast<int>(threadIdx.x), threads, ahead);
 #pragma unroll 1
   for (int round = 0; round < rounds; ++round) {
     const int first = round * threads * packs_per_thread<F> + static_cast<int>(threadIdx.x);
     operand_bits<F> bits[packs_per_thread<F>];
-    read_packs(p, aligned, packs, first, threads, bits);
+    if constexpr (reads_ahead<F>) {
+#pragma unroll
+      for (int k = 0; k < packs_per_thread<F>; ++k) bits[k] = ahead[k];
+      read_packs(p, aligned, packs, first + threads * packs_per_thread<F>, threads, ahead);
+    } else {
+      read_packs(p, aligned, packs, first, threads, bits);
+    }
     unsigned open = 0;
 #pragma unroll
     for (int k = 0; k < packs_per_thread<F>; ++k) {
@@ -69,13 +84,14 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
 template <class F>
 constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !settles_late<F> ? 5 : least_blocks<F>;
 template <class F>
-constexpr int packs_per_line = F::arity == 1 ? packs_per_thread<F> : 2;
+constexpr int packs_per_line = F::arity == 1 && tests_16_bits<F> ? 4 : 2;
 template <class F>
-__global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operands<F> p, counter* counters) {
+__global__ void __launch_bounds__(threads, line_blocks<F>)
+    map_line(const operands<F> p, int most_rounds, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
   constexpr int elements = packs_per_line<F> * batch;
-  const int rounds = rounds_of(p);
+  const int rounds = tries_together<F> ? most_rounds : 1;
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
@@ -119,10 +135,10 @@ __global__ void __launch_bounds__(threads, line_blocks<F>) map_line(const operan
 // `batch`, its stride is 1 for the output and 0 or 1 for the inputs, and every pack with stride 1 is aligned.
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>)
-    map_strided(const operands<F> p, bool packed, counter* counters) {
+    map_strided(const operands<F> p, bool packed, int most_rounds, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const int rounds = rounds_of(p);
+  const int rounds = tries_together<F> ? most_rounds : 1;
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * batch * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);

@@ -102,33 +102,32 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
     }
   }
   // So that there are several blocks for each multiprocessor.
-  const auto set_rounds = [&](operands<F>& p, int elements) {
-    int rounds = 1;
-    if constexpr (settles_late<F> && tests_16_bits<F>) {
-      const std::int64_t most = greatest_block / (threads * elements);
-      const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
-      rounds = static_cast<int>(std::clamp<std::int64_t>(blocks_of(p.count, elements) / blocks, 1, most));
-      p.open.rounds = rounds;
-    }
-    return rounds * elements;
+  const auto rounds_of = [&](std::int64_t count, int elements, bool many) {
+    const std::int64_t most = greatest_block / (threads * elements);
+    const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
+    return many ? static_cast<int>(std::clamp<std::int64_t>(blocks_of(count, elements) / blocks, 1, most)) : 1;
   };
   if (launch_with_factors(p, contiguous, j, space)) return;
   if (contiguous) {
+    constexpr int elements = batch * packs_per_thread<F>;
     const packing packs = pack_operands(p, alignof(pack<typename F::output>));
-    const int each = set_rounds(p, batch * packs_per_thread<F>);
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, each), threads, 0, p, packs.skip, packs.aligned, j.counters);
-    settle_after(p, j, true, threads * each);
+    const int rounds = rounds_of(p.count, elements, reads_ahead<F>);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, packs.skip, packs.aligned,
+                                 rounds, j.counters);
+    settle_after(p, j, true, threads * elements * rounds);
   } else if (!tabulated && rank_1 && !can_pack(p)) {
     if constexpr (!tabulated) {
-      const int each = set_rounds(p, batch * packs_per_line<F>);
-      launch_kernel<map_line<F>>(j, blocks_of(p.count, each), threads, 0, p, j.counters);
-      settle_after(p, j, true, threads * each);
+      constexpr int elements = batch * packs_per_line<F>;
+      const int rounds = rounds_of(p.count, elements, tries_together<F>);
+      launch_kernel<map_line<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, rounds, j.counters);
+      settle_after(p, j, true, threads * elements * rounds);
     }
   } else {
-    strided([&](operands<F> part) {
-      const int each = set_rounds(part, batch);
-      launch_kernel<map_strided<F>>(j, blocks_of(part.count, each), threads, 0, part, can_pack(part), j.counters);
-      settle_after(part, j, false, threads * each);
+    strided([&](const operands<F>& part) {
+      const int rounds = rounds_of(part.count, batch, tries_together<F>);
+      launch_kernel<map_strided<F>>(j, blocks_of(part.count, batch * rounds), threads, 0, part, can_pack(part), rounds,
+                                    j.counters);
+      settle_after(part, j, false, threads * batch * rounds);
     });
   }
 }

@@ -40,11 +40,15 @@ constexpr bool tests_16_bits = [] {
   if constexpr (requires { F::tests_16_bits; }) return F::tests_16_bits;
   return false;
 }();
-// What has a rounding test wants many threads.
 template <class F>
-constexpr int least_blocks = tests_16_bits<F>           ? (F::arity < 3 ? 5 : 4)
-                             : F::first == tier::proved ? 1
-                                                        : 4;
+concept tentative_operation = requires(const F& f, const typename F::input* x) {
+  f.attempt(x);
+};
+// What has a test wants many threads.
+template <class F>
+constexpr int least_blocks = !tentative_operation<F>                                        ? 1
+                             : tests_16_bits<F> && F::first != tier::proved && F::arity < 3 ? 5
+                                                                                            : 4;
 
 template <class F>
 constexpr bool may_be_absent = [] {
@@ -88,9 +92,12 @@ struct pack_bits {
   __device__ T operator[](int j) const {
     if constexpr (each == 1) {
       return num::bit_cast<T>(w[j]);
+    } else if constexpr (each == 2) {
+      std::uint16_t half[2];  // the register's own halves, which a shift would copy
+      asm("mov.b32 {%0, %1}, %2;" : "=h"(half[0]), "=h"(half[1]) : "r"(w[j / 2]));
+      return num::bit_cast<T>(half[j % 2]);
     } else {
-      using bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>;
-      return num::bit_cast<T>(static_cast<bits>(w[j / each] >> (j % each * 8 * static_cast<int>(sizeof(T)))));
+      return num::bit_cast<T>(static_cast<std::uint8_t>(w[j / each] >> (j % each * 8)));
     }
   }
 };
@@ -149,10 +156,6 @@ struct exact_tally {
   }
 };
 
-template <class F>
-concept tentative_operation = requires(const F& f, const typename F::input* x) {
-  f.attempt(x);
-};
 // Whether every element is left to the last tier.
 template <class F>
 __device__ bool skips_test(const F& f) {
@@ -314,27 +317,21 @@ __device__ void read_packs(const operands<F>& p, bool aligned, const some_packs&
     }
     return;
   }
-  // Two packs at a time: there are few registers.
-  static_assert(N % 2 == 0);
+  pack_at_any_address<In> words[N][F::arity];
+  pack_at_any_address<byte> bytes[N][F::arity];
 #pragma unroll
-  for (int half = 0; half < N; half += 2) {
-    pack_at_any_address<In> words[2][F::arity];
-    pack_at_any_address<byte> bytes[2][F::arity];
+  for (int k = 0; k < N; ++k) {
+    each(k, [&](int a, const void* from) { is_boolean<F>(a) ? bytes[k][a].load(from) : words[k][a].load(from); });
+  }
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      each(half + k,
-           [&](int a, const void* from) { is_boolean<F>(a) ? bytes[k][a].load(from) : words[k][a].load(from); });
-    }
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      each(half + k, [&](int a, const void* from) {
-        if (is_boolean<F>(a)) {
-          x[half + k].of[a].w[0] = bytes[k][a].get(from).w[0];
-        } else {
-          x[half + k].of[a] = words[k][a].get(from);
-        }
-      });
-    }
+  for (int k = 0; k < N; ++k) {
+    each(k, [&](int a, const void* from) {
+      if (is_boolean<F>(a)) {
+        x[k].of[a].w[0] = bytes[k][a].get(from).w[0];
+      } else {
+        x[k].of[a] = words[k][a].get(from);
+      }
+    });
   }
 }
 

@@ -6,17 +6,6 @@
 namespace repdl::cuda {
 namespace {
 
-// How often a block does the packs of its threads: where there is more to be tried on what is left open, all of a block's is tried
-// together, and the more, the better for warps that would wait.
-template <class F>
-__device__ int rounds_of(const operands<F>& p) {
-  if constexpr (settles_late<F> && tests_16_bits<F>) {
-    return p.open.rounds;
-  } else {
-    return 1;
-  }
-}
-
 // What the threads of a block left open and did not write. It is attempted again, by the block's threads together: such elements
 // are few, and a warp takes as long for one as for 32. What is still open is noted. Elements are known by their places in the block.
 template <class F>

@@ -10,7 +10,6 @@ namespace repdl::cuda {
 struct open_elements {
   std::uint32_t* words = nullptr;
   std::uint32_t* any = nullptr;
-  int rounds = 1;  // how often such a block does what its threads do at a time
 };
 inline constexpr std::int64_t least_block = 1024, greatest_block = 16384;
 
