@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(threads) make_factors(const operands<F> p, flo
 constexpr int factor_threads = 512, factor_blocks = 2;
 template <class F>
 __global__ void __launch_bounds__(factor_threads, factor_blocks)
-    map_factor(const operands<F> p, const float* made, bool contiguous, int skip, bool aligned, counter* counters) {
+    map_factor(const operands<F> p, const float* made, bool contiguous, const packing line, counter* counters) {
   using T = typename F::input;
   using table_of = factor_table<T>;
   constexpr int run = 2, elements = run * batch, warps = factor_threads / 32, most_listed = 128;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
   __syncthreads();
   const int thread = static_cast<int>(blockIdx.x * factor_threads + threadIdx.x);
   const int step = static_cast<int>(gridDim.x * factor_threads);
-  if (thread == 0) count_elements(counters, F::first, p.count - skip);
+  if (thread == 0) count_elements(counters, F::first, p.count - line.skip);
   std::uint32_t* const list = lists[threadIdx.x / 32];
   int& length = lengths[threadIdx.x / 32];
 
@@ -145,23 +145,23 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
   // The operands of a warp's next turn are on their way while those of this one are looked up. A warp makes its turns together.
   const int warp = thread - lane_of_thread();
   if (contiguous) {
-    const line_of_packs line{p.count, skip, aligned};
     const some_packs packs(line, 0, 1 << 30);
-    operand_bits<F> ahead[run];
-    read_packs(p, aligned, packs, thread, step, ahead);
+    operand_words<F> ahead[run];
+    read_packs(p, line.aligned, packs, thread, step, ahead);
     for (int turn = 0; warp + turn < packs.end; turn += run * step) {
-      operand_bits<F> bits[run];
+      operand_words<F> words[run];
 #pragma unroll
-      for (int k = 0; k < run; ++k) bits[k] = ahead[k];
+      for (int k = 0; k < run; ++k) words[k] = ahead[k];
       const int first = thread + turn;
-      read_packs(p, aligned, packs, first + run * step, step, ahead);
+      read_packs(p, line.aligned, packs, first + run * step, step, ahead);
+      shift_packs(p, line.aligned, words);
       unsigned open = 0;
 #pragma unroll
       for (int k = 0; k < run; ++k) {
         const int i = first + k * step;
         if (!packs.has(i)) continue;
         pack<T> x[F::arity], y;
-        bits[k].unpack(x);
+        words[k].unpack(p, x);
         const unsigned left = attempt(x, y);
         if (left == 0) {
           store_streaming(static_cast<pack<T>*>(p.out) + i, y);
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
       leave(open, false,
             [&](int j) { return static_cast<std::int64_t>(first + j / batch * step) * batch + j % batch; });
     }
-    const std::int64_t rest = line.rest(thread);
+    const std::int64_t rest = element_beside(line, p.count, thread);
     leave(rest >= 0 ? 1 : 0, true, [&](int) { return rest; });
     return;
   }

@@ -9,50 +9,50 @@
 namespace repdl::cuda {
 namespace {
 
-// What has a test does its packs a few at a time, in rounds, and reads those of the next one ahead: blocks that begin together would
-// wait for memory together. What is still open at a block's end is tried again together, and the more, the better for warps that
-// would wait. What has none does all at once: a grid that goes round and round is slower.
-template <class F>
-constexpr bool reads_ahead = tentative_operation<F>;
+// What may be tried again together, at a block's end: the more, the better for warps that would wait. So such blocks do their packs in
+// rounds, a few at a time, and read those of the next one ahead. Others do all at once: a grid that goes round and round is slower.
 template <class F>
 constexpr bool tries_together = settles_late<F>&& tests_16_bits<F>;
 template <class F>
-constexpr int packs_per_thread = reads_ahead<F> && !(tests_16_bits<F> && F::arity <= 3) ? 1 : 2;
+constexpr bool reads_ahead = settles_late<F> || tests_16_bits<F>;
+template <class F>
+constexpr int packs_per_thread = sizeof(typename F::input) != 2 ? (reads_ahead<F> ? 1 : 2)
+                                 : F::arity == 1                ? 4
+                                                                : 2;
 
-// Rank 1, stride 1. The output begins at a pack, `skip` elements before the first one that there is; aligned: so do the inputs. Exact
-// aliasing of out and an input is legal: a thread reads its elements before it writes them.
+// Rank 1, stride 1. Exact aliasing of out and an input is legal: a thread reads its elements before it writes them.
 template <class F>
 __global__ void __launch_bounds__(threads, least_blocks<F>)
-    map_packed(const operands<F> p, int skip, bool aligned, int most_rounds, counter* counters) {
+    map_packed(const operands<F> p, const packing line, int most_rounds, counter* counters) {
   using In = typename F::input;
   using Out = typename F::output;
-  const int rounds = reads_ahead<F> ? most_rounds : 1;
   constexpr int elements = packs_per_thread<F> * batch;
+  const int rounds = reads_ahead<F> ? most_rounds : 1;
   open_in_block<F> left_open(open_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> * rounds;
-  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count - skip);
-  const line_of_packs line{p.count, skip, aligned};
+  if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count - line.skip);
   const some_packs packs(line, block, threads * packs_per_thread<F> * rounds);
-  operand_bits<F> ahead[packs_per_thread<F>];
-  if (reads_ahead<F>) read_packs(p, aligned, packs, static_cast<int>(threadIdx.x), threads, ahead);
+  operand_words<F> ahead[packs_per_thread<F>];
+  if (reads_ahead<F>) read_packs(p, line.aligned, packs, static_cast<int>(threadIdx.x), threads, ahead);
 #pragma unroll 1
   for (int round = 0; round < rounds; ++round) {
     const int first = round * threads * packs_per_thread<F> + static_cast<int>(threadIdx.x);
-    operand_bits<F> bits[packs_per_thread<F>];
+    operand_words<F> words[packs_per_thread<F>];
     if constexpr (reads_ahead<F>) {
 #pragma unroll
-      for (int k = 0; k < packs_per_thread<F>; ++k) bits[k] = ahead[k];
-      read_packs(p, aligned, packs, first + threads * packs_per_thread<F>, threads, ahead);
+      for (int k = 0; k < packs_per_thread<F>; ++k) words[k] = ahead[k];
+      read_packs(p, line.aligned, packs, first + threads * packs_per_thread<F>, threads, ahead);
     } else {
-      read_packs(p, aligned, packs, first, threads, bits);
+      read_packs(p, line.aligned, packs, first, threads, words);
     }
+    shift_packs(p, line.aligned, words);
     unsigned open = 0;
 #pragma unroll
     for (int k = 0; k < packs_per_thread<F>; ++k) {
       if (!packs.has(first + k * threads)) continue;
       const std::int64_t i = block + first + k * threads;
       pack<In> x[F::arity];
-      bits[k].unpack(x);
+      words[k].unpack(p, x);
       pack<Out> y;
       const unsigned left = apply(p, x, y);
       if (left == 0) {
@@ -64,17 +64,18 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     }
     left_open.leave(p, open, [&](int j) { return (first + j / batch * threads) * batch + j % batch; });
   }
-  // Before and beyond the packs.
-  const std::int64_t rest = line.rest(static_cast<int>(threadIdx.x));
-  const bool mine = rest >= block * batch && rest - block * batch < threads * elements * rounds;
-  if constexpr (settles_late<F>) {
-    left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(rest - block * batch); });
-  } else if (mine) {
-    typename F::tally none;
-    In arguments[F::arity];
+  if (blockIdx.x == 0 || blockIdx.x + 1 == gridDim.x) {
+    const std::int64_t beside = element_beside(line, p.count, static_cast<int>(threadIdx.x));
+    const bool mine = beside >= block * batch && beside - block * batch < threads * elements * rounds;
+    if constexpr (settles_late<F>) {
+      left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(beside - block * batch); });
+    } else if (mine) {
+      typename F::tally none;
+      In arguments[F::arity];
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) arguments[a] = read_element(p, a, rest);
-    static_cast<Out*>(p.out)[rest] = p.eval(arguments, none);
+      for (int a = 0; a < F::arity; ++a) arguments[a] = read_element(p, a, beside);
+      static_cast<Out*>(p.out)[beside] = p.eval(arguments, none);
+    }
   }
   left_open.finish(p, threads * elements * rounds, [](std::int64_t i, int) { return i; });
 }

@@ -8,17 +8,10 @@
 namespace repdl::cuda {
 namespace {
 
-// Makes contiguous operands begin where the output is a multiple of some bytes: before there may be elements that are not there.
-struct packing {
-  int skip;      // how many
-  bool aligned;  // whether the inputs begin at packs, too
-};
+// Makes contiguous operands begin where the output is a multiple of some bytes, and says how they lie then.
 template <class F>
 packing pack_operands(operands<F>& p, std::size_t bytes) {
-  const auto beyond = [&](const void* x, std::size_t size) {
-    return static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % bytes / size);
-  };
-  packing made{beyond(p.out, sizeof(typename F::output)), true};
+  packing made{0, static_cast<int>(reinterpret_cast<std::uintptr_t>(p.out) % bytes / sizeof(typename F::output)), true};
   p.out = static_cast<typename F::output*>(p.out) - made.skip;
   p.axes.stride[F::arity][0] = 1;
   for (int a = 0; a < F::arity; ++a) {
@@ -29,6 +22,7 @@ packing pack_operands(operands<F>& p, std::size_t bytes) {
     made.aligned = made.aligned && aligned_input<F>(p.in[a], a);
   }
   p.count += made.skip;
+  made.end = (made.aligned ? p.count : p.count - 1) / batch;
   return made;
 }
 
@@ -58,12 +52,12 @@ bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]]
     if (space.factors == nullptr) return false;
     constexpr auto bytes = sizeof(float) * factor_table<typename F::input>::size;
     operands<F> q = p;
-    const packing packs = contiguous ? pack_operands(q, sizeof(pack<typename F::input>)) : packing{0, true};
+    const packing packs = contiguous ? pack_operands(q, sizeof(pack<typename F::input>)) : packing{};
     launch_kernel<make_factors<F>>(j, grid_for(j.device, ceil_div(q.count / 32 + 32768, threads), 8), threads, 0, q,
                                    space.factors);
     launch_kernel<map_factor<F>>(j, grid_for(j.device, ceil_div(q.count, factor_threads * 8), factor_blocks),
-                                 factor_threads, bytes, q, static_cast<const float*>(space.factors), contiguous,
-                                 packs.skip, packs.aligned, j.counters);
+                                 factor_threads, bytes, q, static_cast<const float*>(space.factors), contiguous, packs,
+                                 j.counters);
     settle_after(q, j, true, greatest_block);
     return true;
   }
@@ -94,7 +88,7 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
     }
     if (space.table != nullptr) {
       operands<F> q = p;
-      const packing vectors = contiguous ? pack_operands(q, sizeof(uint4)) : packing{0, true};
+      const packing vectors = contiguous ? pack_operands(q, sizeof(uint4)) : packing{};
       launch_kernel<make_table<F>>(j, table_size / threads, threads, 0, p, space.table);
       launch_kernel<map_table<F>>(j, grid_for(j.device, ceil_div(p.count, table_threads), 1), table_threads,
                                   2 * table_size, q, space.table, contiguous, vectors.skip, j.counters);
@@ -112,8 +106,7 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
     constexpr int elements = batch * packs_per_thread<F>;
     const packing packs = pack_operands(p, alignof(pack<typename F::output>));
     const int rounds = rounds_of(p.count, elements, reads_ahead<F>);
-    launch_kernel<map_packed<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, packs.skip, packs.aligned,
-                                 rounds, j.counters);
+    launch_kernel<map_packed<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, packs, rounds, j.counters);
     settle_after(p, j, true, threads * elements * rounds);
   } else if (!tabulated && rank_1 && !can_pack(p)) {
     if constexpr (!tabulated) {

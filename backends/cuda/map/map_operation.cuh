@@ -92,19 +92,19 @@ struct pack_bits {
   __device__ T operator[](int j) const {
     if constexpr (each == 1) {
       return num::bit_cast<T>(w[j]);
-    } else if constexpr (each == 2) {
+    } else if constexpr (std::is_same_v<T, f16>) {
       std::uint16_t half[2];  // the register's own halves, which a shift would copy
       asm("mov.b32 {%0, %1}, %2;" : "=h"(half[0]), "=h"(half[1]) : "r"(w[j / 2]));
       return num::bit_cast<T>(half[j % 2]);
     } else {
-      return num::bit_cast<T>(static_cast<std::uint8_t>(w[j / each] >> (j % each * 8)));
+      using number = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>;
+      return num::bit_cast<T>(static_cast<number>(w[j / each] >> (j % each * 8 * static_cast<int>(sizeof(T)))));
     }
   }
 };
-// The words that hold a pack at any address, one more than it has where it begins between two. All are loaded before any is used,
-// so this has two steps.
+// The words that hold a pack, one more than it has where it begins between two.
 template <class T>
-struct pack_at_any_address {
+struct pack_words {
   using bits = pack_bits<T>;
   using word = typename bits::word;
   static constexpr int spare = bits::each > 1 ? 1 : 0;
@@ -112,23 +112,24 @@ struct pack_at_any_address {
   __device__ static int misalignment(const void* from) {
     return spare == 0 ? 0 : static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % sizeof(word));
   }
-  __device__ void load(const void* from) {
+  __device__ void load_any(const void* from) {
     const word* const first = reinterpret_cast<const word*>(static_cast<const std::byte*>(from) - misalignment(from));
 #pragma unroll
     for (int i = 0; i < bits::words; ++i) w[i] = first[i];
     if (spare != 0) w[bits::words + spare - 1] = misalignment(from) != 0 ? first[bits::words] : 0;
   }
-  __device__ bits get(const void* from) const {
-    bits x;
+  // Of what load_any read: moves the pack to the first word.
+  __device__ void shift(const void* from) {
+    if constexpr (spare != 0) {
 #pragma unroll
-    for (int i = 0; i < bits::words; ++i) {
-      if constexpr (spare == 0) {
-        x.w[i] = w[i];
-      } else {
-        x.w[i] = __funnelshift_r(w[i], w[i + 1], 8 * misalignment(from));
-      }
+      for (int i = 0; i < bits::words; ++i) w[i] = __funnelshift_r(w[i], w[i + 1], 8 * misalignment(from));
     }
-    return x;
+  }
+  __device__ T operator[](int j) const {
+    bits b;
+#pragma unroll
+    for (int i = 0; i < bits::words; ++i) b.w[i] = w[i];
+    return b[j];
   }
 };
 
@@ -233,106 +234,112 @@ __device__ void store_streaming(T* to, const T& from) {
     __stcs(reinterpret_cast<word*>(to) + w, reinterpret_cast<const word*>(&from)[w]);
 }
 
-// Contiguous operands whose first `skip` elements are not there: packs, and elements before and beyond them. What is not aligned has
-// no last pack: beyond its words there may be nothing.
-struct line_of_packs {
-  std::int64_t count;
+// Contiguous operands as packs: the output begins at one, and the first `skip` elements are not there; nor is the first pack then.
+// aligned: the inputs begin at packs, too. What is not aligned has no last pack: beyond its words there may be nothing.
+struct packing {
+  std::int64_t end;  // of the packs
   int skip;
   bool aligned;
   __device__ int first() const { return skip != 0 ? 1 : 0; }
-  __device__ std::int64_t end() const { return (aligned ? count : count - 1) / batch; }
-  // Thread t's one of the other elements, or -1.
-  __device__ std::int64_t rest(int t) const {
-    const std::int64_t i = t < batch ? t : (end() > first() ? end() : first()) * batch + (t - batch);
-    const bool there = t < batch ? skip != 0 && t >= skip : t < 2 * batch;
-    return there && i < count ? i : -1;
-  }
 };
+// Of `count` elements, thread t's one before or beyond the packs, or -1.
+__device__ inline std::int64_t element_beside(const packing& line, std::int64_t count, int t) {
+  const std::int64_t packs = line.end > line.first() ? line.end : line.first();
+  const std::int64_t i = t < batch ? t : packs * batch + (t - batch);
+  const bool there = t < batch ? line.skip != 0 && t >= line.skip : t < 2 * batch;
+  return there && i < count ? i : -1;
+}
 // Those of `most` packs from `begin` on, which they are counted from.
 struct some_packs {
   std::int64_t begin;
   int first, end;
-  __device__ some_packs(const line_of_packs& line, std::int64_t begin, int most)
+  __device__ some_packs(const packing& line, std::int64_t begin, int most)
       : begin(begin), first(begin == 0 ? line.first() : 0) {
-    const std::int64_t rest = line.end() - begin;
+    const std::int64_t rest = line.end - begin;
     end = static_cast<int>(rest < most ? rest : most);
   }
   __device__ bool has(int i) const { return i >= first && i < end; }
 };
 
-// The bits of packs of the operands, boolean ones as bytes.
+// Packs of the operands, as words: boolean ones have bytes.
 template <class F>
-struct operand_bits {
-  using In = typename F::input;
-  pack_bits<In> of[F::arity];
-  __device__ void unpack(pack<In> (&x)[F::arity]) const {
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-#pragma unroll
-      for (int j = 0; j < batch; ++j) {
-        if (is_boolean<F>(a)) {
-          const pack_bits<std::uint8_t> bytes{static_cast<std::uint32_t>(of[a].w[0])};
-          x[a].v[j] = to_boolean<In>(bytes[j]);
-        } else {
-          x[a].v[j] = of[a][j];
-        }
-      }
-    }
-  }
-};
-// Packs first, first + step, ... Aligned: every operand is, to packs.
-template <class F, int N>
-__device__ void read_packs(const operands<F>& p, bool aligned, const some_packs& packs, int first, int step,
-                           operand_bits<F> (&x)[N]) {
+struct operand_words {
   using In = typename F::input;
   using byte = std::uint8_t;
-  const auto each = [&](int k, const auto& operand) {
-    if (!packs.has(first + k * step)) return;
-    const std::int64_t i = packs.begin + first + k * step;
-#pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
-      if constexpr (may_be_absent<F>) {
-        if (p.in[a] == nullptr) {
-          pack<In> one;
-#pragma unroll
-          for (int j = 0; j < batch; ++j) one.v[j] = num::narrow<In>(1.0);
-          x[k].of[a] = num::bit_cast<pack_bits<In>>(one);
-          continue;
-        }
-      }
+  pack_words<In> of[F::arity];
+
+  // Those at pack i. Aligned: every operand is, to packs.
+  __device__ void load(const operands<F>& p, std::int64_t i, bool aligned) {
+    each(p, [&](int a) {
       const std::size_t size = is_boolean<F>(a) ? sizeof(pack<byte>) : sizeof(pack<In>);
-      operand(a, static_cast<const std::byte*>(p.in[a]) + i * static_cast<std::int64_t>(size));
-    }
-  };
-  if (aligned) {
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      each(k, [&](int a, const void* from) {
-        if (is_boolean<F>(a)) {
-          x[k].of[a].w[0] = *static_cast<const std::uint32_t*>(from);
-        } else {
-          x[k].of[a] = load_streaming(static_cast<const pack_bits<In>*>(from));
-        }
-      });
-    }
-    return;
-  }
-  pack_at_any_address<In> words[N][F::arity];
-  pack_at_any_address<byte> bytes[N][F::arity];
-#pragma unroll
-  for (int k = 0; k < N; ++k) {
-    each(k, [&](int a, const void* from) { is_boolean<F>(a) ? bytes[k][a].load(from) : words[k][a].load(from); });
-  }
-#pragma unroll
-  for (int k = 0; k < N; ++k) {
-    each(k, [&](int a, const void* from) {
+      const std::byte* const from = static_cast<const std::byte*>(p.in[a]) + i * static_cast<std::int64_t>(size);
       if (is_boolean<F>(a)) {
-        x[k].of[a].w[0] = bytes[k][a].get(from).w[0];
+        pack_words<byte> bytes{};
+        aligned ? void(bytes.w[0] = *reinterpret_cast<const std::uint32_t*>(from)) : bytes.load_any(from);
+        of[a].w[0] = bytes.w[0], of[a].w[1] = bytes.w[1];
+      } else if (aligned) {
+        const auto bits = load_streaming(reinterpret_cast<const pack_bits<In>*>(from));
+#pragma unroll
+        for (int w = 0; w < pack_bits<In>::words; ++w) of[a].w[w] = bits.w[w];
       } else {
-        x[k].of[a] = words[k][a].get(from);
+        of[a].load_any(from);
       }
     });
   }
+  // Where they are not aligned, once they are used: loads are waited for here.
+  __device__ void shift(const operands<F>& p) {
+    each(p, [&](int a) {
+      if (is_boolean<F>(a)) {
+        pack_words<byte> bytes = bytes_of(a);
+        bytes.shift(p.in[a]);
+        of[a].w[0] = bytes.w[0];
+      } else {
+        of[a].shift(p.in[a]);
+      }
+    });
+  }
+  __device__ void unpack(const operands<F>& p, pack<In> (&x)[F::arity]) const {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) x[a].v[j] = num::narrow<In>(1.0);
+    }
+    each(p, [&](int a) {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) x[a].v[j] = is_boolean<F>(a) ? to_boolean<In>(bytes_of(a)[j]) : of[a][j];
+    });
+  }
+
+ private:
+  template <class Operand>
+  __device__ static void each(const operands<F>& p, const Operand& operand) {
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) {
+      if (may_be_absent<F> && p.in[a] == nullptr) continue;
+      operand(a);
+    }
+  }
+  __device__ pack_words<byte> bytes_of(int a) const {
+    return {{static_cast<std::uint32_t>(of[a].w[0]), static_cast<std::uint32_t>(of[a].w[1])}};
+  }
+};
+// Packs first, first + step, ...
+template <class F, int N>
+__device__ void read_packs(const operands<F>& p, bool aligned, const some_packs& packs, int first, int step,
+                           operand_words<F> (&x)[N]) {
+  const auto read = [&](bool aligned) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      if (packs.has(first + k * step)) x[k].load(p, packs.begin + first + k * step, aligned);
+    }
+  };
+  aligned ? read(true) : read(false);
+}
+template <class F, int N>
+__device__ void shift_packs(const operands<F>& p, bool aligned, operand_words<F> (&x)[N]) {
+  if (aligned) return;
+#pragma unroll
+  for (int k = 0; k < N; ++k) x[k].shift(p);
 }
 
 // Writes the elements that are not open.

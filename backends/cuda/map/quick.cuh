@@ -50,29 +50,20 @@ __constant__ double gelu_tail[] = {
     0x1.c4128c1db5727p-5,   -0x1.0ab24713e63f2p-5,  0x1.0f88084a605c4p-6,  -0x1.cf2b444fd9bd5p-8,
     0x1.3817f3523dcc8p-9,   -0x1.1c9d17a798d18p-11, 0x1.c4ae5bd18cfc8p-16, 0x1.37fcc133db3ep-15,
     -0x1.f34269b96287fp-17, 0x1.84eba2bd5a5ffp-20,  0x1.84c72be8aebaap-19, 0x1.c8e540541bf5dp-22};
-// exp_tail to 2^-51.1, gelu_tail to 2^-49.4, for gradients, in which terms cancel.
+// exp_tail to 2^-51.1, for gradients, in which terms cancel.
 __constant__ double exp_tail_close[] = {0x1.000000000000dp-1,  0x1.555555555060bp-3,  0x1.555555554f02ep-5,
                                         0x1.1111112600b59p-7,  0x1.6c16c189b5fbbp-10, 0x1.a0198c59b4516p-13,
                                         0x1.a0198b140742ap-16, 0x1.72ea20207ec17p-19, 0x1.28baf7191f702p-22};
-__constant__ double gelu_tail_close[] = {0x1.1445a52cb7b7fp-4,   -0x1.05a4d56a93eedp-3,  0x1.bbffff30577fdp-4,
-                                         -0x1.5058d37035a31p-4,  0x1.c4128c0b19c58p-5,   -0x1.0ab2470f4dae4p-5,
-                                         0x1.0f880ba87cf72p-6,   -0x1.cf2b39b35366p-8,   0x1.3816dbe8dfe84p-9,
-                                         -0x1.1ca4d9f4c232ep-11, 0x1.c6cfd42f629fep-16,  0x1.3b8da36489c53p-15,
-                                         -0x1.eebf6633dc1c9p-17, 0x1.32b1c3c608d95p-21,  0x1.7dc6e91f90e85p-20,
-                                         -0x1.41fa0a5f6b5efp-21, -0x1.5dd40ce9a7f27p-22, -0x1.2e8593639f7b2p-25};
 // gelu_tail to 2^-40.3.
 __constant__ double gelu_tail_rough[] = {0x1.1445a52cb7ab2p-4,   -0x1.05a4d56a88ca6p-3,  0x1.bbffff3048107p-4,
                                          -0x1.5058d37988115p-4,  0x1.c4128c0d96d98p-5,   -0x1.0ab244d39461bp-5,
                                          0x1.0f880e8f1b36cp-6,   -0x1.cf2c1d889bab7p-8,  0x1.3814406581481p-9,
                                          -0x1.1c7fe21b0af48p-11, 0x1.d266f3b407ef6p-16,  0x1.3a1d3fa6ffc2dp-15,
                                          -0x1.1819046d1a5f2p-16, -0x1.8e660c11fd454p-20, 0x1.1e03192ad2da1p-20};
-// exp_tail[i] (-1/2)^(i + 2), exp_tail_close's
+// exp_tail[i] (-1/2)^(i + 2)
 __constant__ double bell_tail[] = {0x1.ffffffffee9c1p-4,   -0x1.555555554c91ap-6, 0x1.555555819a334p-9,
                                    -0x1.1111112faaefep-12, 0x1.6c1635ce3cc6bp-16, -0x1.a0196e21c0017p-20,
                                    0x1.a1747c85b52fdp-24,  -0x1.7307e0a55fabbp-28};
-__constant__ double bell_tail_close[] = {0x1.000000000000dp-3,   -0x1.555555555060bp-6,  0x1.555555554f02ep-9,
-                                         -0x1.1111112600b59p-12, 0x1.6c16c189b5fbbp-16,  -0x1.a0198c59b4516p-20,
-                                         0x1.a0198b140742ap-24,  -0x1.72ea20207ec17p-28, 0x1.28baf7191f702p-32};
 __constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
                                       0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
 // In binary32: e^x up to 2^-27, ln(1 + f) 2^-28.4, gelu_tail 2^-23.8 up to 9, (sin r - r) / r^3 to pi/2: 2^-25.2 of sin r.
@@ -363,11 +354,10 @@ struct quick_exp<float> {
 };
 
 // e^(-s/2), s >= 0: quick_exp's with q = -2 r, powers of two having moved into the coefficients.
-template <int N>
-__device__ inline double quick_bell(double s, const double (&tail)[N]) {
+__device__ inline double quick_bell(double s) {
   const double t = num::fma(s, -half_log2e, num::exp_core::shifter);
   const double q = num::fma(t - num::exp_core::shifter, twice_ln2, s);
-  const double p = num::fma(num::fma(polynomial(tail, q), q, -0.5), q, 1.0);
+  const double p = num::fma(num::fma(polynomial(bell_tail, q), q, -0.5), q, 1.0);
   return __hiloint2double(__double2hiint(p) + (__double2loint(t) << 20), __double2loint(p));
 }
 
@@ -435,8 +425,8 @@ struct quick_log {
   // With one coefficient more the polynomial is 2^-50.4, in all below 2^-49.4.
   __device__ double close_value() const { return num::fma(e, ln2, rest(pow_log_rest)); }
 };
-// In binary32, of numbers of f16 and bf16: f and 1 + f/2 are exact. w: 2.1 u; z w L and the sum 1.1 u; where e is not 0, ln 2 counts
-// 0.1 u, the sum u, and |ln(1 + f)| <= 1.02 |ln x|. Below 4.6 u.
+// In binary32, of numbers of f16 and bf16: f and 1 + f/2 are exact. w: the seed, of which PTX says 1 ulp, 2 u, and 1.1 u; z w L and the
+// sum 1.1 u; where e is not 0, ln 2 counts 0.1 u, the sum u, and |ln(1 + f)| <= 1.02 |ln x|. Below 5.6 u.
 template <>
 struct quick_log<float> {
   float e;
@@ -449,7 +439,7 @@ struct quick_log<float> {
     f = __int_as_float(bits - ((biased & 0x7f800000) - one)) - 1.0f;
   }
   __device__ float value() const {
-    const float w = quotient(f, fused(f, 0.5f, 1.0f));
+    const float w = f * reciprocal_seed(fused(f, 0.5f, 1.0f));
     const float z = w * w;
     return fused(e, quick_exp<float>::ln2_hi, fused(polynomial(log_rest_short, z) * z, w, w));
   }
@@ -596,14 +586,16 @@ struct quick<ops::erfc> : quick_plain {
     return x < 0 ? 2.0 - tail : tail;
   }
 };
-// x Phi(x) = max(x, 0) - v Phi(-v), v = |x|, Phi(-v) = e^(-v^2/2) h(y), y = (v - 5.75) / (v + 5.75): the exponential 2^-44.8, h
+// y = (v - 5.75) / (v + 5.75), a sum, a reciprocal of at most 2, and 1: 5.2 u.
+__device__ inline double normal_argument(double v) { return num::fma(-11.5, reciprocal(v + 5.75), 1.0); }
+// x Phi(x) = max(x, 0) - v Phi(-v), v = |x|, Phi(-v) = e^(-v^2/2) h(y): the exponential 2^-44.8, h
 // 2^-43.3 or 2^-40.3, y and steps 15 u, where x > 0 relative to v (1 - Phi(-v)) >= v Phi(-v), and u; below 2^-42.7 or 2^-40.2. At
 // -12.5 it is e^-80.
 template <int N>
 __device__ inline double quick_gelu(float x, const double (&tail)[N]) {
   const double d = static_cast<double>(x);
   const double v = fabs(d);
-  const double below = quick_bell(v * v, bell_tail) * polynomial(tail, quotient(v - 5.75, v + 5.75));
+  const double below = quick_bell(v * v) * polynomial(tail, normal_argument(v));
   const int kept = x < 0 ? 0 : -1;  // of x < 0 ? 0.0 : d nvcc 13.0 makes x <= 0 ? 0 : x, which is +0 for -0
   return num::fma(-v, below, __hiloint2double(__double2hiint(d) & kept, __double2loint(d) & kept));
 }

@@ -51,7 +51,7 @@ constexpr float greatest_power = std::is_same_v<R, double> ? 80.0f : 40.0f;
 template <class R>
 constexpr float greatest_gate = std::is_same_v<R, double> ? 80.0f : 30.0f;
 
-// e^(y ln |x|). ln |x| is within 2^-49.4 | 4.6 u of itself; y ln |x|, at most 86: 2^-42.9 | 5.6 u |w|; with the exponential below
+// e^(y ln |x|). ln |x| is within 2^-49.4 | 5.6 u of itself; y ln |x|, at most 86: 2^-42.9 | 6.6 u |w|; with the exponential below
 // 2^-42.5 | 2.5 u more. Ties are within the test's reach, powers that are numbers are not. x < 0 and a whole y: with the sign of
 // (-1)^y; numbers of 2^24 and more are even.
 struct parity {
@@ -72,10 +72,6 @@ template <class R>
 __device__ inline parity parity_of(double y) {
   return parity_of(y);
 }
-template <class R, class Y>
-__device__ inline bool has_parity(Y y) {
-  return std::is_same_v<R, double> || std::is_same_v<Y, double> || fabs(y) < Y(0x1p22);
-}
 // The power of |x|, negated where x < 0 and y is odd, or, `other`, even.
 template <class R, class Y>
 __device__ inline R with_sign_of_power(R power, float x, Y y, bool other) {
@@ -87,6 +83,12 @@ __device__ inline R with_sign_of_power(R power, float x, Y y, bool other) {
   }
 }
 constexpr float infinite = __builtin_inff();
+// x is a finite number and y one whose parity is known: what tests have in common, first.
+template <class R, class Y>
+__device__ inline bool is_usual_power(float x, Y y) {
+  const bool known = std::is_same_v<R, float> && std::is_same_v<Y, float> ? fabs(y) < Y(0x1p22) : y == y;
+  return (fabsf(x) < infinite) & known;
+}
 template <class R>
 __device__ inline R quick_power_log(float x) {
   return quick_log<R>(fabsf(x)).close_value();
@@ -96,12 +98,12 @@ __device__ inline approximation<R> quick_power(float x, Y y) {
   const R w = static_cast<R>(y) * quick_power_log<R>(x);
   const R power = quick_exp<R>(w).value();
   constexpr R limit = std::is_same_v<R, double> ? 86 : 80;
-  const bool covered = (x != 0) & (fabsf(x) < infinite) & (fabs(w) < limit) & has_parity<R>(y);
-  return within_power<R>(with_sign_of_power(power, x, y, false), power_width, w, 6.5f, 5, covered);
+  const bool covered = is_usual_power<R>(x, y) & (x != 0) & (fabs(w) < limit);
+  return within_power<R>(with_sign_of_power(power, x, y, false), power_width, w, 7.5f, 5, covered);
 }
 template <class R, class Y>
 __device__ inline bool power_is_invalid(float x, Y y) {
-  return (x < 0) & !parity_of<R>(y).whole & (fabsf(x) < infinite) & (y == y) & has_parity<R>(y);
+  return is_usual_power<R>(x, y) & (x < 0) & !parity_of<R>(y).whole;
 }
 template <>
 struct quick<ops::pow> {
@@ -161,13 +163,13 @@ __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R w = less * quick_power_log<R>(x);
   const R power = quick_exp<R>(w).value();
   const R c = static_cast<R>(g) * static_cast<R>(y);
-  bool covered = (fabsf(x) < infinite) & (y != 0) & (fabs(w) < greatest_power<R>)&(has_parity<R>(y));
+  bool covered = is_usual_power<R>(x, y) & (y != 0) & (fabs(w) < greatest_power<R>);
   if constexpr (std::is_same_v<R, float>) {
     covered = covered & (fabsf(x) >= 0x1p-126f) & (fabsf(c) <= 0x1p60f) & ((fabsf(c) >= 0x1p-60f) | (g == 0));
   } else {
     covered = covered & (x != 0);
   }
-  return within_power<R>(c * with_sign_of_power(power, x, y, true), power_width, w, 8, 8, covered);
+  return within_power<R>(c * with_sign_of_power(power, x, y, true), power_width, w, 9, 8, covered);
 }
 template <>
 struct quick<ops::pow_backward_x> {
@@ -215,7 +217,7 @@ template <class R>
 __device__ inline approximation<R> quick_power_growth(float g, R log, float y, bool covered) {
   const R w = static_cast<R>(y) * log;
   const R value = static_cast<R>(g) * log * quick_exp<R>(w).value();
-  return within_power<R>(value, power_width, w, 6.5f, 11.5f, covered & (fabs(w) < greatest_power<R>));
+  return within_power<R>(value, power_width, w, 7.5f, 12.5f, covered & (fabs(w) < greatest_power<R>));
 }
 template <>
 struct quick<ops::pow_backward_y> {
@@ -419,7 +421,7 @@ template <>
 struct quick<ops::xlogy_backward_x> {
   template <class R>
   __device__ static approximation<R> approximate(float g, float, float y) {
-    return within<R>(static_cast<R>(g) * quick_log<R>(fabsf(y)).value(), 1u << 11, 7, (y > 0) & (y < infinite));
+    return within<R>(static_cast<R>(g) * quick_log<R>(fabsf(y)).value(), 1u << 11, 8, (y > 0) & (y < infinite));
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
@@ -584,14 +586,14 @@ struct quick<ops::mish_backward> {
     return within_cancelled<R>(R{4} * static_cast<R>(g) * (w * r), R{0.25} * h, 9, 60.0f / 4, fabsf(x) < 40.0f);
   }
 };
-// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. G 2^-49.4 and y's and its steps' 15 u: 2^-48.2; E 2^-48 for v <= 12.5. G <=
-// 1/2, so that v c <= 1/2 + |h|, h = G - v c: with three roundings 2^-48 + 4 u + 2^-49.1 / |h|, 2^-47.2 P. x > 0: 2^-47.1 E (G + v c), E (G
-// + v c) <= 1/2, of 1/2 or more, and 3 u.
+// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. G 2^-40.3 and y's and its steps' 15 u; E 2^-44.8 for v <= 12.5. G <= 1/2:
+// h = G - v c with its roundings is off by 2^-41.2, in all 2^-44.8 + 4 u + 2^-41.2 / |h|, below 2^-41 P. x > 0: E |h| <= 1/2 by 2^-45.8 and
+// 2^-41.2, of a difference of 1/2 or more 2^-40.1, and 3 u.
 // | G: its argument, 2.5 of 1, counts 2.3 times, the polynomial 1.2, its steps 2.2: 9.2. v c 0.5, v c <= G + |h|: h 9.7/2 and 1.5 |h|; E
 // 2.5, two products, the test: 5 and 7 |h|. x > 0: E (5 + 4 |h|), |h| <= 1/2; a difference, a product, the test, of at most 1.13: 11.
-__device__ inline double normal_tail(double v) { return polynomial(gelu_tail_close, quotient(v - 5.75, v + 5.75)); }
+__device__ inline double normal_tail(double v) { return polynomial(gelu_tail_rough, normal_argument(v)); }
 __device__ inline float normal_tail(float v) { return polynomial(gelu_tail_short, quotient(v - 5.75f, v + 5.75f)); }
-__device__ inline double normal_bell(double v) { return quick_bell(v * v, bell_tail_close); }
+__device__ inline double normal_bell(double v) { return quick_bell(v * v); }
 __device__ inline float normal_bell(float v) { return quick_exp<float>(-0.5f * (v * v)).value(); }
 // e > 0, negative unless x is: an integer operation.
 __device__ inline double with_sign_against(double e, float x) {
@@ -608,8 +610,8 @@ __device__ inline approximation<R> quick_normal_gradient(R g, float x) {
   const bool negative = __float_as_int(x) < 0;
   const R factor = fused(with_sign_against(e, x), h, negative ? R{0} : R{1});
   if constexpr (std::is_same_v<R, double>) {
-    const approximation<R> r = within_cancelled<R>(g, h, 6, 0, fabsf(x) <= 12.5f);
-    return {g * factor, negative ? r.width : 1u << 6, r.covered};
+    const approximation<R> r = within_cancelled<R>(g, h, 12, 0, fabsf(x) <= 12.5f);
+    return {g * factor, negative ? r.width : 1u << 13, r.covered};
   } else {
     const float error = negative ? e * fused(fabsf(h), 11 * 0x1p-24f, 6 * 0x1p-24f) : 13 * 0x1p-24f;
     return {g * (factor - error), g * (factor + error), fabsf(x) <= 9.0f};
