@@ -1,8 +1,8 @@
 // Operations that are applied to each element of their operands, elementwise ones, conversions and losses: what the kernels know of
 // them, and how a thread reads, computes and writes.
 //
-// Memory-bound code: what a rounding test leaves open is noted, and decided by a launch of its own (map_settle). Contiguous
-// aligned operands are read and written four elements at a time; so are strided ones whose innermost axis allows it (a broadcast
+// Memory-bound code: what a rounding test leaves open is noted, and decided by a launch of its own (map_settle). Contiguous operands
+// are read and written four elements at a time, wherever they begin; so are strided ones whose innermost axis allows it (a broadcast
 // row or scalar included), with one index computation per four elements. Long functions of 16 bits have a table.
 //
 // An operation F has an arity, input, output, the tier that decides first, a tally, and eval(x, tally), which decides. It may have

@@ -104,8 +104,8 @@ requires(!settles_late<F>) class open_in_block<F> {
 // The last tiers, which are in this kernel alone: ptxas compiles them for each kernel that may call them, seconds each. A block
 // takes `words` words of p.open, `noted` of which belong to a block of the kernel before; noted = 0: all elements are open.
 //
-// The loop that calls them has no branch around the call: one level of nesting more, and ptxas 13.0 saves a register of waiting lanes
-// around the call, which seems to let them go too early (docs/ptxas-barriers.md).
+// The loop that calls them has no branch around the call, and lanes leave it together: else ptxas 13.0 saves a register of waiting lanes
+// around the call, and lets them go too early (docs/ptxas-barriers.md).
 constexpr int settle_threads = 128;
 template <class F>
 __global__ void __launch_bounds__(settle_threads)
