@@ -299,10 +299,12 @@ struct operand_words {
     });
   }
   __device__ void unpack(const operands<F>& p, pack<In> (&x)[F::arity]) const {
+    if constexpr (may_be_absent<F>) {
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) {
+      for (int a = 0; a < F::arity; ++a) {
 #pragma unroll
-      for (int j = 0; j < batch; ++j) x[a].v[j] = num::narrow<In>(1.0);
+        for (int j = 0; j < batch; ++j) x[a].v[j] = num::narrow<In>(1.0);
+      }
     }
     each(p, [&](int a) {
 #pragma unroll
