@@ -27,10 +27,13 @@ struct tuple {
   double option = 0;  // the first one
 };
 
+// What is not the operation's own takes its row: most of this file would be compiled for every operation and format.
 template <class Op>
 constexpr const ops::elementwise_row& row_of = ops::elementwise_rows[static_cast<int>(Op::id)];
-template <class Op>
-constexpr bool has_option = row_of<Op>.options.count() != 0;
+constexpr bool has_option(const ops::elementwise_row& row) { return row.options.count() != 0; }
+constexpr auto number_of(const ops::elementwise_row& row) {
+  return static_cast<std::uint64_t>(&row - ops::elementwise_rows);
+}
 
 template <class T>
 std::uint64_t pattern(double v) {
@@ -41,7 +44,7 @@ template <class Op, class T>
 std::uint64_t computed(const tuple& a) {
   const auto of = [&](int k) { return num::from_bits<T>(static_cast<num::storage_of<T>>(a.in[k])); };
   return num::with_places<Op::arity>([&]<int... K>() {
-    if constexpr (has_option<Op>) {
+    if constexpr (has_option(row_of<Op>)) {
       return num::to_bits(num::evaluate<Op>(of(K)..., num::parameters{{a.option}}));
     } else {
       return num::to_bits(num::evaluate<Op>(of(K)...));
@@ -53,37 +56,38 @@ struct counts {
   whole tuples = 0, near = 0, wrong = 0;
 };
 
+void check_result(std::uint64_t got, std::uint64_t want, const ops::elementwise_row& row, const char* loop,
+                  const tuple& a, counts& n) {
+  if (got == want || ++n.wrong > 5) return;
+  INFO(row.name, " ", loop, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], " ", a.in[3], std::hexfloat, " option ",
+       a.option);
+  CHECK(got == want);
+}
 template <class Op, class T>
 void check(const std::vector<tuple>& tuples, bool place, counts& n) {
   const reference::oracle& o = reference::oracle_of(row_of<Op>.name);
   for (const tuple& a : tuples) {
-    const std::uint64_t want = o.f(dtype_of<T>, a.in, &a.option), got = computed<Op, T>(a);
+    const std::uint64_t want = o.f(dtype_of<T>, a.in, &a.option);
     if (place) {
       const auto at = o.where(dtype_of<T>, a.in, &a.option);
       n.near += at.boundary_distance < std::ldexp(16.0, -num::format<T>::precision) ? 1 : 0;  // 0 at a midpoint
     }
     ++n.tuples;
     const auto compare = [&](T value, const char* loop) {
-      if (num::to_bits(value) == want || ++n.wrong > 5) return;
-      INFO(row_of<Op>.name, " ", loop, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], std::hexfloat, " option ",
-           a.option);
-      CHECK(num::to_bits(value) == want);
+      check_result(num::to_bits(value), want, row_of<Op>, loop, a, n);
     };
-    if constexpr (has_option<Op>) {
+    if constexpr (has_option(row_of<Op>)) {
       test::for_each_loop_value<Op, T>(a.in, compare, num::parameters{{a.option}});
     } else {
       test::for_each_loop_value<Op, T>(a.in, compare);
     }
-    if (got == want || ++n.wrong > 5) continue;
-    INFO(row_of<Op>.name, std::hex, " ", a.in[0], " ", a.in[1], " ", a.in[2], " ", a.in[3], std::hexfloat, " option ",
-         a.option);
-    CHECK(got == want);
+    check_result(computed<Op, T>(a), want, row_of<Op>, "", a, n);
   }
 }
 
 // All tuples of these.
-template <class Op, class T>
-std::vector<tuple> specials() {
+template <class T>
+std::vector<tuple> specials(const ops::elementwise_row& row) {
   using F = num::format<T>;
   std::vector<std::uint64_t> list = {0,
                                      1,
@@ -98,18 +102,18 @@ std::vector<tuple> specials() {
   for (std::size_t i = list.size(); i-- > 0;) list.push_back(list[i] | num::sign_mask<T>);
   const std::size_t size = list.size();
   std::vector<tuple> all;
-  for (std::size_t i = 0; i < (Op::arity > 2 ? size : 1); ++i) {
-    for (std::size_t j = 0; j < (Op::arity > 1 ? size : 1); ++j) {
+  for (std::size_t i = 0; i < (row.arity > 2 ? size : 1); ++i) {
+    for (std::size_t j = 0; j < (row.arity > 1 ? size : 1); ++j) {
       for (const std::uint64_t g : list) {
-        if (Op::arity > 3) {  // all triples of the others, g by turns
+        if (row.arity > 3) {  // all triples of the others, g by turns
           for (std::size_t k = 0; k < size; ++k) {
             if ((i + 3 * j + 7 * k) % size == static_cast<std::size_t>(&g - list.data()))
               all.push_back({{g, list[j], list[i], list[k]}, 0});
           }
           continue;
         }
-        all.push_back({{g, list[j], list[i]}, has_option<Op> ? row_of<Op>.options.all[0].otherwise.number : 0});
-        if (!has_option<Op>) continue;
+        all.push_back({{g, list[j], list[i]}, has_option(row) ? row.options.all[0].otherwise.number : 0});
+        if (!has_option(row)) continue;
         for (const double option : {0.0, -0.0, 1.0, -0x1p200, 0x1.fffffffffffffp-200}) {
           if ((i + j) % 5 == 0)
             all.push_back({all.back().in[0], all.back().in[1], all.back().in[2]}), all.back().option = option;
@@ -128,12 +132,11 @@ double coefficient(std::mt19937_64& engine) {
              : std::ldexp(static_cast<double>(engine() % (1u << 30)) + 1, static_cast<int>(engine() % 40) - 40);
 }
 
-template <class Op, class T>
-std::vector<tuple> random_ones(whole many, std::mt19937_64& engine) {
+template <class T>
+std::vector<tuple> random_ones(const ops::elementwise_row& row, whole many, std::mt19937_64& engine) {
   std::vector<tuple> all;
   for (const reference::sample_class c : reference::element_classes) {
-    const auto v =
-        reference::fill_operands(c, dtype_of<T>, ops::most_operands, many, 1, static_cast<std::uint64_t>(Op::id));
+    const auto v = reference::fill_operands(c, dtype_of<T>, ops::most_operands, many, 1, number_of(row));
     for (std::size_t i = 0; i < static_cast<std::size_t>(many); ++i) {
       all.push_back({{}, coefficient(engine)});
       for (std::size_t k = 0; k < v.size(); ++k) all.back().in[k] = v[k].get(i);
@@ -149,7 +152,7 @@ std::vector<tuple> random_ones(whole many, std::mt19937_64& engine) {
     if (i % 3 == 1) a.in[2] = a.in[1] ^ (engine() % 4) ^ (i % 2 == 0 ? 0 : num::sign_mask<T>);
     if (i % 3 == 2 && i % 2 == 0)
       a.in[1] = pattern<T>(std::ldexp(static_cast<double>(engine() % 65) - 32, -5)), a.in[2] = pattern<T>(-0.75);
-    if (Op::arity > 3 && i % 2 == 0) a.in[3] = a.in[1 + engine() % 2] ^ (i % 4 == 0 ? 0 : 1);
+    if (row.arity > 3 && i % 2 == 0) a.in[3] = a.in[1 + engine() % 2] ^ (i % 4 == 0 ? 0 : 1);
     all.push_back(a);
   }
   return all;
@@ -269,8 +272,9 @@ fraction draw(int bits, bool wide_range, bool beyond, std::mt19937_64& engine) {
 }
 
 // Midpoints from few bits, results next to one from many.
-template <class Op, class T>
-std::vector<tuple> at_midpoints(whole many, std::mt19937_64& engine) {
+using draw_function = fraction(int bits, bool wide_range, bool beyond, std::mt19937_64& engine);
+template <class T>
+std::vector<tuple> at_midpoints(draw_function* draw, whole many, std::mt19937_64& engine) {
   constexpr int p = num::format<T>::precision;
   constexpr bool wide_range = !std::is_same_v<T, f16>;
   std::vector<tuple> all;
@@ -278,7 +282,7 @@ std::vector<tuple> at_midpoints(whole many, std::mt19937_64& engine) {
   for (whole tries = 0; tries < 3000 * many && static_cast<whole>(all.size()) < many; ++tries) {
     const bool near = all.size() % 2 == 0 || missed > 200;  // of quotients by squares there are hardly any midpoints
     const int bits = near ? p : 1 + static_cast<int>(engine() % (2 * p / 3));
-    const fraction r = draw<Op>(bits, wide_range, near && p == 24, engine);
+    const fraction r = draw(bits, wide_range, near && p == 24, engine);
     if (r.f == 0) continue;
     const whole g = near ? near_midpoint(r.f, r.d, p, engine) : at_midpoint(r.f, r.d, p, engine);
     missed += near || g != 0 ? 0 : 1;
@@ -292,7 +296,7 @@ std::vector<tuple> at_midpoints(whole many, std::mt19937_64& engine) {
 }
 
 // Results and operands below the normal numbers: few bits, exponents around the least ones.
-template <class Op, class T>
+template <class T>
 std::vector<tuple> subnormal_ones(whole many, std::mt19937_64& engine) {
   using F = num::format<T>;
   std::vector<tuple> all;
@@ -315,39 +319,40 @@ std::vector<tuple> subnormal_ones(whole many, std::mt19937_64& engine) {
   return all;
 }
 
-template <class Op, class T>
-std::vector<tuple> tuples_of(whole many) {
-  std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T)};
-  std::vector<tuple> all = specials<Op, T>();
+template <class T>
+std::vector<tuple> tuples_of(const ops::elementwise_row& row, whole many) {
+  std::mt19937_64 engine{number_of(row) * 8 + sizeof(T)};
+  std::vector<tuple> all = specials<T>(row);
   const auto append = [&](const std::vector<tuple>& more) { all.insert(all.end(), more.begin(), more.end()); };
-  append(random_ones<Op, T>(many, engine));
-  append(subnormal_ones<Op, T>(2 * many, engine));
+  append(random_ones<T>(row, many, engine));
+  append(subnormal_ones<T>(2 * many, engine));
   for (tuple& a : all)
-    if (!has_option<Op>) a.option = 0;
+    if (!has_option(row)) a.option = 0;
   return all;
 }
 
 template <class Op>
 void check_formats(whole many) {
-  ops::for_each_format<Op::formats>([&]<class T>() {
-    counts n;
-    check<Op, T>(tuples_of<Op, T>(many), false, n);
-    INFO(row_of<Op>.name);
-    CHECK(n.wrong == 0);
-    MESSAGE(row_of<Op>.name << ": " << n.tuples << " tuples");
-  });
+  counts n;
+  ops::for_each_format<Op::formats>([&]<class T>() { check<Op, T>(tuples_of<T>(row_of<Op>, many), false, n); });
+  INFO(row_of<Op>.name);
+  CHECK(n.wrong == 0);
+  MESSAGE(row_of<Op>.name << ": " << n.tuples << " tuples");
+}
+void check_placed(const counts& n, const ops::elementwise_row& row, whole many, bool f16_overflows) {
+  INFO(row.name);
+  CHECK(n.wrong == 0);
+  CHECK(10 * n.near >= (f16_overflows ? 3 : 9) * n.tuples);
+  CHECK(2 * n.tuples >= many);
+  MESSAGE(row.name << ": " << n.tuples << " tuples, at midpoints " << n.near);
 }
 template <class Op>
 void check_midpoints(whole many) {
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     counts n;
-    std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id) * 8 + sizeof(T) + 1};
-    check<Op, T>(at_midpoints<Op, T>(many, engine), true, n);
-    INFO(row_of<Op>.name);
-    CHECK(n.wrong == 0);
-    CHECK(10 * n.near >= (num::format<T>::emax == 15 ? 3 : 9) * n.tuples);  // some overflow in f16
-    CHECK(2 * n.tuples >= many);
-    MESSAGE(row_of<Op>.name << ": " << n.tuples << " tuples, at midpoints " << n.near);
+    std::mt19937_64 engine{number_of(row_of<Op>) * 8 + sizeof(T) + 1};
+    check<Op, T>(at_midpoints<T>(draw<Op>, many, engine), true, n);
+    check_placed(n, row_of<Op>, many, std::is_same_v<T, f16>);
   });
 }
 template <class... Op>
@@ -380,34 +385,38 @@ TEST_CASE("gradients: many tuples [long]" * doctest::skip()) {
   algebraic::check_at_midpoints(10000);
 }
 
+// Through the library, on every instruction set.
+void check_calls(const ops::elementwise_row& row, const std::vector<tuple>& tuples) {
+  const auto n = static_cast<whole>(tuples.size());
+  const double option = has_option(row) ? 0.3 : 0;
+  std::vector<std::uint32_t> operand[ops::most_operands], got(tuples.size()), want;
+  for (const tuple& a : tuples) {
+    for (std::size_t k = 0; k < std::size(operand); ++k) operand[k].push_back(static_cast<std::uint32_t>(a.in[k]));
+    want.push_back(static_cast<std::uint32_t>(reference::oracle_of(row.name).f(dtype::f32, a.in, &option)));
+  }
+  attributes options;
+  if (has_option(row)) options = {{std::string(row.options.all[0].name), option}};
+  for (const isa_info& isa : instruction_sets()) {
+    if (!isa.available) continue;
+    INFO(row.name, " ", isa.name);
+    context ctx({.threads = 1, .isa = isa.name});
+    std::vector<const_tensor_view> in;
+    const sizes shape(std::vector<whole>{n});
+    for (std::size_t k = 0; k < static_cast<std::size_t>(row.arity); ++k)
+      in.emplace_back(operand[k].data(), dtype::f32, shape);
+    call(ctx, *find(row.name), in, std::vector{tensor_view(got.data(), dtype::f32, shape)}, options);
+    CHECK(got == want);
+  }
+}
 TEST_CASE("gradients: through the library") {
-  const auto on_every_set = [&]<class Op>() {
-    std::mt19937_64 engine{static_cast<std::uint64_t>(Op::id)};
-    std::vector<tuple> tuples = random_ones<Op, float>(20, engine);
+  const auto on_every_set = []<class Op>() {
+    std::mt19937_64 engine{number_of(row_of<Op>)};
+    std::vector<tuple> tuples = random_ones<float>(row_of<Op>, 20, engine);
     if constexpr ((Op::formats & ops::one(dtype::f64)) == 0) {
-      const std::vector<tuple> more = at_midpoints<Op, float>(20, engine);
+      const std::vector<tuple> more = at_midpoints<float>(draw<Op>, 20, engine);
       tuples.insert(tuples.end(), more.begin(), more.end());
     }
-    const auto n = static_cast<whole>(tuples.size());
-    const double option = has_option<Op> ? 0.3 : 0;
-    std::vector<std::uint32_t> operand[ops::most_operands], got(tuples.size()), want;
-    for (const tuple& a : tuples) {
-      for (std::size_t k = 0; k < std::size(operand); ++k) operand[k].push_back(static_cast<std::uint32_t>(a.in[k]));
-      want.push_back(static_cast<std::uint32_t>(reference::oracle_of(row_of<Op>.name).f(dtype::f32, a.in, &option)));
-    }
-    attributes options;
-    if constexpr (has_option<Op>) options = {{std::string(row_of<Op>.options.all[0].name), option}};
-    for (const isa_info& isa : instruction_sets()) {
-      if (!isa.available) continue;
-      INFO(row_of<Op>.name, " ", isa.name);
-      context ctx({.threads = 1, .isa = isa.name});
-      std::vector<const_tensor_view> in;
-      const sizes shape(std::vector<whole>{n});
-      for (std::size_t k = 0; k < static_cast<std::size_t>(Op::arity); ++k)
-        in.emplace_back(operand[k].data(), dtype::f32, shape);
-      call(ctx, *find(row_of<Op>.name), in, std::vector{tensor_view(got.data(), dtype::f32, shape)}, options);
-      CHECK(got == want);
-    }
+    check_calls(row_of<Op>, tuples);
   };
   algebraic::for_each(on_every_set);
   selecting::for_each(on_every_set);

@@ -112,6 +112,11 @@ void no_such_attribute(std::string_view op, std::string_view name, std::string_v
   fail(error_site::unknown_attribute, op, name, "an attribute of " + std::string(op) + " (" + std::string(known) + ")",
        "'" + std::string(name) + "'");
 }
+std::string joined(std::initializer_list<std::string_view> names) {
+  std::string all;
+  for (const std::string_view name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+  return all.empty() ? "none" : all;
+}
 void check_duplicates(std::string_view op, const attributes& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -1,6 +1,7 @@
 // Attribute lists <-> the attrs structures of the registry.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -108,12 +109,10 @@ attribute_value parse_value(std::string_view op, const attribute_info& a, std::s
 [[noreturn]] void no_such_attribute(std::string_view op, std::string_view name, std::string_view known);
 [[noreturn]] void required(std::string_view op, std::string_view name);
 
+std::string joined(std::initializer_list<std::string_view> names);  // or "none"
 template <class Attrs>
 std::string attribute_names() {
-  std::string names;
-  std::apply([&](const auto&... f) { ((names += (names.empty() ? "" : ", ") + std::string(f.name)), ...); },
-             ops::fields_of<Attrs>);
-  return names.empty() ? "none" : names;
+  return std::apply([](const auto&... f) { return joined({f.name...}); }, ops::fields_of<Attrs>);
 }
 
 // Each attribute once.

@@ -53,33 +53,39 @@ struct table {
   std::vector<op_info> infos;
   std::vector<operation> operations;
 
+  void add(std::string_view name, std::string_view family, int bits, std::string_view formula, ops::proof_kind proof,
+           std::span<const ops::operand> in, std::span<const ops::operand> out, std::vector<attribute_info> attrs,
+           const operation& of) {
+    infos.push_back({std::string(name), static_cast<int>(infos.size()), bits, std::string(family), std::string(formula),
+                     proof_text(proof), describe(in), describe(out), std::move(attrs)});
+    operations.push_back(of);
+  }
+
   table() {
     for (int i = 0; i < ops::elementwise_count; ++i) {
       const ops::elementwise_row& r = ops::elementwise_rows[i];
       const api::elementwise_operands& operands = api::operands_of(static_cast<ops::op_id>(i));
-      infos.push_back({std::string(r.name), i, r.bits, "elementwise", std::string(r.formula), proof_text(r.proof),
-                       describe(operands.in()), describe(operands.out()), api::describe_options(r)});
-      operations.push_back({[](int id, inputs x, const attributes& a) {
-                              const api::option_values o(ops::elementwise_rows[id], a);
-                              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o, o.result())};
-                            },
-                            [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
-                              const api::option_values o(ops::elementwise_rows[id], a);
-                              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o, o.result());
-                            }});
+      add(r.name, "elementwise", r.bits, r.formula, r.proof, operands.in(), operands.out(), api::describe_options(r),
+          {[](int id, inputs x, const attributes& a) {
+             const api::option_values o(ops::elementwise_rows[id], a);
+             return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o, o.result())};
+           },
+           [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
+             const api::option_values o(ops::elementwise_rows[id], a);
+             api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o, o.result());
+           }});
     }
     ops::for_each_structured([&]<class Op>() {
-      infos.push_back({std::string(Op::name), static_cast<int>(Op::id), Op::row.bits, std::string(Op::row.family),
-                       std::string(Op::formula), proof_text(Op::row.proof), describe(Op::in), describe(Op::out),
-                       api::describe_attributes<typename Op::attrs>()});
-      operations.push_back({[](int, inputs x, const attributes& a) {
-                              const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
-                              const plan::specs specs = api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
-                              return std::vector(specs.begin(), specs.end());
-                            },
-                            [](context& ctx, int, inputs x, outputs y, const attributes& a) {
-                              api::submit<Op>(ctx, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));
-                            }});
+      add(Op::name, Op::row.family, Op::row.bits, Op::formula, Op::row.proof, Op::in, Op::out,
+          api::describe_attributes<typename Op::attrs>(),
+          {[](int, inputs x, const attributes& a) {
+             const auto attrs = api::read_attributes<typename Op::attrs>(Op::name, a);
+             const plan::specs specs = api::infer<Op>(api::rows_of<Op>(x.size(), attrs), x, attrs);
+             return std::vector(specs.begin(), specs.end());
+           },
+           [](context& ctx, int, inputs x, outputs y, const attributes& a) {
+             api::submit<Op>(ctx, x, y, api::read_attributes<typename Op::attrs>(Op::name, a));
+           }});
     });
   }
 };

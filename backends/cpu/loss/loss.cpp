@@ -26,19 +26,19 @@ T* in_place(const plan::loss_plan& p, const plan::axes& stride, T* data, std::in
   return address;
 }
 
-// The operands of a block.
+// The operands of a block. What is done once for many elements is compiled once for all operations.
 template <class T>
 struct block {
   alignas(64) T buffers[most_inputs][loss_block];
   const void* in[most_inputs];
   std::size_t inputs;
 
-  block(const plan::loss_plan& p, std::size_t operands) : inputs(operands) {
+  [[gnu::noinline]] block(const plan::loss_plan& p, std::size_t operands) : inputs(operands) {
     for (std::size_t k = 0; k < inputs; ++k) {
       if (p.in[k].data == nullptr) std::fill_n(buffers[k], loss_block, num::narrow<T>(1.0));
     }
   }
-  void load(const plan::loss_plan& p, std::int64_t first, std::int64_t n) {
+  [[gnu::noinline]] void load(const plan::loss_plan& p, std::int64_t first, std::int64_t n) {
     for (std::size_t k = 0; k < inputs; ++k) {
       const auto* data = static_cast<const T*>(p.in[k].data);
       in[k] = buffers[k];
@@ -56,9 +56,9 @@ struct block {
 };
 
 // Calls use(block, first, n) for the blocks of a part of the elements.
-template <class Op, class T, class Use>
-void for_blocks(const plan::loss_plan& p, range mine, const Use& use) {
-  block<T> b(p, std::size(Op::in));
+template <class T, class Use>
+void for_blocks(const plan::loss_plan& p, std::size_t operands, range mine, const Use& use) {
+  block<T> b(p, operands);
   for (std::int64_t first = mine.begin; first < mine.end; first += loss_block) {
     const std::int64_t n = std::min(loss_block, mine.end - first);
     b.load(p, first, n);
@@ -73,20 +73,29 @@ auto with_numbers(const block<T>& b, std::int64_t i, const Use& use) {
   (std::make_index_sequence<std::size(Op::in)>());
 }
 
+// Decides an element that a loop left open.
+template <class T>
+using decide_function = num::decided_value<T>(const block<T>& b, std::int64_t i, const ops::loss_constants& k,
+                                              int last_tier_bits);
 template <class Op, class T>
-void run_each(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k,
-              int last_tier_bits, range mine, tally& counted) {
+num::decided_value<T> decide(const block<T>& b, std::int64_t i, const ops::loss_constants& k, int last_tier_bits) {
+  return with_numbers<Op>(b, i, [&](auto... x) { return num::decide_loss<T, Op>(k, last_tier_bits, x...); });
+}
+
+template <class T>
+void run_each(const plan::loss_plan& p, std::size_t operands, const loss_kernels::loops& loops,
+              decide_function<T>* decide, const ops::loss_constants& k, int last_tier_bits, range mine,
+              tally& counted) {
   T results[loss_block];
   bool open[loss_block];
-  for_blocks<Op, T>(p, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
+  for_blocks<T>(p, operands, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
     T* to = in_place(p, p.out_stride, static_cast<T*>(p.out), first, n);
     T* const out = to != nullptr ? to : results;
     loops.each(b.in, out, n, k, open);
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       if (!open[i]) continue;
-      const num::decided_value<T> r =
-          with_numbers<Op>(b, i, [&](auto... x) { return num::decide_loss<T, Op>(k, last_tier_bits, x...); });
+      const num::decided_value<T> r = decide(b, i, k, last_tier_bits);
       out[i] = r.value;
       ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
       ++left;
@@ -110,108 +119,126 @@ struct worker {
   num::compensated sum;
   num::distance_sum exact;
   num::key_sum keys;
+  double limit;  // of keys
   alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
+
+  template <int L>
+  num::loss_parts<L>& parts_of() {
+    return *reinterpret_cast<num::loss_parts<L>*>(parts);
+  }
+};
+
+// Adds an element to what its worker knows.
+template <class T>
+using add_function = void(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k);
+template <class Op, class T, int L>
+void add_parts(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { w.parts_of<L>().merge(num::summand_parts<Op, L>(k, x...)); });
+}
+template <class Op, class T>
+void add_key(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { w.keys.add<Op>(k, w.limit, x...); });
+}
+template <class Op, class T>
+void add_exactly(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  num::add_exactly<Op>(w.exact, k, b.operand(0, i), b.operand(1, i));
+}
+
+// A sum of all elements, and its workers.
+template <class T>
+struct whole {
+  const plan::loss_plan& p;
+  std::size_t operands;
+  const ops::loss_constants& k;
+  int threads;
+  worker* workers;
+
+  void add_all(add_function<T>* add) const {
+    parallel(threads, [&](int thread, int used) {
+      worker& w = workers[thread];
+      for_blocks<T>(p, operands, share(p.count, thread, used, loss_block),
+                    [&](const block<T>& b, std::int64_t, std::int64_t n) {
+                      for (std::int64_t i = 0; i < n; ++i) add(w, b, i, k);
+                    });
+    });
+  }
 };
 
 // The sum of all elements' parts, of one level after the other.
 template <class Op, class T>
 struct sum_attempt {
-  const plan::loss_plan& p;
-  const ops::loss_constants& k;
-  int threads;
-  worker* workers;
+  const whole<T>& all;
 
   template <int L>
   num::decided_value<T> operator()() const {
-    using parts = num::loss_parts<L>;
-    const auto of = [&](int t) { return reinterpret_cast<parts*>(workers[t].parts); };
-    for (int t = 0; t < threads; ++t) new (workers[t].parts) parts;
-    parallel(threads, [&](int thread, int used) {
-      parts& sum = *of(thread);
-      for_blocks<Op, T>(
-          p, share(p.count, thread, used, loss_block), [&](const block<T>& b, std::int64_t, std::int64_t n) {
-            for (std::int64_t i = 0; i < n; ++i) {
-              sum.merge(with_numbers<Op>(b, i, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
-            }
-          });
-    });
-    for (int t = 1; t < threads; ++t) of(0)->merge(*of(t));
-    return num::round_parts<T, L>(*of(0), k.n);
+    for (int t = 0; t < all.threads; ++t) new (all.workers[t].parts) num::loss_parts<L>;
+    all.add_all(add_parts<Op, T, L>);
+    num::loss_parts<L>& sum = all.workers[0].template parts_of<L>();
+    for (int t = 1; t < all.threads; ++t) sum.merge(all.workers[t].template parts_of<L>());
+    return num::round_parts<T, L>(sum, all.k.n);
   }
 };
 // A sum whose transcendental terms cancel: looks at one key after the other.
 template <class Op, class T>
-num::decided_value<T> cancelled_sum(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
-                                    worker* workers) {
+num::decided_value<T> cancelled_sum(const whole<T>& all) {
   constexpr int most_keys = 64;
+  worker* const workers = all.workers;
   double limit = num::infinity;
   for (int pass = 0; pass < most_keys; ++pass) {
-    for (int t = 0; t < threads; ++t) workers[t].keys = {};
-    parallel(threads, [&](int thread, int used) {
-      num::key_sum& sum = workers[thread].keys;
-      for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
-                        [&](const block<T>& b, std::int64_t, std::int64_t n) {
-                          for (std::int64_t i = 0; i < n; ++i) {
-                            with_numbers<Op>(b, i, [&](auto... x) { sum.add<Op>(k, limit, x...); });
-                          }
-                        });
-    });
-    for (int t = 1; t < threads; ++t) workers[0].keys.merge(workers[t].keys);
+    for (int t = 0; t < all.threads; ++t) workers[t].keys = {}, workers[t].limit = limit;
+    all.add_all(add_key<Op, T>);
+    for (int t = 1; t < all.threads; ++t) workers[0].keys.merge(workers[t].keys);
     limit = workers[0].keys.key;
     if (limit == -num::infinity) break;
     if (!workers[0].keys.vanishes()) return {};
   }
   if (limit != -num::infinity) return {};
-  sum_attempt<Op, T>{p, k, threads, workers}.template operator()<32>();
-  num::loss_parts<32>& all = *reinterpret_cast<num::loss_parts<32>*>(workers[0].parts);
-  all.value = all.part;
-  all.rest = 0;
-  all.beyond = 0;
-  return num::round_parts<T, 32>(all, k.n);
+  sum_attempt<Op, T>{all}.template operator()<32>();
+  num::loss_parts<32>& sum = workers[0].parts_of<32>();
+  sum.value = sum.part;
+  sum.rest = 0;
+  sum.beyond = 0;
+  return num::round_parts<T, 32>(sum, all.k.n);
 }
+template <class T>
+using decide_sum_function = num::decided_value<T>(const whole<T>& all, int last_tier_bits);
 template <class Op, class T>
-num::decided_value<T> sum_exactly(const plan::loss_plan& p, const ops::loss_constants& k, int threads,
-                                  int last_tier_bits, worker* workers) {
+num::decided_value<T> decide_sum(const whole<T>& all, int last_tier_bits) {
   if constexpr (num::has_parts<Op>) {
-    const num::decided_value<T> r = num::decide_by_levels(sum_attempt<Op, T>{p, k, threads, workers}, last_tier_bits);
+    const num::decided_value<T> r = num::decide_by_levels(sum_attempt<Op, T>{all}, last_tier_bits);
     if constexpr (num::has_keys<Op>) {
-      if (!r.decided && last_tier_bits >= 2048) return cancelled_sum<Op, T>(p, k, threads, workers);
+      if (!r.decided && last_tier_bits >= 2048) return cancelled_sum<Op, T>(all);
     }
     return r;
   } else {
-    parallel(threads, [&](int thread, int used) {
-      num::distance_sum& sum = workers[thread].exact;
-      for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
-                        [&](const block<T>& b, std::int64_t, std::int64_t n) {
-                          for (std::int64_t i = 0; i < n; ++i)
-                            num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
-                        });
-    });
-    for (int t = 1; t < threads; ++t) workers[0].exact.merge(workers[t].exact);
-    return num::exact_total<Op, T>(workers[0].exact, k);
+    all.add_all(add_exactly<Op, T>);
+    for (int t = 1; t < all.threads; ++t) all.workers[0].exact.merge(all.workers[t].exact);
+    return num::exact_total<Op, T>(all.workers[0].exact, all.k);
   }
 }
 
-template <class Op, class T>
-void run_sum(const plan::loss_plan& p, const loss_kernels::loops& loops, const ops::loss_constants& k, int threads,
-             int last_tier_bits, worker* workers, tally& counted) {
+template <class T>
+void run_sum(const whole<T>& all, const loss_kernels::loops& loops, decide_sum_function<T>* decide, int last_tier_bits,
+             tally& counted) {
+  const plan::loss_plan& p = all.p;
+  worker* const workers = all.workers;
   auto& out = *static_cast<T*>(p.out);
-  for (int t = 0; t < threads; ++t) new (workers + t) worker;
-  parallel(threads, [&](int thread, int used) {
+  for (int t = 0; t < all.threads; ++t) new (workers + t) worker;
+  parallel(all.threads, [&](int thread, int used) {
     num::compensated& sum = workers[thread].sum;
-    for_blocks<Op, T>(p, share(p.count, thread, used, loss_block),
-                      [&](const block<T>& b, std::int64_t, std::int64_t n) {
-                        const loss_partial part = loops.sum(b.in, n, k);
-                        sum.merge({part.hi, part.lo, part.magnitude, part.error});
-                      });
+    for_blocks<T>(p, all.operands, share(p.count, thread, used, loss_block),
+                  [&](const block<T>& b, std::int64_t, std::int64_t n) {
+                    const loss_partial part = loops.sum(b.in, n, all.k);
+                    sum.merge({part.hi, part.lo, part.magnitude, part.error});
+                  });
   });
-  for (int t = 1; t < threads; ++t) workers[0].sum.merge(workers[t].sum);
-  const num::decided_value<T> quick = num::certify_total<T>(workers[0].sum, height(p.count), k);
+  for (int t = 1; t < all.threads; ++t) workers[0].sum.merge(workers[t].sum);
+  const num::decided_value<T> quick = num::certify_total<T>(workers[0].sum, height(p.count), all.k);
   if (quick.decided) {
     out = quick.value;
     return counted.add(tier::binary64, 1);
   }
-  const num::decided_value<T> r = sum_exactly<Op, T>(p, k, threads, last_tier_bits, workers);
+  const num::decided_value<T> r = decide(all, last_tier_bits);
   out = r.value;
   ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
 }
@@ -243,23 +270,28 @@ class loss_work final : public planned<plan::loss_plan> {
     constexpr bool gradient = ops::is_gradient<Op>;
     const ops::loss_constants k =
         num::make_loss_constants(p.parameter, p.divisor, gradient, s.launch.first_tier > tier::binary64);
-    if (p.each) {
-      return parallel(threads_, [&](int thread, int used) {
-        tally counted;
-        run_each<Op, T>(p, loops_, k, s.launch.last_tier_bits, share(p.count, thread, used, loss_block), counted);
-        s.count.add(counted);
-      });
-    }
+    if (p.each) return run_elements<T>(std::size(Op::in), decide<Op, T>, k);
     if constexpr (!gradient) {
       tally counted;
       if (p.count == 0) {  // the sum of nothing is +0, the mean of nothing NaN
         *static_cast<T*>(p.out) = num::from_bits<T>(p.divisor == 0 ? num::format<T>::nan : num::storage_of<T>{0});
         counted.add(tier::proved, 1);
       } else {
-        run_sum<Op, T>(p, loops_, k, threads_, s.launch.last_tier_bits, static_cast<worker*>(workspace), counted);
+        run_sum(whole<T>{p, std::size(Op::in), k, threads_, static_cast<worker*>(workspace)}, loops_, decide_sum<Op, T>,
+                s.launch.last_tier_bits, counted);
       }
       s.count.add(counted);
     }
+  }
+
+  template <class T>
+  void run_elements(std::size_t operands, decide_function<T>* decide, const ops::loss_constants& k) {
+    parallel(threads_, [&](int thread, int used) {
+      tally counted;
+      run_each(p, operands, loops_, decide, k, s.launch.last_tier_bits, share(p.count, thread, used, loss_block),
+               counted);
+      s.count.add(counted);
+    });
   }
 
   const loss_kernels::loops loops_;
