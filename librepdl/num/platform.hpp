@@ -27,6 +27,23 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// The lanes of a warp that make one, and wait for each other where they meet: no lane is to wait outside a function while others are in
+// it (docs/ptxas-barriers.md).
+class lanes_together {
+#if defined(__CUDA_ARCH__)
+ public:
+  __device__ lanes_together() : mask_(__activemask()) {}
+  __device__ void meet() const { __syncwarp(mask_); }
+
+ private:
+  unsigned mask_;
+#else
+ public:
+  REPDL_HD lanes_together() {}
+  REPDL_HD void meet() const {}
+#endif
+};
+
 // True where fma(a, b, c) is one instruction; elsewhere it is still one rounding, but slow.
 #if defined(__FMA__) || defined(__aarch64__) || defined(__CUDA_ARCH__)
 inline constexpr bool has_fast_fma = true;

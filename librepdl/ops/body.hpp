@@ -154,6 +154,12 @@ concept has_body = body_of<Op, T, std::make_integer_sequence<int, Op::arity>, P.
 template <class Op, class T, class... P>
 concept has_exact_body = body_of<Op, T, std::make_integer_sequence<int, Op::arity>, P...>::is_exact;
 
+// Whether there is something between the first tier and the last one: rational(x...), for numbers of few bits.
+template <class Op>
+concept has_rational_body = requires(bf16 x) {
+  body<Op>::rational(x, x, x);
+};
+
 // RO(x + p.hi + p.lo), rounding to odd, for a normalised p and no overflow: the sum is made as in backward.hpp, F - (c + d)
 // with F = x; the exact sum is r.hi + r.lo + w.lo. r.hi = 0 only if it is 0 (backward.hpp: t = 0 and v' = 0, then p.lo = 0,
 // too): then, and for infinities and NaN, x + p.hi is what IEEE 754 says.

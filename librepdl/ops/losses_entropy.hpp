@@ -201,21 +201,23 @@ struct loss_body<ops::kl_div_backward> {
   }
   template <int L>
   REPDL_HD_CALL static loss_parts<L> parts(const loss_constants& k, const double* in) {
+    const lanes_together lanes;
     const double t = in[2];
     const ball<L> g = number<L>(-in[0]);
     loss_parts<L> r;
     if (k.c == 0 || t == 0) {
       r.part = k.c == 0 ? g * number<L>(t) : g;
       r.value = r.part;
-      return r;
+    } else {
+      r.rest = in[0] < 0 ? 1 : -1;
+      if (t > 8000) {
+        r.value = g;
+        r.beyond = in[0] < 0 ? huge_term : minus_huge_term;
+      } else {
+        r.value = g * exponential_of<L>(t);
+      }
     }
-    r.rest = in[0] < 0 ? 1 : -1;
-    r.value = g;
-    if (t > 8000) {
-      r.beyond = in[0] < 0 ? huge_term : minus_huge_term;
-      return r;
-    }
-    r.value = g * exponential_of<L>(t);
+    lanes.meet();
     return r;
   }
 };

@@ -15,7 +15,7 @@
 //   e^w, the square of e^(w/2): twice 11.3 u (exp.hpp) and 1 u                        23.6 u + 5 u |w|
 //   the quotient, the product, the ends                                              3   u
 // y = 1, 2, 3, 4: g y, times x for y > 1, is exact (26 + 24 bits), times 1, x (24 bits) or x^2 (48 bits) a product of
-// two (two_prod) that is rounded to odd: ties are right.
+// two (two_prod) that is rounded to odd: ties are right. x = +-1: so is g y.
 //
 // pow_backward_y: |w| is cut down to 210: 2^302 |g ln x| > 2^302 2^-149 2^-25 is an infinity, 2^-302 |g ln x| < 2^-302
 // 2^128 2^7 a zero.
@@ -33,7 +33,9 @@
 // power; a midpoint's quotient by g y is rational. k <= 7, as |e| < 2^8, and k <= 3 if m > 1, as m < 2^24. Then x is
 // replaced by its root and y - 1 by an integer +-n.
 // - m^n < 2^64: the result is g y 2^(+-e n) m^n, or that over m^n: integers of less than 24 + 53 + 64 bits decide
-//   (formula.hpp).
+//   (formula.hpp). Where g y and m^n are numbers of binary64, that is a product or quotient of two, rounded to odd: times a power of
+//   two still, above 2^-1022 where it is above 2^-700, the least number of T being 2^-149; a quotient's remainder is exact, as g y, of
+//   48 bits, is above 2^-300.
 // - Else it is no midpoint: g y m^n has an odd part of more than p + 1 bits; and m^n does not divide that of g y, which
 //   is below 2^24 max(8, n), as y = (2^k - n) / 2^k: less than 2^64 for n < 2^40, and less than 3^n beyond.
 // So balls decide what is left. y next to 0, where the result is g y / x (1 + y ln x + ...), needs 2^-174 of it, which 256
@@ -61,38 +63,58 @@ struct pow_slope_formula {
     return number<L>(g) * number<L>(y) * exponential((number<L>(y) - number<L>(1)) * logarithm(limbs_of_value<L>(x)));
   }
 };
-// g y 2^exponent odd, or over odd.
-struct pow_slope_quotient {
-  double g, y;
+// x^(y - 1) = 2^exponent odd, or over odd.
+struct rational_power {
   std::int64_t exponent;
   std::uint64_t odd;
   bool inverse;
+};
+// g y times that.
+struct pow_slope_quotient {
+  double g, y;
+  rational_power power;
   template <int L>
   REPDL_HD_CALL quotient<L> eval() const {
-    const ball<L> n = scaled(number<L>(g) * number<L>(y), exponent);
-    const ball<L> m = exact_ball(limbs_of<L>(odd));
-    return {inverse ? n : n * m, inverse ? m : number<L>(1)};
+    const ball<L> n = scaled(number<L>(g) * number<L>(y), power.exponent);
+    const ball<L> m = exact_ball(limbs_of<L>(power.odd));
+    return {power.inverse ? n : n * m, power.inverse ? m : number<L>(1)};
   }
 };
-// RN_T(g y x^(y - 1)), x > 0, x != 1, y != 1, |(y - 1) ln x| < 460, no factor 0.
-template <class T>
-REPDL_HD_CALL decided_value<T> pow_slope_exact(double g, double x, double y, int last_tier_bits) {
+// Returns whether x^(y - 1) is one. x > 0, x != 1, y != 1, |(y - 1) ln x| < 460.
+REPDL_HD_CALL bool find_rational_power(double x, double y, rational_power& found) {
   odd_number factor = odd_number_of(x);
   const dd less = two_sum(y, -1.0);
   odd_number power = odd_number_of(less.hi);
   bool is_rational = less.lo == 0;
   for (; is_rational && power.exponent < 0; ++power.exponent) is_rational = take_root(factor);
-  if (is_rational) {
-    // n, cut down: where e != 0, n < 2^12 or w is out of range, unless m^n is far above 2^64.
-    const double count = static_cast<double>(power.significand) *
-                         power_of_two(static_cast<int>(power.exponent < 40 ? power.exponent : 40));
-    const auto n = static_cast<std::int64_t>(count < 0x1p40 ? count : 0x1p40);
-    std::uint64_t odd = 1;
-    std::int64_t done = factor.significand == 1 ? n : 0;
-    for (; done < n && odd <= ~std::uint64_t{0} / factor.significand; ++done) odd *= factor.significand;
-    const bool inverse = less.hi < 0;
-    const std::int64_t exponent = inverse ? -factor.exponent * n : factor.exponent * n;
-    if (done == n) return decide<T>(pow_slope_quotient{g, y, exponent, odd, inverse}, last_tier_bits);
+  // n, cut down: where e != 0, n < 2^12 or w is out of range, unless m^n is far above 2^64.
+  const double count = static_cast<double>(power.significand) *
+                       power_of_two(static_cast<int>(power.exponent < 40 ? power.exponent : 40));
+  const auto n = static_cast<std::int64_t>(count < 0x1p40 ? count : 0x1p40);
+  std::uint64_t odd = 1;
+  std::int64_t done = factor.significand == 1 || !is_rational ? n : 0;
+  for (; done < n && odd <= ~std::uint64_t{0} / factor.significand; ++done) odd *= factor.significand;
+  const bool inverse = less.hi < 0;
+  found = {inverse ? -factor.exponent * n : factor.exponent * n, odd, inverse};
+  return is_rational && done == n;
+}
+// RN_T(g y x^(y - 1)) of such a power, if it and g y are numbers of binary64.
+template <class T>
+REPDL_HD decided_value<T> round_rational_slope(double g, double y, const rational_power& power) {
+  const dd c = two_prod(g, y);
+  const auto m = static_cast<double>(power.odd);
+  const dd product = two_prod(c.hi, m);
+  const double v = power.inverse ? divide_to_odd(c.hi, m) : round_to_odd(product.hi, product.lo);
+  const std::int64_t e = power.exponent < -700 ? -700 : power.exponent < 700 ? power.exponent : 700;
+  return {narrow<T>(v * power_of_two(static_cast<int>(e))), c.lo == 0 && power.odd < std::uint64_t{1} << 53};
+}
+// RN_T(g y x^(y - 1)), no factor 0.
+template <class T>
+REPDL_HD_CALL decided_value<T> pow_slope_exact(double g, double x, double y, int last_tier_bits) {
+  rational_power power;
+  if (find_rational_power(x, y, power)) {
+    const decided_value<T> r = round_rational_slope<T>(g, y, power);
+    return r.decided ? r : decide<T>(pow_slope_quotient{g, y, power}, last_tier_bits);
   }
   return decide<T>(pow_slope_formula{g, x, y}, last_tier_bits);
 }
@@ -109,7 +131,8 @@ struct body<ops::pow_backward_x> {
     const double full = c * log_binary64(e, f);
     const double w = pow_limited(full, 420.0, pow_beyond(full, 420.0));
     const double root = exp_by_square(0.5 * w, 0.0);
-    const double power = a * c / base * (root * root);
+    const bool unit = base == 1;
+    const double power = a * c / base * (unit ? 1.0 : root * root);
     const double value = turns(b, c) ? -power : power;
 
     const bool is_short = (c == 1) | (c == 2) | (c == 3) | (c == 4);
@@ -119,20 +142,32 @@ struct body<ops::pow_backward_x> {
     const bool plain = is_plain(a, b, c);
     const double v = is_short ? round_to_odd(product.hi, product.lo) : plain ? value : special(a, b, c);
     const double error = pow_backward_error(is_short ? 0.0 : value, w);
-    return certify_as<T>(v, plain ? error : 0.0);
+    return certify_as<T>(v, plain & !unit ? error : 0.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, T y, int last_tier_bits) {
     const double a = widen(g);
     const double b = widen(x);
     const double c = widen(y);
-    const double base = magnitude_of(b);
-    const bool is_short = (c == 1) | (c == 2) | (c == 3) | (c == 4);
-    if (is_short || !is_plain(a, b, c) || magnitude_of(pow_estimate(base, c)) > 450) return eval(g, x, y);
-    if (base == 1) return {narrow<T>(turns(b, c) ? -a * c : a * c), true};
-    return pow_slope_exact<T>(turns(b, c) ? -a : a, base, c, last_tier_bits);
+    if (!is_long(a, b, c)) return eval(g, x, y);
+    return pow_slope_exact<T>(turns(b, c) ? -a : a, magnitude_of(b), c, last_tier_bits);
+  }
+  // Only of rational powers, which for numbers of few bits are most of what eval leaves open.
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> rational(T g, T x, T y) {
+    const double a = widen(g);
+    const double b = widen(x);
+    const double c = widen(y);
+    rational_power power;
+    if (!is_long(a, b, c) || !find_rational_power(magnitude_of(b), c, power)) return {T{}, false};
+    return round_rational_slope<T>(turns(b, c) ? -a : a, c, power);
   }
 
+  // Whether the first tier has to leave it open.
+  REPDL_HD static bool is_long(double g, double x, double y) {
+    const bool is_short = (y == 1) | (y == 2) | (y == 3) | (y == 4) | (magnitude_of(x) == 1);
+    return !is_short && is_plain(g, x, y) && !(magnitude_of(pow_estimate(magnitude_of(x), y)) > 450);
+  }
   // x^(y - 1) has the sign of x and that is a minus. y is even: half of the least number of binary64 is not, but 0.
   REPDL_HD static bool turns(double x, double y) {
     return ((bits_of(x) >> 63) != 0) & is_regular(y) & is_whole(y) & is_whole(0.5 * y);

@@ -79,14 +79,14 @@ struct loss_element {
   // Lanes leave it together, as in map.cuh.
   template <class... X>
   __device__ static __noinline__ settled settle(ops::loss_constants k, int last_tier_bits, X... x) {
-    const unsigned lanes = __activemask();
+    const num::lanes_together lanes;
     const num::decided_value<T> first = num::evaluate_loss<T, Op>(k, x...);
     settled r{first.value, true, true};
     if (!first.decided) {
       const num::decided_value<T> late = num::decide_loss<T, Op, 8>(k, last_tier_bits, x...);
       r = {late.value, late.decided, false};
     }
-    __syncwarp(lanes);
+    lanes.meet();
     return r;
   }
 };

@@ -154,8 +154,8 @@ struct quick_loss<ops::binary_cross_entropy_with_logits_backward> {
     const bool normal = (fabs(value) >= R(0x1p-100)) & (fabs(value) < R(0x1p100));
     const bool covered = normal & (fabsf(x) < greatest_gate<R>);
     if constexpr (std::is_same_v<R, double>) {
-      const int k = (__double2hiint(m) >> 20) - (__double2hiint(h) >> 20 & 0x7ff) + 1;  // 2^k >= M / |h|
-      return {value, 1u << min(10 + max(k, 0), 28), covered};
+      const int e = (__double2hiint(h) >> 20 & 0x7ff) - (__double2hiint(m) >> 20) - 1;  // 2^e <= |h| / M
+      return {value, eighths_of_power(10, min(e, 0)), covered};
     } else {
       const float error = fused(m, 6 * 0x1p-24f, fabsf(h) * (13 * 0x1p-24f));
       return {factor * (h - error), factor * (h + error), covered};
@@ -179,7 +179,7 @@ struct quick_loss<ops::binary_cross_entropy_backward> {
     return in_range<R>(value, (g == 0) | (w == 0) | (d == 0), 16, 12, true);
   }
 };
-// -g t / n, or -g e^t / n.
+// -g t / n, for n = 1 exactly, or -g e^t / n.
 template <>
 struct quick_loss<ops::kl_div_backward> {
   static constexpr bool is_long = false;
@@ -187,7 +187,7 @@ struct quick_loss<ops::kl_div_backward> {
   __device__ static approximation<R> approximate(const ops::loss_constants& k, const quick_loss_constants& q, float g,
                                                  float, float t) {
     const R c = -static_cast<R>(g) * static_cast<R>(q.per_count);
-    if (k.c == 0) return in_range<R>(c * static_cast<R>(t), (g == 0) | (t == 0), 8, 5, true);
+    if (k.c == 0) return in_range<R>(c * static_cast<R>(t), (g == 0) | (t == 0), q.alone ? 0 : 8, q.alone ? 0 : 5, true);
     const R value = c * quick_exp<R>(static_cast<R>(t)).value();
     return in_range<R>(value, false, exp_width, exp_units, fabsf(t) < greatest_gate<R>);
   }

@@ -129,7 +129,14 @@ struct elementwise<Op, T, Options...> : Options... {
       const num::tentative<T> wide = quick_eval<Op, T, double>(x, static_cast<const Options&>(*this)...);
       if (wide.decided) return wide;
     }
-    return attempt_by_body(x);
+    num::tentative<T> r = attempt_by_body(x);
+    if constexpr (sizeof(T) == 2 && num::has_rational_body<Op>) {
+      if (!r.decided && !skip_test) {
+        const auto exact = num::body<Op>::rational(x[0], x[1], x[2]);
+        r = {exact.value, exact.decided};
+      }
+    }
+    return r;
   }
   // The result is the product of the other operands and factor(x), x the value of this one.
   static constexpr int factor_operand = factor_operand_of<Op>;
@@ -155,14 +162,14 @@ struct elementwise<Op, T, Options...> : Options... {
   };
   template <class... X>
   __device__ static __noinline__ settled settle(elementwise e, X... x) {
-    const unsigned lanes = __activemask();
+    const num::lanes_together lanes;
     const auto first = num::evaluate<Op>(x..., static_cast<const Options&>(e)...);
     settled r{first.value, settled::first_tier};
     if (!first.decided || e.skip_test) {
       const auto late = num::evaluate_exactly<Op>(e.last_tier_bits, x..., static_cast<const Options&>(e)...);
       r = {late.value, late.decided ? settled::exact : settled::nobody};
     }
-    __syncwarp(lanes);
+    lanes.meet();
     return r;
   }
   __device__ num::tentative<T> attempt_by_body(const T* x) const {

@@ -13,31 +13,31 @@
 namespace repdl::cuda {
 namespace {
 
-// The longest table; and whether the kernel may have it twice on a multiprocessor's memory, or once on a smaller one.
-constexpr std::int64_t most_factors = 2 * ((12 << 10) + 2);
-inline bool has_room_for_factors(const job& j) { return shared_limit(j.device) >= 4 * most_factors + 16384; }
+// The longest table; and whether the kernel may have it beside its lists.
+constexpr std::int64_t most_factors = 2 * ((17 << 10) + 2);
+inline bool has_room_for_factors(const job& j) { return shared_limit(j.device) >= 4 * most_factors + 20480; }
 
 template <class F>
 concept has_factor = requires(const F& f) {
   f.factor(typename F::input{});
 };
 
-// For each sign of x: its magnitudes from 2^-8 to 16 (f16) or from 2^-30 to 1024 (bf16), then zero, then all others.
+// For each sign of x: its magnitudes from 2^-13 to 16 (f16) or from 2^-30 to 1024 (bf16), then all others, then zero.
 template <class T>
 struct factor_table {
-  static constexpr std::uint32_t low = std::is_same_v<T, f16> ? 7 << 10 : 97 << 7;
+  static constexpr std::uint32_t low = std::is_same_v<T, f16> ? 2 << 10 : 97 << 7;
   static constexpr std::uint32_t high = std::is_same_v<T, f16> ? 19 << 10 : 137 << 7;
-  static constexpr int zero = high - low, other = zero + 1, each = other + 1, size = 2 * each;
+  static constexpr int other = high - low, zero = other + 1, each = zero + 1, size = 2 * each;
   static_assert(size <= most_factors);
   __device__ static int place(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & 0x7fff;
-    const int i = magnitude - low < high - low ? static_cast<int>(magnitude - low) : other;
-    return (magnitude == 0 ? zero : i) + ((bits & 0x8000) != 0 ? each : 0);
+    const std::uint32_t i = min(magnitude - low, high - low);
+    return static_cast<int>((magnitude == 0 ? std::uint32_t{zero} : i) + (bits >> 15) * each);
   }
   // The number at a place.
   __device__ static T number(int i) {
     const int magnitude = i % each;
-    return num::bit_cast<T>(static_cast<std::uint16_t>((magnitude < zero ? magnitude + static_cast<int>(low) : 0) |
+    return num::bit_cast<T>(static_cast<std::uint16_t>((magnitude < other ? magnitude + static_cast<int>(low) : 0) |
                                                        (i >= each ? 0x8000 : 0)));
   }
 };
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(threads) make_factors(const operands<F> p, flo
     const approximation<double> phi = p.factor(table_of::number(static_cast<int>(i)));
     const double m = fabs(phi.value);
     const bool zero = i % table_of::each == table_of::zero && m == 0;
-    const bool known = phi.covered && phi.width <= 1u << 20 && ((m >= 0x1p-30 && m <= 0x1p30) || zero);
+    const bool known = phi.covered && phi.eighths <= eighths_of(1u << 20) && ((m >= 0x1p-30 && m <= 0x1p30) || zero);
     table[i] =
         known && i % table_of::each != table_of::other ? static_cast<float>(phi.value) : __int_as_float(0x7fc00000);
   }
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads) make_factors(const operands<F> p, flo
 
 // Rank 1, fewer than 2^32 elements. Contiguous: as map_packed; else of any strides. A warp lists what it leaves open, and attempts it
 // again when there is enough for all of its threads; what the list has no room for is noted at once.
-constexpr int factor_threads = 512, factor_blocks = 2;
+constexpr int factor_threads = 1024, factor_blocks = 1;
 template <class F>
 __global__ void __launch_bounds__(factor_threads, factor_blocks)
     map_factor(const operands<F> p, const float* made, bool contiguous, const packing line, counter* counters) {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
   int& length = lengths[threadIdx.x / 32];
 
   const auto attempt = [&](const pack<T>(&x)[F::arity], pack<T>& y) {
-    unsigned open = 0;
+    bool decided[batch], all = true;
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
       float c = 1;
@@ -98,8 +98,13 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
       }
       const num::tentative<T> r = round_approximation<T>(within<float>(v, 0, 4, covered));
       y.v[j] = r.value;
-      open |= r.decided ? 0u : 1u << j;
+      decided[j] = r.decided;
+      all = all & r.decided;
     }
+    unsigned open = 0;
+    if (all) return open;
+#pragma unroll
+    for (int j = 0; j < batch; ++j) open |= decided[j] ? 0u : 1u << j;
     return open;
   };
   const auto note = [&](std::int64_t i) {
@@ -108,7 +113,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
   };
   // What a turn leaves open: of bit j, element place(j).
   const auto leave = [&](unsigned open, bool last, const auto& place) {
-    __syncwarp();
+    if (!last && __any_sync(full_warp, open != 0) == 0) return;
     int slot = open != 0 ? atomicAdd(&length, __popc(open)) : 0;
     for (; open != 0; open &= open - 1, ++slot) {
       const std::int64_t i = place(__ffs(static_cast<int>(open)) - 1);
@@ -178,17 +183,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
     return;
   }
   const auto each = [&](std::int64_t i, int operand, const auto& element) {
-    const std::int64_t stride = p.axes.stride[operand][0] * step;
-    std::int64_t at = i * p.axes.stride[operand][0];
-    if (i + (elements - 1) * step < p.count) {
-#pragma unroll
-      for (int j = 0; j < elements; ++j, at += stride) element(j, at);
-    } else {
-#pragma unroll
-      for (int j = 0; j < elements; ++j, at += stride) {
-        if (i + j * step < p.count) element(j, at);
-      }
-    }
+    walk<elements>(i, step, p.count, p.axes.stride[operand][0], element);
   };
   pack<T> ahead[run][F::arity]{};
   const auto read = [&](std::int64_t i) {

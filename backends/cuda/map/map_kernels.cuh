@@ -100,33 +100,21 @@ __global__ void __launch_bounds__(threads, line_blocks<F>)
   for (int round = 0; round < rounds; ++round) {
     const int start = round * threads * elements + static_cast<int>(threadIdx.x);
     const std::int64_t i = block + start;
-    // Without branches the addresses are sums.
-    const bool whole = p.count - i > threads * (elements - 1);
-    const auto each = [&](std::int64_t stride, const auto& element) {
-      std::int64_t at = i * stride;
-      stride *= threads;
-      if (whole) {
-#pragma unroll
-        for (int j = 0; j < elements; ++j, at += stride) element(j, at);
-      } else {
-#pragma unroll
-        for (int j = 0; j < elements; ++j, at += stride) {
-          if (i + j * threads < p.count) element(j, at);
-        }
-      }
+    const auto each = [&](int operand, const auto& element) {
+      walk<elements>(i, threads, p.count, p.axes.stride[operand][0], element);
     };
     pack<In> x[packs_per_line<F>][F::arity]{};
 #pragma unroll
     for (int a = 0; a < F::arity; ++a)
-      each(p.axes.stride[a][0], [&](int j, std::int64_t at) { x[j / batch][a].v[j % batch] = read_element(p, a, at); });
+      each(a, [&](int j, std::int64_t at) { x[j / batch][a].v[j % batch] = read_element(p, a, at); });
     unsigned open = 0;
     pack<Out> y[packs_per_line<F>];
 #pragma unroll
     for (int k = 0; k < packs_per_line<F>; ++k) open |= apply(p, x[k], y[k]) << (k * batch);
-    each(p.axes.stride[F::arity][0], [&](int j, std::int64_t at) {
+    each(F::arity, [&](int j, std::int64_t at) {
       if (!settles_late<F> || (open >> j & 1) == 0) static_cast<Out*>(p.out)[at] = y[j / batch].v[j % batch];
     });
-    if (!whole) open &= i < p.count ? (2u << ((p.count - i - 1) / threads)) - 1 : 0;
+    if (p.count - i <= threads * (elements - 1)) open &= i < p.count ? (2u << ((p.count - i - 1) / threads)) - 1 : 0;
     left_open.leave(p, open, [&](int j) { return start + j * threads; });
   }
   left_open.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });

@@ -44,11 +44,12 @@ template <class F>
 concept tentative_operation = requires(const F& f, const typename F::input* x) {
   f.attempt(x);
 };
-// What has a test wants many threads.
+// What has a test wants many threads, but for long bodies of three operands.
 template <class F>
-constexpr int least_blocks = !tentative_operation<F>                                        ? 1
-                             : tests_16_bits<F> && F::first != tier::proved && F::arity < 3 ? 5
-                                                                                            : 4;
+constexpr int least_blocks = !tentative_operation<F>                                                   ? 1
+                             : tests_16_bits<F> && F::first != tier::proved && F::arity < 3            ? 5
+                             : tests_16_bits<F> && F::first == tier::proved && F::arity == 3 ? 3
+                                                                                                       : 4;
 
 template <class F>
 constexpr bool may_be_absent = [] {
@@ -189,13 +190,15 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
       element(j, arguments);
     }
   };
-  unsigned open = skips_test(f) ? (1u << batch) - 1 : 0;
+  unsigned open = 0;
   if constexpr (tentative_operation<F>) {
+    bool decided[batch], all = !skips_test(f);
     const auto try_each = [&](auto product) {
       each([&](int j, const auto& arguments) {
         const auto r = f.template attempt<product.value>(arguments);
-        open |= r.decided ? 0u : 1u << j;
         y.v[j] = r.value;
+        decided[j] = r.decided;
+        all = all & r.decided;
       });
     };
     if constexpr (requires { f.is_product(); }) {
@@ -203,7 +206,10 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
     } else {
       try_each(std::false_type{});
     }
-    if (settles_late<F> || open == 0) return open;
+    if (all) return 0;
+#pragma unroll
+    for (int j = 0; j < batch; ++j) open |= decided[j] && !skips_test(f) ? 0u : 1u << j;
+    if (settles_late<F>) return open;
   }
   if constexpr (!settles_late<F>) {
     // Where more are open, a warp does the elements that one of its threads wants.
@@ -342,6 +348,23 @@ __device__ void shift_packs(const operands<F>& p, bool aligned, operand_words<F>
   if (aligned) return;
 #pragma unroll
   for (int k = 0; k < N; ++k) x[k].shift(p);
+}
+
+// Elements i, i + step, ... of a line: N of them, or those that there are. Where all are, without branches, the addresses are sums.
+template <int N, class Element>
+__device__ void walk(std::int64_t i, std::int64_t step, std::int64_t count, std::int64_t stride,
+                     const Element& element) {
+  std::int64_t at = i * stride;
+  stride *= step;
+  if (i + (N - 1) * step < count) {
+#pragma unroll
+    for (int j = 0; j < N; ++j, at += stride) element(j, at);
+  } else {
+#pragma unroll
+    for (int j = 0; j < N; ++j, at += stride) {
+      if (i + j * step < count) element(j, at);
+    }
+  }
 }
 
 // Writes the elements that are not open.

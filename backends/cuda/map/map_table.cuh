@@ -40,22 +40,9 @@ __global__ void __launch_bounds__(table_threads)
   // What the next turn looks up is on its way while that of this one is looked up. out may be in: a thread's elements are its own.
   if (!contiguous) {
     constexpr int run = 8;
-    const auto each = [&](std::int64_t i, std::int64_t stride, const auto& element) {
-      std::int64_t at = i * stride;
-      stride *= step;
-      if (i + (run - 1) * step < p.count) {
-#pragma unroll
-        for (int k = 0; k < run; ++k, at += stride) element(k, at);
-      } else {
-#pragma unroll
-        for (int k = 0; k < run; ++k, at += stride) {
-          if (i + k * step < p.count) element(k, at);
-        }
-      }
-    };
     bits ahead[run];
     const auto read = [&](std::int64_t i) {
-      each(i, p.axes.stride[0][0], [&](int k, std::int64_t at) { ahead[k] = in[at]; });
+      walk<run>(i, step, p.count, p.axes.stride[0][0], [&](int k, std::int64_t at) { ahead[k] = in[at]; });
     };
     read(thread);
     for (std::int64_t i = thread; i < p.count; i += run * step) {
@@ -63,7 +50,7 @@ __global__ void __launch_bounds__(table_threads)
 #pragma unroll
       for (int k = 0; k < run; ++k) x[k] = table[ahead[k]];
       read(i + run * step);
-      each(i, p.axes.stride[1][0], [&](int k, std::int64_t at) { out[at] = x[k]; });
+      walk<run>(i, step, p.count, p.axes.stride[1][0], [&](int k, std::int64_t at) { out[at] = x[k]; });
     }
     return;
   }

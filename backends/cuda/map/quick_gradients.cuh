@@ -18,13 +18,17 @@ namespace {
 constexpr std::uint32_t exp_width = 1u << 10, power_width = 1u << 11;
 constexpr float exp_units = 9;
 
+// e <= 0, 2^e <= |h|.
+__device__ inline int log2_of_cancelled(double h) {
+  const std::uint32_t twice = 2 * static_cast<std::uint32_t>(__double2hiint(h));  // without its sign
+  return min(static_cast<int>(twice - 0x7fe00000u) >> 21, 0);
+}
 // g f h, h from a cancellation. With P = max(1, 1/|h|) it errs by 2^log2_ulps P ulps | h errs by units (1 + 2 |h|) u, two of |h| for
 // the ends.
 template <class R>
 __device__ inline approximation<R> within_cancelled(R gf, R h, int log2_ulps, float units, bool covered) {
   if constexpr (std::is_same_v<R, double>) {
-    const int k = 1023 - (__double2hiint(h) >> 20 & 0x7ff);          // 2^k >= 1/|h|
-    return {gf * h, 1u << min(log2_ulps + max(k, 0), 28), covered};  // 2^28: all is open
+    return {gf * h, eighths_of_power(log2_ulps, log2_of_cancelled(h)), covered};
   } else {
     const float error = fused(fabsf(h), units * 0x1p-23f, units * 0x1p-24f);
     return {gf * (h - error), gf * (h + error), covered};
@@ -36,7 +40,7 @@ template <class R>
 __device__ inline approximation<R> within_power(R value, std::uint32_t width, R w, float slope, float units,
                                                 bool covered) {
   if constexpr (std::is_same_v<R, double>) {
-    return {value, width, covered};
+    return {value, eighths_of(width), covered};
   } else {
     const float error = fused(fabsf(w), slope * 0x1p-24f, units * 0x1p-24f);
     return {value * (1 - error), value * (1 + error), covered};
@@ -154,9 +158,9 @@ struct quick<ops::scalar_pow> {
     return within_power<R>(quick_exp<R>(w).value(), power_width, w, 2, 5, covered);
   }
 };
-// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's. | g y is exact and between 2^-60 and 2^60, or g is
+// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's. | g y is exact and between 2^-60 (of f16 it is) and 2^60, or g is
 // 0; the power is between 2^-58 and 2^58.
-template <class R, class Y>
+template <class R, class T, class Y>
 __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R less =
       std::is_same_v<Y, R> || std::is_same_v<R, double> ? static_cast<R>(y) - R{1} : static_cast<R>(y - Y{1});
@@ -165,7 +169,8 @@ __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R c = static_cast<R>(g) * static_cast<R>(y);
   bool covered = is_usual_power<R>(x, y) & (y != 0) & (fabs(w) < greatest_power<R>);
   if constexpr (std::is_same_v<R, float>) {
-    covered = covered & (fabsf(x) >= 0x1p-126f) & (fabsf(c) <= 0x1p60f) & ((fabsf(c) >= 0x1p-60f) | (g == 0));
+    covered = covered & (fabsf(x) >= 0x1p-126f) & (fabsf(c) <= 0x1p60f);
+    if constexpr (!std::is_same_v<T, f16>) covered = covered & ((fabsf(c) >= 0x1p-60f) | (g == 0));
   } else {
     covered = covered & (x != 0);
   }
@@ -174,9 +179,9 @@ __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
 template <>
 struct quick<ops::pow_backward_x> {
   static constexpr bool bounds_operands = true;
-  template <class R>
+  template <class R, class T>
   __device__ static approximation<R> approximate(float g, float x, float y) {
-    return quick_power_slope<R>(g, x, y);
+    return quick_power_slope<R, T>(g, x, y);
   }
   static constexpr bool may_be_invalid = true;
   template <class R>
@@ -191,7 +196,7 @@ struct quick<ops::pow_scalar_backward> {
   __device__ static approximation<R> approximate(float g, float x, const num::parameters& p) {
     const double y = p.value[0];
     const bool moderate = std::is_same_v<R, double> ? (fabs(y) < 0x1p100) & (fabs(y) > 0x1p-100) : is_moderate(y);
-    approximation<R> r = quick_power_slope<R>(g, x, y);
+    approximation<R> r = quick_power_slope<R, void>(g, x, y);
     r.covered = r.covered & moderate;
     return r;
   }
@@ -586,12 +591,11 @@ struct quick<ops::mish_backward> {
     return within_cancelled<R>(R{4} * static_cast<R>(g) * (w * r), R{0.25} * h, 9, 60.0f / 4, fabsf(x) < 40.0f);
   }
 };
-// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. G 2^-40.3 and y's and its steps' 15 u; E 2^-44.8 for v <= 12.5. G <= 1/2:
-// h = G - v c with its roundings is off by 2^-41.2, in all 2^-44.8 + 4 u + 2^-41.2 / |h|, below 2^-41 P. x > 0: E |h| <= 1/2 by 2^-45.8 and
-// 2^-41.2, of a difference of 1/2 or more 2^-40.1, and 3 u.
+// x < 0: E (G - v c), v = |x|, E = e^(-v^2/2); else 1 - that. E 2^-44.8; G <= 1/2 by 2^-41.2: h = G - v c with its roundings is off by
+// 2^-42.2, in all below 2^-41.9 P. x > 0: E |h| <= 1/2 by 2^-45.8 and 2^-42.2, of a difference of 1/2 or more 2^-41, and 3 u: 2^12 ulps
+// both.
 // | G: its argument, 2.5 of 1, counts 2.3 times, the polynomial 1.2, its steps 2.2: 9.2. v c 0.5, v c <= G + |h|: h 9.7/2 and 1.5 |h|; E
 // 2.5, two products, the test: 5 and 7 |h|. x > 0: E (5 + 4 |h|), |h| <= 1/2; a difference, a product, the test, of at most 1.13: 11.
-__device__ inline double normal_tail(double v) { return polynomial(gelu_tail_rough, normal_argument(v)); }
 __device__ inline float normal_tail(float v) { return polynomial(gelu_tail_short, quotient(v - 5.75f, v + 5.75f)); }
 __device__ inline double normal_bell(double v) { return quick_bell(v * v); }
 __device__ inline float normal_bell(float v) { return quick_exp<float>(-0.5f * (v * v)).value(); }
@@ -610,8 +614,7 @@ __device__ inline approximation<R> quick_normal_gradient(R g, float x) {
   const bool negative = __float_as_int(x) < 0;
   const R factor = fused(with_sign_against(e, x), h, negative ? R{0} : R{1});
   if constexpr (std::is_same_v<R, double>) {
-    const approximation<R> r = within_cancelled<R>(g, h, 12, 0, fabsf(x) <= 12.5f);
-    return {g * factor, negative ? r.width : 1u << 13, r.covered};
+    return {g * factor, eighths_of_power(12, negative ? log2_of_cancelled(h) : 0), fabsf(x) <= 10.0f};
   } else {
     const float error = negative ? e * fused(fabsf(h), 11 * 0x1p-24f, 6 * 0x1p-24f) : 13 * 0x1p-24f;
     return {g * (factor - error), g * (factor + error), fabsf(x) <= 9.0f};
@@ -669,7 +672,7 @@ struct quick<ops::geglu> {
   template <class R>
   __device__ static approximation<R> approximate(float a, float b) {
     if constexpr (std::is_same_v<R, double>) {
-      return {quick_gelu(a, gelu_tail) * b, 1u << 12, fabsf(a) <= 12.5f};
+      return within<R>(quick_gelu(a) * b, 1u << 12, 0, fabsf(a) <= 10.0f);
     } else {
       const float v = fabsf(a);
       const float tail = normal_bell(v) * normal_tail(v);
@@ -712,7 +715,7 @@ struct quick<ops::sin_backward> {
       using core = num::circular_core<1>;
       const double c = core::quick(static_cast<double>(x));
       const bool far = (fabs(c) >= 0x1p-22) & (fabsf(x) <= core::quick_limit);
-      return {static_cast<double>(g) * c, 1u << 13, far};
+      return within<R>(static_cast<double>(g) * c, 1u << 13, 0, far);
     }
   }
 };
@@ -727,7 +730,7 @@ struct quick<ops::cos_backward> {
       using core = num::circular_core<0>;
       const double s = core::quick(static_cast<double>(x));
       const bool far = ((fabs(s) >= 0x1p-22) | (fabsf(x) < 1.0f)) & (fabsf(x) <= core::quick_limit) & (x != 0);
-      return {-static_cast<double>(g) * s, 1u << 13, far};
+      return within<R>(-static_cast<double>(g) * s, 1u << 13, 0, far);
     }
   }
 };
