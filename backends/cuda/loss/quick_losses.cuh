@@ -187,7 +187,8 @@ struct quick_loss<ops::kl_div_backward> {
   __device__ static approximation<R> approximate(const ops::loss_constants& k, const quick_loss_constants& q, float g,
                                                  float, float t) {
     const R c = -static_cast<R>(g) * static_cast<R>(q.per_count);
-    if (k.c == 0) return in_range<R>(c * static_cast<R>(t), (g == 0) | (t == 0), q.alone ? 0 : 8, q.alone ? 0 : 5, true);
+    if (k.c == 0)
+      return in_range<R>(c * static_cast<R>(t), (g == 0) | (t == 0), q.alone ? 0 : 8, q.alone ? 0 : 5, true);
     const R value = c * quick_exp<R>(static_cast<R>(t)).value();
     return in_range<R>(value, false, exp_width, exp_units, fabsf(t) < greatest_gate<R>);
   }

@@ -46,10 +46,10 @@ concept tentative_operation = requires(const F& f, const typename F::input* x) {
 };
 // What has a test wants many threads, but for long bodies of three operands.
 template <class F>
-constexpr int least_blocks = !tentative_operation<F>                                                   ? 1
-                             : tests_16_bits<F> && F::first != tier::proved && F::arity < 3            ? 5
+constexpr int least_blocks = !tentative_operation<F>                                         ? 1
+                             : tests_16_bits<F> && F::first != tier::proved && F::arity < 3  ? 5
                              : tests_16_bits<F> && F::first == tier::proved && F::arity == 3 ? 3
-                                                                                                       : 4;
+                                                                                             : 4;
 
 template <class F>
 constexpr bool may_be_absent = [] {

@@ -47,9 +47,9 @@ __constant__ double erfc_tail[] = {
     -0x1.819566f29a1dfp-16, -0x1.117b36a14eb1cp-20, 0x1.44e9a5d5da3f8p-18, 0x1.fa411b833c499p-21};
 // Phi(-v) e^(v^2/2), v to 10, in (v - 4) / (v + 4): 2^-41.2.
 __constant__ double gelu_tail[] = {
-    0x1.82b4bb8c943ddp-4,   -0x1.5cf97b0ae74d3p-3,  0x1.fd751a2066c81p-4,   -0x1.25b6aa9781345p-4, 0x1.f9b05e9329de7p-6,
-    -0x1.1644db926b828p-7,  0x1.0a1ce41aa2ff2p-11,  0x1.4eec6e6755aefp-11,  -0x1.88b052f46a393p-13, -0x1.7eb869bcfc6cep-15,
-    0x1.e45f3bea7a208p-16,  0x1.549bbdf6aca5ap-18,  -0x1.26926f294fa6p-18,  -0x1.c55b5279f6c31p-20, -0x1.3eb700ac6dabp-23};
+    0x1.82b4bb8c943ddp-4,  -0x1.5cf97b0ae74d3p-3, 0x1.fd751a2066c81p-4,  -0x1.25b6aa9781345p-4,  0x1.f9b05e9329de7p-6,
+    -0x1.1644db926b828p-7, 0x1.0a1ce41aa2ff2p-11, 0x1.4eec6e6755aefp-11, -0x1.88b052f46a393p-13, -0x1.7eb869bcfc6cep-15,
+    0x1.e45f3bea7a208p-16, 0x1.549bbdf6aca5ap-18, -0x1.26926f294fa6p-18, -0x1.c55b5279f6c31p-20, -0x1.3eb700ac6dabp-23};
 // exp_tail to 2^-51.1, for gradients, in which terms cancel.
 __constant__ double exp_tail_close[] = {0x1.000000000000dp-1,  0x1.555555555060bp-3,  0x1.555555554f02ep-5,
                                         0x1.1111112600b59p-7,  0x1.6c16c189b5fbbp-10, 0x1.a0198c59b4516p-13,
@@ -60,7 +60,8 @@ __constant__ double bell_tail[] = {0x1.ffffffffee9c1p-4,   -0x1.555555554c91ap-6
                                    0x1.a1747c85b52fdp-24,  -0x1.7307e0a55fabbp-28};
 __constant__ double pow_log_rest[] = {0x1.55555555553b3p-4,  0x1.9999999b8b14bp-7,  0x1.249246260bee7p-9,
                                       0x1.c71fd085b07c3p-12, 0x1.73824cdbf0a96p-14, 0x1.5471d07cd7a92p-16};
-// In binary32: e^x up to 2^-27, ln(1 + f) 2^-28.4, Phi(-v) e^(v^2/2) in (v - 5.75) / (v + 5.75) 2^-23.8 up to 9, (sin r - r) / r^3 to pi/2: 2^-25.2 of sin r.
+// In binary32: e^x up to 2^-27, ln(1 + f) 2^-28.4, Phi(-v) e^(v^2/2) in (v - 5.75) / (v + 5.75) 2^-23.8 up to 9,
+// (sin r - r) / r^3 to pi/2: 2^-25.2 of sin r.
 __constant__ float exp_tail_short[] = {0x1.000008p-1f, 0x1.55549p-3f, 0x1.5548dp-5f, 0x1.123ab2p-7f, 0x1.75c7aep-10f};
 __constant__ float log_rest_short[] = {0x1.55555cp-4f, 0x1.997b94p-7f, 0x1.2ef7cp-9f};
 __constant__ float gelu_tail_short[] = {0x1.1445a4p-4f,  -0x1.05a4d2p-3f, 0x1.bc01p-4f,
@@ -79,8 +80,9 @@ struct approximation;
 template <>
 struct approximation<double> {
   double value;
-  std::uint32_t eighths;  // of ulps of value, which it errs by at most, less 1; 2^32 - 1: by anything; 0: by nothing, and ties are ties
-  bool covered;           // else nothing is known of value
+  std::uint32_t
+      eighths;  // of ulps of value, which it errs by at most, less 1; 2^32 - 1: by anything; 0: by nothing, and ties are ties
+  bool covered;  // else nothing is known of value
 };
 constexpr __host__ __device__ std::uint32_t eighths_of(std::uint32_t ulps) { return ulps == 0 ? 0 : 8 * ulps - 1; }
 // Of 2^(log2_ulps - e), e <= 0; from 2^29 on by anything.

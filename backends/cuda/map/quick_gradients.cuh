@@ -158,8 +158,8 @@ struct quick<ops::scalar_pow> {
     return within_power<R>(quick_exp<R>(w).value(), power_width, w, 2, 5, covered);
   }
 };
-// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's. | g y is exact and between 2^-60 (of f16 it is) and 2^60, or g is
-// 0; the power is between 2^-58 and 2^58.
+// g y x^(y-1), y - 1 within u, times ln |x|, at most 80: 2^-46; the rest as pow's. | g y is exact and between 2^-60 and 2^60 (above, in
+// f16), or g is 0; the power is between 2^-58 and 2^58.
 template <class R, class T, class Y>
 __device__ inline approximation<R> quick_power_slope(float g, float x, Y y) {
   const R less =
