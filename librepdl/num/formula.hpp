@@ -153,6 +153,15 @@ REPDL_HD_CALL decided_value<T> decide(const Formula& f, int last_tier_bits) {
   return decide_by_levels(formula_attempt<T, Formula>{f}, last_tier_bits);
 }
 
+// The same, where callers branch around it: on a GPU its lanes leave it together.
+template <class T, class Formula>
+REPDL_HD_CALL decided_value<T> decide_together(const Formula& f, int last_tier_bits) {
+  const lanes_together lanes;
+  const decided_value<T> r = decide_by_levels(formula_attempt<T, Formula>{f}, last_tier_bits);
+  lanes.meet();
+  return r;
+}
+
 // ------------------------------------------------------------------------------------------------- the rounding test
 
 // RN_T of what lies between two numbers, if they round alike: bits are compared, branch-free.

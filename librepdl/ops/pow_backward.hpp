@@ -111,12 +111,17 @@ REPDL_HD decided_value<T> round_rational_slope(double g, double y, const rationa
 // RN_T(g y x^(y - 1)), no factor 0.
 template <class T>
 REPDL_HD_CALL decided_value<T> pow_slope_exact(double g, double x, double y, int last_tier_bits) {
+  const lanes_together lanes;
   rational_power power;
-  if (find_rational_power(x, y, power)) {
-    const decided_value<T> r = round_rational_slope<T>(g, y, power);
-    return r.decided ? r : decide<T>(pow_slope_quotient{g, y, power}, last_tier_bits);
+  const bool is_rational = find_rational_power(x, y, power);
+  decided_value<T> r{};
+  if (is_rational) r = round_rational_slope<T>(g, y, power);
+  if (!r.decided) {
+    r = is_rational ? decide_together<T>(pow_slope_quotient{g, y, power}, last_tier_bits)
+                    : decide_together<T>(pow_slope_formula{g, x, y}, last_tier_bits);
   }
-  return decide<T>(pow_slope_formula{g, x, y}, last_tier_bits);
+  lanes.meet();
+  return r;
 }
 
 template <>
