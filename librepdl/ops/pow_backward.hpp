@@ -34,8 +34,8 @@
 // replaced by its root and y - 1 by an integer +-n.
 // - m^n < 2^64: the result is g y 2^(+-e n) m^n, or that over m^n: integers of less than 24 + 53 + 64 bits decide
 //   (formula.hpp). Where g y and m^n are numbers of binary64, that is a product or quotient of two, rounded to odd: times a power of
-//   two still, above 2^-1022 where it is above 2^-700, the least number of T being 2^-149; a quotient's remainder is exact, as g y, of
-//   48 bits, is above 2^-300.
+//   two still, above 2^-1022 where it is above 2^-700, the least number of T being 2^-149; a quotient's remainder is exact, where g y,
+//   of 48 bits, is above 2^-300.
 // - Else it is no midpoint: g y m^n has an odd part of more than p + 1 bits; and m^n does not divide that of g y, which
 //   is below 2^24 max(8, n), as y = (2^k - n) / 2^k: less than 2^64 for n < 2^40, and less than 3^n beyond.
 // So balls decide what is left. y next to 0, where the result is g y / x (1 + y ln x + ...), needs 2^-174 of it, which 256

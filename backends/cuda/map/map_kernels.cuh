@@ -83,7 +83,9 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
 // Rank 1, any strides. A thread's elements are a block apart, so that a warp reads and writes side by side; all that it reads at a
 // time has registers of its own.
 template <class F>
-constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !settles_late<F> ? 5 : least_blocks<F>;
+constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !settles_late<F> ? 5
+                            : tentative_operation<F>                                            ? least_blocks<F>
+                                                                                                : 3;
 template <class F>
 constexpr int packs_per_line = F::arity == 1 && tests_16_bits<F> ? 4 : 2;
 template <class F>

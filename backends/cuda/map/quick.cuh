@@ -80,14 +80,15 @@ struct approximation;
 template <>
 struct approximation<double> {
   double value;
-  std::uint32_t
-      eighths;  // of ulps of value, which it errs by at most, less 1; 2^32 - 1: by anything; 0: by nothing, and ties are ties
+  // Of ulps of value, which it errs by at most, less 1; 0: by nothing, and ties are ties.
+  std::uint32_t eighths;
   bool covered;  // else nothing is known of value
 };
+constexpr std::uint32_t by_anything = 0xffffffff;  // eighths
 constexpr __host__ __device__ std::uint32_t eighths_of(std::uint32_t ulps) { return ulps == 0 ? 0 : 8 * ulps - 1; }
 // Of 2^(log2_ulps - e), e <= 0; from 2^29 on by anything.
 __device__ inline std::uint32_t eighths_of_power(int log2_ulps, int e) {
-  return 0xffffffffu >> max(29 - log2_ulps + e, 0);
+  return by_anything >> max(29 - log2_ulps + e, 0);
 }
 template <>
 struct approximation<float> {
@@ -150,8 +151,9 @@ __device__ inline num::tentative<T> round_approximation(const approximation<doub
     const bool decided = a.covered & known & rounds_surely(a.value, a.eighths);
     return {r, decided};
   } else {
+    // w ulps are at most w 2^-52 of the value, (8 w - 1) 2^-54 at least 7/4 of that.
     const auto r = num::certify_as<T>(a.value, fabs(a.value) * (a.eighths * 0x1p-54));
-    const bool decided = r.decided & a.covered & (fabs(a.value) < num::infinity);
+    const bool decided = r.decided & a.covered & (a.eighths != by_anything) & (fabs(a.value) < num::infinity);
     return {r.value, decided};
   }
 }
