@@ -219,30 +219,20 @@ struct expected {
 inline expected naive(const problem& p) {
   const geometry& s = p.at;
   expected e;
-  num::dot_accumulator sum;
-  num::special_terms special;
+  num::exact_sum<float, 2> sum;
   float chain = 0;
   const auto term = [&](float a, float b) {
     chain = std::fmaf(a, b, chain);
-    if (std::isfinite(a) && std::isfinite(b)) {
-      sum.add_product(a, b);
-    } else {
-      special.add_product(a, b);
-    }
+    sum.add_product(a, b);
   };
   const auto finish = [&](const float* bias) {
     if (bias != nullptr) {
       chain += *bias;
-      if (std::isfinite(*bias)) {
-        sum.add(*bias);
-      } else {
-        special.add(static_cast<double>(*bias));
-      }
+      sum.add(*bias);
     }
-    e.exact.push_back(special.any() ? special.value() : sum.round_to_float());
+    e.exact.push_back(sum.round());
     e.chain.push_back(std::isnan(chain) ? from_bits(0x7fc00000u) : chain);
     sum = {};
-    special = {};
     chain = 0;
   };
   // use(r, s, y, x): image pixel (y, x) is under tap (r, s) of the window at (oh, ow).

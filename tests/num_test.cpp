@@ -14,6 +14,8 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/eft.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/sums.hpp"
+#include "reference/number.hpp"
 
 namespace {
 
@@ -299,15 +301,15 @@ TEST_CASE("exact accumulators: sums, means and products, every kind of term") {
       sum = 0;
     }
     s[0].merge(s[1]);
-    bad += !same(s[0].round_to_float(), round_rational(sum));
-    bad += !same(d.round_to_float(), round_rational(dot));
+    bad += !same(s[0].round(), round_rational(sum));
+    bad += !same(d.round(), round_rational(dot));
     bad += s[0].sign() != sgn(sum) || d.sign() != sgn(dot) || s[0].is_zero() != (sum == 0);
     const std::int64_t count = i % 3 == 0 ? n : static_cast<std::int64_t>(r.word() >> r.between(3, 60)) + 1;
     mpz_class divisor;
     mpz_import(divisor.get_mpz_t(), 1, 1, sizeof count, 0, 0, &count);
     const mpq_class mean = sum / mpq_class(divisor);
     const float want = round_rational(mean);
-    bad += !same(s[0].mean_to_float(count), sum == 0 ? 0.0f : want);
+    bad += !same(s[0].mean(count), sum == 0 ? 0.0f : want);
   }
   CHECK(bad == 0);
 }
@@ -326,7 +328,7 @@ TEST_CASE("exact accumulators: every float, its midpoints and the doubles beside
       if (side == 0 && i % 5 < 2) d.add_product(i % 5 == 0 ? 0x1p-149f : -0x1p-149f, 0x1p-149f);
       mpq_class q(v);
       if (side == 0 && i % 5 < 2) q += (i % 5 == 0 ? 1 : -1) * two_to(-298);
-      bad += !same(d.round_to_float(), round_rational(q));
+      bad += !same(d.round(), round_rational(q));
     }
   }
   CHECK(bad == 0);
@@ -337,7 +339,7 @@ TEST_CASE("exact accumulators: carries have room for 2^62 terms") {
   s.add(0x1.fffffep127f);
   for (int i = 0; i < 62; ++i) s.merge(s);
   CHECK(s.sign() == 1);
-  CHECK(s.mean_to_float((std::int64_t{1} << 62) - 1) == 0x1.fffffep127f);  // M (1 + 2^-62)
+  CHECK(s.mean((std::int64_t{1} << 62) - 1) == 0x1.fffffep127f);  // M (1 + 2^-62)
   dot_accumulator d;
   d.add_product(0x1.fffffep127f, -0x1.fffffep127f);
   for (int i = 0; i < 62; ++i) d.merge(d);
@@ -358,7 +360,176 @@ TEST_CASE("special terms") {
   CHECK(t.value() == -std::numeric_limits<float>::infinity());
   t.add(inf);
   CHECK(std::bit_cast<std::uint32_t>(t.value()) == 0x7fc00000u);
-  special_terms p;
+  exact_sum<float, 2> p;
   p.add_product(std::numeric_limits<float>::infinity(), -0.0f);
-  CHECK(std::bit_cast<std::uint32_t>(p.value()) == 0x7fc00000u);
+  CHECK(std::bit_cast<std::uint32_t>(p.round()) == 0x7fc00000u);
+  CHECK(to_bits(p.round<repdl::f16>()) == 0x7e00);
+  exact_sum<repdl::bf16, 1> q;
+  q.add(from_bits<repdl::bf16>(0xff80));
+  CHECK(to_bits(q.round()) == 0xff80);
+  CHECK(to_bits(q.mean(3)) == 0xff80);
+}
+
+namespace {
+
+template <class T>
+T finite_number(source& r) {
+  for (;;) {
+    const T x = from_bits<T>(static_cast<storage_of<T>>(r.word()));
+    if (is_finite(widen(x))) return x;
+  }
+}
+template <class T>
+std::uint64_t rounded_rational(const mpq_class& q) {
+  return repdl::reference::round_rational(repdl::dtype_of<T>, q.get_mpq_t());
+}
+
+// Sums of numbers of From and of their products, their means where T is no finer, in format T.
+template <class From, class T>
+int wrong_exact_sums(source& r, int times) {
+  int bad = 0;
+  for (int i = 0; i < times; ++i) {
+    exact_accumulator<From, 1> sum;
+    exact_accumulator<From, 2> dot;
+    mpq_class s = 0, d = 0;
+    for (int k = r.between(1, 12); k > 0; --k) {
+      const From x = finite_number<From>(r);
+      const From y = i % 3 == 0 ? narrow<From>(r.narrow(-8, 3, 3)) : finite_number<From>(r);
+      sum.add(x);
+      dot.add_product(x, y);
+      s += mpq_class(widen(x));
+      d += mpq_class(widen(x)) * mpq_class(widen(y));
+      if (i % 4 == 0) {  // cancels, but for a few bits
+        const From less = from_bits<From>(static_cast<storage_of<From>>(to_bits(x) ^ sign_mask<From> ^ (r.word() & 3)));
+        if (!is_finite(widen(less))) continue;
+        sum.add(less);
+        dot.add_product(less, y);
+        s += mpq_class(widen(less));
+        d += mpq_class(widen(less)) * mpq_class(widen(y));
+      }
+    }
+    bad += to_bits(sum.template round<T>()) != rounded_rational<T>(s);
+    bad += to_bits(dot.template round<T>()) != rounded_rational<T>(d);
+    const std::int64_t n = r.between(1, 1000);
+    const mpq_class count(static_cast<long>(n));
+    // A nonzero quotient that rounds to 0 keeps its sign.
+    const auto mean_of = [&](const mpq_class& q) {
+      const std::uint64_t bits = rounded_rational<T>(q / count);
+      return q < 0 ? bits | sign_mask<T> : bits;
+    };
+    if constexpr (least_exponent<From> <= least_exponent<T>) bad += to_bits(sum.template mean<T>(n)) != mean_of(s);
+    if constexpr (2 * least_exponent<From> <= least_exponent<T>) bad += to_bits(dot.template mean<T>(n)) != mean_of(d);
+  }
+  return bad;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("exact accumulators of every format, rounded to every format", From, repdl::f16, repdl::bf16, float,
+                   double) {
+  source r;
+  CHECK(wrong_exact_sums<From, repdl::f16>(r, 1500) == 0);
+  CHECK(wrong_exact_sums<From, repdl::bf16>(r, 1500) == 0);
+  CHECK(wrong_exact_sums<From, float>(r, 1500) == 0);
+  CHECK(wrong_exact_sums<From, double>(r, 1500) == 0);
+}
+
+namespace {
+
+// One sum of each kind over the same random tree.
+struct all_sums {
+  bounded_sum<double> bounded;
+  measured_sum compensated;
+  tracked_sum<double> tracked;
+  std::int64_t height = 0;
+
+  void add(double x) {
+    bounded.add(x);
+    compensated.add_term(x);
+    tracked.add(x);
+    ++height;
+  }
+  void merge(const all_sums& o) {
+    bounded.add(o.bounded.hi, o.bounded.error);
+    compensated.merge(o.compensated);
+    tracked.merge(o.tracked);
+    height = (height > o.height ? height : o.height) + 1;
+  }
+};
+
+template <class T>
+int wrongly_decided(decided_value<T> r, const mpq_class& sum, int* decided) {
+  *decided += r.decided ? 1 : 0;
+  return r.decided && to_bits(r.value) != rounded_rational<T>(sum) ? 1 : 0;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("compensated, bounded and tracked sums stay within their bounds, and decide rightly", T, repdl::f16,
+                   repdl::bf16, float) {
+  source r;
+  int beyond = 0, wrong = 0, exact = 0, decided = 0;
+  constexpr int times = 20000;
+  for (int i = 0; i < times; ++i) {
+    const auto x = terms(r, i % 6, r.between(1, 60));
+    all_sums part[3];
+    mpq_class sum = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      // Products of two numbers have more bits to lose.
+      const double term = static_cast<double>(x[k]) * (i % 5 == 0 ? static_cast<double>(x[x.size() - 1 - k]) : 1.0);
+      part[r.word() % 3].add(term);
+      sum += mpq_class(term);
+    }
+    part[0].merge(part[1]);
+    part[0].merge(part[2]);
+    const all_sums& all = part[0];
+    const auto error = [&](double hi, double lo) { return mpq_class(abs(mpq_class(hi) + mpq_class(lo) - sum)); };
+    const double bound = all.compensated.bound(all.height);
+    beyond += error(all.compensated.hi, all.compensated.lo) > mpq_class(bound);
+    beyond += error(all.tracked.hi, all.tracked.lo) > mpq_class(all.tracked.bound(all.height));
+    beyond += error(all.bounded.hi, 0) > mpq_class(all.bounded.bound());
+    if (all.bounded.error == 0) {
+      ++exact;
+      beyond += error(all.bounded.hi, 0) != 0 || all.tracked.error != 0;
+    }
+    wrong += wrongly_decided<T>(certify<T>(all.compensated.total(), bound), sum, &decided);
+    wrong += wrongly_decided<T>(certify<T>(all.compensated.hi + all.compensated.lo,
+                                           rounded_compensated_bound(all.height, all.compensated.magnitude)),
+                                sum, &decided);
+    wrong += wrongly_decided<T>(certify<T>(all.tracked.total(), all.tracked.bound(all.height)), sum, &decided);
+    wrong += wrongly_decided<T>(certify<T>(all.bounded.hi, all.bounded.bound()), sum, &decided);
+  }
+  CHECK(beyond == 0);
+  CHECK(wrong == 0);
+  CHECK(exact > times / 10);
+  CHECK(decided > 2 * times);
+}
+
+TEST_CASE("sums: a leaf's additions, heights without a bound, and what is not finite") {
+  CHECK(compensated_bound(greatest_height + 1, 0.0) == infinity);
+  CHECK(compensated_bound(0, 1.0, 4) > 4 * 0x1p-53);
+  measured_sum s;
+  s.add_term(-infinity);
+  s.add_term(1.0);
+  CHECK(s.hi == -infinity);
+  s.add_term(infinity);
+  CHECK(s.hi != s.hi);
+  bounded_sum<double> b;
+  b.add(infinity);
+  b.add(1.0);
+  CHECK(certify(b.hi, b.bound()).decided);
+  CHECK(certify(b.hi, b.bound()).value == std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("two_sum of a product that is never formed") {
+  source r;
+  int bad = 0;
+  for (int i = 0; i < 100000; ++i) {
+    const double a = i % 3 == 0 ? static_cast<double>(r.narrow(-149, 100, 24)) : static_cast<double>(r.finite());
+    const double x = static_cast<double>(r.finite());
+    const double y = static_cast<double>(i % 2 == 0 ? r.finite() : r.narrow(-8, 3, 3));
+    const dd sum = two_sum_of_product(a, x, y);
+    bad += mpq_class(sum.hi) + mpq_class(sum.lo) != mpq_class(a) + mpq_class(x) * mpq_class(y) || sum.hi != a + x * y;
+  }
+  CHECK(bad == 0);
 }

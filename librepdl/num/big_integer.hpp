@@ -18,17 +18,6 @@ struct natural {
   std::uint64_t word[Capacity];
 };
 
-// The low word of a * b; *high becomes the high one.
-REPDL_HD std::uint64_t multiply_wide(std::uint64_t a, std::uint64_t b, std::uint64_t* high) {
-#if defined(__CUDA_ARCH__)
-  *high = __umul64hi(a, b);
-#else
-  __extension__ typedef unsigned __int128 wide;
-  *high = static_cast<std::uint64_t>(static_cast<wide>(a) * b >> 64);
-#endif
-  return a * b;
-}
-
 template <int A>
 REPDL_HD void trim(natural<A>& a) {
   while (a.size > 0 && a.word[a.size - 1] == 0) --a.size;
@@ -159,18 +148,6 @@ REPDL_HD int compare(const natural<A>& a, int a_exponent, const natural<B>& b, i
     if (x != y) return x > y ? 1 : -1;
   }
   return 0;
-}
-
-// |x| = significand 2^exponent, x finite.
-struct scaled {
-  std::uint64_t significand;
-  int exponent;
-  bool negative;
-};
-REPDL_HD scaled decompose(double x) {
-  const std::uint64_t b = bits_of(x);
-  const int e = static_cast<int>(b >> 52) & 0x7ff;
-  return {(b & 0xfffffffffffffull) | (e != 0 ? 0x10000000000000ull : 0), (e != 0 ? e : 1) - 1075, (b >> 63) != 0};
 }
 
 }  // namespace REPDL_ISA

@@ -1,10 +1,11 @@
-// The rounding test: from an approximation and a bound to a correctly rounded binary32 result, or to "undecided".
+// The rounding test: from an approximation and a bound to a correctly rounded result, or to "undecided". T is binary32, or a narrower
+// format: what is converted from binary64 is rounded once, exact there or rounded to odd (eft.hpp).
 //
 // Method: Ziv's test. If |s - S| <= e then S lies in [s - e, s + e]; rounding is monotone, so when both ends round to
 // the same float, S rounds to it too. The ends are computed in binary64, so a bound has to carry some slack: the
 // caller's contract is
 //     (C)   fl(s - e) <= S <= fl(s + e),
-// and every bound here and in sum_bounds.hpp is made large enough for it. Without the slack the test is unsound: s = m - 2^-49,
+// and every bound here and in sums.hpp is made large enough for it. Without the slack the test is unsound: s = m - 2^-49,
 // e = 2^-49 + 2^-54 at the midpoint m = 1 + 2^-24 round to 1 at both ends although S = s + e > m rounds up.
 //
 // u = 2^-53 throughout.
@@ -12,42 +13,62 @@
 #pragma once
 
 #include "librepdl/num/eft.hpp"
+#include "librepdl/num/format.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-inline constexpr std::uint32_t canonical_nan_f32 = 0x7fc00000u;
+inline constexpr std::uint32_t canonical_nan_f32 = format<float>::nan;
 inline constexpr double infinity = __builtin_huge_val();
 
-struct certified {
-  float value;  // meaningless unless decided
+template <class T>
+struct decided_value {
+  T value;  // meaningless unless decided
   bool decided;
 };
+using certified = decided_value<float>;
+
+// RN_T(a). Of binary32 NaN need not be canonical.
+template <class T>
+REPDL_HD T rounded(double a) {
+  if constexpr (std::is_same_v<T, float>) {
+    return static_cast<float>(a);
+  } else {
+    return narrow<T>(a);
+  }
+}
 
 // What a non-finite binary64 sum of f32 terms, or of products of two f32 factors, says about the result.
 // Finite terms are below 2^256 and there are fewer than 2^63, so no partial sum of finite terms overflows 2^1024. An
 // infinite node of the evaluation tree therefore has an infinite term below it, and a NaN node a NaN term (inf * 0
 // included) or infinities of both signs; conversely each of these reaches the root, because inf + finite = inf and
 // NaN + x = NaN. So s = +-inf, NaN is the result of the contract (section 3, rule 1), whatever the order.
-REPDL_HD float non_finite_result(double s) { return s != s ? float_of(canonical_nan_f32) : static_cast<float>(s); }
+template <class T = float>
+REPDL_HD T non_finite_result(double s) {
+  return narrow<T>(s);
+}
 REPDL_HD bool is_finite(double s) { return (bits_of(s) << 1) < 0xffe0000000000000ull; }
 
-// The test itself: both ends, already rounded to float. NaN ends (an invalid bound) never pass. Bits, not values: an
-// interval with +0 and -0 at its ends has both signs of tiny results in it.
-REPDL_HD certified same_bits(float lo, float hi) { return {lo, bits_of(lo) == bits_of(hi) && lo == lo}; }
+// The test itself: both ends, already rounded. NaN ends (an invalid bound) never pass. Bits, not values: an interval with +0 and
+// -0 at its ends has both signs of tiny results in it.
+template <class T>
+REPDL_HD decided_value<T> same_bits(T lo, T hi) {
+  return {lo, to_bits(lo) == to_bits(hi) && !is_nan(lo)};
+}
 
 // S from s and e under (C); e = 0 says S = s. e = +inf forces "undecided" for every finite s; a NaN e does too.
 //   s = -0, e = 0: an exact zero is +0 (s + 0.0 makes it so, the other values stay).
 //   s = +-e: fl(s -+ e) = +0 only if s = +-e exactly, so an end that is +0 belongs to the interval as a real number.
-REPDL_HD certified certify(double s, double e) {
+template <class T = float>
+REPDL_HD decided_value<T> certify(double s, double e) {
   const double t = s + 0.0;
-  const certified c = same_bits(static_cast<float>(t - e), static_cast<float>(t + e));
+  const decided_value<T> c = same_bits(rounded<T>(t - e), rounded<T>(t + e));
   const bool finite = is_finite(s);
-  return {finite ? c.value : non_finite_result(s), !finite || c.decided};
+  return {finite ? c.value : non_finite_result<T>(s), !finite || c.decided};
 }
 
 // Double-double tier: S = s.hi + s.lo + delta, |delta| <= e, s normalised and finite; here e needs no slack.
-// Each end is hi + t with t = fl(lo -+ f): exact by two_sum, odd-rounded to binary64, then rounded once to float.
+// Each end is hi + t with t = fl(lo -+ f): exact by two_sum, odd-rounded to binary64, then rounded once to T.
 // f must make up for the rounding of t: fl(lo - f) <= lo - f + u(|lo| + f) <= lo - e needs f >= (e + u|lo|)/(1 - u);
 // f = fl(fl(e + 2u|lo|)(1 + 4u)) >= (e + 2u|lo|)(1 - u)^2(1 + 4u) has it. (lo is a multiple of 2^-298 for f32 products,
 // e is 0 or at least 2^-106 of such a number: nothing underflows.) e = 0: f = 0 and both ends are the value itself.
@@ -60,11 +81,15 @@ REPDL_HD dd_ends interval_ends(dd s, double e, double extra) {
   const double f = e == 0 ? 0.0 : (e + (0x1p-52 * lo + extra)) * (1 + 0x1p-51);
   return {two_sum(s.hi, s.lo - f), two_sum(s.hi, s.lo + f)};
 }
-REPDL_HD float round_dd(dd s) { return static_cast<float>(round_to_odd(s.hi + 0.0, s.lo)); }
+template <class T>
+REPDL_HD T round_dd(dd s) {
+  return rounded<T>(round_to_odd(s.hi + 0.0, s.lo));
+}
 
-REPDL_HD certified certify(dd s, double e) {
+template <class T = float>
+REPDL_HD decided_value<T> certify(dd s, double e) {
   const dd_ends ends = interval_ends(s, e, 0);
-  return same_bits(round_dd(ends.lo), round_dd(ends.hi));
+  return same_bits(round_dd<T>(ends.lo), round_dd<T>(ends.hi));
 }
 
 // RO(s / n), rounding to odd: the quotient and the sign of its remainder. s - q n is a binary64 number (the remainder
@@ -79,30 +104,32 @@ REPDL_HD double divide_to_odd(double s, double n) {
 // RN(S / n) from s and e under (C). Dividing by n > 0 is monotone and both ends are rounded once (through odd), so the
 // bound does not grow, and an exact s (e = 0) decides every tie. n in [1, 2^53] (2^55 bytes of floats).
 // s = 0 and s = +-e as above; a nonzero quotient that rounds to zero keeps its sign.
-REPDL_HD certified certify_mean(double s, double e, std::int64_t n) {
+template <class T = float>
+REPDL_HD decided_value<T> certify_mean(double s, double e, std::int64_t n) {
   const double t = s + 0.0;
   const double d = static_cast<double>(n);
   const bool finite = is_finite(s) && e < 0x1p900;
-  if (!finite) return {non_finite_result(s), !is_finite(s)};
-  return same_bits(static_cast<float>(divide_to_odd(t - e, d)), static_cast<float>(divide_to_odd(t + e, d)));
+  if (!finite) return {non_finite_result<T>(s), !is_finite(s)};
+  return same_bits(rounded<T>(divide_to_odd(t - e, d)), rounded<T>(divide_to_odd(t + e, d)));
 }
 
 // The same from a double-double. An end h + l becomes q + d, q = fl(h / n), r = h - q n exactly, d = fl(fl(r + l) / n):
 // |r| <= u|h|(1 + u), |l| <= u|h|, so |q + d - (h + l)/n| <= 2.1u · 2.1u|h|/n < 5u²|h|/n, and widening the ends by
 // 2^-102|hi| = 16u²|hi| before the division covers it (|h| <= |hi| + |lo| + f; the part f is in the factor 1 + 4u).
-// Ties are therefore left undecided here; an exactly known sum goes through fixed_point::mean_to_float.
-REPDL_HD certified certify_mean(dd s, double e, std::int64_t n) {
-  if (!(e < 0x1p900)) return {0.0f, false};
+// Ties are therefore left undecided here; an exactly known sum goes through fixed_point::mean.
+template <class T = float>
+REPDL_HD decided_value<T> certify_mean(dd s, double e, std::int64_t n) {
+  if (!(e < 0x1p900)) return {T{}, false};
   const double d = static_cast<double>(n);
   const double slack = 0x1p-102 * (s.hi < 0 ? -s.hi : s.hi);
   const dd_ends ends = interval_ends(s, e == 0 ? slack : e, slack);
   const dd side[2] = {ends.lo, ends.hi};
-  float out[2];
+  T out[2];
   for (int i = 0; i < 2; ++i) {
     const double q = side[i].hi / d;
     const dd p = two_prod(q, d);
     const double r = (side[i].hi - p.hi) - p.lo;
-    out[i] = round_dd(two_sum(q, (r + side[i].lo) / d));
+    out[i] = round_dd<T>(two_sum(q, (r + side[i].lo) / d));
   }
   return same_bits(out[0], out[1]);
 }

@@ -1,4 +1,4 @@
-// Double-double accumulation: about 106 bits, with proved bounds and its own lattice rule.
+// Double-double arithmetic: about 106 bits, with proved bounds and its own lattice rule. R is binary64, or a register of it.
 //
 // Source: M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building blocks of
 // double-word arithmetic", ACM TOMS 44 (2017): algorithms 4 (DWPlusFP, error 2u²) and 6 (AccurateDWPlusDW, 3u²/(1 -
@@ -13,17 +13,38 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 // x + y, relative error <= 2u². x normalised, no overflow.
-REPDL_HD dd add(dd x, double y) {
-  const dd s = two_sum(x.hi, y);
+template <class R>
+REPDL_HD double_word<R> add(double_word<R> x, R y) {
+  const double_word<R> s = two_sum(x.hi, y);
   return fast_two_sum(s.hi, x.lo + s.lo);
 }
 
 // x + y, relative error <= 3u²/(1 - 4u). Both normalised, no overflow.
-REPDL_HD dd add(dd x, dd y) {
-  const dd s = two_sum(x.hi, y.hi);
-  const dd t = two_sum(x.lo, y.lo);
-  const dd v = fast_two_sum(s.hi, s.lo + t.hi);
+template <class R>
+REPDL_HD double_word<R> add(double_word<R> x, double_word<R> y) {
+  const double_word<R> s = two_sum(x.hi, y.hi);
+  const double_word<R> t = two_sum(x.lo, y.lo);
+  const double_word<R> v = fast_two_sum(s.hi, s.lo + t.hi);
   return fast_two_sum(v.hi, t.lo + v.lo);
+}
+
+// a b, normalised, relative error below 8u² (algorithms 10 to 12 without FMA); two_prod's preconditions.
+template <class R>
+REPDL_HD double_word<R> mul(double_word<R> a, double_word<R> b) {
+  const double_word<R> p = two_prod(a.hi, b.hi);
+  return fast_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
+}
+template <class R>
+REPDL_HD double_word<R> mul(double_word<R> a, R b) {
+  const double_word<R> p = two_prod(a.hi, b);
+  return fast_two_sum(p.hi, p.lo + a.lo * b);
+}
+// a / b, relative error below 16u²: the remainder a - q b is off by 8u²|a|, the second quotient by 2u of itself.
+template <class R>
+REPDL_HD double_word<R> div(double_word<R> a, double_word<R> b) {
+  const R q = a.hi / b.hi;
+  const double_word<R> p = mul(b, q);
+  return fast_two_sum(q, ((a.hi - p.hi) + (a.lo - p.lo)) / b.hi);
 }
 
 // The error of a sum over any tree of the two additions above, of height h <= 2^25 (additions on the longest path):

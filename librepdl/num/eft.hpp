@@ -1,4 +1,5 @@
-// Error-free transforms: the rounded result of an operation together with its rounding error, exactly.
+// Error-free transforms: the rounded result of an operation together with its rounding error, exactly. R is binary64, or a
+// register of such numbers: math<R> says what it takes beyond operators (backends/cpu/core/simd.hpp has the registers).
 //
 // Sources: T. J. Dekker, "A floating-point technique for extending the available precision", Numer. Math. 18 (1971);
 // D. E. Knuth, TAOCP vol. 2, 4.2.2; S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums: proved
@@ -10,43 +11,78 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// An unevaluated sum hi + lo. Normalised means hi = RN(hi + lo).
-struct dd {
-  double hi;
-  double lo;
+template <class R>
+struct math;
+
+template <>
+struct math<double> {
+  using single = float;  // as many binary32 numbers
+  REPDL_HD static double all(double x) { return x; }
+  // One rounding if has_fast_fma, else two.
+  REPDL_HD static double muladd(double a, double b, double c) { return num::muladd(a, b, c); }
+  REPDL_HD static std::uint64_t to_bits(double a) { return bits_of(a); }
+  REPDL_HD static double from_bits(std::uint64_t a) { return double_of(a); }
+  REPDL_HD static float to_float(double a) { return static_cast<float>(a); }
 };
 
+// |a|
+template <class R>
+REPDL_HD R magnitude_of(R a) {
+  return math<R>::from_bits(math<R>::to_bits(a) & 0x7fffffffffffffffull);
+}
+
+// An unevaluated sum hi + lo. Normalised means hi = RN(hi + lo).
+template <class R>
+struct double_word {
+  R hi;
+  R lo;
+};
+using dd = double_word<double>;
+
 // a + b = hi + lo exactly, hi = RN(a + b). Precondition: no overflow. (Addition cannot underflow inexactly.)
-REPDL_HD dd two_sum(double a, double b) {
-  const double s = a + b;
-  const double bb = s - a;
+template <class R>
+REPDL_HD double_word<R> two_sum(R a, R b) {
+  const R s = a + b;
+  const R bb = s - a;
   return {s, (a - (s - bb)) + (b - bb)};
 }
 
 // As two_sum. Precondition: a = 0, or exponent(a) >= exponent(b) (|a| >= |b| suffices), no overflow.
-REPDL_HD dd fast_two_sum(double a, double b) {
-  const double s = a + b;
+template <class R>
+REPDL_HD double_word<R> fast_two_sum(R a, R b) {
+  const R s = a + b;
   return {s, b - (s - a)};
 }
 
 // a = hi + lo exactly, both halves of at most 26 bits (Veltkamp). Precondition: |a| < 2^996.
-REPDL_HD dd split(double a) {
-  const double c = 134217729.0 * a;  // 2^27 + 1
-  const double hi = c - (c - a);
+template <class R>
+REPDL_HD double_word<R> split(R a) {
+  const R c = 134217729.0 * a;  // 2^27 + 1
+  const R hi = c - (c - a);
   return {hi, a - hi};
 }
 
 // a * b = hi + lo exactly, hi = RN(a * b). Preconditions: |a|, |b| < 2^996, |a * b| < 2^1023, and the exact product is
 // zero or a multiple of 2^-1074 (|a * b| >= 2^-968 suffices), so that lo is representable.
-REPDL_HD dd two_prod(double a, double b) {
-  const double p = a * b;
+template <class R>
+REPDL_HD double_word<R> two_prod(R a, R b) {
+  const R p = a * b;
   if constexpr (has_fast_fma) {
-    return {p, fma(a, b, -p)};
+    return {p, math<R>::muladd(a, b, -p)};
   } else {
-    const dd x = split(a);
-    const dd y = split(b);
+    const double_word<R> x = split(a);
+    const double_word<R> y = split(b);
     return {p, x.lo * y.lo - (((p - x.hi * y.hi) - x.lo * y.hi) - x.hi * y.lo)};
   }
+}
+
+// a + x y = hi + lo exactly, where x y is a binary64 number (a product of two binary32 numbers): two_sum, whose second operand
+// is never formed, since muladd rounds once in either form.
+template <class R>
+REPDL_HD double_word<R> two_sum_of_product(R a, R x, R y) {
+  const R s = math<R>::muladd(x, y, a);
+  const R bb = s - a;
+  return {s, (a - (s - bb)) + math<R>::muladd(x, y, -bb)};
 }
 
 // RO(s + tail), rounding to odd: s with its last bit made odd where the exact value is not s. Converting the result to

@@ -4,14 +4,15 @@
 // N · 2^lsb_exponent with N a two's complement integer of `words` 64-bit words. Additions are integer additions: exact
 // in any order, nothing to prove. Rounding looks at N once.
 //
-// Why it always decides: N is the exact sum as long as |N| < 2^(64 words - 1), and the sizes allow 2^62 terms:
-//   sum_accumulator  terms of f32:      |x| < 2^128, multiples of 2^-149: 277 + 62 + sign = 340 bits <= 384 - 2
-//   dot_accumulator  products of f32:   |ab| < 2^256, multiples of 2^-298: 554 + 62 + sign = 617 bits <= 640 - 2
-// (the two spare bits are used by the division in mean_to_float). Terms must be finite: special_terms sees the others.
+// Why it always decides: N is the exact sum as long as |N| < 2^(64 words - 1). exact_accumulator<From, Factors> has room for 2^62
+// terms, each a product of so many numbers of From: magnitudes below 2^(Factors (emax + 1)), multiples of 2^(Factors lsb). Of
+// binary32, one factor: 277 + 62 + sign = 340 bits in 384 - 2 (the division in mean() uses the two spare bits); two factors: 617 in
+// 640 - 2. Terms must be finite: special_terms sees the others; exact_sum is both.
 // Checked by tests/num_test.cpp against GMP.
 #pragma once
 
 #include "librepdl/num/certify.hpp"
+#include "librepdl/num/format.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -37,6 +38,57 @@ REPDL_HD int leading_zeros(std::uint64_t x) {  // x != 0
 #else
   return __builtin_clzll(x);
 #endif
+}
+
+// The low word of a * b; *high becomes the high one.
+REPDL_HD std::uint64_t multiply_wide(std::uint64_t a, std::uint64_t b, std::uint64_t* high) {
+#if defined(__CUDA_ARCH__)
+  *high = __umul64hi(a, b);
+#else
+  __extension__ typedef unsigned __int128 wide;
+  *high = static_cast<std::uint64_t>(static_cast<wide>(a) * b >> 64);
+#endif
+  return a * b;
+}
+
+// The exponent of T's least number.
+template <class T>
+inline constexpr int least_exponent = format<T>::emin - format<T>::precision + 1;
+
+// RN_T of (-1)^negative (top + f) 2^(e - 63), 0 <= f < 1, f != 0 if below != 0; top has its leading bit, so that 2^e <= |value| <
+// 2^(e + 1). Ties to even; subnormals, overflow.
+template <class T>
+REPDL_HD storage_of<T> round_leading(bool negative, std::uint64_t top, std::uint64_t below, std::int64_t e) {
+  using F = format<T>;
+  using storage = storage_of<T>;
+  const storage sign = negative ? sign_mask<T> : storage{0};
+  if (e > F::emax) return static_cast<storage>(sign | F::infinity);
+  const std::int64_t keep = e < F::emin ? F::precision - (F::emin - e) : F::precision;  // bits before the rounding
+  if (keep < 0) return sign;
+  const int k = static_cast<int>(keep);
+  below |= top << (k + 1);
+  const std::uint64_t kept = k == 0 ? 0 : top >> (64 - k);
+  const std::uint64_t half = (top >> (63 - k)) & 1;
+  const std::uint64_t m = kept + (half & (static_cast<std::uint64_t>(below != 0) | (kept & 1)));
+  // The leading bit of m is the 1 by which a normal number's biased exponent exceeds e - emin; a carry steps it.
+  const std::uint64_t exponent = e < F::emin ? 0 : static_cast<std::uint64_t>(e - F::emin);
+  return static_cast<storage>(sign | ((exponent << (F::precision - 1)) + m));
+}
+
+// A finite number of T: (-1)^negative significand 2^exponent, exponent >= least_exponent<T>.
+struct integral_parts {
+  std::uint64_t significand;
+  int exponent;
+  bool negative;
+};
+template <class T>
+REPDL_HD integral_parts decompose(T x) {
+  using F = format<T>;
+  const std::uint64_t b = to_bits(x);
+  const std::uint64_t hidden = std::uint64_t{1} << (F::precision - 1);
+  const auto e = static_cast<int>(b >> (F::precision - 1) & (2 * F::emax + 1));
+  return {(b & (hidden - 1)) | (e != 0 ? hidden : 0), (e != 0 ? e : 1) - 1 + least_exponent<T>,
+          (b & sign_mask<T>) != 0};
 }
 
 template <int lsb_exponent_, int words_>
@@ -80,32 +132,32 @@ class fixed_point {
   }
 
   // Finite values that are multiples of 2^lsb.
-  REPDL_HD void add(float x) {
-    const std::uint32_t b = bits_of(x);
-    const std::uint32_t e = (b >> 23) & 0xff;
-    add_scaled((b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u), static_cast<int>(e != 0 ? e : 1) - 150, (b >> 31) != 0);
-  }
-  REPDL_HD void add(double x) {
-    const std::uint64_t b = bits_of(x);
-    const int e = static_cast<int>(b >> 52) & 0x7ff;
-    std::uint64_t m = (b & 0xfffffffffffffull) | (e != 0 ? 0x10000000000000ull : 0);
-    int exponent = (e != 0 ? e : 1) - 1075;
-    if (exponent < lsb) {  // the bits below 2^lsb are zero by precondition
-      m = lsb - exponent > 63 ? 0 : m >> (lsb - exponent);
-      exponent = lsb;
+  template <class T>
+  REPDL_HD void add(T x) {
+    auto v = decompose(x);
+    if constexpr (least_exponent<T> < lsb) {
+      if (v.exponent < lsb) {  // the bits below 2^lsb are zero by precondition
+        v.significand = lsb - v.exponent > 63 ? 0 : v.significand >> (lsb - v.exponent);
+        v.exponent = lsb;
+      }
     }
-    add_scaled(m, exponent, (b >> 63) != 0);
+    add_scaled(v.significand, v.exponent, v.negative);
   }
-  // += a · b exactly: a 48-bit significand.
-  REPDL_HD void add_product(float a, float b) {
-    const std::uint32_t x = bits_of(a);
-    const std::uint32_t y = bits_of(b);
-    const std::uint32_t ex = (x >> 23) & 0xff;
-    const std::uint32_t ey = (y >> 23) & 0xff;
-    const std::uint64_t mx = (x & 0x7fffffu) | (ex != 0 ? 0x800000u : 0u);
-    const std::uint64_t my = (y & 0x7fffffu) | (ey != 0 ? 0x800000u : 0u);
-    add_scaled(mx * my, static_cast<int>(ex != 0 ? ex : 1) + static_cast<int>(ey != 0 ? ey : 1) - 300,
-               ((x ^ y) >> 31) != 0);
+  // += a b exactly.
+  template <class T>
+  REPDL_HD void add_product(T a, T b) {
+    const auto x = decompose(a);
+    const auto y = decompose(b);
+    const int exponent = x.exponent + y.exponent;
+    const bool negative = x.negative != y.negative;
+    if constexpr (2 * format<T>::precision <= 64) {
+      add_scaled(x.significand * y.significand, exponent, negative);
+    } else {
+      std::uint64_t high = 0;
+      const std::uint64_t low = multiply_wide(x.significand, y.significand, &high);
+      add_scaled(low, exponent, negative);
+      add_scaled(high, exponent + 64, negative);
+    }
   }
   REPDL_HD void merge(const fixed_point& other) {
     std::uint64_t carry = 0;
@@ -131,18 +183,19 @@ class fixed_point {
     return d.sign();
   }
 
-  // RN(value), ties to even, subnormals, overflow to infinity; an exact zero is +0.
-  REPDL_HD float round_to_float() const {
+  // RN_T(value), ties to even, subnormals, overflow to infinity; an exact zero is +0.
+  template <class T = float>
+  REPDL_HD T round() const {
     fixed_point magnitude = *this;
     if (negative()) magnitude.negate();
-    return magnitude.round_magnitude(lsb, false, negative());
+    return magnitude.template round_magnitude<T>(lsb, false, negative());
   }
 
-  // RN(value / n), 1 <= n < 2^62, lsb <= -149: the quotient of 4|N| by n in units of 2^(lsb - 2), one bit at a time,
-  // and whether a remainder is left. Two more bits than the finest float (2^-149) has, so that the half and the rest
-  // below it are told apart.
-  REPDL_HD float mean_to_float(std::int64_t n) const {
-    static_assert(lsb <= -149);
+  // RN_T(value / n), 1 <= n < 2^62: the quotient of 4|N| by n in units of 2^(lsb - 2), one bit at a time, and whether a
+  // remainder is left. Two more bits than the finest number has, so that the half and the rest below it are told apart.
+  template <class T = float>
+  REPDL_HD T mean(std::int64_t n) const {
+    static_assert(lsb <= least_exponent<T>);
     fixed_point q = *this;
     if (negative()) q.negate();
     for (int i = words - 1; i >= 0; --i) q.w_[i] = q.w_[i] << 2 | (i != 0 ? q.w_[i > 0 ? i - 1 : 0] >> 62 : 0);
@@ -161,63 +214,49 @@ class fixed_point {
       }
       q.w_[i] = quotient;
     }
-    return q.round_magnitude(lsb - 2, rest != 0, negative());
+    return q.template round_magnitude<T>(lsb - 2, rest != 0, negative());
   }
 
   REPDL_HD std::uint64_t word(int i) const { return w_[i]; }
 
  private:
-  // RN of (-1)^negative · (N + a fraction in (0, 1) if `inexact`) · 2^unit, for N = *this >= 0. If N is 0 and inexact,
-  // the result is a zero of that sign; N = 0 exactly is +0. `inexact` requires unit <= -151.
-  REPDL_HD float round_magnitude(int unit, bool inexact, bool is_negative) const {
+  // RN_T of (-1)^negative · (N + a fraction in (0, 1) if `inexact`) · 2^unit, for N = *this >= 0. If N is 0 and inexact,
+  // the result is a zero of that sign; N = 0 exactly is +0. `inexact` requires unit <= least_exponent<T> - 2.
+  template <class T>
+  REPDL_HD T round_magnitude(int unit, bool inexact, bool is_negative) const {
     std::uint64_t top = 0;  // the highest nonzero word
+    std::uint64_t next = 0;
+    std::uint64_t below = inexact ? 1 : 0;
     int index = 0;
     for (int i = 0; i < words; ++i) {
-      if (w_[i] != 0) {
-        top = w_[i];
-        index = i;
-      }
+      if (w_[i] == 0) continue;
+      // What was highest so far is the word under this one, or further below.
+      const bool adjacent = top != 0 && index == i - 1;
+      below |= next | (adjacent ? 0 : top);
+      next = adjacent ? top : 0;
+      top = w_[i];
+      index = i;
     }
-    const std::uint32_t sign = is_negative ? 0x80000000u : 0u;
-    if (top == 0) return float_of(inexact ? sign : 0u);
-    const int width = 64 * index + 64 - leading_zeros(top);  // 2^(width-1) <= N < 2^width
-    const int exponent = width - 1 + unit;
-    const int last = exponent < -126 ? -149 : exponent - 23;  // the exponent of the result's last bit
-    const int drop = last - unit;                             // low bits of N to round away
-    std::uint64_t kept = 0;                                   // N >> (drop - 1) when drop >= 1: one bit more
-    std::uint64_t below = inexact ? 1 : 0;
-    const int shift = drop - 1;
-    if (shift < 0) {
-      // N has at most 24 bits above or at `last`, and its unit is not below it: exact.
-      kept = w_[0] << (1 - drop);
-    } else {
-      for (int i = 0; i < words; ++i) {
-        const int from = 64 * i - shift;  // bit 0 of word i lands here
-        if (from <= -64) {
-          below |= w_[i];
-        } else if (from < 0) {
-          kept |= w_[i] >> -from;
-          below |= w_[i] << (64 + from);
-        } else if (from < 64) {
-          kept |= w_[i] << from;
-        }
-      }
-    }
-    const std::uint64_t half = kept & 1;
-    std::uint32_t m = static_cast<std::uint32_t>(kept >> 1);
-    m += static_cast<std::uint32_t>(half & ((below != 0 ? 1 : 0) | (m & 1)));
-    if (exponent > 127) return float_of(sign | 0x7f800000u);
-    // m has its leading bit at 2^23 for normal numbers; a carry out of the significand steps the exponent, up to
-    // infinity.
-    const std::uint32_t biased = exponent < -126 ? 0u : static_cast<std::uint32_t>(exponent + 126) << 23;
-    return float_of(sign | (biased + m));
+    const storage_of<T> sign = is_negative ? sign_mask<T> : storage_of<T>{0};
+    if (top == 0) return from_bits<T>(inexact ? sign : storage_of<T>{0});
+    const int shift = leading_zeros(top);
+    const std::uint64_t leading = top << shift | (next >> 1) >> (63 - shift);
+    return from_bits<T>(round_leading<T>(is_negative, leading, below | next << shift, unit + 64 * index + 63 - shift));
   }
 
   std::uint64_t w_[words];
 };
 
-using sum_accumulator = fixed_point<-149, 6>;
-using dot_accumulator = fixed_point<-298, 10>;
+// Bits for 2^62 terms, each a product of `factors` numbers of From, a sign, and two to spare.
+template <class From>
+constexpr int accumulator_words(int factors) {
+  return (factors * (format<From>::emax + 1 - least_exponent<From>)+62 + 1 + 2 + 63) / 64;
+}
+template <class From, int Factors>
+using exact_accumulator = fixed_point<Factors * least_exponent<From>, accumulator_words<From>(Factors)>;
+using sum_accumulator = exact_accumulator<float, 1>;
+using dot_accumulator = exact_accumulator<float, 2>;
+static_assert(sum_accumulator::words == 6 && dot_accumulator::words == 10);
 
 // The terms that fixed_point cannot hold (contract, section 3, rule 1).
 struct special_terms {
@@ -230,15 +269,56 @@ struct special_terms {
     positive |= x == infinity;
     negative |= x == -infinity;
   }
-  REPDL_HD void add_product(float a, float b) { add(static_cast<double>(a) * static_cast<double>(b)); }
   REPDL_HD void merge(const special_terms& o) {
     nan |= o.nan;
     positive |= o.positive;
     negative |= o.negative;
   }
   REPDL_HD bool any() const { return nan | positive | negative; }
-  REPDL_HD float value() const {
-    return nan || (positive && negative) ? float_of(canonical_nan_f32) : float_of(positive ? 0x7f800000u : 0xff800000u);
+  template <class T = float>
+  REPDL_HD T value() const {
+    using F = format<T>;
+    return from_bits<T>(nan || (positive && negative)
+                            ? F::nan
+                            : static_cast<storage_of<T>>(F::infinity | (positive ? 0 : sign_mask<T>)));
+  }
+};
+
+// A sum of any terms, numbers of From or products of two of them, exactly.
+template <class From, int Factors>
+struct exact_sum {
+  exact_accumulator<From, Factors> finite;
+  special_terms special;
+
+  REPDL_HD void add(From x) {
+    const double v = widen(x);
+    if (is_finite(v)) {
+      finite.add(x);
+    } else {
+      special.add(v);
+    }
+  }
+  REPDL_HD void add_product(From x, From y) {
+    static_assert(Factors == 2 && sizeof(From) < 8);
+    const double v = widen(x) * widen(y);
+    if (is_finite(v)) {
+      finite.add_product(x, y);
+    } else {
+      special.add(v);
+    }
+  }
+  REPDL_HD void merge(const exact_sum& o) {
+    finite.merge(o.finite);
+    special.merge(o.special);
+  }
+  template <class T = From>
+  REPDL_HD T round() const {
+    return special.any() ? special.template value<T>() : finite.template round<T>();
+  }
+  // Of n >= 1 terms.
+  template <class T = From>
+  REPDL_HD T mean(std::int64_t n) const {
+    return special.any() ? special.template value<T>() : finite.template mean<T>(n);
   }
 };
 

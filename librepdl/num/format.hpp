@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "librepdl/num/platform.hpp"
+#include "librepdl/num/eft.hpp"
 #include "librepdl/tensor.hpp"
 
 namespace repdl::num {
@@ -153,7 +153,6 @@ REPDL_HD double widen(T a) {
 }
 
 REPDL_HD bool is_regular(double v) { return v - v == 0; }
-REPDL_HD double magnitude_of(double v) { return double_of(bits_of(v) & 0x7fffffffffffffff); }
 
 // c ? a : b, on the CPU by their bits: where what is chosen is compared g++ 12 compares before it chooses, between truths, and
 // vectorises nothing.

@@ -174,33 +174,14 @@ REPDL_HD_CALL void divide_by(ball<L>& a, const ball<L>& b) {
 
 // RN_T(a), ties to even, subnormals and overflow included; a zero is +0.
 template <class T, int L>
-REPDL_HD_CALL typename format<T>::storage round_bits(const multi_limb<L>& a) {
-  using F = format<T>;
-  using storage = typename F::storage;
+REPDL_HD_CALL storage_of<T> round_bits(const multi_limb<L>& a) {
   if (a.is_zero()) return 0;
-  const storage sign = static_cast<storage>(a.negative << (8 * sizeof(storage) - 1));
-  const std::int64_t e = a.exponent - 1;  // 2^e <= |a| < 2^(e+1)
-  if (e > F::emax) return static_cast<storage>(sign | F::infinity);
-  const std::int64_t keep = e < F::emin ? F::precision - (F::emin - e) : F::precision;  // bits before the rounding
-  if (keep < 0) return sign;
-  const int k = static_cast<int>(keep);
-  const std::uint64_t top = a.limb[L - 1];
-  std::uint64_t below = top << (k + 1);
+  std::uint64_t below = 0;
   REPDL_LIMB_LOOP(L)
   for (int i = 0; i < L - 1; ++i) below |= a.limb[i];
-  const std::uint64_t kept = k == 0 ? 0 : top >> (64 - k);
-  const std::uint64_t half = (top >> (63 - k)) & 1;
-  const std::uint64_t m = kept + (half & (static_cast<std::uint64_t>(below != 0) | (kept & 1)));
-  // The leading bit of m is the 1 by which a normal number's biased exponent exceeds e - emin; a carry steps it.
-  const std::uint64_t exponent = e < F::emin ? 0 : static_cast<std::uint64_t>(e - F::emin);
-  return static_cast<storage>(sign | ((exponent << (F::precision - 1)) + m));
+  return round_leading<T>(a.negative != 0, a.limb[L - 1], below, a.exponent - 1);
 }
 
-template <class T>
-struct decided_value {
-  T value;  // meaningless unless decided
-  bool decided;
-};
 // Of unpacked numbers: the loop rounds the value, where `open` is 0. A word, as wide as the value.
 template <class T>
 struct decided_value<unpacked<T>> {

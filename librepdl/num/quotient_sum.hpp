@@ -85,16 +85,16 @@ REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) 
   std::uint64_t cut = 0;  // terms that were truncated
   terms([&](float g, std::uint64_t n) {
     if (!is_finite(static_cast<double>(g))) return special.add(static_cast<double>(g));
-    const scaled x = decompose(static_cast<double>(g));
-    cut += add_quotient(sum, x.significand >> 29, x.exponent + 29, n, x.negative) != 0 ? 1 : 0;
+    const auto x = decompose(g);
+    cut += add_quotient(sum, x.significand, x.exponent, n, x.negative) != 0 ? 1 : 0;
   });
   if (special.any()) return special.value();
   auto low = sum;
   auto high = sum;
   low.add_scaled(cut, sum.lsb, true);
   high.add_scaled(cut, sum.lsb, false);
-  const float below = low.round_to_float();
-  const float above = high.round_to_float();
+  const float below = low.round();
+  const float above = high.round();
   if (bits_of(below) == bits_of(above)) return below;
 
   auto c = static_cast<std::int64_t>(sum.word(0));
@@ -106,7 +106,7 @@ REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) 
     cut = 0;
     terms([&](float g, std::uint64_t n) {
       if (g == 0) return;
-      const scaled x = decompose(static_cast<double>(g));
+      const auto x = decompose(g);
       const std::uint64_t power = power_modulo(x.exponent + 149 + bits, n);
       std::uint64_t rest = multiply_modulo(x.significand % n, power, n);
       for (int i = step / 64 - 1; i >= 0 && rest != 0; --i) {
@@ -119,7 +119,7 @@ REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) 
     if (y.sign() != 0 && (nearer.is_zero() || nearer.negative() == y.negative())) return y.negative() ? below : above;
     c = static_cast<std::int64_t>(y.word(0));
   }
-  return boundary.round_to_float();
+  return boundary.round();
 }
 
 }  // namespace REPDL_ISA

@@ -241,7 +241,7 @@ struct cross_entropy_total {
   // RN(total / n), 1 <= n < 2^55.
   REPDL_HD_CALL certified finish(std::int64_t n) const {
     constexpr int W = exact_limbs<Limbs>;
-    if (any_positive == 0) return decided_float(gaps.mean_to_float(n));
+    if (any_positive == 0) return decided_float(gaps.mean(n));
     ball<W> total = widen_ball<W>(logarithms);
     separate(total);
     add_to(total, exact_ball(limbs_of_sum<W>(gaps)));
@@ -264,7 +264,7 @@ REPDL_HD_CALL certified exact_log_softmax_backward(float g_i, float y_i, const s
     sum_accumulator d = sum_g;
     d.negate();
     d.add(g_i);
-    return decided_float(d.round_to_float());
+    return decided_float(d.round());
   }
   const multi_limb<W> total = negated(limbs_of_sum<W>(sum_g));
   const bool negative = total.negative != 0;

@@ -23,15 +23,14 @@
 // A and B for 2^62 elements (fixed_point.hpp). In N = A + 2 c B - c^2 M, c = 2^k: A < 2^(2k + 64), a multiple of 2^-298 (0 unless
 // k > -150), B is 0 unless k < 129: for k = 129 bits 2^-298 to 2^322, for k = -150 2^-404 to 2^43, beyond fewer. 1024 are enough.
 //
-// First the values of `first` are added up with two_sum, `compensated`. Values are within 2 u of the exact elements, RO, or
-// within their error. For a tree of additions of height h <= 2^40 and sum M of magnitudes: the errors of two_sum are below h u M,
-// their plain sum is off by (h u)^2 M; hi + lo rounds once, u M, its ends once more: 8 u M + (2 h u)^2 M covers all of it, M being
-// known within h u < 2^-12; and twice the sum of the errors that of the errors.
+// First the values of `first` are added up, compensated. They are within 2 u of the exact elements, RO, or within their error: as
+// leaves of 4 additions; and twice the sum of the errors covers that of the errors.
 //
 // Checked by tests/losses_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/num/sums.hpp"
 #include "librepdl/ops/structured.hpp"
 #include "librepdl/ops/sums.hpp"
 
@@ -468,33 +467,24 @@ REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tie
 
 // ---- a sum
 
-struct compensated {
-  double hi = 0;
-  double lo = 0;  // NaN once hi is not finite
-  double magnitude = 0;
+struct loss_sum : measured_sum {
   double error = 0;
 
   REPDL_HD void add(loss_term x) {
-    const dd s = two_sum(hi, x.value);
-    hi = s.hi;
-    lo += s.lo;
-    magnitude += magnitude_of(x.value);
+    add_term(x.value);
     error += x.error;
   }
-  REPDL_HD void merge(const compensated& o) {
-    const dd s = two_sum(hi, o.hi);
-    hi = s.hi;
-    lo += s.lo + o.lo;
-    magnitude += o.magnitude;
+  REPDL_HD void merge(const loss_sum& o) {
+    measured_sum::merge(o);
     error += o.error;
   }
 };
 // RN(sum / count) of a tree of at most that height.
 template <class T>
-REPDL_HD decided_value<T> certify_total(const compensated& c, double height, const loss_constants& k) {
+REPDL_HD decided_value<T> certify_total(const loss_sum& c, std::int64_t height, const loss_constants& k) {
   if (!is_regular(c.hi)) return {narrow<T>(c.hi), c.hi != c.hi || c.error < infinity};
   const double s = (c.hi + c.lo) + 0.0;
-  const double e = (0x1p-50 + 0x1p-104 * height * height) * c.magnitude + 2 * c.error;
+  const double e = rounded_compensated_bound(height, c.magnitude, 4) + 2 * c.error;
   const T low = narrow<T>(divide_to_odd(s - e, k.count));
   const T high = narrow<T>(divide_to_odd(s + e, k.count));
   return {low, to_bits(low) == to_bits(high) && k.force == 0};

@@ -61,6 +61,7 @@
 // cost nothing.
 #pragma once
 
+#include "librepdl/num/dd.hpp"
 #include "librepdl/ops/normal_tables.hpp"
 #include "librepdl/ops/uniform.hpp"
 
@@ -170,21 +171,10 @@ struct normal_double_double {
                                                               const normal_tables& tables) {
     const dd r = root(minus_two_log(a1, tables));
     const normal_pair<dd> direction = angle(a2, tables);
-    return {times(r, direction.cosine), times(r, direction.sine)};
-  }
-
-  // a x for a normalised x: 2^-104, and then some.
-  [[gnu::always_inline]] REPDL_HD static dd times(double a, dd x) {
-    const dd p = two_prod(a, x.hi);
-    return fast_two_sum(p.hi, p.lo + a * x.lo);
+    return {mul(r, direction.cosine), mul(r, direction.sine)};
   }
 
  private:
-  [[gnu::always_inline]] REPDL_HD static dd times(dd a, dd b) {
-    const dd p = two_prod(a.hi, b.hi);
-    return fast_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-  }
-
   [[gnu::always_inline]] REPDL_HD static dd minus_two_log(std::uint64_t a1, const normal_tables& tables) {
     const double high = number_of(a1 >> 32) * 0x1p32;
     const double low = number_of(a1 & 0xffffffff);
@@ -234,7 +224,7 @@ struct normal_double_double {
     const auto& entry = tables.angle[(j + 32) & 63];
     const std::uint64_t quadrant = (j + 32) >> 6 & 3;
     const dd x = fast_two_sum(number_of(d >> 28) * 0x1p28 - 0x1p55, number_of(d & 0xfffffff));
-    const dd b = times(two_pi, x);
+    const dd b = mul(two_pi, x);
     const dd q = two_prod(b.hi, b.hi);
     const double q_lo = muladd(b.hi + b.hi, b.lo, q.lo);
     const double q2 = q.hi * q.hi;
@@ -250,8 +240,8 @@ struct normal_double_double {
     const dd cos_b = fast_two_sum(-0.5 * q.hi, muladd(q2, muladd(muladd(c2, q.hi, c1), q.hi, c0), -0.5 * q_lo));
     const dd sin_a = {entry.sin_hi, entry.sin_lo};
     const dd cos_a = {entry.cos_hi, entry.cos_lo};
-    const dd cosine = add_small(cos_a, times(cos_a, cos_b), times(dd{-sin_a.hi, -sin_a.lo}, sin_b));
-    const dd sine = add_small(sin_a, times(sin_a, cos_b), times(cos_a, sin_b));
+    const dd cosine = add_small(cos_a, mul(cos_a, cos_b), mul(dd{-sin_a.hi, -sin_a.lo}, sin_b));
+    const dd sine = add_small(sin_a, mul(sin_a, cos_b), mul(cos_a, sin_b));
     const normal_pair<double> hi = turn(cosine.hi, sine.hi, quadrant);
     const normal_pair<double> lo = turn(cosine.lo, sine.lo, quadrant);
     return {{hi.cosine, lo.cosine}, {hi.sine, lo.sine}};
@@ -293,7 +283,7 @@ template <class T>
 
 template <class T>
 [[gnu::always_inline]] REPDL_HD normal_ends<T> normal_round(double mean, double stddev, dd z, double force) {
-  const dd y = normal_double_double::times(stddev, z);
+  const dd y = mul(z, stddev);
   const dd s = two_sum(mean, y.hi);
   const double w = s.lo + y.lo;
   const double e = (normal_double_double::bound * (y.hi < 0 ? -y.hi : y.hi) + 0x1p-51 * (w < 0 ? -w : w)) + force;

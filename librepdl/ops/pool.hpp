@@ -6,11 +6,7 @@
 //     avg_pool2d            RN(sum of the present x / count)
 //     avg_pool2d_backward   RN(sum of g_o / count_o over the windows o that hold the pixel)
 //
-// Sums: a chain of two_sums, whose errors are known exactly. s is the plain sum, S the exact one, u = 2^-53:
-//     S = s + sum of all errors,   error = fl(sum of their magnitudes)
-// error = 0 proves s = S, which decides ties. Otherwise e = fl(2 error + 2^-52 |s|) satisfies (C) of certify.hpp:
-// |S - s| <= error (1 + K u) for K terms, and e (1 - u) >= |S - s| + u |s| for K < 2^50.
-// What that does not decide is summed in integers, which always decide.
+// Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always decide.
 //
 // The terms of avg_pool2d_backward have different denominators. Where `common`, their least common multiple, is below
 // 2^29, S = (sum of g_o (common / count_o)) / common: the products are exact in binary64, and in integers the sum is
@@ -24,29 +20,10 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/quotient_sum.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
-
-struct running_sum {
-  double value = 0;
-  double error = 0;
-
-  REPDL_HD void add(double term) {
-    const dd s = two_sum(value, term);
-    value = s.hi;
-    error += s.lo < 0 ? -s.lo : s.lo;
-  }
-  REPDL_HD void add(double term, double term_error) {
-    add(term);
-    error += term_error;
-  }
-  // 0 where the sum is exact; NaN where it is not finite, which certify handles.
-  REPDL_HD double bound() const {
-    const double magnitude = value < 0 ? -value : value;
-    return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude;
-  }
-};
 
 // One axis: output positions against image positions, position y and tap r meeting at y * stride + r * dilation -
 // before. Index: std::int64_t, or std::int32_t where every position and product fits.
@@ -166,25 +143,25 @@ struct pool_plane {
 
   // ---- binary64 sums of one element
 
-  REPDL_HD running_sum average(Index oy, Index ox) const {
-    running_sum sum;
+  REPDL_HD bounded_sum<double> average(Index oy, Index ox) const {
+    bounded_sum<double> sum;
     for_window(oy, ox, [&](float v, Index, Index) { sum.add(static_cast<double>(v)); });
     return sum;
   }
-  REPDL_HD running_sum max_gradient(Index i, Index j) const {
-    running_sum sum;
+  REPDL_HD bounded_sum<double> max_gradient(Index i, Index j) const {
+    bounded_sum<double> sum;
     for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(static_cast<double>(g)); });
     return sum;
   }
-  REPDL_HD running_sum average_gradient(Index i, Index j) const {
-    running_sum sum;
+  REPDL_HD bounded_sum<double> average_gradient(Index i, Index j) const {
+    bounded_sum<double> sum;
     for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
       const Index n = count(oy, ox);
       if (common != 0) {
         sum.add(static_cast<double>(g) * static_cast<double>(common / static_cast<std::int64_t>(n)));
       } else {
         const double term = static_cast<double>(g) / static_cast<double>(n);
-        sum.add(term, 0x1p-51 * (term < 0 ? -term : term));
+        sum.add(term, 0x1p-51 * magnitude_of(term));
       }
     });
     return sum;
@@ -192,17 +169,17 @@ struct pool_plane {
 
   // ---- from a sum to the element; `force`: 0, or +inf for undecided
 
-  REPDL_HD static certified finish_average(const running_sum& sum, double force, std::int64_t n) {
+  REPDL_HD static certified finish_average(const bounded_sum<double>& sum, double force, std::int64_t n) {
     if (n == 0) return {float_of(canonical_nan_f32), true};
     if (n > std::int64_t{1} << 53) return {0.0f, false};
-    return certify_mean(sum.value, sum.bound() + force, n);
+    return certify_mean(sum.hi, sum.bound() + force, n);
   }
-  REPDL_HD static certified finish_max_gradient(const running_sum& sum, double force) {
-    return certify(sum.value, sum.bound() + force);
+  REPDL_HD static certified finish_max_gradient(const bounded_sum<double>& sum, double force) {
+    return certify(sum.hi, sum.bound() + force);
   }
-  REPDL_HD certified finish_average_gradient(const running_sum& sum, double force) const {
-    if (common != 0) return certify_mean(sum.value, sum.bound() + force, common);
-    return certify(sum.value, sum.bound() + force);
+  REPDL_HD certified finish_average_gradient(const bounded_sum<double>& sum, double force) const {
+    if (common != 0) return certify_mean(sum.hi, sum.bound() + force, common);
+    return certify(sum.hi, sum.bound() + force);
   }
 
   // ---- exact, always decided
@@ -210,16 +187,14 @@ struct pool_plane {
   REPDL_HD float exact_average(Index oy, Index ox) const {
     const Index n = count(oy, ox);
     if (n == 0) return float_of(canonical_nan_f32);
-    sum_accumulator sum;
-    special_terms special;
-    for_window(oy, ox, [&](float v, Index, Index) { add(sum, special, v); });
-    return special.any() ? special.value() : sum.mean_to_float(n);
+    exact_sum<float, 1> sum;
+    for_window(oy, ox, [&](float v, Index, Index) { sum.add(v); });
+    return sum.mean(n);
   }
   REPDL_HD float exact_max_gradient(Index i, Index j) const {
-    sum_accumulator sum;
-    special_terms special;
-    for_pixel<true>(i, j, [&](float g, Index, Index) { add(sum, special, g); });
-    return special.any() ? special.value() : sum.round_to_float();
+    exact_sum<float, 1> sum;
+    for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(g); });
+    return sum.round();
   }
   REPDL_HD float exact_average_gradient(Index i, Index j) const {
     if (common == 0) {
@@ -228,26 +203,14 @@ struct pool_plane {
       };
       return round_quotient_sum(terms, count_include_pad ? 62 : y.common_bits() + x.common_bits());
     }
-    sum_accumulator sum;
-    special_terms special;
+    exact_sum<float, 1> sum;
     for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
-      if (!is_finite(static_cast<double>(g))) return special.add(static_cast<double>(g));
+      if (!is_finite(widen(g))) return sum.special.add(widen(g));
+      const auto term = decompose(g);
       const auto weight = static_cast<std::uint64_t>(common / static_cast<std::int64_t>(count(oy, ox)));
-      const std::uint32_t b = bits_of(g);
-      const std::uint32_t e = (b >> 23) & 0xff;
-      const std::uint64_t m = (b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u);
-      sum.add_scaled(m * weight, static_cast<int>(e != 0 ? e : 1) - 150, (b >> 31) != 0);
+      sum.finite.add_scaled(term.significand * weight, term.exponent, term.negative);
     });
-    return special.any() ? special.value() : sum.mean_to_float(common);
-  }
-
- private:
-  REPDL_HD static void add(sum_accumulator& sum, special_terms& special, float v) {
-    if (is_finite(static_cast<double>(v))) {
-      sum.add(v);
-    } else {
-      special.add(static_cast<double>(v));
-    }
+    return sum.mean(common);
   }
 };
 

@@ -26,24 +26,13 @@
 // where rest < 2^-700: see row_logarithm.
 #pragma once
 
-#include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
+#include "librepdl/num/sums.hpp"
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/log.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
-
-// What the templates below need of a binary64 number, or of a register of them (backends/cpu/rows/rows_kernels.cpp).
-struct scalar_math {
-  using real = double;
-  using single = float;
-  REPDL_HD static real all(double x) { return x; }
-  REPDL_HD static real muladd(real a, real b, real c) { return num::muladd(a, b, c); }
-  REPDL_HD static std::uint64_t to_bits(real a) { return bits_of(a); }
-  REPDL_HD static real from_bits(std::uint64_t a) { return double_of(a); }
-  REPDL_HD static single to_float(real a) { return static_cast<float>(a); }
-};
 
 inline constexpr double least_gap = -600.0;
 
@@ -53,8 +42,9 @@ struct row_constants {
 };
 
 // e^d, |d| <= 600. Relative error < 5.1 u.
-template <class M>
-REPDL_HD typename M::real fast_exp(typename M::real d) {
+template <class R>
+REPDL_HD R fast_exp(R d) {
+  using M = math<R>;
   using C = exp_core;
   using K = row_constants;
   const auto t = M::muladd(d, M::all(C::log2e), M::all(C::shifter));
@@ -75,10 +65,11 @@ REPDL_HD typename M::real fast_exp(typename M::real d) {
 
 // ln(count + rest), count an integer in [1, 2^52], 0 <= rest < 2^52: relative error < 8 u, 0 exactly for (1, 0).
 //   S = 2^e m, sqrt(1/2) <= m < sqrt 2;  f = m - 1 = (count 2^-e - 1) + rest 2^-e, the first part exact, one rounding;
-//   ln(1 + f) = s (2 + R(z)), s = f / (2 + f), z = s^2 (log.hpp): f u, 2 + f and the quotient 2 u, R 0.1 u, the sum
+//   ln(1 + f) = s (2 + z), s = f / (2 + f), z = s^2 (log.hpp): f u, 2 + f and the quotient 2 u, R 0.1 u, the sum
 //   and the product 2 u: 5.1 u;  e ln2: with e >= 1, |ln(1 + f)| <= ln S, and two sums: 2 u more.
-template <class M>
-REPDL_HD typename M::real fast_log(typename M::real count, typename M::real rest) {
+template <class R>
+REPDL_HD R fast_log(R count, R rest) {
+  using M = math<R>;
   using L = body<ops::log>;
   using K = row_constants;
   constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;
@@ -133,14 +124,15 @@ REPDL_HD row_bounds bounds_of_rows(std::int64_t length, std::int64_t height, boo
 // rest < 2^-700 (cut gaps may be in it): 0 < R < 2^-699. R is then added to a gap, or to M: multiples of 2^-149. All
 // sums of such a number and any number in (0, 2^-150) round alike, so R = 2^-700 stands for it and f = 0. Otherwise the
 // cut changes rest by less than 2^-110 of itself.
-template <class M>
+template <class R>
 struct row_logarithm {
-  typename M::real value;
-  typename M::real slack;
+  R value;
+  R slack;
 };
-template <class M>
-REPDL_HD row_logarithm<M> logarithm_of_row(typename M::real count, typename M::real rest, double bound) {
-  const auto r = fast_log<M>(count, rest);
+template <class R>
+REPDL_HD row_logarithm<R> logarithm_of_row(R count, R rest, double bound) {
+  using M = math<R>;
+  const auto r = fast_log(count, rest);
   // -ln rest <= 0.7 (1023 - biased exponent of rest)
   const auto exponent = M::from_bits((M::to_bits(rest) >> 52) | 0x4330000000000000) - 0x1p52;
   const auto deep = (1023.0 - exponent) * (0.7 * 0x1p-53);
@@ -153,46 +145,43 @@ REPDL_HD row_logarithm<M> logarithm_of_row(typename M::real count, typename M::r
 }
 
 // RN32(hi + t) with one rounding, for any hi and t (the sum is rounded to odd in binary64 first).
-template <class M>
-REPDL_HD typename M::single round_pair(typename M::real hi, typename M::real t) {
-  const auto s = hi + t;
-  const auto b = s - hi;
-  const auto tail = (hi - (s - b)) + (t - b);
-  const auto sb = M::to_bits(s);
-  const auto magnitude = M::from_bits(M::to_bits(tail) & 0x7fffffffffffffffull);
+template <class R>
+REPDL_HD typename math<R>::single round_pair(R hi, R t) {
+  using M = math<R>;
+  const auto s = two_sum(hi, t);
+  const auto sb = M::to_bits(s.hi);
   const auto one = M::from_bits((sb & 0) + 1);
   const auto none = M::from_bits(sb & 0);
-  const auto inexact = M::to_bits(magnitude > 0.0 ? one : none);
-  const auto odd = (sb - (((M::to_bits(tail) ^ sb) >> 63) & inexact)) | inexact;
+  const auto inexact = M::to_bits(magnitude_of(s.lo) > 0.0 ? one : none);
+  const auto odd = (sb - (((M::to_bits(s.lo) ^ sb) >> 63) & inexact)) | inexact;
   return M::to_float(M::from_bits(odd));
 }
 
-template <class M>
+template <class R>
 struct float_ends {
-  typename M::single low;
-  typename M::single high;
+  typename math<R>::single low;
+  typename math<R>::single high;
 };
 
 // (a - b) - R rounded at both ends of R's interval; a, b binary32 values.
 // a - b = hi + lo exactly. t = lo - (R +- g), g >= f + 2u(|lo| + R) (the 2uR is part of f): then fl(t) is beyond the
 // true end as long as lo != 0 or R's own interval covers the rounding, u|t| <= u(|lo| + R + g). lo = 0: t = -(R +- f)
 // exactly but for that rounding, and t = 0 only if R = 0.
-template <class M>
-REPDL_HD float_ends<M> gap_ends(typename M::real a, typename M::real b, typename M::real r, typename M::real f) {
-  const auto hi = a - b;
-  const auto bb = hi - a;
-  const auto lo = (a - (hi - bb)) + (-b - bb);
-  const auto g = f + 0x1p-51 * M::from_bits(M::to_bits(lo) & 0x7fffffffffffffffull);
-  return {round_pair<M>(hi, lo - (r + g)), round_pair<M>(hi, lo - (r - g))};
+template <class R>
+REPDL_HD float_ends<R> gap_ends(R a, R b, R r, R f) {
+  const auto d = two_sum(a, -b);
+  const auto g = f + 0x1p-51 * magnitude_of(d.lo);
+  return {round_pair(d.hi, d.lo - (r + g)), round_pair(d.hi, d.lo - (r - g))};
 }
 
 // The same in a third of the operations, for a <= b and r >= 0: leaves gaps open whose own value is a midpoint and
 // whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), three roundings and those of the ends
 // are below 8u|v|.
-template <class M>
-REPDL_HD float_ends<M> quick_gap_ends(typename M::real a, typename M::real b, typename M::real r, typename M::real f) {
+template <class R>
+REPDL_HD float_ends<R> quick_gap_ends(R a, R b, R r, R f) {
+  using M = math<R>;
   const auto v = (a - b) - r;
-  const auto g = f + 0x1p-50 * M::from_bits(M::to_bits(v) & 0x7fffffffffffffffull);
+  const auto g = f + 0x1p-50 * magnitude_of(v);
   return {M::to_float(v - g), M::to_float(v + g)};
 }
 
@@ -200,54 +189,26 @@ REPDL_HD float_ends<M> quick_gap_ends(typename M::real a, typename M::real b, ty
 // g - hi = z + zl exactly; w = z + ((zl - lo) -+ f), its two additions and the product with y are off by u each: 4u of
 // |z|, |zl|, |lo| cover them. All exact and e = 0: f is 4u|z|, and 0 where z is: an exact zero is decided, with its
 // sign (the sum +0).
-template <class M>
-REPDL_HD float_ends<M> softmax_gradient(typename M::real g, typename M::real y, typename M::real hi,
-                                        typename M::real lo, typename M::real e) {
-  const auto size = [](typename M::real a) { return M::from_bits(M::to_bits(a) & 0x7fffffffffffffffull); };
-  const auto z = g - hi;
-  const auto b = z - g;
-  const auto zl = (g - (z - b)) + (-hi - b);
-  const auto t = zl - lo;
-  const auto f = (e + 0x1p-51 * (size(z) + size(zl) + size(lo))) * (1 + 0x1p-40);
-  return {M::to_float(y * ((z + (t - f)) + 0.0)), M::to_float(y * ((z + (t + f)) + 0.0))};
+template <class R>
+REPDL_HD float_ends<R> softmax_gradient(R g, R y, R hi, R lo, R e) {
+  using M = math<R>;
+  const auto z = two_sum(g, -hi);
+  const auto t = z.lo - lo;
+  const auto f = (e + 0x1p-51 * (magnitude_of(z.hi) + magnitude_of(z.lo) + magnitude_of(lo))) * (1 + 0x1p-40);
+  return {M::to_float(y * ((z.hi + (t - f)) + 0.0)), M::to_float(y * ((z.hi + (t + f)) + 0.0))};
 }
 
 // g - e^y G rounded at both ends, G = hi + lo +- e. y: cut to |y| <= 600 (e^-600 |G| >= 2^-1015 if G != 0, e^600 |G| >
 // 2^128: both ends round as the exact value does); `weight` = e^y, or 0 for y = -inf.
 // Relative errors of e^y G: 5.1u, hi + lo u, the product u, below 16u; the difference u.
-template <class M>
-REPDL_HD float_ends<M> log_softmax_gradient(typename M::real g, typename M::real weight, typename M::real hi,
-                                            typename M::real lo, typename M::real e) {
-  const auto size = [](typename M::real a) { return M::from_bits(M::to_bits(a) & 0x7fffffffffffffffull); };
+template <class R>
+REPDL_HD float_ends<R> log_softmax_gradient(R g, R weight, R hi, R lo, R e) {
+  using M = math<R>;
   const auto product = weight * (hi + lo);
   const auto v = (g - product) + 0.0;
-  const auto f = (weight * e + 0x1p-49 * size(product) + 0x1p-51 * size(v)) * (1 + 0x1p-40);
+  const auto f = (weight * e + 0x1p-49 * magnitude_of(product) + 0x1p-51 * magnitude_of(v)) * (1 + 0x1p-40);
   return {M::to_float(v - f), M::to_float(v + f)};
 }
-
-REPDL_HD double size_of(double a) { return double_of(bits_of(a) & 0x7fffffffffffffffull); }
-
-// A sum by a chain of two_sum: exactly hi + the sum of the errors. lo: their plain sum, error: the sum of their
-// absolute values. k additions on the path of an error: |S - (hi + lo)| <= k u error (1 + tiny), nothing where error =
-// 0.
-struct tracked_sum {
-  double hi = 0;
-  double lo = 0;
-  double error = 0;
-
-  REPDL_HD void add(double x) {
-    const dd s = two_sum(hi, x);
-    hi = s.hi;
-    lo += s.lo;
-    error += size_of(s.lo);
-  }
-  REPDL_HD void merge(const tracked_sum& o) {
-    add(o.hi);
-    lo += o.lo;
-    error += o.error;
-  }
-  REPDL_HD double slack(std::int64_t additions) const { return static_cast<double>(additions + 4) * 0x1p-53 * error; }
-};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -12,68 +12,6 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// A double-double of M's numbers, and what eft.hpp and dd.hpp do with one: the same operations in the same order.
-template <class M>
-struct wide {
-  typename M::real hi;
-  typename M::real lo;
-};
-template <class M>
-REPDL_HD wide<M> sum_of(typename M::real a, typename M::real b) {  // two_sum
-  const auto s = a + b;
-  const auto bb = s - a;
-  return {s, (a - (s - bb)) + (b - bb)};
-}
-template <class M>
-REPDL_HD wide<M> quick_sum_of(typename M::real a, typename M::real b) {  // fast_two_sum
-  const auto s = a + b;
-  return {s, b - (s - a)};
-}
-template <class M>
-REPDL_HD wide<M> product_of(typename M::real a, typename M::real b) {  // two_prod
-  const auto p = a * b;
-  if constexpr (has_fast_fma) {
-    return {p, M::muladd(a, b, -p)};
-  } else {
-    const auto c = 134217729.0 * a;
-    const auto d = 134217729.0 * b;
-    const auto ah = c - (c - a);
-    const auto bh = d - (d - b);
-    const auto al = a - ah;
-    const auto bl = b - bh;
-    return {p, al * bl - (((p - ah * bh) - al * bh) - ah * bl)};
-  }
-}
-template <class M>
-REPDL_HD wide<M> sum_of(wide<M> x, wide<M> y) {  // add
-  const auto s = sum_of<M>(x.hi, y.hi);
-  const auto t = sum_of<M>(x.lo, y.lo);
-  const auto v = quick_sum_of<M>(s.hi, s.lo + t.hi);
-  return quick_sum_of<M>(v.hi, t.lo + v.lo);
-}
-// Relative error below 8u^2 (Joldes, Muller, Popescu, ACM TOMS 44 (2017), algorithms 10 to 12 without FMA).
-template <class M>
-REPDL_HD wide<M> product_of(wide<M> a, wide<M> b) {
-  const auto p = product_of<M>(a.hi, b.hi);
-  return quick_sum_of<M>(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-}
-
-// The same on dd. Relative error below 8u^2.
-REPDL_HD dd mul(dd a, dd b) {
-  const dd p = two_prod(a.hi, b.hi);
-  return fast_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-}
-REPDL_HD dd mul(dd a, double b) {
-  const dd p = two_prod(a.hi, b);
-  return fast_two_sum(p.hi, p.lo + a.lo * b);
-}
-// Relative error below 16u^2: the remainder a - q b is off by 8u^2|a|, the second quotient by 2u of itself.
-REPDL_HD dd div(dd a, dd b) {
-  const double q = a.hi / b.hi;
-  const dd p = mul(b, q);
-  return fast_two_sum(q, ((a.hi - p.hi) + (a.lo - p.lo)) / b.hi);
-}
-
 // e^d = 2^k (1 + p), d = hi + lo normalised, |d| <= 600.
 //   r = d - k ln2 = (hi - k ln2_1) - k ln2_2 + (lo - k ln2_3): the first two exact (two_sum); lo <= 2^-44, so the last
 //   sums are off by 2^-97 = 2^9 u^2. k = 0: r = d exactly.
@@ -81,62 +19,50 @@ REPDL_HD dd div(dd a, dd b) {
 //   2^-113 of itself; the last bracket in binary64, 2^-107; the others 4u^2 in all.
 //   four times p <- 2p + p^2: each 12u^2 of itself, and at most 1.2 times the error so far.
 // p, for k = 0: relative error < 100u^2. e^d: below 2^9 u^2 + 100u^2 < 2^10 u^2.
-template <class M>
+template <class R>
 struct wide_power {
-  wide<M> p;
-  typename M::real scale;  // 2^k
+  double_word<R> p;
+  R scale;  // 2^k
 };
-template <class M>
-REPDL_HD wide_power<M> wide_exp_parts(typename M::real hi, typename M::real lo) {
+template <class R>
+REPDL_HD wide_power<R> wide_exp_parts(R hi, R lo) {
+  using M = math<R>;
   using K = row_constants;
   const auto t = hi * exp_core::log2e + exp_core::shifter;
   const auto k = t - exp_core::shifter;
-  const auto s = sum_of<M>(hi - k * K::ln2_1, -(k * K::ln2_2));
-  const auto r = sum_of<M>(s.hi, s.lo + (lo - k * K::ln2_3));
-  const wide<M> h = {r.hi * 0.0625, r.lo * 0.0625};
+  const auto s = two_sum(hi - k * K::ln2_1, -(k * K::ln2_2));
+  const auto r = two_sum(s.hi, s.lo + (lo - k * K::ln2_3));
+  const double_word<R> h = {r.hi * 0.0625, r.lo * 0.0625};
   auto q = M::muladd(h.hi, M::all(0x1.93974a8c07c9dp-37), M::all(0x1.6124613a86d09p-33));
   q = M::muladd(h.hi, q, M::all(0x1.1eed8eff8d898p-29));
   q = M::muladd(h.hi, q, M::all(0x1.ae64567f544e4p-26));
   q = M::muladd(h.hi, q, M::all(0x1.27e4fb7789f5cp-22));
   q = M::muladd(h.hi, q, M::all(0x1.71de3a556c734p-19));
   q = M::muladd(h.hi, q, M::all(0x1.a01a01a01a01ap-16));
-  auto a = quick_sum_of<M>(M::all(0x1.a01a01a01a01ap-13), M::muladd(h.hi, q, M::all(0x1.a01a01a01a01ap-73)));
-  const auto step = [&](double c, double c_low) {
-    a = sum_of<M>(wide<M>{M::all(c), M::all(c_low)}, product_of<M>(h, a));
-  };
+  auto a = fast_two_sum(M::all(0x1.a01a01a01a01ap-13), M::muladd(h.hi, q, M::all(0x1.a01a01a01a01ap-73)));
+  const auto step = [&](double c, double c_low) { a = add(double_word<R>{M::all(c), M::all(c_low)}, mul(h, a)); };
   step(0x1.6c16c16c16c17p-10, -0x1.f49f49f49f49fp-65);
   step(0x1.1111111111111p-7, 0x1.1111111111111p-63);
   step(0x1.5555555555555p-5, 0x1.5555555555555p-59);
   step(0x1.5555555555555p-3, 0x1.5555555555555p-57);
   step(0.5, 0.0);
-  a = sum_of<M>(h, product_of<M>(product_of<M>(h, h), a));
-  for (int i = 0; i < 4; ++i) a = sum_of<M>(wide<M>{a.hi * 2.0, a.lo * 2.0}, product_of<M>(a, a));
+  a = add(h, mul(mul(h, h), a));
+  for (int i = 0; i < 4; ++i) a = add(double_word<R>{a.hi * 2.0, a.lo * 2.0}, mul(a, a));
   return {a, M::from_bits((M::to_bits(t) << 52) + 0x3ff0000000000000)};
 }
-template <class M>
-REPDL_HD wide<M> wide_exp(typename M::real hi, typename M::real lo) {
-  const auto e = wide_exp_parts<M>(hi, lo);
-  const auto w = sum_of<M>(wide<M>{M::all(1.0), M::all(0.0)}, e.p);
+template <class R>
+REPDL_HD double_word<R> wide_exp(R hi, R lo) {
+  using M = math<R>;
+  const auto e = wide_exp_parts(hi, lo);
+  const auto w = add(double_word<R>{M::all(1.0), M::all(0.0)}, e.p);
   return {w.hi * e.scale, w.lo * e.scale};
 }
 
-struct dd_power {
-  dd p;
-  double scale;
-};
-REPDL_HD dd_power dd_exp_parts(double hi, double lo) {
-  const auto e = wide_exp_parts<scalar_math>(hi, lo);
-  return {{e.p.hi, e.p.lo}, e.scale};
-}
-REPDL_HD dd dd_exp(double hi, double lo) {
-  const auto e = wide_exp<scalar_math>(hi, lo);
-  return {e.hi, e.lo};
-}
 // e^(x - max) for a finite x <= max, the gap cut to -600.
 REPDL_HD dd dd_weight(float x, float max) {
   const dd d = two_sum(static_cast<double>(x), -static_cast<double>(max));
   const bool cut = d.hi < least_gap;
-  return dd_exp(cut ? least_gap : d.hi, cut ? 0.0 : d.lo);
+  return wide_exp(cut ? least_gap : d.hi, cut ? 0.0 : d.lo);
 }
 
 // One row in double-double. rest's relative error: (2^10 + 4 height) u^2, height the additions on a term's path.
@@ -160,8 +86,8 @@ struct dd_row {
     error = (0x1p12 + 4.0 * static_cast<double>(height)) * 0x1p-106;
     sum = add(rest, count);
     shallow = count > 1 || rest.hi >= 0x1p-700;
-    const double r0 = fast_log<scalar_math>(count, rest.hi);
-    const dd_power e = dd_exp_parts(-r0, 0.0);
+    const double r0 = fast_log(count, rest.hi);
+    const wide_power<double> e = wide_exp_parts(-r0, 0.0);
     double d = 0;
     if (count < 2 && e.scale == 1) {
       const dd v = add(add(rest, e.p), mul(rest, e.p));
@@ -175,8 +101,8 @@ struct dd_row {
 
   // RN(v), v with a relative error; below 2^-200 (an exact zero included) a zero of `sign`.
   REPDL_HD static certified round_relative(dd v, double relative, float sign) {
-    if (size_of(v.hi) < 0x1p-200) return {sign < 0 || bits_of(sign) == 0x80000000u ? -0.0f : 0.0f, true};
-    return certify(v, relative * size_of(v.hi));
+    if (magnitude_of(v.hi) < 0x1p-200) return {sign < 0 || bits_of(sign) == 0x80000000u ? -0.0f : 0.0f, true};
+    return certify(v, relative * magnitude_of(v.hi));
   }
   // g / n e^(x_i) / S; softmax with g = n = 1. Errors: e^d 2^10 u^2, S, 50u^2.
   REPDL_HD certified weight(float x, float g, double n) const {
@@ -201,41 +127,42 @@ struct dd_row {
     const dd d = two_sum(static_cast<double>(a), -static_cast<double>(b));
     if (count == 1 && rest.hi == 0) return certify(dd{d.hi + 0.0, d.lo}, 0.0);
     const dd v = add(d, dd{-sign * log.hi, -sign * log.lo});
-    return certify(v, shallow ? 4 * error * log.hi + 0x1p-103 * size_of(v.hi) : infinity);
+    return certify(v, shallow ? 4 * error * log.hi + 0x1p-103 * magnitude_of(v.hi) : infinity);
   }
 };
 
 // g - e^y G, G = s.hi + s.lo +- slack; y finite, or -inf. y = 0: e^y = 1, and nothing is rounded where t.lo = 0.
-REPDL_HD certified dd_log_softmax_gradient(float g, float y, const tracked_sum& s, double slack) {
+REPDL_HD certified dd_log_softmax_gradient(float g, float y, const tracked_sum<double>& s, double slack) {
   if (y == -infinity) return certify(static_cast<double>(g), 0.0);
   const double cut = y > 600.0f ? 600.0 : y < -600.0f ? -600.0 : static_cast<double>(y);
   dd total = two_sum(s.hi, s.lo);
   double e = slack;
   if (y != 0) {
-    const dd w = dd_exp(cut, 0.0);
+    const dd w = wide_exp(cut, 0.0);
     total = mul(w, total);
-    e = (slack * w.hi + 0x1p-95 * size_of(total.hi)) * (1 + 0x1p-40);
+    e = (slack * w.hi + 0x1p-95 * magnitude_of(total.hi)) * (1 + 0x1p-40);
   }
   const dd a = two_sum(static_cast<double>(g), -total.hi);
   const dd t = two_sum(a.lo, -total.lo);
-  return certify(two_sum(a.hi, t.hi), e + 2 * size_of(t.lo));
+  return certify(two_sum(a.hi, t.hi), e + 2 * magnitude_of(t.lo));
 }
 
 // y (g - P), P = s.hi + s.lo +- slack, all finite. Exact products; e gathers what is left over.
-REPDL_HD certified dd_softmax_gradient(float g, float y, const tracked_sum& s, double slack) {
+REPDL_HD certified dd_softmax_gradient(float g, float y, const tracked_sum<double>& s, double slack) {
   const dd total = two_sum(s.hi, s.lo);
   const dd a = two_sum(static_cast<double>(g), -total.hi);
   const dd t = two_sum(a.lo, -total.lo);
   const dd z = two_sum(a.hi, t.hi);
-  const double left = slack + size_of(t.lo);
+  const double left = slack + magnitude_of(t.lo);
   if (y == 0 || (z.hi == 0 && left == 0)) {
     const double sign = z.hi + 0.0;
-    return {y * (sign < 0 ? -1.0f : 1.0f) * 0.0f, left == 0 || size_of(z.hi) > 2 * left};
+    return {y * (sign < 0 ? -1.0f : 1.0f) * 0.0f, left == 0 || magnitude_of(z.hi) > 2 * left};
   }
   const dd p = two_prod(static_cast<double>(y), z.hi);
   const dd q = two_prod(static_cast<double>(y), z.lo);
   const dd c = two_sum(p.lo, q.hi);
-  const double e = (size_of(static_cast<double>(y)) * left + size_of(c.lo) + size_of(q.lo)) * (1 + 0x1p-40);
+  const double e =
+      (magnitude_of(static_cast<double>(y)) * left + magnitude_of(c.lo) + magnitude_of(q.lo)) * (1 + 0x1p-40);
   return certify(two_sum(p.hi, c.hi), e);
 }
 

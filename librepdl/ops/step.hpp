@@ -38,8 +38,6 @@ struct outcome {
   std::uint32_t undecided;
 };
 
-REPDL_HD double magnitude(double x) { return x < 0 ? -x : x; }
-
 // num::certify in operations that vectorise: s, e under (C) of certify.hpp; e = +inf for undecided.
 REPDL_HD outcome test(double s, double e) {
   const bool finite = s - s == 0;
@@ -89,28 +87,28 @@ REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], doub
     if (i != Form::unit) {
       h = two_prod(form.high[i], x[i]);
       low += h.lo;
-      sigma += magnitude(h.lo);
+      sigma += magnitude_of(h.lo);
       if constexpr (!Plain) {
         const double l = form.low[i] * x[i];
         low += l;
-        sigma += magnitude(l);
+        sigma += magnitude_of(l);
       }
     }
-    if constexpr (!Plain) sum += magnitude(h.hi);
+    if constexpr (!Plain) sum += magnitude_of(h.hi);
     if (i == 0) {
       s = h.hi;
     } else {
       const dd t = two_sum(s, h.hi);
       s = t.hi;
       low += t.lo;
-      sigma += magnitude(t.lo);
+      sigma += magnitude_of(t.lo);
     }
   }
   const dd v = two_sum(s, low);
   const double e = (Plain ? 0x1p-48 * sigma : 0x1p-48 * sigma + form.slack * sum) + force;
   const bool finite = s - s == 0;
   const double rounded = finite ? round_to_odd(v.hi + 0.0, v.lo) : s;
-  const std::uint64_t undecided = bits_of(finite ? magnitude(v.lo) - e : 0.0) >> 63;
+  const std::uint64_t undecided = bits_of(finite ? magnitude_of(v.lo) - e : 0.0) >> 63;
   return {canonical(static_cast<float>(rounded)), static_cast<std::uint32_t>(undecided)};
 }
 
@@ -126,8 +124,8 @@ REPDL_HD int trailing_zeros(std::uint64_t x) {  // x != 0
 
 // += a b, a multiple of 2^-656. Without their trailing zeros the significands' exponents are the numbers' own.
 REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
-  const scaled x = decompose(a);
-  const scaled y = decompose(b);
+  const auto x = decompose(a);
+  const auto y = decompose(b);
   if (x.significand == 0 || y.significand == 0) return;
   const int zeros_x = trailing_zeros(x.significand);
   const int zeros_y = trailing_zeros(y.significand);
@@ -145,7 +143,7 @@ REPDL_HD float evaluate_exact(const Form& form, const double (&x)[Form::terms]) 
   for (int i = 0; i < Form::terms; ++i) {
     for (int j = 0; j < 4; ++j) add_product(sum, form.part[i][j], x[i]);
   }
-  return sum.round_to_float();
+  return sum.round();
 }
 
 // ---------------------------------------------------------------------------------------------------------- stages

@@ -71,7 +71,7 @@ REPDL_HD estimate guess_param(const adamw_param& c, double p, double m, double v
   const double denominator = sqrt(v * c.r) + c.eps;
   const double move = c.k * m / denominator;
   const double kept = p * c.a;
-  return {kept - move, magnitude(kept) + magnitude(move)};
+  return {kept - move, magnitude_of(kept) + magnitude_of(move)};
 }
 
 // By tier binary64. `force` is 0, or +inf: undecided.
@@ -149,15 +149,15 @@ class adamw_decision {
       trim(y);
     }
     if (m_ == 0) return y_sign;
-    const scaled c1 = decompose(c_.c1);
+    const auto c1 = decompose(c_.c1);
     multiply(y, c1.significand);
     y_exponent += c1.exponent;
     // Q = Y eps - lr m
     natural<29>& q = scratch_.q;
     natural<29>& lm = scratch_.lm;
-    const scaled eps = decompose(c_.eps);
-    const scaled lr = decompose(c_.lr);
-    const scaled m = decompose(m_);
+    const auto eps = decompose(c_.eps);
+    const auto lr = decompose(c_.lr);
+    const auto m = decompose(m_);
     assign(q, y);
     multiply(q, eps.significand);
     assign(lm, lr.significand);
@@ -193,8 +193,8 @@ class adamw_decision {
     } else if (q_sign == 0) {
       sign = y_sign;
     } else {
-      const scaled v = decompose(v_);
-      const scaled c2 = decompose(c_.c2);
+      const auto v = decompose(v_);
+      const auto c2 = decompose(c_.c2);
       multiply(y, y, scratch_.left);
       multiply(scratch_.left, v.significand);
       multiply(q, q, scratch_.right);

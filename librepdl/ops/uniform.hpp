@@ -35,44 +35,6 @@ inline namespace REPDL_ISA {
 
 using uniform_accumulator = fixed_point<-305, 8>;
 
-// RN_T(value); an exact zero is +0. The value is 0 or has a magnitude in [2^-305, 2^205], far from binary64's subnormal
-// and largest numbers, so 53 bits of it, the last one made odd when something nonzero is dropped, round to a narrower T
-// as the value does (Boldo and Melquiond, theorem 3).
-template <class T>
-REPDL_HD T round_uniform(uniform_accumulator value) {
-  const bool negative = value.negative();
-  if (negative) value.negate();
-  std::uint64_t top = 0, next = 0, below = 0;  // the highest nonzero word, the one under it, all others
-  int index = -1;
-  for (int i = uniform_accumulator::words - 1; i >= 0; --i) {
-    const std::uint64_t w = value.word(i);
-    if (index < 0) {
-      top = w;
-      index = w != 0 ? i : -1;
-    } else if (i == index - 1) {
-      next = w;
-    } else {
-      below |= w;
-    }
-  }
-  if (top == 0) return narrow<T>(0.0);
-  const int shift = leading_zeros(top);
-  const std::uint64_t leading =
-      top << shift | (next >> 1) >> (63 - shift);  // value = (leading + fraction) 2^(exponent-63)
-  below |= next << shift;
-  const int exponent = uniform_accumulator::lsb + 64 * index + 63 - shift;
-  std::uint64_t m = leading >> 11;
-  if constexpr (std::is_same_v<T, double>) {
-    const std::uint64_t rest = (leading & 0x3ff) | static_cast<std::uint64_t>(below != 0);
-    m += (leading >> 10) & static_cast<std::uint64_t>(rest != 0 || (m & 1) != 0) & 1;
-  } else {
-    m |= static_cast<std::uint64_t>((leading & 0x7ff) != 0 || below != 0);
-  }
-  // m's leading bit, 2^52, adds 1 to the exponent field; so does a carry out of the rounding.
-  const std::uint64_t magnitude = (static_cast<std::uint64_t>(exponent + 1022) << 52) + m;
-  return narrow<T>(double_of(magnitude | static_cast<std::uint64_t>(negative) << 63));
-}
-
 // RN_T(hi + lo), one rounding. Precondition: no overflow in binary64, no subnormal numbers other than 0.
 template <class T>
 REPDL_HD T round_sum(double hi, double lo) {
@@ -81,15 +43,6 @@ REPDL_HD T round_sum(double hi, double lo) {
     return s.hi;
   } else {
     return narrow<T>(round_to_odd(s.hi, s.lo));
-  }
-}
-
-template <class T>
-REPDL_HD bool equal_bits(T a, T b) {
-  if constexpr (is_small_float<T>) {
-    return a.bits == b.bits;
-  } else {
-    return bits_of(a) == bits_of(b);
   }
 }
 
@@ -116,14 +69,14 @@ struct uniform_range {
     const double e = r.lo == 0 && t.lo == 0 ? 0.0 : 0x1p-103 * magnitude;
     const T below = round_sum<T>(h.hi, r.hi - e);
     const T above = round_sum<T>(h.hi, r.hi + e);
-    if (!force_exact && equal_bits(below, above)) return below;
+    if (!force_exact && to_bits(below) == to_bits(above)) return below;
     *exact = true;
     uniform_accumulator sum;
     sum.add(p.hi);
     sum.add(p.lo);
     sum.add(q.hi);
     sum.add(q.lo);
-    return round_uniform<T>(sum);
+    return sum.template round<T>();
   }
 };
 

@@ -15,7 +15,7 @@
 #error "simd.hpp: say how this target converts between binary32 and binary64 and fuses multiply-adds"
 #endif
 
-#include "librepdl/num/platform.hpp"
+#include "librepdl/num/eft.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 
@@ -125,9 +125,7 @@ template <class To, class From>
 // shifted and masked, never compared. |p| < 2^256, |c| < 2^128: the sum does not overflow. Where p or c is infinite or
 // NaN the tail is NaN, which both ordered comparisons reject, so that the sum stays.
 [[gnu::always_inline]] inline f64v add_to_odd(f64v p, f64v c) {
-  const f64v s = p + c;
-  const f64v cc = s - p;
-  const f64v tail = (p - (s - cc)) + (c - cc);
+  const auto [s, tail] = num::two_sum(p, c);
   const i64v inexact = (tail < 0.0) | (tail > 0.0);
   const u64v bits = as<u64v>(s);
   const u64v even = (bits & 1) - 1;
@@ -188,3 +186,24 @@ template <int... Lane>
 }
 
 }  // namespace repdl::cpu::REPDL_ISA
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+template <>
+struct math<cpu::REPDL_ISA::f64v> {
+  using real = cpu::REPDL_ISA::f64v;
+  using bits = cpu::REPDL_ISA::u64v;
+  using single = cpu::REPDL_ISA::f32h;
+  [[gnu::always_inline]] static real all(double x) { return cpu::REPDL_ISA::broadcast<real>(x); }
+  // Fused, or in two roundings.
+  [[gnu::always_inline]] static real muladd(real a, real b, real c) {
+    return cpu::REPDL_ISA::fma_exact_product(a, b, c);
+  }
+  [[gnu::always_inline]] static bits to_bits(real a) { return cpu::REPDL_ISA::as<bits>(a); }
+  [[gnu::always_inline]] static real from_bits(bits a) { return cpu::REPDL_ISA::as<real>(a); }
+  [[gnu::always_inline]] static single to_float(real a) { return cpu::REPDL_ISA::narrow(a); }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -110,13 +110,11 @@ void run_each(const plan::loss_plan& p, std::size_t operands, const loss_kernels
 }
 
 // Of the tree of additions: blocks, the tree of one, and workers.
-double height(std::int64_t count) noexcept {
-  return static_cast<double>(count / loss_block + 2 * loss_block + max_threads);
-}
+std::int64_t height(std::int64_t count) noexcept { return count / loss_block + loss_block + max_threads; }
 
 // What a worker knows of a sum.
 struct worker {
-  num::compensated sum;
+  num::loss_sum sum;
   num::distance_sum exact;
   num::key_sum keys;
   double limit;  // of keys
@@ -225,11 +223,11 @@ void run_sum(const whole<T>& all, const loss_kernels::loops& loops, decide_sum_f
   auto& out = *static_cast<T*>(p.out);
   for (int t = 0; t < all.threads; ++t) new (workers + t) worker;
   parallel(all.threads, [&](int thread, int used) {
-    num::compensated& sum = workers[thread].sum;
+    num::loss_sum& sum = workers[thread].sum;
     for_blocks<T>(p, all.operands, share(p.count, thread, used, loss_block),
                   [&](const block<T>& b, std::int64_t, std::int64_t n) {
                     const loss_partial part = loops.sum(b.in, n, all.k);
-                    sum.merge({part.hi, part.lo, part.magnitude, part.error});
+                    sum.merge({{{part.hi, part.lo}, part.magnitude}, part.error});
                   });
   });
   for (int t = 1; t < all.threads; ++t) workers[0].sum.merge(workers[t].sum);

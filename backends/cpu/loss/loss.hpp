@@ -13,7 +13,7 @@ namespace repdl::cpu {
 
 inline constexpr std::int64_t loss_block = 1024;
 
-// num::compensated, the same for every instruction set.
+// num::loss_sum, the same for every instruction set.
 struct loss_partial {
   double hi, lo, magnitude, error;
 };

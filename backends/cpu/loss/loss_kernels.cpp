@@ -49,14 +49,10 @@ template <class Op, class T>
     }
   });
   for (std::int64_t i = n; i % lanes != 0; ++i) value[i] = 0;
-  num::compensated of[lanes];
+  num::compensated_sum<double> of[lanes];
   for (std::int64_t i = 0; i < n; i += lanes) {
 #pragma omp simd
-    for (std::int64_t l = 0; l < lanes; ++l) {
-      const num::dd s = num::two_sum(of[l].hi, value[i + l]);
-      of[l].hi = s.hi;
-      of[l].lo += s.lo;
-    }
+    for (std::int64_t l = 0; l < lanes; ++l) of[l].add(value[i + l]);
   }
   for (std::int64_t step = lanes / 2; step > 0; step /= 2) {
     for (std::int64_t l = 0; l < step; ++l) of[l].merge(of[l + step]);

@@ -47,11 +47,11 @@ struct sums {
   }
 };
 
-// value[i] += term, as running_sum::add.
 [[gnu::always_inline]] inline void accumulate(double& value, double& error, double term, double term_error) {
-  const num::dd s = num::two_sum(value, term);
+  num::bounded_sum<double> s{value, error};
+  s.add(term, term_error);
   value = s.hi;
-  error += (s.lo < 0 ? -s.lo : s.lo) + term_error;
+  error = s.error;
 }
 
 using pool_plane = num::pool_plane<int64_t>;
@@ -187,7 +187,7 @@ struct pool_pass {
         const int64_t present = larger(0, smaller(origin + p.kw, p.w) - larger(origin, 0));
         divisor[x] = static_cast<double>(p.count_include_pad ? p.kh * p.kw : (rows.end - rows.begin) * present);
       }
-      quotients(oy, first, n, window, divisor, [&](int64_t ox, num::running_sum sum) {
+      quotients(oy, first, n, window, divisor, [&](int64_t ox, num::bounded_sum<double> sum) {
         decide(oy, ox, pool_plane::finish_average(sum, 0.0, plane.count(oy, ox)), &pool_plane::exact_average);
       });
     }
@@ -226,7 +226,7 @@ struct pool_pass {
       if (sum.error[x] == 0) {
         add_count(counts, tier::binary64, 1);
       } else {
-        finish(first + x, num::running_sum{sum.value[x], sum.error[x]});
+        finish(first + x, num::bounded_sum<double>{sum.value[x], sum.error[x]});
       }
     }
   }
@@ -338,7 +338,7 @@ struct pool_pass {
               continue;
             }
             for (int64_t j = 0; j < length; ++j) {
-              const num::running_sum sum{pixel.value[j], pixel.error[j]};
+              const num::bounded_sum<double> sum{pixel.value[j], pixel.error[j]};
               decide(i, s.begin + j, pool_plane::finish_max_gradient(sum, 0.0), &pool_plane::exact_max_gradient);
             }
           }
@@ -402,7 +402,7 @@ struct pool_pass {
             });
       }
       for (int64_t j = 0; j < length; ++j) divisor[j] = static_cast<double>(p.common);
-      quotients(i, s.begin, length, pixel, divisor, [&](int64_t j, num::running_sum sum) {
+      quotients(i, s.begin, length, pixel, divisor, [&](int64_t j, num::bounded_sum<double> sum) {
         decide(i, j, plane.finish_average_gradient(sum, 0.0), &pool_plane::exact_average_gradient);
       });
     });

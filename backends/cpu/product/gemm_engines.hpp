@@ -27,12 +27,7 @@
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //
 // Undecided outputs are repaired, the neighbours in a vector together:
-//   double-double. From hi = c on, TwoSum over the products, their errors added plainly (T. Ogita, S. Rump, S. Oishi,
-//     "Accurate sum and dot product", SIAM J. Sci. Comput. 26 (2005), Sum2): N = k two_sums, S = hi + sum(errors),
-//     |error| <= u (partial sum) <= u (1 + N u) Q, so sum|errors| <= N u (1 + N u) Q, and their plain sum is off by at
-//     most N u times that: |hi + lo - S| <= (N u)² (1 + 3 N u) Q. With N <= 2^26 and norms as above, e = fl((N + 4)² u²
-//     (A B + |c|)) covers it, because (N + 4)² >= N² (1 + 8/N) and 8/N > 2^-23 exceeds the 3 N u + 2 (N + 5) u < 2^-24
-//     of the corrections. num::certify(dd, e) adds its own slack. Lattice: num::lattice_holds_dd with N plain errors:
+//   double-double. num::compensated_sum from c on, with norms as above; num::lattice_holds_dd with one plain error an addition:
 //     hi + lo = S, e = 0. It decides most ties and exact zeros.
 //   exact. num::dot_accumulator, which always decides: finite terms only come here.
 #pragma once
@@ -168,8 +163,7 @@ struct exact_engine {
     };
 
     const bool use_dd = g.first_tier <= tier::double_double;
-    f64v hi = widen(load<f32h>(bias));
-    f64v lo{};
+    num::compensated_sum<f64v> sum{widen(load<f32h>(bias)), {}};
     if (use_dd) {
       alignas(64) double wide[chunk];
       for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
@@ -177,13 +171,7 @@ struct exact_engine {
         for (std::int64_t k = 0; k < terms; ++k) wide[k] = static_cast<double>(row[k]);
         const float* b = at.panel + k0 * columns + c;
         for (std::int64_t k = 0; k < terms; ++k, b += columns) {
-          // two_sum(hi, p) for the exact product p, which is never formed: p - pp is one rounding in either form.
-          const f64v x = broadcast<f64v>(wide[k]);
-          const f64v y = load_column(b);
-          const f64v s = fma_exact_product(x, y, hi);
-          const f64v pp = s - hi;
-          lo += (hi - (s - pp)) + fma_exact_product(x, y, -pp);
-          hi = s;
+          sum.add_product(broadcast<f64v>(wide[k]), load_column(b));
         }
       }
     }
@@ -201,11 +189,9 @@ struct exact_engine {
         const double magnitude = at.row_norm[r] * at.column_norm[c + l] + __builtin_fabs(static_cast<double>(bias[l]));
         const int bit = lsb_of(at.row_bit[r] * at.column_bit[c + l]);
         const int bias_bit = num::lsb_exponent(bias[l]);
-        const std::int64_t two_sums = g.k;
-        const double n4 = static_cast<double>(two_sums + 4);
-        const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, two_sums + 1);
-        const double e = exact ? 0.0 : two_sums > largest_height ? num::infinity : n4 * n4 * 0x1p-106 * magnitude;
-        const num::certified result = num::certify(num::two_sum(hi[l], lo[l]), e);
+        const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, g.k + 1);
+        const num::certified result =
+            num::certify(num::two_sum(sum.hi[l], sum.lo[l]), exact ? 0.0 : num::compensated_bound(g.k, magnitude));
         if (result.decided) {
           out[l] = result.value;
           ++counts.elements[static_cast<int>(tier::double_double)];
@@ -219,7 +205,7 @@ struct exact_engine {
         const float* const b = at.panel + k0 * columns + c + l;
         for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], b[k * columns]);
       }
-      out[l] = exact.round_to_float();
+      out[l] = exact.round();
       ++counts.elements[static_cast<int>(tier::exact)];
     }
     return repaired;

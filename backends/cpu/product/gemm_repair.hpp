@@ -9,6 +9,7 @@
 #include "backends/cpu/product/gemm_summary.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 
@@ -17,33 +18,24 @@ template <class Problem>
 [[gnu::noinline]] float without_absent(const Problem& problem, const gemm_problem& g, std::int64_t i, std::int64_t j,
                                        float bias, tier_counts& counts) {
   ++counts.elements[static_cast<int>(tier::exact)];
-  num::special_terms special;
-  num::dot_accumulator sum;
-  special.add(static_cast<double>(bias));
-  if (num::is_finite(static_cast<double>(bias))) sum.add(bias);
+  num::exact_sum<float, 2> sum;
+  sum.add(bias);
   constexpr int chunk = 64;
   float row[chunk], column[chunk], in_row[chunk], in_column[chunk];
-  for (std::int64_t k0 = 0; k0 < g.k && !special.nan; k0 += chunk) {
+  for (std::int64_t k0 = 0; k0 < g.k && !sum.special.nan; k0 += chunk) {
     const std::int64_t terms = g.k - k0 < chunk ? g.k - k0 : chunk;
     problem.a.template load<1>(i, 1, k0, terms, row);
     problem.b.template load<1>(j, 1, k0, terms, column);
     problem.a.template load_presence<1>(i, 1, k0, terms, in_row);
     problem.b.template load_presence<1>(j, 1, k0, terms, in_column);
     for (std::int64_t k = 0; k < terms; ++k) {
-      if (in_row[k] == 0 || in_column[k] == 0) continue;
-      const double product = static_cast<double>(row[k]) * static_cast<double>(column[k]);
-      if (num::is_finite(product)) {
-        sum.add_product(row[k], column[k]);
-      } else {
-        special.add(product);
-      }
+      if (in_row[k] != 0 && in_column[k] != 0) sum.add_product(row[k], column[k]);
     }
   }
-  return special.any() ? special.value() : sum.round_to_float();
+  return sum.round();
 }
 
-// One undecided output. Its terms are `lanes64` chains side by side, whose sums are then added by two_sum too: N = k +
-// lanes64 two_sums, and the bounds of gemm_engines.hpp hold for every tree of them. padded: the sum may have
+// One undecided output: compensated sums side by side, then merged. padded: the sum may have
 // products of zeros with numbers that belong to no term, even where no term is absent.
 template <class Problem>
 [[gnu::noinline]] float repair_one(const Problem& problem, const gemm_problem& g, const tile_position& at, int r, int c,
@@ -67,33 +59,23 @@ template <class Problem>
     return num::non_finite_result(sum);
   }
   if (g.first_tier <= tier::double_double) {
-    f64v hi{};
-    f64v lo{};
+    num::compensated_sum<f64v> lanes;
     for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
       std::int64_t terms = load_terms(k0);
       for (; terms % lanes64 != 0; ++terms) row[terms] = column[terms] = 0;
       for (std::int64_t k = 0; k < terms; k += lanes64) {
-        const f64v x = widen(load<f32h>(row + k));
-        const f64v y = widen(load<f32h>(column + k));
-        const f64v s = fma_exact_product(x, y, hi);
-        const f64v pp = s - hi;
-        lo += (hi - (s - pp)) + fma_exact_product(x, y, -pp);
-        hi = s;
+        lanes.add_product(widen(load<f32h>(row + k)), widen(load<f32h>(column + k)));
       }
     }
-    num::dd total = {static_cast<double>(bias), 0};
-    for (int l = 0; l < lanes64; ++l) {
-      const num::dd t = num::two_sum(total.hi, hi[l]);
-      total = {t.hi, total.lo + (t.lo + lo[l])};
-    }
+    num::compensated_sum<double> total{static_cast<double>(bias), 0};
+    for (int l = 0; l < lanes64; ++l) total.merge({lanes.hi[l], lanes.lo[l]});
     const double magnitude = at.row_norm[r] * at.column_norm[c] + __builtin_fabs(static_cast<double>(bias));
     const int bit = lsb_of(at.row_bit[r] * at.column_bit[c]);
     const int bias_bit = num::lsb_exponent(bias);
-    const std::int64_t two_sums = g.k + lanes64;
-    const double n4 = static_cast<double>(two_sums + 4);
-    const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, two_sums + 1);
-    const double e = exact ? 0.0 : two_sums > largest_height ? num::infinity : n4 * n4 * 0x1p-106 * magnitude;
-    const num::certified result = num::certify(num::two_sum(total.hi, total.lo), e);
+    const std::int64_t additions = g.k + lanes64;
+    const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, additions + 1);
+    const num::certified result =
+        num::certify(total.total(), exact ? 0.0 : num::compensated_bound(additions, magnitude));
     if (result.decided) {
       ++counts.elements[static_cast<int>(tier::double_double)];
       return result.value;
@@ -106,7 +88,7 @@ template <class Problem>
     for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], column[k]);
   }
   ++counts.elements[static_cast<int>(tier::exact)];
-  return exact.round_to_float();
+  return exact.round();
 }
 
 }  // namespace repdl::cpu::REPDL_ISA

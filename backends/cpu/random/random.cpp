@@ -103,7 +103,7 @@ T normal_element(const plan::random_plan& p, const dispatch::launch& l, double m
     const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, num::normal_table);
     const double force = l.first_tier > tier::double_double ? num::infinity : 0.0;
     const auto ends = num::normal_round<T>(mean, p.high, sine ? z.sine : z.cosine, force);
-    if (num::equal_bits(ends.below, ends.above)) {
+    if (num::to_bits(ends.below) == num::to_bits(ends.above)) {
       counted.add(tier::double_double, 1);
       return ends.below;
     }

@@ -72,7 +72,7 @@ struct reduce_kernels {
   void (*close_columns)(std::int64_t columns, std::int64_t rows, double* sum, float* largest, double* hi, double* lo,
                         double* magnitude) noexcept;
   // certify(hi + lo, factor · magnitude), or certify_mean with `count` > 0; returns how many are undecided. factor is
-  // num::sum_bound(height, 1), 1 for tracked columns, or infinity to make every test fail.
+  // num::rounded_compensated_bound of a magnitude of 1, 1 for tracked columns, or infinity to make every test fail.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, double factor, const double* hi,
                                   const double* lo, const double* magnitude, float* out,
                                   std::int32_t* decided) noexcept;

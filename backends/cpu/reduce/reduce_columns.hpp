@@ -81,9 +81,10 @@ class column_task {
     w_.blocks += o.blocks + 1;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (sums()) {
-        const num::dd s = num::two_sum(w_.hi[j], o.hi[j]);
+        num::compensated_sum<double> s{w_.hi[j], w_.lo[j]};
+        s.merge({o.hi[j], o.lo[j]});
         w_.hi[j] = s.hi;
-        w_.lo[j] += o.lo[j] + (s.lo == s.lo ? s.lo : 0.0);
+        w_.lo[j] = s.lo;
         w_.magnitude[j] += o.magnitude[j];
       } else if (o.key[j] > w_.key[j]) {
         w_.key[j] = o.key[j];
@@ -104,7 +105,7 @@ class column_task {
       decided[static_cast<int>(tier::proved)] += n_;
       return;
     }
-    double factor = tracked() ? 1.0 : num::sum_bound(sum_height(column_height, w_.blocks), 1.0);
+    double factor = tracked() ? 1.0 : num::rounded_compensated_bound(w_.blocks, 1.0, column_height);
     if (call_.forced(tier::binary64)) factor = num::infinity;
     const std::int64_t open =
         call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
@@ -210,7 +211,7 @@ class column_task {
       const int g = lsb.terms(inputs);
       decision d;
       if (!call_.forced(tier::binary64) && !tracked() && num::lattice_holds(w_.magnitude[j], g)) {
-        d = {round_result(w_.hi[j] + w_.lo[j], 0, call_.divisor()).value, tier::binary64};
+        d = {round_result(w_.hi[j], 0.0, call_.divisor()).value, tier::binary64};
       } else {
         d = escalate(call_, output, self, g);
       }

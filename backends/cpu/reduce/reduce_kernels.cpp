@@ -4,6 +4,7 @@
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/order.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -23,7 +24,6 @@ constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
   using bits = vec<std::uint32_t, lanes32>;
   return as<f32v>(as<bits>(v) & 0x7fffffffu);
 }
-[[gnu::always_inline]] inline f64v magnitude_bits(f64v v) { return as<f64v>(as<u64v>(v) & 0x7fffffffffffffffu); }
 // a > b ? a : b as one instruction (GCC 12 makes a comparison and a blend of the conditional under AVX-512). The maskz
 // form avoids a false warning (GCC PR 105593).
 #if defined(__AVX512F__)
@@ -120,33 +120,28 @@ template <class Terms>
   return {total(pairwise(s)), terms.magnitude((n + step - 1) / step)};
 }
 
-// Per lane, two_sum with the errors added plainly: k = steps · 2 terms. The errors are at most u·m each (m the lane's
-// magnitude), so their plain sum is off by at most k·u·k·u·m = k² u² m; then a chain over the lanes of accurate
-// additions. k² / 4 + lanes in units of 4u² covers both (dd.hpp).
+// Per lane a compensated sum of `plain_errors` additions, 3 k² u² m; then a chain over the lanes of accurate additions, 4 u² m each
+// (dd_bound): k² + lanes in units of 4u² covers both.
 constexpr int dd_chains = 4;
 constexpr std::int64_t plain_errors = row_block / (dd_chains * lanes64);
-constexpr std::int64_t dd_height = plain_errors * plain_errors / 4 + dd_chains * lanes64 + 1;
+constexpr std::int64_t dd_height = plain_errors * plain_errors + dd_chains * lanes64 + 1;
 
 template <class Terms>
 [[gnu::always_inline]] inline block_dd sum_block_dd(const float* x, const float* y, std::int64_t n) {
-  f64v s[dd_chains] = {};
-  f64v error[dd_chains] = {};
+  num::compensated_sum<f64v> s[dd_chains];
   f64v magnitude[dd_chains] = {};
   for_steps(x, y, n, [&](const float* p, const float* q) noexcept {
 #pragma GCC unroll 8
     for (int i = 0; i < chains; ++i) {
       const int c = i % dd_chains;
       const f64v term = Terms::get(p, q, i * lanes64);
-      const f64v sum = s[c] + term;
-      const f64v b = sum - s[c];
-      error[c] += (s[c] - (sum - b)) + (term - b);
-      magnitude[c] += magnitude_bits(term);
-      s[c] = sum;
+      s[c].add(term);
+      magnitude[c] += num::magnitude_of(term);
     }
   });
   num::dd acc = {0, 0};
   for (int c = 0; c < dd_chains; ++c) {
-    for (int i = 0; i < lanes64; ++i) acc = num::add(acc, num::two_sum(s[c][i], error[c][i]));
+    for (int i = 0; i < lanes64; ++i) acc = num::add(acc, num::two_sum(s[c].hi[i], s[c].lo[i]));
   }
   return {acc.hi, acc.lo, total((magnitude[0] + magnitude[1]) + (magnitude[2] + magnitude[3]))};
 }
@@ -232,7 +227,7 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) {
       t[r] = widen(load<f32h>(x[r] + j)) * widen(load<f32h>(y[r] + j));
-      m[r] = magnitude_bits(t[r]);
+      m[r] = num::magnitude_of(t[r]);
     }
     store(sum + j, load<f64v>(sum + j) + pairwise(t));
     store(magnitude + j, load<f64v>(magnitude + j) + pairwise(m));
@@ -249,33 +244,29 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
   }
 }
 
-// One chain of two_sum per column: S = sum + the errors, exactly.
+// A bounded_sum per column.
 template <int Inputs>
 [[gnu::always_inline]] inline void track_columns(const float* const* x, const float* const* y, std::int64_t columns,
                                                  double* __restrict sum, double* __restrict error) noexcept {
   std::int64_t j = 0;
   for (; j + lanes64 <= columns; j += lanes64) {
-    f64v s = load<f64v>(sum + j);
-    f64v e = load<f64v>(error + j);
+    num::bounded_sum<f64v> s{load<f64v>(sum + j), load<f64v>(error + j)};
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) {
       f64v term = widen(load<f32h>(x[r] + j));
       if constexpr (Inputs == 2) term *= widen(load<f32h>(y[r] + j));
-      const f64v t = s + term;
-      const f64v b = t - s;
-      e += magnitude_bits((s - (t - b)) + (term - b));
-      s = t;
+      s.add(term);
     }
-    store(sum + j, s);
-    store(error + j, e);
+    store(sum + j, s.hi);
+    store(error + j, s.error);
   }
   for (; j < columns; ++j) {
+    num::bounded_sum<double> s{sum[j], error[j]};
     for (int r = 0; r < row_group; ++r) {
-      const double term = Inputs == 2 ? static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]) : x[r][j];
-      const num::dd s = num::two_sum(sum[j], term);
-      sum[j] = s.hi;
-      error[j] += s.lo < 0 ? -s.lo : s.lo;
+      s.add(Inputs == 2 ? static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]) : static_cast<double>(x[r][j]));
     }
+    sum[j] = s.hi;
+    error[j] = s.error;
   }
 }
 
@@ -287,18 +278,13 @@ void dot_columns_tracked(const float* const* x, const float* const* y, std::int6
   track_columns<2>(x, y, columns, sum, error);
 }
 
-// |S - s| <= E := sum of |errors|; error = fl(E) >= E(1 - 2^-45). e = fl(2 error + 2u|s|) >= E + 1.9u|s| + 0.9E has the
-// slack (C) of certify.hpp: u(|s| + e). Errors are multiples of 2^-298 and s of the same, so that nothing underflows.
-// Non-finite terms make error NaN; s says what they mean.
 void close_columns_tracked(std::int64_t columns, const double* __restrict sum, const double* __restrict error,
                            double* __restrict hi, double* __restrict lo, double* __restrict magnitude) noexcept {
 #pragma omp simd
   for (std::int64_t j = 0; j < columns; ++j) {
-    const double s = sum[j];
-    const double e = error[j];
-    hi[j] = s;
+    hi[j] = sum[j];
     lo[j] = 0;
-    magnitude[j] = e == 0 ? 0.0 : 2 * e + 0x1p-52 * (s < 0 ? -s : s);
+    magnitude[j] = num::bounded_sum<double>{sum[j], error[j]}.bound();
   }
 }
 
@@ -307,10 +293,10 @@ void close_columns(std::int64_t columns, std::int64_t rows, double* __restrict s
   const double count = static_cast<double>(rows);
 #pragma omp simd
   for (std::int64_t j = 0; j < columns; ++j) {
-    const num::dd s = num::two_sum(hi[j], sum[j]);
+    num::compensated_sum<double> s{hi[j], lo[j]};
+    s.add(sum[j]);
     hi[j] = s.hi;
-    // Once hi is infinite or NaN the error term is NaN: drop it, hi alone tells the result.
-    lo[j] += s.lo == s.lo ? s.lo : 0.0;
+    lo[j] = s.lo;
     magnitude[j] += count * static_cast<double>(largest[j]);
     sum[j] = 0;
     largest[j] = 0;
@@ -349,8 +335,9 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
   open = 0;
   for (std::int64_t j = 0; j < columns; ++j) {
     if (decided[j] != 0) continue;
+    const double s = num::is_finite(hi[j]) ? hi[j] + lo[j] : hi[j];
     const double e = factor * magnitude[j];
-    const num::certified c = count == 0 ? num::certify(hi[j] + lo[j], e) : num::certify_mean(hi[j] + lo[j], e, count);
+    const num::certified c = count == 0 ? num::certify(s, e) : num::certify_mean(s, e, count);
     out[j] = c.value;
     decided[j] = c.decided ? 1 : 0;
     open += c.decided ? 0 : 1;

@@ -6,7 +6,6 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/reduce/reduce_walk.hpp"
-#include "librepdl/num/sum_bounds.hpp"
 
 namespace repdl::cpu {
 
@@ -63,12 +62,13 @@ struct decision {
   tier by;
 };
 
-inline num::certified round_result(double s, double e, std::int64_t divisor) noexcept {
+template <class Sum>  // double, num::dd
+num::certified round_result(Sum s, double e, std::int64_t divisor) noexcept {
   return divisor == 0 ? num::certify(s, e) : num::certify_mean(s, e, divisor);
 }
 
 // The tiers after binary64, for a finite sum whose terms' lsb exponent is known.
-template <class Accumulator>
+template <int Factors>
 decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
   const std::int64_t divisor = c.divisor();
   if (!c.forced(tier::double_double)) {
@@ -76,37 +76,34 @@ decision escalate(const reduce_call& c, const output_terms& output, const team& 
     const double e = num::dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude);
     if (num::lattice_holds_dd(p.magnitude, lsb, c.kernels.row_plain_errors)) {
       // The double-double is the exact sum: two more terms for the exact rounding, which decides ties of means too.
-      Accumulator sum;
+      num::exact_accumulator<float, Factors> sum;
       sum.add(p.sum.hi);
       sum.add(p.sum.lo);
-      const float value = divisor == 0 ? sum.round_to_float() : sum.mean_to_float(divisor);
+      const float value = divisor == 0 ? sum.round() : sum.mean(divisor);
       return {value, tier::double_double};
     }
-    const num::certified r = divisor == 0 ? num::certify(p.sum, e) : num::certify_mean(p.sum, e, divisor);
+    const num::certified r = round_result(p.sum, e, divisor);
     if (r.decided) return {r.value, tier::double_double};
   }
   // All terms are finite here: binary64 has seen to the others. Integers decide everything.
-  const auto p = collect(c, output, team, exact_partial<Accumulator>{});
-  return {divisor == 0 ? p.sum.round_to_float() : p.sum.mean_to_float(divisor), tier::exact};
+  const auto p = collect(c, output, team, exact_partial<Factors>{});
+  return {divisor == 0 ? p.sum.round() : p.sum.mean(divisor), tier::exact};
 }
 
 inline decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
-  return c.plan.inputs == 2 ? escalate<num::dot_accumulator>(c, output, team, lsb)
-                            : escalate<num::sum_accumulator>(c, output, team, lsb);
+  return c.plan.inputs == 2 ? escalate<2>(c, output, team, lsb) : escalate<1>(c, output, team, lsb);
 }
 
 inline decision sum_output(const reduce_call& c, const output_terms& output, const team& team) noexcept {
   const sum_partial p = collect(c, output, team, sum_partial{});
-  const double s = p.hi + p.lo;
-  if (!num::is_finite(s)) return {num::non_finite_result(s), std::max(c.first_tier, tier::binary64)};
+  if (!num::is_finite(p.sum.hi)) return {num::non_finite_result(p.sum.hi), std::max(c.first_tier, tier::binary64)};
   if (!c.forced(tier::binary64)) {
-    const double e = num::sum_bound(sum_height(c.kernels.row_height, p.blocks), p.magnitude);
-    const num::certified r = round_result(s, e, c.divisor());
+    const num::certified r = round_result(p.sum.total(), p.sum.bound(p.blocks, c.kernels.row_height), c.divisor());
     if (r.decided) return {r.value, tier::binary64};
   }
   const int lsb = collect(c, output, team, lsb_partial{}).terms(c.plan.inputs);
-  if (!c.forced(tier::binary64) && num::lattice_holds(p.magnitude, lsb)) {
-    return {round_result(s, 0, c.divisor()).value, tier::binary64};  // s is exact; e = 0 is always decided
+  if (!c.forced(tier::binary64) && num::lattice_holds(p.sum.magnitude, lsb)) {
+    return {round_result(p.sum.hi, 0.0, c.divisor()).value, tier::binary64};  // exact; e = 0 is always decided
   }
   return escalate(c, output, team, lsb);
 }

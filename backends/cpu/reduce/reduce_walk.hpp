@@ -10,6 +10,7 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
+#include "librepdl/num/sums.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -173,39 +174,21 @@ class block_stream {
 
 // --------------------------------------------------------------------------------------- partial results of a stream
 
-// Binary64: exact block values are added by two_sum, their errors plainly.
+// Binary64: the sums of blocks. `blocks` is the height of that.
 struct sum_partial {
-  double hi = 0;
-  double lo = 0;
-  double magnitude = 0;
+  num::measured_sum sum;
   std::int64_t blocks = 0;
 
-  void push(double value) noexcept {
-    const num::dd s = num::two_sum(hi, value);
-    hi = s.hi;
-    lo += s.lo == s.lo ? s.lo : 0.0;  // NaN once hi is not finite; hi alone tells the result
-  }
   void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
     const block_sum s = inputs == 2 ? k.dot_row(b.x, b.y, b.n) : k.sum_row(b.x, b.n);
-    push(s.value);
-    magnitude += s.magnitude;
+    sum.add_term(s.value, s.magnitude);
     ++blocks;
   }
   void merge(const sum_partial& o) noexcept {
-    push(o.hi);
-    lo += o.lo;
-    magnitude += o.magnitude;
+    sum.merge(o.sum);
     blocks += o.blocks + 1;
   }
 };
-
-// The height that stands for everything after the blocks' own trees of height h. B blocks: each two_sum error is at
-// most u·M, their plain sum is off by at most B·u·B·u·M; hi + lo rounds once more, u|s|. M is itself a plain sum of B
-// block magnitudes, (1 - (B + 256)u) of the truth at least: (h + 6)·B·u <= 1 more. For B <= 2^40 (2^48 terms).
-inline std::int64_t sum_height(std::int64_t h, std::int64_t blocks) noexcept {
-  const double b = static_cast<double>(blocks);
-  return h + 3 + static_cast<std::int64_t>(b * b * 0x1p-53);
-}
 
 struct lsb_partial {
   std::int32_t lsb[2] = {num::no_lsb, num::no_lsb};
@@ -239,9 +222,9 @@ struct dd_partial {
   }
 };
 
-template <class Accumulator>
+template <int Factors>
 struct exact_partial {
-  Accumulator sum;
+  num::exact_accumulator<float, Factors> sum;
 
   void add(const reduce_kernels&, int inputs, const block& b) noexcept {
     for (std::int64_t i = 0; i < b.n; ++i) {

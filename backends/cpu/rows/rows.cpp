@@ -127,7 +127,7 @@ class row_call final : public rows_in_tiles {
     // Every term is at least 0.
     num::certified c{0.0f, false};
     if (!forced_) {
-      const double e = (t.slack + t.sum.slack(4 * t.rows)) * (1 + 0x1p-20);
+      const double e = (t.slack + t.sum.bound(4 * t.rows)) * (1 + 0x1p-20);
       c = round(num::two_sum(t.sum.hi, t.sum.lo), e);
       w.by[1] += c.decided ? 1 : 0;
     }

@@ -45,7 +45,7 @@ inline row_worker& worker_at(const row_layout& l, void* workspace, int i, std::i
 
 // cross_entropy over all rows: one thread's part.
 struct loss_total {
-  num::tracked_sum sum;
+  num::tracked_sum<double> sum;
   num::dd wide = {0, 0};
   double slack = 0;
   std::int64_t rows = 0;
@@ -81,8 +81,7 @@ class row_call_base {
     // Where the next row's elements are on their way too (`ahead` below): else the stores hold up the loads.
     streams_ = per_element(p.op) && !is_tracked(p.op) && !tile && l.team == 1 && contiguous(p.out_reduced_stride) &&
                p.rows * p.length >= streamed_length;
-    // Every two_sum adds one error, every merge two.
-    tracked_height_ = tile ? p.length + 8 : p.length / k.lanes + 8 * k.lanes + 2 * (p.length / row_chunk) + 2 * l.team;
+    tracked_height_ = tile ? p.length + 8 : p.length / k.lanes + 4 * k.lanes + p.length / row_chunk + l.team + 8;
   }
 
  protected:

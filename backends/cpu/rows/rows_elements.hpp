@@ -9,18 +9,8 @@
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-struct vector_math {
-  using real = f64v;
-  using single = f32h;
-  [[gnu::always_inline]] static real all(double x) { return broadcast<f64v>(x); }
-  // Fused or in two roundings, as the set has it: the bounds of ops/rows.hpp hold for both.
-  [[gnu::always_inline]] static real muladd(real a, real b, real c) { return fma_exact_product(a, b, c); }
-  [[gnu::always_inline]] static u64v to_bits(real a) { return as<u64v>(a); }
-  [[gnu::always_inline]] static real from_bits(u64v a) { return as<f64v>(a); }
-  [[gnu::always_inline]] static single to_float(real a) { return narrow(a); }
-};
-using V = vector_math;
-using ends = num::float_ends<V>;
+using V = num::math<f64v>;
+using ends = num::float_ends<f64v>;
 
 constexpr int L = lanes64;
 constexpr float inf = __builtin_inff();

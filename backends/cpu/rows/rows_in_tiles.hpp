@@ -127,9 +127,8 @@ class rows_in_tiles : public rows_one_by_one {
     row_state& s = w.state;
     k_.track(b, products);
     for (std::int64_t c = 0; c < b.columns; ++c) {
-      num::tracked_sum sum;
-      sum.error = s.error[c];
-      s.slack[c] = forced_ ? num::infinity : sum.slack(tracked_height_);
+      const num::tracked_sum<double> sum{s.sum[c], s.lo[c], s.error[c]};
+      s.slack[c] = forced_ ? num::infinity : sum.bound(tracked_height_);
     }
     const auto kernel = products ? k_.softmax_backward : k_.log_softmax_backward;
     if (kernel(b) != 0 || forced_) {
@@ -139,15 +138,12 @@ class rows_in_tiles : public rows_one_by_one {
     scatter_tile(p_, w.place, rows, b.columns, w.out);
     for (std::int64_t c = 0; c < rows; ++c) {
       const row_place at = w.place[c];
-      num::tracked_sum sum;
-      sum.hi = s.sum[c];
-      sum.lo = s.lo[c];
-      sum.error = s.error[c];
+      const num::tracked_sum<double> sum{s.sum[c], s.lo[c], s.error[c]};
       if (!num::is_finite(sum.hi) || (s.special[c] != 0 && !products)) {
         special_tracked(w, at, sum);
         continue;
       }
-      const double tracked[3] = {sum.hi, sum.lo, sum.slack(tracked_height_)};
+      const double tracked[3] = {sum.hi, sum.lo, sum.bound(tracked_height_)};
       settle_column(w, b, c, -1, [&](int found) { settle_tracked(w, at, found, tracked); });
     }
   }

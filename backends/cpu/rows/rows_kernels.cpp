@@ -66,7 +66,7 @@ template <bool Separate, bool Keep>
 [[gnu::always_inline]] inline void add_weight(weight_sums& sums, int chain, const float* x, f64v max, double* keep) {
   const f64v v = widen(load<f32h>(x));
   const f64v d = v - max;
-  f64v e = num::fast_exp<V>(larger(d, V::all(num::least_gap)));
+  f64v e = num::fast_exp(larger(d, V::all(num::least_gap)));
   if constexpr (Keep) store(keep, e);
   if constexpr (Separate) {
     const f64v zero = {};
@@ -146,7 +146,7 @@ void factors(row_state& s, std::int64_t rows, double n, double bound) noexcept {
 
 void logarithms(row_state& s, std::int64_t rows, double bound) noexcept {
   for (std::int64_t c = 0; c < rows; c += L) {
-    const auto r = num::logarithm_of_row<V>(load<f64v>(s.count + c), load<f64v>(s.rest + c), bound);
+    const auto r = num::logarithm_of_row(load<f64v>(s.count + c), load<f64v>(s.rest + c), bound);
     store(s.low + c, r.value);
     store(s.high + c, bound < 1 ? r.slack : V::all(__builtin_huge_val()));
   }
@@ -154,8 +154,8 @@ void logarithms(row_state& s, std::int64_t rows, double bound) noexcept {
 
 void gaps(row_state& s, std::int64_t rows) noexcept {
   for (std::int64_t c = 0; c < rows; c += L) {
-    const ends e = num::gap_ends<V>(load<f64v>(s.max + c), load<f64v>(s.scale + c), -load<f64v>(s.low + c),
-                                    load<f64v>(s.high + c));
+    const ends e =
+        num::gap_ends(load<f64v>(s.max + c), load<f64v>(s.scale + c), -load<f64v>(s.low + c), load<f64v>(s.high + c));
     store(s.value + c, e.low);
     store(s.open + c, as<u32h>(differ(e)));
   }
@@ -175,7 +175,7 @@ std::int64_t scale(const row_slice& s) noexcept {
   return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
     return [ max = row_value<Tile>(r.max, c), low = row_value<Tile>(r.low, c), high = row_value<Tile>(r.high, c) ](
         const float* x, const float*, const double*) __attribute__((always_inline)) {
-      const f64v e = num::fast_exp<V>(cut_gap(x, max));
+      const f64v e = num::fast_exp(cut_gap(x, max));
       return ends{narrow(e * low), narrow(e * high)};
     };
   });
@@ -189,7 +189,7 @@ template <bool Quick>
         const float* x, const float*, const double*) __attribute__((always_inline)) {
       const f32h v = load<f32h>(x);
       const ends e =
-          Quick ? num::quick_gap_ends<V>(widen(v), max, value, slack) : num::gap_ends<V>(widen(v), max, value, slack);
+          Quick ? num::quick_gap_ends(widen(v), max, value, slack) : num::gap_ends(widen(v), max, value, slack);
       const f32h least = broadcast<f32h>(-inf);
       return ends{v == -inf ? least : e.low, v == -inf ? least : e.high};
     };
@@ -217,7 +217,7 @@ template <class Gradient>
 std::int64_t softmax_backward(const row_slice& s) noexcept {
   return gradients(
       s, [](f64v g, f64v y, f64v hi, f64v lo, f64v slack)
-             __attribute__((always_inline)) { return num::softmax_gradient<V>(g, y, hi, lo, slack); });
+             __attribute__((always_inline)) { return num::softmax_gradient(g, y, hi, lo, slack); });
 }
 
 std::int64_t log_softmax_backward(const row_slice& s) noexcept {
@@ -226,28 +226,13 @@ std::int64_t log_softmax_backward(const row_slice& s) noexcept {
         const f64v cut = larger(y, V::all(num::least_gap));
         const f64v most = V::all(-num::least_gap);
         const f64v zero = {};
-        f64v w = num::fast_exp<V>(cut < most ? cut : most);
+        f64v w = num::fast_exp(cut < most ? cut : most);
         w = y > -static_cast<double>(inf) ? w : zero;
-        return num::log_softmax_gradient<V>(g, w, hi, lo, slack);
+        return num::log_softmax_gradient(g, w, hi, lo, slack);
       });
 }
 
 // ----------------------------------------------------------------------------------------------------- tracked sums
-
-struct tracked {
-  f64v sum = {};
-  f64v lo = {};
-  f64v error = {};
-
-  [[gnu::always_inline]] void add(f64v x) {
-    const f64v s = sum + x;
-    const f64v b = s - sum;
-    const f64v e = (sum - (s - b)) + (x - b);
-    lo += e;
-    error += V::from_bits(V::to_bits(e) & 0x7fffffffffffffffull);
-    sum = s;
-  }
-};
 
 template <bool Products>
 [[gnu::always_inline]] inline void track_as(const row_slice& s) {
@@ -261,17 +246,17 @@ template <bool Products>
   };
   if (s.columns != 0) {
     for (std::int64_t c = 0; c < s.columns; c += L) {
-      tracked t;
+      num::tracked_sum<f64v> t;
       i32h special = {};
       for (std::int64_t at = c; at < s.n * s.columns; at += s.columns) t.add(term(s.a + at, s.b + at, special));
-      store(state.sum + c, t.sum);
+      store(state.sum + c, t.hi);
       store(state.lo + c, t.lo);
       store(state.error + c, t.error);
       store(state.special + c, special);
     }
     return;
   }
-  tracked t[4];
+  num::tracked_sum<f64v> t[4];
   i32h special = {};
   std::int64_t i = 0;
   for (; i + 4 * L <= s.n; i += 4 * L) {
@@ -288,16 +273,10 @@ template <bool Products>
     }
     t[0].add(term(a, b, special));
   }
-  num::tracked_sum total;
+  num::tracked_sum<double> total;
   std::int32_t any = 0;
   for (int c = 0; c < 4; ++c) {
-    for (int l = 0; l < L; ++l) {
-      num::tracked_sum part;
-      part.hi = t[c].sum[l];
-      part.lo = t[c].lo[l];
-      part.error = t[c].error[l];
-      total.merge(part);
-    }
+    for (int l = 0; l < L; ++l) total.merge({t[c].hi[l], t[c].lo[l], t[c].error[l]});
   }
   for (int l = 0; l < L; ++l) any |= special[l];
   state.sum[0] = total.hi;
@@ -311,17 +290,17 @@ void track(const row_slice& s, bool products) noexcept { products ? track_as<tru
 // ----------------------------------------------------------------------------------------------------- double-double
 
 void rest_dd(const float* x, std::int64_t n, float max, double* rest) noexcept {
-  using W = num::wide<V>;
+  using W = num::double_word<f64v>;
   constexpr int chains = 2;
   const f64v m = V::all(static_cast<double>(max));
   const f64v zero = {};
   W sum[chains] = {};
   const auto take = [&](const float* from, W& to) __attribute__((always_inline)) {
     const f64v v = widen(load<f32h>(from));
-    const W d = num::sum_of<V>(v, -m);
-    const W e = num::wide_exp<V>(larger(d.hi, V::all(num::least_gap)), d.hi < num::least_gap ? zero : d.lo);
+    const W d = num::two_sum(v, -m);
+    const W e = num::wide_exp(larger(d.hi, V::all(num::least_gap)), d.hi < num::least_gap ? zero : d.lo);
     const i64v counts = (d.hi < 0.0) & (v > -static_cast<double>(inf));
-    to = num::sum_of<V>(to, W{counts ? e.hi : zero, counts ? e.lo : zero});
+    to = num::add(to, W{counts ? e.hi : zero, counts ? e.lo : zero});
   };
   std::int64_t i = 0;
   for (; i + chains * L <= n; i += chains * L) {
@@ -376,12 +355,10 @@ void settle_gaps(const wide_row& r, const float* a, const float* b, int count, d
   settle(count, out, decided, [&](int i) { return row.gap(a[i], b[i], sign); });
 }
 
-template <num::certified (*gradient)(float g, float y, const num::tracked_sum& sum, double bound)>
+template <num::certified (*gradient)(float g, float y, const num::tracked_sum<double>& sum, double bound)>
 void settle_gradients(const double* t, const float* g, const float* y, int count, float* out,
                       std::uint8_t* decided) noexcept {
-  num::tracked_sum s;
-  s.hi = t[0];
-  s.lo = t[1];
+  const num::tracked_sum<double> s{t[0], t[1], 0};
   settle(count, out, decided, [&](int i) { return gradient(g[i], y[i], s, t[2]); });
 }
 

@@ -134,10 +134,7 @@ class rows_one_by_one : public row_settler {
       total.infinite = true;
       return;
     }
-    const num::dd gap = num::two_sum(static_cast<double>(max), -static_cast<double>(x));
-    total.sum.add(gap.hi);
-    total.sum.lo += gap.lo;
-    total.sum.error += num::size_of(gap.lo);
+    total.sum.add(num::two_sum(static_cast<double>(max), -static_cast<double>(x)));
     total.sum.add(r);
     total.slack += slack + (r == 0 ? 0.0 : 0x1p-690);
     ++total.rows;
@@ -155,7 +152,7 @@ class rows_one_by_one : public row_settler {
 
   void tracked_row(row_worker& w, const row_place& at, int team) noexcept {
     const bool products = p_.op == op_id::softmax_backward;
-    num::tracked_sum sum;
+    num::tracked_sum<double> sum;
     std::int32_t special = 0;
     over_row(
         w, team, row_partial{},
@@ -163,11 +160,7 @@ class rows_one_by_one : public row_settler {
           chunks(mine, at, begin, end, 2, false, [&](const row_slice& b, std::int64_t) {
             k_.track(b, products);
             const row_state& s = mine.state;
-            num::tracked_sum part;
-            part.hi = s.sum[0];
-            part.lo = s.lo[0];
-            part.error = s.error[0];
-            mine.partial.tracked.merge(part);
+            mine.partial.tracked.merge({s.sum[0], s.lo[0], s.error[0]});
             mine.partial.special |= s.special[0];
           });
         },
@@ -176,8 +169,8 @@ class rows_one_by_one : public row_settler {
           special |= part.special;
         });
     if (!num::is_finite(sum.hi) || (special != 0 && !products)) return special_tracked(w, at, sum);
-    const double slack = forced_ ? num::infinity : sum.slack(tracked_height_);
-    const double tracked[3] = {sum.hi, sum.lo, sum.slack(tracked_height_)};
+    const double slack = forced_ ? num::infinity : sum.bound(tracked_height_);
+    const double tracked[3] = {sum.hi, sum.lo, sum.bound(tracked_height_)};
     over_row(
         w, team, row_partial{},
         [&](row_worker& mine, std::int64_t begin, std::int64_t end) {
@@ -193,7 +186,7 @@ class rows_one_by_one : public row_settler {
   }
 
   // A row with non-finite g or y: IEEE in the formula's tree over the exact sum, element by element.
-  void special_tracked(row_worker& w, const row_place& at, const num::tracked_sum& sum) noexcept {
+  void special_tracked(row_worker& w, const row_place& at, const num::tracked_sum<double>& sum) noexcept {
     const bool products = p_.op == op_id::softmax_backward;
     const bool finite = num::is_finite(sum.hi);
     // Of infinity times the exact sum: its sign.
@@ -210,7 +203,7 @@ class rows_one_by_one : public row_settler {
         continue;
       }
       if (finite && y < row_inf) {
-        const double tracked[3] = {sum.hi, sum.lo, sum.slack(tracked_height_)};
+        const double tracked[3] = {sum.hi, sum.lo, sum.bound(tracked_height_)};
         w.x[0] = g;
         w.y[0] = y;
         settle_tracked(w, at, 1, tracked);

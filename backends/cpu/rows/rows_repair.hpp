@@ -127,7 +127,7 @@ class row_settler : public row_call_base {
     const std::int64_t t = p_.target[at.target];
     const float x = logit(at, t);
     const double d = std::max(static_cast<double>(x) - static_cast<double>(max), num::least_gap);
-    const double weight = x == -row_inf ? 0.0 : num::fast_exp<num::scalar_math>(d);
+    const double weight = x == -row_inf ? 0.0 : num::fast_exp(d);
     const double z = x == max ? (count - 1) + rest : (count + rest) - weight;
     float& out = p_.out[at.out + offset_of(t, 2)];
     if (z == 0) {  // the only finite element: 1 - 1
@@ -136,7 +136,7 @@ class row_settler : public row_call_base {
       return;
     }
     const double v = -(z / (count + rest)) * (static_cast<double>(g) / static_cast<double>(divisor_));
-    const double e = (4 * bounds_.weight + 0x1p-43) * num::size_of(v);
+    const double e = (4 * bounds_.weight + 0x1p-43) * num::magnitude_of(v);
     const num::certified c = v == 0 ? num::certified{static_cast<float>(v), !forced_}
                                     : num::same_bits(static_cast<float>(v - e), static_cast<float>(v + e));
     out = c.value;

@@ -66,7 +66,7 @@ struct row_partial {
   std::int32_t magnitude = 0;
   num::dd rest = {0, 0};
   double count = 0;
-  num::tracked_sum tracked;
+  num::tracked_sum<double> tracked;
   std::int32_t special = 0;
 };
 

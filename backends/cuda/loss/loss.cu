@@ -1,7 +1,7 @@
 // Losses and their gradients.
 //
 // With an output per element they are launched as elementwise operations (loss_each.cuh). A sum or mean is five launches:
-//   loss_sums        each block adds up elements in binary64 (num::compensated), its sum goes to the workspace
+//   loss_sums        each block adds up elements in binary64 (num::loss_sum), its sum goes to the workspace
 //   loss_total       one block joins them; the rounding test decides, or sets a flag in the workspace
 //   loss_exact_sums  if the flag is set: each block adds up elements exactly
 //   loss_exact_total if the flag is set: one block joins them and rounds
@@ -81,9 +81,9 @@ __device__ void join(Sum& mine) {
 template <class Op, class T>
 __global__ void __launch_bounds__(threads)
     loss_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
-              num::compensated* sums) {
+              num::loss_sum* sums) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  num::compensated mine;
+  num::loss_sum mine;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
     std::int64_t at[inputs_of<Op>];
     locate(o, i, at);
@@ -96,9 +96,9 @@ __global__ void __launch_bounds__(threads)
 // height: of the tree of additions.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    loss_total(const num::compensated* sums, int blocks, double height, const __grid_constant__ ops::loss_constants k,
-               T* out, int* open, counter* counters) {
-  num::compensated mine;
+    loss_total(const num::loss_sum* sums, int blocks, std::int64_t height,
+               const __grid_constant__ ops::loss_constants k, T* out, int* open, counter* counters) {
+  num::loss_sum mine;
   for (int b = static_cast<int>(threadIdx.x); b < blocks; b += threads) mine.merge(sums[b]);
   join<threads>(mine);
   if (threadIdx.x != 0) return;
@@ -242,7 +242,7 @@ class loss_work final : public planned {
       if (p_.count == 0) {
         return launch_kernel<loss_of_nothing<T>>(j, 1, 1, 0, out, p_.divisor == 0, j.counters);
       }
-      const double height = static_cast<double>(p_.count / (std::int64_t{blocks_} * threads) + 64);
+      const std::int64_t height = p_.count / (std::int64_t{blocks_} * threads) + 64;
       launch_kernel<loss_sums<Op, T>>(j, blocks_, threads, 0, o, k, sums_);
       launch_kernel<loss_total<T>>(j, 1, threads, 0, sums_, blocks_, height, k, out, open_, j.counters);
       if constexpr (num::has_parts<Op>) {
@@ -269,7 +269,7 @@ class loss_work final : public planned {
   int blocks_ = 0;
   int exact_blocks_ = 0;
   int part_blocks_ = 0;
-  num::compensated* sums_ = nullptr;
+  num::loss_sum* sums_ = nullptr;
   num::distance_sum* exact_sums_ = nullptr;
   num::loss_parts<4>* parts_of_4_ = nullptr;
   num::loss_parts<8>* parts_of_8_ = nullptr;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cuda/product/conv_tile.cuh"
-#include "librepdl/num/sum_bounds.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda::conv {
 

@@ -11,6 +11,7 @@
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/conv.hpp"
 #include "librepdl/num/dd.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda::conv {
 
@@ -97,44 +98,28 @@ class terms {
   std::int64_t at_[walk::parts];
 };
 
-struct dot_sum {
-  double high = 0;
-  double low = 0;
-  double magnitude = 0;
+struct dot_sum : num::measured_sum {
   int lsb = 2 * num::no_lsb;
 
-  __device__ void add(double x) {
-    const num::dd s = num::two_sum(high, x);
-    high = s.hi;
-    low += s.lo;
-  }
   __device__ void add_term(double x, int lsb_of_x) {
-    add(x);
-    magnitude += fabs(x);
+    measured_sum::add_term(x);
     lsb = min(lsb, lsb_of_x);
   }
   __device__ void merge(const dot_sum& o) {
-    low += o.low;
-    add(o.high);
-    magnitude += o.magnitude;
+    measured_sum::merge(o);
     lsb = min(lsb, o.lsb);
   }
   __device__ void merge_lanes(int distance) {
     dot_sum o;
-    o.high = __shfl_xor_sync(full_warp, high, distance);
-    o.low = __shfl_xor_sync(full_warp, low, distance);
+    o.hi = __shfl_xor_sync(full_warp, hi, distance);
+    o.lo = __shfl_xor_sync(full_warp, lo, distance);
     o.magnitude = __shfl_xor_sync(full_warp, magnitude, distance);
     o.lsb = __shfl_xor_sync(full_warp, lsb, distance);
     merge(o);
   }
-  // A non-finite plain sum of finite terms is impossible, so `high` shows infinities and NaN: two_sum's hi is the plain
-  // sum.
   __device__ num::certified finish(std::int64_t height, std::int64_t additions) const {
-    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
-    if (height > (std::int64_t{1} << 25)) return {0.0f, false};
-    const double h = static_cast<double>(height);
-    return num::certify(num::two_sum(high, low),
-                        num::lattice_holds_dd(magnitude, lsb, additions) ? 0.0 : 4 * h * h * 0x1p-106 * magnitude);
+    if (!num::is_finite(hi)) return {num::non_finite_result(hi), true};
+    return num::certify(total(), num::lattice_holds_dd(magnitude, lsb, additions) ? 0.0 : bound(height));
   }
 };
 

@@ -16,7 +16,7 @@
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
-#include "librepdl/num/sum_bounds.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda {
 namespace {

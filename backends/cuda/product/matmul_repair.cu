@@ -5,6 +5,7 @@
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/dd.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -25,29 +26,12 @@ struct dot_rows {
   }
 };
 
-// Double-double tier: a chain of two_sums with plainly added errors. H additions at most on a term's path, M = sum|a
-// b|, u = 2^-53. Each term is part of at most H partial sums, so the errors of the two_sums add up to at most H u M (1
-// + Hu); `low` adds them over a tree of height 2H at most (merging takes two additions), which loses 2H^2 u^2 M (1 +
-// 3Hu) more:
-//     |S - (high + low)| <= 3 H^2 u^2 M.  `plain_bound` has M replaced by the product of norms, K <= 2^26, H <= 2^25.
-// Under the lattice rule for plainly added errors (dd.hpp, K + 64 of them) everything is exact.
-struct dot_sum {
-  double high = 0;
-  double low = 0;
-
-  __device__ void add(double x) {
-    const num::dd s = num::two_sum(high, x);
-    high = s.hi;
-    low += s.lo;
-  }
+// Double-double tier. The terms' magnitudes are bounded by the product of norms.
+struct dot_sum : num::compensated_sum<double> {
   __device__ void merge_lanes(int distance) {
-    const double other_high = __shfl_xor_sync(full_warp, high, distance);
-    const double other_low = __shfl_xor_sync(full_warp, low, distance);
-    low += other_low;
-    add(other_high);
+    merge({__shfl_xor_sync(full_warp, hi, distance), __shfl_xor_sync(full_warp, lo, distance)});
   }
-  // `height`: additions so far. A non-finite plain sum of finite terms is impossible, so `high` shows infinities and
-  // NaN: two_sum's hi is the plain sum.
+  // `height`: additions so far.
   __device__ num::certified finish(const product& p, double magnitude, int lsb, std::int64_t height,
                                    const float* bias) {
     if (bias != nullptr) {
@@ -55,11 +39,10 @@ struct dot_sum {
       magnitude += fabs(static_cast<double>(*bias));
       lsb = min(lsb, num::lsb_exponent(*bias));
     }
-    if (!num::is_finite(high)) return {num::non_finite_result(high), true};
+    if (!num::is_finite(hi)) return {num::non_finite_result(hi), true};
     if (p.k > greatest_k) return {0.0f, false};
-    const double h = static_cast<double>(height + 1);
-    const double plain_bound = 3 * h * h * 0x1p-106 * magnitude;
-    return num::certify(num::two_sum(high, low), num::lattice_holds_dd(magnitude, lsb, p.k + 64) ? 0.0 : plain_bound);
+    const bool exact = num::lattice_holds_dd(magnitude, lsb, p.k + 64);
+    return num::certify(total(), exact ? 0.0 : num::compensated_bound(height + 1, magnitude));
   }
 };
 

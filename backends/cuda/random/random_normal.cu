@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(threads) normal_kernel(const random_target t, 
 #pragma unroll
     for (int place = 0; place < per_block; ++place) {
       made.v[place] = ends[place].below;
-      const bool undecided = place < here && !num::equal_bits(ends[place].below, ends[place].above);
+      const bool undecided = place < here && num::to_bits(ends[place].below) != num::to_bits(ends[place].above);
       const std::uint32_t bits = __ballot_sync(full_warp, undecided);
       if (lane_of_thread() == place) open[per_block * group + place] = bits;
     }
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(threads)
     pair_words<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, &w1, &w2);
     const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, device_tables);
     const auto ends = num::normal_round<T>(n.mean, n.stddev, place % 2 != 0 ? z.sine : z.cosine, force);
-    if (!num::equal_bits(ends.below, ends.above)) return false;
+    if (num::to_bits(ends.below) != num::to_bits(ends.above)) return false;
     static_cast<T*>(t.out)[t.out_offset(block * 4 + place)] = ends.below;
     ++decided;
     return true;

@@ -10,6 +10,7 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda {
 
@@ -23,7 +24,6 @@ struct reduce_parameters {
 };
 
 inline constexpr int batch_terms = 16;
-inline constexpr std::int64_t greatest_height = std::int64_t{1} << 22;
 
 // The sum of N = 2^h numbers by a binary tree of height h; overwrites them.
 template <int N, class T>
@@ -48,16 +48,8 @@ __device__ inline num::certified certify_sum(num::dd s, double e, const reduce_p
   return p.is_mean ? num::certify_mean(s, e, p.length) : num::certify(s, e);
 }
 
-// Binary64 tier. Batches of 16 terms are summed by a binary tree in plain binary64; everything above is a chain of
-// two_sums whose errors are added plainly in `lo`. With M = sum|x|, u = 2^-53, P <= 2^22 additions on any path:
-//   the trees      height 4: at most ((1 + u)^4 - 1) M <= 4.001 u M
-//   lo             every error is at most u (1 + 2^-40) times the sum of |terms| below it, so any partial sum of errors
-//                  is below P u M (1 + 2^-40), and its at most P roundings per path lose less than P² u² M <= u M / 512
-// together below 4.01 u M. `magnitude` is M up to a relative error of 2^-21 (binary32 trees of height 4, then
-// binary64):
-//   e = 5 u magnitude. certify(dd, e) wants no slack.
-// A binary32 tree that overflows makes e infinite: undecided. hi is a plain sum of all terms, so a non-finite hi is the
-// result (certify.hpp, non_finite_result).
+// Binary64 tier: a compensated sum of batches of 16 terms, which a binary tree of height 4 adds up plainly. `magnitude` is known
+// within 2^-21 (binary32 trees of height 4, then binary64). One that overflows makes the bound infinite: undecided.
 template <int Inputs>
 struct fast_sum {
   static constexpr tier decides = tier::binary64;
@@ -65,19 +57,10 @@ struct fast_sum {
   static constexpr bool batched = true;
   using output = float;
 
-  double hi = 0;
-  double lo = 0;
-  double magnitude = 0;
+  num::measured_sum sum;
 
-  __device__ void add(double t, double size) {
-    const num::dd s = num::two_sum(hi, t);
-    hi = s.hi;
-    lo += s.lo;
-    magnitude += size;
-  }
   __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
-    const double t = term_of<Inputs>(x, y);
-    add(t, fabs(t));
+    sum.add_term(term_of<Inputs>(x, y));
   }
   template <class Index>
   __device__ void take_batch(const reduce_parameters&, const float (&x)[batch_terms], const float (&y)[batch_terms],
@@ -96,26 +79,20 @@ struct fast_sum {
 #pragma unroll
       for (int i = 0; i < batch_terms; ++i) size += fabs(t[i]);
     }
-    add(tree_sum<batch_terms>(t), size);
+    sum.add_term(tree_sum<batch_terms>(t), size);
   }
-  __device__ void merge(const fast_sum& o) {
-    const num::dd s = num::two_sum(hi, o.hi);
-    hi = s.hi;
-    lo = (lo + o.lo) + s.lo;
-    magnitude += o.magnitude;
-  }
+  __device__ void merge(const fast_sum& o) { sum.merge(o.sum); }
   __device__ bool finish(const reduce_parameters& p, float* out) const {
     if (p.forced) return false;
     if (p.is_mean && p.length == 0) {
       *out = num::float_of(num::canonical_nan_f32);
       return true;
     }
-    if (!num::is_finite(hi)) {
-      *out = num::non_finite_result(hi);
+    if (!num::is_finite(sum.hi)) {
+      *out = num::non_finite_result(sum.hi);
       return true;
     }
-    if (p.height > greatest_height) return false;
-    const num::certified c = certify_sum(num::two_sum(hi, lo), 5 * 0x1p-53 * magnitude, p);
+    const num::certified c = certify_sum(sum.total(), sum.bound(p.height, 4), p);
     if (c.decided) *out = c.value;
     return c.decided;
   }
@@ -156,7 +133,7 @@ struct dd_sum {
       *out = num::non_finite_result(plain);
       return true;
     }
-    if (p.height > greatest_height) return false;
+    if (p.height > num::greatest_height) return false;
     const double e = num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(p.height, magnitude);
     const num::certified c = certify_sum(sum, e, p);
     if (c.decided) *out = c.value;
@@ -171,32 +148,21 @@ struct exact_sum {
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
   using output = float;
-  using accumulator = std::conditional_t<Inputs == 1, num::sum_accumulator, num::dot_accumulator>;
-
-  accumulator sum;
-  num::special_terms special;
+  num::exact_sum<float, Inputs> sum;
 
   __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
-    const double t = term_of<Inputs>(x, y);
-    if (!num::is_finite(t)) {
-      special.add(t);
-    } else if constexpr (Inputs == 1) {
+    if constexpr (Inputs == 1) {
       sum.add(x);
     } else {
       sum.add_product(x, y);
     }
   }
-  __device__ void merge(const exact_sum& o) {
-    sum.merge(o.sum);
-    special.merge(o.special);
-  }
+  __device__ void merge(const exact_sum& o) { sum.merge(o.sum); }
   __device__ bool finish(const reduce_parameters& p, float* out) const {
     if (p.is_mean && p.length == 0) {
       *out = num::float_of(num::canonical_nan_f32);
-    } else if (special.any()) {
-      *out = special.value();
     } else {
-      *out = p.is_mean ? sum.mean_to_float(p.length) : sum.round_to_float();
+      *out = p.is_mean ? sum.mean(p.length) : sum.round();
     }
     return true;
   }

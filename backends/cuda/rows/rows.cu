@@ -79,7 +79,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const bool gradient = p.op == op_id::logsumexp_backward || p.op == op_id::cross_entropy_backward;
   g.bounds = num::bounds_of_rows(p.length, own + 5 + warps, gradient);
   if (first > tier::binary64) g.bounds = {num::infinity, num::infinity};
-  g.tracked_height = (d.how == manner::columns ? p.length : 128) + 2 * (5 + warps) + 2 * ceil_div(g.chunks, 32) + 16;
+  g.tracked_height = (d.how == manner::columns ? p.length : 128) + 5 + warps + ceil_div(g.chunks, 32) + 16;
   return d;
 }
 

@@ -114,7 +114,7 @@ struct row_numbers {
   double low, high;
   unsigned margin;
   std::int64_t target;
-  num::tracked_sum sum;
+  num::tracked_sum<double> sum;
   double slack;
 };
 
@@ -152,9 +152,8 @@ __device__ void classify(row_numbers& r, const row_geometry& g, std::int64_t row
 // rest and count are known: the ends of g / n / S, or R and its slack.
 template <op_id Op>
 __device__ void prepare(row_numbers& r, const row_geometry& g) {
-  using M = num::scalar_math;
   if constexpr (Op == op_id::log_softmax || !cuda_per_element(Op)) {
-    const auto l = num::logarithm_of_row<M>(r.count, r.rest, g.bounds.logarithm);
+    const auto l = num::logarithm_of_row(r.count, r.rest, g.bounds.logarithm);
     r.low = l.value;
     r.high = g.bounds.logarithm < 1 ? l.slack : num::infinity;
   } else {
@@ -166,9 +165,7 @@ __device__ void prepare(row_numbers& r, const row_geometry& g) {
   }
 }
 
-__device__ inline num::certified same_ends(num::float_ends<num::scalar_math> e) {
-  return num::same_bits(e.low, e.high);
-}
+__device__ inline num::certified same_ends(num::float_ends<double> e) { return num::same_bits(e.low, e.high); }
 
 // The gap cut at -600: a gap is +0 or negative, so its upper word orders as an unsigned number (-600 is 0xc082c000
 // 00000000; what is left of the lower word moves the cut by less than 2^-11).
@@ -177,7 +174,7 @@ __device__ inline double cut_gap(float x, float max) {
   const auto upper = static_cast<unsigned>(__double2hiint(d));
   return __hiloint2double(static_cast<int>(min(upper, 0xc082c000u)), __double2loint(d));
 }
-__device__ inline double weight_of(float x, float max) { return num::fast_exp<num::scalar_math>(cut_gap(x, max)); }
+__device__ inline double weight_of(float x, float max) { return num::fast_exp(cut_gap(x, max)); }
 
 // e f, whose relative error is `bound`, margin >= bound / 2^-53 + 1: the bits of binary64 below a binary32 number's
 // last one, 29 of them, say how far the product is from a midpoint (2^28), in its own ulps; the bound is at most as
@@ -202,7 +199,7 @@ __device__ inline num::certified target_value(const row_numbers& r, const row_ge
   if (z == 0) return {0.0f * r.g, true};
   const double v = -(z / (r.count + r.rest)) * (static_cast<double>(r.g) / r.n);
   if (v == 0) return {static_cast<float>(v), g.bounds.weight < 1};
-  const double e = (4 * g.bounds.weight + 0x1p-43) * num::size_of(v);
+  const double e = (4 * g.bounds.weight + 0x1p-43) * num::magnitude_of(v);
   return num::same_bits(static_cast<float>(v - e), static_cast<float>(v + e));
 }
 
@@ -217,20 +214,19 @@ __device__ inline float infinite_gradient(const row_numbers& r, float x, bool ta
 template <op_id Op>
 __device__ num::certified element_of(const row_numbers& r, const row_geometry& g, float x, float y, double e,
                                      std::int64_t j) {
-  using M = num::scalar_math;
   if constexpr (Op == op_id::log_softmax) {
     if (x == -row_inf) return {x, true};
     const num::certified quick =
-        same_ends(num::quick_gap_ends<M>(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
+        same_ends(num::quick_gap_ends(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
     if (quick.decided) return quick;
-    return same_ends(num::gap_ends<M>(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
+    return same_ends(num::gap_ends(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
   } else if constexpr (Op == op_id::softmax_backward) {
     if (!num::is_finite(r.sum.hi)) {
       const double v = static_cast<double>(y) * (static_cast<double>(x) - r.sum.hi);
       return {num::canonical(static_cast<float>(v)), true};
     }
     return same_ends(
-        num::softmax_gradient<M>(static_cast<double>(x), static_cast<double>(y), r.sum.hi, r.sum.lo, r.slack));
+        num::softmax_gradient(static_cast<double>(x), static_cast<double>(y), r.sum.hi, r.sum.lo, r.slack));
   } else if constexpr (Op == op_id::log_softmax_backward) {
     if (!(fabsf(y) < row_inf) || !num::is_finite(r.sum.hi)) {
       // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the
@@ -241,16 +237,16 @@ __device__ num::certified element_of(const row_numbers& r, const row_geometry& g
                                           : 1.0;
       const double total = r.sum.hi + r.sum.lo;
       if (num::is_finite(r.sum.hi) && y == row_inf) {
-        const double error = r.sum.slack(g.tracked_height);
-        const bool known = error == 0 || num::size_of(total) > 2 * error;
+        const double error = r.sum.bound(g.tracked_height);
+        const bool known = error == 0 || num::magnitude_of(total) > 2 * error;
         return {num::canonical(static_cast<float>(static_cast<double>(x) - num::infinity * total)), known};
       }
       const double by = num::is_finite(r.sum.hi) ? 0.0 : r.sum.hi;
       return {num::canonical(static_cast<float>((static_cast<double>(x) - kind * by) + 0.0)), true};
     }
     const double c = static_cast<double>(y);
-    const double w = num::fast_exp<M>(c > 600.0 ? 600.0 : c < -600.0 ? -600.0 : c);
-    return same_ends(num::log_softmax_gradient<M>(static_cast<double>(x), w, r.sum.hi, r.sum.lo, r.slack));
+    const double w = num::fast_exp(c > 600.0 ? 600.0 : c < -600.0 ? -600.0 : c);
+    return same_ends(num::log_softmax_gradient(static_cast<double>(x), w, r.sum.hi, r.sum.lo, r.slack));
   } else {
     if constexpr (Op != op_id::softmax) {
       if (!(fabsf(r.g) < row_inf)) return {infinite_gradient(r, x, j == r.target), true};
@@ -292,8 +288,7 @@ __device__ int finish_row(row_numbers& r, const row_geometry& g, const row_site&
     g.losses[at.row] = {gap.hi, gap.lo, r.low, r.high + (r.low == 0 ? 0.0 : 0x1p-690)};
     return 0;
   }
-  const num::certified c =
-      same_ends(num::gap_ends<num::scalar_math>(static_cast<double>(r.max), static_cast<double>(x), -r.low, r.high));
+  const num::certified c = same_ends(num::gap_ends(static_cast<double>(r.max), static_cast<double>(x), -r.low, r.high));
   if (!c.decided) {
     g.open.add(at.row);
     return 0;
@@ -320,7 +315,7 @@ struct part_sums {
 
   __device__ void merge(const part_sums& o, bool tracked) {
     if (tracked) {
-      num::tracked_sum s{hi, lo, third};
+      num::tracked_sum<double> s{hi, lo, third};
       s.merge({o.hi, o.lo, o.third});
       *this = {s.hi, s.lo, s.error};
     } else {

@@ -36,7 +36,7 @@ __device__ inline float max_or_nan(float a, float b) {
 }
 
 // The tracked sum of a team; all threads of the block take part.
-__device__ num::tracked_sum over_team(num::tracked_sum s, int team, double (&scratch)[3][warps]) {
+__device__ num::tracked_sum<double> over_team(num::tracked_sum<double> s, int team, double (&scratch)[3][warps]) {
   part_sums p{s.hi, s.lo, s.error};
   for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) {
     p.merge({__shfl_xor_sync(full_warp, p.hi, distance), __shfl_xor_sync(full_warp, p.lo, distance),
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads, 3) row_kernel(const __grid_constant__
                                                 : static_cast<double>(x[i]));
       }
       r.sum = over_team(r.sum, team, scratch);
-      r.slack = g.bounds.weight < 1 ? r.sum.slack(g.tracked_height) : num::infinity;
+      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
     } else {
       float top = -row_inf;
 #pragma unroll
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(block_threads, 2)
                                                 : static_cast<double>(x[j]));
       }
       r.sum = over_team(r.sum, block_threads, scratch);
-      r.slack = g.bounds.weight < 1 ? r.sum.slack(g.tracked_height) : num::infinity;
+      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
     } else {
       float top = -row_inf;
 #pragma unroll 8
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
         r.sum.add(Op == op_id::softmax_backward ? static_cast<double>(at.x(g, j)) * static_cast<double>(at.y(g, j))
                                                 : static_cast<double>(at.x(g, j)));
       }
-      r.slack = g.bounds.weight < 1 ? r.sum.slack(g.tracked_height) : num::infinity;
+      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
     } else {
       std::int32_t key = num::order_key(-row_inf, num::order_max);
 #pragma unroll 8

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ ro
     const row_site at(g, row);
     part_sums sums{0, 0, 0};
     if constexpr (tracked) {
-      num::tracked_sum s;
+      num::tracked_sum<double> s;
 #pragma unroll 4
       for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
         s.add(Op == op_id::softmax_backward ? static_cast<double>(at.x(g, j)) * static_cast<double>(at.y(g, j))
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(threads)
     row_numbers r{};
     if constexpr (cuda_is_tracked(Op)) {
       r.sum = {sums.hi, sums.lo, sums.third};
-      r.slack = g.bounds.weight < 1 ? r.sum.slack(g.tracked_height) : num::infinity;
+      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
     } else {
       classify<Op>(r, g, row, key_of(work.keys[row]));
       r.rest = sums.hi;

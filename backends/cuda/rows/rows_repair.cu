@@ -51,7 +51,7 @@ __device__ part_sums block_sums(const row_geometry& g, const row_site& at, float
                                 std::int64_t end, bool tracked) {
   part_sums s{0, 0, 0};
   if (tracked) {
-    num::tracked_sum t;
+    num::tracked_sum<double> t;
     for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
       t.add(g.op == op_id::softmax_backward ? static_cast<double>(at.x(g, j)) * static_cast<double>(at.y(g, j))
                                             : static_cast<double>(at.x(g, j)));
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(threads) wide_sum_kernel(const __grid_constant
 // What the elements of one row are decided from.
 struct wide_numbers {
   num::dd_row row;
-  num::tracked_sum sum;
+  num::tracked_sum<double> sum;
   float g;
   double n;
   std::int64_t target;
@@ -106,10 +106,10 @@ __device__ num::certified settle(const row_geometry& g, const wide_numbers& r, f
     case op_id::log_softmax:
       return r.row.gap(x, r.row.max, 1.0);
     case op_id::softmax_backward:
-      return num::dd_softmax_gradient(x, y, r.sum, r.sum.slack(g.tracked_height));
+      return num::dd_softmax_gradient(x, y, r.sum, r.sum.bound(g.tracked_height));
     case op_id::log_softmax_backward:
       if (y == row_inf) return {0.0f, false};  // open only for the sign of the sum: integers
-      return num::dd_log_softmax_gradient(x, y, r.sum, r.sum.slack(g.tracked_height));
+      return num::dd_log_softmax_gradient(x, y, r.sum, r.sum.bound(g.tracked_height));
     default:
       return j == r.target ? r.row.target_weight(x, r.g, r.n) : r.row.weight(x, r.g, r.n);
   }
@@ -230,14 +230,12 @@ __device__ total_part over_block(total_part p, bool wide) {
 }
 
 __global__ void __launch_bounds__(threads) total_kernel(const __grid_constant__ row_geometry g, total_part* parts) {
-  num::tracked_sum sum;
+  num::tracked_sum<double> sum;
   double slack = 0;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
     const loss_row r = g.losses[row];
-    sum.add(r.gap);
-    sum.lo += r.low;
-    sum.error += num::size_of(r.low);
+    sum.add(num::dd{r.gap, r.low});
     sum.add(r.r);
     slack += r.slack;
   }
@@ -271,9 +269,8 @@ __global__ void __launch_bounds__(threads)
   num::certified c{0.0f, false};
   const double terms = static_cast<double>(g.rows);
   if (!wide && g.bounds.weight < 1) {
-    const num::tracked_sum sum{p.hi, p.lo, p.error};
-    c = round_total(num::two_sum(p.hi, p.lo), (p.slack + sum.slack(4 * g.rows + 4096)) * (1 + 0x1p-20),
-                    g.is_mean ? counted : 1);
+    const num::tracked_sum<double> sum{p.hi, p.lo, p.error};
+    c = round_total(sum.total(), (p.slack + sum.bound(2 * g.rows + 4096)) * (1 + 0x1p-20), g.is_mean ? counted : 1);
   }
   if (wide && !g.skip_dd) {
     c = round_total(num::dd{p.hi, p.lo}, (p.slack + 0x1p-103 * (2 * terms + 64) * p.hi) * (1 + 0x1p-20),

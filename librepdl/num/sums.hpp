@@ -1,0 +1,151 @@
+// Sums of binary64 numbers and what is known of their errors: everything that adds up terms does it by one of these, the
+// exact ones of fixed_point.hpp, or double_word's additions (dd.hpp). R is binary64, or a register of sums side by side.
+//
+//     plain                 s                  |S - s| <= h u M                      sum_bound, dot_bound
+//     bounded_sum           hi +- error        the rounding errors' magnitudes       bound()
+//     compensated_sum       hi + lo            the errors, added plainly             compensated_bound
+//     tracked_sum           hi + lo +- error   both                                  bound(height)
+//     double_word           hi + lo            no error larger than 4 h u^2 M        dd_bound
+//     exact_sum             an integer         none                                  (fixed_point.hpp)
+//
+// u = 2^-53, S the exact sum, M the sum of the terms' magnitudes. Height: the additions that a term passes, at most, those of
+// merges and of padding zeros included. Terms are below 2^256 and fewer than 2^62: nothing overflows but what is not finite,
+// and then hi is what the sum is (certify.hpp), and lo and error may be NaN. Where hi is finite, so is every term.
+//
+// Errors of two_sum. Each is at most u times its sum's magnitude, which is at most (1 + h u) times what the terms below it add
+// up to; a term is below at most h sums. So with t all errors
+//     S = hi + sum t exactly,   sum|t| <= h u (1 + h u) M.                                                               (E)
+// - bounded_sum: error = fl(sum|t|), of at most 2 h additions a path. error = 0 proves S = hi, which decides ties. Else |S - hi| <=
+//   error (1 + 2 h u), and e = 2 error + 2 u |hi| has certify's (C): e (1 - u) >= |S - hi| + u |hi| for h < 2^50.
+// - compensated_sum: lo = fl(sum t); a merge takes two additions of it. It is off by 2 h u (1 + 2 h u) sum|t|, by (E) at most
+//   2 h^2 u^2 (1 + 4 h u) M: 3 h^2 u^2 M for h <= 2^25, a magnitude known within 2^-20 included.
+// - tracked_sum: likewise, by its own error: 2 h u error (1 + 4 h u); nothing where error = 0.
+// Leaves that are themselves sums, of height p by plain additions, err by p u M (1 + p u) more, in all.
+//
+// Sources: S. Rump, "Error estimation of floating-point summation and dot product", BIT 52 (2012); C.-P. Jeannerod and
+// S. Rump, "Improved error bounds for inner products in floating-point arithmetic", SIAM J. Matrix Anal. 34 (2013): no
+// restriction on the number of terms, any order; T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci.
+// Comput. 26 (2005), Sum2. Checked by tests/num_test.cpp.
+#pragma once
+
+#include "librepdl/num/certify.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// Dot product of f32 factors (products exact), K terms in any order, any tree, fma or mul + add:
+//     |s - S| <= (K - 1) u |a||b|,  |a|, |b| the Euclidean norms.
+// A = fl(sqrt(fl(sum a²))): sums of K nonnegative terms have fl >= (1 - (K-1)u) sum, so A >= |a|(1 - (K-1)u/2 - 2u),
+// B likewise, and e = fl(fl((K+4)u A) B) >= (K+4)u|a||b|(1 - (K+6)u). (C) needs e(1 - u) >= (K-1)u|a||b| + u|s|, with
+// |s| <= |a||b|(1 + Ku): (K+4)(1 - (K+7)u) >= K + Ku holds when 4 >= 2K²u + small, which K <= 2^26 makes 1 + small.
+// A bias c is one more term: dot_bound(K + 1, ...) + sum_bound(K + 1, |c|). Blocked accumulation: K becomes the height
+// of the tree (block length + number of blocks) in the factor, and the norms keep all terms (heights <= 2^26).
+REPDL_HD double dot_bound(std::int64_t height, double norm_a, double norm_b) {
+  return static_cast<double>(height + 4) * 0x1p-53 * norm_a * norm_b;
+}
+
+// Sum of terms x that are binary64 numbers, over an evaluation tree of the given height (additions on the longest path;
+// a chain of K terms has K - 1): |s - S| <= height · u · sum|x|. magnitude >= sum|x|(1 - (height + 1)u), such as
+// fl(sum|x|) over a tree no higher, or anything larger (count times maximum).
+// (C): |s| <= sum|x|(1 + height·u), and (height + 4)(1 - (height + 4)u) >= height + 1 + height·u for height <= 2^25.
+REPDL_HD double sum_bound(std::int64_t height, double magnitude) {
+  return static_cast<double>(height + 4) * 0x1p-53 * magnitude;
+}
+
+// Of hi + lo of a compensated_sum, for certify(dd, e); leaves are sums of `leaf` plain additions. 2^-6 of an ulp for (1 + p u).
+inline constexpr std::int64_t greatest_height = std::int64_t{1} << 25;
+REPDL_HD double compensated_bound(std::int64_t height, double magnitude, int leaf = 0) {
+  if (height > greatest_height) return infinity;
+  const auto h = static_cast<double>(height);
+  return (static_cast<double>(leaf) * (1 + 0x1p-6) + 3 * h * h * 0x1p-53) * 0x1p-53 * magnitude;
+}
+// The same for certify(double, e) of fl(hi + lo), which errs by u |s|, s <= M (1 + 2^-20), and (C) wants as much: 3 u M.
+REPDL_HD double rounded_compensated_bound(std::int64_t height, double magnitude, int leaf = 0) {
+  return compensated_bound(height, magnitude, leaf + 3);
+}
+
+template <class R>
+struct bounded_sum {
+  R hi{};
+  R error{};
+
+  REPDL_HD void add(R x) {
+    const double_word<R> s = two_sum(hi, x);
+    hi = s.hi;
+    error += magnitude_of(s.lo);
+  }
+  // A term that errs itself.
+  REPDL_HD void add(R x, R x_error) {
+    add(x);
+    error += x_error;
+  }
+  // 0 where hi is exact; NaN where it is not finite, which certify handles.
+  REPDL_HD double bound() const { return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude_of(hi); }
+};
+
+template <class R>
+struct compensated_sum {
+  R hi{};
+  R lo{};
+
+  REPDL_HD void add(R x) { add_exactly(two_sum(hi, x)); }
+  // x y is a binary64 number.
+  REPDL_HD void add_product(R x, R y) { add_exactly(two_sum_of_product(hi, x, y)); }
+  REPDL_HD void merge(const compensated_sum& o) {
+    lo += o.lo;
+    add(o.hi);
+  }
+  REPDL_HD double_word<R> total() const { return two_sum(hi, lo); }
+
+ private:
+  REPDL_HD void add_exactly(double_word<R> s) {
+    hi = s.hi;
+    lo += s.lo;
+  }
+};
+
+template <class R>
+struct tracked_sum {
+  R hi{};
+  R lo{};
+  R error{};
+
+  REPDL_HD void add(R x) {
+    const double_word<R> s = two_sum(hi, x);
+    hi = s.hi;
+    lo += s.lo;
+    error += magnitude_of(s.lo);
+  }
+  // hi + lo, exactly.
+  REPDL_HD void add(double_word<R> x) {
+    add(x.hi);
+    lo += x.lo;
+    error += magnitude_of(x.lo);
+  }
+  REPDL_HD void merge(const tracked_sum& o) {
+    add(o.hi);
+    lo += o.lo;
+    error += o.error;
+  }
+  REPDL_HD double_word<R> total() const { return two_sum(hi, lo); }
+  REPDL_HD double bound(std::int64_t height) const { return static_cast<double>(2 * height + 4) * 0x1p-53 * error; }
+};
+
+// A compensated sum of terms whose magnitudes are added up, too.
+struct measured_sum : compensated_sum<double> {
+  double magnitude = 0;
+
+  REPDL_HD void add_term(double x) { add_term(x, num::magnitude_of(x)); }
+  REPDL_HD void add_term(double x, double size) {
+    add(x);
+    magnitude += size;
+  }
+  REPDL_HD void merge(const measured_sum& o) {
+    compensated_sum::merge(o);
+    magnitude += o.magnitude;
+  }
+  REPDL_HD double bound(std::int64_t height, int leaf = 0) const { return compensated_bound(height, magnitude, leaf); }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
