@@ -98,7 +98,8 @@ inline decision sum_output(const reduce_call& c, const output_terms& output, con
   const sum_partial p = collect(c, output, team, sum_partial{});
   if (!num::is_finite(p.sum.hi)) return {num::non_finite_result(p.sum.hi), std::max(c.first_tier, tier::binary64)};
   if (!c.forced(tier::binary64)) {
-    const num::certified r = round_result(p.sum.total(), p.sum.bound(p.blocks, c.kernels.row_height), c.divisor());
+    const double e = num::rounded_compensated_bound(p.blocks, p.sum.magnitude, c.kernels.row_height);
+    const num::certified r = round_result(p.sum.hi + p.sum.lo, e, c.divisor());
     if (r.decided) return {r.value, tier::binary64};
   }
   const int lsb = collect(c, output, team, lsb_partial{}).terms(c.plan.inputs);
