@@ -1,7 +1,7 @@
 // Sums of binary64 numbers and what is known of their errors: everything that adds up terms does it by one of these, the
 // exact ones of fixed_point.hpp, or double_word's additions (dd.hpp). R is binary64, or a register of sums side by side.
 //
-//     plain                 s                  |S - s| <= h u M                      sum_bound, dot_bound
+//     plain                 s                  |S - s| <= h u M                      dot_bound
 //     bounded_sum           hi +- error        the rounding errors' magnitudes       bound()
 //     compensated_sum       hi + lo            the errors, added plainly             compensated_bound
 //     tracked_sum           hi + lo +- error   both                                  bound(height)
@@ -38,21 +38,14 @@ inline namespace REPDL_ISA {
 // A = fl(sqrt(fl(sum a²))): sums of K nonnegative terms have fl >= (1 - (K-1)u) sum, so A >= |a|(1 - (K-1)u/2 - 2u),
 // B likewise, and e = fl(fl((K+4)u A) B) >= (K+4)u|a||b|(1 - (K+6)u). (C) needs e(1 - u) >= (K-1)u|a||b| + u|s|, with
 // |s| <= |a||b|(1 + Ku): (K+4)(1 - (K+7)u) >= K + Ku holds when 4 >= 2K²u + small, which K <= 2^26 makes 1 + small.
-// A bias c is one more term: dot_bound(K + 1, ...) + sum_bound(K + 1, |c|). Blocked accumulation: K becomes the height
-// of the tree (block length + number of blocks) in the factor, and the norms keep all terms (heights <= 2^26).
+// A bias c is one more term: |c| is added to |a||b|. Blocked accumulation: K becomes the height of the tree (block length + number of
+// blocks) in the factor, and the norms keep all terms (heights <= 2^26).
 REPDL_HD double dot_bound(std::int64_t height, double norm_a, double norm_b) {
   return static_cast<double>(height + 4) * 0x1p-53 * norm_a * norm_b;
 }
 
-// Sum of terms x that are binary64 numbers, over an evaluation tree of the given height (additions on the longest path;
-// a chain of K terms has K - 1): |s - S| <= height · u · sum|x|. magnitude >= sum|x|(1 - (height + 1)u), such as
-// fl(sum|x|) over a tree no higher, or anything larger (count times maximum).
-// (C): |s| <= sum|x|(1 + height·u), and (height + 4)(1 - (height + 4)u) >= height + 1 + height·u for height <= 2^25.
-REPDL_HD double sum_bound(std::int64_t height, double magnitude) {
-  return static_cast<double>(height + 4) * 0x1p-53 * magnitude;
-}
-
-// Of hi + lo of a compensated_sum, for certify(dd, e); leaves are sums of `leaf` plain additions. 2^-6 of an ulp for (1 + p u).
+// Of hi + lo of a compensated_sum, for certify(dd, e); leaves are sums of `leaf` plain additions, 2^-6 of which is room for (1 + p u)
+// and what the magnitude errs by.
 inline constexpr std::int64_t greatest_height = std::int64_t{1} << 25;
 REPDL_HD double compensated_bound(std::int64_t height, double magnitude, int leaf = 0) {
   if (height > greatest_height) return infinity;
