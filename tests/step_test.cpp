@@ -322,6 +322,43 @@ TEST_CASE("adamw: moments that can no longer decay are decided without integers"
   CHECK(s[tier::binary64] == 4096);
 }
 
+TEST_CASE("adamw: the formula of the CPU's exact tier and the integers of CUDA's agree") {
+  std::int64_t wrong = 0, recognised = 0;
+  for (int trial = 1; trial < 800; trial += 2) {
+    const hyper h = make_hyper(trial);
+    const double beta[2] = {h.adamw.beta1, h.adamw.beta2};
+    double c[2];  // 1 - beta^step, or something like it
+    for (int k = 0; k < 2; ++k) c[k] = std::max(0x1p-53, 1 - std::pow(beta[k], static_cast<double>(h.adamw.step)));
+    const num::adamw_stages stages =
+        num::make_adamw_stages(h.adamw.lr, beta[0], beta[1], h.adamw.eps, h.adamw.weight_decay, c[0], c[1]);
+    const auto compare = [&](const num::adamw_param& param, float p, float m, float v) {
+      num::adamw_scratch scratch;
+      wrong += bits(num::decide(param, p, m, v)) != bits(num::decide(param, p, m, v, scratch)) ? 1 : 0;
+      num::adamw_formula f{param, p, m, v};
+      float special = 0;
+      if (num::is_special(param, f.p, f.m, f.v, &special)) return;
+      recognised += num::round_ball<float>(f.eval<32>().value.value).decided ? 0 : 1;  // by no ball
+    };
+    for (int i = 0; i < 100; ++i) {
+      const operands o = make_operands(h, i);
+      compare(stages.param, o[0], o[1], i % 3 == 0 ? pick(kind::root) : o[3]);
+    }
+    // P = p - (m / (sqrt v + eps)), the quotient an odd multiple of 2^-25, p in [1/2, 1): midpoints, and zeros.
+    const double eps = std::ldexp(1.0, -static_cast<int>(engine() % 4));
+    const num::adamw_stages plain = num::make_adamw_stages(1, 0, 0, eps, 0, 1, 1);
+    for (int i = 0; i < 20; ++i) {
+      const double root = std::ldexp(static_cast<double>(engine() % 4096), -8);
+      const double quotient = std::ldexp(static_cast<double>(engine() % 256 | 1), -25);
+      const auto m = static_cast<float>((root + eps) * quotient);
+      const auto p = i % 4 == 0 ? static_cast<float>(quotient)
+                                : from_bits(0x3f000000u | (static_cast<std::uint32_t>(engine()) & 0x7fffffu));
+      compare(plain.param, p, m, static_cast<float>(root * root));
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(recognised > 500);
+}
+
 TEST_CASE("steps: many elements and threads") {
   const hyper h = make_hyper(0);
   std::vector<operands> all;

@@ -14,8 +14,8 @@
 // 2^-75), so the quotient is 0 or in [2^-550, 2^581]. A non-finite result is that of the formula tree and final; v < 0
 // gives NaN, v = -0 counts as 0 (eps + -0 is +0: a sum).
 //
-// Tier exact: P is compared with midpoints t of neighbouring floats, in integers. With X = p A - t, Y = X c1 and
-// Q = Y eps - lr m, and s = sqrt(v / c2), s + eps > 0,
+// Tier exact, on the CPU: adamw_formula. CUDA, whose threads have no room for its numbers, compares P with midpoints t of
+// neighbouring floats in integers. With X = p A - t, Y = X c1 and Q = Y eps - lr m, and s = sqrt(v / c2), s + eps > 0,
 //     sign(P - t) = sign(Y s + Q),
 // and where Y and Q have opposite signs that of Y s + Q is found by comparing Y^2 v with Q^2 c2. No tie is missed, and
 // nothing is approximated: it always decides. How many bits that takes:
@@ -28,6 +28,7 @@
 // Checked by tests/step_test.cpp against exact rationals and intervals of 4000 bits.
 #pragma once
 
+#include "librepdl/num/algebraic.hpp"
 #include "librepdl/ops/step.hpp"
 
 namespace repdl::num {
@@ -63,6 +64,8 @@ inline adamw_stages make_adamw_stages(double lr, double beta1, double beta2, dou
   return s;
 }
 
+REPDL_HD int sign_of(double x) { return static_cast<int>(x > 0) - static_cast<int>(x < 0); }
+
 struct estimate {
   double value;
   double magnitude;
@@ -80,7 +83,61 @@ REPDL_HD outcome attempt(const adamw_param& c, double force, float p, float m, f
   return test(s.value, 0x1p-49 * s.magnitude + force);
 }
 
-// Where the exact tier keeps its numbers: the stack, or on a GPU shared memory.
+// Whether P follows from what is not finite or 0; else m = 0 says that the quotient is 0.
+REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, float* result) {
+  const double zero = 0;
+  const std::uint32_t infinity_bits = 0x7f800000u;
+  *result = float_of(canonical_nan_f32);
+  if (!(v >= 0) || p != p || m != m) return true;
+  const bool v_infinite = v == infinity;
+  const bool by_zero = v == zero && c.eps == zero;
+  // The quotient lr (m / c1) / denominator: NaN, an infinity of sign `direction`, or finite.
+  const int numerator = sign_of(c.lr) * sign_of(m);
+  const bool m_infinite = !is_finite(m);
+  if (m_infinite && (c.lr == zero || v_infinite)) return true;
+  if (by_zero && numerator == 0) return true;
+  const int direction = m_infinite || by_zero ? numerator : 0;
+  if (!is_finite(p)) {
+    const int kept = sign_of(p) * sign_of(c.a);
+    if (kept != 0 && kept != direction) *result = float_of(infinity_bits | (kept < 0 ? 0x80000000u : 0u));
+    return true;
+  }
+  if (direction != 0) {
+    *result = float_of(infinity_bits | (direction > 0 ? 0x80000000u : 0u));
+    return true;
+  }
+  if (v_infinite || numerator == 0) m = 0;  // the quotient is 0: P = p A
+  return false;
+}
+
+// Tier exact on the CPU: P as a formula (algebraic.hpp). A ball of 4096 bits always decides. With U, V and powers as there, in bits:
+//     A                  U 507, power >= -506;  p A less a midpoint t, e: U 786, power >= -655 (x = lr wd of 106 bits, 2^-400 to 2^400)
+//     sqrt(v / c2)       U 25, V 39, power -75 to 117;  + eps: U 396, V 39, power >= -252;  times c1: U 449, power >= -358
+//     lr m               U 77, power >= -401;  the quotient: U 116, V 449, power -518 to 610
+//     e - quotient       U < 786 + 449 + 518 + 104, or 116 + 610 + 655, V 449, power >= -655
+// |P| < 2^581: it is off by 2^(581 - 4080), and 2^(-655 - 1860 - 449) is the least that it can be.
+struct adamw_formula {
+  const adamw_param& c;
+  double p, m, v;
+  template <int L>
+  REPDL_HD_CALL surd<L> eval() const {
+    const auto of = [](double x) { return dyadic<L>(x); };
+    const algebraic<L> kept = of(p) * (of(1) - of(c.lr_wd.hi) - of(c.lr_wd.lo));
+    if (m == 0) return {kept, 1};
+    return {kept - of(c.lr) * of(m) / (of(c.c1) * (square_root(of(v) / of(c.c2)) + of(c.eps))), 2};
+  }
+};
+
+// By tier exact.
+inline float decide(const adamw_param& c, float p, float m, float v) {
+  adamw_formula f{c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v)};
+  float special = 0;
+  if (is_special(c, f.p, f.m, f.v, &special)) return special;
+  const certified r = decide_surd<float>(f, 2048);
+  return r.decided ? r.value : round_surd<float, 64>(f.eval<64>()).value;
+}
+
+// Where the exact tier of a GPU keeps its numbers: shared memory.
 struct adamw_scratch {
   natural<20> y;   // |X|, then |Y|
   natural<29> q;   // |Y eps|, then |Q|
@@ -100,30 +157,11 @@ class adamw_decision {
 
   // RN(P), non-finite operands included.
   REPDL_HD float value() {
-    const double zero = 0;
-    const std::uint32_t infinity_bits = 0x7f800000u;
-    if (!(v_ >= 0) || p_ != p_ || m_ != m_) return float_of(canonical_nan_f32);
-    const bool v_infinite = v_ == infinity;
-    const bool by_zero = v_ == zero && c_.eps == zero;
-    // The quotient lr (m / c1) / denominator: NaN, an infinity of sign `direction`, or finite.
-    const int numerator = sign_of(c_.lr) * sign_of(m_);
-    const bool m_infinite = !is_finite(m_);
-    if (m_infinite && (c_.lr == zero || v_infinite)) return float_of(canonical_nan_f32);
-    if (by_zero && numerator == 0) return float_of(canonical_nan_f32);
-    const int direction = m_infinite || by_zero ? numerator : 0;
-    if (!is_finite(p_)) {
-      const int kept = sign_of(p_) * sign_of(c_.a);
-      if (kept == 0 || kept == direction) return float_of(canonical_nan_f32);
-      return float_of(infinity_bits | (kept < 0 ? 0x80000000u : 0u));
-    }
-    if (direction != 0) return float_of(infinity_bits | (direction > 0 ? 0x80000000u : 0u));
-    if (v_infinite || numerator == 0) m_ = 0;  // the quotient is 0: P = p A
-    return search();
+    float result = 0;
+    return is_special(c_, p_, m_, v_, &result) ? result : search();
   }
 
  private:
-  REPDL_HD static int sign_of(double x) { return static_cast<int>(x > 0) - static_cast<int>(x < 0); }
-
   // The sign of P - t, t = +-significand 2^exponent. m = 0 says that the quotient is 0.
   REPDL_HD int compare_with(std::uint64_t significand, int exponent, bool negative) {
     natural<20>& y = scratch_.y;

@@ -90,9 +90,8 @@ void run_param(const num::adamw_param& c, double force, const float* p, const fl
   counts.elements[static_cast<int>(tier::binary64)] += n - exact;
   counts.elements[static_cast<int>(tier::exact)] += exact;
   if (exact == 0) return;
-  num::adamw_scratch scratch;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (undecided.undecided[i] != 0) out.value[i] = num::decide(c, p[i], m[i], v[i], scratch);
+    if (undecided.undecided[i] != 0) out.value[i] = num::decide(c, p[i], m[i], v[i]);
   }
 }
 
