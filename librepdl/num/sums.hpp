@@ -9,7 +9,7 @@
 //     exact_sum             an integer         none                                  (fixed_point.hpp)
 //
 // u = 2^-53, S the exact sum, M the sum of the terms' magnitudes. Height: the additions that a term passes, at most, those of
-// merges and of padding zeros included. Terms are below 2^256 and fewer than 2^62: nothing overflows but what is not finite,
+// merges and of padding zeros included. Terms are below 2^900 and fewer than 2^62: nothing overflows but what is not finite,
 // and then hi is what the sum is (certify.hpp), and lo and error may be NaN. Where hi is finite, so is every term.
 //
 // Errors of two_sum. Each is at most u times its sum's magnitude, which is at most (1 + h u) times what the terms below it add
