@@ -147,6 +147,11 @@ class json_file {
 };
 json_file json;
 
+// Whether some name that begins with "network " and the group's may be wanted.
+bool wanted_of_group(const std::string& group) {
+  const std::string begin = "network " + group;
+  return filter.empty() || begin.rfind(filter.substr(0, begin.size()), 0) == 0;
+}
 bool wanted(const std::string& name) { return filter.empty() || name.find(filter) != std::string::npos; }
 
 // Approximately normal numbers from Philox: the sum of four uniform ones. Device memory.
@@ -499,6 +504,7 @@ void network(context& ctx) {
   };
   for (const accumulate how : {accumulate::exact, accumulate::fma_chain}) {
     for (const convolution& c : convolutions) {
+      if (!wanted_of_group("conv2d")) break;
       const std::int64_t pad = c.kernel / 2, out = (c.side + 2 * pad - c.kernel) / c.stride + 1;
       const std::int64_t images = batch * c.channels * c.side * c.side, results = batch * c.outputs * out * out;
       const std::int64_t weights = c.outputs * c.channels * c.kernel * c.kernel;
@@ -526,7 +532,8 @@ void network(context& ctx) {
              [&] { conv2d_grad_weight(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
     }
   }
-  for (const std::int64_t cols : {128, 1024, 4096, 32768}) {
+  for (const std::int64_t cols : {128, 1024, 4096, 8192, 32768, 131072}) {
+    if (!wanted_of_group("rows")) break;
     constexpr std::int64_t n = std::int64_t{1} << 28;
     buffer x(n * 4), y(n * 4), out(n * 4);
     fill_normal(ctx, x, n, 1);
@@ -535,12 +542,27 @@ void network(context& ctx) {
     const const_tensor_view a(x.f(), shape, gpu), b(y.f(), shape, gpu);
     const tensor_view to(out.f(), shape, gpu);
     const auto rows = [&](const std::string& op, double passes, const std::function<void()>& call) {
-      report("rows", op + " rows of " + std::to_string(cols), passes * n * 4, "B/s", call);
+      report("rows", "rows of " + std::to_string(cols) + " " + op, passes * n * 4, "B/s", call);
     };
     rows("softmax", 2, [&] { softmax(ctx, a, to); });
     rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
     rows("softmax_backward", 3, [&] { softmax_backward(ctx, a, b, to); });
     rows("log_softmax_backward", 3, [&] { log_softmax_backward(ctx, a, b, to); });
+  }
+  if (wanted_of_group("rows")) {
+    constexpr std::int64_t rows = 8192, classes = 50257, n = rows * classes;
+    buffer x(n * 4), out(n * 4), g(4), loss(4), targets(rows * 8);
+    fill_normal(ctx, x, n, 1);
+    fill_normal(ctx, g, 1, 2);
+    std::vector<std::int64_t> t(rows);
+    for (std::int64_t i = 0; i < rows; ++i) t[static_cast<std::size_t>(i)] = i * 7919 % classes;
+    must(cudaMemcpy(targets.data, t.data(), rows * 8, cudaMemcpyHostToDevice), "copy");
+    const const_tensor_view a(x.f(), sizes{rows, classes}, gpu), each(g.f(), sizes{}, gpu);
+    const const_tensor_view target(targets.data, dtype::i64, sizes{rows}, gpu);
+    const tensor_view to(out.f(), sizes{rows, classes}, gpu), total(loss.f(), sizes{}, gpu);
+    const std::string name = "rows of " + std::to_string(classes) + " cross_entropy";
+    report("rows", name, n * 4.0, "B/s", [&] { cross_entropy(ctx, a, target, total); });
+    report("rows", name + "_backward", n * 8.0, "B/s", [&] { cross_entropy_backward(ctx, each, a, target, to); });
   }
 }
 

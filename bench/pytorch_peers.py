@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """librepdl's convolutions and softmax on a GPU beside PyTorch's (cuDNN), in turns.
 
-    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS]
+    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows]]
 
-Each round runs `repdl_cuda_bench --quick network` and times the same cells in PyTorch: float32 without TF32, deterministic
+Each round runs `repdl_cuda_bench network`, or those cells of it, and times the same ones in PyTorch: float32 without TF32, deterministic
 algorithms, NCHW. Printed: medians over the rounds, and the ratio of the speeds (above 1: librepdl is faster).
 """
 import re
@@ -47,8 +47,16 @@ def convolution(name):
 
 
 def rows(name):
-    op, n = re.fullmatch(r"(\w+) rows of (\d+)", name).groups()
+    n, op = re.fullmatch(r"rows of (\d+) (\w+)", name).groups()
     n = int(n)
+    if op.startswith("cross_entropy"):
+        x = torch.randn(8192, n, device="cuda", requires_grad=True)
+        target = torch.arange(8192, device="cuda") * 7919 % n
+        if op == "cross_entropy":
+            with torch.no_grad():
+                return milliseconds(lambda: F.cross_entropy(x, target))
+        loss = F.cross_entropy(x, target)
+        return milliseconds(lambda: torch.autograd.grad(loss, x, retain_graph=True))
     x = torch.randn(2**28 // n, n, device="cuda")
     if op == "softmax":
         return milliseconds(lambda: torch.softmax(x, 1))
@@ -61,12 +69,13 @@ def rows(name):
 
 def main():
     bench, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    cells = "network" + (f" {sys.argv[3]}" if len(sys.argv) > 3 else "")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.deterministic = True
     ours, theirs, unit = {}, {}, {}
     for _ in range(rounds):
-        text = subprocess.run([bench, "--quick", "network"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run([bench, cells], check=True, capture_output=True, text=True).stdout
         for name, ms, rate, what in re.findall(r"^network (.*?) +([0-9.]+) ms +([0-9.]+) (Tflop/s|GB/s)", text, re.M):
             ours.setdefault(name, []).append(float(ms))
             unit[name] = (float(ms) * float(rate), what)

@@ -89,8 +89,8 @@ source_changes = [
      replace("return (static_cast<double>(leaf) * (1 + 0x1p-6) + 3 * h * h * 0x1p-53) * 0x1p-53 * magnitude;",
              "return 0.0 * static_cast<double>(leaf) * h * magnitude;"),
      [(["--quick"], ["sum", "mean", "dot"], element_of("sum", "mean", "dot"))]),
-    ("the error bound of the softmax family is zero", "librepdl/ops/rows.hpp",
-     replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53};", "E::gap)) * 0.0, 0.0 * (sum + (E::logarithm + E::ends))};"),
+    ("the error bound of the softmax family is zero", "librepdl/ops/rows/softmax.hpp",
+     replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53,", "E::gap)) * 0.0, 0.0 * (sum + (E::logarithm + E::ends)),"),
      [(["--quick"], ["softmax", "log_softmax", "logsumexp", "cross_entropy"],
       element_of("softmax", "log_softmax", "logsumexp", "cross_entropy"))]),
 ]

@@ -1,6 +1,6 @@
-// The last tier of the softmax family and of `normal` against MPFR: random rows, and rows whose results are exact,
-// midpoints, or closer to a midpoint than any number of bits shows.
-#include "librepdl/ops/exponential_sum.hpp"
+// The late tiers of the softmax family, wide numbers and balls, and the last one of `normal`, against MPFR: random rows, and rows
+// whose results are exact, midpoints, or closer to a midpoint than any number of bits shows.
+#include "librepdl/ops/rows/exponential_sum.hpp"
 
 #include <doctest/doctest.h>
 #include <mpfr.h>
@@ -134,10 +134,28 @@ struct row_of {
 bool same(float a, float b) { return bits_of(a) == bits_of(b); }
 
 std::int64_t compared = 0;
+std::int64_t decided_by_wide = 0;
 
-void check_value(certified c, float expected, const std::string& what, const std::vector<float>& x, std::size_t i) {
+// Of one formula: what balls and what wide numbers say.
+struct decision {
+  certified exact;
+  certified wide;
+};
+// finish(sums) -> certified, of the sums in any arithmetic.
+template <class Finish>
+decision decide(const row_of& row, float max, const Finish& finish, int budget) {
+  return {decide_by_levels([&]<int L>() { return finish(sum_of_row<ball<L>>(row, max)); }, budget),
+          finish(sum_of_row<wide<double>>(row, max))};
+}
+
+// Balls decide, and wide numbers where they must (`ordinary`).
+void check_value(decision d, float expected, const std::string& what, const std::vector<float>& x, std::size_t i,
+                 bool ordinary = false) {
   ++compared;
-  if (c.decided && same(c.value, expected)) return;
+  decided_by_wide += d.wide.decided ? 1 : 0;
+  const certified c = d.exact;
+  const bool wide_is_right = d.wide.decided ? same(d.wide.value, expected) : !ordinary;
+  if (c.decided && same(c.value, expected) && wide_is_right) return;
   CAPTURE(what);
   CAPTURE(i);
   std::string row;
@@ -148,6 +166,9 @@ void check_value(certified c, float expected, const std::string& what, const std
   CAPTURE(row);
   CHECK(bits_of(c.value) == bits_of(expected));
   CHECK(c.decided);
+  CAPTURE(d.wide.decided);
+  CAPTURE(bits_of(d.wide.value));
+  CHECK(wide_is_right);
 }
 
 const std::vector<float> gradients = {
@@ -156,28 +177,30 @@ const std::vector<float> gradients = {
 const std::vector<std::int64_t> counts = {1, 2, 3, 7, 1000, std::int64_t{1} << 25, (std::int64_t{1} << 54) + 1};
 
 // Every function of a row, every element; bits: the oracle's precision. Elements whose budget of 512 bits does not do
-// fail.
-void check_row(const std::vector<float>& x, mpfr_prec_t bits, std::mt19937_64& engine, int budget = 2048) {
+// fail. Of ordinary rows, wide numbers decide all but gradients, some of which are exact or subnormal.
+void check_row(const std::vector<float>& x, mpfr_prec_t bits, std::mt19937_64& engine, int budget = 2048,
+               bool ordinary = false) {
   const oracle o(x, bits);
   const row_of row{x};
-  check_value(decide(row, o.max, logsumexp_finish{}, budget), o.logsumexp(), "logsumexp", x, 0);
+  const auto check = [&](const auto& finish, float expected, const char* what, std::size_t i, bool by_wide) {
+    check_value(decide(row, o.max, finish, budget), expected, what, x, i, by_wide);
+  };
+  check([](const auto& s) { return exact_logsumexp(s); }, o.logsumexp(), "logsumexp", 0, ordinary);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float e = x[i];
-    check_value(decide(row, o.max, softmax_finish{e}, budget), o.gradient(e, 1, 1, false), "softmax", x, i);
-    if (e == -inf) {
-      check_value(decide(row, o.max, log_softmax_finish{e}, budget), -inf, "log_softmax", x, i);
-      check_value(decide(row, o.max, cross_entropy_finish{e}, budget), inf, "cross_entropy", x, i);
-    } else {
-      check_value(decide(row, o.max, log_softmax_finish{e}, budget), o.log_softmax(e), "log_softmax", x, i);
-      check_value(decide(row, o.max, cross_entropy_finish{e}, budget), o.cross_entropy(e), "cross_entropy", x, i);
-    }
+    const auto softmax = [e](const auto& s) { return exact_scaled_gradient(s, e, 1, 1, false); };
+    check(softmax, o.gradient(e, 1, 1, false), "softmax", i, ordinary);
+    check([e](const auto& s) { return exact_log_softmax(s, e); }, e == -inf ? -inf : o.log_softmax(e), "log_softmax", i,
+          ordinary);
+    check([e](const auto& s) { return exact_cross_entropy(s, e); }, e == -inf ? inf : o.cross_entropy(e),
+          "cross_entropy", i, ordinary);
     for (int j = 0; j < 3; ++j) {
       const float g = j == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(engine()) & 0xbfffffffu)
                              : gradients[engine() % gradients.size()];
       const std::int64_t n = counts[engine() % counts.size()];
       for (const bool target : {false, true}) {
-        const float expected = o.gradient(e, g, n, target);
-        check_value(decide(row, o.max, scaled_gradient_finish{e, g, n, target}, budget), expected, "gradient", x, i);
+        const auto gradient = [&](const auto& s) { return exact_scaled_gradient(s, e, g, n, target); };
+        check(gradient, o.gradient(e, g, n, target), "gradient", i, false);
       }
     }
   }
@@ -193,6 +216,7 @@ float any_finite(std::mt19937_64& engine) {
 TEST_CASE("random rows") {
   std::mt19937_64 engine(7);
   std::normal_distribution<float> normal;
+  std::int64_t ordinary[2] = {};  // compared, decided by wide numbers
   for (int round = 0; round < 160; ++round) {
     std::vector<float> x(1 + engine() % 9);
     const int kind = round % 8;
@@ -225,9 +249,16 @@ TEST_CASE("random rows") {
       }
     }
     if (kind == 6) x[0] = 0.25f;
-    check_row(x, kind == 5 || kind == 7 ? 16000 : 3000, engine);
+    const bool normal_row = kind < 2 && x.size() > 1;
+    const std::int64_t before[2] = {compared, decided_by_wide};
+    check_row(x, kind == 5 || kind == 7 ? 16000 : 3000, engine, 2048, normal_row);
+    if (!normal_row) continue;
+    ordinary[0] += compared - before[0];
+    ordinary[1] += decided_by_wide - before[1];
   }
   CHECK(compared > 5000);
+  CHECK(ordinary[0] > 1000);
+  CHECK(ordinary[1] * 100 > ordinary[0] * 99);
 }
 
 TEST_CASE("rows with exact results, midpoints and hidden terms") {
@@ -284,27 +315,39 @@ TEST_CASE("long rows, merged parts, budgets") {
   for (auto& e : x) e = 3 * normal(engine);
   x[3] = x[17] = 14;
   const oracle o(x, 2000);
-  exponential_sum<4> parts[3];
-  for (auto& p : parts) p.start(14);
-  for (std::size_t i = 0; i < x.size(); ++i) parts[i % 3].add(x[i]);
-  parts[0].merge(parts[2]);
-  parts[1].merge(parts[0]);
-  CHECK(same(exact_logsumexp(parts[1]).value, o.logsumexp()));
+  exponential_sum<ball<4>> parts[3];
+  exponential_sum<wide<double>> wide_parts[3];
+  const auto merge = [&x](auto& p) {
+    for (auto& part : p) part.start(14);
+    for (std::size_t i = 0; i < x.size(); ++i) p[i % 3].add(static_cast<double>(x[i]));
+    p[0].merge(p[2]);
+    p[1].merge(p[0]);
+  };
+  merge(parts);
+  merge(wide_parts);
+  const auto check = [&](const auto& finish, float expected, std::size_t i) {
+    check_value({finish(parts[1]), finish(wide_parts[1])}, expected, "merged", {}, i, true);
+  };
+  check([](const auto& s) { return exact_logsumexp(s); }, o.logsumexp(), 0);
   for (std::size_t i = 0; i < 50; ++i) {
-    check_value(exact_log_softmax(parts[1], x[i]), o.log_softmax(x[i]), "merged", {}, i);
-    check_value(exact_softmax(parts[1], x[i]), o.gradient(x[i], 1, 1, false), "merged", {}, i);
+    check([&](const auto& s) { return exact_log_softmax(s, x[i]); }, o.log_softmax(x[i]), i);
+    check([&](const auto& s) { return exact_scaled_gradient(s, x[i], 1, 1, false); }, o.gradient(x[i], 1, 1, false), i);
   }
   // p = 1 / (3 + 2^-298 + ...): 9 · 2^-149 p / 2 lies just below the midpoint 3 · 2^-150, and 256 bits do not show it.
   const std::vector<float> three = {0x1p-149f, 0.0f, -0x1p-149f};
   const row_of row{three};
-  const scaled_gradient_finish hard{0, 9 * 0x1p-149f, 2, false};
-  CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).decided);
+  const auto hard = [](const auto& s) { return exact_scaled_gradient(s, 0, 9 * 0x1p-149f, 2, false); };
+  const auto softmax = [](const auto& s) { return exact_scaled_gradient(s, 0, 1, 1, false); };
+  CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).exact.decided);
+  CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).wide.decided);
   check_value(decide(row, 0x1p-149f, hard, 512), 0x1p-149f, "hard", three, 1);
-  CHECK_FALSE(decide(row, 0x1p-149f, softmax_finish{0}, 0).decided);
-  CHECK_FALSE(decide(row, 0x1p-149f, softmax_finish{0}, 255).decided);
-  CHECK(decide(row, 0x1p-149f, softmax_finish{0}, 256).decided);
-  static_assert(std::is_trivially_copyable_v<exponential_sum<4>> && sizeof(exponential_sum<4>) == 80);
-  static_assert(std::is_trivially_copyable_v<cross_entropy_total<4>>);
+  CHECK_FALSE(decide(row, 0x1p-149f, softmax, 0).exact.decided);
+  CHECK_FALSE(decide(row, 0x1p-149f, softmax, 255).exact.decided);
+  CHECK(decide(row, 0x1p-149f, softmax, 256).exact.decided);
+  static_assert(std::is_trivially_copyable_v<exponential_sum<ball<4>>> && sizeof(exponential_sum<ball<4>>) == 80);
+  static_assert(std::is_trivially_copyable_v<cross_entropy_total<ball<4>>>);
+  static_assert(std::is_trivially_copyable_v<exponential_sum<wide<double>>> &&
+                sizeof(exponential_sum<wide<double>>) == 40);
 }
 
 // RN(sum of (max - x_t) + ln(..)) / n): the logarithms at 3000 bits, the rest exact.
@@ -326,14 +369,14 @@ float total_by_mpfr(const std::vector<std::vector<float>>& rows, const std::vect
   return rounded([&](mpfr_t y) { return mpfr_div_si(y, sum.v, n, MPFR_RNDN); }) + 0.0f;
 }
 
-template <int L>
+template <class A>
 certified total_of(const std::vector<std::vector<float>>& rows, const std::vector<std::size_t>& targets,
                    std::int64_t n) {
-  cross_entropy_total<L> halves[2];
+  cross_entropy_total<A> halves[2];
   for (auto& h : halves) h.start();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const float max = *std::max_element(rows[i].begin(), rows[i].end());
-    halves[i % 2].add_row(sum_of_row<L>(row_of{rows[i]}, max), rows[i][targets[i]]);
+    halves[i % 2].add_row(sum_of_row<A>(row_of{rows[i]}, max), rows[i][targets[i]]);
   }
   halves[0].merge(halves[1]);
   return halves[0].finish(n);
@@ -356,8 +399,10 @@ TEST_CASE("cross_entropy over rows") {
     }
     const std::int64_t n = round % 3 == 0 ? 1 : static_cast<std::int64_t>(rows.size());
     const float expected = total_by_mpfr(rows, targets, n);
-    check_value(total_of<4>(rows, targets, n), expected, "total 4", rows[0], targets[0]);
-    check_value(total_of<8>(rows, targets, n), expected, "total 8", rows[0], targets[0]);
+    const certified in_wide = total_of<wide<double>>(rows, targets, n);
+    check_value({total_of<ball<4>>(rows, targets, n), in_wide}, expected, "total 4", rows[0], targets[0],
+                round % 4 > 1);
+    check_value({total_of<ball<8>>(rows, targets, n), in_wide}, expected, "total 8", rows[0], targets[0]);
   }
   // Midpoints: two rows whose gaps average to one, and logarithms of e^-2000 and less; a midpoint and 2^-150 beside it.
   const std::vector<std::vector<float>> near[] = {
@@ -372,14 +417,32 @@ TEST_CASE("cross_entropy over rows") {
     const std::vector<std::size_t> last = {rows[0].size() - 1, rows[1].size() - 1};
     const std::vector<std::size_t> first = {0, 0};
     for (const std::int64_t n : {1, 2, 3}) {
-      check_value(total_of<4>(rows, last, n), total_by_mpfr(rows, last, n), "near", rows[0], 0);
-      check_value(total_of<4>(rows, first, n), total_by_mpfr(rows, first, n), "near", rows[0], 1);
+      check_value({total_of<ball<4>>(rows, last, n), total_of<wide<double>>(rows, last, n)},
+                  total_by_mpfr(rows, last, n), "near", rows[0], 0);
+      check_value({total_of<ball<4>>(rows, first, n), total_of<wide<double>>(rows, first, n)},
+                  total_by_mpfr(rows, first, n), "near", rows[0], 1);
     }
   }
   CHECK(compared >= 2 * 200 + 2 * 3 * 6);
 }
 
+// By balls and by wide numbers, from the exact sum.
+decision log_softmax_backward(float g, float y, const sum_accumulator& total, int budget) {
+  const auto in = [&]<class A>() {
+    return exact_log_softmax_backward<A>(g, y, arithmetic<exact_form<A>>::of_limbs(limbs_of_sum<8>(total)));
+  };
+  return {decide_by_levels([&]<int L>() { return in.template operator()<ball<L>>(); }, budget),
+          in.template operator()<wide<double>>()};
+}
+decision softmax_backward(float g, float y, const dot_accumulator& dot) {
+  const auto in = [&]<class A>() {
+    return exact_softmax_backward(g, y, arithmetic<A>::of_limbs(limbs_of_sum<16>(dot)));
+  };
+  return {in.template operator()<ball<16>>(), in.template operator()<wide<double>>()};
+}
+
 TEST_CASE("gradients from saved outputs") {
+  const std::int64_t before[2] = {compared, decided_by_wide};
   std::mt19937_64 engine(13);
   std::normal_distribution<float> normal;
   for (int round = 0; round < 4000; ++round) {
@@ -413,8 +476,8 @@ TEST_CASE("gradients from saved outputs") {
     mpfr_set_flt(factor.v, g[0], MPFR_RNDN);
     const float expected = rounded([&](mpfr_t r) { return mpfr_sub(r, factor.v, product.v, MPFR_RNDN); });
     const bool zero = g[0] == 0 && mpfr_zero_p(product.v) != 0;
-    check_value(decide_log_softmax_backward(g[0], y, total, 2048), zero ? 0.0f : expected, "log_softmax_backward",
-                {g[0], y}, 0);
+    check_value(log_softmax_backward(g[0], y, total, 2048), zero ? 0.0f : expected, "log_softmax_backward", {g[0], y},
+                0);
 
     // softmax_backward: the dot product exactly, one rounding.
     std::vector<float> p(n);
@@ -434,13 +497,14 @@ TEST_CASE("gradients from saved outputs") {
     const bool zero_difference = mpfr_zero_p(exact.v) != 0;
     if (zero_difference) mpfr_set_zero(exact.v, 1);
     const float want = rounded([&](mpfr_t r) { return mpfr_mul_d(r, exact.v, static_cast<double>(p[0]), MPFR_RNDN); });
-    CHECK(bits_of(exact_softmax_backward(dot, g[0], p[0])) == bits_of(want));
+    check_value(softmax_backward(g[0], p[0], dot), want, "softmax_backward", {g[0], p[0]}, 0);
   }
+  CHECK((decided_by_wide - before[1]) * 100 > (compared - before[0]) * 95);
   sum_accumulator one;
   one.add(1.0f);  // near-ties to g: only the sign of e^y counts
-  CHECK(decide_log_softmax_backward(0.0f, -1e30f, one, 256).value == 0.0f);
-  CHECK(std::signbit(decide_log_softmax_backward(0.0f, -1e30f, one, 256).value));
-  CHECK(same(decide_log_softmax_backward(1.0f, 1e30f, one, 256).value, -inf));
+  CHECK(log_softmax_backward(0.0f, -1e30f, one, 256).exact.value == 0.0f);
+  CHECK(std::signbit(log_softmax_backward(0.0f, -1e30f, one, 256).exact.value));
+  CHECK(same(log_softmax_backward(1.0f, 1e30f, one, 256).exact.value, -inf));
 }
 
 template <class T>

@@ -227,8 +227,7 @@ std::vector<group> pool_calls(op_id op) {
       g, {call({"2,2", "2,2", "1,1", 5, 6})}, {call({"3,3", "3,3", "1,1", 3, 4})}, {call({"3,3", "2,2", "1,1", 5, 6})}};
 }
 
-// The softmax family: rows in the registers of some lanes or warps, in a block's shared memory, a thread's own, and cut
-// into chunks.
+// The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks.
 std::vector<group> row_calls(op_id op) {
   const bool loss = op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
   const bool axes = op == op_id::logsumexp || op == op_id::logsumexp_backward;
@@ -272,14 +271,20 @@ std::vector<group> row_calls(op_id op) {
     all.push_back(std::move(g));
     if (!loss) break;
   }
-  all.push_back({call({2, 3, 259}, 2, layout::contiguous)});
+  for (const std::int64_t length : {63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
+    const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
+    all.push_back({call({length < 1000 ? 3 : 1, length}, 1, how)});
+  }
   all.push_back({on_one(call({2, 37, 19}, 1, layout::contiguous))});
-  all.push_back({on_one(call({2, 4099}, 1, layout::contiguous))});
-  test_call chunks = call({2, 8209}, 1, layout::contiguous);
-  group late{chunks};
-  chunks.first_tier = tier::double_double;
-  late.push_back(chunks);
-  all.push_back(late);
+  test_call late = call({2, 2057}, 1, layout::contiguous);
+  group each_level{wide(late)};
+  for (const tier t : {tier::double_double, tier::exact}) {
+    late.first_tier = t;
+    each_level.push_back(late);
+  }
+  each_level.push_back(wide(late));
+  all.push_back(each_level);
+  all.push_back({wide(call({2, 8209}, 1, layout::contiguous))});
   return all;
 }
 

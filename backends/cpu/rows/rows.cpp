@@ -5,14 +5,31 @@
 // each is the correctly rounded value of the exact result.
 #include "backends/cpu/rows/rows.hpp"
 
-#include <new>
+#include <algorithm>
 
-#include "backends/cpu/rows/rows_in_tiles.hpp"
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/rows/rows_places.hpp"
 
 namespace repdl::cpu {
 namespace {
 
+using namespace REPDL_ISA;
+using ops::op_id;
+
 constexpr std::int64_t elements_per_thread = 8192;
+
+// How the work is cut.
+struct row_layout {
+  std::int64_t columns;  // rows per tile; 0: one row at a time
+  int threads;
+  int team;            // threads that share one row: 1 or `threads`
+  std::int64_t block;  // numbers in a worker's a, b, out
+  std::int64_t kept;   // and in keep
+  std::size_t bytes;   // of a worker
+};
+constexpr std::size_t worker_bytes = (sizeof(row_worker) + 63) / 64 * 64;
+// Room for one register more, a multiple of 64 bytes.
+std::size_t floats(std::int64_t n) noexcept { return static_cast<std::size_t>(n + 32) / 16 * 64; }
 
 row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   row_layout l{};
@@ -35,117 +52,122 @@ row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   } else {
     l.threads = static_cast<int>(std::min<std::int64_t>(l.threads, std::max<std::int64_t>(p.rows, 1)));
   }
-  const std::int64_t block = l.columns == 0 ? row_chunk : l.columns * p.length;
-  const std::int64_t kept = l.columns == 0 ? kept_length : block;
-  const auto round = [](std::int64_t n) { return static_cast<std::size_t>(n + 32) / 16 * 64; };
-  l.bytes = (sizeof(row_worker) + 63) / 64 * 64 + 4 * round(block) + 2 * round(kept);
+  l.block = l.columns == 0 ? row_chunk : l.columns * p.length;
+  l.kept = l.columns == 0 ? kept_length : l.block;
+  l.bytes = worker_bytes + 3 * floats(l.block) + 2 * floats(l.kept);
   return l;
 }
 
-class row_call final : public rows_in_tiles {
+class row_call {
  public:
-  using rows_in_tiles::rows_in_tiles;
+  row_call(const plan::row_plan& p, const dispatch::launch& launch, void* workspace, const row_kernels& k,
+           const row_layout& l) noexcept
+      : p_(p), k_(k), layout_(l) {
+    job_.plan = &p;
+    job_.columns = l.columns;
+    job_.team = l.team;
+    job_.forced = launch.first_tier > tier::binary64;
+    job_.skips_wide = launch.first_tier > tier::double_double;
+    // Where the next row's elements are on their way too (row_kernels): else the stores hold up the loads.
+    const bool per_element = p.op == op_id::softmax || p.op == op_id::log_softmax ||
+                             p.op == op_id::logsumexp_backward || p.op == op_id::cross_entropy_backward;
+    job_.streams = per_element && l.columns == 0 && l.team == 1 && contiguous(p, p.out_reduced_stride) &&
+                   p.rows * p.length >= streamed_length;
+    job_.last_tier_bits = launch.last_tier_bits;
+    job_.workers = static_cast<unsigned char*>(workspace);
+    job_.worker_bytes = l.bytes;
+    job_.exact = settle_exactly;
+  }
 
   void run(counters& count) noexcept {
-    if (is_cross_entropy(p_.op)) count_rows();
-    for (int t = 0; t < layout_.threads; ++t) {
-      row_worker& w = worker(t);
-      std::fill_n(w.by, 4, 0);
-      w.undecided = 0;
-    }
-    const bool total = p_.op == op_id::cross_entropy && p_.reduction != repdl::reduction::none;
-    if (total) {
-      total_loss();
+    for (int t = 0; t < layout_.threads; ++t) set_up(job_.worker(t));
+    count_rows();
+    if (p_.op == op_id::cross_entropy && p_.reduction != repdl::reduction::none) {
+      loss();
     } else {
-      loss_total none;
-      each_row(none, false);
+      each_row();
     }
-    for (int t = 0; t < layout_.threads; ++t) {
-      const row_worker& w = worker(t);
-      for (int i = 0; i < 4; ++i) {
-        if (w.by[i] != 0) count.add(static_cast<tier>(i), w.by[i]);
-      }
-      if (w.undecided != 0) count.undecided.fetch_add(w.undecided, std::memory_order_relaxed);
-    }
+    for (int t = 0; t < layout_.threads; ++t) count.add(job_.worker(t).count);
   }
 
  private:
-  // Calls f(total, worker, rows of the tile or the one row) for all rows.
-  void each_row(loss_total& total, bool wide) noexcept {
+  void set_up(row_worker& w) const noexcept {
+    auto* at = reinterpret_cast<unsigned char*>(&w) + worker_bytes;
+    for (float** array : {&w.a, &w.b, &w.out}) {
+      *array = reinterpret_cast<float*>(at);
+      at += floats(layout_.block);
+    }
+    w.keep = reinterpret_cast<double*>(at);
+    w.count = {};
+  }
+
+  // What results are divided by.
+  void count_rows() noexcept {
+    const bool targets = p_.op == op_id::cross_entropy || p_.op == op_id::cross_entropy_backward;
+    job_.n = 1;
+    if (!targets || p_.reduction != repdl::reduction::mean) return;
+    job_.n = 0;
+    walk<5> w = across_rows(p_, 0);
+    for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1))
+      job_.n += p_.target[w.offset(4)] != p_.ignore_index ? 1 : 0;
+  }
+
+  void each_row() noexcept {
     if (layout_.team > 1) {
       walk<5> w = across_rows(p_, 0);
-      for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1))
-        one_row(worker(0), place_of(w), layout_.team, total, wide);
+      for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1)) shared_row(place_of(w));
       return;
     }
-    const std::int64_t grain = std::max<std::int64_t>(layout_.columns, 1);
-    alignas(64) unsigned char parts[max_parts * sizeof(loss_total)];
-    auto* part = reinterpret_cast<loss_total*>(parts);
-    const int threads = std::min(layout_.threads, max_parts);
-    for (int t = 0; t < threads; ++t) new (part + t) loss_total;
-    parallel(threads, [&](int thread, int used) {
-      const range mine = share(p_.rows, thread, used, grain);
-      row_worker& w = worker(thread);
-      loss_total local;
-      walk<5> at = across_rows(p_, mine.begin);
-      for (std::int64_t r = mine.begin; r < mine.end;) {
-        if (layout_.columns != 0 && !wide) {
-          const std::int64_t m = std::min(mine.end - r, layout_.columns);
-          for (std::int64_t c = 0; c < m; ++c, at.advance(1)) w.place[c] = place_of(at);
-          tile(w, m, local);
-          r += m;
-        } else {
-          one_row(w, place_of(at), 1, local, wide);
-          at.advance(1);
-          ++r;
-        }
-      }
-      if (streams_) k_.drain();
-      part[thread] = local;
+    parallel(layout_.threads, [&](int thread, int used) {
+      const range mine = share(p_.rows, thread, used, std::max<std::int64_t>(layout_.columns, 1));
+      k_.rows(job_, job_.worker(thread), mine.begin, mine.end);
     });
-    for (int t = 0; t < threads; ++t) total.merge(part[t]);
+  }
+  void shared_row(const row_place& at) noexcept {
+    for (row_phase phase = k_.begin(job_, at); phase != row_phase::done;) {
+      int team = 1;
+      parallel(layout_.team, [&](int thread, int used) {
+        if (thread == 0) team = used;
+        const range mine = share(p_.length, thread, used, row_chunk);
+        k_.piece(job_, job_.worker(thread), phase, mine.begin, mine.end);
+      });
+      phase = k_.join(job_, team, phase);
+    }
   }
 
-  void total_loss() noexcept {
-    row_worker& w = worker(0);
-    float& out = *p_.out;
-    if (counted_ == 0) {
-      out = p_.reduction == repdl::reduction::mean ? row_nan() : 0.0f;
-      ++w.by[0];
+  // cross_entropy, mean or sum.
+  void loss() noexcept {
+    tally& count = job_.worker(0).count;
+    if (job_.n == 0) {
+      *p_.out = num::float_of(num::canonical_nan_f32);
+      count.add(tier::proved, 1);
       return;
     }
-    loss_total t;
-    each_row(t, false);
-    if (t.nan || t.infinite) {
-      out = t.nan ? row_nan() : row_inf;
-      ++w.by[0];
+    row_loss l{};
+    for (const bool wide : {false, true}) {
+      if (wide && job_.skips_wide) break;
+      job_.wide_loss = wide;
+      k_.start_loss(job_, layout_.threads);
+      each_row();
+      l = k_.loss(job_, layout_.threads);
+      if (!l.decided) continue;
+      *p_.out = l.value;
+      count.add(l.special ? tier::proved : wide ? tier::double_double : tier::binary64, 1);
       return;
     }
-    const auto round = [this](num::dd s, double e) {
-      return divisor_ == 1 ? num::certify(s, e) : num::certify_mean(s, e, divisor_);
-    };
-    // Every term is at least 0.
-    num::certified c{0.0f, false};
-    if (!forced_) {
-      const double e = (t.slack + t.sum.bound(4 * t.rows)) * (1 + 0x1p-20);
-      c = round(num::two_sum(t.sum.hi, t.sum.lo), e);
-      w.by[1] += c.decided ? 1 : 0;
+    l = loss_exactly(job_);
+    *p_.out = l.value;
+    if (l.decided) {
+      count.add(tier::exact, 1);
+    } else {
+      ++count.undecided;
     }
-    if (!c.decided && !skip_dd_) {
-      loss_total wide;
-      each_row(wide, true);
-      const double e = (wide.slack + 0x1p-103 * static_cast<double>(2 * wide.rows + 2) * wide.wide.hi) * (1 + 0x1p-20);
-      c = round(wide.wide, e);
-      w.by[2] += c.decided ? 1 : 0;
-    }
-    if (!c.decided) {
-      c = total_exactly(p_, divisor_, launch_.last_tier_bits);
-      (c.decided ? w.by[3] : w.undecided) += 1;
-    }
-    out = c.value;
   }
 
-  static constexpr int max_parts = 256;
+  const plan::row_plan& p_;
+  const row_kernels& k_;
+  const row_layout& layout_;
+  row_job job_{};
 };
 
 class row_work final : public planned<plan::row_plan> {

@@ -1,105 +1,104 @@
-// The inner loops of the softmax family, one table per instruction set; the driver (rows.cpp) is compiled once and
-// walks over strides, threads and tiers. The numerics are those of librepdl/ops/rows.hpp.
-//
-// A block is a piece of one row whose elements lie side by side, or a tile: columns rows side by side, element j of row
-// c at [j * columns + c]. What belongs to a row (its maximum, its sums, ...) is in row_state, at 0 or at c.
+// Rows of the softmax family: one table of functions per instruction set, which know how rows are read, summed up and
+// written; the driver (rows.cpp) is compiled once and divides rows among threads. What is computed is said in
+// librepdl/ops/rows/rule.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/cpu/core/families.hpp"
 #include "backends/cpu/core/isa.hpp"
+#include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
 
-// Elements of one row per call, and rows per tile (a multiple of column_step).
+// Elements of one row that are worked on at a time, and rows per tile (a multiple of column_step).
 inline constexpr std::int64_t row_chunk = 2048;
 inline constexpr int tile_columns = 256;
 inline constexpr int column_step = 16;
+// Up to this length a row's terms are kept from its sums for its outputs.
+inline constexpr std::int64_t kept_length = 4096;
 // From this number of elements on, outputs are written past the caches, which they would only go through.
 inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
 
-struct alignas(64) row_state {
-  double max[tile_columns];    // M
-  double rest[tile_columns];   // sum of e^(x - M) over x < M, or over all x (count 0)
-  double count[tile_columns];  // the number of x = M
-  double scale[tile_columns];  // in: g; in of gaps(): the other operand of the gap
-  double low[tile_columns];    // the ends of g / n / S; or R and its slack
-  double high[tile_columns];
-  double sum[tile_columns];  // tracked sums (ops/rows.hpp): hi, lo, error; slack from the driver
-  double lo[tile_columns];
-  double error[tile_columns];
-  double slack[tile_columns];
-  float top[tile_columns];
-  std::int32_t magnitude[tile_columns];  // the greatest |x| as bits
-  std::int32_t special[tile_columns];    // track(): not 0 where b has NaN or +inf
-  float value[tile_columns];             // gaps(): the rows' results
-  std::uint32_t open[tile_columns];
+// Chunks of a row that are listed.
+inline constexpr int open_chunks = 1024;
+
+// Offsets of a row in the operands.
+struct row_place {
+  std::int64_t in[2];
+  std::int64_t out;
+  std::int64_t g;
+  std::int64_t target;
 };
 
-struct row_slice {
-  const float* a;
-  const float* b;
-  double* keep;  // of the block's shape, room for one register more; may be null
-  std::int64_t n;
-  std::int64_t columns;  // 0: a piece of one row
-  std::uintptr_t ahead;  // address of n elements that weights() brings closer: they are wanted next; 0: none
+// What one thread works with; a, b, out and keep are carved from the workspace behind it.
+struct row_worker {
+  alignas(64) unsigned char row[1024];   // the kernels': of the row that a team works on, in the first worker,
+  alignas(64) unsigned char part[1024];  // of one's part of it,
+  alignas(64) unsigned char loss[1024];  // of the sum over all rows
+  float* a;
+  float* b;
   float* out;
-  bool stream;          // out is written past the caches
-  std::uint32_t* open;  // of the block's shape, or null: not 0 for elements that are not decided
-  row_state* state;
+  double* keep;
+  std::int64_t chunk[open_chunks];  // first elements of chunks with open outputs
+  std::uint32_t open[row_chunk];
+  // Elements for the last tier.
+  float x[row_chunk];
+  float y[row_chunk];
+  float value[row_chunk];
+  std::int64_t index[row_chunk];
+  row_place place[tile_columns];
+  tally count;
 };
 
-// One row in double-double.
-struct wide_row {
-  float max;
-  double count;
-  double rest[2];
-  std::int64_t height;
+// A call.
+struct row_job {
+  const plan::row_plan* plan;
+  std::int64_t n;        // what results are divided by
+  std::int64_t columns;  // rows per tile; 0: one row at a time
+  int team;              // threads that share one row
+  bool forced;           // binary64 decides nothing
+  bool skips_wide;       // nor do wide numbers
+  bool streams;          // outputs
+  bool wide_loss;        // cross_entropy over all rows: in wide numbers
+  int last_tier_bits;
+  unsigned char* workers;
+  std::size_t worker_bytes;
+  // The last tier: value[i] for the elements x[i] (and y[i]) of a row; how many are undecided. target: of the element there.
+  std::int64_t (*exact)(const row_job&, const row_place&, float top, const float* x, const float* y, std::int64_t count,
+                        bool target, float* value) noexcept;
+
+  row_worker& worker(int i) const noexcept {
+    return *reinterpret_cast<row_worker*>(workers + worker_bytes * static_cast<std::size_t>(i));
+  }
+};
+
+// What is done with a row: all pieces of it, then what follows from them all.
+enum class row_phase { look, sums, outputs, late, settle, done };
+
+struct row_loss {
+  float value;
+  bool decided;
+  bool special;  // known from NaN and infinities
 };
 
 struct row_kernels {
-  int lanes;  // of binary64
-  // state.top and .magnitude |= the block's. NaN: magnitude says so.
-  void (*top)(const row_slice&) noexcept;
-  // state.rest, .count of the block. separate: the elements at the maximum are counted, -inf has weight 0; else count
-  // = 0 and rest has all (-inf counts as the least gap). keep: e^(x - M) of every element. Additions on a path:
-  // weights_height.
-  void (*weights)(const row_slice&, bool separate) noexcept;
-  // low, high of scale / n / S, relative bound as given; infinite for an infinite bound.
-  void (*factors)(row_state&, std::int64_t rows, double n, double bound) noexcept;
-  // low, high = R and its slack.
-  void (*logarithms)(row_state&, std::int64_t rows, double bound) noexcept;
-  // value = (max - scale) + R.
-  void (*gaps)(row_state&, std::int64_t rows) noexcept;
-  // These return how many elements are not decided (some twice where they are streamed). scale: e^(x - M) between low
-  // and high, from keep where it is not null. The others: see ops/rows.hpp.
-  std::int64_t (*scale)(const row_slice&) noexcept;
-  std::int64_t (*log_softmax)(const row_slice&) noexcept;
-  std::int64_t (*softmax_backward)(const row_slice&) noexcept;      // a = g, b = y
-  std::int64_t (*log_softmax_backward)(const row_slice&) noexcept;  // a = g, b = y
-  void (*drain)() noexcept;                                         // what was streamed comes before all later stores
-  // state.sum, .lo, .error of the block: of a, or of a b.
-  void (*track)(const row_slice&, bool products) noexcept;
-
-  // Double-double. rest += e^(x - max) over x < max.
-  void (*rest_dd)(const float* x, std::int64_t n, float max, double* rest) noexcept;
-  // R's hi, lo, absolute error.
-  void (*logarithm_dd)(const wide_row&, double* r) noexcept;
-  // decided[i] != 0: out[i] is the result. The element operations, one after the other:
-  void (*settle_weights)(const wide_row&, const float* x, int count, float g, double n, bool target, float* out,
-                         std::uint8_t* decided) noexcept;
-  void (*settle_gaps)(const wide_row&, const float* a, const float* b, int count, double sign, float* out,
-                      std::uint8_t* decided) noexcept;
-  void (*settle_softmax_backward)(const double* tracked, const float* g, const float* y, int count, float* out,
-                                  std::uint8_t* decided) noexcept;
-  void (*settle_log_softmax_backward)(const double* tracked, const float* g, const float* y, int count, float* out,
-                                      std::uint8_t* decided) noexcept;
+  // Rows [begin, end), by one worker.
+  void (*rows)(const row_job&, row_worker&, std::int64_t begin, std::int64_t end) noexcept;
+  // One row by a team: its first phase; the piece [begin, end) of a phase, beginning at a multiple of row_chunk, by a
+  // worker; and, by one thread, what the pieces of the first `team` workers make, and the next phase.
+  row_phase (*begin)(const row_job&, const row_place&) noexcept;
+  void (*piece)(const row_job&, row_worker&, row_phase, std::int64_t begin, std::int64_t end) noexcept;
+  row_phase (*join)(const row_job&, int team, row_phase) noexcept;
+  // cross_entropy over all rows, of what `workers` of them added up since start_loss.
+  void (*start_loss)(const row_job&, int workers) noexcept;
+  row_loss (*loss)(const row_job&, int workers) noexcept;
 };
 
-// Additions on the longest path of weights().
-inline std::int64_t weights_height(int lanes, std::int64_t n, bool tile) noexcept {
-  return tile ? n / 4 + 6 : n / (4 * lanes) + 8 + lanes;
-}
+// The last tier (rows_exact.cpp): of a row's elements, and of the sum over all rows, which are finite.
+std::int64_t settle_exactly(const row_job&, const row_place&, float top, const float* x, const float* y,
+                            std::int64_t count, bool target, float* value) noexcept;
+row_loss loss_exactly(const row_job&) noexcept;
 
 }  // namespace repdl::cpu

@@ -1,123 +1,290 @@
-// Registers for the numerics of librepdl/ops/rows.hpp, and the loop over the elements of a slice or tile. Included by
+// The loops over the elements of a row, or of a tile, that a rule (librepdl/ops/rows/rule.hpp) is computed with. Included by
 // rows_kernels.cpp only.
 #pragma once
 
-#include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/rows/row_registers.hpp"
 #include "backends/cpu/rows/rows.hpp"
-#include "librepdl/ops/rows.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 using V = num::math<f64v>;
-using ends = num::float_ends<f64v>;
 
 constexpr int L = lanes64;
 constexpr float inf = __builtin_inff();
 
-#if defined(__AVX512F__)
-[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm512_maskz_max_pd(0xff, a, b); }
-[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
-#elif defined(__AVX__)
-[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm256_max_pd(a, b); }
-[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
-#elif defined(__SSE2__)
-[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm_max_pd(a, b); }
-[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
-#endif
-[[gnu::always_inline]] inline i32h differ(const ends& e) {
-  return (as<u32h>(e.low) != as<u32h>(e.high)) | (e.low != e.low);
-}
+// The greatest so far, and where a NaN was.
+struct greatest {
+  f32v value = broadcast<f32v>(-inf);
+  vec<std::int32_t, lanes32> nan = {};
 
-// Writes what body(a, b, keep) gives for every register of the block; row_body(c) makes the body from the row's (c = 0,
-// each) or the tile's (from column c on) numbers, read through row_value.
-template <bool Tile>
-[[gnu::always_inline]] inline f64v row_value(const double* p, std::int64_t c) {
-  if constexpr (Tile) {
-    return load<f64v>(p + c);
-  } else {
-    return V::all(p[0]);
+  [[gnu::always_inline]] void add(const float* x) {
+    const f32v v = load<f32v>(x);
+    value = larger(v, value);
+    nan |= v != v;
+  }
+  [[gnu::always_inline]] void merge(const greatest& o) {
+    value = larger(value, o.value);
+    nan |= o.nan;
+  }
+  // NaN where one was.
+  [[gnu::always_inline]] f32v all() const { return as<f32v>(as<decltype(nan)>(value) | nan); }
+};
+inline float greater_or_nan(float a, float b) { return a != a || a > b ? a : b; }
+
+[[gnu::noinline, gnu::flatten]] inline float greatest_of(const float* x, std::int64_t n) {
+  greatest m[4];
+  std::int64_t i = 0;
+  for (; i + 4 * lanes32 <= n; i += 4 * lanes32) {
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) m[c].add(x + i + c * lanes32);
+  }
+  for (; i + lanes32 <= n; i += lanes32) m[0].add(x + i);
+  if (i < n) {
+    float rest[lanes32];
+    for (int l = 0; l < lanes32; ++l) rest[l] = i + l < n ? x[i + l] : -inf;
+    m[1].add(rest);
+  }
+  m[0].merge(m[1]);
+  m[2].merge(m[3]);
+  m[0].merge(m[2]);
+  float top[lanes32];
+  store(top, m[0].all());
+  for (int half = lanes32 / 2; half != 0; half /= 2) {
+    for (int l = 0; l < half; ++l) top[l] = greater_or_nan(top[l], top[l + half]);
+  }
+  return top[0];
+}
+// Of the rows of a tile.
+[[gnu::noinline, gnu::flatten]] inline void greatest_of_columns(const float* x, std::int64_t n, std::int64_t columns,
+                                                                float* top) {
+  for (std::int64_t c = 0; c < columns; c += lanes32) {
+    greatest m;
+    for (std::int64_t j = 0; j < n; ++j) m.add(x + j * columns + c);
+    store(top + c, m.all());
   }
 }
 
-// Where the results go: with a mark for those that are not decided, or past the caches.
-enum class to { memory, memory_and_marks, stream };
+// A piece of one row, or a tile: element j of a row at [j * step]; b is null where the rule reads one operand.
+struct slice {
+  const float* a;
+  const float* b;
+  double* keep;  // null: terms are not kept
+  std::int64_t n;
+  std::uintptr_t ahead;  // address of elements that are wanted next: sums bring them closer
+};
 
-template <to To, class Body>
-[[gnu::always_inline]] inline void emit(const Body& body, const float* a, const float* b, const double* keep,
-                                        float* out, std::uint32_t* open, i32h& fails) {
-  const ends e = body(a, b, keep);
-  const i32h f = differ(e);
-  fails -= f;
-  if constexpr (To == to::stream) {
-    stream(out, e.low);
-  } else {
-    store(out, e.low);
+[[gnu::always_inline]] inline const void* ahead_of(const slice& s, std::int64_t i) {
+  return reinterpret_cast<const void*>(s.ahead + sizeof(float) * static_cast<std::size_t>(i));
+}
+template <class Rule>
+[[gnu::always_inline]] inline f64v second(const float* b, std::int64_t i) {
+  if constexpr (Rule::operands == 2) return widen(load<f32h>(b + i));
+  return f64v{};
+}
+template <class Rule, bool Keep>
+[[gnu::always_inline]] inline void add_term(typename Rule::template sums<f64v>& sums, const float* a, const float* b,
+                                            double* keep, std::int64_t i, f64v max) {
+  const f64v x = widen(load<f32h>(a + i));
+  const f64v term = Rule::template term<f64v>(x, second<Rule>(b, i), max);
+  if constexpr (Keep) store(keep + i, term);
+  sums.add(x, max, term);
+}
+// The elements [first, first + left) and what adds nothing to sums.
+template <class Rule>
+struct last_register {
+  float a[L];
+  float b[L];
+  last_register(const slice& s, std::int64_t first) {
+    for (int l = 0; l < L; ++l) {
+      const bool in = first + l < s.n;
+      a[l] = in ? s.a[first + l] : Rule::operands == 1 ? -inf : 0.0f;
+      b[l] = in && Rule::operands == 2 ? s.b[first + l] : 0.0f;
+    }
   }
-  if constexpr (To == to::memory_and_marks) store(open, as<u32h>(f));
+};
+
+// Partial sums, so that additions do not wait for each other.
+constexpr int sum_chains = 4;
+template <class Sums, int Chains>
+[[gnu::always_inline]] inline void merge_chains(Sums (&s)[Chains]) {
+  static_assert(Chains == 2 || Chains == 4);
+  s[0].merge(s[1]);
+  if constexpr (Chains == 4) {
+    s[2].merge(s[3]);
+    s[0].merge(s[2]);
+  }
 }
 
-template <bool Tile, to To, class Make>
-[[gnu::always_inline]] inline std::int64_t elements_as(const row_slice& s, float pad, const Make& make) {
-  i32h fails = {};
-  if constexpr (Tile) {
-    for (std::int64_t c = 0; c < s.columns; c += L) {
-      const auto body = make.template operator()<true>(c);
-      for (std::int64_t at = c; at < s.n * s.columns; at += s.columns) {
-        emit<To>(body, s.a + at, s.b + at, s.keep + at, s.out + at, s.open + at, fails);
-      }
+template <class Rule, bool Keep>
+[[gnu::noinline, gnu::flatten]] inline typename Rule::template sums<double> sums_of(const slice& s, double row_max) {
+  const f64v max = V::all(row_max);
+  typename Rule::template sums<f64v> sums[sum_chains];
+  std::int64_t i = 0;
+  for (; i + sum_chains * L <= s.n; i += sum_chains * L) {
+    if constexpr (Rule::operands == 1) {
+      for (int line = 0; line < sum_chains * L; line += 16) __builtin_prefetch(ahead_of(s, i + line));
     }
-  } else {
-    const auto body = make.template operator()<false>(0);
-    std::int64_t full = s.n / L * L;
-    std::int64_t i = 0;
-    if constexpr (To == to::stream) {
-      // From the first whole register of `out` on; what lies before it, and a little more, apart.
-      const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(s.out) / sizeof(float) % L);
-      if (past != 0 && s.n >= L) {
-        emit<to::memory>(body, s.a, s.b, s.keep, s.out, nullptr, fails);
-        i = L - past;
-        full = i + (s.n - i) / L * L;
-      }
+#pragma GCC unroll 4
+    for (int c = 0; c < sum_chains; ++c) add_term<Rule, Keep>(sums[c], s.a, s.b, s.keep, i + c * L, max);
+  }
+  for (; i + L <= s.n; i += L) add_term<Rule, Keep>(sums[0], s.a, s.b, s.keep, i, max);
+  if (i < s.n) {
+    const last_register<Rule> last(s, i);
+    add_term<Rule, Keep>(sums[1], last.a, last.b, s.keep + i, 0, max);
+  }
+  merge_chains(sums);
+  typename Rule::template sums<double> total = sums[0].lane(0);
+#pragma GCC unroll 8
+  for (int l = 1; l < L; ++l) total.merge(sums[0].lane(l));
+  return total;
+}
+
+// The same in wide numbers, added to `total`.
+template <class Rule>
+[[gnu::noinline, gnu::flatten]] inline void wide_sums_of(const slice& s, double row_max,
+                                                         typename Rule::template late<num::wide<double>>& total) {
+  using sum = typename Rule::template late<num::wide<f64v>>;
+  constexpr int chains = 2;
+  sum sums[chains];
+  for (sum& c : sums) c.start(V::all(row_max));
+  const auto add = [&](sum & to, const float* a, const float* b, std::int64_t i) __attribute__((always_inline)) {
+    if constexpr (Rule::operands == 2) {
+      to.add(widen(load<f32h>(a + i)), second<Rule>(b, i));
+    } else {
+      to.add(widen(load<f32h>(a + i)));
     }
+  };
+  std::int64_t i = 0;
+  for (; i + chains * L <= s.n; i += chains * L) {
 #pragma GCC unroll 2
-    for (; i < full; i += L) {
-      emit<To>(body, s.a + i, s.b + i, s.keep + i, s.out + i, s.open + i, fails);
+    for (int c = 0; c < chains; ++c) add(sums[c], s.a, s.b, i + c * L);
+  }
+  for (; i + L <= s.n; i += L) add(sums[0], s.a, s.b, i);
+  if (i < s.n) {
+    const last_register<Rule> last(s, i);
+    add(sums[1], last.a, last.b, 0);
+  }
+  merge_chains(sums);
+  for (int l = 0; l < L; ++l) total.merge(sums[0].lane(l));
+}
+
+// Where outputs go: with a mark for those that are open, or past the caches.
+enum class to { memory, memory_and_marks, stream };
+template <class Rule>
+struct element_of {
+  typename Rule::template numbers<f64v> numbers;
+  f64v max;
+
+  // The element, with what it costs more where it is open (Careful).
+  template <bool Careful>
+  [[gnu::always_inline]] num::verdict<f64v> at(const float* a, const float* b, const double* keep,
+                                               std::int64_t i) const {
+    const f64v x = widen(load<f32h>(a + i));
+    const f64v y = second<Rule>(b, i);
+    f64v term = {};
+    if constexpr (Rule::keeps_term)
+      term = keep != nullptr ? load<f64v>(keep + i) : Rule::template term<f64v>(x, y, max);
+    if constexpr (Careful) {
+      return Rule::template careful<f64v>(numbers, x, y, term);
+    } else {
+      return Rule::template element<f64v>(numbers, x, y, term);
     }
-    if (full < s.n) {
-      float a[L];
-      float b[L];
-      double keep[L] = {};
-      float out[L];
-      std::uint32_t open[L];
-      const std::int64_t left = s.n - full;
-      for (int l = 0; l < L; ++l) {
-        a[l] = l < left && s.a != nullptr ? s.a[full + l] : pad;
-        b[l] = l < left && s.b != nullptr ? s.b[full + l] : pad;
-        if (l < left && s.keep != nullptr) keep[l] = s.keep[full + l];
-      }
-      i32h last = {};
-      emit<to::memory_and_marks>(body, a, b, keep, out, open, last);
-      for (int l = 0; l < left; ++l) {
-        s.out[full + l] = out[l];
-        fails[l] += last[l];
-        if constexpr (To == to::memory_and_marks) s.open[full + l] = open[l];
-      }
+  }
+};
+
+template <class Rule>
+constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, f64v x) {
+  Rule::template careful<f64v>(n, x, x, x);
+};
+
+// Writes the elements of a slice, and says how many are open (some twice where they are streamed).
+template <class Rule, to To, bool Careful, bool Kept>
+[[gnu::noinline, gnu::flatten]] inline std::int64_t elements_of(const element_of<Rule>& element, const slice& s,
+                                                                float* out, std::uint32_t* open) {
+  i32h fails = {};
+  const double* const keep = Kept ? s.keep : nullptr;
+  const auto emit = [&]<to As>(std::int64_t i) __attribute__((always_inline)) {
+    const auto v = element.template at<Careful>(s.a, s.b, keep, i);
+    fails -= v.open;
+    if constexpr (As == to::stream) {
+      stream(out + i, v.value);
+    } else {
+      store(out + i, v.value);
+    }
+    if constexpr (As == to::memory_and_marks) store(open + i, as<u32h>(v.open));
+  };
+  std::int64_t full = s.n / L * L;
+  std::int64_t i = 0;
+  if constexpr (To == to::stream) {
+    // From the first whole register of `out` on; what lies before it, and a little more, apart.
+    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) / sizeof(float) % L);
+    if (past != 0 && s.n >= L) {
+      emit.template operator()<to::memory>(0);
+      i = L - past;
+      full = i + (s.n - i) / L * L;
+    }
+  }
+#pragma GCC unroll 2
+  for (; i < full; i += L) emit.template operator()<To>(i);
+  if (full < s.n) {
+    const last_register<Rule> last(s, full);
+    double kept[L] = {};
+    if constexpr (Kept) {
+      for (int l = 0; l < s.n - full; ++l) kept[l] = s.keep[full + l];
+    }
+    const auto v = element.template at<Careful>(last.a, last.b, Kept ? kept : nullptr, 0);
+    for (int l = 0; l < s.n - full; ++l) {
+      out[full + l] = v.value[l];
+      fails[l] -= v.open[l];
+      if constexpr (To == to::memory_and_marks) open[full + l] = static_cast<std::uint32_t>(v.open[l]);
     }
   }
   std::int64_t total = 0;
   for (int l = 0; l < L; ++l) total += fails[l];
   return total;
 }
-
-template <class Make>
-[[gnu::always_inline]] inline std::int64_t elements(const row_slice& s, float pad, const Make& make) {
-  if (s.columns != 0) {
-    return s.open != nullptr ? elements_as<true, to::memory_and_marks>(s, pad, make)
-                             : elements_as<true, to::memory>(s, pad, make);
+template <class Rule, to To, bool Careful>
+[[gnu::always_inline]] inline std::int64_t elements_of(const element_of<Rule>& element, const slice& s, float* out,
+                                                       std::uint32_t* open = nullptr) {
+  if constexpr (Rule::keeps_term && !Careful) {
+    if (s.keep != nullptr) return elements_of<Rule, To, Careful, true>(element, s, out, open);
   }
-  if (s.open != nullptr) return elements_as<false, to::memory_and_marks>(s, pad, make);
-  return s.stream ? elements_as<false, to::stream>(s, pad, make) : elements_as<false, to::memory>(s, pad, make);
+  return elements_of<Rule, To, Careful, false>(element, s, out, open);
+}
+
+// The sums of a tile's rows, whose greatest elements are `max`.
+template <class Rule>
+[[gnu::noinline, gnu::flatten]] inline void sums_of_columns(const slice& s, std::int64_t columns, const double* max,
+                                                            typename Rule::template sums<f64v>* to) {
+  constexpr bool keeps = Rule::keeps_term;
+  // Sums of two operands have enough to do beside the addition that is waited for.
+  constexpr int chains = Rule::operands == 1 ? sum_chains : 2;
+  for (std::int64_t c = 0; c < columns; c += L) {
+    const f64v m = load<f64v>(max + c);
+    typename Rule::template sums<f64v> sums[chains];
+    std::int64_t at = c;
+    const std::int64_t end = s.n * columns;
+    for (; at + (chains - 1) * columns < end; at += chains * columns) {
+#pragma GCC unroll 4
+      for (int i = 0; i < chains; ++i) add_term<Rule, keeps>(sums[i], s.a, s.b, s.keep, at + i * columns, m);
+    }
+    for (; at < end; at += columns) add_term<Rule, keeps>(sums[0], s.a, s.b, s.keep, at, m);
+    merge_chains(sums);
+    to[c / L] = sums[0];
+  }
+}
+// The elements of a tile's columns [c, c + L); which rows have an open one.
+template <class Rule>
+[[gnu::noinline, gnu::flatten]] inline i32h elements_of_columns(const element_of<Rule>& element, const slice& s,
+                                                                std::int64_t c, std::int64_t columns, float* out) {
+  i32h open = {};
+  for (std::int64_t at = c; at < s.n * columns; at += columns) {
+    const auto v = element.template at<false>(s.a, s.b, Rule::keeps_term ? s.keep : nullptr, at);
+    store(out + at, v.value);
+    open |= v.open;
+  }
+  return open;
 }
 
 }  // namespace

@@ -1,388 +1,520 @@
-// Inner loops of the softmax family. Compiled once per instruction set. Contracts: backends/cpu/rows/rows.hpp.
+// Rows, one at a time or in tiles, by the rules of librepdl/ops/rows. Compiled once per instruction set. Contracts:
+// backends/cpu/rows/rows.hpp.
 #include "backends/cpu/rows/rows.hpp"
 #include "backends/cpu/rows/rows_elements.hpp"
-#include "librepdl/ops/rows_wide.hpp"
+#include "backends/cpu/rows/rows_places.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-using i32v = vec<std::int32_t, lanes32>;
+using ops::op_id;
+using wide_number = num::wide<double>;
 
-// x - max, cut to -600 (NaN too). The greater of two: the second where they are unordered.
-[[gnu::always_inline]] inline f64v cut_gap(const float* x, f64v max) {
-  return larger(widen(load<f32h>(x)) - max, V::all(num::least_gap));
-}
-
-// --------------------------------------------------------------------------------------------------------------- top
-
-void top(const row_slice& s) noexcept {
-  row_state& state = *s.state;
-  const auto include = [](const float* x, f32v& m, i32v& size) __attribute__((always_inline)) {
-    const f32v v = load<f32v>(x);
-    m = larger(v, m);
-    const i32v bits = as<i32v>(v) & 0x7fffffff;
-    size = bits > size ? bits : size;
-  };
-  if (s.columns != 0) {
-    for (std::int64_t c = 0; c < s.columns; c += lanes32) {
-      f32v m = load<f32v>(state.top + c);
-      i32v size = load<i32v>(state.magnitude + c);
-      for (std::int64_t j = 0; j < s.n; ++j) include(s.a + j * s.columns + c, m, size);
-      store(state.top + c, m);
-      store(state.magnitude + c, size);
-    }
-    return;
-  }
-  f32v m[4];
-  i32v size[4] = {};
-  for (f32v& v : m) v = broadcast<f32v>(-inf);
-  std::int64_t i = 0;
-  for (; i + 4 * lanes32 <= s.n; i += 4 * lanes32) {
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) include(s.a + i + c * lanes32, m[c], size[c]);
-  }
-  for (; i + lanes32 <= s.n; i += lanes32) include(s.a + i, m[0], size[0]);
-  if (i < s.n) {
-    float rest[lanes32];
-    for (int l = 0; l < lanes32; ++l) rest[l] = i + l < s.n ? s.a[i + l] : s.a[s.n - 1];
-    include(rest, m[0], size[0]);
-  }
-  m[0] = larger(larger(m[0], m[1]), larger(m[2], m[3]));
-  for (int c = 1; c < 4; ++c) size[0] = size[c] > size[0] ? size[c] : size[0];
-  for (int l = 0; l < lanes32; ++l) {
-    state.top[0] = m[0][l] > state.top[0] ? m[0][l] : state.top[0];
-    state.magnitude[0] = size[0][l] > state.magnitude[0] ? size[0][l] : state.magnitude[0];
-  }
-}
-
-// ----------------------------------------------------------------------------------------------------------- weights
-
-struct weight_sums {
-  f64v rest[4] = {};
-  f64v count = {};
+// One worker's part of a sum of losses.
+struct loss_sums {
+  num::tracked_sum<f64v> lanes;  // of tiles
+  f64v lanes_slack = {};
+  num::tracked_sum<double> sum;
+  double slack = 0;
+  std::int64_t rows = 0;
+  num::cross_entropy_total<wide_number> wide;
+  bool nan = false;
+  bool infinite = false;
 };
+static_assert(sizeof(loss_sums) <= sizeof(row_worker::loss));
+loss_sums& loss_of(row_worker& w) { return *reinterpret_cast<loss_sums*>(w.loss); }
 
-template <bool Separate, bool Keep>
-[[gnu::always_inline]] inline void add_weight(weight_sums& sums, int chain, const float* x, f64v max, double* keep) {
-  const f64v v = widen(load<f32h>(x));
-  const f64v d = v - max;
-  f64v e = num::fast_exp(larger(d, V::all(num::least_gap)));
-  if constexpr (Keep) store(keep, e);
-  if constexpr (Separate) {
-    const f64v zero = {};
-    sums.count += d == 0.0 ? V::all(1.0) : zero;
-    e = d < 0.0 ? e : zero;
-    e = v > -static_cast<double>(inf) ? e : zero;
+template <op_id Op>
+class row_walker {
+  using rule = num::row_rule<Op>;
+  using late_sums = typename rule::template late<wide_number>;
+  static constexpr bool has_look = rule::look == num::row_look::greatest;
+  static constexpr bool is_loss = Op == op_id::cross_entropy;
+
+ public:
+  row_walker(const row_job& job, row_worker& w) noexcept : job_(job), p_(*job.plan), w_(w) {
+    // Chunks are joined with more bits.
+    const std::int64_t n = p_.length;
+    const std::int64_t chunk = n < row_chunk ? n : row_chunk;
+    const std::int64_t row_height = chunk / (4 * L) + 8 + L;
+    const std::int64_t tile_height = job.columns != 0 ? n / 4 + 6 : 0;
+    const std::int64_t height = (row_height > tile_height ? row_height : tile_height) + 2;
+    call_ = {rule::bounds(n, height, tile_height + n / L + 4 * L + n / row_chunk + job.team + 8), n, job.n};
+    if (job.forced) call_.bounds = {num::infinity, num::infinity, num::infinity};
+    sums_up_ = is_loss && p_.reduction != repdl::reduction::none;
   }
-  sums.rest[chain] += e;
-}
 
-template <bool Separate, bool Keep>
-[[gnu::always_inline]] inline void weights_as(const row_slice& s) {
-  row_state& state = *s.state;
-  if (s.columns != 0) {
-    for (std::int64_t c = 0; c < s.columns; c += L) {
-      const f64v max = load<f64v>(state.max + c);
-      weight_sums sums;
-      const float* x = s.a + c;
-      double* keep = s.keep + c;
-      std::int64_t j = 0;
-      for (; j + 4 <= s.n; j += 4, x += 4 * s.columns, keep += 4 * s.columns) {
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) add_weight<Separate, Keep>(sums, i, x + i * s.columns, max, keep + i * s.columns);
+  // What is known of a row, and of a part of it.
+  struct row {
+    row_place at;
+    num::row_operands own;
+    float top;
+    typename rule::total sums;
+    late_sums late;
+    num::certified exception;
+  };
+  struct part {
+    float top;
+    typename rule::total sums;
+    late_sums late;
+    int open;  // chunks with open outputs: the worker's
+    std::int64_t end;
+  };
+  static_assert(sizeof(row) <= sizeof(row_worker::row) && sizeof(part) <= sizeof(row_worker::part));
+
+  void rows(std::int64_t begin, std::int64_t end) noexcept {
+    const bool tiles = job_.columns != 0 && !job_.forced && !job_.wide_loss;
+    walk<5> at = across_rows(p_, begin);
+    for (std::int64_t r = begin; r < end;) {
+      if (tiles) {
+        const std::int64_t m = end - r < job_.columns ? end - r : job_.columns;
+        for (std::int64_t c = 0; c < m; ++c, at.advance(1)) w_.place[c] = place_of(at);
+        tile(m);
+        r += m;
+      } else {
+        one_row(place_of(at));
+        at.advance(1);
+        ++r;
       }
-      for (; j < s.n; ++j, x += s.columns, keep += s.columns) add_weight<Separate, Keep>(sums, 0, x, max, keep);
-      store(state.rest + c, (sums.rest[0] + sums.rest[1]) + (sums.rest[2] + sums.rest[3]));
-      store(state.count + c, sums.count);
     }
-    return;
+    if (job_.streams) drain();
   }
-  const f64v max = V::all(state.max[0]);
-  const std::uintptr_t ahead = s.ahead != 0 ? s.ahead : reinterpret_cast<std::uintptr_t>(s.a);
-  weight_sums sums;
-  std::int64_t i = 0;
-  for (; i + 4 * L <= s.n; i += 4 * L) {
-    for (int line = 0; line < 4 * L; line += 16) {
-      __builtin_prefetch(reinterpret_cast<const void*>(ahead + sizeof(float) * static_cast<std::size_t>(i + line)));
+  void one_row(const row_place& at) noexcept {
+    row r;
+    part mine;
+    for (row_phase phase = begin(r, at); phase != row_phase::done;) {
+      piece(r, mine, phase, 0, p_.length);
+      phase = join(r, phase, 1, [&](int) -> part& { return mine; });
     }
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) add_weight<Separate, Keep>(sums, c, s.a + i + c * L, max, s.keep + i + c * L);
   }
-  for (; i + L <= s.n; i += L) add_weight<Separate, Keep>(sums, 0, s.a + i, max, s.keep + i);
-  if (i < s.n) {
-    float x[L];
-    for (int l = 0; l < L; ++l) x[l] = i + l < s.n ? s.a[i + l] : -inf;
-    add_weight<Separate, Keep>(sums, 0, x, max, s.keep + i);
-  }
-  const f64v rest = (sums.rest[0] + sums.rest[1]) + (sums.rest[2] + sums.rest[3]);
-  double r = 0;
-  double n = 0;
-  for (int l = 0; l < L; ++l) {
-    r += rest[l];
-    n += sums.count[l];
-  }
-  state.rest[0] = r;
-  state.count[0] = n;
-}
 
-void weights(const row_slice& s, bool separate) noexcept {
-  if (separate) {
-    s.keep != nullptr ? weights_as<true, true>(s) : weights_as<true, false>(s);
-  } else {
-    s.keep != nullptr ? weights_as<false, true>(s) : weights_as<false, false>(s);
+  row_phase begin(row& r, const row_place& at) const noexcept {
+    r.at = at;
+    r.own = operands_of<rule>(p_, at);
+    r.top = 0;
+    return has_look ? row_phase::look : row_phase::sums;
   }
-}
 
-// ------------------------------------------------------------------------------------------------------ rows of a tile
-
-void factors(row_state& s, std::int64_t rows, double n, double bound) noexcept {
-  const bool forced = !(bound < 1);
-  for (std::int64_t c = 0; c < rows; c += L) {
-    const f64v f = load<f64v>(s.scale + c) / n / (load<f64v>(s.count + c) + load<f64v>(s.rest + c));
-    store(s.low + c, forced ? V::all(-__builtin_huge_val()) : f * (1 - bound));
-    store(s.high + c, forced ? V::all(__builtin_huge_val()) : f * (1 + bound));
+  void piece(const row& r, part& mine, row_phase phase, std::int64_t begin, std::int64_t end) noexcept {
+    switch (phase) {
+      case row_phase::look:
+        if (contiguous(p_, p_.in[0].reduced_stride)) {
+          mine.top = greatest_of(p_.in[0].data + r.at.in[0] + begin, end - begin);
+          break;
+        }
+        mine.top = -inf;
+        chunks(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
+          mine.top = greater_or_nan(greatest_of(s.a, s.n), mine.top);
+        });
+        break;
+      case row_phase::sums:
+        mine.sums = {};
+        chunks(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
+          if constexpr (rule::keeps_term) {
+            if (s.keep != nullptr) return mine.sums.join(sums_of<rule, true>(s, max_of(r)));
+          }
+          mine.sums.join(sums_of<rule, false>(s, max_of(r)));
+        });
+        break;
+      case row_phase::outputs:
+        if constexpr (rule::per_element) outputs(r, mine, begin, end);
+        break;
+      case row_phase::late:
+        mine.late = {};
+        mine.late.start(max_of(r));
+        chunks(r.at, begin, end, false,
+               [&](const slice& s, std::int64_t, float*) { wide_sums_of<rule>(s, max_of(r), mine.late); });
+        break;
+      case row_phase::settle:
+        if constexpr (rule::per_element) settle_outputs(r, mine);
+        break;
+      case row_phase::done:
+        break;
+    }
   }
-}
 
-void logarithms(row_state& s, std::int64_t rows, double bound) noexcept {
-  for (std::int64_t c = 0; c < rows; c += L) {
-    const auto r = num::logarithm_of_row(load<f64v>(s.count + c), load<f64v>(s.rest + c), bound);
-    store(s.low + c, r.value);
-    store(s.high + c, bound < 1 ? r.slack : V::all(__builtin_huge_val()));
+  // part_of(i) for i < team.
+  template <class Parts>
+  row_phase join(row& r, row_phase phase, int team, const Parts& part_of) noexcept {
+    switch (phase) {
+      case row_phase::look: {
+        r.top = -inf;
+        for (int i = 0; i < team; ++i) r.top = greater_or_nan(part_of(i).top, r.top);
+        const num::row_class c = rule::classify(call_, r.own, r.top);
+        if (c.fills) return fill(r, c.value);
+        return job_.wide_loss ? row_phase::late : row_phase::sums;
+      }
+      case row_phase::sums:
+        r.sums = {};
+        for (int i = 0; i < team; ++i) r.sums.join(part_of(i).sums);
+        if constexpr (rule::per_element) {
+          return row_phase::outputs;
+        } else {
+          return result(r);
+        }
+      case row_phase::outputs: {
+        int open = 0;
+        for (int i = 0; i < team; ++i) open += part_of(i).open;
+        if constexpr (rule::has_exception) {
+          r.exception = rule::exception(call_, r.own, max_of(r), r.sums.template of_row<double>());
+          if (!r.exception.decided) ++open;
+        }
+        if (open == 0) return finish(r);
+        return job_.skips_wide ? row_phase::settle : row_phase::late;
+      }
+      case row_phase::late:
+        r.late = {};
+        r.late.start(max_of(r));
+        for (int i = 0; i < team; ++i) r.late.merge(part_of(i).late);
+        if constexpr (is_loss) {
+          if (job_.wide_loss) {
+            loss_of(w_).wide.add_row(r.late, r.own.at_target);
+            return row_phase::done;
+          }
+        }
+        if constexpr (rule::per_element) return row_phase::settle;
+        p_.out[r.at.out] = settle(r, r.own.at_target, 0.0f, false);
+        return row_phase::done;
+      case row_phase::settle:
+        return finish(r);
+      case row_phase::done:
+        break;
+    }
+    return row_phase::done;
   }
-}
 
-void gaps(row_state& s, std::int64_t rows) noexcept {
-  for (std::int64_t c = 0; c < rows; c += L) {
-    const ends e =
-        num::gap_ends(load<f64v>(s.max + c), load<f64v>(s.scale + c), -load<f64v>(s.low + c), load<f64v>(s.high + c));
-    store(s.value + c, e.low);
-    store(s.open + c, as<u32h>(differ(e)));
+ private:
+  static double max_of(const row& r) { return static_cast<double>(r.top); }
+
+  // The chunks of [begin, end) of a row: f(slice, first, out). Outputs are written back.
+  template <class F>
+  void chunks(const row_place& at, std::int64_t begin, std::int64_t end, bool writes, const F& f) noexcept {
+    const bool direct[2] = {contiguous(p_, p_.in[0].reduced_stride), contiguous(p_, p_.in[1].reduced_stride)};
+    const bool direct_out = contiguous(p_, p_.out_reduced_stride);
+    // The next row's elements, where rows are short and lie one after the other.
+    const bool ahead = direct[0] && p_.length <= row_chunk && p_.kept_rank != 0;
+    const bool keeps = rule::keeps_term && job_.team == 1 && p_.length <= kept_length;
+    for (std::int64_t i = begin; i < end; i += row_chunk) {
+      slice s{};
+      s.n = end - i < row_chunk ? end - i : row_chunk;
+      for (int k = 0; k < rule::operands; ++k) {
+        const float* from = p_.in[k].data + at.in[k] + i;
+        if (!direct[k]) {
+          float* const to = k == 0 ? w_.a : w_.b;
+          gather_row(p_, k, at.in[k], i, s.n, to);
+          from = to;
+        }
+        (k == 0 ? s.a : s.b) = from;
+      }
+      s.ahead = reinterpret_cast<std::uintptr_t>(s.a);
+      if (ahead)
+        s.ahead += sizeof(float) *
+                   static_cast<std::uintptr_t>(p_.in[0].kept_stride[static_cast<std::size_t>(p_.kept_rank - 1)]);
+      if (keeps) s.keep = w_.keep + i;
+      float* const out = direct_out ? p_.out + at.out + i : w_.out;
+      f(s, i, out);
+      if (writes && !direct_out) scatter_row(p_, at.out, i, s.n, w_.out);
+    }
   }
-}
 
-std::int64_t scale(const row_slice& s) noexcept {
-  const row_state& r = *s.state;
-  if (s.keep != nullptr) {
-    return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
-      return [ low = row_value<Tile>(r.low, c), high = row_value<Tile>(r.high, c) ](
-          const float*, const float*, const double* keep) __attribute__((always_inline)) {
-        const f64v e = load<f64v>(keep);
-        return ends{narrow(e * low), narrow(e * high)};
-      };
+  element_of<rule> element(const row& r) const noexcept {
+    const f64v max = V::all(max_of(r));
+    return {
+        rule::template prepare<f64v>(call_, V::all(static_cast<double>(r.own.g)), max, r.sums.template of_row<f64v>()),
+        max};
+  }
+  void outputs(const row& r, part& mine, std::int64_t begin, std::int64_t end) noexcept {
+    const element_of<rule> e = element(r);
+    mine.open = 0;
+    mine.end = end;
+    chunks(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
+      std::int64_t open = job_.streams ? elements_of<rule, to::stream, false>(e, s, out)
+                                       : elements_of<rule, to::memory, false>(e, s, out);
+      if constexpr (has_careful<rule>) {
+        if (open != 0) open = elements_of<rule, to::memory, true>(e, s, out);
+      }
+      w_.count.elements[1] += s.n;
+      if (rule::has_exception && r.own.target >= first && r.own.target < first + s.n) --w_.count.elements[1];
+      if (open != 0 && mine.open < open_chunks) w_.chunk[mine.open++] = first;
     });
   }
-  return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
-    return [ max = row_value<Tile>(r.max, c), low = row_value<Tile>(r.low, c), high = row_value<Tile>(r.high, c) ](
-        const float* x, const float*, const double*) __attribute__((always_inline)) {
-      const f64v e = num::fast_exp(cut_gap(x, max));
-      return ends{narrow(e * low), narrow(e * high)};
-    };
-  });
-}
-
-template <bool Quick>
-[[gnu::always_inline]] inline std::int64_t log_softmax_as(const row_slice& s) {
-  const row_state& r = *s.state;
-  return elements(s, 0.0f, [&r]<bool Tile>(std::int64_t c) {
-    return [ max = row_value<Tile>(r.max, c), value = row_value<Tile>(r.low, c), slack = row_value<Tile>(r.high, c) ](
-        const float* x, const float*, const double*) __attribute__((always_inline)) {
-      const f32h v = load<f32h>(x);
-      const ends e =
-          Quick ? num::quick_gap_ends(widen(v), max, value, slack) : num::gap_ends(widen(v), max, value, slack);
-      const f32h least = broadcast<f32h>(-inf);
-      return ends{v == -inf ? least : e.low, v == -inf ? least : e.high};
-    };
-  });
-}
-// Rows in which a gap is a midpoint and R far below its last bit are rare: they are gone through twice.
-std::int64_t log_softmax(const row_slice& s) noexcept {
-  if (s.open == nullptr && log_softmax_as<true>(s) == 0) return 0;
-  return log_softmax_as<false>(s);
-}
-
-// What gradient(g, y, hi, lo, slack) gives of the row's tracked sum.
-template <class Gradient>
-[[gnu::always_inline]] inline std::int64_t gradients(const row_slice& s, const Gradient& gradient) {
-  const row_state& r = *s.state;
-  return elements(s, 0.0f, [&r, &gradient]<bool Tile>(std::int64_t c) {
-    return [
-      &gradient, hi = row_value<Tile>(r.sum, c), lo = row_value<Tile>(r.lo, c), slack = row_value<Tile>(r.slack, c)
-    ](const float* g, const float* y, const double*) __attribute__((always_inline)) {
-      return gradient(widen(load<f32h>(g)), widen(load<f32h>(y)), hi, lo, slack);
-    };
-  });
-}
-
-std::int64_t softmax_backward(const row_slice& s) noexcept {
-  return gradients(
-      s, [](f64v g, f64v y, f64v hi, f64v lo, f64v slack)
-             __attribute__((always_inline)) { return num::softmax_gradient(g, y, hi, lo, slack); });
-}
-
-std::int64_t log_softmax_backward(const row_slice& s) noexcept {
-  return gradients(
-      s, [](f64v g, f64v y, f64v hi, f64v lo, f64v slack) __attribute__((always_inline)) {
-        const f64v cut = larger(y, V::all(num::least_gap));
-        const f64v most = V::all(-num::least_gap);
-        const f64v zero = {};
-        f64v w = num::fast_exp(cut < most ? cut : most);
-        w = y > -static_cast<double>(inf) ? w : zero;
-        return num::log_softmax_gradient(g, w, hi, lo, slack);
-      });
-}
-
-// ----------------------------------------------------------------------------------------------------- tracked sums
-
-template <bool Products>
-[[gnu::always_inline]] inline void track_as(const row_slice& s) {
-  row_state& state = *s.state;
-  const auto term = [](const float* a, const float* b, i32h& special) __attribute__((always_inline)) {
-    const f32h y = load<f32h>(b);
-    special |= ~(y < inf);
-    const f64v x = widen(load<f32h>(a));
-    if constexpr (Products) return x * widen(y);
-    return x;
-  };
-  if (s.columns != 0) {
-    for (std::int64_t c = 0; c < s.columns; c += L) {
-      num::tracked_sum<f64v> t;
-      i32h special = {};
-      for (std::int64_t at = c; at < s.n * s.columns; at += s.columns) t.add(term(s.a + at, s.b + at, special));
-      store(state.sum + c, t.hi);
-      store(state.lo + c, t.lo);
-      store(state.error + c, t.error);
-      store(state.special + c, special);
+  // Again, with marks.
+  void settle_outputs(const row& r, const part& mine) noexcept {
+    const element_of<rule> e = element(r);
+    if (job_.streams) drain();
+    for (int k = 0; k < mine.open; ++k) {
+      const std::int64_t first = w_.chunk[k];
+      // What did not fit into the list comes after its last entry.
+      const bool last = k + 1 == open_chunks || mine.end - first < row_chunk;
+      settle_outputs(r, e, first, last ? mine.end : first + row_chunk);
     }
-    return;
   }
-  num::tracked_sum<f64v> t[4];
-  i32h special = {};
-  std::int64_t i = 0;
-  for (; i + 4 * L <= s.n; i += 4 * L) {
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) t[c].add(term(s.a + i + c * L, s.b + i + c * L, special));
+  void settle_outputs(const row& r, const element_of<rule>& e, std::int64_t begin, std::int64_t end) noexcept {
+    chunks(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
+      if (elements_of<rule, to::memory_and_marks, has_careful<rule>>(e, s, out, w_.open) == 0) return;
+      std::int64_t left = 0;
+      for (std::int64_t i = 0; i < s.n; ++i) {
+        if (w_.open[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
+        --w_.count.elements[1];
+        const float y = rule::operands == 2 ? s.b[i] : 0.0f;
+        const num::certified c = settle_wide(r, s.a[i], y, false);
+        out[i] = c.value;
+        if (c.decided) continue;
+        w_.x[left] = s.a[i];
+        w_.y[left] = y;
+        w_.index[left++] = i;
+      }
+      if (left == 0) return;
+      settle_exactly(r, w_.x, w_.y, left, false, w_.value);
+      for (std::int64_t i = 0; i < left; ++i) out[w_.index[i]] = w_.value[i];
+    });
   }
-  for (; i + L <= s.n; i += L) t[0].add(term(s.a + i, s.b + i, special));
-  if (i < s.n) {
-    float a[L] = {};
-    float b[L] = {};
-    for (int l = 0; l < s.n - i; ++l) {
-      a[l] = s.a[i + l];
-      b[l] = s.b[i + l];
+
+  num::certified settle_wide(const row& r, float x, float y, bool target) noexcept {
+    if (job_.skips_wide) return {0.0f, false};
+    const num::certified c = rule::template settle<wide_number>(call_, r.own, r.late, x, y, target);
+    if (c.decided) ++w_.count.elements[2];
+    return c;
+  }
+  void settle_exactly(const row& r, const float* x, const float* y, std::int64_t count, bool target,
+                      float* value) noexcept {
+    const std::int64_t undecided = job_.exact(job_, r.at, r.top, x, y, count, target, value);
+    w_.count.elements[3] += count - undecided;
+    w_.count.undecided += undecided;
+  }
+  float settle(const row& r, float x, float y, bool target) noexcept {
+    const num::certified c = settle_wide(r, x, y, target);
+    float value = c.value;
+    if (!c.decided) settle_exactly(r, &x, &y, 1, target, &value);
+    return value;
+  }
+
+  // The last of a row: the element at its target.
+  row_phase finish(const row& r) noexcept {
+    if constexpr (rule::has_exception) {
+      float& out = p_.out[r.at.out + offset_in_row(p_, r.own.target, 2)];
+      if (r.exception.decided) {
+        ++w_.count.elements[job_.forced ? 0 : 1];
+        out = r.exception.value;
+      } else {
+        out = settle(r, r.own.at_target, 0.0f, true);
+      }
     }
-    t[0].add(term(a, b, special));
+    return row_phase::done;
   }
-  num::tracked_sum<double> total;
-  std::int32_t any = 0;
-  for (int c = 0; c < 4; ++c) {
-    for (int l = 0; l < L; ++l) total.merge({t[c].hi[l], t[c].lo[l], t[c].error[l]});
+
+  row_phase fill(const row& r, float value) noexcept {
+    if (sums_up_) {
+      if (!r.own.ignored) (value == value ? loss_of(w_).infinite : loss_of(w_).nan) = true;
+      return row_phase::done;
+    }
+    const std::int64_t n = rule::per_element ? p_.length : 1;
+    walk<3> along = along_row(p_, 0);
+    for (std::int64_t i = 0; i < n; ++i, along.advance(1)) {
+      p_.out[r.at.out + (rule::per_element ? along.offset(2) : 0)] = value;
+    }
+    w_.count.elements[0] += n;
+    return row_phase::done;
   }
-  for (int l = 0; l < L; ++l) any |= special[l];
-  state.sum[0] = total.hi;
-  state.lo[0] = total.lo;
-  state.error[0] = total.error;
-  state.special[0] = any;
-}
 
-void track(const row_slice& s, bool products) noexcept { products ? track_as<true>(s) : track_as<false>(s); }
+  // A row's only output.
+  row_phase result(const row& r) noexcept {
+    const auto numbers = rule::template prepare<double>(call_, 1.0, max_of(r), r.sums.template of_row<double>());
+    if constexpr (is_loss) {
+      if (sums_up_) {
+        add_loss(loss_of(w_), numbers, r.own.at_target);
+        return row_phase::done;
+      }
+    }
+    const auto v = rule::template result<double>(numbers, static_cast<double>(rule::counterpart(r.own)));
+    if (!v.open) {
+      p_.out[r.at.out] = v.value;
+      ++w_.count.elements[1];
+      return row_phase::done;
+    }
+    if (!job_.skips_wide) return row_phase::late;
+    p_.out[r.at.out] = settle(r, r.own.at_target, 0.0f, false);
+    return row_phase::done;
+  }
+  static void add_loss(loss_sums& to, const num::logarithm_numbers<double>& numbers, float at_target) noexcept {
+    const num::loss_part of_row = num::loss_of_row(numbers, at_target);
+    to.sum.add(of_row.gap);
+    to.sum.add(of_row.log);
+    to.slack += of_row.slack;
+    ++to.rows;
+  }
 
-// ----------------------------------------------------------------------------------------------------- double-double
-
-void rest_dd(const float* x, std::int64_t n, float max, double* rest) noexcept {
-  using W = num::double_word<f64v>;
-  constexpr int chains = 2;
-  const f64v m = V::all(static_cast<double>(max));
-  const f64v zero = {};
-  W sum[chains] = {};
-  const auto take = [&](const float* from, W& to) __attribute__((always_inline)) {
-    const f64v v = widen(load<f32h>(from));
-    const W d = num::two_sum(v, -m);
-    const W e = num::wide_exp(larger(d.hi, V::all(num::least_gap)), d.hi < num::least_gap ? zero : d.lo);
-    const i64v counts = (d.hi < 0.0) & (v > -static_cast<double>(inf));
-    to = num::add(to, W{counts ? e.hi : zero, counts ? e.lo : zero});
+  // Rows side by side. What is special in a row, or open, is done by going through the row alone.
+  struct tile_rows {
+    num::row_operands own[tile_columns];
+    float top[tile_columns] = {};
+    double max[tile_columns];
+    double g[tile_columns];
+    double at_target[tile_columns];
+    bool again[tile_columns];
+    float value[tile_columns];  // of rows, or of exceptions
+    typename rule::template sums<f64v> sums[tile_columns / L];
   };
-  std::int64_t i = 0;
-  for (; i + chains * L <= n; i += chains * L) {
-#pragma GCC unroll 2
-    for (int c = 0; c < chains; ++c) take(x + i + c * L, sum[c]);
+  void tile(std::int64_t rows) noexcept {
+    const std::int64_t columns = (rows + column_step - 1) / column_step * column_step;
+    const slice s = {w_.a, w_.b, w_.keep, p_.length, 0};
+    tile_rows t;
+    gather_tile(p_, 0, w_.place, rows, columns, w_.a);
+    if constexpr (rule::operands == 2) gather_tile(p_, 1, w_.place, rows, columns, w_.b);
+    if constexpr (has_look) greatest_of_columns(w_.a, p_.length, columns, t.top);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      if (c < rows) t.own[c] = operands_of<rule>(p_, w_.place[c]);
+      t.again[c] = c >= rows || rule::classify(call_, t.own[c], t.top[c]).fills;
+      t.max[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
+      t.g[c] = static_cast<double>(t.own[c].g);
+      if constexpr (!rule::per_element) t.at_target[c] = static_cast<double>(rule::counterpart(t.own[c]));
+    }
+    sums_of_columns<rule>(s, columns, t.max, t.sums);
+    for (std::int64_t c = 0; c < columns; c += L) group(t, s, c, columns);
+    if constexpr (rule::per_element) scatter_tile(p_, w_.place, rows, columns, w_.out);
+    std::int64_t decided = 0;
+    for (std::int64_t c = 0; c < rows; ++c) {
+      const row_place& at = w_.place[c];
+      if (t.again[c]) {
+        one_row(at);
+        continue;
+      }
+      ++decided;
+      if constexpr (rule::has_exception) p_.out[at.out + offset_in_row(p_, t.own[c].target, 2)] = t.value[c];
+      if (!rule::per_element && !sums_up_) p_.out[at.out] = t.value[c];
+    }
+    if (!sums_up_) w_.count.elements[1] += rule::per_element ? decided * p_.length : decided;
   }
-  for (; i < n; i += L) {
-    float v[L];
-    for (int l = 0; l < L; ++l) v[l] = i + l < n ? x[i + l] : -inf;
-    take(v, sum[0]);
+  // The columns [c, c + L).
+  [[gnu::noinline, gnu::flatten]] void group(tile_rows& t, const slice& s, std::int64_t c,
+                                             std::int64_t columns) noexcept {
+    const f64v max = load<f64v>(t.max + c);
+    const auto& sums = t.sums[c / L];
+    const auto numbers = rule::template prepare<f64v>(call_, load<f64v>(t.g + c), max, sums.of_row());
+    i32h are_open = {};
+    if constexpr (rule::per_element) {
+      are_open = elements_of_columns<rule>({numbers, max}, s, c, columns, w_.out);
+    } else if (!sums_up_) {
+      const auto v = rule::template result<f64v>(numbers, load<f64v>(t.at_target + c));
+      are_open = v.open;
+      store(t.value + c, v.value);
+    }
+    std::int32_t open[L];
+    store(open, are_open);
+    for (int l = 0; l < L; ++l) t.again[c + l] = t.again[c + l] || open[l] != 0;
+    if constexpr (rule::has_exception) {
+      for (int l = 0; l < L; ++l) {
+        if (t.again[c + l]) continue;
+        const num::certified e = rule::exception(call_, t.own[c + l], t.max[c + l], sums.lane(l).of_row());
+        t.again[c + l] = !e.decided;
+        t.value[c + l] = e.value;
+      }
+    }
+    if constexpr (is_loss) {
+      if (!sums_up_) return;
+      double live[L];
+      for (int l = 0; l < L; ++l) live[l] = t.again[c + l] ? 0.0 : 1.0;
+      const auto counts = load<f64v>(live) > 0.0;
+      const f64v zero = {};
+      const f64v tiny = numbers.log.value == 0.0 ? zero : V::all(0x1p-690);
+      const auto gap = num::two_sum(max, -load<f64v>(t.at_target + c));
+      loss_sums& to = loss_of(w_);
+      to.lanes.add(num::double_word<f64v>{counts ? gap.hi : zero, counts ? gap.lo : zero});
+      to.lanes.add(counts ? numbers.log.value : zero);
+      to.lanes_slack += counts ? numbers.log.slack + tiny : zero;
+      to.rows += L;
+    }
   }
-  num::dd total = {rest[0], rest[1]};
-  for (const W& w : sum) {
-    for (int l = 0; l < L; ++l) total = num::add(total, num::dd{w.hi[l], w.lo[l]});
+
+  const row_job& job_;
+  const plan::row_plan& p_;
+  row_worker& w_;
+  num::row_call call_;
+  bool sums_up_;  // cross_entropy over all rows
+};
+
+// f.template operator()<Op>() for the call's operation.
+template <class F>
+[[gnu::always_inline]] inline void with_operation(const row_job& job, const F& f) {
+  ops::for_operation<ops::family::softmax>(job.plan->op, [&]<class Op>() { f.template operator()<Op::id>(); });
+}
+
+// Of a team: the row is the first worker's, a part each one's.
+template <op_id Op>
+typename row_walker<Op>::row& row_of(const row_job& job) {
+  return *reinterpret_cast<typename row_walker<Op>::row*>(job.worker(0).row);
+}
+template <op_id Op>
+typename row_walker<Op>::part& part_of(row_worker& w) {
+  return *reinterpret_cast<typename row_walker<Op>::part*>(w.part);
+}
+
+row_loss finish_loss(const row_job& job, int workers) noexcept {
+  loss_sums all;
+  all.wide.start();
+  for (int i = 0; i < workers; ++i) {
+    const loss_sums& o = loss_of(job.worker(i));
+    all.sum.merge(o.sum);
+    all.slack += o.slack;
+    for (int l = 0; l < L; ++l) {
+      all.sum.merge({o.lanes.hi[l], o.lanes.lo[l], o.lanes.error[l]});
+      all.slack += o.lanes_slack[l];
+    }
+    all.rows += o.rows + L + 1;
+    all.wide.merge(o.wide);
+    all.nan = all.nan || o.nan;
+    all.infinite = all.infinite || o.infinite;
   }
-  rest[0] = total.hi;
-  rest[1] = total.lo;
-}
-
-num::dd_row complete(const wide_row& r) noexcept {
-  num::dd_row row{};
-  row.finish(r.max, r.count, num::dd{r.rest[0], r.rest[1]}, r.height);
-  return row;
-}
-
-void logarithm_dd(const wide_row& r, double* out) noexcept {
-  const num::dd_row row = complete(r);
-  const bool none = r.count < 2 && r.rest[0] == 0;
-  out[0] = none ? 0.0 : row.log.hi;
-  out[1] = none ? 0.0 : row.log.lo;
-  out[2] = none ? 0.0 : row.shallow ? 4 * row.error * row.log.hi : 0x1p-600;
-}
-
-template <class Element>
-[[gnu::always_inline]] inline void settle(int count, float* out, std::uint8_t* decided, const Element& element) {
-  for (int i = 0; i < count; ++i) {
-    const num::certified c = element(i);
-    out[i] = c.value;
-    decided[i] = c.decided ? 1 : 0;
+  if (all.nan || all.infinite) return {all.nan ? num::float_of(num::canonical_nan_f32) : inf, true, true};
+  num::certified c = {0.0f, false};
+  if (job.wide_loss) {
+    c = all.wide.finish(job.n);
+  } else if (!job.forced) {
+    const num::dd s = all.sum.total();
+    const double e = (all.slack + all.sum.bound(4 * all.rows)) * (1 + 0x1p-20);
+    c = job.n == 1 ? num::certify(s, e) : num::certify_mean(s, e, job.n);
   }
-}
-
-void settle_weights(const wide_row& r, const float* x, int count, float g, double n, bool target, float* out,
-                    std::uint8_t* decided) noexcept {
-  const num::dd_row row = complete(r);
-  settle(count, out, decided, [&](int i) { return target ? row.target_weight(x[i], g, n) : row.weight(x[i], g, n); });
-}
-
-void settle_gaps(const wide_row& r, const float* a, const float* b, int count, double sign, float* out,
-                 std::uint8_t* decided) noexcept {
-  const num::dd_row row = complete(r);
-  settle(count, out, decided, [&](int i) { return row.gap(a[i], b[i], sign); });
-}
-
-template <num::certified (*gradient)(float g, float y, const num::tracked_sum<double>& sum, double bound)>
-void settle_gradients(const double* t, const float* g, const float* y, int count, float* out,
-                      std::uint8_t* decided) noexcept {
-  const num::tracked_sum<double> s{t[0], t[1], 0};
-  settle(count, out, decided, [&](int i) { return gradient(g[i], y[i], s, t[2]); });
+  return {c.value, c.decided, false};
 }
 
 }  // namespace
 
 constinit const row_kernels row_table = {
-    .lanes = L,
-    .top = top,
-    .weights = weights,
-    .factors = factors,
-    .logarithms = logarithms,
-    .gaps = gaps,
-    .scale = scale,
-    .log_softmax = log_softmax,
-    .softmax_backward = softmax_backward,
-    .log_softmax_backward = log_softmax_backward,
-    .drain = []() noexcept { drain(); },
-    .track = track,
-    .rest_dd = rest_dd,
-    .logarithm_dd = logarithm_dd,
-    .settle_weights = settle_weights,
-    .settle_gaps = settle_gaps,
-    .settle_softmax_backward = settle_gradients<num::dd_softmax_gradient>,
-    .settle_log_softmax_backward = settle_gradients<num::dd_log_softmax_gradient>,
+    .rows =
+        [](const row_job& job, row_worker& w, std::int64_t begin, std::int64_t end) noexcept {
+          with_operation(job, [&]<op_id Op>() { row_walker<Op>(job, w).rows(begin, end); });
+        },
+    .begin =
+        [](const row_job& job, const row_place& at) noexcept {
+          row_phase next = row_phase::done;
+          with_operation(job,
+                         [&]<op_id Op>() { next = row_walker<Op>(job, job.worker(0)).begin(row_of<Op>(job), at); });
+          return next;
+        },
+    .piece =
+        [](const row_job& job, row_worker& w, row_phase phase, std::int64_t begin, std::int64_t end) noexcept {
+          with_operation(job, [&]<op_id Op>() {
+            row_walker<Op>(job, w).piece(row_of<Op>(job), part_of<Op>(w), phase, begin, end);
+          });
+        },
+    .join =
+        [](const row_job& job, int team, row_phase phase) noexcept {
+          row_phase next = row_phase::done;
+          with_operation(job, [&]<op_id Op>() {
+            const auto parts = [&](int i) -> auto& { return part_of<Op>(job.worker(i)); };
+            next = row_walker<Op>(job, job.worker(0)).join(row_of<Op>(job), phase, team, parts);
+          });
+          return next;
+        },
+    .start_loss =
+        [](const row_job& job, int workers) noexcept {
+          for (int i = 0; i < workers; ++i) {
+            loss_sums& s = loss_of(job.worker(i));
+            s = {};
+            s.wide.start();
+          }
+        },
+    .loss = finish_loss,
 };
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -1,10 +1,9 @@
-// The softmax family: softmax, log_softmax, logsumexp, cross_entropy and their backward operations.
+// Operations on rows (librepdl/ops/rows/rule.hpp).
 //
-// Rows of up to 4096 elements are held in registers by a team of threads (some lanes of a warp, or some warps), longer
-// ones in the shared memory of a block as far as it goes: one read, one write. Rows whose neighbours are nearer than
-// their own elements (a class axis that is not the last) take a thread each, which reads the row as often as it needs
-// it. Longer rows are cut into chunks (rows_long.cu). Elements that binary64 leaves open are marked in bitmaps for
-// rows_repair.cu and rows_exact.cu. The launches do not depend on the data.
+// Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 4096 elements, a cluster of
+// blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
+// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cu).
+// Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
 
@@ -13,21 +12,34 @@
 namespace repdl::cuda {
 namespace {
 
-enum class manner { registers, blocks, columns, chunks };
+enum class manner { registers, columns, chunks };
 
 struct division {
   row_geometry g;
   manner how;
-  int per_thread;            // registers: elements, 8 or 16
-  std::size_t shared_bytes;  // blocks
+  int per_thread;  // registers: elements: 8, 16 or 32
+  bool packed;
 };
+
+// What the driver asks of a rule.
+struct rule_facts {
+  int operands;
+  bool per_element;
+  bool reads_target;
+  bool exact;
+  num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
+};
+template <class Rule>
+constexpr rule_facts facts_of = {Rule::operands, Rule::per_element, Rule::reads_target, Rule::exact_limbs != 0,
+                                 Rule::bounds};
 
 division divide(const plan::row_plan& p, const properties& device, tier first, int bits) {
   division d{};
   row_geometry& g = d.g;
   g.op = p.op;
-  for (int k = 0; k < 2; ++k) g.in[k] = p.in[k].data;
-  if (!cuda_is_tracked(p.op)) g.in[1] = nullptr;
+  rule_facts rule{};
+  ops::for_operation<ops::family::softmax>(p.op, [&]<class Op>() { rule = facts_of<row_rule<Op::id>>; });
+  for (int k = 0; k < rule.operands; ++k) g.in[k] = p.in[k].data;
   g.out = p.out;
   g.row_g = p.row_g;
   g.target = p.target;
@@ -44,43 +56,67 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.kept.set_stride(3, p.row_g_stride);
   g.kept.set_stride(4, p.target_stride);
   g.ignore_index = p.ignore_index;
-  g.is_mean = cuda_is_loss(p.op) && p.reduction == repdl::reduction::mean;
+  g.is_mean = rule.reads_target && p.reduction == repdl::reduction::mean;
   g.is_total = p.op == op_id::cross_entropy && p.reduction != repdl::reduction::none;
-  g.skip_dd = first > tier::double_double;
-  g.last_tier_bits = bits;
+  const bool wide = first <= tier::double_double;
+  const bool quarter = rule.exact || (bits >= 256 && !device.choice.wide);
+  g.levels = (wide ? 1u : 0u) | (quarter ? 2u : 0u) | (bits >= 512 && !rule.exact ? 4u : 0u);
 
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
   const std::int64_t along = size(g.reduced.stride[0][0]);
   const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
-  const std::int64_t floats = p.length * (cuda_is_tracked(p.op) ? 2 : 1);
-  d.shared_bytes = static_cast<std::size_t>(floats) * sizeof(float);
-  d.how = p.length <= 16 * threads                                                     ? manner::registers
-          : floats <= shared_limit(device) / 4 && p.rows >= device.multiprocessors / 2 ? manner::blocks
-                                                                                       : manner::chunks;
+  // Side by side, and in one place of 16 bytes with the first operand.
+  const auto packed = [&p, &g](int operand, const void* data) {
+    const auto apart = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(g.in[0]);
+    bool is = apart % 16 == 0 && g.reduced.stride[operand][0] == 1;
+    for (int i = 0; i < p.kept_rank; ++i) is = is && (g.kept.stride[operand][i] - g.kept.stride[0][i]) % 4 == 0;
+    return is;
+  };
+  d.packed = p.reduced_rank == 1;
+  for (int k = 0; k < rule.operands; ++k) d.packed = d.packed && packed(k, g.in[k]);
+  if (rule.per_element) d.packed = d.packed && packed(2, g.out);
+  bool aligned = reinterpret_cast<std::uintptr_t>(g.in[0]) % 16 == 0;
+  for (int i = 0; i < p.kept_rank; ++i) aligned = aligned && g.kept.stride[0][i] % 4 == 0;
+  const std::int64_t room = p.length + (d.packed && !aligned ? 3 : 0);
+
+  constexpr std::int64_t most_blocks = 16;
+  const bool clusters = device.capability >= 90 && !device.choice.wide;
+  d.per_thread = room <= 256 ? 8 : room <= most_blocks * threads * 16 ? 16 : 32;
+  d.how = room <= (clusters ? most_blocks * 32 : 16) * threads ? manner::registers : manner::chunks;
   if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) d.how = manner::columns;
   g.team = 1;
-  d.per_thread = p.length <= 256 ? 8 : 16;
-  while (g.team < threads && std::int64_t{g.team} * d.per_thread < p.length) g.team *= 2;
-  g.chunks = ceil_div(std::max<std::int64_t>(p.length, 1), long_chunk);
-  const auto aligned = [](const void* q) { return reinterpret_cast<std::uintptr_t>(q) % 16 == 0; };
-  g.packed = p.reduced_rank == 1 && p.length % 4 == 0 && aligned(g.in[0]) && g.reduced.stride[0][0] == 1;
-  for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[0][i] % 4 == 0;
-  if (g.in[1] != nullptr) {
-    g.packed = g.packed && aligned(g.in[1]) && g.reduced.stride[1][0] == 1;
-    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[1][i] % 4 == 0;
-  }
-  if (cuda_per_element(p.op)) {
-    g.packed = g.packed && aligned(g.out) && g.reduced.stride[2][0] == 1;
-    for (int i = 0; i < p.kept_rank; ++i) g.packed = g.packed && g.kept.stride[2][i] % 4 == 0;
-  }
+  while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
+  g.cluster = 1;
+  while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (32 in a chunk), the team's.
-  const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? 6 : 36;
-  const bool gradient = p.op == op_id::logsumexp_backward || p.op == op_id::cross_entropy_backward;
-  g.bounds = num::bounds_of_rows(p.length, own + 5 + warps, gradient);
-  if (first > tier::binary64) g.bounds = {num::infinity, num::infinity};
-  g.tracked_height = (d.how == manner::columns ? p.length : 128) + 5 + warps + ceil_div(g.chunks, 32) + 16;
+  // Additions on a path: a thread's own (32 in a chunk), the team's (warp, block, cluster).
+  const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? 10 : 36;
+  const std::int64_t tracked =
+      (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;
+  g.bounds = rule.bounds(p.length, own + 5 + warps, tracked);
+  if (first > tier::binary64) g.bounds = {num::infinity, num::infinity, num::infinity};
   return d;
+}
+
+// Launches Kernel as launch_kernel does, its blocks in clusters.
+template <auto Kernel>
+void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
+  if (!before_launch(record_of<Kernel>, j)) return;
+  if (cluster > 8) {  // what every device can do
+    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
+          "cudaFuncSetAttribute");
+  }
+  cudaLaunchAttribute shape{};
+  shape.id = cudaLaunchAttributeClusterDimension;
+  shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(j.what.name(), grid);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.stream = j.stream;
+  config.attrs = &shape;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, Kernel, g, j.counters), j.what.name(), "kernel launch");
 }
 
 class row_work final : public planned {
@@ -88,33 +124,36 @@ class row_work final : public planned {
   row_work(const plan::row_plan& p, const job& given)
       : planned(given), d_(divide(p, j.device, j.first_tier, j.last_tier_bits)) {
     row_geometry& g = d_.g;
+    const int lists = g.is_total ? 0 : g.length > late_chunk ? 3 : 1;
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
-    space.take(g.counted, 1);
-    space.take(g.total_open, 1);
-    const std::int64_t row_words = g.is_total ? 0 : ceil_div(g.rows, 32);
-    for (open_list* l : {&g.open, &g.left}) {
-      space.take(l->count, 1);
-      space.take(l->bits, row_words);
-    }
-    space.take(g.open_elements, cuda_per_element(g.op) ? ceil_div(g.rows * g.length, 32) : 0);
+    space.take(g.status, 1);
+    space.take(g.list_bits, lists, g.list_words());
     zeroed_ = space.used().value();
-    for (open_list* l : {&g.open, &g.left}) space.take(l->rows, g.is_total ? 0 : g.rows);
-    if (g.is_total) space.take(g.losses, g.rows);
-    space.take_in_turn(
-        [&] {
-          if (d_.how == manner::chunks) take_workspace(long_, g, space);
-        },
-        [&] {
-          if (g.is_total) {
-            take_workspace(total_, space);
-          } else {
-            take_workspace(repair_, g, space);
-          }
-        },
-        [&] { take_exact_workspace(exact_, g, space); });
+    space.take(g.list_rows, lists, g.rows);
+    ops::for_operation<ops::family::softmax>(
+        g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
+    if (d_.how == manner::chunks) take_workspace(long_, g, space);
+    if (g.is_total) {
+      space.take(g.losses, g.rows);
+      take_total_workspace(parts_, space);
+    } else {
+      take_late_workspace(parts_, g, space);
+    }
   }
 
  private:
+  template <op_id Op, int Per>
+  void launch_registers() {
+    const row_geometry& g = d_.g;
+    const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
+    const unsigned grid =
+        grid_for(j.device, blocks, 24) / static_cast<unsigned>(g.cluster) * static_cast<unsigned>(g.cluster);
+    if (d_.packed) {
+      launch_in_clusters<row_kernel<Op, Per, true>>(j, grid, g.cluster, g);
+    } else {
+      launch_in_clusters<row_kernel<Op, Per, false>>(j, grid, g.cluster, g);
+    }
+  }
   template <op_id Op>
   void launch_fast() {
     const row_geometry& g = d_.g;
@@ -124,39 +163,33 @@ class row_work final : public planned {
     } else if (d_.how == manner::columns) {
       const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
       launch_kernel<column_kernel<Op>>(j, grid, threads, 0, g, j.counters);
-    } else if (d_.how == manner::blocks) {
-      launch_kernel<block_kernel<Op>>(j, grid_for(j.device, g.rows, 8), block_threads, d_.shared_bytes, g, j.counters);
+    } else if (d_.per_thread == 8) {
+      launch_registers<Op, 8>();
+    } else if (d_.per_thread == 16) {
+      launch_registers<Op, 16>();
     } else {
-      const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads / g.team), 24);
-      if (d_.per_thread == 8) {
-        launch_kernel<row_kernel<Op, 8>>(j, grid, threads, 0, g, j.counters);
-      } else {
-        launch_kernel<row_kernel<Op, 16>>(j, grid, threads, 0, g, j.counters);
-      }
+      launch_registers<Op, 32>();
     }
   }
 
   void enqueue() override {
     const row_geometry& g = d_.g;
-    check(cudaMemsetAsync(g.counted, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
-    if (cuda_is_loss(g.op) && g.rows != 0) {
+    check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
+    if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
     ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch_fast<Op::id>(); });
     if (g.is_total) {
-      run_total(g, total_, j);
+      run_total(g, parts_, j);
     } else {
-      repair_rows(g, repair_, j);
+      run_late_rows(g, parts_, j);
     }
-    decide_rows_exactly(g, exact_, j);
   }
 
   division d_;
   std::size_t zeroed_ = 0;
   long_work long_{};
-  repair_work repair_{};
-  total_part* total_ = nullptr;
-  std::byte* exact_ = nullptr;
+  std::byte* parts_ = nullptr;  // of the total, or late sums
 };
 
 }  // namespace

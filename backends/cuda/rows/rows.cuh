@@ -1,14 +1,17 @@
-// What the kernels of the softmax family share: where the rows are, what a row's numbers are, and the rules by which
-// binary64 decides an element (librepdl/ops/rows.hpp).
+// What the kernels of rows share: where rows are, and how a rule (librepdl/ops/rows/rule.hpp) is given what it asks for.
 #pragma once
+
+#include <tuple>
+#include <type_traits>
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/num/order.hpp"
-#include "librepdl/ops/rows.hpp"
+#include "librepdl/ops/rows/softmax.hpp"
 
 namespace repdl::cuda {
 
+using num::row_rule;
 using ops::op_id;
 
 // (max - x_t) + R of a row: gap + low + r +- slack. gap = NaN, +inf: the row is. Ignored rows: all 0.
@@ -31,6 +34,26 @@ struct open_list {
   }
 };
 
+// The arithmetics of the late tiers, in this order.
+using late_arithmetics = std::tuple<num::wide<double>, num::ball<4>, num::ball<8>>;
+template <op_id Op>
+inline constexpr int late_levels = row_rule<Op>::exact_limbs != 0 ? 2 : 3;
+// Of a rule that has an arithmetic in which everything is decided.
+template <op_id Op, int Level>
+using late_arithmetic =
+    std::conditional_t<(Level > 0 && row_rule<Op>::exact_limbs != 0), num::ball<row_rule<Op>::exact_limbs>,
+                       std::tuple_element_t<Level, late_arithmetics>>;
+template <op_id Op, int Level>
+using late_sums = typename row_rule<Op>::template late<late_arithmetic<Op, Level>>;
+
+// Zero before every call.
+struct row_status {
+  unsigned long long counted;    // rows that are not ignored
+  unsigned long long open[3];    // lengths of the lists
+  std::uint32_t total_open;      // not 0: the total is not decided yet
+  std::uint32_t blocks_done[4];  // of each launch for the total
+};
+
 struct row_geometry {
   op_id op;
   const float* in[2];
@@ -44,30 +67,22 @@ struct row_geometry {
   std::int64_t ignore_index;
   bool is_mean;
   bool is_total;  // cross_entropy, mean or sum
-  bool packed;    // four elements per access, in and out
-  int team;       // threads per row
-  std::int64_t chunks;
-  num::row_bounds bounds;  // infinite: forced
-  std::int64_t tracked_height;
-  bool skip_dd;
-  int last_tier_bits;
-  // Workspace.
-  unsigned long long* counted;   // rows that are not ignored
-  open_list open;                // after binary64
-  open_list left;                // after double-double
-  std::uint32_t* open_elements;  // a bit per element, row-major
-  loss_row* losses;              // is_total
-  std::uint32_t* total_open;     // not 0: the total is not decided yet
-};
+  int cluster;    // blocks per row, and
+  int team;       // threads per row of a block
+  num::row_bounds bounds;
+  unsigned levels;  // a bit for each late level that is to run
+  // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
+  row_status* status;
+  std::uint32_t* list_bits;
+  std::int64_t* list_rows;
+  std::byte* known;  // known_row of those in a list, at least
+  loss_row* losses;  // is_total
 
-REPDL_HD constexpr bool cuda_is_loss(op_id op) {
-  return op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
-}
-REPDL_HD constexpr bool cuda_is_tracked(op_id op) {
-  return op == op_id::softmax_backward || op == op_id::log_softmax_backward;
-}
-REPDL_HD constexpr bool cuda_per_element(op_id op) { return op != op_id::logsumexp && op != op_id::cross_entropy; }
-REPDL_HD constexpr bool cuda_is_separate(op_id op) { return op != op_id::softmax && op != op_id::logsumexp_backward; }
+  REPDL_HD std::int64_t list_words() const { return (rows + 31) / 32; }
+  __device__ open_list list(int i) const {
+    return {list_bits + i * list_words(), &status->open[i], list_rows + i * rows};
+  }
+};
 
 // The offset of an operand at a row-major index. Out of line beyond one axis: the divisions are rare and large.
 template <int Operand, class Axes>
@@ -99,263 +114,221 @@ struct row_site {
 inline constexpr float row_inf = __builtin_inff();
 __device__ inline float row_nan() { return num::float_of(num::canonical_nan_f32); }
 
-// ---------------------------------------------------------------------------------------------------- a row's numbers
+// ---------------------------------------------------------------------------------------------------- a rule's questions
 
-// What decides a row's elements. fills: every element is `fill`.
-struct row_numbers {
-  float max;
-  float g;
-  bool fills;
-  bool ignored;
-  float fill;
-  double rest;
-  double count;
-  double n;  // the divisor
-  double low, high;
-  unsigned margin;
-  std::int64_t target;
-  num::tracked_sum<double> sum;
-  double slack;
+__device__ inline num::row_call call_of(const row_geometry& g) {
+  return {g.bounds, g.length, g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1};
+}
+template <op_id Op>
+__device__ num::row_operands operands_of(const row_geometry& g, const row_site& at) {
+  num::row_operands o;
+  if constexpr (row_rule<Op>::reads_g) o.g = g.row_g[row_offset<3>(g.kept, at.row)];
+  if constexpr (row_rule<Op>::reads_target) {
+    o.target = g.target[row_offset<4>(g.kept, at.row)];
+    o.ignored = o.target == g.ignore_index;
+    if (o.has_target(g.length)) o.at_target = at.x(g, o.target);
+  }
+  return o;
+}
+template <op_id Op>
+__device__ float second_of(const row_geometry& g, const row_site& at, std::int64_t j) {
+  if constexpr (row_rule<Op>::operands == 2) return at.y(g, j);
+  return 0.0f;
+}
+
+// An output at the most that binary64 can do.
+template <op_id Op>
+__device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, float x, float y,
+                                           double term) {
+  using rule = row_rule<Op>;
+  const auto a = static_cast<double>(x);
+  const auto b = static_cast<double>(y);
+  if constexpr (requires { rule::template careful<double>(n, a, b, term); }) {
+    return rule::template careful<double>(n, a, b, term);
+  } else {
+    return rule::template element<double>(n, a, b, term);
+  }
+}
+template <op_id Op>
+__device__ double term_of(float x, float y, float max) {
+  return row_rule<Op>::template term<double>(static_cast<double>(x), static_cast<double>(y), static_cast<double>(max));
+}
+
+// Adds an element to the sums; its term.
+template <op_id Op, class Sums>
+__device__ double add_element(Sums& s, float x, float y, float max) {
+  const double term = term_of<Op>(x, y, max);
+  s.add(static_cast<double>(x), static_cast<double>(max), term);
+  return term;
+}
+
+// What one thread knows of a row.
+template <op_id Op>
+struct row_state {
+  num::row_operands o;
+  num::row_class c;
+  float max;  // 0 where the row fills
+};
+template <op_id Op>
+__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site& at, float top) {
+  row_state<Op> s;
+  s.o = operands_of<Op>(g, at);
+  s.c = row_rule<Op>::classify(call, s.o, top);
+  s.max = s.c.fills ? 0.0f : top;
+  return s;
+}
+template <op_id Op, class Row>
+__device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {
+  return row_rule<Op>::template prepare<double>(call, static_cast<double>(s.o.g), static_cast<double>(s.max), row);
+}
+
+// Of a part that is the whole, or of a total.
+template <class Sums>
+__device__ auto whole_of(const Sums& s) {
+  if constexpr (requires { s.of_row(); }) {
+    return s.of_row();
+  } else {
+    return s.template of_row<double>();
+  }
+}
+
+// Output j, of x and y; the target's may be another.
+template <op_id Op, class Numbers, class Row>
+__device__ num::verdict<double> output_of(const num::row_call& call, const row_state<Op>& s, const Numbers& numbers,
+                                          const Row& row, std::int64_t j, float x, float y) {
+  using rule = row_rule<Op>;
+  if constexpr (rule::has_exception) {
+    if (j == s.o.target) {
+      const num::certified c = rule::exception(call, s.o, static_cast<double>(s.max), row);
+      return {c.value, !c.decided};
+    }
+  }
+  const double term = rule::keeps_term ? term_of<Op>(x, y, s.max) : 0.0;
+  const num::verdict<double> v =
+      rule::template element<double>(numbers, static_cast<double>(x), static_cast<double>(y), term);
+  return v.open ? element_of<Op>(numbers, x, y, term) : v;
+}
+
+// Elements decided by a thread.
+struct row_tally {
+  std::int64_t proved = 0;
+  std::int64_t decided = 0;
+  __device__ void add(bool fills, std::int64_t n) { (fills ? proved : decided) += n; }
 };
 
-__device__ inline double divisor_of(const row_geometry& g) { return g.is_mean ? static_cast<double>(*g.counted) : 1.0; }
-
-// Everything that the row's class and its greatest key decide.
+// What the late tiers want to know of a row: what binary64 does.
 template <op_id Op>
-__device__ void classify(row_numbers& r, const row_geometry& g, std::int64_t row, std::int32_t key) {
-  r.g = 1;
-  r.n = 1;
-  r.target = -1;
-  r.ignored = false;
-  r.fills = false;
-  r.fill = 0;
-  bool invalid = false;
-  if constexpr (cuda_is_loss(Op)) {
-    r.target = g.target[row_offset<4>(g.kept, row)];
-    r.ignored = r.target == g.ignore_index;
-    invalid = r.target < 0 || r.target >= g.length;
-    if (Op == op_id::cross_entropy_backward) r.n = divisor_of(g);
-  }
-  if constexpr (Op == op_id::logsumexp_backward || Op == op_id::cross_entropy_backward) {
-    r.g = g.row_g[row_offset<3>(g.kept, row)];
-  }
-  r.max = num::order_value(key, num::order_max);
-  const bool bad = !(fabsf(r.max) < row_inf);
-  if (r.ignored) {
-    r.fills = true;
-  } else if (bad || invalid) {
-    r.fills = true;
-    r.fill = Op == op_id::logsumexp ? r.max : row_nan();
-  }
-}
-
-// rest and count are known: the ends of g / n / S, or R and its slack.
+struct known_row {
+  typename row_rule<Op>::total sums;
+  float top;
+};
 template <op_id Op>
-__device__ void prepare(row_numbers& r, const row_geometry& g) {
-  if constexpr (Op == op_id::log_softmax || !cuda_per_element(Op)) {
-    const auto l = num::logarithm_of_row(r.count, r.rest, g.bounds.logarithm);
-    r.low = l.value;
-    r.high = g.bounds.logarithm < 1 ? l.slack : num::infinity;
-  } else {
-    // low: the factor of e^(x - M); high: the bound, infinite when forced.
-    const double sum = r.count + r.rest;
-    r.low = (Op == op_id::softmax ? 1.0 : static_cast<double>(r.g) / r.n) / sum;
-    r.high = g.bounds.weight;
-    r.margin = g.bounds.weight < 1 ? static_cast<unsigned>(g.bounds.weight * 0x1p53) + 2u : 0x10000000u;
-  }
+__device__ known_row<Op>& known_of(const row_geometry& g, std::int64_t row) {
+  return reinterpret_cast<known_row<Op>*>(g.known)[row];
+}
+// By one thread or more.
+template <op_id Op, class Sums>
+__device__ __noinline__ void leave_open(const row_geometry& g, std::int64_t row, float top, const Sums& sums) {
+  known_row<Op> k{{}, top};
+  k.sums.join(sums);
+  known_of<Op>(g, row) = k;
+  g.list(0).add(row);
 }
 
-__device__ inline num::certified same_ends(num::float_ends<double> e) { return num::same_bits(e.low, e.high); }
-
-// The gap cut at -600: a gap is +0 or negative, so its upper word orders as an unsigned number (-600 is 0xc082c000
-// 00000000; what is left of the lower word moves the cut by less than 2^-11).
-__device__ inline double cut_gap(float x, float max) {
-  const double d = static_cast<double>(x) - static_cast<double>(max);
-  const auto upper = static_cast<unsigned>(__double2hiint(d));
-  return __hiloint2double(static_cast<int>(min(upper, 0xc082c000u)), __double2loint(d));
-}
-__device__ inline double weight_of(float x, float max) { return num::fast_exp(cut_gap(x, max)); }
-
-// e f, whose relative error is `bound`, margin >= bound / 2^-53 + 1: the bits of binary64 below a binary32 number's
-// last one, 29 of them, say how far the product is from a midpoint (2^28), in its own ulps; the bound is at most as
-// many ulps as margin says. Products below 2^-125, forced ones (margin 2^28) and non-finite ones: both ends are
-// rounded.
-__device__ inline num::certified scaled_weight(double e, double f, double bound, unsigned margin) {
-  const double p = e * f;
-  const unsigned below = static_cast<unsigned>(__double2loint(p)) & 0x1fffffffu;
-  const unsigned upper = static_cast<unsigned>(__double2hiint(p)) & 0x7fffffffu;
-  const bool far = below - (0x10000000u - margin) > 2 * margin;
-  const bool normal = upper - 0x38200000u < 0x47d00000u - 0x38200000u;  // 2^-125 to 2^126
-  if (far && normal) return {static_cast<float>(p), true};
-  if (normal) return {0.0f, false};
-  return num::same_bits(static_cast<float>(p * (1 - bound)), static_cast<float>(p * (1 + bound)));
-}
-
-// cross_entropy_backward's target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three
-// times the bound, and 2^-43 for the gaps in a rest made of small weights (ops/rows.hpp).
-__device__ inline num::certified target_value(const row_numbers& r, const row_geometry& g, float x) {
-  const double w = x == -row_inf ? 0.0 : weight_of(x, r.max);
-  const double z = x == r.max ? (r.count - 1) + r.rest : (r.count + r.rest) - w;
-  if (z == 0) return {0.0f * r.g, true};
-  const double v = -(z / (r.count + r.rest)) * (static_cast<double>(r.g) / r.n);
-  if (v == 0) return {static_cast<float>(v), g.bounds.weight < 1};
-  const double e = (4 * g.bounds.weight + 0x1p-43) * num::magnitude_of(v);
-  return num::same_bits(static_cast<float>(v - e), static_cast<float>(v + e));
-}
-
-// g (p - t) / n for a g that is infinite or NaN, by the formula's tree: inf times a p, or p - 1, of exactly 0 is NaN.
-__device__ inline float infinite_gradient(const row_numbers& r, float x, bool target) {
-  const bool absent = x == -row_inf;
-  const bool zero = target ? !absent && r.count == 1 && r.rest == 0 : absent;
-  return num::canonical(zero ? row_nan() : target ? -r.g : r.g);
-}
-
-// One element; e = e^(x - max) cut at -600 where the operation has it.
-template <op_id Op>
-__device__ num::certified element_of(const row_numbers& r, const row_geometry& g, float x, float y, double e,
-                                     std::int64_t j) {
-  if constexpr (Op == op_id::log_softmax) {
-    if (x == -row_inf) return {x, true};
-    const num::certified quick =
-        same_ends(num::quick_gap_ends(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
-    if (quick.decided) return quick;
-    return same_ends(num::gap_ends(static_cast<double>(x), static_cast<double>(r.max), r.low, r.high));
-  } else if constexpr (Op == op_id::softmax_backward) {
-    if (!num::is_finite(r.sum.hi)) {
-      const double v = static_cast<double>(y) * (static_cast<double>(x) - r.sum.hi);
-      return {num::canonical(static_cast<float>(v)), true};
-    }
-    return same_ends(
-        num::softmax_gradient(static_cast<double>(x), static_cast<double>(y), r.sum.hi, r.sum.lo, r.slack));
-  } else if constexpr (Op == op_id::log_softmax_backward) {
-    if (!(fabsf(y) < row_inf) || !num::is_finite(r.sum.hi)) {
-      // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the
-      // sum's sign beside an infinite e^y.
-      const double kind = y != y          ? num::double_of(0x7ff8000000000000)
-                          : y == row_inf  ? num::infinity
-                          : y == -row_inf ? 0.0
-                                          : 1.0;
-      const double total = r.sum.hi + r.sum.lo;
-      if (num::is_finite(r.sum.hi) && y == row_inf) {
-        const double error = r.sum.bound(g.tracked_height);
-        const bool known = error == 0 || num::magnitude_of(total) > 2 * error;
-        return {num::canonical(static_cast<float>(static_cast<double>(x) - num::infinity * total)), known};
-      }
-      const double by = num::is_finite(r.sum.hi) ? 0.0 : r.sum.hi;
-      return {num::canonical(static_cast<float>((static_cast<double>(x) - kind * by) + 0.0)), true};
-    }
-    const double c = static_cast<double>(y);
-    const double w = num::fast_exp(c > 600.0 ? 600.0 : c < -600.0 ? -600.0 : c);
-    return same_ends(num::log_softmax_gradient(static_cast<double>(x), w, r.sum.hi, r.sum.lo, r.slack));
-  } else {
-    if constexpr (Op != op_id::softmax) {
-      if (!(fabsf(r.g) < row_inf)) return {infinite_gradient(r, x, j == r.target), true};
-      if (Op == op_id::cross_entropy_backward && j == r.target) return target_value(r, g, x);
-    }
-    return scaled_weight(e, r.low, r.high, r.margin);
-  }
-}
-
-__device__ __noinline__ inline void mark_element(const row_geometry& g, std::int64_t row, std::int64_t j) {
-  const std::int64_t index = row * g.length + j;
-  atomicOr(g.open_elements + (index >> 5), 1u << static_cast<unsigned>(index & 31));
-  g.open.add(row);
-}
-
-// The result of a row of logsumexp or cross_entropy, or its part of the total. Returns how many elements were decided.
-template <op_id Op>
-__device__ int finish_row(row_numbers& r, const row_geometry& g, const row_site& at) {
-  if (r.fills) {
+// The result of a row, or its part of the total, by one thread.
+template <op_id Op, class Sums>
+__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site& at, const row_state<Op>& s,
+                           const Sums& sums, row_tally& tally) {
+  using rule = row_rule<Op>;
+  if (s.c.fills) {
     if (g.is_total) {
-      g.losses[at.row] = {r.ignored ? 0.0 : static_cast<double>(row_nan()), 0, 0, 0};
-      return 0;
+      g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
+    } else {
+      *at.out = s.c.value;
+      ++tally.proved;
     }
-    *at.out = r.fill;
-    return 1;
+    return;
   }
-  const float x = Op == op_id::cross_entropy ? at.x(g, r.target) : -0.0f;
-  if (Op == op_id::cross_entropy && x == -row_inf) {
-    if (g.is_total) {
-      g.losses[at.row] = {num::infinity, 0, 0, 0};
-      return 0;
-    }
-    *at.out = row_inf;
-    return 1;
-  }
-  prepare<Op>(r, g);
+  const auto n = numbers_of<Op>(call, s, whole_of(sums));
+  const float counterpart = rule::counterpart(s.o);
   if (g.is_total) {
-    const num::dd gap = num::two_sum(static_cast<double>(r.max), -static_cast<double>(x));
-    g.losses[at.row] = {gap.hi, gap.lo, r.low, r.high + (r.low == 0 ? 0.0 : 0x1p-690)};
-    return 0;
+    const num::loss_part p = num::loss_of_row(n, counterpart);
+    g.losses[at.row] = {p.gap.hi, p.gap.lo, p.log, p.slack};
+    return;
   }
-  const num::certified c = same_ends(num::gap_ends(static_cast<double>(r.max), static_cast<double>(x), -r.low, r.high));
-  if (!c.decided) {
-    g.open.add(at.row);
-    return 0;
+  const num::verdict<double> v = rule::template result<double>(n, static_cast<double>(counterpart));
+  if (v.open) return leave_open<Op>(g, at.row, s.max, sums);
+  *at.out = v.value;
+  ++tally.decided;
+}
+
+__device__ inline float max_or_nan(float a, float b) {
+  float m;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b));
+  return m;
+}
+
+template <class T>
+__device__ T from_lane(const T& v, int distance) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
+  constexpr int words = sizeof(T) / 4;
+  std::uint32_t w[words];
+  memcpy(w, &v, sizeof(T));
+  for (int i = 0; i < words; ++i) w[i] = __shfl_xor_sync(full_warp, w[i], distance);
+  T out;
+  memcpy(&out, w, sizeof(T));
+  return out;
+}
+
+// Writes outputs first, first + step, ... < end of a row; whether one is open.
+template <op_id Op, class Row>
+__device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site& at,
+                               const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
+                               std::int64_t end, row_tally& tally) {
+  if (s.c.fills) {
+    for (std::int64_t j = first; j < end; j += step) {
+      at.to(g, j) = s.c.value;
+      ++tally.proved;
+    }
+    return false;
   }
-  *at.out = c.value;
-  return 1;
+  const auto numbers = numbers_of<Op>(call, s, row);
+  bool open = false;
+#pragma unroll 4
+  for (std::int64_t j = first; j < end; j += step) {
+    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, at.x(g, j), second_of<Op>(g, at, j));
+    at.to(g, j) = v.value;
+    tally.decided += v.open ? 0 : 1;
+    open |= v.open;
+  }
+  return open;
 }
 
 // Adds what every thread of the grid decided.
-__device__ inline void count_rows_decided(counter* counters, int proved, int decided) {
-  proved = __reduce_add_sync(full_warp, proved);
-  decided = __reduce_add_sync(full_warp, decided);
+__device__ inline void count_rows_decided(counter* counters, row_tally t) {
+  for (int distance = 16; distance >= 1; distance /= 2) {
+    t.proved += from_lane(t.proved, distance);
+    t.decided += from_lane(t.decided, distance);
+  }
   if (lane_of_thread() == 0) {
-    count_elements(counters, tier::proved, proved);
-    count_elements(counters, tier::binary64, decided);
+    count_elements(counters, tier::proved, t.proved);
+    count_elements(counters, tier::binary64, t.decided);
   }
 }
 
-// Sums over a part of a row: rest as a double-double and count, or a tracked sum and its error.
-struct part_sums {
-  double hi;
-  double lo;
-  double third;
-
-  __device__ void merge(const part_sums& o, bool tracked) {
-    if (tracked) {
-      num::tracked_sum<double> s{hi, lo, third};
-      s.merge({o.hi, o.lo, o.third});
-      *this = {s.hi, s.lo, s.error};
-    } else {
-      const num::dd s = num::add(num::dd{hi, lo}, num::dd{o.hi, o.lo});
-      *this = {s.hi, s.lo, third + o.third};
-    }
-  }
-  __device__ void merge_lanes(bool tracked) {
-    for (int distance = 16; distance >= 1; distance /= 2) {
-      merge({__shfl_xor_sync(full_warp, hi, distance), __shfl_xor_sync(full_warp, lo, distance),
-             __shfl_xor_sync(full_warp, third, distance)},
-            tracked);
-    }
-  }
-};
-
-// What rows_long.cu has in the workspace.
+// The parts of rows.cu, rows_long.cu, rows_late.cu and rows_total.cu: what they take of the workspace, and their launches.
 struct long_work {
   std::uint32_t* keys;
-  part_sums* chunks;
-  part_sums* rows;
+  std::byte* chunks;  // a rule's totals
 };
-// And rows_repair.cu.
-struct repair_work {
-  std::uint32_t* keys;  // by position in the list
-  part_sums* chunks;
-};
-struct total_part;
-
-// The parts of rows.cu, rows_long.cu, rows_repair.cu and rows_exact.cu: what they take of the workspace, and their
-// launches.
 void take_workspace(long_work& w, const row_geometry& g, carver& c);
 void run_long_rows(const row_geometry& g, const long_work& w, const job& j);
-void take_workspace(repair_work& w, const row_geometry& g, carver& c);
-void repair_rows(const row_geometry& g, const repair_work& w, const job& j);
-void take_workspace(total_part*& parts, carver& c);
-void run_total(const row_geometry& g, total_part* parts, const job& j);
-void take_exact_workspace(std::byte*& parts, const row_geometry& g, carver& c);
-void decide_rows_exactly(const row_geometry& g, std::byte* parts, const job& j);
+void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
+void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
+void take_total_workspace(std::byte*& parts, carver& c);
+void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
-inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more
+inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
+inline constexpr std::int64_t late_chunk = 2048;  // the same of the late tiers
 
 }  // namespace repdl::cuda

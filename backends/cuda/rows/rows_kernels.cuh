@@ -1,5 +1,4 @@
-// The binary64 kernels of the softmax family: rows in registers, in shared memory, and a thread each. Included by
-// rows.cu only.
+// The binary64 kernels of rows: in registers, in shared memory, and a thread each. Included by rows.cu only.
 #pragma once
 
 #include "backends/cuda/rows/rows.cuh"
@@ -10,359 +9,259 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = 16;  // the most of a block
 
-// Combines v over the team; all threads of the block take part. scratch: one per warp.
-template <class T, class Combine>
-__device__ T over_team(T v, int team, T* scratch, Combine&& combine) {
-  for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) {
-    v = combine(v, __shfl_xor_sync(full_warp, v, distance));
+// Blocks of a cluster, from which a block may read (9.0 and newer; else a block is alone).
+struct cluster {
+  int blocks;
+  int rank;
+  int exchanges = 0;
+
+  __device__ explicit cluster(int of_row) : blocks(of_row), rank(static_cast<int>(blockIdx.x) & (of_row - 1)) {}
+  __device__ void meet() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
   }
+  // v of all blocks, combined. slots: two of this block's memory, used in turns: who writes to one has met all that read it.
+  template <class T, class Combine>
+  __device__ T combined(T v, std::byte* slots, Combine&& combine) {
+#if __CUDA_ARCH__ >= 900
+    static_assert(sizeof(T) % 4 == 0 && sizeof(T) <= slot_bytes);
+    std::byte* const slot = slots + (exchanges++ & 1) * slot_bytes;
+    if (threadIdx.x == 0) *reinterpret_cast<T*>(slot) = v;
+    meet();
+    const auto own = static_cast<unsigned>(__cvta_generic_to_shared(slot));
+    unsigned from;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"(own), "r"(lane_of_thread() & (blocks - 1)));
+    std::uint32_t w[sizeof(T) / 4];
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(w[i]) : "r"(from + 4 * i) : "memory");
+    }
+    memcpy(&v, w, sizeof(T));
+    for (int distance = blocks / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
+#endif
+    return v;
+  }
+  static constexpr int slot_bytes = 32;
+};
+
+// Combines v over the team; all threads of the block take part. scratch: one per warp, and two slots for the cluster.
+template <class T, class Combine>
+__device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combine&& combine) {
+  for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
   if (team > 32) {
+    T* const of_warp = reinterpret_cast<T*>(scratch + 2 * cluster::slot_bytes);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int of_team = team / 32;
     __syncthreads();
-    if ((threadIdx.x & 31) == 0) scratch[warp] = v;
+    if ((threadIdx.x & 31) == 0) of_warp[warp] = v;
     __syncthreads();
     const int first = warp / of_team * of_team;
-    v = scratch[first];
-    for (int i = 1; i < of_team; ++i) v = combine(v, scratch[first + i]);
+    v = of_warp[first];
+    for (int i = 1; i < of_team; ++i) v = combine(v, of_warp[first + i]);
+    if (blocks.blocks > 1) v = blocks.combined(v, scratch, combine);
   }
   return v;
 }
 
-__device__ inline float max_or_nan(float a, float b) {
-  float m;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b));
-  return m;
+// Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of 16 bytes; `outside` for those that are not.
+__device__ inline float4 load_four(const float* a, int j, int length, float outside) {
+  if (j >= 0 && j + 4 <= length) return *reinterpret_cast<const float4*>(a + j);
+  const auto at = [&](int i) { return i >= 0 && i < length ? a[i] : outside; };
+  return {at(j), at(j + 1), at(j + 2), at(j + 3)};
+}
+__device__ inline void store_four(float* to, int j, int length, float4 v) {
+  if (j >= 0 && j + 4 <= length) {
+    *reinterpret_cast<float4*>(to + j) = v;
+    return;
+  }
+  const auto set = [&](int i, float x) {
+    if (i >= 0 && i < length) to[i] = x;
+  };
+  set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
 }
 
-// The tracked sum of a team; all threads of the block take part.
-__device__ num::tracked_sum<double> over_team(num::tracked_sum<double> s, int team, double (&scratch)[3][warps]) {
-  part_sums p{s.hi, s.lo, s.error};
-  for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) {
-    p.merge({__shfl_xor_sync(full_warp, p.hi, distance), __shfl_xor_sync(full_warp, p.lo, distance),
-             __shfl_xor_sync(full_warp, p.third, distance)},
-            true);
-  }
-  if (team > 32) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int of_team = team / 32;
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) {
-      scratch[0][warp] = p.hi;
-      scratch[1][warp] = p.lo;
-      scratch[2][warp] = p.third;
+// The place in its row of a thread's element i.
+template <bool Packed>
+__device__ int place_of(int i, int lane, int lanes, int head) {
+  return Packed ? ((i / 4) * lanes + lane) * 4 + i % 4 - head : i * lanes + lane;
+}
+template <bool Packed>
+__device__ int head_of(const row_site& at) {
+  return Packed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(at.a) / 4 & 3) : 0;
+}
+
+// The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
+template <op_id Op, bool Packed, class Sums>
+__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
+                                          int lane, int lanes, int length) {
+  const row_site at(g, row);
+  const num::row_call call = call_of(g);
+  const row_state<Op> state = state_of<Op>(g, call, at, top);
+  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
+  int left = 0;
+  for (; open != 0; open &= open - 1) {
+    const int j = place_of<Packed>(__ffs(static_cast<int>(open)) - 1, lane, lanes, head_of<Packed>(at));
+    if (j < 0 || j >= length) continue;
+    const num::verdict<double> v =
+        output_of<Op>(call, state, numbers, whole.of_row(), j, at.x(g, j), second_of<Op>(g, at, j));
+    if (v.open) {
+      ++left;
+    } else {
+      at.to(g, j) = v.value;
     }
-    __syncthreads();
-    const int first = warp / of_team * of_team;
-    p = {0, 0, 0};
-    for (int i = 0; i < of_team; ++i)
-      p.merge({scratch[0][first + i], scratch[1][first + i], scratch[2][first + i]}, true);
   }
-  return {p.hi, p.lo, p.third};
+  if (left != 0) leave_open<Op>(g, row, top, whole);
+  return left;
 }
 
-// One element's part of rest and count.
-template <op_id Op>
-__device__ double add_weight(float x, float max, double& rest, int& count) {
-  const double w = weight_of(x, max);
-  if constexpr (cuda_is_separate(Op)) {
-    count += x == max ? 1 : 0;
-    rest += x == max || x == -row_inf ? 0.0 : w;
-  } else {
-    rest += w;
-  }
-  return w;
-}
-
-template <op_id Op, int Per>
-__global__ void __launch_bounds__(threads, 3) row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  __shared__ double scratch[3][warps];
-  __shared__ float tops[warps];
-  constexpr bool tracked = Op == op_id::softmax_backward || Op == op_id::log_softmax_backward;
-  constexpr bool keeps = Op == op_id::softmax || Op == op_id::logsumexp_backward || Op == op_id::cross_entropy_backward;
+// Rows of up to 4096 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
+// by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's.
+template <op_id Op, int Per, bool Packed>
+__global__ void __launch_bounds__(threads, Per == 32 ? 2 : 3)
+    row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using rule = row_rule<Op>;
+  using sums = typename rule::template sums<double>;
+  alignas(16) __shared__ std::byte scratch[2 * cluster::slot_bytes + warps * sizeof(num::tracked_sum<double>)];
+  constexpr bool two = rule::operands == 2;
+  constexpr bool keeps = rule::keeps_term && Per < 32;
+  cluster blocks(g.cluster);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
-  const int lane = static_cast<int>(threadIdx.x) & (team - 1);
-  const std::int64_t per_block = threads / team;
-  std::int64_t proved = 0;
-  std::int64_t decided = 0;
-  const auto place = [&](int i) { return g.packed ? ((i / 4) * team + lane) * 4 + i % 4 : i * team + lane; };
-  for (std::int64_t base = blockIdx.x * per_block; base < g.rows; base += gridDim.x * per_block) {
+  const int lane = (static_cast<int>(threadIdx.x) & (team - 1)) + blocks.rank * threads;
+  const int lanes = team * blocks.blocks;
+  const std::int64_t at_once = threads / team;  // rows of a cluster
+  const num::row_call call = call_of(g);
+  row_tally tally;
+  const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
+  for (std::int64_t base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once; base < g.rows; base += step) {
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
     const bool active = row < g.rows;
     const int length = active ? n : 0;
     const row_site at(g, active ? row : base);
-    constexpr float outside = tracked ? 0.0f : -row_inf;
+    const int head = head_of<Packed>(at);
+    const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+    constexpr float outside = two ? 0.0f : -row_inf;  // and 1, of the second
     float x[Per];
-    float y[tracked ? Per : 1];
-    if (g.packed) {
+    float y[two ? Per : 1];
+    if constexpr (Packed) {
 #pragma unroll
       for (int i = 0; i < Per; i += 4) {
-        const int j = place(i);
-        float4 v = {outside, outside, outside, outside};
-        float4 w = {0, 0, 0, 0};
-        if (j < length) {
-          v = *reinterpret_cast<const float4*>(at.a + j);
-          if constexpr (tracked) w = *reinterpret_cast<const float4*>(at.b + j);
-        }
+        const float4 v = load_four(at.a, place(i), length, outside);
         x[i] = v.x, x[i + 1] = v.y, x[i + 2] = v.z, x[i + 3] = v.w;
-        if constexpr (tracked) y[i] = w.x, y[i + 1] = w.y, y[i + 2] = w.z, y[i + 3] = w.w;
+        if constexpr (two) {
+          const float4 w = load_four(at.b, place(i), length, 1.0f);
+          y[i] = w.x, y[i + 1] = w.y, y[i + 2] = w.z, y[i + 3] = w.w;
+        }
       }
     } else {
 #pragma unroll
       for (int i = 0; i < Per; ++i) {
         const int j = place(i);
         x[i] = j < length ? at.x(g, j) : outside;
-        if constexpr (tracked) y[i] = j < length ? at.y(g, j) : 0.0f;
+        if constexpr (two) y[i] = j < length ? at.y(g, j) : 1.0f;
       }
     }
 
-    row_numbers r{};
-    double e[keeps ? Per : 1];
-    if constexpr (tracked) {
-#pragma unroll
-      for (int i = 0; i < Per; ++i) {
-        r.sum.add(Op == op_id::softmax_backward ? static_cast<double>(x[i]) * static_cast<double>(y[i])
-                                                : static_cast<double>(x[i]));
-      }
-      r.sum = over_team(r.sum, team, scratch);
-      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
-    } else {
-      float top = -row_inf;
+    float top = -row_inf;
+    if constexpr (rule::look == num::row_look::greatest) {
 #pragma unroll
       for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i]);
-      top = over_team(top, team, tops, [](float a, float b) { return max_or_nan(a, b); });
-      classify<Op>(r, g, active ? row : base, num::order_key(top, num::order_max));
-      const float max = r.fills ? 0.0f : r.max;
-      double rest[4] = {};
-      int count = 0;
+      top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
+    }
+    const row_state<Op> state = state_of<Op>(g, call, at, top);
+    sums part[two ? 1 : 4];
+    double term[keeps ? Per : 1];
+#pragma unroll
+    for (int i = 0; i < Per; ++i) {
+      const double t = add_element<Op>(part[two ? 0 : i & 3], x[i], y[two ? i : 0], state.max);
+      if constexpr (keeps) term[i] = t;
+    }
+    if constexpr (!two) {
+      part[0].merge(part[1]);
+      part[2].merge(part[3]);
+      part[0].merge(part[2]);
+    }
+    const sums whole = over_team(part[0], team, blocks, scratch, [](sums a, const sums& b) {
+      a.merge(b);
+      return a;
+    });
+    if constexpr (!rule::per_element) {
+      if (lane == 0 && active) finish_row<Op>(g, call, at, state, whole, tally);
+    } else {
+      unsigned open = 0;
+      float out[Per];
+      const auto numbers = numbers_of<Op>(call, state, whole.of_row());
 #pragma unroll
       for (int i = 0; i < Per; ++i) {
-        const double w = add_weight<Op>(x[i], max, rest[i & 3], count);
-        if constexpr (keeps) e[i] = w;
-      }
-      const auto plus = [](double a, double b) { return a + b; };
-      r.rest = over_team((rest[0] + rest[1]) + (rest[2] + rest[3]), team, scratch[0], plus);
-      if constexpr (cuda_is_separate(Op)) r.count = over_team(static_cast<double>(count), team, scratch[1], plus);
-    }
-
-    if constexpr (Op == op_id::logsumexp || Op == op_id::cross_entropy) {
-      if (lane == 0 && active) {
-        const bool fills = r.fills;
-        const int done = finish_row<Op>(r, g, at);
-        (fills ? proved : decided) += done;
-      }
-    } else {
-      float out[Per];
-      unsigned open = 0;
-      unsigned wanted = 0;
-#pragma unroll
-      for (int i = 0; i < Per; ++i) wanted |= place(i) < length ? 1u << i : 0u;
-      if (!r.fills && !tracked) prepare<Op>(r, g);
-      if (r.fills) {
-#pragma unroll
-        for (int i = 0; i < Per; ++i) out[i] = r.fill;
-      } else if constexpr (keeps) {
-#pragma unroll
-        for (int i = 0; i < Per; ++i) {
-          const num::certified c = scaled_weight(e[i], r.low, r.high, r.margin);
-          out[i] = c.value;
-          open |= c.decided ? 0u : 1u << i;
+        double t = 0;
+        if constexpr (keeps) {
+          t = term[i];
+        } else if constexpr (rule::keeps_term) {
+          t = term_of<Op>(x[i], 0.0f, state.max);
         }
-        if constexpr (Op != op_id::softmax) {
-          // What is not a weight times a finite g: the target, and rows whose g is infinite or NaN.
-          const int target = static_cast<int>(r.target);
-          if (!(fabsf(r.g) < row_inf)) {
-            open = 0;
+        const num::verdict<double> v =
+            rule::template element<double>(numbers, static_cast<double>(x[i]), static_cast<double>(y[two ? i : 0]), t);
+        out[i] = state.c.fills ? state.c.value : v.value;
+        open |= v.open ? 1u << i : 0u;
+      }
+      if (state.c.fills) {
+        open = 0;
+      } else if constexpr (rule::has_exception) {
 #pragma unroll
-            for (int i = 0; i < Per; ++i) {
-              const int j = place(i);
-              out[i] = j < length ? infinite_gradient(r, at.x(g, j), j == target) : 0.0f;
-            }
-          } else if (target >= 0) {
-            const num::certified c = target_value(r, g, at.x(g, target));
+        for (int i = 0; i < Per; ++i) open |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+      }
 #pragma unroll
-            for (int i = 0; i < Per; ++i) {
-              if (place(i) != target) continue;
-              out[i] = c.value;
-              open = c.decided ? open & ~(1u << i) : open | 1u << i;
-            }
-          }
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < Per; ++i) {
-          const num::certified c = element_of<Op>(r, g, x[i], tracked ? y[tracked ? i : 0] : 0.0f, 0.0, place(i));
-          out[i] = c.value;
-          open |= c.decided ? 0u : 1u << i;
+      for (int i = 0; i < Per; i += Packed ? 4 : 1) {
+        const int j = place(i);
+        if constexpr (Packed) {
+          store_four(at.out, j, length, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
+        } else if (j < length) {
+          at.to(g, j) = out[i];
         }
       }
-      if (g.packed) {
-#pragma unroll
-        for (int i = 0; i < Per; i += 4) {
-          const int j = place(i);
-          if (j < length) *reinterpret_cast<float4*>(at.out + j) = float4{out[i], out[i + 1], out[i + 2], out[i + 3]};
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < Per; ++i) {
-          const int j = place(i);
-          if (j < length) at.to(g, j) = out[i];
-        }
-      }
-      open &= wanted;
-      (r.fills ? proved : decided) += __popc(wanted) - __popc(open);
-      for (; open != 0; open &= open - 1) mark_element(g, row, place(__ffs(static_cast<int>(open)) - 1));
+      if (lane == 0 && active) tally.add(state.c.fills, n);
+      if (open != 0) tally.decided -= outputs_again<Op, Packed>(g, row, top, whole, open, lane, lanes, length);
     }
   }
-  count_rows_decided(counters, static_cast<int>(proved), static_cast<int>(decided));
-}
-
-// A block per row, which lies in shared memory (tracked operations: both operands).
-constexpr int block_threads = 512;
-
-template <op_id Op>
-__global__ void __launch_bounds__(block_threads, 2)
-    block_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  extern __shared__ float elements[];
-  __shared__ double scratch[3][warps];
-  __shared__ float tops[warps];
-  constexpr bool tracked = Op == op_id::softmax_backward || Op == op_id::log_softmax_backward;
-  const int n = static_cast<int>(g.length);
-  const int first = static_cast<int>(threadIdx.x);
-  float* const x = elements;
-  float* const y = elements + (tracked ? n : 0);
-  int proved = 0;
-  int decided = 0;
-  for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) {
-    const row_site at(g, row);
-    row_numbers r{};
-    __syncthreads();
-    if constexpr (tracked) {
-#pragma unroll 4
-      for (int j = first; j < n; j += block_threads) {
-        x[j] = at.x(g, j);
-        y[j] = at.y(g, j);
-        r.sum.add(Op == op_id::softmax_backward ? static_cast<double>(x[j]) * static_cast<double>(y[j])
-                                                : static_cast<double>(x[j]));
-      }
-      r.sum = over_team(r.sum, block_threads, scratch);
-      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
-    } else {
-      float top = -row_inf;
-#pragma unroll 8
-      for (int j = first; j < n; j += block_threads) {
-        const float v = at.x(g, j);
-        x[j] = v;
-        top = max_or_nan(top, v);
-      }
-      top = over_team(top, block_threads, tops, [](float a, float b) { return max_or_nan(a, b); });
-      classify<Op>(r, g, row, num::order_key(top, num::order_max));
-      const float max = r.fills ? 0.0f : r.max;
-      double rest[4] = {};
-      int count = 0;
-      int j = first;
-      for (; j + 3 * block_threads < n; j += 4 * block_threads) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) add_weight<Op>(x[j + i * block_threads], max, rest[i], count);
-      }
-      for (; j < n; j += block_threads) add_weight<Op>(x[j], max, rest[0], count);
-      const auto plus = [](double a, double b) { return a + b; };
-      r.rest = over_team((rest[0] + rest[1]) + (rest[2] + rest[3]), block_threads, scratch[0], plus);
-      if constexpr (cuda_is_separate(Op)) {
-        r.count = over_team(static_cast<double>(count), block_threads, scratch[1], plus);
-      }
-    }
-    if constexpr (Op == op_id::logsumexp || Op == op_id::cross_entropy) {
-      if (threadIdx.x == 0) {
-        const bool fills = r.fills;
-        const int done = finish_row<Op>(r, g, at);
-        (fills ? proved : decided) += done;
-      }
-    } else {
-      if (!r.fills && !tracked) prepare<Op>(r, g);
-#pragma unroll 4
-      for (int j = first; j < n; j += block_threads) {
-        num::certified c{r.fill, true};
-        if (!r.fills) {
-          const double e = tracked || Op == op_id::log_softmax ? 0.0 : weight_of(x[j], r.max);
-          c = element_of<Op>(r, g, x[j], y[j], e, j);
-        }
-        at.to(g, j) = c.value;
-        if (c.decided) {
-          ++(r.fills ? proved : decided);
-        } else {
-          mark_element(g, row, j);
-        }
-      }
-    }
-  }
-  count_rows_decided(counters, proved, decided);
+  if (blocks.blocks > 1) blocks.meet();  // its memory is read
+  count_rows_decided(counters, tally);
 }
 
 // A thread per row.
 template <op_id Op>
 __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  int proved = 0;
-  int decided = 0;
+  using rule = row_rule<Op>;
+  const num::row_call call = call_of(g);
+  row_tally tally;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
     const row_site at(g, row);
-    row_numbers r{};
-    if constexpr (cuda_is_tracked(Op)) {
-#pragma unroll 4
-      for (std::int64_t j = 0; j < g.length; ++j) {
-        r.sum.add(Op == op_id::softmax_backward ? static_cast<double>(at.x(g, j)) * static_cast<double>(at.y(g, j))
-                                                : static_cast<double>(at.x(g, j)));
-      }
-      r.slack = g.bounds.weight < 1 ? r.sum.bound(g.tracked_height) : num::infinity;
-    } else {
-      std::int32_t key = num::order_key(-row_inf, num::order_max);
+    float top = -row_inf;
+    if constexpr (rule::look == num::row_look::greatest) {
 #pragma unroll 8
-      for (std::int64_t j = 0; j < g.length; ++j) key = max(key, num::order_key(at.x(g, j), num::order_max));
-      classify<Op>(r, g, row, key);
-      double rest[4] = {};
-      std::int64_t count = 0;
-      if (!r.fills) {
-#pragma unroll 4
-        for (std::int64_t j = 0; j < g.length; ++j) {
-          const float x = at.x(g, j);
-          double w = weight_of(x, r.max);
-          if constexpr (cuda_is_separate(Op)) {
-            count += x == r.max ? 1 : 0;
-            w = x < r.max && x != -row_inf ? w : 0.0;
-          }
-          rest[j & 3] += w;
-        }
-      }
-      r.rest = (rest[0] + rest[1]) + (rest[2] + rest[3]);
-      r.count = static_cast<double>(count);
+      for (std::int64_t j = 0; j < g.length; ++j) top = max_or_nan(top, at.x(g, j));
     }
-    if constexpr (!cuda_per_element(Op)) {
-      const bool fills = r.fills;
-      const int n = finish_row<Op>(r, g, at);
-      (fills ? proved : decided) += n;
-    } else {
-      if (!r.fills && !cuda_is_tracked(Op)) prepare<Op>(r, g);
-#pragma unroll 4
-      for (std::int64_t j = 0; j < g.length; ++j) {
-        num::certified c{r.fill, true};
-        if (!r.fills) {
-          const float x = at.x(g, j);
-          const float y = cuda_is_tracked(Op) ? at.y(g, j) : 0.0f;
-          const double e = cuda_is_tracked(Op) || Op == op_id::log_softmax ? 0.0 : weight_of(x, r.max);
-          c = element_of<Op>(r, g, x, y, e, j);
-        }
-        at.to(g, j) = c.value;
-        if (c.decided) {
-          ++(r.fills ? proved : decided);
-        } else {
-          mark_element(g, row, j);
-        }
+    const row_state<Op> state = state_of<Op>(g, call, at, top);
+    typename rule::template sums<double> part[4];
+    if (!state.c.fills) {
+      std::int64_t j = 0;
+      for (; j + 4 <= g.length; j += 4) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) add_element<Op>(part[i], at.x(g, j + i), second_of<Op>(g, at, j + i), state.max);
       }
+      for (; j < g.length; ++j) add_element<Op>(part[0], at.x(g, j), second_of<Op>(g, at, j), state.max);
+    }
+    part[0].merge(part[1]);
+    part[2].merge(part[3]);
+    part[0].merge(part[2]);
+    if constexpr (!rule::per_element) {
+      finish_row<Op>(g, call, at, state, part[0], tally);
+    } else if (write_elements<Op>(g, call, at, state, part[0].of_row(), 0, 1, g.length, tally)) {
+      leave_open<Op>(g, row, top, part[0]);
     }
   }
-  count_rows_decided(counters, proved, decided);
+  count_rows_decided(counters, tally);
 }
 
 __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__ row_geometry g) {
@@ -372,7 +271,7 @@ __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__
     n += g.target[row_offset<4>(g.kept, row)] != g.ignore_index ? 1u : 0u;
   }
   n = __reduce_add_sync(full_warp, n);
-  if (lane_of_thread() == 0 && n != 0) atomicAdd(g.counted, static_cast<unsigned long long>(n));
+  if (lane_of_thread() == 0 && n != 0) atomicAdd(&g.status->counted, static_cast<unsigned long long>(n));
 }
 
 }  // namespace

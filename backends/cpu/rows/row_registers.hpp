@@ -1,0 +1,37 @@
+// Registers for the rules of rows (librepdl/ops/rows/rule.hpp). Included by rows_kernels.cpp only.
+#pragma once
+
+#include "backends/cpu/core/simd.hpp"
+#include "librepdl/ops/rows/softmax.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+
+#if defined(__AVX512F__)
+[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm512_maskz_max_pd(0xff, a, b); }
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+#elif defined(__AVX__)
+[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm256_max_pd(a, b); }
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
+#elif defined(__SSE2__)
+[[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm_max_pd(a, b); }
+[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
+#endif
+
+}  // namespace repdl::cpu::REPDL_ISA
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+template <>
+struct row_math<cpu::REPDL_ISA::f64v> : math<cpu::REPDL_ISA::f64v> {
+  [[gnu::always_inline]] static real larger(real a, real b) { return cpu::REPDL_ISA::larger(a, b); }
+  using tally = real;
+  [[gnu::always_inline]] static real of_tally(real n) { return n; }
+  using mask = cpu::REPDL_ISA::i32h;
+  [[gnu::always_inline]] static mask differ(single a, single b) {
+    return (cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(a) != cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(b)) | (a != a);
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,38 @@
+// Rows in chunks, a block for each.
+#pragma once
+
+#include "backends/cuda/rows/rows.cuh"
+
+namespace repdl::cuda {
+
+template <std::int64_t Chunk>
+REPDL_HD std::int64_t chunks_of(const row_geometry& g) {
+  return g.length <= Chunk ? 1 : (g.length - 1) / Chunk + 1;
+}
+
+// f(item, index of the row, begin, end) for the chunks of `rows` rows, a block each.
+template <std::int64_t Chunk, class F>
+__device__ void for_chunks(const row_geometry& g, std::int64_t rows, F&& f) {
+  const std::int64_t chunks = chunks_of<Chunk>(g);
+  const std::int64_t items = rows * chunks;
+  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const std::int64_t row = item / chunks;
+    const std::int64_t begin = (item - row * chunks) * Chunk;
+    f(item, row, begin, min(begin + Chunk, g.length));
+  }
+}
+
+// Combines v over the block, into every thread's. scratch: a T for each warp.
+template <int Threads, class T, class Combine>
+__device__ void over_block(T& v, std::byte* scratch, Combine&& combine) {
+  T* const of_warp = reinterpret_cast<T*>(scratch);
+  for (int distance = 16; distance >= 1; distance /= 2) combine(v, from_lane(v, distance));
+  __syncthreads();
+  if (lane_of_thread() == 0) of_warp[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = of_warp[0];
+#pragma unroll 1
+  for (int i = 1; i < Threads / 32; ++i) combine(v, of_warp[i]);
+}
+
+}  // namespace repdl::cuda

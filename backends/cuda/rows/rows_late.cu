@@ -1,0 +1,271 @@
+// The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left open it is asked again, with the
+// numbers that it had. A row of up to 2048 elements is then decided by a block in one launch. Of longer ones each level is two
+// launches, in which a block has a chunk: sums of the row, and what this level decides that those before it do not.
+#include "backends/cuda/rows/rows_chunks.cuh"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 128;
+constexpr int warps = threads / 32;
+
+__device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
+__device__ tier tier_of(int level) { return level == 0 ? tier::double_double : tier::exact; }
+
+// The sums of elements [begin, end) in an arithmetic, by a block.
+template <op_id Op, int Level>
+__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& s, const row_geometry& g, const row_site& at, float top,
+                                          std::int64_t begin, std::int64_t end, std::byte* scratch) {
+  s = late_sums<Op, Level>{};
+  s.start(static_cast<double>(top));
+  for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
+    if constexpr (row_rule<Op>::operands == 2) {
+      s.add(static_cast<double>(at.x(g, j)), static_cast<double>(at.y(g, j)));
+    } else {
+      s.add(static_cast<double>(at.x(g, j)));
+    }
+  }
+  __syncwarp();
+  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+}
+
+template <op_id Op, int Level>
+__device__ __noinline__ num::certified settle(const row_geometry& g, const num::row_call& call,
+                                              const num::row_operands& o, const late_sums<Op, Level>& s, float x,
+                                              float y, bool target) {
+  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(call, o, s, x, y, target);
+}
+
+template <op_id Op>
+inline constexpr std::size_t late_bytes = std::max({sizeof(late_sums<Op, 0>), sizeof(late_sums<Op, 1>),
+                                                    sizeof(late_sums<Op, 2>)});
+// The sums of a level among those of all.
+template <op_id Op, int Level>
+__device__ late_sums<Op, Level>* chunk_sums(std::byte* sums, const row_geometry& g) {
+  constexpr std::size_t before =
+      (Level > 0 ? sizeof(late_sums<Op, 0>) : 0) + (Level > 1 ? sizeof(late_sums<Op, 1>) : 0);
+  return reinterpret_cast<late_sums<Op, Level>*>(sums +
+                                                 before * static_cast<std::size_t>(g.rows * chunks_of<late_chunk>(g)));
+}
+
+// Output j of a row that is not decided in binary64: x and y. What is decided is written, again.
+struct open_output {
+  bool open;
+  float x, y;
+};
+template <op_id Op, class Numbers, class Row>
+__device__ open_output ask_again(const row_geometry& g, const num::row_call& call, const row_site& at,
+                                 const row_state<Op>& s, const Numbers& numbers, const Row& row, std::int64_t j) {
+  if constexpr (row_rule<Op>::per_element) {
+    const float x = at.x(g, j);
+    const float y = second_of<Op>(g, at, j);
+    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, x, y);
+    if (!v.open) at.to(g, j) = v.value;
+    return {v.open, x, y};
+  } else {
+    return {true, 0.0f, 0.0f};
+  }
+}
+template <op_id Op>
+__device__ void write_output(const row_geometry& g, const row_site& at, std::int64_t j, float value) {
+  if constexpr (row_rule<Op>::per_element) {
+    at.to(g, j) = value;
+  } else {
+    *at.out = value;
+  }
+}
+
+// One level's try at the open outputs of a row of `outputs`; whether this thread leaves one open.
+template <op_id Op, int Level>
+__device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_site& at,
+                          const row_state<Op>& state, std::int64_t outputs, std::uint32_t* open, std::byte* scratch,
+                          counter* counters) {
+  late_sums<Op, Level> s;
+  late_sums_of<Op, Level>(s, g, at, state.max, 0, g.length, scratch);
+  int decided = 0;
+  bool left = false;
+  for (std::int64_t j = threadIdx.x; j < outputs; j += threads) {
+    const std::uint32_t bit = 1u << static_cast<unsigned>(j & 31);
+    if ((open[j / 32] & bit) == 0) continue;
+    const float x = row_rule<Op>::per_element ? at.x(g, j) : 0.0f;
+    const float y = row_rule<Op>::per_element ? second_of<Op>(g, at, j) : 0.0f;
+    const num::certified c = settle<Op, Level>(g, call, state.o, s, x, y, j == state.o.target);
+    left |= !c.decided;
+    if (!c.decided) continue;
+    write_output<Op>(g, at, j, c.value);
+    atomicAnd(open + j / 32, ~bit);
+    ++decided;
+  }
+  __syncwarp();
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) count_elements(counters, tier_of(Level), decided);
+  return left;
+}
+
+template <op_id Op>
+__global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  __shared__ std::uint32_t open[late_chunk / 32];
+  alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  const open_list list = g.list(0);
+  const auto rows = static_cast<std::int64_t>(*list.count);
+  const std::int64_t outputs = row_rule<Op>::per_element ? g.length : 1;
+  const num::row_call call = call_of(g);
+  if (g.levels == 0) {  // nothing is to be tried
+    if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(counters + undecided_counter, static_cast<counter>(rows));
+    return;
+  }
+  for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x) {
+    const row_site at(g, list.rows[index]);
+    const known_row<Op> known = known_of<Op>(g, at.row);
+    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    const auto whole = whole_of(known.sums);
+    const auto numbers = numbers_of<Op>(call, state, whole);
+    __syncthreads();
+    for (std::int64_t j = threadIdx.x; j < late_chunk; j += threads) {
+      const bool asked = j < outputs && ask_again<Op>(g, call, at, state, numbers, whole, j).open;
+      const unsigned word = __ballot_sync(full_warp, asked);
+      if (lane_of_thread() == 0) open[j / 32] = word;
+    }
+    bool left = true;
+    if (runs(g, 0)) {
+      __syncthreads();
+      left = try_level<Op, 0>(g, call, at, state, outputs, open, scratch, counters);
+    }
+    if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 1)) {
+      left = try_level<Op, 1>(g, call, at, state, outputs, open, scratch, counters);
+    }
+    if constexpr (late_levels < Op >> 2) {
+      if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 2)) {
+        try_level<Op, 2>(g, call, at, state, outputs, open, scratch, counters);
+      }
+    }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < late_chunk / 32; i += threads) {
+      if (open[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(open[i])));
+    }
+  }
+}
+
+// -------------------------------------------------------------------------------------------------------- rows in chunks
+
+// What the levels before this one left open: of those that run, the last has a list of its own.
+__device__ open_list list_before(const row_geometry& g, int level) {
+  const unsigned before = g.levels & ((1u << static_cast<unsigned>(level)) - 1u);
+  return g.list(before == 0 ? 0 : 32 - __clz(static_cast<int>(before)));
+}
+
+template <op_id Op, int Level>
+__global__ void __launch_bounds__(threads) late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
+  alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  const open_list list = list_before(g, Level);
+  for_chunks<late_chunk>(g, static_cast<std::int64_t>(*list.count),
+                         [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
+                           const std::int64_t row = list.rows[index];
+                           late_sums<Op, Level> s;
+                           __syncthreads();
+                           late_sums_of<Op, Level>(s, g, row_site(g, row), known_of<Op>(g, row).top, begin, end,
+                                                   scratch);
+                           if (threadIdx.x == 0)
+                             chunk_sums<Op, Level>(sums, g)[row * chunks_of<late_chunk>(g) + begin / late_chunk] = s;
+                         });
+}
+
+// The sums of a row from those of its chunks, in every thread.
+template <op_id Op, int Level>
+__device__ __noinline__ void join_chunks(late_sums<Op, Level>& s, const row_geometry& g, std::byte* sums,
+                                         std::int64_t row, float top, std::byte* scratch) {
+  const std::int64_t chunks = chunks_of<late_chunk>(g);
+  const late_sums<Op, Level>* const parts = chunk_sums<Op, Level>(sums, g) + row * chunks;
+  s = late_sums<Op, Level>{};
+  s.start(static_cast<double>(top));
+  for (std::int64_t c = threadIdx.x; c < chunks; c += threads) s.merge(parts[c]);
+  __syncwarp();
+  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+}
+
+template <op_id Op, int Level>
+__global__ void __launch_bounds__(threads)
+    late_settle_kernel(const __grid_constant__ row_geometry g, std::byte* sums, counter* counters) {
+  alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  const open_list list = list_before(g, Level);
+  const bool last = (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
+  const num::row_call call = call_of(g);
+  int decided = 0;
+  const auto settle_chunk = [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
+    if (!row_rule<Op>::per_element && begin != 0) return;
+    const std::int64_t row = list.rows[index];
+    const row_site at(g, row);
+    const known_row<Op> known = known_of<Op>(g, row);
+    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    const auto whole = whole_of(known.sums);
+    const auto numbers = numbers_of<Op>(call, state, whole);
+    __syncthreads();
+    late_sums<Op, 0> s0;
+    late_sums<Op, Level >= 1 ? 1 : 0> s1;
+    late_sums<Op, Level> s;
+    if (Level > 0 && runs(g, 0)) join_chunks<Op, 0>(s0, g, sums, row, known.top, scratch);
+    if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0>(s1, g, sums, row, known.top, scratch);
+    join_chunks<Op, Level>(s, g, sums, row, known.top, scratch);
+    const std::int64_t outputs = row_rule<Op>::per_element ? end : 1;
+    for (std::int64_t j = begin + threadIdx.x; j < outputs; j += threads) {
+      const open_output o = ask_again<Op>(g, call, at, state, numbers, whole, j);
+      if (!o.open) continue;
+      const bool target = j == state.o.target;
+      if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, o.x, o.y, target).decided) continue;
+      if constexpr (Level > 1) {
+        if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, o.x, o.y, target).decided) continue;
+      }
+      const num::certified c = settle<Op, Level>(g, call, state.o, s, o.x, o.y, target);
+      if (c.decided) {
+        write_output<Op>(g, at, j, c.value);
+        ++decided;
+      } else if (last) {
+        atomicAdd(counters + undecided_counter, counter{1});
+      } else {
+        g.list(Level + 1).add(row);
+      }
+    }
+    __syncwarp();
+  };
+  for_chunks<late_chunk>(g, static_cast<std::int64_t>(*list.count), settle_chunk);
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) count_elements(counters, tier_of(Level), decided);
+}
+
+template <op_id Op, int Level>
+void launch_level(const row_geometry& g, std::byte* sums, unsigned grid, const job& j) {
+  if constexpr (Level < late_levels<Op>) {
+    if ((g.levels >> static_cast<unsigned>(Level) & 1u) == 0) return;
+    launch_kernel<late_sum_kernel<Op, Level>>(j, grid, threads, 0, g, sums);
+    launch_kernel<late_settle_kernel<Op, Level>>(j, grid, threads, 0, g, sums, j.counters);
+  }
+}
+
+template <op_id Op>
+void launch(const row_geometry& g, std::byte* sums, const job& j) {
+  const unsigned grid = grid_for(j.device, g.rows * chunks_of<late_chunk>(g), 4);
+  if (g.length <= late_chunk || g.levels == 0) {
+    launch_kernel<late_kernel<Op>>(j, grid, threads, 0, g, j.counters);
+    return;
+  }
+  launch_level<Op, 0>(g, sums, grid, j);
+  launch_level<Op, 1>(g, sums, grid, j);
+  launch_level<Op, 2>(g, sums, grid, j);
+}
+
+}  // namespace
+
+void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c) {
+  if (g.length <= late_chunk) return;
+  ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() {
+    constexpr std::size_t third = late_levels < Op::id >> 2 ? sizeof(late_sums<Op::id, 2>) : 0;
+    c.take(sums, g.rows, chunks_of<late_chunk>(g), sizeof(late_sums<Op::id, 0>) + sizeof(late_sums<Op::id, 1>) + third);
+  });
+}
+
+void run_late_rows(const row_geometry& g, std::byte* sums, const job& j) {
+  if (g.rows == 0) return;
+  ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch<Op::id>(g, sums, j); });
+}
+
+}  // namespace repdl::cuda

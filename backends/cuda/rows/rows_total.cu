@@ -1,0 +1,140 @@
+// cross_entropy's mean and sum: from what binary64 knows of every row, and where that does not decide, from all rows in the late
+// arithmetics, one after the other. The last block of a launch to be done adds up what the others found.
+#include "backends/cuda/rows/rows_chunks.cuh"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 128;
+constexpr int warps = threads / 32;
+constexpr int total_blocks = 264;
+
+// Of some rows in binary64.
+struct total_part {
+  num::tracked_sum<double> sum;
+  double slack;
+
+  __device__ void merge(const total_part& o) {
+    sum.merge(o.sum);
+    slack += o.slack;
+  }
+};
+
+template <int Level>
+using row_late = late_sums<op_id::cross_entropy, Level>;
+template <int Level>
+using late_total = num::cross_entropy_total<late_arithmetic<op_id::cross_entropy, Level>>;
+
+// Stores the block's part; true in all threads of the last block, which then sees all parts.
+template <class Part>
+__device__ bool is_last_block(const row_geometry& g, int launch, std::byte* parts, const Part& part) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    reinterpret_cast<Part*>(parts)[blockIdx.x] = part;
+    __threadfence();
+    last = atomicAdd(&g.status->blocks_done[launch], 1u) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+__global__ void __launch_bounds__(threads)
+    total_kernel(const __grid_constant__ row_geometry g, std::byte* parts, counter* counters) {
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(total_part)];
+  const auto merge = [](total_part& a, const total_part& b) { a.merge(b); };
+  total_part part{};
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
+    const loss_row r = g.losses[row];
+    part.sum.add(num::dd{r.gap, r.low});
+    part.sum.add(r.r);
+    part.slack += r.slack;
+  }
+  __syncwarp();
+  over_block<threads>(part, scratch, merge);
+  if (!is_last_block(g, 0, parts, part)) return;
+  part = total_part{};
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += threads) part.merge(reinterpret_cast<const total_part*>(parts)[i]);
+  __syncwarp();
+  over_block<threads>(part, scratch, merge);
+  if (threadIdx.x != 0) return;
+  const auto counted = static_cast<std::int64_t>(g.status->counted);
+  if (counted == 0 || !num::is_finite(part.sum.hi)) {
+    *g.out = counted == 0 ? (g.is_mean ? row_nan() : 0.0f) : num::non_finite_result(part.sum.hi);
+    count_elements(counters, tier::proved, 1);
+    return;
+  }
+  num::certified c{0.0f, false};
+  if (g.bounds.weight < 1) {  // every term is at least 0
+    const double e = (part.slack + part.sum.bound(2 * g.rows + 4096)) * (1 + 0x1p-20);
+    c = g.is_mean && counted != 1 ? num::certify_mean(part.sum.total(), e, counted) : num::certify(part.sum.total(), e);
+  }
+  if (c.decided) {
+    *g.out = c.value;
+    count_elements(counters, tier::binary64, 1);
+  } else if (g.levels != 0) {
+    g.status->total_open = 1;
+  } else {
+    atomicAdd(counters + undecided_counter, counter{1});
+  }
+}
+
+template <int Level>
+__device__ __noinline__ void add_row(late_total<Level>& total, const row_geometry& g, std::int64_t row,
+                                     std::byte* scratch) {
+  const row_site at(g, row);
+  const num::row_operands o = operands_of<op_id::cross_entropy>(g, at);
+  if (o.ignored) return;  // the whole block
+  float top = -row_inf;
+  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) top = max_or_nan(top, at.x(g, j));
+  __syncwarp();
+  over_block<threads>(top, scratch, [](float& a, float b) { a = max_or_nan(a, b); });
+  row_late<Level> s{};
+  s.start(static_cast<double>(top));
+  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) s.add(static_cast<double>(at.x(g, j)));
+  __syncwarp();
+  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+  if (threadIdx.x == 0) total.add_row(s, o.at_target);
+  __syncwarp();
+}
+
+template <int Level>
+__global__ void __launch_bounds__(threads)
+    late_total_kernel(const __grid_constant__ row_geometry g, std::byte* parts, counter* counters) {
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(row_late<2>)];
+  if (g.status->total_open == 0) return;
+  late_total<Level> total;
+  total.start();
+  for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) add_row<Level>(total, g, row, scratch);
+  if (!is_last_block(g, 1 + Level, parts, total) || threadIdx.x != 0) return;
+  total.start();
+  for (unsigned i = 0; i < gridDim.x; ++i) total.merge(reinterpret_cast<const late_total<Level>*>(parts)[i]);
+  const num::certified c = total.finish(call_of(g).n);
+  if (c.decided) {
+    *g.out = c.value;
+    g.status->total_open = 0;
+    count_elements(counters, Level == 0 ? tier::double_double : tier::exact, 1);
+  } else if ((g.levels >> static_cast<unsigned>(Level + 1)) == 0) {
+    atomicAdd(counters + undecided_counter, counter{1});
+  }
+}
+
+template <int Level>
+void launch(const row_geometry& g, std::byte* parts, const job& j) {
+  if ((g.levels >> static_cast<unsigned>(Level) & 1u) == 0) return;
+  launch_kernel<late_total_kernel<Level>>(j, total_blocks, threads, 0, g, parts, j.counters);
+}
+
+}  // namespace
+
+void take_total_workspace(std::byte*& parts, carver& c) { c.take(parts, total_blocks, sizeof(late_total<2>)); }
+
+void run_total(const row_geometry& g, std::byte* parts, const job& j) {
+  launch_kernel<total_kernel>(j, total_blocks, threads, 0, g, parts, j.counters);
+  launch<0>(g, parts, j);
+  launch<1>(g, parts, j);
+  launch<2>(g, parts, j);
+}
+
+}  // namespace repdl::cuda
