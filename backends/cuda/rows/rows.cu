@@ -1,6 +1,6 @@
 // Operations on rows (librepdl/ops/rows/rule.hpp).
 //
-// Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 4096 elements, a cluster of
+// Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
 // blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
 // thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cu).
 // Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
@@ -81,7 +81,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
 
   constexpr std::int64_t most_blocks = 16;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
-  d.per_thread = room <= 256 ? 8 : room <= most_blocks * threads * 16 ? 16 : 32;
+  d.per_thread = room <= 64 ? 8 : room <= (rule.operands == 1 ? 512 : 4096) ? 16 : 32;
   d.how = room <= (clusters ? most_blocks * 32 : 16) * threads ? manner::registers : manner::chunks;
   if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) d.how = manner::columns;
   g.team = 1;

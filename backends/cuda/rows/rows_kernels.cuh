@@ -45,7 +45,7 @@ struct cluster {
   static constexpr int slot_bytes = 32;
 };
 
-// Combines v over the team; all threads of the block take part. scratch: one per warp, and two slots for the cluster.
+// Combines v over the team. scratch: two slots for the cluster, and a T for each warp.
 template <class T, class Combine>
 __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combine&& combine) {
   for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
@@ -53,12 +53,13 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
     T* const of_warp = reinterpret_cast<T*>(scratch + 2 * cluster::slot_bytes);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int of_team = team / 32;
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) of_warp[warp] = v;
-    __syncthreads();
     const int first = warp / of_team * of_team;
-    v = of_warp[first];
-    for (int i = 1; i < of_team; ++i) v = combine(v, of_warp[first + i]);
+    const auto meet = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + first / of_team), "r"(team) : "memory"); };
+    meet();
+    if (lane_of_thread() == 0) of_warp[warp] = v;
+    meet();
+    v = of_warp[first + (lane_of_thread() & (of_team - 1))];
+    for (int distance = of_team / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
     if (blocks.blocks > 1) v = blocks.combined(v, scratch, combine);
   }
   return v;
@@ -115,16 +116,23 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
   return left;
 }
 
-// Rows of up to 4096 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
+// Blocks of a multiprocessor: what an element takes of registers decides.
+template <class Rule>
+constexpr int blocks_at_once(int per) {
+  if (per == 32) return Rule::per_element ? 2 : 3;
+  return Rule::operands == 1 && !Rule::keeps_term ? 4 : 3;
+}
+
+// Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's.
 template <op_id Op, int Per, bool Packed>
-__global__ void __launch_bounds__(threads, Per == 32 ? 2 : 3)
+__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
   alignas(16) __shared__ std::byte scratch[2 * cluster::slot_bytes + warps * sizeof(num::tracked_sum<double>)];
   constexpr bool two = rule::operands == 2;
-  constexpr bool keeps = rule::keeps_term && Per < 32;
+  constexpr bool keeps = rule::keeps_term;
   cluster blocks(g.cluster);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
@@ -195,11 +203,7 @@ __global__ void __launch_bounds__(threads, Per == 32 ? 2 : 3)
 #pragma unroll
       for (int i = 0; i < Per; ++i) {
         double t = 0;
-        if constexpr (keeps) {
-          t = term[i];
-        } else if constexpr (rule::keeps_term) {
-          t = term_of<Op>(x[i], 0.0f, state.max);
-        }
+        if constexpr (keeps) t = term[i];
         const num::verdict<double> v =
             rule::template element<double>(numbers, static_cast<double>(x[i]), static_cast<double>(y[two ? i : 0]), t);
         out[i] = state.c.fills ? state.c.value : v.value;
