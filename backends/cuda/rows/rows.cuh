@@ -95,18 +95,22 @@ __device__ std::int64_t row_offset(const Axes& axes, std::int64_t index) {
   return row_offset_of_axes<Operand>(axes, index);
 }
 
-struct row_site {
+// A row as it is read, of the first operand; and with the others.
+struct row_source {
   const float* a;
-  const float* b;
-  float* out;
   std::int64_t row;
 
-  __device__ row_site(const row_geometry& g, std::int64_t r) : row(r) {
-    a = g.in[0] + row_offset<0>(g.kept, r);
+  __device__ row_source(const row_geometry& g, std::int64_t r) : a(g.in[0] + row_offset<0>(g.kept, r)), row(r) {}
+  __device__ const float& x(const row_geometry& g, std::int64_t j) const { return a[row_offset<0>(g.reduced, j)]; }
+};
+struct row_site : row_source {
+  const float* b;
+  float* out;
+
+  __device__ row_site(const row_geometry& g, std::int64_t r) : row_source(g, r) {
     b = g.in[1] == nullptr ? a : g.in[1] + row_offset<1>(g.kept, r);
     out = g.out + row_offset<2>(g.kept, r);
   }
-  __device__ const float& x(const row_geometry& g, std::int64_t j) const { return a[row_offset<0>(g.reduced, j)]; }
   __device__ const float& y(const row_geometry& g, std::int64_t j) const { return b[row_offset<1>(g.reduced, j)]; }
   __device__ float& to(const row_geometry& g, std::int64_t j) const { return out[row_offset<2>(g.reduced, j)]; }
 };
@@ -120,7 +124,7 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
   return {g.bounds, g.length, g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1};
 }
 template <op_id Op>
-__device__ num::row_operands operands_of(const row_geometry& g, const row_site& at) {
+__device__ num::row_operands operands_of(const row_geometry& g, const row_source& at) {
   num::row_operands o;
   if constexpr (row_rule<Op>::reads_g) o.g = g.row_g[row_offset<3>(g.kept, at.row)];
   if constexpr (row_rule<Op>::reads_target) {

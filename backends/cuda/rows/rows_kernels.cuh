@@ -7,7 +7,7 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int warps = 16;  // the most of a block
+constexpr int warps = threads / 32;
 
 // Blocks of a cluster, from which a block may read (9.0 and newer; else a block is alone).
 struct cluster {
@@ -45,20 +45,20 @@ struct cluster {
   static constexpr int slot_bytes = 32;
 };
 
-// Combines v over the team. scratch: two slots for the cluster, and a T for each warp.
+// Combines v over the team. scratch: two slots for the cluster, and one for each warp: teams of a block do not wait for each other.
 template <class T, class Combine>
 __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combine&& combine) {
   for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
   if (team > 32) {
-    T* const of_warp = reinterpret_cast<T*>(scratch + 2 * cluster::slot_bytes);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int of_team = team / 32;
     const int first = warp / of_team * of_team;
+    const auto slot = [&](int i) -> T& { return *reinterpret_cast<T*>(scratch + (2 + i) * cluster::slot_bytes); };
     const auto meet = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + first / of_team), "r"(team) : "memory"); };
     meet();
-    if (lane_of_thread() == 0) of_warp[warp] = v;
+    if (lane_of_thread() == 0) slot(warp) = v;
     meet();
-    v = of_warp[first + (lane_of_thread() & (of_team - 1))];
+    v = slot(first + (lane_of_thread() & (of_team - 1)));
     for (int distance = of_team / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
     if (blocks.blocks > 1) v = blocks.combined(v, scratch, combine);
   }
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
-  alignas(16) __shared__ std::byte scratch[2 * cluster::slot_bytes + warps * sizeof(num::tracked_sum<double>)];
+  alignas(16) __shared__ std::byte scratch[(2 + warps) * cluster::slot_bytes];
   constexpr bool two = rule::operands == 2;
   constexpr bool keeps = rule::keeps_term;
   cluster blocks(g.cluster);

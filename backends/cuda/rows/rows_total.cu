@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads)
 template <int Level>
 __device__ __noinline__ void add_row(late_total<Level>& total, const row_geometry& g, std::int64_t row,
                                      std::byte* scratch) {
-  const row_site at(g, row);
+  const row_source at(g, row);
   const num::row_operands o = operands_of<op_id::cross_entropy>(g, at);
   if (o.ignored) return;  // the whole block
   float top = -row_inf;
