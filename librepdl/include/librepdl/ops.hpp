@@ -105,7 +105,7 @@ void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, 
 // ---- softmax and losses
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or
-// only -inf is NaN. Near-ties are decided with multi-limb exponentials and logarithms (librepdl/num/
+// only -inf is NaN. Near-ties are decided with multi-limb exponentials and logarithms (librepdl/ops/rows/
 // exponential_sum.hpp).
 
 /// out_i = e^x_i / sum of e^x_j along the axis.
