@@ -347,7 +347,7 @@ class row_walker {
   // Rows side by side. What is special in a row, or open, is done by going through the row alone.
   struct tile_rows {
     num::row_operands own[tile_columns];
-    float top[tile_columns] = {};
+    float top[tile_columns];
     double max[tile_columns];
     double g[tile_columns];
     double at_target[tile_columns];
@@ -355,15 +355,23 @@ class row_walker {
     float value[tile_columns];  // of rows, or of exceptions
     typename rule::template sums<f64v> sums[tile_columns / L];
   };
+  // Nothing is set beforehand: short tiles use little of it.
+  union tile_memory {
+    tile_memory() {}
+    ~tile_memory() {}
+    tile_rows rows;
+  };
   void tile(std::int64_t rows) noexcept {
     const std::int64_t columns = (rows + column_step - 1) / column_step * column_step;
     const slice s = {w_.a, w_.b, w_.keep, p_.length, 0};
-    tile_rows t;
+    tile_memory memory;
+    tile_rows& t = memory.rows;
     gather_tile(p_, 0, w_.place, rows, columns, w_.a);
     if constexpr (rule::operands == 2) gather_tile(p_, 1, w_.place, rows, columns, w_.b);
     if constexpr (has_look) greatest_of_columns(w_.a, p_.length, columns, t.top);
     for (std::int64_t c = 0; c < columns; ++c) {
-      if (c < rows) t.own[c] = operands_of<rule>(p_, w_.place[c]);
+      t.own[c] = c < rows ? operands_of<rule>(p_, w_.place[c]) : num::row_operands{};
+      if constexpr (!has_look) t.top[c] = 0;
       t.again[c] = c >= rows || rule::classify(call_, t.own[c], t.top[c]).fills;
       t.max[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
       t.g[c] = static_cast<double>(t.own[c].g);
