@@ -79,7 +79,8 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   for (int i = 0; i < p.kept_rank; ++i) aligned = aligned && g.kept.stride[0][i] % 4 == 0;
   const std::int64_t room = p.length + (d.packed && !aligned ? 3 : 0);
 
-  constexpr std::int64_t most_blocks = 16;
+  // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
+  const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
   d.per_thread = room <= 64 ? 8 : room <= (rule.operands == 1 ? 512 : 4096) ? 16 : 32;
   d.how = room <= (clusters ? most_blocks * 32 : 16) * threads ? manner::registers : manner::chunks;
