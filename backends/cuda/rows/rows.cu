@@ -90,7 +90,8 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (32 in a chunk), the team's (warp, block, cluster).
+  // Additions on a path: a thread's own (in registers 8 in each of four chains, and 2; in a chunk 32), the lanes' 5, and the warps',
+  // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
   const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? 10 : 36;
   const std::int64_t tracked =
       (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;

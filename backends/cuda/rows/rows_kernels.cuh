@@ -1,4 +1,4 @@
-// The binary64 kernels of rows: in registers, in shared memory, and a thread each. Included by rows.cu only.
+// The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included by rows.cu only.
 #pragma once
 
 #include "backends/cuda/rows/rows.cuh"
