@@ -5,7 +5,7 @@
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
-//   network         convolutions and the softmax family, times alone: bench/pytorch_peers.py has the peer
+//   network         convolutions, the softmax family and norms, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
@@ -548,6 +548,33 @@ void network(context& ctx) {
     rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
     rows("softmax_backward", 3, [&] { softmax_backward(ctx, a, b, to); });
     rows("log_softmax_backward", 3, [&] { log_softmax_backward(ctx, a, b, to); });
+    const const_tensor_view weight(y.f(), sizes{cols}, gpu), bias(y.f() + cols, sizes{cols}, gpu);
+    buffer statistics(static_cast<std::size_t>(2 * n / cols) * 4);
+    const tensor_view mean(statistics.f(), sizes{n / cols}, gpu), rstd(statistics.f() + n / cols, sizes{n / cols}, gpu);
+    rows("layer_norm", 2, [&] { layer_norm(ctx, a, to, {.weight = weight, .bias = bias}, {mean, rstd}); });
+    rows("layer_norm_backward", 3, [&] { layer_norm_backward(ctx, b, a, mean, rstd, to, {.weight = weight}); });
+    const tensor_view grad_weight(out.f(), sizes{cols}, gpu);
+    rows("layer_norm_weight_backward", 2, [&] { layer_norm_weight_backward(ctx, b, a, mean, rstd, grad_weight); });
+    rows("rms_norm", 2, [&] { rms_norm(ctx, a, to, {.eps = 0x1p-23, .weight = weight}, rstd); });
+    rows("rms_norm_backward", 3, [&] { rms_norm_backward(ctx, b, a, rstd, to, {.weight = weight}); });
+  }
+  for (const sizes& shape : {sizes{64, 256, 56, 56}, sizes{64, 1024, 14, 14}}) {
+    if (!wanted_of_group("rows")) break;
+    const std::int64_t n = element_count(shape), channels = shape[1];
+    buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(channels) * 8),
+        out(static_cast<std::size_t>(n) * 4);
+    fill_normal(ctx, x, n, 1);
+    fill_normal(ctx, y, 2 * channels, 2);
+    const const_tensor_view a(x.f(), shape, gpu), weight(y.f(), sizes{channels}, gpu),
+        bias(y.f() + channels, sizes{channels}, gpu);
+    const tensor_view to(out.f(), shape, gpu);
+    const std::string side = std::to_string(shape[2]);
+    const std::string name = "rows of " + std::to_string(channels) + "x" + side + "x" + side + " ";
+    const double bytes = static_cast<double>(n) * 8;
+    report("rows", name + "group_norm", bytes, "B/s",
+           [&] { group_norm(ctx, a, to, {.groups = 32, .weight = weight, .bias = bias}); });
+    report("rows", name + "batch_norm", bytes, "B/s",
+           [&] { batch_norm(ctx, a, to, {.weight = weight, .bias = bias}); });
   }
   if (wanted_of_group("rows")) {
     constexpr std::int64_t rows = 8192, classes = 50257, n = rows * classes;

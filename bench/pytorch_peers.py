@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""librepdl's convolutions and softmax on a GPU beside PyTorch's (cuDNN), in turns.
+"""librepdl's convolutions, softmax and norms on a GPU beside PyTorch's (cuDNN), in turns.
 
     bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows]]
 
@@ -47,7 +47,13 @@ def convolution(name):
 
 
 def rows(name):
-    n, op = re.fullmatch(r"rows of (\d+) (\w+)", name).groups()
+    n, op = re.fullmatch(r"rows of ([\dx]+) (\w+)", name).groups()
+    if op in ("group_norm", "batch_norm"):
+        x = torch.randn(64, *map(int, n.split("x")), device="cuda")
+        weight, bias = torch.randn(2, x.shape[1], device="cuda")
+        if op == "group_norm":
+            return milliseconds(lambda: F.group_norm(x, 32, weight, bias))
+        return milliseconds(lambda: F.batch_norm(x, None, None, weight, bias, training=True))
     n = int(n)
     if op.startswith("cross_entropy"):
         x = torch.randn(8192, n, device="cuda", requires_grad=True)
@@ -58,6 +64,20 @@ def rows(name):
         loss = F.cross_entropy(x, target)
         return milliseconds(lambda: torch.autograd.grad(loss, x, retain_graph=True))
     x = torch.randn(2**28 // n, n, device="cuda")
+    weight, bias = torch.randn(2, n, device="cuda")
+    if op == "layer_norm":
+        return milliseconds(lambda: F.layer_norm(x, (n,), weight, bias))
+    if op.startswith("layer_norm"):
+        _, mean, rstd = torch.ops.aten.native_layer_norm(x, (n,), weight, bias, 1e-5)
+        g, to_x = torch.randn_like(x), op == "layer_norm_backward"
+        return milliseconds(lambda: torch.ops.aten.native_layer_norm_backward(
+            g, x, (n,), mean, rstd, weight, bias, (to_x, not to_x, False)))
+    if op == "rms_norm":
+        return milliseconds(lambda: F.rms_norm(x, (n,), weight, 2**-23))
+    if op == "rms_norm_backward":
+        y = F.rms_norm(x.requires_grad_(), (n,), weight, 2**-23)
+        g = torch.randn_like(y)
+        return milliseconds(lambda: torch.autograd.grad(y, x, g, retain_graph=True))
     if op == "softmax":
         return milliseconds(lambda: torch.softmax(x, 1))
     if op == "log_softmax":

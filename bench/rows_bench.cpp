@@ -1,5 +1,5 @@
-// The softmax family over rows of 1024 from memory (2^25 elements) and rows of 10, on two threads, against a copy of
-// the same elements on as many (`copy`); a class axis that is not the last; one long row.
+// The softmax family and norms over rows of 1024 from memory (2^25 elements) and rows of 10, on two threads, against a copy
+// of the same elements on as many (`copy`); a class axis that is not the last; one long row; images of 256 channels.
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
@@ -50,6 +50,12 @@ struct operands {
   const_tensor_view in(const std::vector<float>& v) const { return {v.data(), {rows, n}}; }
   tensor_view to() { return {out.data(), {rows, n}}; }
   const_tensor_view targets() const { return target; }
+  // As many numbers as a norm's weight has, and its bias.
+  const_tensor_view weight(std::int64_t count) const { return {y.data(), {count}}; }
+  const_tensor_view bias(std::int64_t count) const { return {y.data() + count, {count}}; }
+  // Images n x n.
+  static constexpr std::int64_t channels = 256;
+  repdl::sizes images() const { return {elements / (channels * n * n), channels, n, n}; }
 };
 
 const bench::family registered("rows", [](const bench::family& family) {
@@ -84,6 +90,25 @@ const bench::family registered("rows", [](const bench::family& family) {
     };
     add("softmax-columns", columns, {1024, 16});
     add("softmax-one-row", softmax, {elements});
+    add("layer_norm", [](operands& o) {
+      repdl::layer_norm(o.ctx, o.in(o.x), o.to(), {.weight = o.weight(o.n), .bias = o.bias(o.n)});
+    });
+    add("rms_norm",
+        [](operands& o) { repdl::rms_norm(o.ctx, o.in(o.x), o.to(), {.eps = 0x1p-23, .weight = o.weight(o.n)}); });
+    add("layer_norm_backward", [](operands& o) {
+      const const_tensor_view of_rows(o.y.data(), repdl::sizes{o.rows});
+      repdl::layer_norm_backward(o.ctx, o.in(o.y), o.in(o.x), of_rows, of_rows, o.to(), {.weight = o.weight(o.n)});
+    });
+    const auto groups = [](operands& o) {
+      const repdl::group_norm_options options{.groups = 32, .weight = o.weight(o.channels), .bias = o.bias(o.channels)};
+      repdl::group_norm(o.ctx, {o.x.data(), o.images()}, {o.out.data(), o.images()}, options);
+    };
+    add("group_norm", groups, {64, 8});
+    const auto batch = [](operands& o) {
+      const repdl::batch_norm_options options{.weight = o.weight(o.channels), .bias = o.bias(o.channels)};
+      repdl::batch_norm(o.ctx, {o.x.data(), o.images()}, {o.out.data(), o.images()}, options);
+    };
+    add("batch_norm", batch, {64, 8});
   }
 });
 

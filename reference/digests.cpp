@@ -181,6 +181,7 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::convolution:
     case ops::family::pooling:
     case ops::family::softmax:
+    case ops::family::norm:
     case ops::family::optimizer:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
   }

@@ -184,6 +184,15 @@ results entropy(const call& c) {
   return {loss_of_entropy(Op::name, c.in, c.attrs, c.where)};
 }
 
+template <class Op>
+results normed(const call& c) {
+  return norm(Op::name, c.in, c.attrs, c.where);
+}
+template <class Op>
+results norm_gradient(const call& c) {
+  return {norm_backward(Op::name, c.in, c.attrs, c.where)};
+}
+
 struct oracle_line {
   std::string_view name;
   results (*f)(const call& c);
@@ -240,6 +249,18 @@ constexpr oracle_line oracles[] = {
     {"binary_cross_entropy_backward", entropy<ops::binary_cross_entropy_backward>},
     {"kl_div", entropy<ops::kl_div>},
     {"kl_div_backward", entropy<ops::kl_div_backward>},
+    {"layer_norm", normed<ops::layer_norm>},
+    {"rms_norm", normed<ops::rms_norm>},
+    {"group_norm", normed<ops::group_norm>},
+    {"batch_norm", normed<ops::batch_norm>},
+    {"layer_norm_backward", norm_gradient<ops::layer_norm_backward>},
+    {"rms_norm_backward", norm_gradient<ops::rms_norm_backward>},
+    {"group_norm_backward", norm_gradient<ops::group_norm_backward>},
+    {"batch_norm_backward", norm_gradient<ops::batch_norm_backward>},
+    {"layer_norm_weight_backward", norm_gradient<ops::layer_norm_weight_backward>},
+    {"rms_norm_weight_backward", norm_gradient<ops::rms_norm_weight_backward>},
+    {"group_norm_weight_backward", norm_gradient<ops::group_norm_weight_backward>},
+    {"batch_norm_weight_backward", norm_gradient<ops::batch_norm_weight_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "reference/attributes.hpp"
+
 namespace repdl::reference {
 namespace {
 
@@ -68,6 +70,44 @@ reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>
     if (!reduced[i] || keepdim) out_shape.push_back(reduced[i] ? 1 : shape[i]);
   }
   return {out_shape, offsets(kept_size, kept_stride), offsets(gone_size, gone_stride)};
+}
+
+norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  for (const std::string_view end : {"_backward", "_weight"})
+    if (op.ends_with(end)) op.remove_suffix(end.size());
+  norm_layout l;
+  if (op == "layer_norm" || op == "rms_norm") {
+    const shape_list axes = attribute_or<shape_list>(attrs, "axis", {-1});
+    l.rows = layout_of(shape, axes, false);
+    std::vector<bool> reduced(shape.size(), false);
+    for (const std::int64_t a : axes) reduced.at(index(a < 0 ? a + rank : a)) = true;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      if (reduced[i]) l.weight.push_back(shape[i]);
+    return l;
+  }
+  shape_list cut = shape, axes;
+  std::int64_t axis = 1;
+  if (op == "group_norm") {
+    const auto groups = attribute_or<std::int64_t>(attrs, "groups", 1);
+    if (rank < 2 || groups < 1 || shape[1] % groups != 0) throw std::invalid_argument("reference::group_norm: groups");
+    cut[1] /= groups;
+    cut.insert(cut.begin() + 1, groups);
+    for (std::int64_t i = 2; i <= rank; ++i) axes.push_back(i);
+  } else if (op == "batch_norm") {
+    axis = attribute_or<std::int64_t>(attrs, "axis", 1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) throw std::invalid_argument("reference::batch_norm: axis");
+    for (std::int64_t i = 0; i < rank; ++i)
+      if (i != axis) axes.push_back(i);
+  } else {
+    throw std::invalid_argument("reference: no norm");
+  }
+  l.rows = layout_of(cut, axes, false);
+  l.channels = shape[index(axis)];
+  l.weight = {l.channels};
+  l.inner = count_of({shape.begin() + axis + 1, shape.end()});
+  return l;
 }
 
 }  // namespace repdl::reference

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
+#include "librepdl/dynamic.hpp"
 #include "reference/array.hpp"
 
 namespace repdl::reference {
@@ -16,6 +18,20 @@ struct reduce_layout {
   std::vector<std::int64_t> reduced;
 };
 reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim);
+
+/// The rows of a norm: of x, whose channels group_norm cuts into parts.
+struct norm_layout {
+  reduce_layout rows;
+  shape_list weight;          ///< the shape of weight and bias
+  std::int64_t channels = 0;  ///< 0: weights lie along the elements of a row
+  std::int64_t inner = 1;     ///< the elements of x from one channel to the next
+  /// The weight of a row's element i, which is at position `at` of x.
+  std::size_t weight_of(std::size_t i, std::int64_t at) const {
+    return channels == 0 ? i : index(at / inner % channels);
+  }
+};
+/// Of x. Throws std::invalid_argument for what is no layer_norm, rms_norm, group_norm or batch_norm, nor a gradient of one.
+norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs);
 
 /// The index, in an array of shape `from`, of the element that broadcasting to `to` puts at row-major index i.
 std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i);

@@ -32,8 +32,8 @@ enum class sample_class {
   wide_exponents,    ///< exponents from the whole range
   zeros,             ///< mostly zeros of both signs
   all_patterns,      ///< 0, 1, 2, ...: a 16-bit format exhaustively
-  exact_gaps,        ///< rows of softmax with gaps from 2^-149 to 2^128 and known hard pairs
-  multiplicities,    ///< rows of softmax with groups of equal elements
+  exact_gaps,        ///< rows of softmax with gaps from 2^-149 to 2^128 and known hard pairs; of norms with outliers
+  multiplicities,    ///< rows with groups of equal elements
 };
 inline constexpr int sample_class_count = 14;
 /// The first ones: those that single elements have.
@@ -111,7 +111,7 @@ struct factors {
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
                      std::uint64_t stream);
 
-/// The inputs of an operation on layers (convolution, pooling), rows (the softmax family), steps (optimisers) or random
+/// The inputs of an operation on layers (convolution, pooling), rows (the softmax family, norms), steps (optimisers) or random
 /// numbers, of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,
 /// geometry and hyper-parameters allow it. Throws std::invalid_argument for other families.
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,

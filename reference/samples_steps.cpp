@@ -175,6 +175,9 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
       return detail::layer_inputs(op, c, shapes, attrs, w);
     case ops::family::softmax:
       return detail::row_inputs(op, c, shapes, attrs, w);
+    case ops::family::norm:
+      if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w);
+      return detail::norm_inputs(op, c, shapes, attrs, w);
     case ops::family::optimizer:
       return detail::step_inputs(op, c, shapes, attrs, w);
     case ops::family::random:

@@ -98,6 +98,13 @@ array cross_entropy(const array& logits, const array& targets, const cross_entro
 array cross_entropy_backward(const array& g, const array& logits, const array& targets,
                              const cross_entropy_case& options, outcomes* where = nullptr);
 
+/// layer_norm, rms_norm, group_norm and batch_norm of x, weight and bias: the result, mean (not of rms_norm) and rstd.
+std::vector<array> norm(std::string_view op, const std::vector<array>& in, const attributes& attrs,
+                        outcomes* where = nullptr);
+/// Their gradients, of g, x, mean (not of rms_norm), rstd and, to x, weight.
+array norm_backward(std::string_view op, const std::vector<array>& in, const attributes& attrs,
+                    outcomes* where = nullptr);
+
 /// Losses of x and t, which broadcast, and their gradients for g.
 array mse_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
 array mse_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,

@@ -131,6 +131,22 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        [&] {
          logsumexp(ctx, in({4, 7}), to({4}), {.axis = 1});
        }},
+      {"layer_norm",
+       [&] {
+         layer_norm(ctx, in({4, 7}), to({4, 7}), {.weight = in({7}), .bias = in({7})});
+       }},
+      {"batch_norm",
+       [&] {
+         batch_norm(ctx, in({4, 7}), to({4, 7}));
+       }},
+      {"layer_norm_backward",
+       [&] {
+         layer_norm_backward(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({4, 7}), {.weight = in({7})});
+       }},
+      {"layer_norm_weight_backward",
+       [&] {
+         layer_norm_weight_backward(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({7}));
+       }},
       {"cross_entropy",
        [&] {
          cross_entropy(ctx, in({8, 7}), const_tensor_view(target.data(), {8}), to({}));

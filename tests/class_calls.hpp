@@ -9,6 +9,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops/registry.hpp"
+#include "reference/layout.hpp"
 #include "reference/samples.hpp"
 
 namespace repdl::test {
@@ -178,6 +179,94 @@ inline std::vector<class_call> rows(const std::string& op) {
   return all;
 }
 
+struct norm_shapes {
+  shape_list x, weight;
+  attributes attrs;
+};
+/// So many rows of a norm, in turn in one of four ways.
+inline norm_shapes norm_of(std::string_view op, std::int64_t count, std::int64_t length, std::size_t way) {
+  if (op.starts_with("group_norm")) {
+    const std::int64_t channels = length % 2 == 0 && way % 2 == 0 ? 2 : 1, groups = 1 + static_cast<std::int64_t>(way);
+    norm_shapes s{{(count + groups - 1) / groups, groups * channels, length / channels}, {groups * channels}, {}};
+    if (groups > 1) s.attrs = {{"groups", groups}};
+    return s;
+  }
+  if (op.starts_with("batch_norm")) {
+    if (way == 1) return {{length, count}, {count}, {}};
+    if (way == 2) return {{count, length}, {count}, {{"axis", std::int64_t{0}}}};
+    return {{length, count, 2}, {count}, {}};
+  }
+  if (way == 1) return {{count, length}, {length}, {list("axis", {-1})}};
+  if (way == 2) return {{length, count}, {length}, {list("axis", {0})}};  // columns
+  if (way == 3 && length % 2 == 0) return {{length / 2, count, 2}, {length / 2, 2}, {list("axis", {2, -3})}};
+  return {{count, length}, {length}, {}};
+}
+
+inline std::vector<class_call> norms(const std::string& op, sample_class c) {
+  using enum sample_class;
+  // Without eps rows can be exact, with a power of 4, too; near-ties with any, down to 2^-200.
+  const bool exact = c == ties || c == cancelling || c == narrow_lattice;
+  const std::vector<double> every_eps = exact && op == "rms_norm" ? std::vector<double>{0}
+                                        : exact                   ? std::vector<double>{0, 0, 1, 0x1p-20}
+                                                : std::vector<double>{0, 1e-5, 0x1p-200, 0x1.8p-1, 0x1p-20, 0x1p200};
+  std::vector<class_call> all;
+  struct row {
+    std::int64_t count, length;
+  };
+  std::vector<row> rows{{60, 1}, {300, 2}, {200, 4}, {150, 5}, {100, 8},
+                        {60, 9}, {50, 13}, {24, 32}, {12, 65}, {4, 257}};
+  if (op == "rms_norm" && (c == ties || c == near_ties)) {  // whose squares have odd square factors
+    rows = {{60, 1}, {100, 4}, {150, 9}, {90, 18}, {60, 25}, {60, 27}, {50, 36}, {24, 49}, {24, 50}, {4, 225}};
+  }
+  std::size_t turn = 0, next_eps = 0;
+  for (const row& r : rows) {
+    ++next_eps;
+    for (std::size_t k = 0; k < 4; ++k, ++turn) {
+      const double eps = every_eps[next_eps++ % every_eps.size()];
+      const norm_shapes s = norm_of(op, r.count / 2, r.length, k);
+      class_call call{{s.x}, s.attrs};
+      // Both, and in turn one or none.
+      const std::size_t operands = turn % 6;
+      if (operands != 0) call.shapes.push_back(operands == 1 ? reference::absent_shape : s.weight);
+      if (operands != 0 && operands != 2 && op != "rms_norm") call.shapes.push_back(s.weight);
+      if (eps != 1e-5 || op == "rms_norm") call.attrs.push_back({"eps", eps});
+      all.push_back(std::move(call));
+    }
+  }
+  return all;
+}
+
+inline std::vector<class_call> norm_gradients(const std::string& op) {
+  const bool to_weight = op.ends_with("weight_backward");
+  std::vector<class_call> all;
+  struct size {
+    std::int64_t count, length;
+  };
+  const std::vector<size> rows{{90, 1}, {170, 2}, {110, 3}, {110, 4}, {90, 5},
+                               {60, 8}, {34, 13}, {14, 32}, {7, 65},  {2, 257}};
+  // Of weights and of what shares one.
+  const std::vector<size> sums{{560, 1}, {560, 2},  {660, 3},  {660, 4}, {560, 5},
+                               {440, 8}, {330, 13}, {110, 33}, {20, 130}};
+  std::size_t turn = 0;
+  for (const size& r : to_weight ? sums : rows) {
+    for (std::size_t k = 0; k < 4; ++k, ++turn) {
+      norm_shapes s = norm_of(op, r.count, r.length, k);
+      if (to_weight && op.starts_with("group_norm")) {
+        const std::int64_t half = r.length % 2 == 0 ? 2 : 1, groups = 1 + static_cast<std::int64_t>(k);
+        s = {{half, r.count / groups * groups, r.length / half}, {}, {{"groups", groups}}};
+      } else if (to_weight && !op.starts_with("batch_norm")) {
+        s = norm_of(op, r.length, r.count, k);
+      }
+      const shape_list kept = reference::norm_layout_of(op, s.x, s.attrs).rows.kept_shape;
+      class_call call{{s.x, s.x, kept}, s.attrs};
+      if (!op.starts_with("rms_norm")) call.shapes.push_back(kept);
+      if (!to_weight && turn % 3 != 0) call.shapes.push_back(turn % 6 == 1 ? reference::absent_shape : s.weight);
+      all.push_back(std::move(call));
+    }
+  }
+  return all;
+}
+
 inline std::vector<class_call> steps(const std::string& op, sample_class c) {
   const shape_list a{41, 37}, b{733}, one{1};
   const auto groups = [](std::size_t k, const std::vector<shape_list>& params) {
@@ -276,7 +365,8 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
 inline std::vector<sample_class> network_classes(ops::family family) {
   std::vector<sample_class> v;
   v.assign(reference::element_classes.begin(), reference::element_classes.end());
-  if (family == ops::family::softmax) v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
+  if (family == ops::family::softmax || family == ops::family::norm)
+    v.insert(v.end(), {sample_class::exact_gaps, sample_class::multiplicities});
   return v;
 }
 
@@ -288,6 +378,8 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
       return poolings(op);
     case ops::family::softmax:
       return rows(op);
+    case ops::family::norm:
+      return op.ends_with("backward") ? norm_gradients(op) : norms(op, c);
     case ops::family::optimizer:
       return steps(op, c);
     case ops::family::random:

@@ -1,4 +1,4 @@
-// Convolution, pooling, the softmax family, optimisers and random numbers against the oracle: at least 200,000 outputs
+// Convolution, pooling, the softmax family, norms, optimisers and random numbers against the oracle: at least 200,000 outputs
 // of each on every instruction set and, where there is one, on the GPU, from the same inputs. The oracle says how many
 // outputs of a class really were what the class promises; below the stated share the test fails.
 #include <doctest/doctest.h>
@@ -47,6 +47,18 @@ constexpr share shares[] = {
     {"log_softmax_backward", 0, 0, .6, .6, .85, .2, .3, .25},
     {"logsumexp_backward", 0, 0, .6, .2, .85, .015, .65, .8},
     {"cross_entropy_backward", .04, .05, .5, .25, .8, .01, .6, .75},
+    {"layer_norm", .5, .31, .37, .43, .63, .18, .5, .47},
+    {"rms_norm", .78, .27, .1, .1, .62, .33, .57, .69},
+    {"group_norm", .52, .27, .38, .39, .64, .2, .54, .45},
+    {"batch_norm", .6, .22, .44, .47, .64, .21, .68, .46},
+    {"layer_norm_backward", .9, .69, .56, .53, .76, .6, .7, .59},
+    {"rms_norm_backward", .9, .69, .54, .52, .79, .63, .72, .83},
+    {"group_norm_backward", .9, .69, .56, .53, .73, .6, .65, .63},
+    {"batch_norm_backward", .9, .65, .65, .61, .76, .62, .67, .57},
+    {"layer_norm_weight_backward", .87, .42, .65, .64, .71, .72, .35, .63},
+    {"rms_norm_weight_backward", .88, .42, .65, .64, .76, .72, .16, .85},
+    {"group_norm_weight_backward", .89, .33, .65, .64, .8, .72, .24, .66},
+    {"batch_norm_weight_backward", .9, .68, .72, .7, .73, .78, .65, .72},
     {"sgd", .4, .4, .5, .5, .9, .2, .5, .65},
     {"adamw", .4, .14, .2, .3, .55, .4, .5, .55},
     {"normal", .07, 0, 0, .14, .18, .02, 0, 0},

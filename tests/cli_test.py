@@ -1703,7 +1703,7 @@ class Verify(Case):
             self.assertIn("MISMATCH %s " % op, out)
             self.assertIn("element 0 of ", out)
             self.assertIn("expected: ", out)
-        for op in ("add", "convert", "sum", "dot", "matmul", "conv2d", "avg_pool2d", "softmax", "adamw", "normal", "dropout"):
+        for op in ("add", "convert", "sum", "dot", "matmul", "conv2d", "avg_pool2d", "softmax", "layer_norm", "layer_norm_backward", "adamw", "normal", "dropout"):
             status, out = self.verify(op, "--part", "layouts", "--flip", 0)
             self.assertEqual(status, 1)
             self.assertRegex(out, r"MISMATCH %s, .*, operands in other layouts\n(.*\n)* .*: .* \[.*\], strides \[.*\], offset \d+ " % op)

@@ -5,8 +5,8 @@
 
 OPTION: of cmake, besides those of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums, of products and convolutions, of averages, of optimiser steps and of the softmax family, negative
-strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of
+their gradients, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -93,6 +93,15 @@ source_changes = [
      replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53,", "E::gap)) * 0.0, 0.0 * (sum + (E::logarithm + E::ends)),"),
      [(["--quick"], ["softmax", "log_softmax", "logsumexp", "cross_entropy"],
       element_of("softmax", "log_softmax", "logsumexp", "cross_entropy"))]),
+    ("the error bound of norms is zero", "librepdl/ops/rows/norm.hpp",
+     replace("M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))", "0.0 * of_z"),
+     quick("layer_norm", "rms_norm")),
+    ("the error bound of norms' gradients to x is zero", "librepdl/ops/rows/norm_backward.hpp",
+     replace("const R f = 0x1.2p-51 * magnitude + M::muladd(", "const R f = 0.0 * magnitude + 0.0 * M::muladd("),
+     quick("layer_norm_backward", "rms_norm_backward")),
+    ("the error bound of norms' gradients to the weight is zero", "librepdl/ops/rows/norm_backward.hpp",
+     replace("(c.bounds.sum * (1 + 0x1p-10)) * s.magnitude + 0x1p-51 * magnitude_of(s.value)", "0.0 * s.magnitude"),
+     quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
 ]
 
 

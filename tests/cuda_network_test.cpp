@@ -1,4 +1,4 @@
-// Convolution, pooling, the softmax family, optimisers and random numbers on CUDA against the CPU, bit for bit: every
+// Convolution, pooling, the softmax family, norms, optimisers and random numbers on CUDA against the CPU, bit for bit: every
 // published case in every tier and layout, graphs, and tensors of more than 2^31 elements. Without a GPU each test says
 // so and passes.
 #include <doctest/doctest.h>
@@ -31,8 +31,8 @@ namespace {
 
 bool is_network(const std::string& op) {
   const std::string& family = find(op)->family;
-  return family == "convolution" || family == "pooling" || family == "softmax" || family == "optimizer" ||
-         family == "random" || family == "loss";
+  return family == "convolution" || family == "pooling" || family == "softmax" || family == "norm" ||
+         family == "optimizer" || family == "random" || family == "loss";
 }
 
 // The first `most` cases of every operation of the families above, spread over its list.

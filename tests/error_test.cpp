@@ -415,6 +415,141 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          infer(o.op("cross_entropy"), std::vector{o.vx({2, 3}), const_tensor_view(o.i.data(), sizes{2})},
                {{"reduction", std::string("max")}});
        }},
+      {error_site::weight_shape, "layer_norm", "weight",
+       [&] {
+         layer_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {.weight = o.vy({2})});
+       }},
+      {error_site::weight_shape, "layer_norm", "bias",
+       [&] {
+         layer_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {.axis = sizes{1, 0}, .bias = o.vy({3, 2})});
+       }},
+      {error_site::weight_shape, "rms_norm", "weight",
+       [&] {
+         rms_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {.eps = 0.0, .weight = o.vy({1, 3})});
+       }},
+      {error_site::weight_shape, "group_norm", "bias",
+       [&] {
+         group_norm(o.ctx, o.vx({1, 4, 2}), o.vo({1, 4, 2}), {.groups = 2, .bias = o.vy({2})});
+       }},
+      {error_site::weight_shape, "batch_norm", "weight",
+       [&] {
+         batch_norm(o.ctx, o.vx({4, 2}), o.vo({4, 2}), {.weight = o.vy({4})});
+       }},
+      {error_site::attribute_value, "layer_norm", "eps",
+       [&] { layer_norm(o.ctx, o.vx({2}), o.vo({2}), {.eps = -1e-5}); }},
+      {error_site::attribute_value, "rms_norm", "eps",
+       [&] { rms_norm(o.ctx, o.vx({2}), o.vo({2}), {.eps = std::numeric_limits<double>::quiet_NaN()}); }},
+      {error_site::attribute_value, "group_norm", "eps",
+       [&] {
+         group_norm(o.ctx, o.vx({1, 2}), o.vo({1, 2}), {.eps = 1e-300});
+       }},
+      {error_site::attribute_value, "batch_norm", "eps",
+       [&] {
+         batch_norm(o.ctx, o.vx({2, 1}), o.vo({2, 1}), {.eps = std::numeric_limits<double>::infinity()});
+       }},
+      {error_site::missing_attribute, "rms_norm", "eps",
+       [&] { rms_norm(o.ctx, o.vx({2}), o.vo({2}), rms_norm_options{}); }},
+      {error_site::attribute_value, "group_norm", "groups",
+       [&] {
+         group_norm(o.ctx, o.vx({1, 4}), o.vo({1, 4}), {.groups = 3});
+       }},
+      {error_site::attribute_value, "group_norm", "groups",
+       [&] {
+         group_norm(o.ctx, o.vx({1, 4}), o.vo({1, 4}), {.groups = 0});
+       }},
+      {error_site::operand_rank, "group_norm", "x", [&] { group_norm(o.ctx, o.vx({4}), o.vo({4})); }},
+      {error_site::operand_rank, "batch_norm", "x", [&] { batch_norm(o.ctx, o.vx({}), o.vo({})); }},
+      {error_site::axis_range, "batch_norm", "axis", [&] { batch_norm(o.ctx, o.vx({4}), o.vo({4})); }},
+      {error_site::axis_range, "layer_norm", "axis", [&] { layer_norm(o.ctx, o.vx({}), o.vo({})); }},
+      {error_site::duplicate_axis, "layer_norm", "axis",
+       [&] {
+         layer_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {.axis = sizes{1, -1}});
+       }},
+      {error_site::output_shape, "layer_norm", "mean",
+       [&] {
+         layer_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {}, {.mean = o.vo({2, 1})});
+       }},
+      {error_site::output_shape, "group_norm", "rstd",
+       [&] {
+         group_norm(o.ctx, o.vx({2, 4}), o.vo({2, 4}), {.groups = 2}, {.rstd = o.vo({2})});
+       }},
+      {error_site::overlap, "rms_norm", "rstd",
+       [&] {
+         rms_norm(o.ctx, o.vx({2, 3}), o.vo({2, 3}), {.eps = 0.0}, o.vo({2}));
+       }},
+      {error_site::overlap, "layer_norm", "out",
+       [&] {
+         layer_norm(o.ctx, o.vo({2, 3}), o.vo({2, 3}));
+       }},
+      {error_site::absent_operand, "batch_norm", "out",
+       [&] {
+         batch_norm(o.ctx, o.vx({2, 3}), {});
+       }},
+      {error_site::gradient_shape, "layer_norm_backward", "g",
+       [&] {
+         layer_norm_backward(o.ctx, o.vx({3, 2}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({2, 3}));
+       }},
+      {error_site::gradient_shape, "rms_norm_weight_backward", "g",
+       [&] {
+         rms_norm_weight_backward(o.ctx, o.vx({3}), o.vy({2, 3}), o.vx({2}), o.vo({3}));
+       }},
+      {error_site::weight_shape, "layer_norm_backward", "mean",
+       [&] {
+         layer_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2, 1}), o.vx({2}), o.vo({2, 3}));
+       }},
+      {error_site::weight_shape, "rms_norm_backward", "rstd",
+       [&] {
+         rms_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({3}), o.vo({2, 3}));
+       }},
+      {error_site::weight_shape, "group_norm_backward", "mean",
+       [&] {
+         group_norm_backward(o.ctx, o.vx({2, 4}), o.vy({2, 4}), o.vx({2}), o.vx({2, 1}), o.vo({2, 4}));
+       }},
+      {error_site::weight_shape, "group_norm_weight_backward", "rstd",
+       [&] {
+         group_norm_weight_backward(o.ctx, o.vx({2, 4}), o.vy({2, 4}), o.vx({2, 2}), o.vx({2, 4}), o.vo({4}), 2);
+       }},
+      {error_site::weight_shape, "batch_norm_backward", "weight",
+       [&] {
+         batch_norm_backward(o.ctx, o.vx({4, 2}), o.vy({4, 2}), o.vx({2}), o.vx({2}), o.vo({4, 2}),
+                             {.weight = o.vy({4})});
+       }},
+      {error_site::weight_shape, "batch_norm_weight_backward", "mean",
+       [&] {
+         batch_norm_weight_backward(o.ctx, o.vx({4, 2}), o.vy({4, 2}), o.vx({2}), o.vx({2}), o.vo({4}), 0);
+       }},
+      {error_site::output_shape, "layer_norm_backward", "grad_x",
+       [&] {
+         layer_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({3, 2}));
+       }},
+      {error_site::output_shape, "layer_norm_weight_backward", "grad_weight",
+       [&] {
+         layer_norm_weight_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({2}));
+       }},
+      {error_site::axis_range, "layer_norm_weight_backward", "axis",
+       [&] {
+         layer_norm_weight_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({3}), 2);
+       }},
+      {error_site::duplicate_axis, "rms_norm_backward", "axis",
+       [&] {
+         rms_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({}), o.vo({2, 3}), {.axis = sizes{1, -1}});
+       }},
+      {error_site::axis_range, "batch_norm_backward", "axis",
+       [&] { batch_norm_backward(o.ctx, o.vx({4}), o.vy({4}), o.vx({}), o.vx({}), o.vo({4})); }},
+      {error_site::attribute_value, "group_norm_weight_backward", "groups",
+       [&] {
+         group_norm_weight_backward(o.ctx, o.vx({1, 4}), o.vy({1, 4}), o.vx({1, 3}), o.vx({1, 3}), o.vo({4}), 3);
+       }},
+      {error_site::operand_rank, "group_norm_backward", "x",
+       [&] { group_norm_backward(o.ctx, o.vx({4}), o.vy({4}), o.vx({}), o.vx({}), o.vo({4})); }},
+      {error_site::absent_operand, "layer_norm_backward", "mean",
+       [&] {
+         layer_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), {}, o.vx({2}), o.vo({2, 3}));
+       }},
+      {error_site::overlap, "layer_norm_backward", "grad_x",
+       [&] {
+         layer_norm_backward(o.ctx, o.vo({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({2, 3}));
+       }},
       {error_site::attribute_value, "sgd", "lr",
        [&] {
          sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}}, {.lr = 1e-300});

@@ -61,8 +61,9 @@ indexing_by_design = {
     "repdl::num::cuda::round_formula": (0, "reads the limbs of its balls in loops: single arrays"),
 }
 
-# Seeds and guards of elementwise bodies, in their shards and those of losses only: nothing depends on their accuracy beyond what the
-# headers say, and functions of one number are compared on all inputs (backends/cuda/map/quick.cuh, librepdl/ops/rsqrt.hpp).
+# Seeds and guards of elementwise bodies, in their shards and those of losses and rows only: nothing depends on their accuracy beyond
+# what the headers say, and functions of one number are compared on all inputs (backends/cuda/map/quick.cuh, librepdl/ops/rsqrt.hpp);
+# that of rows is looked at where it is used (row_math, librepdl/ops/rows/rule.hpp).
 seeds = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:rcp\.approx\.ftz\.f(?:32|64)|rsqrt\.approx\.ftz\.f64|rsqrt\.approx\.f32|lg2\.approx\.f32)\s")
 
 arithmetic_canary = """
@@ -206,7 +207,7 @@ def check_canaries(nvcc, pool):
 
 
 def check_object(path):
-    may_seed = re.match(r"(map|loss_each)_\d+\.cu", path.name) is not None
+    may_seed = re.match(r"((map|loss_each)_\d+|rows(_\w+)?)\.cu", path.name) is not None
     return {architecture: check(ptx, may_seed) for architecture, ptx in fatbin.ptx_of(path).items()}
 
 

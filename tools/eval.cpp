@@ -56,11 +56,15 @@ int run_eval(command_arguments raw) {
   if (to_stdout && ::isatty(STDOUT_FILENO) == 1) {
     usage("eval", "-o", "standard output to be a file or a pipe for '-'", "a terminal");
   }
+  // Optional outputs at the end may be left out.
+  const auto is_optional = [&](const operand_info& o) { return o.optional && !grouped; };
+  const auto optional = static_cast<std::size_t>(std::count_if(op->out.begin(), op->out.end(), is_optional));
   const auto expect_destinations = [&](std::size_t n) {
-    if (destinations.size() != n) {
-      fail(error_site::output_count, op->name, "-o", std::to_string(n) + (n == 1 ? " output file" : " output files"),
-           std::to_string(destinations.size()));
-    }
+    if (destinations.size() <= n && destinations.size() + optional >= n) return;
+    fail(error_site::output_count, op->name, "-o",
+         (optional == 0 ? "" : std::to_string(n - optional) + " to ") + std::to_string(n) +
+             (n == 1 ? " output file" : " output files"),
+         std::to_string(destinations.size()));
   };
   if (!grouped) expect_destinations(op->out.size());
   const attributes attrs = attributes_of(*op, args);
@@ -75,12 +79,12 @@ int run_eval(command_arguments raw) {
   std::vector<tensor_view> out_views;
   for (const tensor_spec& s : infer(*op, views, attrs)) out.emplace_back(s);
   expect_destinations(out.size());
-  out_views.reserve(out.size());
-  for (host_tensor& t : out) out_views.push_back(t.writable());
+  out_views.resize(out.size());
+  for (std::size_t i = 0; i < destinations.size(); ++i) out_views[i] = out[i].writable();
   call_on_host(ctx, *op, views, out_views, attrs);
 
   output_files files;
-  for (std::size_t i = 0; i < out.size(); ++i) {
+  for (std::size_t i = 0; i < destinations.size(); ++i) {
     const std::string header = npy_header({out[i].type, out[i].shape});
     const std::string_view pieces[] = {header, {reinterpret_cast<const char*>(out[i].data.data()), out[i].data.size()}};
     files.add(std::string(destinations[i]), pieces);

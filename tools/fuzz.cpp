@@ -234,10 +234,10 @@ class fuzzer {
     if (options_.flip == spoil::nothing) return;
     std::size_t at = 0;
     if (options_.flip == spoil::guard) {
-      at = m.tensors()[c.out[0]].begin;
+      at = m.tensors()[*c.out[0]].begin;
     } else if (options_.flip == spoil::output) {
-      if (element_count(m.tensors()[c.out[0]].spec.shape) == 0) return;
-      at = first_element(c.out[0]);
+      if (element_count(m.tensors()[*c.out[0]].spec.shape) == 0) return;
+      at = first_element(*c.out[0]);
     } else {
       if (c.in.empty() || c.in[0] == c.out[0] || element_count(m.tensors()[*c.in[0]].spec.shape) == 0) return;
       at = first_element(*c.in[0]);

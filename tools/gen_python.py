@@ -59,10 +59,15 @@ class Operation:
     @property
     def result(self):
         """The type of the result: that of the operands, or any."""
-        out, = self.row["outputs"]
+        out = self.row["outputs"][0]
         like = self.leading
         same = like and like["types"] == out["types"] and all(a["name"] != "dtype" for a in self.attributes)
         return "A" if same else "Any"
+
+    @property
+    def statistics(self):
+        """The names of outputs that are returned, after the first, where they are asked for."""
+        return [] if self.grouped else [o["name"] for o in self.row["outputs"] if o["optional"]]
 
     @property
     def leading(self):
@@ -97,8 +102,23 @@ class Operation:
         pieces += [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
         if not elementwise:
             pieces.append("*")
+        if self.statistics:
+            return [*pieces, f"out: {self.result} | Sequence[{self.result} | None] | None = None", "statistics: bool = False"]
         pieces.append(f"out: {self.result} | None = None")
         return pieces + ([] if inputs else ["like: Any = None"])
+
+    @property
+    def overloads(self):
+        """What a function returns without statistics, and with them."""
+        if not self.statistics:
+            return []
+        one, count = self.result, 1 + len(self.statistics)
+        lines = []
+        for out, asked, returns in ((one, "Literal[False] = False", one),
+                                    (f"Sequence[{one} | None]", "Literal[True]", f"tuple[{', '.join([one] * count)}]")):
+            pieces = [*self.parameters[:-2], f"out: {out} | None = None", f"statistics: {asked}"]
+            lines += ["@overload", *wrapped(f"def {self.name}(", pieces, f") -> {returns}: ...", ""), ""]
+        return lines
 
     @property
     def operands(self):
@@ -119,12 +139,17 @@ class Operation:
         lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
         operands = [*row["inputs"], *([] if self.grouped else row["outputs"])]
         for operand in operands:
+            if operand["name"] in self.statistics:
+                continue
             types = " ".join(operand["types"])
             lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
                          + (", a list of arrays" if self.grouped else ""))
         for a in self.attributes:
             if a["name"] not in self.state:
                 lines.append(f"{parameter_names.get(a['name'], a['name'])}: {a['doc']}")
+        if self.statistics:
+            names = " and ".join(self.statistics)
+            lines.append(f"statistics: return {names} as well, in a tuple; out is then one too, of arrays or None")
         if self.grouped:
             written = ", ".join(o["name"] for o in row["outputs"])
             lines.append(f"Updated in place: {written}.")
@@ -138,8 +163,8 @@ class Operation:
     def source(self, method=False):
         indent = "    " if method else ""
         pieces = (["self"] if method else []) + self.parameters
-        returns = "None" if self.grouped else self.result
-        text = wrapped(f"{indent}def {self.name}(", pieces, f") -> {returns}:", indent)
+        returns = "None" if self.grouped else "Any" if self.statistics else self.result
+        text = self.overloads + wrapped(f"{indent}def {self.name}(", pieces, f") -> {returns}:", indent)
         body = indent + "    "
         text += [body + '"""' + self.docstring[0]]
         text += [(body + line).rstrip() for line in self.docstring[1:]]
@@ -154,6 +179,8 @@ class Operation:
             call = f"_core.call({self.index}, ({self.operands}), out, {values}, {like})"
             text.append(f"{body}with self._next({advance}) as stream:")
             text += returned(body + "    ", self.result, call)
+        elif self.statistics:
+            text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, statistics)")
         else:
             text += returned(body, self.result, f"_call({self.index}, ({self.operands}), out, {self.values({})})")
         return "\n".join(text)
@@ -180,8 +207,8 @@ def wrapped(begin, pieces, end, indent):
     return [*lines, current + end]
 
 
-def module_head(text, *imports):
-    lines = [f'"""{text} {heading}"""', "", *imports, "from typing import Any, TypeVar", "", "from librepdl import _core",
+def module_head(text, *imports, typing="Any, TypeVar"):
+    lines = [f'"""{text} {heading}"""', "", *imports, f"from typing import {typing}", "", "from librepdl import _core",
              "from librepdl._typing import DType, Ints", "", ""]
     return "\n".join(lines)
 
@@ -195,7 +222,8 @@ def functions(operations):
     public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
     quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
     order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
-    text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf, nan")
+    text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf, nan",
+                       typing="Any, Literal, TypeVar, overload")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
     text += f"{type_variable}\n_call = _core.call\n"
     for o in plain:
@@ -252,6 +280,12 @@ def uses(operations):
             given.append(value if o.family == "elementwise" and name in [i["name"] for i in o.row["inputs"]] else f"{name}={value}")
         owner = "g" if o.random else "librepdl"
         kind = {"A": "NDArray[np.float32]", "Any": "Any"}[o.result] if not o.grouped else None
+        if o.statistics:
+            given.pop()
+            count = 1 + len(o.statistics)
+            several = [*given[:-1], f"out=({', '.join(['x'] * count)})", "statistics=True"]
+            begin = f"r_{o.name}_statistics: tuple[{', '.join([kind] * count)}] = {owner}.{o.name}("
+            text += "\n".join(wrapped(begin, several, ")", "")) + "\n"
         begin = f"{owner}.{o.name}(" if kind is None else f"r_{o.name}: {kind} = {owner}.{o.name}("
         text += "\n".join(wrapped(begin, given, ")", "")) + "\n"
         for alias in [aliases[o.name]] if o.name in aliases and not o.random else []:

@@ -91,7 +91,7 @@ void call_on_host(context& ctx, const op_info& op, std::span<const const_tensor_
   std::vector<tensor> results;
   std::vector<tensor_view> device_out;
   for (const tensor_view& v : out) {
-    device_out.push_back(results.emplace_back(ctx, v.type(), v.shape()));
+    device_out.push_back(v ? results.emplace_back(ctx, v.type(), v.shape()).view() : v);
     ctx.copy(device_out.back().data(), v.data(), byte_size(v));
   }
   call(ctx, op, device_in, device_out, attrs);

@@ -79,7 +79,7 @@ placed_call contiguous(const placed_call& c) {
     d.in.push_back(t ? std::optional(add(*t)) : std::nullopt);
     if (t) d.memory.set(*d.in.back(), c.memory.get(*t));
   }
-  for (const std::size_t t : c.out) d.out.push_back(add(t));
+  for (const auto& t : c.out) d.out.push_back(t ? std::optional(add(*t)) : std::nullopt);
   return d;
 }
 
@@ -104,7 +104,7 @@ memory_image call_runner::run(const placed_call& c) {
   for (const auto& t : c.in)
     in.push_back(t ? const_tensor_view(after.view(*t, base, ctx_->where())) : const_tensor_view());
   std::vector<tensor_view> out;
-  for (const std::size_t t : c.out) out.push_back(after.view(t, base, ctx_->where()));
+  for (const auto& t : c.out) out.push_back(t ? after.view(*t, base, ctx_->where()) : tensor_view());
   call(*ctx_, *c.op, in, out, c.attrs);
   ctx_->copy(bytes.data(), base, bytes.size());
   return after;
@@ -112,13 +112,15 @@ memory_image call_runner::run(const placed_call& c) {
 
 memory_image expected_memory(const placed_call& c, const std::vector<array>& results) {
   memory_image m = c.memory;
-  for (std::size_t o = 0; o < c.out.size(); ++o) m.set(c.out[o], results[o]);
+  for (std::size_t o = 0; o < c.out.size(); ++o) {
+    if (c.out[o]) m.set(*c.out[o], results[o]);
+  }
   return m;
 }
 
 std::vector<array> results_of(const placed_call& c, const memory_image& after) {
   std::vector<array> results;
-  for (const std::size_t t : c.out) results.push_back(after.get(t));
+  for (const auto& t : c.out) results.push_back(t ? after.get(*t) : array::none());
   return results;
 }
 
@@ -128,7 +130,10 @@ std::string difference(const placed_call& c, const memory_image& got, std::strin
   const std::vector<unsigned char>& want = expected.bytes();
   if (have == want) return {};
   // Outputs first: they say most.
-  std::vector<std::size_t> order = c.out;
+  std::vector<std::size_t> order;
+  for (const auto& t : c.out) {
+    if (t) order.push_back(*t);
+  }
   for (std::size_t t = 0; t < got.tensors().size(); ++t) order.push_back(t);
   for (const std::size_t t : order) {
     const memory_image::tensor& m = got.tensors()[t];
@@ -173,6 +178,9 @@ std::string describe(const placed_call& c) {
   }
   for (std::size_t i = 0; i < c.in.size(); ++i) {
     if (!c.in[i]) text += joined("  ", c.op->in[i % (c.in.size() / c.groups)].name, ": absent\n");
+  }
+  for (std::size_t i = 0; i < c.out.size(); ++i) {
+    if (!c.out[i]) text += joined("  ", c.op->out[i].name, ": absent\n");
   }
   return text;
 }

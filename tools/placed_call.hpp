@@ -17,8 +17,7 @@ struct placed_call {
   attributes attrs;
   reference::memory_image memory;  ///< before the call
   /// The operands, as numbers of the memory's tensors; absent ones have none. One tensor may be several operands.
-  std::vector<std::optional<std::size_t>> in;
-  std::vector<std::size_t> out;
+  std::vector<std::optional<std::size_t>> in, out;
   std::size_t groups = 1;  ///< optimizers: of operands, one group per tensor
 
   /// What infer() says about the inputs.
@@ -48,7 +47,7 @@ std::string label_of(const std::string& engine, int threads, tier first);
 
 /// What the memory holds after a right call: that before it, with these results. Aliased inputs are overwritten.
 reference::memory_image expected_memory(const placed_call& c, const std::vector<reference::array>& results);
-/// The outputs of a call, contiguous.
+/// The outputs of a call, contiguous; of an absent one none.
 std::vector<reference::array> results_of(const placed_call& c, const reference::memory_image& after);
 
 /// What differs first: an element of an output, of an input, or a byte that belongs to no element. Empty: nothing.

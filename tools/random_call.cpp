@@ -201,6 +201,15 @@ class maker {
       sgd();
     } else if constexpr (Op::id == op_id::adamw) {
       adamw();
+    } else if constexpr (is_one_of<Op, op_id::layer_norm, op_id::layer_norm_backward, op_id::layer_norm_weight_backward,
+                                   op_id::rms_norm, op_id::rms_norm_backward, op_id::rms_norm_weight_backward>) {
+      norm_of_axes();
+    } else if constexpr (is_one_of<Op, op_id::group_norm, op_id::group_norm_backward,
+                                   op_id::group_norm_weight_backward>) {
+      group_norm();
+    } else if constexpr (is_one_of<Op, op_id::batch_norm, op_id::batch_norm_backward,
+                                   op_id::batch_norm_weight_backward>) {
+      batch_norm();
     } else if constexpr (Op::row.kind == ops::family::loss) {
       loss(ops::is_gradient<Op>);
     } else {
@@ -252,6 +261,24 @@ class maker {
     return axes;
   }
 
+  /// At times makes of s a few rows of 1025 to 8192 elements: beyond the registers of a warp, not yet cut into chunks.
+  void lengthen(shape_list& s, const std::vector<bool>& reduced) {
+    const auto along = std::count(reduced.begin(), reduced.end(), true);
+    if (!one_in(6) || along == 0 || count_of(s) == 0) return;
+    std::int64_t rows = 1, length = 1, nth = from_to(0, along - 1);
+    std::size_t long_axis = 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (reduced[i] && nth-- == 0) {
+        long_axis = i;
+        continue;
+      }
+      std::int64_t& have = reduced[i] ? length : rows;
+      s[i] = std::min<std::int64_t>(s[i], have < 4 ? 3 : 1);
+      have *= s[i];
+    }
+    s[long_axis] = (from_to(1025, 8192) + length - 1) / length;
+  }
+
   /// Draws the attributes of a reduction of s, and returns the result's shape.
   shape_list reduction_of(shape_list& s, bool needs_one) {
     std::vector<bool> reduced(s.size(), true);
@@ -261,6 +288,7 @@ class maker {
       for (const std::int64_t a : axes) reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(s) : a)] = true;
       add("axis", axes);
     }
+    if (op_.family == "softmax") lengthen(s, reduced);
     const bool keep = w_.flip();
     if (keep || w_.flip()) add("keepdim", keep);
     shape_list result;
@@ -447,9 +475,16 @@ class maker {
   }
 
   void rows() {
-    const shape_list s = any_shape(1);
-    add_axis(from_to(0, std::ssize(s) - 1), s);
+    shape_list s = any_shape(1);
+    const std::int64_t axis = from_to(0, std::ssize(s) - 1);
+    add_axis(axis, s);
+    lengthen(s, only(axis, s));
     for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
+  }
+  static std::vector<bool> only(std::int64_t axis, const shape_list& s) {
+    std::vector<bool> is(s.size(), false);
+    is[static_cast<std::size_t>(axis)] = true;
+    return is;
   }
   void add_axis(std::int64_t axis, const shape_list& s) { add("axis", w_.flip() ? axis : axis - std::ssize(s)); }
 
@@ -461,13 +496,14 @@ class maker {
   }
 
   void cross_entropy(bool backward) {
-    const shape_list s = any_shape(1);
+    shape_list s = any_shape(1);
     std::int64_t axis = from_to(0, std::ssize(s) - 1);
     if (one_in(2)) {
       add_axis(axis, s);
     } else {
       axis = s.size() > 1 ? 1 : 0;
     }
+    lengthen(s, only(axis, s));
     const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
     if (w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
@@ -477,6 +513,58 @@ class maker {
     add_input(s);
     add_input(targets, dtype::i64);
     classes_ = s[static_cast<std::size_t>(axis)];
+  }
+
+  void norm_of_axes() {
+    shape_list s = any_shape();
+    std::vector<bool> reduced(s.size(), false);
+    if (s.empty() || !one_in(4)) {
+      const integers axes = some_axes(s.size());
+      for (const std::int64_t a : axes) reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(s) : a)] = true;
+      add("axis", axes);
+    } else {
+      reduced.back() = true;
+    }
+    lengthen(s, reduced);
+    shape_list weight;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      if (reduced[i]) weight.push_back(s[i]);
+    }
+    norm(s, weight);
+  }
+  void group_norm() {
+    shape_list s = any_shape(2);
+    std::vector<bool> within(s.size(), true);
+    within[0] = false;
+    lengthen(s, within);
+    const std::int64_t channels = std::max<std::int64_t>(s[1], 1);
+    std::int64_t groups = one_in(4) ? channels : from_to(1, std::min<std::int64_t>(channels, 8));
+    while (s[1] % groups != 0) --groups;
+    if (groups != 1 || w_.flip()) add("groups", groups);
+    norm(s, {s[1]});
+  }
+  void batch_norm() {
+    shape_list s = any_shape(1);
+    const bool given = s.size() < 2 || !one_in(4);
+    const std::int64_t axis = given ? from_to(0, std::ssize(s) - 1) : 1;
+    if (given) add_axis(axis, s);
+    std::vector<bool> others = only(axis, s);
+    others.flip();
+    lengthen(s, others);
+    norm(s, {s[static_cast<std::size_t>(axis)]});
+  }
+  /// What every norm has.
+  void norm(const shape_list& x, const shape_list& weight) {
+    bool ends = false;  // operands at the end that are left out
+    for (const operand_info& o : op_.in) {
+      const bool of_row = o.name == "mean" || o.name == "rstd";
+      if (!o.optional) add_input(of_row ? reference::norm_layout_of(op_.name, x, c_.attrs).rows.kept_shape : x);
+      ends = ends || one_in(6);
+      if (o.optional && !ends) add_input(one_in(4) ? absent_shape : weight);
+    }
+    if (op_.name.ends_with("backward")) return;
+    // Without eps, or with a power of 4, rows can be exact.
+    if (op_.name == "rms_norm" || !one_in(3)) add("eps", one_in(3) ? any_of({0.0, 1.0, 0x1p-20}) : real(false));
   }
 
   void loss(bool gradient) {
@@ -551,7 +639,7 @@ class maker {
                                      subnormal,      overflow_border, zeros,         single_nonfinite,
                                      wide_exponents, exact_gaps,      multiplicities};
     const bool rows = op_.family == "softmax";
-    const sample_class c = list[w_.below(rows ? 15 : 13)];
+    const sample_class c = list[w_.below(rows || op_.family == "norm" ? 15 : 13)];
     // Their rows take multi-limb numbers, and near-ties of a quotient are searched for.
     const bool slow = rows && (c == ties || c == near_ties || c == exact_gaps || c == multiplicities);
     if ((slow && largest_input() > 1024) || (c == near_ties && op_.name.starts_with("dropout"))) return normal_range;
@@ -651,6 +739,10 @@ class maker {
         op_.family == "elementwise" ? ops::aliases::any : reference::structured_named(op_.name).may_alias;
     const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (op_.family == "norm" && op_.out[o].optional && w_.flip()) {
+        p.out.emplace_back();
+        continue;
+      }
       std::optional<std::size_t> alias;
       if (aliases == ops::aliases::any && one_in(5)) {
         alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
@@ -678,10 +770,11 @@ random_call make_random_call(const op_info& op, word_stream& w) { return maker(o
 
 bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;
-  // Some 10 us per transcendental result, some 10 ns per product.
+  // Some 10 us per transcendental result, 2 us per root, some 10 ns per product.
   const std::string& family = r.call.op->family;
   const bool multi_limb = family == "softmax" || r.call.op->name == "normal" ||
                           (family == "loss" && r.call.op->proof.find("multi-limb") != std::string::npos);
+  if (family == "norm") return r.work <= 20000;
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
 }
 
@@ -696,7 +789,7 @@ std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
     if (shows(t.spec.shape, t.kind)) all.emplace_back(t.spec.shape.size(), static_cast<std::size_t>(t.kind));
   }
   if (c.op->family != "elementwise" && c.op->family != "matmul") return all;
-  const sizes& result = tensors[c.out[0]].spec.shape;
+  const sizes& result = tensors[*c.out[0]].spec.shape;
   for (std::size_t i = 0; i < c.in.size(); ++i) {
     const sizes& shape = tensors[*c.in[i]].spec.shape;
     const int lead = result.size() - shape.size(), matrix = c.op->family == "matmul" && i < 2 ? 2 : 0;
@@ -711,11 +804,12 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const std::string& family = op.family;
   const bool image = family == "convolution" || family == "pooling";
   const bool vector = op.name == "dot" || op.name == "permutation";
-  const int least = image                                                      ? 4
-                    : vector                                                   ? 1
-                    : family == "matmul"                                       ? 2
-                    : family == "softmax" && !op.name.starts_with("logsumexp") ? 1
-                                                                               : 0;
+  const int least = image                                                                    ? 4
+                    : vector                                                                 ? 1
+                    : family == "matmul"                                                     ? 2
+                    : family == "softmax" && !op.name.starts_with("logsumexp")               ? 1
+                    : op.name.starts_with("group_norm") || op.name.starts_with("batch_norm") ? 1
+                                                                                             : 0;
   const int most = image ? 4 : vector ? 1 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
@@ -727,8 +821,8 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
       return true;
     case layout::permuted:
       return rank > 1;
-    case layout::repeated:
-      return rank > 0 && !op.in.empty();
+    case layout::repeated:  // of inputs, which have two axes and more where only the result has one
+      return rank > (op.name == "group_norm_weight_backward" ? 1 : 0) && !op.in.empty();
     default:
       return rank > 0;
   }

@@ -174,6 +174,43 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
     attribute* axis = attribute_named(v.attrs, "axis");
     if (!several && axis == nullptr) axis = &v.attrs.emplace_back(attribute{"axis", {}});
     if (axis != nullptr) axis->value = several ? attribute_value(axes) : attribute_value(axes[0]);
+  } else if (op.family == "norm") {
+    const bool of_groups = c.op.starts_with("group_norm"), several = !of_groups && !c.op.starts_with("batch_norm"),
+               given = attribute_named(v.attrs, "axis") != nullptr;
+    const std::size_t at = c.op.ends_with("backward") ? 1 : 0;
+    const shape_list& x = c.shapes[at];
+    std::vector<bool> along(x.size(), false);  // which axes weights have, and (groups) that of the samples
+    if (of_groups) {
+      along[0] = along[1] = true;
+    } else if (several && !given) {
+      along.back() = true;
+    } else {
+      along = reduced_axes(c, x, !several, 1);
+    }
+    const axis_factors f = split(x, several ? nothing_whole(x) : along, rank, w);
+    const shape_list whole = joined_axes(f);
+    integers axes;
+    shape_list weight;
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      for (const std::int64_t n : f[i]) {
+        if (along[i]) axes.push_back(next);
+        if (along[i]) weight.push_back(n);
+        ++next;
+      }
+    }
+    if (!of_groups) {
+      if (!given) v.attrs.push_back({"axis", {}});
+      attribute_named(v.attrs, "axis")->value = several ? attribute_value(axes) : attribute_value(axes[0]);
+    }
+    for (std::size_t i = 0; i < v.shapes.size(); ++i) {
+      const std::string& name = op.in[i].name;
+      const bool of_row = name == "mean" || name == "rstd", of_weight = name == "weight" || name == "bias";
+      if (v.shapes[i] == absent_shape || (of_groups && (of_row || of_weight))) continue;
+      v.shapes[i] = of_row      ? reference::norm_layout_of(c.op, whole, v.attrs).rows.kept_shape
+                    : of_weight ? weight
+                                : whole;
+    }
   }
   return v;
 }
@@ -333,12 +370,12 @@ class layout_checks {
     std::vector<array> results = results_of(c, after);
     for (std::size_t o = 0; o < results.size(); ++o) {
       array& a = results[o];
-      v.elements += a.count();
+      v.elements += a.count();  // of an absent one 0
       row.elements += a.count();
       if (options_.flip >= 0 && a.count() > 0) {
         const auto at = static_cast<std::size_t>(options_.flip % a.count());
         a.set(at, a.get(at) ^ 1);
-        after.set(c.out[o], a);
+        after.set(*c.out[o], a);
       }
     }
     ++v.runs;

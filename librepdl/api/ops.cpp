@@ -14,9 +14,17 @@ void reduce(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 }
 
 template <class Op, class... View>
-void loss(context& ctx, tensor_view out, const typename Op::attrs& o, const View&... x) {
+void one_output(context& ctx, tensor_view out, const typename Op::attrs& o, const View&... x) {
   const const_tensor_view in[] = {x...};
   api::submit<Op>(ctx, in, {&out, 1}, o);
+}
+
+template <class Op>
+void norm(context& ctx, const const_tensor_view& x, const tensor_view& out, const typename Op::attrs& o,
+          const norm_statistics& of_rows) {
+  const const_tensor_view in[] = {x, o.weight, o.bias};
+  const tensor_view all[] = {out, of_rows.mean, of_rows.rstd};
+  api::submit<Op>(ctx, in, all, o);
 }
 
 template <class... View>
@@ -209,66 +217,117 @@ void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view
 }
 
 void mse_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
-  loss<ops::mse_loss>(ctx, out, o, x, t);
+  one_output<ops::mse_loss>(ctx, out, o, x, t);
 }
 void mse_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
                        const loss_options& o) {
-  loss<ops::mse_loss_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::mse_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 void l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
-  loss<ops::l1_loss>(ctx, out, o, x, t);
+  one_output<ops::l1_loss>(ctx, out, o, x, t);
 }
 void l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
                       const loss_options& o) {
-  loss<ops::l1_loss_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::l1_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 void smooth_l1_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
                     const smooth_l1_loss_options& o) {
-  loss<ops::smooth_l1_loss>(ctx, out, o, x, t);
+  one_output<ops::smooth_l1_loss>(ctx, out, o, x, t);
 }
 void smooth_l1_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                              tensor_view grad_x, const smooth_l1_loss_options& o) {
-  loss<ops::smooth_l1_loss_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::smooth_l1_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 void huber_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const huber_loss_options& o) {
-  loss<ops::huber_loss>(ctx, out, o, x, t);
+  one_output<ops::huber_loss>(ctx, out, o, x, t);
 }
 void huber_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                          tensor_view grad_x, const huber_loss_options& o) {
-  loss<ops::huber_loss_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::huber_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 
 void soft_margin_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
-  loss<ops::soft_margin_loss>(ctx, out, o, x, t);
+  one_output<ops::soft_margin_loss>(ctx, out, o, x, t);
 }
 void soft_margin_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                                tensor_view grad_x, const loss_options& o) {
-  loss<ops::soft_margin_loss_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::soft_margin_loss_backward>(ctx, grad_x, o, g, x, t);
 }
 
 void binary_cross_entropy_with_logits(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
                                       const binary_cross_entropy_with_logits_options& o) {
-  loss<ops::binary_cross_entropy_with_logits>(ctx, out, o, x, t, o.weight, o.pos_weight);
+  one_output<ops::binary_cross_entropy_with_logits>(ctx, out, o, x, t, o.weight, o.pos_weight);
 }
 void binary_cross_entropy_with_logits_backward(context& ctx, const_tensor_view g, const_tensor_view x,
                                                const_tensor_view t, tensor_view grad_x,
                                                const binary_cross_entropy_with_logits_options& o) {
-  loss<ops::binary_cross_entropy_with_logits_backward>(ctx, grad_x, o, g, x, t, o.weight, o.pos_weight);
+  one_output<ops::binary_cross_entropy_with_logits_backward>(ctx, grad_x, o, g, x, t, o.weight, o.pos_weight);
 }
 void binary_cross_entropy(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out,
                           const binary_cross_entropy_options& o) {
-  loss<ops::binary_cross_entropy>(ctx, out, o, x, t, o.weight);
+  one_output<ops::binary_cross_entropy>(ctx, out, o, x, t, o.weight);
 }
 void binary_cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t,
                                    tensor_view grad_x, const binary_cross_entropy_options& o) {
-  loss<ops::binary_cross_entropy_backward>(ctx, grad_x, o, g, x, t, o.weight);
+  one_output<ops::binary_cross_entropy_backward>(ctx, grad_x, o, g, x, t, o.weight);
 }
 void kl_div(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const kl_div_options& o) {
-  loss<ops::kl_div>(ctx, out, o, x, t);
+  one_output<ops::kl_div>(ctx, out, o, x, t);
 }
 void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
                      const kl_div_options& o) {
-  loss<ops::kl_div_backward>(ctx, grad_x, o, g, x, t);
+  one_output<ops::kl_div_backward>(ctx, grad_x, o, g, x, t);
+}
+
+void layer_norm(context& ctx, const_tensor_view x, tensor_view out, const layer_norm_options& o,
+                const norm_statistics& of_rows) {
+  norm<ops::layer_norm>(ctx, x, out, o, of_rows);
+}
+void rms_norm(context& ctx, const_tensor_view x, tensor_view out, const rms_norm_options& o, tensor_view rstd) {
+  const const_tensor_view in[] = {x, o.weight};
+  const tensor_view all[] = {out, rstd};
+  api::submit<ops::rms_norm>(ctx, in, all, o);
+}
+void group_norm(context& ctx, const_tensor_view x, tensor_view out, const group_norm_options& o,
+                const norm_statistics& of_rows) {
+  norm<ops::group_norm>(ctx, x, out, o, of_rows);
+}
+void batch_norm(context& ctx, const_tensor_view x, tensor_view out, const batch_norm_options& o,
+                const norm_statistics& of_rows) {
+  norm<ops::batch_norm>(ctx, x, out, o, of_rows);
+}
+
+void layer_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const layer_norm_backward_options& o) {
+  one_output<ops::layer_norm_backward>(ctx, grad_x, o, g, x, mean, rstd, o.weight);
+}
+void rms_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+                       tensor_view grad_x, const layer_norm_backward_options& o) {
+  one_output<ops::rms_norm_backward>(ctx, grad_x, o, g, x, rstd, o.weight);
+}
+void group_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const group_norm_backward_options& o) {
+  one_output<ops::group_norm_backward>(ctx, grad_x, o, g, x, mean, rstd, o.weight);
+}
+void batch_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const batch_norm_backward_options& o) {
+  one_output<ops::batch_norm_backward>(ctx, grad_x, o, g, x, mean, rstd, o.weight);
+}
+void layer_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, const axis_list& axis) {
+  one_output<ops::layer_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, mean, rstd);
+}
+void rms_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+                              tensor_view grad_weight, const axis_list& axis) {
+  one_output<ops::rms_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, rstd);
+}
+void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, std::int64_t groups) {
+  one_output<ops::group_norm_weight_backward>(ctx, grad_weight, {groups, {}}, g, x, mean, rstd);
+}
+void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis) {
+  one_output<ops::batch_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, mean, rstd);
 }
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {

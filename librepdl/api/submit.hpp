@@ -1,6 +1,8 @@
 // From a call to a backend: check, plan, run. The typed functions and the dynamic layer both end here.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,10 @@ concept grouped = requires(const typename Op::attrs& a) {
   plan::planner<Op>::rows(std::size_t{}, a);
 };
 
+// Operations whose outputs may be more than one.
+template <class Op>
+concept many_outputs = !grouped<Op> && Op::row.kind == ops::family::norm;
+
 template <class Op>
 plan::operand_rows rows_of(std::size_t inputs, const typename Op::attrs& attrs) {
   if constexpr (grouped<Op>) {
@@ -60,6 +66,8 @@ plan::specs infer(const plan::operand_rows& rows, plan::inputs in, const typenam
   check_required(Op::name, attrs);
   if constexpr (grouped<Op>) {
     return plan::planner<Op>::infer(rows, in, attrs);
+  } else if constexpr (many_outputs<Op>) {
+    return plan::planner<Op>::infer(in, attrs);
   } else {
     plan::specs one;
     one.push_back(plan::planner<Op>::infer(in, attrs));
@@ -79,6 +87,9 @@ void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
     if (!p.tensors.empty()) c.run(Op::name, p);
+  } else if constexpr (many_outputs<Op>) {
+    const auto is_to_write = [](const tensor_view& v) { return v && v.count() != 0; };
+    if (std::any_of(out.begin(), out.end(), is_to_write)) c.run(Op::name, plan::planner<Op>::make(in, out, attrs));
   } else if (out[0].count() != 0) {
     c.run(Op::name, plan::planner<Op>::make(in, out[0], attrs));
   }

@@ -20,6 +20,7 @@ enum class layout {
   shifted,  // contiguous, each operand some other elements away from where packs of elements could be moved
   stepped,  // every second element
   packs,    // rows of packs, with a pack between them
+  turned,   // contiguous, the first axis innermost
   spread    // axes in another order, gaps along every axis, one axis backwards; no two axes can be merged
 };
 
@@ -38,6 +39,7 @@ struct test_call {
   attribute_texts attrs{};
   tier first_tier = tier::proved;
   kernel_choice choice{};
+  bool optional_out = true;  // optional outputs are wanted
 };
 using group = std::vector<test_call>;
 
@@ -288,6 +290,90 @@ std::vector<group> row_calls(op_id op) {
   return all;
 }
 
+// Norms: rows as those of the softmax family, side by side and across, with and without weights and statistics.
+std::vector<group> norm_calls(op_id op) {
+  const std::string& name = operations()[static_cast<std::size_t>(op)].name;
+  const bool gradient = name.ends_with("backward"), to_weight = name.ends_with("weight_backward"),
+             has_mean = !name.starts_with("rms");
+  // outer * inner rows (or, to a weight, sums); their elements lie `inner` apart where the operation lets them.
+  const auto call = [&](std::int64_t outer, std::int64_t length, std::int64_t inner, layout how, int operands = 2) {
+    static constexpr std::string_view digits[] = {"0", "1", "2", "3"};
+    test_call c{op, {}, how, {}};
+    if (!gradient) c.attrs.push_back({"eps", "1e-5"});
+    const std::int64_t half = length % 2 == 0 ? 2 : 1;
+    sizes x{outer, length, inner};
+    sizes weight{length};
+    sizes kept{outer, inner};
+    const bool of_groups = name.starts_with("group");
+    if (of_groups && !to_weight) {
+      x = {outer, half * inner, length / half};
+      weight = {half * inner};
+      c.attrs.push_back({"groups", digits[inner]});
+    } else if (of_groups || name.starts_with("batch")) {
+      x = inner == 1 ? sizes{half, outer, length / half} : sizes{length, outer * inner};
+      weight = {outer * inner};
+      kept = of_groups ? sizes{x[0], inner} : weight;
+      if (of_groups) c.attrs.push_back({"groups", digits[inner]});
+    } else if (to_weight) {
+      kept = {length};
+      c.attrs.push_back({"axis", "0,2"});
+    } else {
+      c.attrs.push_back({"axis", "1"});
+    }
+    if (gradient) c.in.push_back({x, how});
+    c.in.push_back({x, how});
+    if (gradient && has_mean) c.in.push_back({kept});
+    if (gradient) c.in.push_back({kept});
+    if (!to_weight) c.in.push_back({operands > 0 ? weight : sizes{}});
+    if (!gradient && has_mean && operands > 1) c.in.push_back({weight});
+    c.optional_out = operands > 0;
+    return c;
+  };
+  const auto on_one = [](test_call c) {
+    c.choice.multiprocessors = 1;
+    return c;
+  };
+  std::vector<group> all;
+  for (const int operands : {2, 1, 0}) {
+    const test_call smaller = call(2, 3, 2, layout::spread, operands);
+    group g = from_every_tier(call(3, 14, 3, layout::spread, operands), &smaller);
+    g.push_back(wide(g.back()));
+    all.push_back(std::move(g));
+  }
+  for (const std::int64_t length : {1, 2, 63, 64, 259, 260, 2057, 2060, 8209, 8212, 65541, 65544}) {
+    const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
+    const std::int64_t rows = length < 1000 ? 3 : length < 5000 || gradient ? 2 : 1;  // the first has an rstd of 0
+    group g{call(rows, length, 1, how)};
+    if (length < 10000) g.push_back(call(rows, length, 1, how, 0));
+    all.push_back(std::move(g));
+  }
+  for (const std::int64_t length : {37, 300, 1030}) {
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      all.push_back({on_one(call(2, length, 3, how)), call(2, length, 3, how, 0)});
+    }
+  }
+  // Many rows whose elements are further from each other than from those of the next row.
+  all.push_back({on_one(call(16, 14, 3, layout::contiguous)), on_one(call(16, 14, 3, layout::turned)),
+                 on_one(call(16, 37, 1, layout::contiguous))});
+  // Sums to a weight over elements that lie side by side, and so do their statistics.
+  for (const std::int64_t length : {20, 3000}) {
+    if (!to_weight) break;
+    test_call c = call(1, length, 1, layout::contiguous);
+    for (operand& o : c.in) o.how = layout::contiguous;
+    all.push_back({c});
+  }
+  test_call late = call(2, 2057, 1, layout::contiguous);
+  group each_level{wide(late)};
+  for (const tier t : {tier::double_double, tier::exact}) {
+    late.first_tier = t;
+    each_level.push_back(late);
+  }
+  each_level.push_back(wide(late));
+  all.push_back(each_level);
+  all.push_back({wide(call(2, 8209, 1, layout::contiguous))});
+  return all;
+}
+
 std::vector<group> random_calls(const subject& what) {
   test_call c{what.op, {}, layout::contiguous, {{"seed", "81985529216486895"}, {"stream", "7"}}};
   const bool drops = what.op == op_id::dropout || what.op == op_id::dropout_backward;
@@ -441,6 +527,8 @@ std::vector<group> structured_calls(const subject& what) {
     return pool_calls(what.op);
   } else if constexpr (family == ops::family::softmax) {
     return row_calls(what.op);
+  } else if constexpr (family == ops::family::norm) {
+    return norm_calls(what.op);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (family == ops::family::optimizer) {
@@ -495,7 +583,9 @@ class arena {
     std::int64_t first = how == layout::shifted ? 1 + number : 0;
     for (int i = 0; i < rank; ++i) {
       // Innermost first; `spread` begins at an axis of its own and goes round.
-      const int d = how == layout::spread ? (rank - 1 - i + number * 2 + rank) % rank : rank - 1 - i;
+      const int d = how == layout::spread   ? (rank - 1 - i + number * 2 + rank) % rank
+                    : how == layout::turned ? i
+                                            : rank - 1 - i;
       if (how == layout::spread) next += 1 + i % 2;
       p.strides[d] = next;
       next *= std::max<std::int64_t>(spec.shape[d], 1);
@@ -620,8 +710,8 @@ class placed_call {
     for (const auto& [name, text] : t.attrs) attrs_.push_back(parse_attribute(op_, name, text));
     arena places;
     for (std::size_t i = 0; i < t.in.size(); ++i) {
-      // Without a shape a velocity is absent; any other tensor is a single element.
-      present_.push_back(op_.family != "optimizer" || !t.in[i].shape.empty());
+      // Without a shape an optional tensor is absent; any other is a single element.
+      present_.push_back(!op_.in[i].optional || !t.in[i].shape.empty());
       in_.push_back(present_[i] ? places.place({t.in[i].type, t.in[i].shape}, t.in[i].how, static_cast<int>(i))
                                 : placed{});
     }
@@ -643,7 +733,9 @@ class placed_call {
   void run(context& c, std::byte* memory) const {
     std::vector<tensor_view> results;
     for (const placed& p : out_) {
-      results.emplace_back(memory + p.offset, p.spec.type, p.spec.shape, p.strides, c.where());
+      const bool wanted = test_.optional_out || results.empty();
+      results.push_back(wanted ? tensor_view(memory + p.offset, p.spec.type, p.spec.shape, p.strides, c.where())
+                               : tensor_view());
     }
     call(c, op_, inputs(memory, c.where()), results, attrs_);
   }

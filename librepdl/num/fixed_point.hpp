@@ -159,6 +159,18 @@ class fixed_point {
       add_scaled(high, exponent + 64, negative);
     }
   }
+  template <class T>
+  requires(3 * format<T>::precision <= 128) REPDL_HD void add_product(T a, T b, T c) {
+    const auto x = decompose(a);
+    const auto y = decompose(b);
+    const auto z = decompose(c);
+    const int exponent = x.exponent + y.exponent + z.exponent;
+    const bool negative = (x.negative != y.negative) != z.negative;
+    std::uint64_t high = 0;
+    const std::uint64_t low = multiply_wide(x.significand * y.significand, z.significand, &high);
+    add_scaled(low, exponent, negative);
+    add_scaled(high, exponent + 64, negative);
+  }
   REPDL_HD void merge(const fixed_point& other) {
     std::uint64_t carry = 0;
     for (int i = 0; i < words; ++i) w_[i] = add_carry(w_[i], other.w_[i], &carry);

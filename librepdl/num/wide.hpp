@@ -100,6 +100,20 @@ REPDL_HD void divide_by(wide<double>& a, const wide<double>& b) {
   a = {q, b.error <= y * 0x1p-4 ? spread + 0x1p-102 * magnitude_of(q.hi) : infinity};
 }
 
+// sqrt a, a > 0: s = RN(sqrt hi), and (a - s^2) / (2 s), |a - s^2| <= 3.1 u a: the next term of the series is below 1.3 u^2 sqrt a, the
+// roundings of this one below 5 u^2 sqrt a. |sqrt a - sqrt a'| <= e / (1.968 sqrt a') for e <= a' / 16.
+REPDL_HD void to_square_root(wide<double>& a) {
+  const double s = num::sqrt(a.value.hi);
+  const dd p = two_prod(s, s);
+  const double rest = ((a.value.hi - p.hi) - p.lo) + a.value.lo;
+  const bool known = a.value.hi > 0 && a.error <= a.value.hi * 0x1p-4;
+  a = {fast_two_sum(s, rest / (2 * s)), known ? 0.5625 * a.error / s + 0x1p-102 * s : infinity};
+}
+template <int L>
+REPDL_HD void to_square_root(ball<L>& a) {
+  a = square_root(a);
+}
+
 REPDL_HD void set_power(wide<double>& a, int power) { a = arithmetic<wide<double>>::number(power_of_two(power)); }
 // Is every number in it below 2^power in magnitude?
 REPDL_HD bool below_power(const wide<double>& a, int power) {

@@ -104,6 +104,36 @@ inline constexpr auto fields_of<cross_entropy_options> =
                field{"reduction", &cross_entropy_options::reduction, "mean, sum or none, over the rows not ignored"},
                field{"ignore_index", &cross_entropy_options::ignore_index, "rows with this target take no part"}};
 
+// Of every norm.
+template <class Options>
+inline constexpr auto eps_field =
+    std::tuple{field{"eps", &Options::eps, ">= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double"}};
+template <>
+inline constexpr auto fields_of<layer_norm_options> =
+    std::tuple_cat(std::tuple{field{"axis", &layer_norm_options::axis, "the axes that are normalised over"}},
+                   eps_field<layer_norm_options>);
+template <>
+inline constexpr auto fields_of<rms_norm_options> = std::tuple_cat(std::tuple{
+    field{"axis", &rms_norm_options::axis, "the axes that are normalised over"},
+    field{"eps", &rms_norm_options::eps, ">= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double", true}});
+template <>
+inline constexpr auto fields_of<group_norm_options> =
+    std::tuple_cat(std::tuple{field{"groups", &group_norm_options::groups, "divides the channels, axis 1"}},
+                   eps_field<group_norm_options>);
+template <>
+inline constexpr auto fields_of<batch_norm_options> = std::tuple_cat(
+    std::tuple{field{"axis", &batch_norm_options::axis, "the channels; every other axis is normalised over"}},
+    eps_field<batch_norm_options>);
+template <>
+inline constexpr auto fields_of<layer_norm_backward_options> =
+    std::tuple{field{"axis", &layer_norm_backward_options::axis, "the axes that were normalised over"}};
+template <>
+inline constexpr auto fields_of<group_norm_backward_options> =
+    std::tuple{field{"groups", &group_norm_backward_options::groups, "as group_norm's"}};
+template <>
+inline constexpr auto fields_of<batch_norm_backward_options> =
+    std::tuple{field{"axis", &batch_norm_backward_options::axis, "the channels, as batch_norm's"}};
+
 // Of every loss.
 template <class Options>
 inline constexpr auto reduction_field =

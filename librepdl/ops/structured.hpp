@@ -176,6 +176,82 @@ struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
   static constexpr operand out[] = {{"grad_logits", F32}};
 };
 
+// Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent.
+template <op_id Id, class Attrs>
+struct norm_of_rows : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"x", F32}, {"weight", F32, true}, {"bias", F32, true}};
+  static constexpr operand out[] = {{"out", F32}, {"mean", F32, true}, {"rstd", F32, true}};
+};
+struct layer_norm : norm_of_rows<op_id::layer_norm, layer_norm_options> {
+  static constexpr std::string_view formula =
+      "(x - m) / sqrt(v + eps) * weight + bias, m and v the mean and variance over the axes; m; 1 / sqrt(v + eps)";
+};
+struct rms_norm : operation<op_id::rms_norm> {
+  static constexpr std::string_view formula =
+      "x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps)";
+  using attrs = rms_norm_options;
+  static constexpr operand in[] = {{"x", F32}, {"weight", F32, true}};
+  static constexpr operand out[] = {{"out", F32}, {"rstd", F32, true}};
+};
+struct group_norm : norm_of_rows<op_id::group_norm, group_norm_options> {
+  static constexpr std::string_view formula =
+      "as layer_norm, over a group of channels (axis 1) of a sample (axis 0); weight and bias per channel";
+};
+struct batch_norm : norm_of_rows<op_id::batch_norm, batch_norm_options> {
+  static constexpr std::string_view formula =
+      "as layer_norm, over all but one axis, along which weight and bias lie: training";
+};
+
+// Gradients of norms, of the statistics as they are given: h = (x - mean) * rstd. That to a bias is a sum.
+template <op_id Id, class Attrs>
+struct norm_gradient : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"mean", F32}, {"rstd", F32}, {"weight", F32, true}};
+  static constexpr operand out[] = {{"grad_x", F32}};
+};
+template <op_id Id, class Attrs>
+struct norm_weight_gradient : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"mean", F32}, {"rstd", F32}};
+  static constexpr operand out[] = {{"grad_weight", F32}};
+};
+struct layer_norm_backward : norm_gradient<op_id::layer_norm_backward, layer_norm_backward_options> {
+  static constexpr std::string_view formula =
+      "rstd * (t - (sum of t) / n - h * (sum of t * h) / n) over the axes, t = g * weight, h = (x - mean) * rstd";
+};
+struct rms_norm_backward : operation<op_id::rms_norm_backward> {
+  static constexpr std::string_view formula =
+      "rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd";
+  using attrs = layer_norm_backward_options;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"rstd", F32}, {"weight", F32, true}};
+  static constexpr operand out[] = {{"grad_x", F32}};
+};
+struct group_norm_backward : norm_gradient<op_id::group_norm_backward, group_norm_backward_options> {
+  static constexpr std::string_view formula = "as layer_norm_backward, over a group of channels of a sample";
+};
+struct batch_norm_backward : norm_gradient<op_id::batch_norm_backward, batch_norm_backward_options> {
+  static constexpr std::string_view formula = "as layer_norm_backward, over all but one axis: training";
+};
+struct layer_norm_weight_backward
+    : norm_weight_gradient<op_id::layer_norm_weight_backward, layer_norm_backward_options> {
+  static constexpr std::string_view formula = "sum of g * (x - mean) * rstd over all that share the weight";
+};
+struct rms_norm_weight_backward : operation<op_id::rms_norm_weight_backward> {
+  static constexpr std::string_view formula = "sum of g * x * rstd over all that share the weight";
+  using attrs = layer_norm_backward_options;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"rstd", F32}};
+  static constexpr operand out[] = {{"grad_weight", F32}};
+};
+struct group_norm_weight_backward
+    : norm_weight_gradient<op_id::group_norm_weight_backward, group_norm_backward_options> {
+  static constexpr std::string_view formula = "sum of g * (x - mean) * rstd over all that share the weight";
+};
+struct batch_norm_weight_backward
+    : norm_weight_gradient<op_id::batch_norm_weight_backward, batch_norm_backward_options> {
+  static constexpr std::string_view formula = "sum of g * (x - mean) * rstd over all that share the weight";
+};
+
 // The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise.
 struct sgd : operation<op_id::sgd> {
   static constexpr std::string_view formula =
@@ -313,18 +389,28 @@ constexpr void for_each_structured(F&& f) {
 #undef REPDL_STRUCTURED
 }
 
-/// Calls f.template operator()<Op>() for the operation of a number, which is of the family. f is compiled for each of the
-/// family: what has no case for one of them can say so.
-template <family Family, class F>
+/// Calls f.template operator()<Op>() for the operation of a number, which is of one of the families. f is compiled for each of them:
+/// what has no case for one of them can say so.
+template <family... Families, class F>
 constexpr void for_operation(op_id id, F&& f) {
   for_each_structured([&]<class Op>() {
-    if constexpr (Op::row.kind == Family) {
+    if constexpr (((Op::row.kind == Families) || ...)) {
       if (Op::id == id) f.template operator()<Op>();
     }
   });
 }
 template <class Op, op_id... Ids>
 inline constexpr bool is_one_of = ((Op::id == Ids) || ...);
+/// Of a row operation. group_norm and batch_norm are layer_norm of other rows, and so are their gradients: their plans say so.
+template <class F>
+constexpr void for_row_operation(op_id id, F&& f) {
+  for_operation<family::softmax, family::norm>(id, [&]<class Op>() {
+    using enum op_id;
+    constexpr bool of_other_rows = is_one_of<Op, group_norm, batch_norm, group_norm_backward, batch_norm_backward,
+                                             group_norm_weight_backward, batch_norm_weight_backward>;
+    if constexpr (!of_other_rows) f.template operator()<Op>();
+  });
+}
 template <class Op>
 inline constexpr bool has_no_case = false;
 

@@ -141,7 +141,10 @@ void check_outputs(std::string_view op, std::span<const ops::operand> rows, outp
     fail(error_site::output_count, op, "outputs", std::to_string(rows.size()), std::to_string(out.size()));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!out[i]) fail(error_site::absent_operand, op, rows[i].name, "a tensor", "an absent operand");
+    if (!out[i]) {
+      if (!rows[i].optional) fail(error_site::absent_operand, op, rows[i].name, "a tensor", "an absent operand");
+      continue;
+    }
     if (out[i].type() != expected[i].type) {
       fail(error_site::output_dtype, op, rows[i].name, name_of(expected[i].type), name_of(out[i].type()));
     }

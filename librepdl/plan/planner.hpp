@@ -15,6 +15,9 @@
 
 namespace repdl::plan {
 
+/// What the outputs of a call are.
+using specs = inline_vector<tensor_spec, 3>;
+
 /// The shape of elementwise results; the inputs have one format, but for those that the row makes boolean.
 sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in);
 /// options: as many as the row has.
@@ -76,9 +79,28 @@ row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options&
 tensor_spec infer_logsumexp_backward(inputs in, const reduce_options&);
 row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options&);
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options&);
-row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_options&);
 tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&);
-row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cross_entropy_options&);
+row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options&);
+
+/// Of a norm's options: which axes of x are a row, and which of them weights have.
+struct norm_call {
+  sizes reduced;
+  sizes weight;
+  double eps = 0;
+  std::int64_t groups = 0;  ///< not 0: axis 1 is cut into so many parts, a row has one of them
+};
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const rms_norm_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const group_norm_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_backward_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const group_norm_backward_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_backward_options&);
+/// in, out: the operation's operands, whose names say what they are.
+specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
+                 const norm_call&);
+row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
+                   outputs y, const norm_call&);
 
 /// A loss's options, whatever it has.
 struct loss_call {
@@ -96,9 +118,6 @@ loss_call check_loss(std::string_view op, const kl_div_options&);
 tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, inputs in, const loss_call&,
                        bool gradient);
 loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss_call&, bool gradient);
-
-/// What the outputs of a call are.
-using specs = inline_vector<tensor_spec, 3>;
 
 /// The operands of a call: Op's rows, for optimisers once per tensor.
 class operand_rows {
@@ -133,7 +152,7 @@ struct loop_axes {
   int rank = 0;
   int operands = 0;
   axes shape{};
-  std::array<axes, 7> stride{};
+  std::array<axes, row_plan::most_inputs + row_plan::most_outputs> stride{};
 
   void push(std::int64_t size, std::span<const std::int64_t> strides);
   void push(std::int64_t size, std::initializer_list<std::int64_t> strides) {
@@ -321,18 +340,24 @@ struct planner<ops::logsumexp_backward> {
     return make_logsumexp_backward(in, out, a);
   }
 };
-template <>
-struct planner<ops::cross_entropy> {
-  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy(in, a); }
+template <class Op>
+requires std::is_same_v<typename Op::attrs, cross_entropy_options>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const cross_entropy_options& a) {
+    return ops::is_gradient<Op> ? infer_cross_entropy_backward(in, a) : infer_cross_entropy(in, a);
+  }
   static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
-    return make_cross_entropy(in, out, a);
+    return make_cross_entropy(Op::id, in, out, a);
   }
 };
-template <>
-struct planner<ops::cross_entropy_backward> {
-  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy_backward(in, a); }
-  static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
-    return make_cross_entropy_backward(in, out, a);
+template <class Op>
+requires(Op::row.kind == ops::family::norm) struct planner<Op> {
+  static const const_tensor_view& x(inputs in) { return in[ops::is_gradient<Op> ? 1 : 0]; }
+  static specs infer(inputs in, const typename Op::attrs& a) {
+    return infer_norm(Op::name, Op::in, Op::out, in, check_norm(Op::name, x(in), a));
+  }
+  static row_plan make(inputs in, outputs out, const typename Op::attrs& a) {
+    return make_norm(Op::id, Op::in, Op::out, in, out, check_norm(Op::name, x(in), a));
   }
 };
 

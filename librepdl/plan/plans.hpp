@@ -149,36 +149,36 @@ struct pool_plan {
   std::array<std::int64_t, 4> out_stride;
 };
 
-/// The softmax family: rows of `length` numbers (one row for every index of the kept axes).
-///   softmax, log_softmax   in[0] = x -> out, one per element
-///   logsumexp              in[0] = x -> out, one per row
-///   softmax_backward, log_softmax_backward   in[0] = g, in[1] = y -> out, one per element
-///   logsumexp_backward     in[0] = x, row_g -> out, one per element
-///   cross_entropy          in[0] = logits, target -> out, one per row, or (mean, sum) one in all
-///   cross_entropy_backward in[0] = logits, target, row_g (strides 0 for mean and sum) -> out, one per element
-/// Outputs are not empty; rows and length may be 0 otherwise. Row index = row-major over kept_shape.
+/// Rows: along the reduced axes of a tensor something is found that every element is computed with. There is one row of `length`
+/// elements for every index of the kept axes. Operands are in the order of the operation (ops/structured.hpp; what a rule makes of
+/// them: ops/rows/rule.hpp); one that is the same along an axis has the stride 0 there.
+///   softmax, log_softmax, their gradients, logsumexp_backward, cross_entropy_backward   an output for each element
+///   logsumexp              one for each row
+///   cross_entropy          one for each row, or (mean, sum) one in all
+///   norms                  one for each element, and mean and rstd for each row
+/// There is an output that is not empty; rows or length may be 0. Row index = row-major over kept_shape.
 struct row_plan {
-  ops::op_id op;
+  static constexpr int most_inputs = 5;
+  static constexpr int most_outputs = 3;
+
+  ops::op_id op;  // whose rule it is (ops::for_row_operation)
   int kept_rank;
   int reduced_rank;
   std::int64_t rows;    // the product of kept_shape
   std::int64_t length;  // the product of reduced_shape
   axes kept_shape;
   axes reduced_shape;
-  struct operand {
-    const float* data;
-    axes kept_stride;
-    axes reduced_stride;
-  } in[2];
-  float* out;
-  axes out_kept_stride;
-  axes out_reduced_stride;
-  const float* row_g;
-  axes row_g_stride;
-  const std::int64_t* target;
-  axes target_stride;
+  struct strides {
+    axes kept;
+    axes reduced;
+  };
+  const void* in[most_inputs];  // null: absent
+  strides in_stride[most_inputs];
+  float* out[most_outputs];  // null: not wanted
+  strides out_stride[most_outputs];
   repdl::reduction reduction;
   std::int64_t ignore_index;
+  double eps;
 };
 
 /// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;

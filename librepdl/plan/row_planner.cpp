@@ -1,9 +1,11 @@
-// Plans of the softmax family.
+// Plans of row operations: the softmax family and norms.
 #include "librepdl/plan/planner.hpp"
 
 namespace repdl::plan {
 
 namespace {
+
+bool is_in(const sizes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
 sizes without_axis(const sizes& shape, int axis) {
   sizes rest;
@@ -30,52 +32,83 @@ sizes check_targets(std::string_view op, const const_tensor_view& logits, const 
   return a.reduction == reduction::none ? rows : sizes{};
 }
 
-// Strides along the axes of x: of a tensor with one element per row, 0 along the reduced axes.
-sizes row_strides(const const_tensor_view& v, const sizes& reduced, int rank, bool keepdim) {
-  sizes strides;
-  int at = 0;
-  for (int i = 0; i < rank; ++i) {
-    const bool is_reduced = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
-    strides.push_back(is_reduced ? 0 : v.strides()[at]);
-    at += !is_reduced || keepdim ? 1 : 0;
-  }
-  return strides;
-}
-
-// The strides, along the axes of x, of every operand; absent ones step by 0.
-struct row_operands {
-  std::optional<sizes> out, second, g, target;
+// What operands have of x: all axes, or the kept ones (`keepdim`: the reduced ones as 1), or one number.
+enum class extent { all, kept, kept_ones, one };
+struct row_operand {
+  const_tensor_view view;
+  extent of = extent::all;
 };
 
-row_plan make_rows(ops::op_id op, const const_tensor_view& x, const sizes& reduced, const row_operands& o) {
-  const auto step = [](const std::optional<sizes>& strides, int i) { return strides ? (*strides)[i] : 0; };
-  loop_axes kept;
-  loop_axes inner;
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool is_reduced = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
-    (is_reduced ? inner : kept)
-        .push(x.shape()[i], {x.strides()[i], step(o.out, i), step(o.second, i), step(o.g, i), step(o.target, i)});
+// The axes of rows, with every operand's stride along each.
+class row_axes {
+ public:
+  void push(bool is_reduced, std::int64_t size, std::span<const std::int64_t> strides) {
+    (is_reduced ? reduced_ : kept_).push(size, strides);
   }
-  row_plan p{};
-  p.op = op;
-  for (loop_axes* l : {&kept, &inner}) {  // the order of rows, and of the terms of a row, does not matter
-    l->squeeze();
-    l->sort_by(0);
-    l->merge();
+  // x: the input that rows are read in the order of.
+  row_plan plan(ops::op_id op, int x, std::span<const row_operand> in, outputs out) {
+    row_plan p{};
+    p.op = op;
+    for (loop_axes* l : {&kept_, &reduced_}) {  // the order of rows, and of the terms of a row, does not matter
+      l->squeeze();
+      l->sort_by(x);
+      l->merge();
+    }
+    p.rows = kept_.count();
+    p.length = reduced_.count();
+    p.kept_rank = kept_.rank;
+    p.reduced_rank = reduced_.rank;
+    p.kept_shape = kept_.shape;
+    p.reduced_shape = reduced_.shape;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < in.size(); ++i, ++at) {
+      p.in[i] = in[i].view ? in[i].view.data() : nullptr;
+      p.in_stride[i] = {kept_.stride[at], reduced_.stride[at]};
+    }
+    for (std::size_t i = 0; i < out.size(); ++i, ++at) {
+      p.out[i] = out[i] ? static_cast<float*>(out[i].data()) : nullptr;
+      p.out_stride[i] = {kept_.stride[at], reduced_.stride[at]};
+    }
+    return p;
   }
-  p.rows = kept.count();
-  p.length = inner.count();
-  p.kept_rank = kept.rank;
-  p.reduced_rank = inner.rank;
-  p.kept_shape = kept.shape;
-  p.reduced_shape = inner.shape;
-  p.in[0] = {floats(x), kept.stride[0], inner.stride[0]};
-  p.out_kept_stride = kept.stride[1];
-  p.out_reduced_stride = inner.stride[1];
-  p.in[1] = {nullptr, kept.stride[2], inner.stride[2]};
-  p.row_g_stride = kept.stride[3];
-  p.target_stride = kept.stride[4];
-  return p;
+
+ private:
+  loop_axes kept_, reduced_;
+};
+
+row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_list<row_operand> in,
+                   const tensor_view& out, extent of_out) {
+  const std::span<const row_operand> inputs(in.begin(), in.size());
+  const const_tensor_view& lead = inputs[static_cast<std::size_t>(x)].view;
+  row_axes all;
+  int kept = 0;
+  for (int i = 0; i < lead.rank(); ++i) {
+    const bool is_reduced = is_in(reduced, i);
+    const auto stride = [&](const row_operand& o) {
+      if (o.of == extent::all) return o.view.strides()[i];
+      if (is_reduced || o.of == extent::one) return std::int64_t{0};
+      return o.view.strides()[o.of == extent::kept ? kept : i];
+    };
+    inline_vector<std::int64_t, row_plan::most_inputs + row_plan::most_outputs> strides;
+    for (const row_operand& o : inputs) strides.push_back(stride(o));
+    strides.push_back(stride({out, of_out}));
+    all.push(is_reduced, lead.shape()[i], {strides.data(), strides.size()});
+    kept += is_reduced ? 0 : 1;
+  }
+  return all.plan(op, x, inputs, {&out, 1});
+}
+
+extent kept_as(bool keepdim) { return keepdim ? extent::kept_ones : extent::kept; }
+
+sizes sizes_along(const sizes& shape, const sizes& axes) {
+  sizes along;
+  for (int i = 0; i < axes.size(); ++i) along.push_back(shape[static_cast<int>(axes[i])]);
+  return along;
+}
+
+double check_eps(std::string_view op, double eps) {
+  check_parameter(op, "eps", eps, false);
+  return eps;
 }
 
 }  // namespace
@@ -87,12 +120,9 @@ tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options&
 }
 
 row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options& a) {
-  row_operands o{.out = out.strides(), .second = {}, .g = {}, .target = {}};
-  if (in.size() > 1) o.second = in[1].strides();
-  row_plan p = make_rows(op, in[0], {normalize_axis("", a.axis, in[0].rank())}, o);
-  if (in.size() > 1) p.in[1].data = floats(in[1]);
-  p.out = static_cast<float*>(out.data());
-  return p;
+  const sizes axis{normalize_axis("", a.axis, in[0].rank())};
+  if (in.size() == 1) return make_rows(op, 0, axis, {{in[0]}}, out, extent::all);
+  return make_rows(op, 0, axis, {{in[0]}, {in[1]}}, out, extent::all);
 }
 
 tensor_spec infer_logsumexp(inputs in, const reduce_options& a) {
@@ -107,20 +137,13 @@ tensor_spec infer_logsumexp_backward(inputs in, const reduce_options& a) {
 }
 
 row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options& a) {
-  const sizes reduced = normalize_axes("", a.axis.list(), in[0].rank());
-  row_plan p = make_rows(ops::op_id::logsumexp, in[0], reduced,
-                         {row_strides(out, reduced, in[0].rank(), a.keepdim), {}, {}, {}});
-  p.out = static_cast<float*>(out.data());
-  return p;
+  return make_rows(ops::op_id::logsumexp, 0, normalize_axes("", a.axis.list(), in[0].rank()), {{in[0]}}, out,
+                   kept_as(a.keepdim));
 }
 
 row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options& a) {
-  const sizes reduced = normalize_axes("", a.axis.list(), in[1].rank());
-  row_plan p = make_rows(ops::op_id::logsumexp_backward, in[1], reduced,
-                         {out.strides(), {}, row_strides(in[0], reduced, in[1].rank(), a.keepdim), {}});
-  p.out = static_cast<float*>(out.data());
-  p.row_g = floats(in[0]);
-  return p;
+  return make_rows(ops::op_id::logsumexp_backward, 1, normalize_axes("", a.axis.list(), in[1].rank()),
+                   {{in[0], kept_as(a.keepdim)}, {in[1]}}, out, extent::all);
 }
 
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
@@ -133,30 +156,152 @@ tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&
   return {dtype::f32, in[1].shape()};
 }
 
-row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_options& a) {
-  const int rank = in[0].rank();
-  const sizes axis{class_axis("", in[0], a)};
-  row_operands o{.out = {}, .second = {}, .g = {}, .target = row_strides(in[1], axis, rank, false)};
-  if (a.reduction == reduction::none) o.out = row_strides(out, axis, rank, false);
-  row_plan p = make_rows(ops::op_id::cross_entropy, in[0], axis, o);
-  p.out = static_cast<float*>(out.data());
-  p.target = static_cast<const std::int64_t*>(in[1].data());
+row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options& a) {
+  const extent loss = a.reduction == reduction::none ? extent::kept : extent::one;
+  const bool backward = op == ops::op_id::cross_entropy_backward;
+  const sizes axis{class_axis("", in[backward ? 1 : 0], a)};
+  row_plan p = backward ? make_rows(op, 1, axis, {{in[0], loss}, {in[1]}, {in[2], extent::kept}}, out, extent::all)
+                        : make_rows(op, 0, axis, {{in[0]}, {in[1], extent::kept}}, out, loss);
   p.reduction = a.reduction;
   p.ignore_index = a.ignore_index;
   return p;
 }
 
-row_plan make_cross_entropy_backward(inputs in, const tensor_view& out, const cross_entropy_options& a) {
-  const int rank = in[1].rank();
-  const sizes axis{class_axis("", in[1], a)};
-  row_operands o{.out = out.strides(), .second = {}, .g = {}, .target = row_strides(in[2], axis, rank, false)};
-  if (a.reduction == reduction::none) o.g = row_strides(in[0], axis, rank, false);
-  row_plan p = make_rows(ops::op_id::cross_entropy_backward, in[1], axis, o);
-  p.out = static_cast<float*>(out.data());
-  p.row_g = floats(in[0]);
-  p.target = static_cast<const std::int64_t*>(in[2].data());
-  p.reduction = a.reduction;
-  p.ignore_index = a.ignore_index;
+namespace {
+
+norm_call along(std::string_view op, const const_tensor_view& x, const axis_list& axis, double eps) {
+  const sizes reduced = normalize_axes(op, axis.list(), x.rank());
+  return {reduced, reduced, check_eps(op, eps)};
+}
+norm_call in_groups(std::string_view op, const const_tensor_view& x, std::int64_t groups, double eps) {
+  if (x.rank() < 2) {
+    fail(error_site::operand_rank, op, "x", "at least two axes: samples, channels", "rank " + std::to_string(x.rank()));
+  }
+  if (groups < 1 || x.shape()[1] % groups != 0) {
+    fail(error_site::attribute_value, op, "groups", "a divisor of the " + std::to_string(x.shape()[1]) + " channels",
+         std::to_string(groups));
+  }
+  sizes reduced;
+  for (int i = 1; i < x.rank(); ++i) reduced.push_back(i);
+  return {reduced, {1}, check_eps(op, eps), groups};
+}
+norm_call across(std::string_view op, const const_tensor_view& x, std::int64_t channels, double eps) {
+  if (x.rank() == 0) fail(error_site::operand_rank, op, "x", "at least one axis", "rank 0");
+  const int axis = normalize_axis(op, channels, x.rank());
+  sizes reduced;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) reduced.push_back(i);
+  }
+  return {reduced, {axis}, check_eps(op, eps)};
+}
+
+// What axes a norm's operand has: x's, those of a row's weights, or those of rows.
+enum class norm_role { of_x, of_weight, of_row };
+norm_role role_of(std::string_view name) {
+  if (name == "weight" || name == "bias" || name == "grad_weight") return norm_role::of_weight;
+  return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
+}
+
+}  // namespace
+
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_options& a) {
+  return along(op, x, a.axis, a.eps);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const rms_norm_options& a) {
+  return along(op, x, a.axis, *a.eps);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const group_norm_options& a) {
+  return in_groups(op, x, a.groups, a.eps);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_options& a) {
+  return across(op, x, a.axis, a.eps);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_backward_options& a) {
+  return along(op, x, a.axis, 0);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const group_norm_backward_options& a) {
+  return in_groups(op, x, a.groups, 0);
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_backward_options& a) {
+  return across(op, x, a.axis, 0);
+}
+
+specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
+                 const norm_call& a) {
+  const sizes& shape = x[in[0].name == "g" ? 1 : 0].shape();
+  sizes kept;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (!is_in(a.reduced, i)) kept.push_back(shape[i]);
+  }
+  if (a.groups != 0) kept.push_back(a.groups);
+  const sizes weight = sizes_along(shape, a.weight);
+  const auto shape_of = [&](std::string_view name) -> const sizes& {
+    const norm_role role = role_of(name);
+    return role == norm_role::of_x ? shape : role == norm_role::of_weight ? weight : kept;
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::string_view name = in[i].name;
+    if (!x[i] || x[i].shape() == shape_of(name)) continue;
+    fail(name == "g" ? error_site::gradient_shape : error_site::weight_shape, op, name,
+         "shape " + to_string(shape_of(name)), to_string(x[i].shape()));
+  }
+  specs all;
+  for (const ops::operand& o : out) all.push_back({dtype::f32, shape_of(o.name)});
+  return all;
+}
+
+row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
+                   outputs y, const norm_call& a) {
+  using enum ops::op_id;
+  switch (op) {
+    case group_norm:
+    case batch_norm:
+      op = layer_norm;
+      break;
+    case group_norm_backward:
+    case batch_norm_backward:
+      op = layer_norm_backward;
+      break;
+    case group_norm_weight_backward:
+    case batch_norm_weight_backward:
+      op = layer_norm_weight_backward;
+      break;
+    default:
+      break;
+  }
+  const bool of_weight = role_of(out[0].name) == norm_role::of_weight;
+  const int lead = in[0].name == "g" ? 1 : 0;
+  row_axes all;
+  inline_vector<row_operand, row_plan::most_inputs> operands;
+  for (const const_tensor_view& v : x) operands.push_back({v});
+  int kept = 0;
+  // Axis i of x, or a part of cut channels: a step on it is `step` of the channels.
+  const auto push = [&](int i, bool in_row, std::int64_t size, std::int64_t step) {
+    const auto* const at = std::find(a.weight.begin(), a.weight.end(), i);
+    const auto stride = [&](std::string_view name, const const_tensor_view& v) {
+      const norm_role role = role_of(name);
+      if (!v) return std::int64_t{0};
+      if (role == norm_role::of_x) return v.strides()[i] * step;
+      if (role == norm_role::of_row) return in_row ? 0 : v.strides()[kept];
+      return at == a.weight.end() ? 0 : v.strides()[static_cast<int>(at - a.weight.begin())] * step;
+    };
+    inline_vector<std::int64_t, row_plan::most_inputs + row_plan::most_outputs> strides;
+    for (std::size_t k = 0; k < x.size(); ++k) strides.push_back(stride(in[k].name, x[k]));
+    for (std::size_t k = 0; k < y.size(); ++k) strides.push_back(stride(out[k].name, y[k]));
+    all.push(of_weight ? at == a.weight.end() : in_row, size, {strides.data(), strides.size()});
+    kept += in_row ? 0 : 1;
+  };
+  const sizes& shape = x[static_cast<std::size_t>(lead)].shape();
+  for (int i = 0; i < shape.size(); ++i) {
+    if (a.groups != 0 && i == 1) {
+      push(i, false, a.groups, shape[i] / a.groups);
+      push(i, true, shape[i] / a.groups, 1);
+    } else {
+      push(i, is_in(a.reduced, i), shape[i], 1);
+    }
+  }
+  row_plan p = all.plan(op, lead, {operands.data(), operands.size()}, y);
+  p.eps = a.eps;
   return p;
 }
 

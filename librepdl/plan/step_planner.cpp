@@ -8,18 +8,19 @@ operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops
     : group_(in) {
   const std::size_t tensors = (given + in.size() - 1) / in.size();
   if (tensors > 1) names_.reserve(tensors * (in.size() + out.size()));  // the rows point to them
-  const auto add = [&](std::span<const ops::operand> rows) {
+  const auto add = [&](std::span<const ops::operand> rows, bool may_be_absent) {
     for (std::size_t t = 0; t < tensors; ++t) {
       for (const ops::operand& r : rows) {
         ops::operand row = r;
+        row.optional = row.optional && may_be_absent;
         if (tensors > 1) row.name = names_.emplace_back(std::string(r.name) + "[" + std::to_string(t) + "]");
         all_.push_back(row);
       }
     }
   };
-  add(in);
+  add(in, true);
   const std::size_t inputs_end = all_.size();
-  add(out);
+  add(out, false);
   in_ = std::span(all_).first(inputs_end);
   out_ = std::span(all_).subspan(inputs_end);
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf, nan
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from librepdl import _core
 from librepdl._typing import DType, Ints
@@ -10,7 +10,8 @@ from librepdl._typing import DType, Ints
 __all__ = [
     "abs", "abs_backward", "absolute", "adamw", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "argmax",
     "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
+    "batch_norm", "batch_norm_backward", "batch_norm_weight_backward", "binary_cross_entropy",
+    "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_backward", "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip",
     "clip_backward", "clip_backward_hi", "clip_backward_lo", "conv2d", "conv2d_grad_bias", "conv2d_grad_input",
     "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy",
@@ -19,26 +20,28 @@ __all__ = [
     "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin",
     "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu",
     "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
-    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
-    "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "isfinite",
-    "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "leaky_relu",
-    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
-    "lerp_scalar_backward_x", "less", "less_equal", "log", "log10", "log10_backward", "log1p", "log1p_backward",
-    "log2", "log2_backward", "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
-    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
-    "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "maximum", "maximum_backward", "mean",
-    "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul",
-    "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x", "pow_backward_y",
-    "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal",
-    "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward",
-    "remainder", "remainder_backward_y", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
-    "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward",
-    "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
-    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract",
-    "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward",
-    "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
+    "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
+    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "isfinite", "isinf", "isnan", "kl_div",
+    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
+    "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log", "log10",
+    "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
+    "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
+    "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
+    "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward",
+    "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow",
+    "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward",
+    "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6",
+    "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
+    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "selu",
+    "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin",
+    "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
+    "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
+    "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract", "sum", "swiglu", "swiglu_backward_a",
+    "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy",
+    "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -73,7 +76,10 @@ ORDER = (
     "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
     "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
-    "kl_div_backward", "prelu_weight_backward",
+    "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
+    "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
+    "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
+    "batch_norm_weight_backward",
 )
 
 # An array of any library.
@@ -2863,4 +2869,223 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(216, (g, x), out, (axis, keepdims))
+    return result
+
+
+@overload
+def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints = -1, eps: float = 1e-05, *,
+        out: A | None = None, statistics: Literal[False] = False) -> A: ...
+
+@overload
+def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints = -1, eps: float = 1e-05, *,
+        out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A, A]: ...
+
+def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints = -1, eps: float = 1e-05, *,
+        out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+    """(x - m) / sqrt(v + eps) * weight + bias, m and v the mean and variance over the axes; m; 1 / sqrt(v + eps), rounded once.
+
+    x: f32
+    weight: f32, or None
+    bias: f32, or None
+    out: f32
+    axis: the axes that are normalised over
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(217, (x, weight, bias), out, (axis, eps), None, statistics)
+
+
+@overload
+def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out: A | None = None,
+        statistics: Literal[False] = False) -> A: ...
+
+@overload
+def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out: Sequence[A | None] | None = None,
+        statistics: Literal[True]) -> tuple[A, A]: ...
+
+def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out: A | Sequence[A | None] | None = None,
+        statistics: bool = False) -> Any:
+    """x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps), rounded once.
+
+    x: f32
+    weight: f32, or None
+    out: f32
+    axis: the axes that are normalised over
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(218, (x, weight), out, (axis, eps), None, statistics)
+
+
+@overload
+def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int = 1, eps: float = 1e-05, *,
+        out: A | None = None, statistics: Literal[False] = False) -> A: ...
+
+@overload
+def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int = 1, eps: float = 1e-05, *,
+        out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A, A]: ...
+
+def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int = 1, eps: float = 1e-05, *,
+        out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+    """as layer_norm, over a group of channels (axis 1) of a sample (axis 0); weight and bias per channel, rounded once.
+
+    x: f32
+    weight: f32, or None
+    bias: f32, or None
+    out: f32
+    groups: divides the channels, axis 1
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(219, (x, weight, bias), out, (groups, eps), None, statistics)
+
+
+@overload
+def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int = 1, eps: float = 1e-05, *,
+        out: A | None = None, statistics: Literal[False] = False) -> A: ...
+
+@overload
+def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int = 1, eps: float = 1e-05, *,
+        out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A, A]: ...
+
+def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int = 1, eps: float = 1e-05, *,
+        out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+    """as layer_norm, over all but one axis, along which weight and bias lie: training, rounded once.
+
+    x: f32
+    weight: f32, or None
+    bias: f32, or None
+    out: f32
+    axis: the channels; every other axis is normalised over
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(220, (x, weight, bias), out, (axis, eps), None, statistics)
+
+
+def layer_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, axis: Ints = -1, *,
+        out: A | None = None) -> A:
+    """rstd * (t - (sum of t) / n - h * (sum of t * h) / n) over the axes, t = g * weight, h = (x - mean) * rstd, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    weight: f32, or None
+    grad_x: f32
+    axis: the axes that were normalised over
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(221, (g, x, mean, rstd, weight), out, (axis,))
+    return result
+
+
+def rms_norm_backward(g: A, x: A, rstd: A, weight: A | None = None, axis: Ints = -1, *, out: A | None = None) -> A:
+    """rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd, rounded once.
+
+    g: f32
+    x: f32
+    rstd: f32
+    weight: f32, or None
+    grad_x: f32
+    axis: the axes that were normalised over
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(222, (g, x, rstd, weight), out, (axis,))
+    return result
+
+
+def group_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, groups: int = 1, *,
+        out: A | None = None) -> A:
+    """as layer_norm_backward, over a group of channels of a sample, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    weight: f32, or None
+    grad_x: f32
+    groups: as group_norm's
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(223, (g, x, mean, rstd, weight), out, (groups,))
+    return result
+
+
+def batch_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, axis: int = 1, *, out: A | None = None) -> A:
+    """as layer_norm_backward, over all but one axis: training, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    weight: f32, or None
+    grad_x: f32
+    axis: the channels, as batch_norm's
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(224, (g, x, mean, rstd, weight), out, (axis,))
+    return result
+
+
+def layer_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: Ints = -1, *, out: A | None = None) -> A:
+    """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    grad_weight: f32
+    axis: the axes that were normalised over
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(225, (g, x, mean, rstd), out, (axis,))
+    return result
+
+
+def rms_norm_weight_backward(g: A, x: A, rstd: A, axis: Ints = -1, *, out: A | None = None) -> A:
+    """sum of g * x * rstd over all that share the weight, rounded once.
+
+    g: f32
+    x: f32
+    rstd: f32
+    grad_weight: f32
+    axis: the axes that were normalised over
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(226, (g, x, rstd), out, (axis,))
+    return result
+
+
+def group_norm_weight_backward(g: A, x: A, mean: A, rstd: A, groups: int = 1, *, out: A | None = None) -> A:
+    """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    grad_weight: f32
+    groups: as group_norm's
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(227, (g, x, mean, rstd), out, (groups,))
+    return result
+
+
+def batch_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: int = 1, *, out: A | None = None) -> A:
+    """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
+
+    g: f32
+    x: f32
+    mean: f32
+    rstd: f32
+    grad_weight: f32
+    axis: the channels, as batch_norm's
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(228, (g, x, mean, rstd), out, (axis,))
     return result

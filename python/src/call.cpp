@@ -54,6 +54,7 @@ class operand_list {
     ++size_;
     return made;
   }
+  std::size_t size() const { return size_; }
   T& operator[](std::size_t i) { return data()[i]; }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
@@ -247,7 +248,35 @@ const array& first_array(const op_info& op, std::span<const array> in) {
   throw nb::type_error((op.name + ": " + leading(op).name + ": expected an array, got a number").c_str());
 }
 
-nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like) {
+// Adds the arrays that are given for results, an empty one for each that is to be made.
+void add_results(const op_info& op, nb::handle out, bool several, operand_list<array>& results) {
+  const auto add = [&](const operand_info& o, nb::handle given) {
+    if (given.is_none()) {
+      results.emplace_back();
+    } else {
+      results.emplace_back(op.name, o.name, given);
+    }
+  };
+  if (!several) return add(op.out[0], out);
+  const bool given = !out.is_none();
+  const std::string expected =
+      op.name + ": out: expected a tuple of " + std::to_string(op.out.size()) + " arrays, got ";
+  if (given && !nb::isinstance<nb::tuple>(out) && !nb::isinstance<nb::list>(out)) {
+    throw nb::type_error((expected + nb::type_name(out.type()).c_str()).c_str());
+  }
+  if (given && nb::len(out) != op.out.size()) {
+    throw nb::value_error((expected + std::to_string(nb::len(out))).c_str());
+  }
+  for (std::size_t i = 0; i < op.out.size(); ++i) add(op.out[i], given ? nb::object(out[i]) : nb::none());
+}
+
+nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like,
+                nb::handle statistics) {
+  if (!PyBool_Check(statistics.ptr())) {
+    throw nb::type_error(
+        (op.name + ": statistics: expected a bool, got " + nb::type_name(statistics.type()).c_str()).c_str());
+  }
+  const bool several = statistics.is(nb::handle(Py_True));
   const std::size_t count = in.size();
   operand_list<array> operands;
   bool numbers = false;
@@ -262,11 +291,11 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
       operands.emplace_back(op.name, op.in[i].name, x);
     }
   }
-  array result;
-  if (!out.is_none()) result = array(op.name, op.out[0].name, out);
+  operand_list<array> results;
+  add_results(op, out, several, results);
   array other;
   if (!like.is_none()) other = array(op.name, "like", like);
-  const array& model = count > 0 ? first_array(op, operands) : result.view() ? result : other;
+  const array& model = count > 0 ? first_array(op, operands) : results[0].view() ? results[0] : other;
   if (numbers) {
     check_takes(op, model.type());
     for (std::size_t i = 0; i < count; ++i) {
@@ -277,13 +306,29 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   for (const array& a : operands) views.emplace_back(a.view());
   const std::span<const const_tensor_view> ins = views;
   const attributes attrs = attributes_of(op, values, &model);
-  if (out.is_none()) result = array(infer(op, ins, attrs).front(), model);
-  const tensor_view target = result.writable(op.name, op.out[0].name);
-  run(op, model, ins, {&target, 1}, attrs);
-  nb::object object = result.take();
+  if (std::any_of(results.begin(), results.end(), [](const array& a) { return !a.view(); })) {
+    const std::vector<tensor_spec> specs = infer(op, ins, attrs);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].view()) results[i] = array(specs[i], model);
+    }
+  }
+  operand_list<tensor_view> targets;
+  for (std::size_t i = 0; i < op.out.size(); ++i) {
+    targets.emplace_back(i < results.size() ? results[i].writable(op.name, op.out[i].name) : tensor_view());
+  }
+  run(op, model, ins, targets, attrs);
+  nb::object object;
+  if (several) {
+    nb::list all;
+    for (array& a : results) all.append(a.take());
+    object = nb::tuple(all);
+  } else {
+    object = results[0].take();
+  }
   if (recording::current != nullptr) {
-    for (array& a : operands) recording::current->arrays.push_back(std::move(a));
-    recording::current->arrays.push_back(std::move(result));
+    for (operand_list<array>* const list : {&operands, &results}) {
+      for (array& a : *list) recording::current->arrays.push_back(std::move(a));
+    }
   }
   return object;
 }
@@ -332,9 +377,9 @@ void call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, 
 
 }  // namespace
 
-nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like) {
+nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like, nb::handle statistics) {
   const op_info& op = operations()[static_cast<std::size_t>(index)];
-  return named(op, [&] { return call(op, in, out, values, like); });
+  return named(op, [&] { return call(op, in, out, values, like, statistics); });
 }
 void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
   const op_info& op = operations()[static_cast<std::size_t>(index)];

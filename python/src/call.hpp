@@ -14,8 +14,9 @@ namespace repdl::python {
 PyObject* exception_for(const error& e);
 
 // in: arrays, numbers where the operation is elementwise, None where an operand is optional. values: of the attributes in
-// their order, None for an absent one; or None. A result without operands is of the kind of out, like, or NumPy.
-nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like);
+// their order, None for an absent one; or None. A result without operands is of the kind of out, like, or NumPy. statistics:
+// whether outputs that may be absent are wanted; the result and out are then tuples of all.
+nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like, nb::handle statistics);
 
 // An operation on groups of tensors, updated in place: a list for each operand. first_step: the optional state is written
 // and not read.

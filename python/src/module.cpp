@@ -83,7 +83,7 @@ NB_MODULE(_core, m) {
   });
   bind_exporter(m);
   m.def("call", call, nb::arg("index"), nb::arg("inputs"), nb::arg("out").none(), nb::arg("values").none(),
-        nb::arg("like") = nb::none());
+        nb::arg("like") = nb::none(), nb::arg("statistics") = false);
   m.def("call_grouped", call_grouped, nb::arg("index"), nb::arg("lists"), nb::arg("values").none(),
         nb::arg("first_step"));
   m.def("preparing", [] { return recording::current != nullptr; });

@@ -81,6 +81,8 @@ def call(library, row, arrays, attributes):
         return [getattr(generator, row["name"])(*arrays, **options, **like)]
     function = getattr(librepdl, row["name"])
     inputs = len(row["inputs"])
+    if len(row["outputs"]) > 1:
+        return function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options, statistics=True)
     if all(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in inspect.signature(function).parameters.values()):
         return [function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)]
     return [function(*arrays[:inputs], **options)]

@@ -252,6 +252,33 @@ r_kl_div_backward: NDArray[np.float32] = librepdl.kl_div_backward(g=x, x=x, t=x,
     out=x)
 r_prelu_weight_backward: NDArray[np.float32] = librepdl.prelu_weight_backward(g=x, x=x, axis=(1, 1), keepdims=True,
     out=x)
+r_layer_norm_statistics: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.layer_norm(
+    x=x, weight=x, bias=x, axis=(1, 1), eps=0.5, out=(x, x, x), statistics=True)
+r_layer_norm: NDArray[np.float32] = librepdl.layer_norm(x=x, weight=x, bias=x, axis=(1, 1), eps=0.5, out=x)
+r_rms_norm_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.rms_norm(x=x, eps=0.5, weight=x,
+    axis=(1, 1), out=(x, x), statistics=True)
+r_rms_norm: NDArray[np.float32] = librepdl.rms_norm(x=x, eps=0.5, weight=x, axis=(1, 1), out=x)
+r_group_norm_statistics: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.group_norm(
+    x=x, weight=x, bias=x, groups=1, eps=0.5, out=(x, x, x), statistics=True)
+r_group_norm: NDArray[np.float32] = librepdl.group_norm(x=x, weight=x, bias=x, groups=1, eps=0.5, out=x)
+r_batch_norm_statistics: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.batch_norm(
+    x=x, weight=x, bias=x, axis=1, eps=0.5, out=(x, x, x), statistics=True)
+r_batch_norm: NDArray[np.float32] = librepdl.batch_norm(x=x, weight=x, bias=x, axis=1, eps=0.5, out=x)
+r_layer_norm_backward: NDArray[np.float32] = librepdl.layer_norm_backward(g=x, x=x, mean=x, rstd=x, weight=x,
+    axis=(1, 1), out=x)
+r_rms_norm_backward: NDArray[np.float32] = librepdl.rms_norm_backward(g=x, x=x, rstd=x, weight=x, axis=(1, 1), out=x)
+r_group_norm_backward: NDArray[np.float32] = librepdl.group_norm_backward(g=x, x=x, mean=x, rstd=x, weight=x,
+    groups=1, out=x)
+r_batch_norm_backward: NDArray[np.float32] = librepdl.batch_norm_backward(g=x, x=x, mean=x, rstd=x, weight=x, axis=1,
+    out=x)
+r_layer_norm_weight_backward: NDArray[np.float32] = librepdl.layer_norm_weight_backward(g=x, x=x, mean=x, rstd=x,
+    axis=(1, 1), out=x)
+r_rms_norm_weight_backward: NDArray[np.float32] = librepdl.rms_norm_weight_backward(g=x, x=x, rstd=x, axis=(1, 1),
+    out=x)
+r_group_norm_weight_backward: NDArray[np.float32] = librepdl.group_norm_weight_backward(g=x, x=x, mean=x, rstd=x,
+    groups=1, out=x)
+r_batch_norm_weight_backward: NDArray[np.float32] = librepdl.batch_norm_weight_backward(g=x, x=x, mean=x, rstd=x,
+    axis=1, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

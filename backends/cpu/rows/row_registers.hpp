@@ -2,19 +2,24 @@
 #pragma once
 
 #include "backends/cpu/core/simd.hpp"
-#include "librepdl/ops/rows/softmax.hpp"
+#include "librepdl/ops/rows/rules.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 
 #if defined(__AVX512F__)
+[[gnu::always_inline]] inline f64v root(f64v a) { return _mm512_maskz_sqrt_pd(0xff, a); }
 [[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm512_maskz_max_pd(0xff, a, b); }
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
 #elif defined(__AVX__)
+[[gnu::always_inline]] inline f64v root(f64v a) { return _mm256_sqrt_pd(a); }
 [[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm256_max_pd(a, b); }
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
 #elif defined(__SSE2__)
+[[gnu::always_inline]] inline f64v root(f64v a) { return _mm_sqrt_pd(a); }
 [[gnu::always_inline]] inline f64v larger(f64v a, f64v b) { return _mm_max_pd(a, b); }
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
+#elif defined(__aarch64__)
+[[gnu::always_inline]] inline f64v root(f64v a) { return as<f64v>(vsqrtq_f64(as<float64x2_t>(a))); }
 #endif
 
 }  // namespace repdl::cpu::REPDL_ISA
@@ -25,6 +30,8 @@ inline namespace REPDL_ISA {
 template <>
 struct row_math<cpu::REPDL_ISA::f64v> : math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static real larger(real a, real b) { return cpu::REPDL_ISA::larger(a, b); }
+  [[gnu::always_inline]] static real root(real a) { return cpu::REPDL_ISA::root(a); }
+  [[gnu::always_inline]] static real reciprocal_root(real a) { return 1.0 / root(a); }
   using tally = real;
   [[gnu::always_inline]] static real of_tally(real n) { return n; }
   using mask = cpu::REPDL_ISA::i32h;

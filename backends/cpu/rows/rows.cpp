@@ -1,4 +1,4 @@
-// The driver of the softmax family: softmax, log_softmax, logsumexp, cross_entropy and their backward operations.
+// The driver of row operations: the softmax family and norms.
 //
 // Rows that are long and contiguous are worked off one at a time, in chunks, others side by side in tiles; a single
 // very long row is shared by the threads. In which order elements meet depends on that; the results do not, because
@@ -9,6 +9,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/rows/rows_places.hpp"
+#include "librepdl/ops/rows/rules.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -18,14 +19,31 @@ using ops::op_id;
 
 constexpr std::int64_t elements_per_thread = 8192;
 
+// What the driver wants to know of a rule.
+struct row_facts {
+  num::row_inputs inputs;
+  float absent[num::most_elements];
+  bool one_pass;  // outputs, of one operand that is read twice
+};
+row_facts facts_of(ops::op_id op) noexcept {
+  row_facts f{};
+  ops::for_row_operation(op, [&]<class Op>() {
+    using rule = num::row_rule<Op::id>;
+    f = {rule::inputs, {}, rule::per_element && rule::summed == 1};
+    std::copy_n(rule::absent, num::most_elements, f.absent);
+  });
+  return f;
+}
+
 // How the work is cut.
 struct row_layout {
   std::int64_t columns;  // rows per tile; 0: one row at a time
   int threads;
   int team;            // threads that share one row: 1 or `threads`
-  std::int64_t block;  // numbers in a worker's a, b, out
+  std::int64_t block;  // numbers in a worker's x, out
   std::int64_t kept;   // and in keep
   std::size_t bytes;   // of a worker
+  row_facts facts;
 };
 constexpr std::size_t worker_bytes = (sizeof(row_worker) + 63) / 64 * 64;
 // Room for one register more, a multiple of 64 bytes.
@@ -33,14 +51,14 @@ std::size_t floats(std::int64_t n) noexcept { return static_cast<std::size_t>(n 
 
 row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   row_layout l{};
+  l.facts = facts_of(p.op);
+  const plan::row_plan::strides& x = p.in_stride[l.facts.inputs.element[0]];
   const double worth = static_cast<double>(p.rows) * static_cast<double>(p.length) / double{elements_per_thread};
   l.threads = worth >= threads ? std::max(threads, 1) : std::max(static_cast<int>(worth), 1);
   l.team = 1;
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  const std::int64_t along =
-      p.reduced_rank == 0 ? 0 : size(p.in[0].reduced_stride[static_cast<std::size_t>(p.reduced_rank - 1)]);
-  const std::int64_t across =
-      p.kept_rank == 0 ? INT64_MAX : size(p.in[0].kept_stride[static_cast<std::size_t>(p.kept_rank - 1)]);
+  const std::int64_t along = p.reduced_rank == 0 ? 0 : size(x.reduced[static_cast<std::size_t>(p.reduced_rank - 1)]);
+  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(x.kept[static_cast<std::size_t>(p.kept_rank - 1)]);
   const bool tiles = p.rows >= 4 && (p.length < 48 || (across < along && p.length <= 4096));
   if (tiles) {
     const std::int64_t fit = 16384 / std::max<std::int64_t>(p.length, 1) / column_step * column_step;
@@ -54,7 +72,8 @@ row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   }
   l.block = l.columns == 0 ? row_chunk : l.columns * p.length;
   l.kept = l.columns == 0 ? kept_length : l.block;
-  l.bytes = worker_bytes + 3 * floats(l.block) + 2 * floats(l.kept);
+  l.bytes =
+      worker_bytes + static_cast<std::size_t>(l.facts.inputs.elements() + 1) * floats(l.block) + 2 * floats(l.kept);
   return l;
 }
 
@@ -69,9 +88,7 @@ class row_call {
     job_.forced = launch.first_tier > tier::binary64;
     job_.skips_wide = launch.first_tier > tier::double_double;
     // Where the next row's elements are on their way too (row_kernels): else the stores hold up the loads.
-    const bool per_element = p.op == op_id::softmax || p.op == op_id::log_softmax ||
-                             p.op == op_id::logsumexp_backward || p.op == op_id::cross_entropy_backward;
-    job_.streams = per_element && l.columns == 0 && l.team == 1 && contiguous(p, p.out_reduced_stride) &&
+    job_.streams = l.facts.one_pass && l.columns == 0 && l.team == 1 && contiguous(p, p.out_stride[0].reduced) &&
                    p.rows * p.length >= streamed_length;
     job_.last_tier_bits = launch.last_tier_bits;
     job_.workers = static_cast<unsigned char*>(workspace);
@@ -93,29 +110,36 @@ class row_call {
  private:
   void set_up(row_worker& w) const noexcept {
     auto* at = reinterpret_cast<unsigned char*>(&w) + worker_bytes;
-    for (float** array : {&w.a, &w.b, &w.out}) {
-      *array = reinterpret_cast<float*>(at);
+    const auto take = [&] {
+      auto* const array = reinterpret_cast<float*>(at);
       at += floats(layout_.block);
+      return array;
+    };
+    const row_facts& facts = layout_.facts;
+    for (int k = 0; k < facts.inputs.elements(); ++k) {
+      w.x[k] = take();
+      if (p_.in[facts.inputs.element[k]] == nullptr)
+        std::fill_n(w.x[k], floats(layout_.block) / sizeof(float), facts.absent[k]);
     }
+    w.out = take();
     w.keep = reinterpret_cast<double*>(at);
     w.count = {};
   }
 
   // What results are divided by.
   void count_rows() noexcept {
-    const bool targets = p_.op == op_id::cross_entropy || p_.op == op_id::cross_entropy_backward;
+    const int target = layout_.facts.inputs.target;
     job_.n = 1;
-    if (!targets || p_.reduction != repdl::reduction::mean) return;
+    if (target < 0 || p_.reduction != repdl::reduction::mean) return;
     job_.n = 0;
-    walk<5> w = across_rows(p_, 0);
+    walk<1> w(p_.kept_rank, p_.kept_shape, {&p_.in_stride[target].kept}, 0);
     for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1))
-      job_.n += p_.target[w.offset(4)] != p_.ignore_index ? 1 : 0;
+      job_.n += static_cast<const std::int64_t*>(p_.in[target])[w.offset(0)] != p_.ignore_index ? 1 : 0;
   }
 
   void each_row() noexcept {
     if (layout_.team > 1) {
-      walk<5> w = across_rows(p_, 0);
-      for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1)) shared_row(place_of(w));
+      for (std::int64_t r = 0; r < p_.rows; ++r) shared_row(r);
       return;
     }
     parallel(layout_.threads, [&](int thread, int used) {
@@ -123,8 +147,8 @@ class row_call {
       k_.rows(job_, job_.worker(thread), mine.begin, mine.end);
     });
   }
-  void shared_row(const row_place& at) noexcept {
-    for (row_phase phase = k_.begin(job_, at); phase != row_phase::done;) {
+  void shared_row(std::int64_t row) noexcept {
+    for (row_phase phase = k_.begin(job_, row); phase != row_phase::done;) {
       int team = 1;
       parallel(layout_.team, [&](int thread, int used) {
         if (thread == 0) team = used;
@@ -139,7 +163,7 @@ class row_call {
   void loss() noexcept {
     tally& count = job_.worker(0).count;
     if (job_.n == 0) {
-      *p_.out = num::float_of(num::canonical_nan_f32);
+      *p_.out[0] = num::float_of(num::canonical_nan_f32);
       count.add(tier::proved, 1);
       return;
     }
@@ -151,12 +175,12 @@ class row_call {
       each_row();
       l = k_.loss(job_, layout_.threads);
       if (!l.decided) continue;
-      *p_.out = l.value;
+      *p_.out[0] = l.value;
       count.add(l.special ? tier::proved : wide ? tier::double_double : tier::binary64, 1);
       return;
     }
     l = loss_exactly(job_);
-    *p_.out = l.value;
+    *p_.out[0] = l.value;
     if (l.decided) {
       count.add(tier::exact, 1);
     } else {

@@ -1,4 +1,4 @@
-// Rows of the softmax family: one table of functions per instruction set, which know how rows are read, summed up and
+// Rows of the softmax family and of norms: one table of functions per instruction set, which know how rows are read, summed up and
 // written; the driver (rows.cpp) is compiled once and divides rows among threads. What is computed is said in
 // librepdl/ops/rows/rule.hpp.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "backends/cpu/core/families.hpp"
 #include "backends/cpu/core/isa.hpp"
+#include "librepdl/ops/rows/rule.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -24,28 +25,27 @@ inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
 // Chunks of a row that are listed.
 inline constexpr int open_chunks = 1024;
 
-// Offsets of a row in the operands.
+// Offsets of a row in the operands, as a rule names them.
 struct row_place {
-  std::int64_t in[2];
-  std::int64_t out;
+  std::int64_t x[num::most_elements];
+  std::int64_t out[plan::row_plan::most_outputs];
   std::int64_t g;
   std::int64_t target;
+  std::int64_t top;
 };
 
-// What one thread works with; a, b, out and keep are carved from the workspace behind it.
+// What one thread works with; x, out and keep are carved from the workspace behind it.
 struct row_worker {
   alignas(64) unsigned char row[1024];   // the kernels': of the row that a team works on, in the first worker,
   alignas(64) unsigned char part[1024];  // of one's part of it,
   alignas(64) unsigned char loss[1024];  // of the sum over all rows
-  float* a;
-  float* b;
+  float* x[num::most_elements];          // of an operand that the call lacks: the number that stands for it
   float* out;
   double* keep;
   std::int64_t chunk[open_chunks];  // first elements of chunks with open outputs
   std::uint32_t open[row_chunk];
   // Elements for the last tier.
-  float x[row_chunk];
-  float y[row_chunk];
+  float left[row_chunk][num::most_elements];
   float value[row_chunk];
   std::int64_t index[row_chunk];
   row_place place[tile_columns];
@@ -65,9 +65,9 @@ struct row_job {
   int last_tier_bits;
   unsigned char* workers;
   std::size_t worker_bytes;
-  // The last tier: value[i] for the elements x[i] (and y[i]) of a row; how many are undecided. target: of the element there.
-  std::int64_t (*exact)(const row_job&, const row_place&, float top, const float* x, const float* y, std::int64_t count,
-                        bool target, float* value) noexcept;
+  // The last tier: value[i] for the elements x[i] of a row, or for another output of it (rule.hpp, settle); how many are undecided.
+  std::int64_t (*exact)(const row_job&, const row_place&, float top, const float (*x)[num::most_elements],
+                        std::int64_t count, int what, float* value) noexcept;
 
   row_worker& worker(int i) const noexcept {
     return *reinterpret_cast<row_worker*>(workers + worker_bytes * static_cast<std::size_t>(i));
@@ -88,7 +88,7 @@ struct row_kernels {
   void (*rows)(const row_job&, row_worker&, std::int64_t begin, std::int64_t end) noexcept;
   // One row by a team: its first phase; the piece [begin, end) of a phase, beginning at a multiple of row_chunk, by a
   // worker; and, by one thread, what the pieces of the first `team` workers make, and the next phase.
-  row_phase (*begin)(const row_job&, const row_place&) noexcept;
+  row_phase (*begin)(const row_job&, std::int64_t row) noexcept;
   void (*piece)(const row_job&, row_worker&, row_phase, std::int64_t begin, std::int64_t end) noexcept;
   row_phase (*join)(const row_job&, int team, row_phase) noexcept;
   // cross_entropy over all rows, of what `workers` of them added up since start_loss.
@@ -97,8 +97,8 @@ struct row_kernels {
 };
 
 // The last tier (rows_exact.cpp): of a row's elements, and of the sum over all rows, which are finite.
-std::int64_t settle_exactly(const row_job&, const row_place&, float top, const float* x, const float* y,
-                            std::int64_t count, bool target, float* value) noexcept;
+std::int64_t settle_exactly(const row_job&, const row_place&, float top, const float (*x)[num::most_elements],
+                            std::int64_t count, int what, float* value) noexcept;
 row_loss loss_exactly(const row_job&) noexcept;
 
 }  // namespace repdl::cpu

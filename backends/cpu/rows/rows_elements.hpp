@@ -65,10 +65,9 @@ inline float greater_or_nan(float a, float b) { return a != a || a > b ? a : b; 
   }
 }
 
-// A piece of one row, or a tile: element j of a row at [j * step]; b is null where the rule reads one operand.
+// A piece of one row, or a tile, of all element operands.
 struct slice {
-  const float* a;
-  const float* b;
+  const float* x[num::most_elements];
   double* keep;  // null: terms are not kept
   std::int64_t n;
   std::uintptr_t ahead;  // address of elements that are wanted next: sums bring them closer
@@ -77,29 +76,33 @@ struct slice {
 [[gnu::always_inline]] inline const void* ahead_of(const slice& s, std::int64_t i) {
   return reinterpret_cast<const void*>(s.ahead + sizeof(float) * static_cast<std::size_t>(i));
 }
-template <class Rule>
-[[gnu::always_inline]] inline f64v second(const float* b, std::int64_t i) {
-  if constexpr (Rule::operands == 2) return widen(load<f32h>(b + i));
-  return f64v{};
-}
+// Element i of the first Count operands.
+template <int Count>
+struct operands_at {
+  f64v x[Count];
+  [[gnu::always_inline]] operands_at(const float* const* from, std::int64_t i) {
+#pragma GCC unroll 3
+    for (int k = 0; k < Count; ++k) x[k] = widen(load<f32h>(from[k] + i));
+  }
+};
 template <class Rule, bool Keep>
-[[gnu::always_inline]] inline void add_term(typename Rule::template sums<f64v>& sums, const float* a, const float* b,
-                                            double* keep, std::int64_t i, f64v max) {
-  const f64v x = widen(load<f32h>(a + i));
-  const f64v term = Rule::template term<f64v>(x, second<Rule>(b, i), max);
+[[gnu::always_inline]] inline void add_term(typename Rule::template sums<f64v>& sums, const float* const* x,
+                                            double* keep, std::int64_t i, f64v top) {
+  const operands_at<Rule::summed> at(x, i);
+  const f64v term = Rule::template term<f64v>(at.x, top);
   if constexpr (Keep) store(keep + i, term);
-  sums.add(x, max, term);
+  sums.add(at.x, top, term);
 }
-// The elements [first, first + left) and what adds nothing to sums.
-template <class Rule>
+// The last elements of the first Count operands, from `first` on, and what adds nothing to sums.
+template <class Rule, int Count>
 struct last_register {
-  float a[L];
-  float b[L];
-  last_register(const slice& s, std::int64_t first) {
-    for (int l = 0; l < L; ++l) {
-      const bool in = first + l < s.n;
-      a[l] = in ? s.a[first + l] : Rule::operands == 1 ? -inf : 0.0f;
-      b[l] = in && Rule::operands == 2 ? s.b[first + l] : 0.0f;
+  float lanes[Count][L];
+  const float* x[Count];
+  last_register(const slice& s, std::int64_t first, double top) {
+    const float nothing = Rule::look == num::row_look::greatest ? -inf : static_cast<float>(top);
+    for (int k = 0; k < Count; ++k) {
+      for (int l = 0; l < L; ++l) lanes[k][l] = first + l < s.n ? s.x[k][first + l] : k == 0 ? nothing : 0.0f;
+      x[k] = lanes[k];
     }
   }
 };
@@ -117,21 +120,21 @@ template <class Sums, int Chains>
 }
 
 template <class Rule, bool Keep>
-[[gnu::noinline, gnu::flatten]] inline typename Rule::template sums<double> sums_of(const slice& s, double row_max) {
-  const f64v max = V::all(row_max);
+[[gnu::noinline, gnu::flatten]] inline typename Rule::template sums<double> sums_of(const slice& s, double row_top) {
+  const f64v top = V::all(row_top);
   typename Rule::template sums<f64v> sums[sum_chains];
   std::int64_t i = 0;
   for (; i + sum_chains * L <= s.n; i += sum_chains * L) {
-    if constexpr (Rule::operands == 1) {
+    if constexpr (Rule::summed == 1) {
       for (int line = 0; line < sum_chains * L; line += 16) __builtin_prefetch(ahead_of(s, i + line));
     }
 #pragma GCC unroll 4
-    for (int c = 0; c < sum_chains; ++c) add_term<Rule, Keep>(sums[c], s.a, s.b, s.keep, i + c * L, max);
+    for (int c = 0; c < sum_chains; ++c) add_term<Rule, Keep>(sums[c], s.x, s.keep, i + c * L, top);
   }
-  for (; i + L <= s.n; i += L) add_term<Rule, Keep>(sums[0], s.a, s.b, s.keep, i, max);
+  for (; i + L <= s.n; i += L) add_term<Rule, Keep>(sums[0], s.x, s.keep, i, top);
   if (i < s.n) {
-    const last_register<Rule> last(s, i);
-    add_term<Rule, Keep>(sums[1], last.a, last.b, s.keep + i, 0, max);
+    const last_register<Rule, Rule::summed> last(s, i, row_top);
+    add_term<Rule, Keep>(sums[1], last.x, s.keep + i, 0, top);
   }
   merge_chains(sums);
   typename Rule::template sums<double> total = sums[0].lane(0);
@@ -142,28 +145,26 @@ template <class Rule, bool Keep>
 
 // The same in wide numbers, added to `total`.
 template <class Rule>
-[[gnu::noinline, gnu::flatten]] inline void wide_sums_of(const slice& s, double row_max,
+[[gnu::noinline, gnu::flatten]] inline void wide_sums_of(const slice& s, double row_top,
                                                          typename Rule::template late<num::wide<double>>& total) {
   using sum = typename Rule::template late<num::wide<f64v>>;
   constexpr int chains = 2;
   sum sums[chains];
-  for (sum& c : sums) c.start(V::all(row_max));
-  const auto add = [&](sum & to, const float* a, const float* b, std::int64_t i) __attribute__((always_inline)) {
-    if constexpr (Rule::operands == 2) {
-      to.add(widen(load<f32h>(a + i)), second<Rule>(b, i));
-    } else {
-      to.add(widen(load<f32h>(a + i)));
-    }
+  for (sum& c : sums) c.start(V::all(row_top));
+  const auto add = [&](sum & to, const float* const* from, std::int64_t i) __attribute__((always_inline)) {
+    const operands_at<Rule::summed> at(from, i);
+    [&]<int... K>(std::integer_sequence<int, K...>) { to.add(at.x[K]...); }
+    (std::make_integer_sequence<int, Rule::summed>{});
   };
   std::int64_t i = 0;
   for (; i + chains * L <= s.n; i += chains * L) {
 #pragma GCC unroll 2
-    for (int c = 0; c < chains; ++c) add(sums[c], s.a, s.b, i + c * L);
+    for (int c = 0; c < chains; ++c) add(sums[c], s.x, i + c * L);
   }
-  for (; i + L <= s.n; i += L) add(sums[0], s.a, s.b, i);
+  for (; i + L <= s.n; i += L) add(sums[0], s.x, i);
   if (i < s.n) {
-    const last_register<Rule> last(s, i);
-    add(sums[1], last.a, last.b, 0);
+    const last_register<Rule, Rule::summed> last(s, i, row_top);
+    add(sums[1], last.x, 0);
   }
   merge_chains(sums);
   for (int l = 0; l < L; ++l) total.merge(sums[0].lane(l));
@@ -174,38 +175,35 @@ enum class to { memory, memory_and_marks, stream };
 template <class Rule>
 struct element_of {
   typename Rule::template numbers<f64v> numbers;
-  f64v max;
+  f64v top;
 
   // The element, with what it costs more where it is open (Careful).
   template <bool Careful>
-  [[gnu::always_inline]] num::verdict<f64v> at(const float* a, const float* b, const double* keep,
-                                               std::int64_t i) const {
-    const f64v x = widen(load<f32h>(a + i));
-    const f64v y = second<Rule>(b, i);
+  [[gnu::always_inline]] num::verdict<f64v> at(const float* const* x, const double* keep, std::int64_t i) const {
+    const operands_at<num::elements_of<Rule>> e(x, i);
     f64v term = {};
-    if constexpr (Rule::keeps_term)
-      term = keep != nullptr ? load<f64v>(keep + i) : Rule::template term<f64v>(x, y, max);
+    if constexpr (Rule::keeps_term) term = keep != nullptr ? load<f64v>(keep + i) : Rule::template term<f64v>(e.x, top);
     if constexpr (Careful) {
-      return Rule::template careful<f64v>(numbers, x, y, term);
+      return Rule::template careful<f64v>(numbers, e.x, term);
     } else {
-      return Rule::template element<f64v>(numbers, x, y, term);
+      return Rule::template element<f64v>(numbers, e.x, term);
     }
   }
 };
 
 template <class Rule>
-constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, f64v x) {
-  Rule::template careful<f64v>(n, x, x, x);
+constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, const f64v* x) {
+  Rule::template careful<f64v>(n, x, *x);
 };
 
 // Writes the elements of a slice, and says how many are open (some twice where they are streamed).
 template <class Rule, to To, bool Careful, bool Kept>
-[[gnu::noinline, gnu::flatten]] inline std::int64_t elements_of(const element_of<Rule>& element, const slice& s,
-                                                                float* out, std::uint32_t* open) {
+[[gnu::noinline, gnu::flatten]] inline std::int64_t write_elements(const element_of<Rule>& element, const slice& s,
+                                                                   float* out, std::uint32_t* open) {
   i32h fails = {};
   const double* const keep = Kept ? s.keep : nullptr;
   const auto emit = [&]<to As>(std::int64_t i) __attribute__((always_inline)) {
-    const auto v = element.template at<Careful>(s.a, s.b, keep, i);
+    const auto v = element.template at<Careful>(s.x, keep, i);
     fails -= v.open;
     if constexpr (As == to::stream) {
       stream(out + i, v.value);
@@ -228,12 +226,12 @@ template <class Rule, to To, bool Careful, bool Kept>
 #pragma GCC unroll 2
   for (; i < full; i += L) emit.template operator()<To>(i);
   if (full < s.n) {
-    const last_register<Rule> last(s, full);
+    const last_register<Rule, num::elements_of<Rule>> last(s, full, 0);
     double kept[L] = {};
     if constexpr (Kept) {
       for (int l = 0; l < s.n - full; ++l) kept[l] = s.keep[full + l];
     }
-    const auto v = element.template at<Careful>(last.a, last.b, Kept ? kept : nullptr, 0);
+    const auto v = element.template at<Careful>(last.x, Kept ? kept : nullptr, 0);
     for (int l = 0; l < s.n - full; ++l) {
       out[full + l] = v.value[l];
       fails[l] -= v.open[l];
@@ -245,42 +243,42 @@ template <class Rule, to To, bool Careful, bool Kept>
   return total;
 }
 template <class Rule, to To, bool Careful>
-[[gnu::always_inline]] inline std::int64_t elements_of(const element_of<Rule>& element, const slice& s, float* out,
-                                                       std::uint32_t* open = nullptr) {
+[[gnu::always_inline]] inline std::int64_t write_elements(const element_of<Rule>& element, const slice& s, float* out,
+                                                          std::uint32_t* open = nullptr) {
   if constexpr (Rule::keeps_term && !Careful) {
-    if (s.keep != nullptr) return elements_of<Rule, To, Careful, true>(element, s, out, open);
+    if (s.keep != nullptr) return write_elements<Rule, To, Careful, true>(element, s, out, open);
   }
-  return elements_of<Rule, To, Careful, false>(element, s, out, open);
+  return write_elements<Rule, To, Careful, false>(element, s, out, open);
 }
 
-// The sums of a tile's rows, whose greatest elements are `max`.
+// The sums of a tile's rows, whose tops are `top`.
 template <class Rule>
-[[gnu::noinline, gnu::flatten]] inline void sums_of_columns(const slice& s, std::int64_t columns, const double* max,
+[[gnu::noinline, gnu::flatten]] inline void sums_of_columns(const slice& s, std::int64_t columns, const double* top,
                                                             typename Rule::template sums<f64v>* to) {
   constexpr bool keeps = Rule::keeps_term;
   // Sums of two operands have enough to do beside the addition that is waited for.
-  constexpr int chains = Rule::operands == 1 ? sum_chains : 2;
+  constexpr int chains = Rule::summed == 1 ? sum_chains : 2;
   for (std::int64_t c = 0; c < columns; c += L) {
-    const f64v m = load<f64v>(max + c);
+    const f64v t = load<f64v>(top + c);
     typename Rule::template sums<f64v> sums[chains];
     std::int64_t at = c;
     const std::int64_t end = s.n * columns;
     for (; at + (chains - 1) * columns < end; at += chains * columns) {
 #pragma GCC unroll 4
-      for (int i = 0; i < chains; ++i) add_term<Rule, keeps>(sums[i], s.a, s.b, s.keep, at + i * columns, m);
+      for (int i = 0; i < chains; ++i) add_term<Rule, keeps>(sums[i], s.x, s.keep, at + i * columns, t);
     }
-    for (; at < end; at += columns) add_term<Rule, keeps>(sums[0], s.a, s.b, s.keep, at, m);
+    for (; at < end; at += columns) add_term<Rule, keeps>(sums[0], s.x, s.keep, at, t);
     merge_chains(sums);
     to[c / L] = sums[0];
   }
 }
 // The elements of a tile's columns [c, c + L); which rows have an open one.
 template <class Rule>
-[[gnu::noinline, gnu::flatten]] inline i32h elements_of_columns(const element_of<Rule>& element, const slice& s,
-                                                                std::int64_t c, std::int64_t columns, float* out) {
+[[gnu::noinline, gnu::flatten]] inline i32h write_columns(const element_of<Rule>& element, const slice& s,
+                                                          std::int64_t c, std::int64_t columns, float* out) {
   i32h open = {};
   for (std::int64_t at = c; at < s.n * columns; at += columns) {
-    const auto v = element.template at<false>(s.a, s.b, Rule::keeps_term ? s.keep : nullptr, at);
+    const auto v = element.template at<false>(s.x, Rule::keeps_term ? s.keep : nullptr, at);
     store(out + at, v.value);
     open |= v.open;
   }

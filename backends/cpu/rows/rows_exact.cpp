@@ -1,6 +1,6 @@
-// The last tier of the softmax family on the CPU: multi-limb balls, by one thread, for the elements that the kernels left open.
+// The last tier of rows on the CPU: multi-limb balls, by one thread, for the elements that the kernels left open.
 #include "backends/cpu/rows/rows_places.hpp"
-#include "librepdl/ops/rows/softmax.hpp"
+#include "librepdl/ops/rows/rules.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -15,31 +15,33 @@ template <class Rule, class A>
 typename Rule::template late<A> sums_of_row(const plan::row_plan& p, const row_place& at, double top) noexcept {
   typename Rule::template late<A> s;
   s.start(top);
-  walk<3> w = along_row(p, 0);
-  for (std::int64_t j = 0; j < p.length; ++j, w.advance(1)) {
-    const auto x = static_cast<double>(p.in[0].data[at.in[0] + w.offset(0)]);
-    if constexpr (Rule::operands == 2) {
-      s.add(x, static_cast<double>(p.in[1].data[at.in[1] + w.offset(1)]));
-    } else {
-      s.add(x);
+  [&]<int... K>(std::integer_sequence<int, K...>) {
+    walk<1> along[] = {along_row(p, stride_of<Rule>(p, K).reduced)...};
+    for (std::int64_t j = 0; j < p.length; ++j, (along[K].advance(1), ...)) {
+      const auto number = [&](int k) {
+        const float* const row = operand<Rule>(p, k);
+        return static_cast<double>(row != nullptr ? row[at.x[k] + along[k].offset(0)] : Rule::absent[k]);
+      };
+      s.add(number(K)...);
     }
   }
+  (std::make_integer_sequence<int, Rule::summed>{});
   return s;
 }
 
 template <class Rule>
-std::int64_t settle(const row_job& job, const row_place& at, float top, const float* x, const float* y,
-                    std::int64_t count, bool target, float* value) noexcept {
+std::int64_t settle(const row_job& job, const row_place& at, float top, const float (*x)[num::most_elements],
+                    std::int64_t count, int what, float* value) noexcept {
   const plan::row_plan& p = *job.plan;
   const num::row_operands own = operands_of<Rule>(p, at);
-  const num::row_call call = {{}, p.length, job.n};
+  const num::row_call call = call_of<Rule>(p, {}, job.n);
   bool decided[row_chunk] = {};
   std::int64_t open = count;
   const auto level = [&]<int Limbs>() {
     const auto s = sums_of_row<Rule, num::ball<Limbs>>(p, at, static_cast<double>(top));
     for (std::int64_t i = 0; i < count; ++i) {
       if (decided[i]) continue;
-      const num::certified c = Rule::template settle<num::ball<Limbs>>(call, own, s, x[i], y[i], target);
+      const num::certified c = Rule::template settle<num::ball<Limbs>>(call, own, s, x[i], what);
       value[i] = c.value;
       decided[i] = c.decided;
       open -= c.decided ? 1 : 0;
@@ -60,14 +62,15 @@ num::certified loss_level(const row_job& job) noexcept {
   const plan::row_plan& p = *job.plan;
   num::cross_entropy_total<num::ball<Limbs>> total;
   total.start();
-  walk<5> rows = across_rows(p, 0);
-  for (std::int64_t r = 0; r < p.rows; ++r, rows.advance(1)) {
-    const row_place at = place_of(rows);
+  row_places<rule> rows(p, 0);
+  for (std::int64_t r = 0; r < p.rows; ++r, rows.advance()) {
+    const row_place at = rows.here();
     const num::row_operands own = operands_of<rule>(p, at);
     if (own.ignored) continue;
     float top = own.at_target;
-    walk<3> w = along_row(p, 0);
-    for (std::int64_t j = 0; j < p.length; ++j, w.advance(1)) top = std::max(top, p.in[0].data[at.in[0] + w.offset(0)]);
+    walk<1> w = along_row(p, stride_of<rule>(p, 0).reduced);
+    for (std::int64_t j = 0; j < p.length; ++j, w.advance(1))
+      top = std::max(top, operand<rule>(p, 0)[at.x[0] + w.offset(0)]);
     total.add_row(sums_of_row<rule, num::ball<Limbs>>(p, at, static_cast<double>(top)), own.at_target);
   }
   return total.finish(job.n);
@@ -75,12 +78,11 @@ num::certified loss_level(const row_job& job) noexcept {
 
 }  // namespace
 
-std::int64_t settle_exactly(const row_job& job, const row_place& at, float top, const float* x, const float* y,
-                            std::int64_t count, bool target, float* value) noexcept {
+std::int64_t settle_exactly(const row_job& job, const row_place& at, float top, const float (*x)[num::most_elements],
+                            std::int64_t count, int what, float* value) noexcept {
   std::int64_t open = count;
-  ops::for_operation<ops::family::softmax>(job.plan->op, [&]<class Op>() {
-    open = settle<num::row_rule<Op::id>>(job, at, top, x, y, count, target, value);
-  });
+  ops::for_row_operation(
+      job.plan->op, [&]<class Op>() { open = settle<num::row_rule<Op::id>>(job, at, top, x, count, what, value); });
   return open;
 }
 

@@ -28,7 +28,9 @@ template <op_id Op>
 class row_walker {
   using rule = num::row_rule<Op>;
   using late_sums = typename rule::template late<wide_number>;
-  static constexpr bool has_look = rule::look == num::row_look::greatest;
+  static constexpr bool finds_greatest = rule::look == num::row_look::greatest;
+  static constexpr int elements = num::elements_of<rule>;
+  static constexpr int first_result = rule::per_element ? 1 : 0;
   static constexpr bool is_loss = Op == op_id::cross_entropy;
 
  public:
@@ -39,8 +41,9 @@ class row_walker {
     const std::int64_t row_height = chunk / (4 * L) + 8 + L;
     const std::int64_t tile_height = job.columns != 0 ? n / 4 + 6 : 0;
     const std::int64_t height = (row_height > tile_height ? row_height : tile_height) + 2;
-    call_ = {rule::bounds(n, height, tile_height + n / L + 4 * L + n / row_chunk + job.team + 8), n, job.n};
-    if (job.forced) call_.bounds = {num::infinity, num::infinity, num::infinity};
+    num::row_bounds bounds = rule::bounds(n, height, tile_height + n / L + 4 * L + n / row_chunk + job.team + 8);
+    if (job.forced) bounds = num::row_bounds::nothing();
+    call_ = call_of<rule>(p_, bounds, job.n);
     sums_up_ = is_loss && p_.reduction != repdl::reduction::none;
   }
 
@@ -52,6 +55,7 @@ class row_walker {
     typename rule::total sums;
     late_sums late;
     num::certified exception;
+    num::certified result[rule::results + 1];
   };
   struct part {
     float top;
@@ -64,16 +68,16 @@ class row_walker {
 
   void rows(std::int64_t begin, std::int64_t end) noexcept {
     const bool tiles = job_.columns != 0 && !job_.forced && !job_.wide_loss;
-    walk<5> at = across_rows(p_, begin);
+    row_places<rule> at(p_, begin);
     for (std::int64_t r = begin; r < end;) {
       if (tiles) {
         const std::int64_t m = end - r < job_.columns ? end - r : job_.columns;
-        for (std::int64_t c = 0; c < m; ++c, at.advance(1)) w_.place[c] = place_of(at);
+        for (std::int64_t c = 0; c < m; ++c, at.advance()) w_.place[c] = at.here();
         tile(m);
         r += m;
       } else {
-        one_row(place_of(at));
-        at.advance(1);
+        one_row(at.here());
+        at.advance();
         ++r;
       }
     }
@@ -88,32 +92,33 @@ class row_walker {
     }
   }
 
-  row_phase begin(row& r, const row_place& at) const noexcept {
+  row_phase begin(row& r, const row_place& at) noexcept {
     r.at = at;
     r.own = operands_of<rule>(p_, at);
-    r.top = 0;
-    return has_look ? row_phase::look : row_phase::sums;
+    r.top = cpu::REPDL_ISA::top_of<rule>(p_, at);
+    return finds_greatest ? row_phase::look : classified(r);
   }
+  row_phase begin(row& r, std::int64_t index) noexcept { return begin(r, row_places<rule>(p_, index).here()); }
 
   void piece(const row& r, part& mine, row_phase phase, std::int64_t begin, std::int64_t end) noexcept {
     switch (phase) {
       case row_phase::look:
-        if (contiguous(p_, p_.in[0].reduced_stride)) {
-          mine.top = greatest_of(p_.in[0].data + r.at.in[0] + begin, end - begin);
+        if (contiguous(p_, stride_of<rule>(p_, 0).reduced)) {
+          mine.top = greatest_of(operand<rule>(p_, 0) + r.at.x[0] + begin, end - begin);
           break;
         }
         mine.top = -inf;
-        chunks(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
-          mine.top = greater_or_nan(greatest_of(s.a, s.n), mine.top);
+        chunks<rule::summed>(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
+          mine.top = greater_or_nan(greatest_of(s.x[0], s.n), mine.top);
         });
         break;
       case row_phase::sums:
         mine.sums = {};
-        chunks(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
+        chunks<rule::summed>(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
           if constexpr (rule::keeps_term) {
-            if (s.keep != nullptr) return mine.sums.join(sums_of<rule, true>(s, max_of(r)));
+            if (s.keep != nullptr) return mine.sums.join(sums_of<rule, true>(s, top_of(r)));
           }
-          mine.sums.join(sums_of<rule, false>(s, max_of(r)));
+          mine.sums.join(sums_of<rule, false>(s, top_of(r)));
         });
         break;
       case row_phase::outputs:
@@ -121,9 +126,10 @@ class row_walker {
         break;
       case row_phase::late:
         mine.late = {};
-        mine.late.start(max_of(r));
-        chunks(r.at, begin, end, false,
-               [&](const slice& s, std::int64_t, float*) { wide_sums_of<rule>(s, max_of(r), mine.late); });
+        mine.late.start(top_of(r));
+        chunks<rule::summed>(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
+          wide_sums_of<rule>(s, top_of(r), mine.late);
+        });
         break;
       case row_phase::settle:
         if constexpr (rule::per_element) settle_outputs(r, mine);
@@ -140,23 +146,17 @@ class row_walker {
       case row_phase::look: {
         r.top = -inf;
         for (int i = 0; i < team; ++i) r.top = greater_or_nan(part_of(i).top, r.top);
-        const num::row_class c = rule::classify(call_, r.own, r.top);
-        if (c.fills) return fill(r, c.value);
-        return job_.wide_loss ? row_phase::late : row_phase::sums;
+        return classified(r);
       }
       case row_phase::sums:
         r.sums = {};
         for (int i = 0; i < team; ++i) r.sums.join(part_of(i).sums);
-        if constexpr (rule::per_element) {
-          return row_phase::outputs;
-        } else {
-          return result(r);
-        }
+        return summed_up(r);
       case row_phase::outputs: {
-        int open = 0;
+        int open = open_results(r);
         for (int i = 0; i < team; ++i) open += part_of(i).open;
         if constexpr (rule::has_exception) {
-          r.exception = rule::exception(call_, r.own, max_of(r), r.sums.template of_row<double>());
+          r.exception = rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>());
           if (!r.exception.decided) ++open;
         }
         if (open == 0) return finish(r);
@@ -164,7 +164,7 @@ class row_walker {
       }
       case row_phase::late:
         r.late = {};
-        r.late.start(max_of(r));
+        r.late.start(top_of(r));
         for (int i = 0; i < team; ++i) r.late.merge(part_of(i).late);
         if constexpr (is_loss) {
           if (job_.wide_loss) {
@@ -173,8 +173,7 @@ class row_walker {
           }
         }
         if constexpr (rule::per_element) return row_phase::settle;
-        p_.out[r.at.out] = settle(r, r.own.at_target, 0.0f, false);
-        return row_phase::done;
+        return finish(r);
       case row_phase::settle:
         return finish(r);
       case row_phase::done:
@@ -184,54 +183,61 @@ class row_walker {
   }
 
  private:
-  static double max_of(const row& r) { return static_cast<double>(r.top); }
+  static double top_of(const row& r) { return static_cast<double>(r.top); }
 
-  // The chunks of [begin, end) of a row: f(slice, first, out). Outputs are written back.
-  template <class F>
+  row_phase classified(const row& r) noexcept {
+    const num::row_class c = rule::classify(call_, r.own, r.top);
+    if (c.fills) return fill(r, c.value);
+    return job_.wide_loss ? row_phase::late : row_phase::sums;
+  }
+
+  // The chunks of [begin, end) of a row, of the first `Count` operands: f(slice, first, out). Outputs are written back.
+  template <int Count, class F>
   void chunks(const row_place& at, std::int64_t begin, std::int64_t end, bool writes, const F& f) noexcept {
-    const bool direct[2] = {contiguous(p_, p_.in[0].reduced_stride), contiguous(p_, p_.in[1].reduced_stride)};
-    const bool direct_out = contiguous(p_, p_.out_reduced_stride);
+    bool direct[Count];
+    for (int k = 0; k < Count; ++k) direct[k] = contiguous(p_, stride_of<rule>(p_, k).reduced);
+    const bool direct_out = contiguous(p_, p_.out_stride[0].reduced);
     // The next row's elements, where rows are short and lie one after the other.
     const bool ahead = direct[0] && p_.length <= row_chunk && p_.kept_rank != 0;
     const bool keeps = rule::keeps_term && job_.team == 1 && p_.length <= kept_length;
     for (std::int64_t i = begin; i < end; i += row_chunk) {
       slice s{};
       s.n = end - i < row_chunk ? end - i : row_chunk;
-      for (int k = 0; k < rule::operands; ++k) {
-        const float* from = p_.in[k].data + at.in[k] + i;
-        if (!direct[k]) {
-          float* const to = k == 0 ? w_.a : w_.b;
-          gather_row(p_, k, at.in[k], i, s.n, to);
-          from = to;
+      for (int k = 0; k < Count; ++k) {
+        const float* const from = operand<rule>(p_, k);
+        s.x[k] = w_.x[k];
+        if (from == nullptr) continue;
+        if (direct[k]) {
+          s.x[k] = from + at.x[k] + i;
+        } else {
+          gather_row(p_, stride_of<rule>(p_, k).reduced, from + at.x[k], i, s.n, w_.x[k]);
         }
-        (k == 0 ? s.a : s.b) = from;
       }
-      s.ahead = reinterpret_cast<std::uintptr_t>(s.a);
+      s.ahead = reinterpret_cast<std::uintptr_t>(s.x[0]);
       if (ahead)
         s.ahead += sizeof(float) *
-                   static_cast<std::uintptr_t>(p_.in[0].kept_stride[static_cast<std::size_t>(p_.kept_rank - 1)]);
+                   static_cast<std::uintptr_t>(stride_of<rule>(p_, 0).kept[static_cast<std::size_t>(p_.kept_rank - 1)]);
       if (keeps) s.keep = w_.keep + i;
-      float* const out = direct_out ? p_.out + at.out + i : w_.out;
-      f(s, i, out);
-      if (writes && !direct_out) scatter_row(p_, at.out, i, s.n, w_.out);
+      float* const to = p_.out[0] + at.out[0];
+      f(s, i, direct_out ? to + i : w_.out);
+      if (writes && !direct_out) scatter_row(p_, p_.out_stride[0].reduced, to, i, s.n, w_.out);
     }
   }
 
   element_of<rule> element(const row& r) const noexcept {
-    const f64v max = V::all(max_of(r));
-    return {
-        rule::template prepare<f64v>(call_, V::all(static_cast<double>(r.own.g)), max, r.sums.template of_row<f64v>()),
-        max};
+    const f64v top = V::all(top_of(r));
+    const f64v g = V::all(static_cast<double>(r.own.g));
+    return {rule::template prepare<f64v>(call_, g, top, r.sums.template of_row<f64v>()), top};
   }
   void outputs(const row& r, part& mine, std::int64_t begin, std::int64_t end) noexcept {
     const element_of<rule> e = element(r);
     mine.open = 0;
     mine.end = end;
-    chunks(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
-      std::int64_t open = job_.streams ? elements_of<rule, to::stream, false>(e, s, out)
-                                       : elements_of<rule, to::memory, false>(e, s, out);
+    chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
+      std::int64_t open = job_.streams ? write_elements<rule, to::stream, false>(e, s, out)
+                                       : write_elements<rule, to::memory, false>(e, s, out);
       if constexpr (has_careful<rule>) {
-        if (open != 0) open = elements_of<rule, to::memory, true>(e, s, out);
+        if (open != 0) open = write_elements<rule, to::memory, true>(e, s, out);
       }
       w_.count.elements[1] += s.n;
       if (rule::has_exception && r.own.target >= first && r.own.target < first + s.n) --w_.count.elements[1];
@@ -250,55 +256,85 @@ class row_walker {
     }
   }
   void settle_outputs(const row& r, const element_of<rule>& e, std::int64_t begin, std::int64_t end) noexcept {
-    chunks(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
-      if (elements_of<rule, to::memory_and_marks, has_careful<rule>>(e, s, out, w_.open) == 0) return;
+    chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
+      if (write_elements<rule, to::memory_and_marks, has_careful<rule>>(e, s, out, w_.open) == 0) return;
       std::int64_t left = 0;
       for (std::int64_t i = 0; i < s.n; ++i) {
         if (w_.open[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
         --w_.count.elements[1];
-        const float y = rule::operands == 2 ? s.b[i] : 0.0f;
-        const num::certified c = settle_wide(r, s.a[i], y, false);
+        float* const x = w_.left[left];
+        for (int k = 0; k < elements; ++k) x[k] = s.x[k][i];
+        const num::certified c = settle_wide(r, x, 0);
         out[i] = c.value;
-        if (c.decided) continue;
-        w_.x[left] = s.a[i];
-        w_.y[left] = y;
-        w_.index[left++] = i;
+        if (!c.decided) w_.index[left++] = i;
       }
       if (left == 0) return;
-      settle_exactly(r, w_.x, w_.y, left, false, w_.value);
+      settle_exactly(r, w_.left, left, 0, w_.value);
       for (std::int64_t i = 0; i < left; ++i) out[w_.index[i]] = w_.value[i];
     });
   }
 
-  num::certified settle_wide(const row& r, float x, float y, bool target) noexcept {
+  // Output `what`; of an element, that of x.
+  num::certified settle_wide(const row& r, const float* x, int what) noexcept {
     if (job_.skips_wide) return {0.0f, false};
-    const num::certified c = rule::template settle<wide_number>(call_, r.own, r.late, x, y, target);
+    const num::certified c = rule::template settle<wide_number>(call_, r.own, r.late, x, what);
     if (c.decided) ++w_.count.elements[2];
     return c;
   }
-  void settle_exactly(const row& r, const float* x, const float* y, std::int64_t count, bool target,
+  void settle_exactly(const row& r, const float (*x)[num::most_elements], std::int64_t count, int what,
                       float* value) noexcept {
-    const std::int64_t undecided = job_.exact(job_, r.at, r.top, x, y, count, target, value);
+    const std::int64_t undecided = job_.exact(job_, r.at, r.top, x, count, what, value);
     w_.count.elements[3] += count - undecided;
     w_.count.undecided += undecided;
   }
-  float settle(const row& r, float x, float y, bool target) noexcept {
-    const num::certified c = settle_wide(r, x, y, target);
+  float settle(const row& r, int what) noexcept {
+    const float x[1][num::most_elements] = {{r.own.at_target}};
+    const num::certified c = settle_wide(r, x[0], what);
     float value = c.value;
-    if (!c.decided) settle_exactly(r, &x, &y, 1, target, &value);
+    if (!c.decided) settle_exactly(r, x, 1, what, &value);
     return value;
   }
+  void write(float& to, const num::certified& c, const row& r, int what) noexcept {
+    if (c.decided) ++w_.count.elements[job_.forced ? 0 : 1];
+    to = c.decided ? c.value : settle(r, what);
+  }
 
-  // The last of a row: the element at its target.
+  row_phase summed_up(row& r) noexcept {
+    const auto numbers = rule::template prepare<double>(call_, static_cast<double>(r.own.g), top_of(r),
+                                                        r.sums.template of_row<double>());
+    if constexpr (is_loss) {
+      if (sums_up_) {
+        add_loss(loss_of(w_), numbers, r.own.at_target);
+        return row_phase::done;
+      }
+    }
+    if constexpr (rule::results != 0) {
+      for (int k = 0; k < rule::results; ++k) {
+        const auto v = rule::template result<double>(call_, numbers, static_cast<double>(rule::counterpart(r.own)), k);
+        r.result[k] = {v.value, !v.open};
+      }
+    }
+    if (rule::per_element) return row_phase::outputs;
+    if (open_results(r) == 0 || job_.skips_wide) return finish(r);
+    return row_phase::late;
+  }
+  // The results that are wanted.
+  bool wants(int k) const noexcept { return p_.out[first_result + k] != nullptr; }
+  int open_results(const row& r) const noexcept {
+    int open = 0;
+    for (int k = 0; k < rule::results; ++k) open += wants(k) && !r.result[k].decided ? 1 : 0;
+    return open;
+  }
+
+  // The last of a row: the element at its target, and its results.
   row_phase finish(const row& r) noexcept {
     if constexpr (rule::has_exception) {
-      float& out = p_.out[r.at.out + offset_in_row(p_, r.own.target, 2)];
-      if (r.exception.decided) {
-        ++w_.count.elements[job_.forced ? 0 : 1];
-        out = r.exception.value;
-      } else {
-        out = settle(r, r.own.at_target, 0.0f, true);
-      }
+      const std::int64_t at = offset_in_row(p_, p_.out_stride[0].reduced, r.own.target);
+      write(p_.out[0][r.at.out[0] + at], r.exception, r, 1);
+    }
+    for (int k = 0; k < rule::results; ++k) {
+      const int what = first_result + k;
+      if (wants(k)) write(p_.out[what][r.at.out[what]], r.result[k], r, what);
     }
     return row_phase::done;
   }
@@ -308,34 +344,19 @@ class row_walker {
       if (!r.own.ignored) (value == value ? loss_of(w_).infinite : loss_of(w_).nan) = true;
       return row_phase::done;
     }
-    const std::int64_t n = rule::per_element ? p_.length : 1;
-    walk<3> along = along_row(p_, 0);
-    for (std::int64_t i = 0; i < n; ++i, along.advance(1)) {
-      p_.out[r.at.out + (rule::per_element ? along.offset(2) : 0)] = value;
+    if constexpr (rule::per_element) {
+      walk<1> along = along_row(p_, p_.out_stride[0].reduced);
+      for (std::int64_t i = 0; i < p_.length; ++i, along.advance(1)) p_.out[0][r.at.out[0] + along.offset(0)] = value;
+      w_.count.elements[0] += p_.length;
     }
-    w_.count.elements[0] += n;
+    for (int k = 0; k < rule::results; ++k) {
+      if (!wants(k)) continue;
+      p_.out[first_result + k][r.at.out[first_result + k]] = value;
+      ++w_.count.elements[0];
+    }
     return row_phase::done;
   }
 
-  // A row's only output.
-  row_phase result(const row& r) noexcept {
-    const auto numbers = rule::template prepare<double>(call_, 1.0, max_of(r), r.sums.template of_row<double>());
-    if constexpr (is_loss) {
-      if (sums_up_) {
-        add_loss(loss_of(w_), numbers, r.own.at_target);
-        return row_phase::done;
-      }
-    }
-    const auto v = rule::template result<double>(numbers, static_cast<double>(rule::counterpart(r.own)));
-    if (!v.open) {
-      p_.out[r.at.out] = v.value;
-      ++w_.count.elements[1];
-      return row_phase::done;
-    }
-    if (!job_.skips_wide) return row_phase::late;
-    p_.out[r.at.out] = settle(r, r.own.at_target, 0.0f, false);
-    return row_phase::done;
-  }
   static void add_loss(loss_sums& to, const num::logarithm_numbers<double>& numbers, float at_target) noexcept {
     const num::loss_part of_row = num::loss_of_row(numbers, at_target);
     to.sum.add(of_row.gap);
@@ -348,11 +369,12 @@ class row_walker {
   struct tile_rows {
     num::row_operands own[tile_columns];
     float top[tile_columns];
-    double max[tile_columns];
+    double top_or_0[tile_columns];
     double g[tile_columns];
     double at_target[tile_columns];
     bool again[tile_columns];
-    float value[tile_columns];  // of rows, or of exceptions
+    float exception[tile_columns];
+    float result[rule::results + 1][tile_columns];
     typename rule::template sums<f64v> sums[tile_columns / L];
   };
   // Nothing is set beforehand: short tiles use little of it.
@@ -363,23 +385,29 @@ class row_walker {
   };
   void tile(std::int64_t rows) noexcept {
     const std::int64_t columns = (rows + column_step - 1) / column_step * column_step;
-    const slice s = {w_.a, w_.b, w_.keep, p_.length, 0};
+    slice s = {{}, w_.keep, p_.length, 0};
     tile_memory memory;
     tile_rows& t = memory.rows;
-    gather_tile(p_, 0, w_.place, rows, columns, w_.a);
-    if constexpr (rule::operands == 2) gather_tile(p_, 1, w_.place, rows, columns, w_.b);
-    if constexpr (has_look) greatest_of_columns(w_.a, p_.length, columns, t.top);
+    for (int k = 0; k < elements; ++k) {
+      s.x[k] = w_.x[k];
+      if (operand<rule>(p_, k) == nullptr) continue;
+      gather_tile(p_, stride_of<rule>(p_, k).reduced, operand<rule>(p_, k), rows, columns, w_.x[k],
+                  [&](std::int64_t c) { return w_.place[c].x[k]; });
+    }
+    if constexpr (finds_greatest) greatest_of_columns(s.x[0], p_.length, columns, t.top);
     for (std::int64_t c = 0; c < columns; ++c) {
       t.own[c] = c < rows ? operands_of<rule>(p_, w_.place[c]) : num::row_operands{};
-      if constexpr (!has_look) t.top[c] = 0;
+      if constexpr (!finds_greatest) t.top[c] = c < rows ? cpu::REPDL_ISA::top_of<rule>(p_, w_.place[c]) : 0.0f;
       t.again[c] = c >= rows || rule::classify(call_, t.own[c], t.top[c]).fills;
-      t.max[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
+      t.top_or_0[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
       t.g[c] = static_cast<double>(t.own[c].g);
-      if constexpr (!rule::per_element) t.at_target[c] = static_cast<double>(rule::counterpart(t.own[c]));
+      t.at_target[c] = static_cast<double>(rule::counterpart(t.own[c]));
     }
-    sums_of_columns<rule>(s, columns, t.max, t.sums);
+    sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
     for (std::int64_t c = 0; c < columns; c += L) group(t, s, c, columns);
-    if constexpr (rule::per_element) scatter_tile(p_, w_.place, rows, columns, w_.out);
+    if constexpr (rule::per_element)
+      scatter_tile(p_, p_.out_stride[0].reduced, p_.out[0], rows, columns, w_.out,
+                   [&](std::int64_t c) { return w_.place[c].out[0]; });
     std::int64_t decided = 0;
     for (std::int64_t c = 0; c < rows; ++c) {
       const row_place& at = w_.place[c];
@@ -388,24 +416,32 @@ class row_walker {
         continue;
       }
       ++decided;
-      if constexpr (rule::has_exception) p_.out[at.out + offset_in_row(p_, t.own[c].target, 2)] = t.value[c];
-      if (!rule::per_element && !sums_up_) p_.out[at.out] = t.value[c];
+      if constexpr (rule::has_exception)
+        p_.out[0][at.out[0] + offset_in_row(p_, p_.out_stride[0].reduced, t.own[c].target)] = t.exception[c];
+      for (int k = 0; k < rule::results && !sums_up_; ++k) {
+        if (wants(k)) p_.out[first_result + k][at.out[first_result + k]] = t.result[k][c];
+      }
     }
-    if (!sums_up_) w_.count.elements[1] += rule::per_element ? decided * p_.length : decided;
+    if (sums_up_) return;
+    std::int64_t outputs = rule::per_element ? p_.length : 0;
+    for (int k = 0; k < rule::results; ++k) outputs += wants(k) ? 1 : 0;
+    w_.count.elements[1] += decided * outputs;
   }
   // The columns [c, c + L).
   [[gnu::noinline, gnu::flatten]] void group(tile_rows& t, const slice& s, std::int64_t c,
                                              std::int64_t columns) noexcept {
-    const f64v max = load<f64v>(t.max + c);
+    const f64v top = load<f64v>(t.top_or_0 + c);
     const auto& sums = t.sums[c / L];
-    const auto numbers = rule::template prepare<f64v>(call_, load<f64v>(t.g + c), max, sums.of_row());
+    const auto numbers = rule::template prepare<f64v>(call_, load<f64v>(t.g + c), top, sums.of_row());
     i32h are_open = {};
-    if constexpr (rule::per_element) {
-      are_open = elements_of_columns<rule>({numbers, max}, s, c, columns, w_.out);
-    } else if (!sums_up_) {
-      const auto v = rule::template result<f64v>(numbers, load<f64v>(t.at_target + c));
-      are_open = v.open;
-      store(t.value + c, v.value);
+    if constexpr (rule::per_element) are_open = write_columns<rule>({numbers, top}, s, c, columns, w_.out);
+    if constexpr (rule::results != 0) {
+      for (int k = 0; k < rule::results && !sums_up_; ++k) {
+        if (!wants(k)) continue;
+        const auto v = rule::template result<f64v>(call_, numbers, load<f64v>(t.at_target + c), k);
+        are_open |= v.open;
+        store(t.result[k] + c, v.value);
+      }
     }
     std::int32_t open[L];
     store(open, are_open);
@@ -413,9 +449,9 @@ class row_walker {
     if constexpr (rule::has_exception) {
       for (int l = 0; l < L; ++l) {
         if (t.again[c + l]) continue;
-        const num::certified e = rule::exception(call_, t.own[c + l], t.max[c + l], sums.lane(l).of_row());
+        const num::certified e = rule::exception(call_, t.own[c + l], t.top_or_0[c + l], sums.lane(l).of_row());
         t.again[c + l] = !e.decided;
-        t.value[c + l] = e.value;
+        t.exception[c + l] = e.value;
       }
     }
     if constexpr (is_loss) {
@@ -425,7 +461,7 @@ class row_walker {
       const auto counts = load<f64v>(live) > 0.0;
       const f64v zero = {};
       const f64v tiny = numbers.log.value == 0.0 ? zero : V::all(0x1p-690);
-      const auto gap = num::two_sum(max, -load<f64v>(t.at_target + c));
+      const auto gap = num::two_sum(top, -load<f64v>(t.at_target + c));
       loss_sums& to = loss_of(w_);
       to.lanes.add(num::double_word<f64v>{counts ? gap.hi : zero, counts ? gap.lo : zero});
       to.lanes.add(counts ? numbers.log.value : zero);
@@ -444,7 +480,7 @@ class row_walker {
 // f.template operator()<Op>() for the call's operation.
 template <class F>
 [[gnu::always_inline]] inline void with_operation(const row_job& job, const F& f) {
-  ops::for_operation<ops::family::softmax>(job.plan->op, [&]<class Op>() { f.template operator()<Op::id>(); });
+  ops::for_row_operation(job.plan->op, [&]<class Op>() { f.template operator()<Op::id>(); });
 }
 
 // Of a team: the row is the first worker's, a part each one's.
@@ -493,10 +529,10 @@ constinit const row_kernels row_table = {
           with_operation(job, [&]<op_id Op>() { row_walker<Op>(job, w).rows(begin, end); });
         },
     .begin =
-        [](const row_job& job, const row_place& at) noexcept {
+        [](const row_job& job, std::int64_t row) noexcept {
           row_phase next = row_phase::done;
           with_operation(job,
-                         [&]<op_id Op>() { next = row_walker<Op>(job, job.worker(0)).begin(row_of<Op>(job), at); });
+                         [&]<op_id Op>() { next = row_walker<Op>(job, job.worker(0)).begin(row_of<Op>(job), row); });
           return next;
         },
     .piece =

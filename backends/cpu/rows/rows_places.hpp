@@ -3,120 +3,184 @@
 
 #include "backends/cpu/core/walk.hpp"
 #include "backends/cpu/rows/rows.hpp"
-#include "librepdl/ops/rows/rule.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 
-// The offsets of element `index` of the reduced axes, in in[0], in[1] and out.
-inline walk<3> along_row(const plan::row_plan& p, std::int64_t index) noexcept {
-  return {p.reduced_rank,
-          p.reduced_shape,
-          {&p.in[0].reduced_stride, &p.in[1].reduced_stride, &p.out_reduced_stride},
-          index};
+template <class Rule>
+inline constexpr int outputs_of = (Rule::per_element ? 1 : 0) + Rule::results;
+
+// The element operands of a call.
+template <class Rule>
+const float* operand(const plan::row_plan& p, int k) noexcept {
+  return static_cast<const float*>(p.in[Rule::inputs.element[k]]);
 }
-inline std::int64_t offset_in_row(const plan::row_plan& p, std::int64_t index, int k) noexcept {
-  if (p.reduced_rank == 0) return 0;
-  if (p.reduced_rank > 1) return along_row(p, index).offset(k);
-  return index * (k == 2 ? p.out_reduced_stride[0] : p.in[k].reduced_stride[0]);
+template <class Rule>
+const plan::row_plan::strides& stride_of(const plan::row_plan& p, int k) noexcept {
+  return p.in_stride[Rule::inputs.element[k]];
 }
-// The offsets of a row, in in[0], in[1], out, row_g and target.
-inline walk<5> across_rows(const plan::row_plan& p, std::int64_t row) noexcept {
-  return {p.kept_rank,
-          p.kept_shape,
-          {&p.in[0].kept_stride, &p.in[1].kept_stride, &p.out_kept_stride, &p.row_g_stride, &p.target_stride},
-          row};
+
+// The rows of a call, one after the other: where they are in its operands.
+template <class Rule>
+class row_places {
+  static constexpr bool has_g = Rule::inputs.g >= 0;
+  static constexpr bool has_target = Rule::inputs.target >= 0;
+  static constexpr bool has_top = Rule::inputs.top >= 0;
+  static constexpr int outputs = num::elements_of<Rule>;  // the first of them
+  static constexpr int g = outputs + outputs_of<Rule>;
+  static constexpr int target = g + (has_g ? 1 : 0);
+  static constexpr int top = target + (has_target ? 1 : 0);
+  static constexpr int count = top + (has_top ? 1 : 0);
+  struct list {
+    const plan::axes* all[count];
+    explicit list(const plan::row_plan& p) {
+      for (int k = 0; k < outputs; ++k) all[k] = &stride_of<Rule>(p, k).kept;
+      for (int k = outputs; k < g; ++k) all[k] = &p.out_stride[k - outputs].kept;
+      if constexpr (has_g) all[g] = &p.in_stride[Rule::inputs.g].kept;
+      if constexpr (has_target) all[target] = &p.in_stride[Rule::inputs.target].kept;
+      if constexpr (has_top) all[top] = &p.in_stride[Rule::inputs.top].kept;
+    }
+  };
+
+ public:
+  row_places(const plan::row_plan& p, std::int64_t row) noexcept : at_(p.kept_rank, p.kept_shape, list(p).all, row) {}
+  void advance() noexcept { at_.advance(1); }
+  row_place here() const noexcept {
+    row_place r{};
+    for (int k = 0; k < outputs; ++k) r.x[k] = at_.offset(k);
+    for (int k = outputs; k < g; ++k) r.out[k - outputs] = at_.offset(k);
+    if constexpr (has_g) r.g = at_.offset(g);
+    if constexpr (has_target) r.target = at_.offset(target);
+    if constexpr (has_top) r.top = at_.offset(top);
+    return r;
+  }
+
+ private:
+  walk<count> at_;
+};
+
+// Along a row, in one operand.
+inline walk<1> along_row(const plan::row_plan& p, const plan::axes& stride, std::int64_t index = 0) noexcept {
+  return {p.reduced_rank, p.reduced_shape, {&stride}, index};
 }
-inline row_place place_of(const walk<5>& w) noexcept {
-  return {{w.offset(0), w.offset(1)}, w.offset(2), w.offset(3), w.offset(4)};
+inline std::int64_t offset_in_row(const plan::row_plan& p, const plan::axes& stride, std::int64_t index) noexcept {
+  return p.reduced_rank == 0 ? 0 : p.reduced_rank == 1 ? index * stride[0] : along_row(p, stride, index).offset(0);
 }
 
 template <class Rule>
 inline num::row_operands operands_of(const plan::row_plan& p, const row_place& at) noexcept {
   num::row_operands r;
-  if constexpr (Rule::reads_g) r.g = p.row_g[at.g];
-  if constexpr (Rule::reads_target) {
-    r.target = p.target[at.target];
+  if constexpr (Rule::inputs.g >= 0) r.g = static_cast<const float*>(p.in[Rule::inputs.g])[at.g];
+  if constexpr (Rule::inputs.target >= 0) {
+    r.target = static_cast<const std::int64_t*>(p.in[Rule::inputs.target])[at.target];
     r.ignored = r.target == p.ignore_index;
-    if (r.has_target(p.length)) r.at_target = p.in[0].data[at.in[0] + offset_in_row(p, r.target, 0)];
+    if (r.has_target(p.length))
+      r.at_target = operand<Rule>(p, 0)[at.x[0] + offset_in_row(p, stride_of<Rule>(p, 0).reduced, r.target)];
   }
   return r;
 }
-
-inline bool contiguous(const plan::row_plan& p, const plan::axes& stride) noexcept {
-  return p.reduced_rank == 0 || (p.reduced_rank == 1 && stride[0] == 1);
+// A row's top where it is known beforehand, else 0.
+template <class Rule>
+inline float top_of(const plan::row_plan& p, const row_place& at) noexcept {
+  if constexpr (Rule::inputs.top >= 0) return static_cast<const float*>(p.in[Rule::inputs.top])[at.top];
+  if constexpr (Rule::look == num::row_look::first) return p.length != 0 ? operand<Rule>(p, 0)[at.x[0]] : 0.0f;
+  return 0.0f;
+}
+template <class Rule>
+inline num::row_call call_of(const plan::row_plan& p, const num::row_bounds& bounds, std::int64_t n) noexcept {
+  constexpr int bias = Rule::inputs.element[2];
+  return {bounds, p.length, n, p.eps, bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr};
 }
 
-// f(first, count, offset, stride) for the runs of [begin, begin + n) in operand k (2: out) of the row at `base`.
+inline bool contiguous(const plan::row_plan& p, const plan::axes& stride) noexcept {
+  std::int64_t step = 1;
+  for (int d = p.reduced_rank - 1; d >= 0; step *= p.reduced_shape[static_cast<std::size_t>(d--)]) {
+    if (stride[static_cast<std::size_t>(d)] != step) return false;
+  }
+  return true;
+}
+
+// f(first, count, offset, stride) for the runs of [begin, begin + n) of a row, in an operand.
 template <class F>
-inline void runs_of_row(const plan::row_plan& p, int k, std::int64_t base, std::int64_t begin, std::int64_t n,
+inline void runs_of_row(const plan::row_plan& p, const plan::axes& along, std::int64_t begin, std::int64_t n,
                         const F& f) {
-  walk<3> w = along_row(p, begin);
+  walk<1> w = along_row(p, along, begin);
   for (std::int64_t done = 0; done < n;) {
     const std::int64_t left = w.inner_left();
     const std::int64_t m = left < n - done ? left : n - done;
-    f(done, m, base + w.offset(k), w.inner_stride(k));
+    f(done, m, w.offset(0), w.inner_stride(0));
     done += m;
     w.advance(m);
   }
 }
-inline void gather_row(const plan::row_plan& p, int k, std::int64_t base, std::int64_t begin, std::int64_t n,
-                       float* to) {
-  runs_of_row(p, k, base, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
-    const float* from = p.in[k].data + offset;
-    for (std::int64_t i = 0; i < m; ++i) to[first + i] = from[i * stride];
+inline void gather_row(const plan::row_plan& p, const plan::axes& along, const float* row, std::int64_t begin,
+                       std::int64_t n, float* to) {
+  runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
+    const float* const from = row + offset;
+    if (stride == 1) {
+      __builtin_memcpy(to + first, from, static_cast<std::size_t>(m) * sizeof(float));
+    } else if (stride == 0) {
+      for (std::int64_t i = 0; i < m; ++i) to[first + i] = *from;
+    } else {
+      for (std::int64_t i = 0; i < m; ++i) to[first + i] = from[i * stride];
+    }
   });
 }
-inline void scatter_row(const plan::row_plan& p, std::int64_t base, std::int64_t begin, std::int64_t n,
-                        const float* from) {
-  runs_of_row(p, 2, base, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
-    float* to = p.out + offset;
-    for (std::int64_t i = 0; i < m; ++i) to[i * stride] = from[first + i];
+inline void scatter_row(const plan::row_plan& p, const plan::axes& along, float* row, std::int64_t begin,
+                        std::int64_t n, const float* from) {
+  runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
+    float* const to = row + offset;
+    if (stride == 1) {
+      __builtin_memcpy(to, from + first, static_cast<std::size_t>(m) * sizeof(float));
+    } else {
+      for (std::int64_t i = 0; i < m; ++i) to[i * stride] = from[first + i];
+    }
   });
 }
 
-// Rows [0, count) side by side: element j of row c at [j * columns + c] of a tile. copy(i, j, n): n elements from i on
-// of operand k (2: out), and as many from j on of the tile.
-template <class F>
-[[gnu::always_inline]] inline void over_tile(const plan::row_plan& p, int k, const row_place* place, std::int64_t count,
-                                             std::int64_t columns, const F& copy) noexcept {
-  const auto at = [=](std::int64_t c) { return k == 2 ? place[c].out : place[c].in[k]; };
+// Rows [0, count) side by side: element j of row c at [j * columns + c] of a tile. place(c): where row c begins in an operand.
+// copy(i, j, n): n elements from i on of the operand, and as many from j on of the tile.
+template <class Place, class F>
+[[gnu::always_inline]] inline void over_tile(const plan::row_plan& p, const plan::axes& along, std::int64_t count,
+                                             std::int64_t columns, const Place& place, const F& copy) noexcept {
   bool together = true;
-  for (std::int64_t c = 1; c < count; ++c) together = together && at(c) == at(0) + c;
+  for (std::int64_t c = 1; c < count; ++c) together = together && place(c) == place(0) + c;
   const std::int64_t length = p.length;
   if (p.reduced_rank == 1 && !together) {
-    const std::int64_t stride = k == 2 ? p.out_reduced_stride[0] : p.in[k].reduced_stride[0];
+    const std::int64_t stride = along[0];
     for (std::int64_t c = 0; c < count; ++c) {
-      const std::int64_t base = at(c);
+      const std::int64_t base = place(c);
       for (std::int64_t j = 0; j < length; ++j) copy(base + j * stride, j * columns + c, 1);
     }
     return;
   }
-  walk<3> w = along_row(p, 0);
+  walk<1> w = along_row(p, along);
   for (std::int64_t j = 0; j < length; ++j, w.advance(1)) {
     if (together) {
-      copy(w.offset(k) + at(0), j * columns, count);
+      copy(w.offset(0) + place(0), j * columns, count);
     } else {
-      for (std::int64_t c = 0; c < count; ++c) copy(w.offset(k) + at(c), j * columns + c, 1);
+      for (std::int64_t c = 0; c < count; ++c) copy(w.offset(0) + place(c), j * columns + c, 1);
     }
   }
 }
 // Columns without a row are 0.
-inline void gather_tile(const plan::row_plan& p, int k, const row_place* place, std::int64_t count,
-                        std::int64_t columns, float* to) noexcept {
-  const float* from = p.in[k].data;
+template <class Place>
+inline void gather_tile(const plan::row_plan& p, const plan::axes& along, const float* from, std::int64_t count,
+                        std::int64_t columns, float* to, const Place& place) noexcept {
   over_tile(
-      p, k, place, count, columns, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
+      p, along, count, columns,
+      place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
         __builtin_memcpy(to + j, from + i, static_cast<std::size_t>(n) * sizeof(float));
       });
   for (std::int64_t j = 0; j < p.length && count < columns; ++j) {
     for (std::int64_t c = count; c < columns; ++c) to[j * columns + c] = 0.0f;
   }
 }
-inline void scatter_tile(const plan::row_plan& p, const row_place* place, std::int64_t count, std::int64_t columns,
-                         const float* from) noexcept {
-  float* to = p.out;
+template <class Place>
+inline void scatter_tile(const plan::row_plan& p, const plan::axes& along, float* to, std::int64_t count,
+                         std::int64_t columns, const float* from, const Place& place) noexcept {
   over_tile(
-      p, 2, place, count, columns, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
+      p, along, count, columns,
+      place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
         __builtin_memcpy(to + i, from + j, static_cast<std::size_t>(n) * sizeof(float));
       });
 }

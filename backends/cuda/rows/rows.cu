@@ -23,41 +23,80 @@ struct division {
 
 // What the driver asks of a rule.
 struct rule_facts {
-  int operands;
+  num::row_inputs inputs;
+  int summed;
+  int required;
   bool per_element;
-  bool reads_target;
   bool exact;
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {Rule::operands, Rule::per_element, Rule::reads_target, Rule::exact_limbs != 0,
-                                 Rule::bounds};
+constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           Rule::required,
+                                 Rule::per_element, Rule::exact_limbs != 0, Rule::bounds};
+
+// How packed rows are read and written; whether they are packed.
+bool pack(row_geometry& g, const rule_facts& rule) {
+  const int elements = rule.inputs.elements();
+  const auto data = [&g](int k) { return reinterpret_cast<std::uintptr_t>(k == out_place ? g.out[0] : g.x[k]); };
+  // All rows begin at the same place of 16 bytes as those of the first operand; at the first place.
+  const auto beside = [&](int k) {
+    bool is = (data(k) - data(0)) % 16 == 0;
+    for (int i = 0; i < g.kept.rank; ++i) is = is && (g.kept.stride[k][i] - g.kept.stride[0][i]) % 4 == 0;
+    return is;
+  };
+  g.aligned = data(0) % 16 == 0;
+  for (int i = 0; i < g.kept.rank; ++i) g.aligned = g.aligned && g.kept.stride[0][i] % 4 == 0;
+  const bool in_fours = g.aligned && g.reduced.rank == 2 && g.reduced.size[0] % 4 == 0;
+  bool packed = g.reduced.rank == 1 || elements > rule.required;
+  for (int k = 0; k <= out_place; ++k) {
+    if (k == out_place ? !rule.per_element : k >= elements || g.x[k] == nullptr) continue;
+    const std::int64_t* const stride = g.reduced.stride[k];
+    bool constant = g.length != 0;
+    bool flat = stride[0] == 1 && beside(k);
+    for (int i = 0; i < g.reduced.rank; ++i) constant = constant && stride[i] == 0;
+    for (int i = 1; i < g.reduced.rank; ++i) flat = flat && stride[i] == stride[i - 1] * g.reduced.size[i - 1];
+    const bool four = in_fours && stride[0] == 1 && stride[1] % 4 == 0 && beside(k);
+    const bool one = in_fours && stride[0] == 0;
+    const bool more = k >= rule.required && k != out_place && (g.reduced.rank == 1 || constant || one);
+    packed = packed && (flat || four || more);
+    g.access[k] = constant ? quad_access::constant
+                  : flat   ? quad_access::flat
+                  : four   ? quad_access::four
+                  : one    ? quad_access::one
+                           : quad_access::each;
+  }
+  return packed;
+}
 
 division divide(const plan::row_plan& p, const properties& device, tier first, int bits) {
   division d{};
   row_geometry& g = d.g;
   g.op = p.op;
   rule_facts rule{};
-  ops::for_operation<ops::family::softmax>(p.op, [&]<class Op>() { rule = facts_of<row_rule<Op::id>>; });
-  for (int k = 0; k < rule.operands; ++k) g.in[k] = p.in[k].data;
-  g.out = p.out;
-  g.row_g = p.row_g;
-  g.target = p.target;
+  ops::for_row_operation(p.op, [&]<class Op>() { rule = facts_of<row_rule<Op::id>>; });
   g.rows = p.rows;
   g.length = p.length;
   g.kept.set_shape(p.kept_rank, p.kept_shape);
   g.reduced.set_shape(p.reduced_rank, p.reduced_shape);
-  for (int k = 0; k < 2; ++k) {
-    g.kept.set_stride(k, p.in[k].kept_stride);
-    g.reduced.set_stride(k, p.in[k].reduced_stride);
+  const auto input = [&](int i, int place) {
+    g.kept.set_stride(place, p.in_stride[i].kept);
+    if (place < out_place) g.reduced.set_stride(place, p.in_stride[i].reduced);
+    return p.in[i];
+  };
+  for (int k = 0; k < rule.inputs.elements(); ++k) g.x[k] = static_cast<const float*>(input(rule.inputs.element[k], k));
+  if (rule.inputs.g >= 0) g.row_g = static_cast<const float*>(input(rule.inputs.g, g_place));
+  if (rule.inputs.top >= 0) g.row_top = static_cast<const float*>(input(rule.inputs.top, top_place));
+  const bool targets = rule.inputs.target >= 0;
+  if (targets) g.target = static_cast<const std::int64_t*>(input(rule.inputs.target, target_place));
+  for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
+    g.out[k] = p.out[k];
+    g.kept.set_stride(out_place + k, p.out_stride[k].kept);
   }
-  g.kept.set_stride(2, p.out_kept_stride);
-  g.reduced.set_stride(2, p.out_reduced_stride);
-  g.kept.set_stride(3, p.row_g_stride);
-  g.kept.set_stride(4, p.target_stride);
+  g.reduced.set_stride(out_place, p.out_stride[0].reduced);
   g.ignore_index = p.ignore_index;
-  g.is_mean = rule.reads_target && p.reduction == repdl::reduction::mean;
-  g.is_total = p.op == op_id::cross_entropy && p.reduction != repdl::reduction::none;
+  g.eps = p.eps;
+  g.is_mean = targets && p.reduction == repdl::reduction::mean;
+  g.is_total = targets && !rule.per_element && p.reduction != repdl::reduction::none;
   const bool wide = first <= tier::double_double;
   const bool quarter = rule.exact || (bits >= 256 && !device.choice.wide);
   g.levels = (wide ? 1u : 0u) | (quarter ? 2u : 0u) | (bits >= 512 && !rule.exact ? 4u : 0u);
@@ -65,25 +104,16 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
   const std::int64_t along = size(g.reduced.stride[0][0]);
   const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
-  // Side by side, and in one place of 16 bytes with the first operand.
-  const auto packed = [&p, &g](int operand, const void* data) {
-    const auto apart = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(g.in[0]);
-    bool is = apart % 16 == 0 && g.reduced.stride[operand][0] == 1;
-    for (int i = 0; i < p.kept_rank; ++i) is = is && (g.kept.stride[operand][i] - g.kept.stride[0][i]) % 4 == 0;
-    return is;
-  };
-  d.packed = p.reduced_rank == 1;
-  for (int k = 0; k < rule.operands; ++k) d.packed = d.packed && packed(k, g.in[k]);
-  if (rule.per_element) d.packed = d.packed && packed(2, g.out);
-  bool aligned = reinterpret_cast<std::uintptr_t>(g.in[0]) % 16 == 0;
-  for (int i = 0; i < p.kept_rank; ++i) aligned = aligned && g.kept.stride[0][i] % 4 == 0;
-  const std::int64_t room = p.length + (d.packed && !aligned ? 3 : 0);
+  d.packed = pack(g, rule);
+  const std::int64_t room = p.length + (d.packed && !g.aligned ? 3 : 0);
 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
-  d.per_thread = room <= 64 ? 8 : room <= (rule.operands == 1 ? 512 : 4096) ? 16 : 32;
-  d.how = room <= (clusters ? most_blocks * 32 : 16) * threads ? manner::registers : manner::chunks;
+  const int most = most_per_thread(rule.summed);
+  const std::int64_t eight = rule.summed > 2 ? 8 * threads : 64;
+  d.per_thread = room <= eight ? 8 : std::min(most, room <= (rule.summed == 1 ? 512 : 4096) ? 16 : 32);
+  d.how = room <= (clusters ? most_blocks * most : 16) * threads ? manner::registers : manner::chunks;
   if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) d.how = manner::columns;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
@@ -96,7 +126,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const std::int64_t tracked =
       (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;
   g.bounds = rule.bounds(p.length, own + 5 + warps, tracked);
-  if (first > tier::binary64) g.bounds = {num::infinity, num::infinity, num::infinity};
+  if (first > tier::binary64) g.bounds = num::row_bounds::nothing();
   return d;
 }
 
@@ -132,8 +162,7 @@ class row_work final : public planned {
     space.take(g.list_bits, lists, g.list_words());
     zeroed_ = space.used().value();
     space.take(g.list_rows, lists, g.rows);
-    ops::for_operation<ops::family::softmax>(
-        g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
+    ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
     if (d_.how == manner::chunks) take_workspace(long_, g, space);
     if (g.is_total) {
       space.take(g.losses, g.rows);
@@ -169,7 +198,7 @@ class row_work final : public planned {
       launch_registers<Op, 8>();
     } else if (d_.per_thread == 16) {
       launch_registers<Op, 16>();
-    } else {
+    } else if constexpr (most_per_thread(row_rule<Op>::summed) == 32) {
       launch_registers<Op, 32>();
     }
   }
@@ -180,7 +209,7 @@ class row_work final : public planned {
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
-    ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch_fast<Op::id>(); });
+    ops::for_row_operation(g.op, [&]<class Op>() { launch_fast<Op::id>(); });
     if (g.is_total) {
       run_total(g, parts_, j);
     } else {

@@ -7,12 +7,19 @@
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/num/order.hpp"
-#include "librepdl/ops/rows/softmax.hpp"
+#include "librepdl/ops/rows/rules.hpp"
 
 namespace repdl::cuda {
 
 using num::row_rule;
 using ops::op_id;
+
+// Calls f.template operator()<K>() for K = 0, 1, .. < N: parameters of kernels are not indexed at run time (axes.cuh).
+template <int N, class F>
+__device__ void for_each_of(F&& f) {
+  [&]<int... K>(std::integer_sequence<int, K...>) { (f.template operator()<K>(), ...); }
+  (std::make_integer_sequence<int, N>{});
+}
 
 // (max - x_t) + R of a row: gap + low + r +- slack. gap = NaN, +inf: the row is. Ignored rows: all 0.
 struct loss_row {
@@ -54,17 +61,36 @@ struct row_status {
   std::uint32_t blocks_done[4];  // of each launch for the total
 };
 
+// Places of operands: first those with elements, x[0], ..
+inline constexpr int out_place = num::most_elements;
+inline constexpr int g_place = out_place + plan::row_plan::most_outputs;
+inline constexpr int target_place = g_place + 1;
+inline constexpr int top_place = target_place + 1;
+
+// How an operand has four elements of a row, one after the other, that a thread holds.
+enum class quad_access {
+  each,      // anywhere
+  constant,  // as one number, which is the whole row's
+  one,       // as one number
+  four,      // side by side
+  flat,      // side by side, as the whole row is
+};
+
 struct row_geometry {
   op_id op;
-  const float* in[2];
-  float* out;
+  const float* x[num::most_elements];  // null: the call lacks it
+  float* out[plan::row_plan::most_outputs];
   const float* row_g;
   const std::int64_t* target;
+  const float* row_top;
   std::int64_t rows;
   std::int64_t length;
-  strided_axes<5> kept;     // of in[0], in[1], the output, row_g, target
-  strided_axes<3> reduced;  // of in[0], in[1], the output
+  strided_axes<top_place + 1> kept;
+  strided_axes<out_place + 1> reduced;  // of x and the first output
+  quad_access access[out_place + 1];    // likewise
+  bool aligned;                         // rows of x[0] begin at multiples of 16 bytes
   std::int64_t ignore_index;
+  double eps;
   bool is_mean;
   bool is_total;  // cross_entropy, mean or sum
   int cluster;    // blocks per row, and
@@ -84,35 +110,70 @@ struct row_geometry {
   }
 };
 
-// The offset of an operand at a row-major index. Out of line beyond one axis: the divisions are rare and large.
-template <int Operand, class Axes>
-__device__ __noinline__ std::int64_t row_offset_of_axes(const Axes& axes, std::int64_t index) {
-  return axes.template offset<Operand>(index);
+// The offset of an operand at a row, or at an element of one. Out of line beyond one axis: the divisions are rare and large.
+template <int Operand>
+__device__ __noinline__ std::int64_t row_offset_of_axes(const row_geometry& g, std::int64_t row) {
+  return g.kept.offset<Operand>(row);
 }
-template <int Operand, class Axes>
-__device__ std::int64_t row_offset(const Axes& axes, std::int64_t index) {
-  if (axes.rank <= 1) return index * axes.stride[Operand][0];  // rank 0: index 0
-  return row_offset_of_axes<Operand>(axes, index);
+template <int Operand>
+__device__ std::int64_t row_offset(const row_geometry& g, std::int64_t row) {
+  if (g.kept.rank <= 1) return row * g.kept.stride[Operand][0];  // rank 0: index 0
+  return row_offset_of_axes<Operand>(g, row);
+}
+template <int Operand>
+__device__ __noinline__ std::int64_t element_offset_of_axes(const row_geometry& g, std::int64_t j) {
+  if (g.length >> 31 == 0) return g.reduced.offset<Operand>(static_cast<std::uint32_t>(j));
+  return g.reduced.offset<Operand>(j);
+}
+template <int Operand>
+__device__ std::int64_t element_offset(const row_geometry& g, std::int64_t j) {
+  if (g.reduced.rank <= 1) return j * g.reduced.stride[Operand][0];
+  return element_offset_of_axes<Operand>(g, j);
 }
 
-// A row as it is read, of the first operand; and with the others.
-struct row_source {
-  const float* a;
+// What there is of an element: all operands, or those that sums take.
+template <int N>
+struct row_values {
+  float x[N];
+};
+
+// A row in the operands.
+template <op_id Op>
+struct row_site {
+  using rule = row_rule<Op>;
+  static constexpr int elements = num::elements_of<rule>;
+  static constexpr int first_result = rule::per_element ? 1 : 0;
+
+  const float* x[elements];
+  float* out;  // of elements
   std::int64_t row;
 
-  __device__ row_source(const row_geometry& g, std::int64_t r) : a(g.in[0] + row_offset<0>(g.kept, r)), row(r) {}
-  __device__ const float& x(const row_geometry& g, std::int64_t j) const { return a[row_offset<0>(g.reduced, j)]; }
-};
-struct row_site : row_source {
-  const float* b;
-  float* out;
-
-  __device__ row_site(const row_geometry& g, std::int64_t r) : row_source(g, r) {
-    b = g.in[1] == nullptr ? a : g.in[1] + row_offset<1>(g.kept, r);
-    out = g.out + row_offset<2>(g.kept, r);
+  __device__ row_site(const row_geometry& g, std::int64_t r) : row(r) {
+    for_each_of<elements>([&]<int K>() { x[K] = g.x[K] + row_offset<K>(g, r); });
+    if constexpr (rule::per_element) out = g.out[0] + row_offset<out_place>(g, r);
   }
-  __device__ const float& y(const row_geometry& g, std::int64_t j) const { return b[row_offset<1>(g.reduced, j)]; }
-  __device__ float& to(const row_geometry& g, std::int64_t j) const { return out[row_offset<2>(g.reduced, j)]; }
+  template <int K>
+  __device__ float value(const row_geometry& g, std::int64_t j) const {
+    if constexpr (K >= rule::required) {
+      constexpr float absent = rule::absent[K];
+      if (g.x[K] == nullptr) return absent;
+      if (g.access[K] == quad_access::constant) return *x[K];
+    }
+    return x[K][element_offset<K>(g, j)];
+  }
+  template <int N = elements>
+  __device__ row_values<N> values(const row_geometry& g, std::int64_t j) const {
+    row_values<N> v;
+    for_each_of<N>([&]<int K>() { v.x[K] = value<K>(g, j); });
+    return v;
+  }
+  __device__ float& to(const row_geometry& g, std::int64_t j) const { return out[element_offset<out_place>(g, j)]; }
+  // Null: not wanted.
+  template <int K>
+  __device__ float* result(const row_geometry& g) const {
+    float* const to = g.out[first_result + K];
+    return to == nullptr ? to : to + row_offset<out_place + first_result + K>(g, row);
+  }
 };
 
 inline constexpr float row_inf = __builtin_inff();
@@ -121,48 +182,60 @@ __device__ inline float row_nan() { return num::float_of(num::canonical_nan_f32)
 // ---------------------------------------------------------------------------------------------------- a rule's questions
 
 __device__ inline num::row_call call_of(const row_geometry& g) {
-  return {g.bounds, g.length, g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1};
+  return {g.bounds, g.length, g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1, g.eps, g.x[2] != nullptr};
 }
 template <op_id Op>
-__device__ num::row_operands operands_of(const row_geometry& g, const row_source& at) {
+__device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op>& at) {
   num::row_operands o;
-  if constexpr (row_rule<Op>::reads_g) o.g = g.row_g[row_offset<3>(g.kept, at.row)];
-  if constexpr (row_rule<Op>::reads_target) {
-    o.target = g.target[row_offset<4>(g.kept, at.row)];
+  if constexpr (row_rule<Op>::inputs.g >= 0) o.g = g.row_g[row_offset<g_place>(g, at.row)];
+  if constexpr (row_rule<Op>::inputs.target >= 0) {
+    o.target = g.target[row_offset<target_place>(g, at.row)];
     o.ignored = o.target == g.ignore_index;
-    if (o.has_target(g.length)) o.at_target = at.x(g, o.target);
+    if (o.has_target(g.length)) o.at_target = at.template value<0>(g, o.target);
   }
   return o;
 }
+// The top of a row without the look for it: of no elements.
 template <op_id Op>
-__device__ float second_of(const row_geometry& g, const row_site& at, std::int64_t j) {
-  if constexpr (row_rule<Op>::operands == 2) return at.y(g, j);
-  return 0.0f;
+__device__ float least_top(const row_geometry& g, const row_site<Op>& at) {
+  using num::row_look;
+  if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : *at.x[0];
+  if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.row)];
+  return row_rule<Op>::look == row_look::greatest ? -row_inf : 0.0f;
 }
 
-// An output at the most that binary64 can do.
+// The operands that sums take, in binary64.
 template <op_id Op>
-__device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, float x, float y,
+struct summed_values {
+  double x[row_rule<Op>::summed];
+  __device__ explicit summed_values(const float* of) {
+    for (int k = 0; k < row_rule<Op>::summed; ++k) x[k] = static_cast<double>(of[k]);
+  }
+};
+template <op_id Op>
+__device__ double term_of(const float* x, float top) {
+  return row_rule<Op>::template term<double>(summed_values<Op>(x).x, static_cast<double>(top));
+}
+// An output of element operands; Careful: at the most that binary64 can do.
+template <op_id Op, bool Careful = false>
+__device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, const float* x,
                                            double term) {
   using rule = row_rule<Op>;
-  const auto a = static_cast<double>(x);
-  const auto b = static_cast<double>(y);
-  if constexpr (requires { rule::template careful<double>(n, a, b, term); }) {
-    return rule::template careful<double>(n, a, b, term);
+  double v[num::elements_of<rule>];
+  for (int k = 0; k < num::elements_of<rule>; ++k) v[k] = static_cast<double>(x[k]);
+  if constexpr (Careful && requires { rule::template careful<double>(n, v, term); }) {
+    return rule::template careful<double>(n, v, term);
   } else {
-    return rule::template element<double>(n, a, b, term);
+    return rule::template element<double>(n, v, term);
   }
-}
-template <op_id Op>
-__device__ double term_of(float x, float y, float max) {
-  return row_rule<Op>::template term<double>(static_cast<double>(x), static_cast<double>(y), static_cast<double>(max));
 }
 
 // Adds an element to the sums; its term.
 template <op_id Op, class Sums>
-__device__ double add_element(Sums& s, float x, float y, float max) {
-  const double term = term_of<Op>(x, y, max);
-  s.add(static_cast<double>(x), static_cast<double>(max), term);
+__device__ double add_element(Sums& s, const float* x, float top) {
+  const summed_values<Op> v(x);
+  const double term = row_rule<Op>::template term<double>(v.x, static_cast<double>(top));
+  s.add(v.x, static_cast<double>(top), term);
   return term;
 }
 
@@ -171,19 +244,19 @@ template <op_id Op>
 struct row_state {
   num::row_operands o;
   num::row_class c;
-  float max;  // 0 where the row fills
+  float top;  // 0 where the row fills
 };
 template <op_id Op>
-__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site& at, float top) {
+__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op>& at, float top) {
   row_state<Op> s;
   s.o = operands_of<Op>(g, at);
   s.c = row_rule<Op>::classify(call, s.o, top);
-  s.max = s.c.fills ? 0.0f : top;
+  s.top = s.c.fills ? 0.0f : top;
   return s;
 }
 template <op_id Op, class Row>
 __device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {
-  return row_rule<Op>::template prepare<double>(call, static_cast<double>(s.o.g), static_cast<double>(s.max), row);
+  return row_rule<Op>::template prepare<double>(call, static_cast<double>(s.o.g), static_cast<double>(s.top), row);
 }
 
 // Of a part that is the whole, or of a total.
@@ -196,24 +269,23 @@ __device__ auto whole_of(const Sums& s) {
   }
 }
 
-// Output j, of x and y; the target's may be another.
+// Output j, of x; the target's may be another.
 template <op_id Op, class Numbers, class Row>
 __device__ num::verdict<double> output_of(const num::row_call& call, const row_state<Op>& s, const Numbers& numbers,
-                                          const Row& row, std::int64_t j, float x, float y) {
+                                          const Row& row, std::int64_t j, const float* x) {
   using rule = row_rule<Op>;
   if constexpr (rule::has_exception) {
     if (j == s.o.target) {
-      const num::certified c = rule::exception(call, s.o, static_cast<double>(s.max), row);
+      const num::certified c = rule::exception(call, s.o, static_cast<double>(s.top), row);
       return {c.value, !c.decided};
     }
   }
-  const double term = rule::keeps_term ? term_of<Op>(x, y, s.max) : 0.0;
-  const num::verdict<double> v =
-      rule::template element<double>(numbers, static_cast<double>(x), static_cast<double>(y), term);
-  return v.open ? element_of<Op>(numbers, x, y, term) : v;
+  const double term = rule::keeps_term ? term_of<Op>(x, s.top) : 0.0;
+  const num::verdict<double> v = element_of<Op>(numbers, x, term);
+  return v.open ? element_of<Op, true>(numbers, x, term) : v;
 }
 
-// Elements decided by a thread.
+// Outputs decided by a thread.
 struct row_tally {
   std::int64_t proved = 0;
   std::int64_t decided = 0;
@@ -239,31 +311,34 @@ __device__ __noinline__ void leave_open(const row_geometry& g, std::int64_t row,
   g.list(0).add(row);
 }
 
-// The result of a row, or its part of the total, by one thread.
-template <op_id Op, class Sums>
-__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site& at, const row_state<Op>& s,
-                           const Sums& sums, row_tally& tally) {
+// The results of a row, or its part of the total, by one thread.
+template <op_id Op, class Numbers, class Sums>
+__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
+                           const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
   using rule = row_rule<Op>;
-  if (s.c.fills) {
-    if (g.is_total) {
-      g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
-    } else {
-      *at.out = s.c.value;
-      ++tally.proved;
-    }
+  if (s.c.fills && g.is_total) {
+    g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
     return;
   }
-  const auto n = numbers_of<Op>(call, s, whole_of(sums));
   const float counterpart = rule::counterpart(s.o);
-  if (g.is_total) {
-    const num::loss_part p = num::loss_of_row(n, counterpart);
-    g.losses[at.row] = {p.gap.hi, p.gap.lo, p.log, p.slack};
-    return;
+  if constexpr (requires { num::loss_of_row(n, counterpart); }) {
+    if (g.is_total) {
+      const num::loss_part p = num::loss_of_row(n, counterpart);
+      g.losses[at.row] = {p.gap.hi, p.gap.lo, p.log, p.slack};
+      return;
+    }
   }
-  const num::verdict<double> v = rule::template result<double>(n, static_cast<double>(counterpart));
-  if (v.open) return leave_open<Op>(g, at.row, s.max, sums);
-  *at.out = v.value;
-  ++tally.decided;
+  bool open = false;
+  for_each_of<rule::results>([&]<int K>() {
+    float* const to = at.template result<K>(g);
+    if (to == nullptr) return;
+    num::verdict<double> v = {s.c.value, false};
+    if (!s.c.fills) v = rule::template result<double>(call, n, static_cast<double>(counterpart), K);
+    if (!v.open) *to = v.value;
+    if (!v.open) tally.add(s.c.fills, 1);
+    open |= v.open;
+  });
+  if (open) leave_open<Op>(g, at.row, s.top, sums);
 }
 
 __device__ inline float max_or_nan(float a, float b) {
@@ -286,7 +361,7 @@ __device__ T from_lane(const T& v, int distance) {
 
 // Writes outputs first, first + step, ... < end of a row; whether one is open.
 template <op_id Op, class Row>
-__device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site& at,
+__device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
                                const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
                                std::int64_t end, row_tally& tally) {
   if (s.c.fills) {
@@ -300,7 +375,7 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
   bool open = false;
 #pragma unroll 4
   for (std::int64_t j = first; j < end; j += step) {
-    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, at.x(g, j), second_of<Op>(g, at, j));
+    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, at.values(g, j).x);
     at.to(g, j) = v.value;
     tally.decided += v.open ? 0 : 1;
     open |= v.open;

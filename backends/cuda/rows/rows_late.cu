@@ -14,16 +14,14 @@ __device__ tier tier_of(int level) { return level == 0 ? tier::double_double : t
 
 // The sums of elements [begin, end) in an arithmetic, by a block.
 template <op_id Op, int Level>
-__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& s, const row_geometry& g, const row_site& at, float top,
-                                          std::int64_t begin, std::int64_t end, std::byte* scratch) {
+__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& s, const row_geometry& g, const row_site<Op>& at,
+                                          float top, std::int64_t begin, std::int64_t end, std::byte* scratch) {
   s = late_sums<Op, Level>{};
   s.start(static_cast<double>(top));
   for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-    if constexpr (row_rule<Op>::operands == 2) {
-      s.add(static_cast<double>(at.x(g, j)), static_cast<double>(at.y(g, j)));
-    } else {
-      s.add(static_cast<double>(at.x(g, j)));
-    }
+    const auto v = at.template values<row_rule<Op>::summed>(g, j);
+    [&]<int... K>(std::integer_sequence<int, K...>) { s.add(static_cast<double>(v.x[K])...); }
+    (std::make_integer_sequence<int, row_rule<Op>::summed>{});
   }
   __syncwarp();
   over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
@@ -31,9 +29,9 @@ __device__ __noinline__ void late_sums_of(late_sums<Op, Level>& s, const row_geo
 
 template <op_id Op, int Level>
 __device__ __noinline__ num::certified settle(const row_geometry& g, const num::row_call& call,
-                                              const num::row_operands& o, const late_sums<Op, Level>& s, float x,
-                                              float y, bool target) {
-  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(call, o, s, x, y, target);
+                                              const num::row_operands& o, const late_sums<Op, Level>& s, const float* x,
+                                              int what) {
+  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(call, o, s, x, what);
 }
 
 template <op_id Op>
@@ -48,52 +46,69 @@ __device__ late_sums<Op, Level>* chunk_sums(std::byte* sums, const row_geometry&
                                                  before * static_cast<std::size_t>(g.rows * chunks_of<late_chunk>(g)));
 }
 
-// Output j of a row that is not decided in binary64: x and y. What is decided is written, again.
-struct open_output {
-  bool open;
-  float x, y;
-};
-template <op_id Op, class Numbers, class Row>
-__device__ open_output ask_again(const row_geometry& g, const num::row_call& call, const row_site& at,
-                                 const row_state<Op>& s, const Numbers& numbers, const Row& row, std::int64_t j) {
-  if constexpr (row_rule<Op>::per_element) {
-    const float x = at.x(g, j);
-    const float y = second_of<Op>(g, at, j);
-    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, x, y);
-    if (!v.open) at.to(g, j) = v.value;
-    return {v.open, x, y};
-  } else {
-    return {true, 0.0f, 0.0f};
-  }
-}
+// Output i of a row: of element i, or, after those of all elements, a result.
 template <op_id Op>
-__device__ void write_output(const row_geometry& g, const row_site& at, std::int64_t j, float value) {
-  if constexpr (row_rule<Op>::per_element) {
-    at.to(g, j) = value;
-  } else {
-    *at.out = value;
-  }
-}
+struct row_output {
+  using rule = row_rule<Op>;
+  float* to;  // null: not wanted
+  int what;   // settle's
+  row_values<num::elements_of<rule>> of{};
 
-// One level's try at the open outputs of a row of `outputs`; whether this thread leaves one open.
+  // How many there are, results wanted or not.
+  __device__ static std::int64_t elements(const row_geometry& g) { return rule::per_element ? g.length : 0; }
+  __device__ static std::int64_t all(const row_geometry& g) { return elements(g) + rule::results; }
+
+  __device__ row_output(const row_geometry& g, const row_site<Op>& at, const row_state<Op>& s, std::int64_t i) {
+    if constexpr (rule::per_element) {
+      if (i < g.length) {
+        to = &at.to(g, i);
+        what = rule::has_exception && i == s.o.target ? 1 : 0;
+        of = at.values(g, i);
+        return;
+      }
+    }
+    to = nullptr;
+    for_each_of<rule::results>([&]<int K>() {
+      if (i - elements(g) == K) to = at.template result<K>(g);
+    });
+    what = static_cast<int>(i - elements(g)) + (rule::per_element ? 1 : 0);
+  }
+  // Whether binary64 leaves it open. What it decides is written, again.
+  template <class Numbers, class Row>
+  __device__ bool is_open(const row_geometry& g, const num::row_call& call, const row_state<Op>& s,
+                          const Numbers& numbers, const Row& row, std::int64_t i) const {
+    if (to == nullptr) return false;
+    num::verdict<double> v{};
+    if (i < elements(g)) {
+      if constexpr (rule::per_element) v = output_of<Op>(call, s, numbers, row, i, of.x);
+    } else {
+      if constexpr (rule::results != 0) {
+        v = rule::template result<double>(call, numbers, static_cast<double>(rule::counterpart(s.o)),
+                                          static_cast<int>(i - elements(g)));
+      }
+    }
+    if (!v.open) *to = v.value;
+    return v.open;
+  }
+};
+
+// One level's try at the open outputs of a row; whether this thread leaves one open.
 template <op_id Op, int Level>
-__device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_site& at,
-                          const row_state<Op>& state, std::int64_t outputs, std::uint32_t* open, std::byte* scratch,
-                          counter* counters) {
+__device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
+                          const row_state<Op>& state, std::uint32_t* open, std::byte* scratch, counter* counters) {
   late_sums<Op, Level> s;
-  late_sums_of<Op, Level>(s, g, at, state.max, 0, g.length, scratch);
+  late_sums_of<Op, Level>(s, g, at, state.top, 0, g.length, scratch);
   int decided = 0;
   bool left = false;
-  for (std::int64_t j = threadIdx.x; j < outputs; j += threads) {
-    const std::uint32_t bit = 1u << static_cast<unsigned>(j & 31);
-    if ((open[j / 32] & bit) == 0) continue;
-    const float x = row_rule<Op>::per_element ? at.x(g, j) : 0.0f;
-    const float y = row_rule<Op>::per_element ? second_of<Op>(g, at, j) : 0.0f;
-    const num::certified c = settle<Op, Level>(g, call, state.o, s, x, y, j == state.o.target);
+  for (std::int64_t i = threadIdx.x; i < row_output<Op>::all(g); i += threads) {
+    const std::uint32_t bit = 1u << static_cast<unsigned>(i & 31);
+    if ((open[i / 32] & bit) == 0) continue;
+    const row_output<Op> y(g, at, state, i);
+    const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
     left |= !c.decided;
     if (!c.decided) continue;
-    write_output<Op>(g, at, j, c.value);
-    atomicAnd(open + j / 32, ~bit);
+    *y.to = c.value;
+    atomicAnd(open + i / 32, ~bit);
     ++decided;
   }
   __syncwarp();
@@ -104,43 +119,44 @@ __device__ bool try_level(const row_geometry& g, const num::row_call& call, cons
 
 template <op_id Op>
 __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  __shared__ std::uint32_t open[late_chunk / 32];
+  constexpr int words = late_chunk / 32 + 1;
+  __shared__ std::uint32_t open[words];
   alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
   const open_list list = g.list(0);
   const auto rows = static_cast<std::int64_t>(*list.count);
-  const std::int64_t outputs = row_rule<Op>::per_element ? g.length : 1;
   const num::row_call call = call_of(g);
   if (g.levels == 0) {  // nothing is to be tried
     if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(counters + undecided_counter, static_cast<counter>(rows));
     return;
   }
   for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x) {
-    const row_site at(g, list.rows[index]);
+    const row_site<Op> at(g, list.rows[index]);
     const known_row<Op> known = known_of<Op>(g, at.row);
     const row_state<Op> state = state_of<Op>(g, call, at, known.top);
     const auto whole = whole_of(known.sums);
     const auto numbers = numbers_of<Op>(call, state, whole);
     __syncthreads();
-    for (std::int64_t j = threadIdx.x; j < late_chunk; j += threads) {
-      const bool asked = j < outputs && ask_again<Op>(g, call, at, state, numbers, whole, j).open;
+    for (int i = static_cast<int>(threadIdx.x); i < words * 32; i += threads) {
+      const bool asked =
+          i < row_output<Op>::all(g) && row_output<Op>(g, at, state, i).is_open(g, call, state, numbers, whole, i);
       const unsigned word = __ballot_sync(full_warp, asked);
-      if (lane_of_thread() == 0) open[j / 32] = word;
+      if (lane_of_thread() == 0) open[i / 32] = word;
     }
     bool left = true;
     if (runs(g, 0)) {
       __syncthreads();
-      left = try_level<Op, 0>(g, call, at, state, outputs, open, scratch, counters);
+      left = try_level<Op, 0>(g, call, at, state, open, scratch, counters);
     }
     if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 1)) {
-      left = try_level<Op, 1>(g, call, at, state, outputs, open, scratch, counters);
+      left = try_level<Op, 1>(g, call, at, state, open, scratch, counters);
     }
     if constexpr (late_levels < Op >> 2) {
       if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 2)) {
-        try_level<Op, 2>(g, call, at, state, outputs, open, scratch, counters);
+        try_level<Op, 2>(g, call, at, state, open, scratch, counters);
       }
     }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < late_chunk / 32; i += threads) {
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += threads) {
       if (open[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(open[i])));
     }
   }
@@ -163,7 +179,7 @@ __global__ void __launch_bounds__(threads) late_sum_kernel(const __grid_constant
                            const std::int64_t row = list.rows[index];
                            late_sums<Op, Level> s;
                            __syncthreads();
-                           late_sums_of<Op, Level>(s, g, row_site(g, row), known_of<Op>(g, row).top, begin, end,
+                           late_sums_of<Op, Level>(s, g, row_site<Op>(g, row), known_of<Op>(g, row).top, begin, end,
                                                    scratch);
                            if (threadIdx.x == 0)
                              chunk_sums<Op, Level>(sums, g)[row * chunks_of<late_chunk>(g) + begin / late_chunk] = s;
@@ -192,9 +208,11 @@ __global__ void __launch_bounds__(threads)
   const num::row_call call = call_of(g);
   int decided = 0;
   const auto settle_chunk = [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
-    if (!row_rule<Op>::per_element && begin != 0) return;
+    // Results are beside the last elements.
+    const bool results = row_rule<Op>::results != 0 && end == g.length;
+    if (!row_rule<Op>::per_element && !results) return;
     const std::int64_t row = list.rows[index];
-    const row_site at(g, row);
+    const row_site<Op> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const row_state<Op> state = state_of<Op>(g, call, at, known.top);
     const auto whole = whole_of(known.sums);
@@ -206,18 +224,18 @@ __global__ void __launch_bounds__(threads)
     if (Level > 0 && runs(g, 0)) join_chunks<Op, 0>(s0, g, sums, row, known.top, scratch);
     if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0>(s1, g, sums, row, known.top, scratch);
     join_chunks<Op, Level>(s, g, sums, row, known.top, scratch);
-    const std::int64_t outputs = row_rule<Op>::per_element ? end : 1;
-    for (std::int64_t j = begin + threadIdx.x; j < outputs; j += threads) {
-      const open_output o = ask_again<Op>(g, call, at, state, numbers, whole, j);
-      if (!o.open) continue;
-      const bool target = j == state.o.target;
-      if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, o.x, o.y, target).decided) continue;
+    const std::int64_t first = row_rule<Op>::per_element ? begin : 0;
+    const std::int64_t past = results ? row_output<Op>::all(g) : end;
+    for (std::int64_t i = first + threadIdx.x; i < past; i += threads) {
+      const row_output<Op> y(g, at, state, i);
+      if (!y.is_open(g, call, state, numbers, whole, i)) continue;
+      if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, y.of.x, y.what).decided) continue;
       if constexpr (Level > 1) {
-        if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, o.x, o.y, target).decided) continue;
+        if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, y.of.x, y.what).decided) continue;
       }
-      const num::certified c = settle<Op, Level>(g, call, state.o, s, o.x, o.y, target);
+      const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
       if (c.decided) {
-        write_output<Op>(g, at, j, c.value);
+        *y.to = c.value;
         ++decided;
       } else if (last) {
         atomicAdd(counters + undecided_counter, counter{1});
@@ -257,7 +275,7 @@ void launch(const row_geometry& g, std::byte* sums, const job& j) {
 
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c) {
   if (g.length <= late_chunk) return;
-  ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() {
+  ops::for_row_operation(g.op, [&]<class Op>() {
     constexpr std::size_t third = late_levels < Op::id >> 2 ? sizeof(late_sums<Op::id, 2>) : 0;
     c.take(sums, g.rows, chunks_of<late_chunk>(g), sizeof(late_sums<Op::id, 0>) + sizeof(late_sums<Op::id, 1>) + third);
   });
@@ -265,7 +283,7 @@ void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c) {
 
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j) {
   if (g.rows == 0) return;
-  ops::for_operation<ops::family::softmax>(g.op, [&]<class Op>() { launch<Op::id>(g, sums, j); });
+  ops::for_row_operation(g.op, [&]<class Op>() { launch<Op::id>(g, sums, j); });
 }
 
 }  // namespace repdl::cuda

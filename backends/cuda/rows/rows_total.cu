@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x != 0) return;
   const auto counted = static_cast<std::int64_t>(g.status->counted);
   if (counted == 0 || !num::is_finite(part.sum.hi)) {
-    *g.out = counted == 0 ? (g.is_mean ? row_nan() : 0.0f) : num::non_finite_result(part.sum.hi);
+    *g.out[0] = counted == 0 ? (g.is_mean ? row_nan() : 0.0f) : num::non_finite_result(part.sum.hi);
     count_elements(counters, tier::proved, 1);
     return;
   }
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(threads)
     c = g.is_mean && counted != 1 ? num::certify_mean(part.sum.total(), e, counted) : num::certify(part.sum.total(), e);
   }
   if (c.decided) {
-    *g.out = c.value;
+    *g.out[0] = c.value;
     count_elements(counters, tier::binary64, 1);
   } else if (g.levels != 0) {
     g.status->total_open = 1;
@@ -83,16 +83,16 @@ __global__ void __launch_bounds__(threads)
 template <int Level>
 __device__ __noinline__ void add_row(late_total<Level>& total, const row_geometry& g, std::int64_t row,
                                      std::byte* scratch) {
-  const row_source at(g, row);
-  const num::row_operands o = operands_of<op_id::cross_entropy>(g, at);
+  const row_site<op_id::cross_entropy> at(g, row);
+  const num::row_operands o = operands_of(g, at);
   if (o.ignored) return;  // the whole block
   float top = -row_inf;
-  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) top = max_or_nan(top, at.x(g, j));
+  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) top = max_or_nan(top, at.value<0>(g, j));
   __syncwarp();
   over_block<threads>(top, scratch, [](float& a, float b) { a = max_or_nan(a, b); });
   row_late<Level> s{};
   s.start(static_cast<double>(top));
-  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) s.add(static_cast<double>(at.x(g, j)));
+  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) s.add(static_cast<double>(at.value<0>(g, j)));
   __syncwarp();
   over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
   if (threadIdx.x == 0) total.add_row(s, o.at_target);
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(threads)
   for (unsigned i = 0; i < gridDim.x; ++i) total.merge(reinterpret_cast<const late_total<Level>*>(parts)[i]);
   const num::certified c = total.finish(call_of(g).n);
   if (c.decided) {
-    *g.out = c.value;
+    *g.out[0] = c.value;
     g.status->total_open = 0;
     count_elements(counters, Level == 0 ? tier::double_double : tier::exact, 1);
   } else if ((g.levels >> static_cast<unsigned>(Level + 1)) == 0) {

@@ -44,8 +44,8 @@ struct op_info {
   std::string name;
   int id;    ///< index into operations(); may change between releases
   int bits;  ///< the version of its bits
-  /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "optimizer", "random",
-  /// "loss"
+  /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "norm", "optimizer",
+  /// "random", "loss"
   std::string family;
   std::string formula;
   std::string proof;             ///< why its bits are right
@@ -66,7 +66,8 @@ attribute parse_attribute(const op_info& op, std::string_view name, std::string_
 /// The outputs' element types and shapes. Throws as `call` does for everything that can be known from the inputs.
 std::vector<tensor_spec> infer(const op_info& op, std::span<const const_tensor_view> in, const attributes& attrs = {});
 
-/// Runs an operation. Optional inputs at the end may be left out, or be absent views.
+/// Runs an operation. Optional inputs at the end may be left out, or be absent views. Optional outputs may be absent views:
+/// they are not written.
 void call(context& ctx, const op_info& op, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
           const attributes& attrs = {});
 

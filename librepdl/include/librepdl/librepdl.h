@@ -118,6 +118,7 @@ REPDL_API repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const
 REPDL_API repdl_status repdl_workspace(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
                                        int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                        const repdl_attribute* attributes, int32_t attribute_count, size_t* bytes);
+/* Absent optional operands, of inputs and outputs alike: null. */
 REPDL_API repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
                                  int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                  const repdl_attribute* attributes, int32_t attribute_count);

@@ -189,6 +189,54 @@ void kl_div(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view 
 void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view t, tensor_view grad_x,
                      const kl_div_options& options = {});
 
+// ---- normalisation
+//
+// A row is what is normalised over; m is its exact mean, v its exact variance, the mean of (x - m)^2. Each element of out is
+// one formula of x, weight, bias and eps, rounded once: rounded statistics take no part in it. Those are outputs of their own,
+// for backward operations: mean = m and rstd = 1 / sqrt(v + eps) of each row, each rounded once, of the shape of x without the
+// axes that are normalised over; absent, they are not written.
+
+/// out = (x - m) / sqrt(v + eps) * weight + bias, rows along the axes; weight and bias have x's sizes along them.
+/// J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", arXiv:1607.06450 (2016).
+void layer_norm(context& ctx, const_tensor_view x, tensor_view out, const layer_norm_options& options = {},
+                const norm_statistics& of_rows = {});
+/// out = x / sqrt(q + eps) * weight, q the exact mean of x^2 along the axes; rstd = 1 / sqrt(q + eps), or absent.
+/// B. Zhang and R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+void rms_norm(context& ctx, const_tensor_view x, tensor_view out, const rms_norm_options& options,
+              tensor_view rstd = {});
+/// As layer_norm, of x (samples, channels, ...): a row is a group of neighbouring channels of a sample. weight and bias have
+/// one element for each channel; the statistics are (samples, groups). Y. Wu and K. He, "Group normalization", ECCV 2018.
+void group_norm(context& ctx, const_tensor_view x, tensor_view out, const group_norm_options& options = {},
+                const norm_statistics& of_rows = {});
+/// As layer_norm, in training: a row is a channel of all samples; weight, bias and the statistics have one element for each.
+/// Averages over several batches are the caller's. S. Ioffe and C. Szegedy, "Batch normalization: accelerating deep network
+/// training by reducing internal covariate shift", ICML 2015.
+void batch_norm(context& ctx, const_tensor_view x, tensor_view out, const batch_norm_options& options = {},
+                const norm_statistics& of_rows = {});
+
+// Gradients take the statistics as they are given, h = (x - mean) rstd, and round once. Statistics that are not finite make all
+// gradients to x of their row NaN. The gradient to a bias is the sum of g.
+
+/// grad_x = rstd (t - (sum of t) / n - h (sum of t h) / n), t = g * weight, n and the sums those of a row.
+void layer_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const layer_norm_backward_options& options = {});
+/// grad_x = rstd (t - h (sum of t h) / n), t = g * weight, h = x rstd.
+void rms_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+                       tensor_view grad_x, const layer_norm_backward_options& options = {});
+void group_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const group_norm_backward_options& options = {});
+void batch_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                         const_tensor_view rstd, tensor_view grad_x, const batch_norm_backward_options& options = {});
+/// grad_weight = the sum of g h over all elements that the weight was a factor of; groups, axis: the forward operation's.
+void layer_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, const axis_list& axis = -1);
+void rms_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+                              tensor_view grad_weight, const axis_list& axis = -1);
+void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, std::int64_t groups);
+void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+                                const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis = 1);
+
 // ---- optimisers
 //
 // Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,

@@ -121,6 +121,54 @@ struct cross_entropy_options {
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
 };
 
+/// Options of layer_norm.
+struct layer_norm_options {
+  axis_list axis = -1;         ///< the axes that are normalised over
+  double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
+  const_tensor_view weight{};  ///< f32, of the sizes of x along `axis`; absent: 1
+  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+};
+/// Options of rms_norm.
+struct rms_norm_options {
+  axis_list axis = -1;          ///< the axes that are normalised over
+  std::optional<double> eps{};  ///< as layer_norm's, but without a default (PyTorch's is 2^-23)
+  const_tensor_view weight{};   ///< f32, of the sizes of x along `axis`; absent: 1
+};
+/// Options of group_norm. One group for each channel is instance_norm.
+struct group_norm_options {
+  std::int64_t groups = 1;     ///< divides the channels, axis 1
+  double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
+  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+};
+/// Options of batch_norm.
+struct batch_norm_options {
+  std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
+  double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
+  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+};
+/// Options of layer_norm_backward and rms_norm_backward.
+struct layer_norm_backward_options {
+  axis_list axis = -1;         ///< as the forward operation's
+  const_tensor_view weight{};  ///< likewise; absent: 1
+};
+/// Options of group_norm_backward.
+struct group_norm_backward_options {
+  std::int64_t groups = 1;     ///< as group_norm's
+  const_tensor_view weight{};  ///< likewise; absent: 1
+};
+/// Options of batch_norm_backward.
+struct batch_norm_backward_options {
+  std::int64_t axis = 1;       ///< as batch_norm's
+  const_tensor_view weight{};  ///< likewise; absent: 1
+};
+/// Statistics of rows that are wanted besides, for a backward operation: f32, or absent.
+struct norm_statistics {
+  tensor_view mean{};
+  tensor_view rstd{};  ///< 1 / sqrt(v + eps)
+};
+
 /// Options of mse_loss, l1_loss, soft_margin_loss and their backward operations.
 struct loss_options {
   repdl::reduction reduction = repdl::reduction::mean;  ///< over all elements

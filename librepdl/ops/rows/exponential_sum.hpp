@@ -19,6 +19,7 @@
 
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/ops/rows/exponentials.hpp"
+#include "librepdl/ops/rows/rule.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -65,8 +66,6 @@ struct exponential_sum {
 };
 
 REPDL_HD certified decided_float(float x) { return {x, true}; }
-REPDL_HD float signed_zero(bool negative) { return float_of(negative ? 0x80000000u : 0u); }
-REPDL_HD bool sign_bit(float x) { return (bits_of(x) >> 31) != 0; }
 
 // ln(k + rest), relative accuracy also near 0.
 template <class A>

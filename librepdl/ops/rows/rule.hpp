@@ -3,20 +3,25 @@
 // row_rule<Op> says what an operation is; the walkers (backends/*/rows) know how rows are read, divided and written, and no operation.
 // R is binary64, or a register of it, whose lanes are elements of one row, or rows side by side; top, sums, numbers likewise.
 //
-//   look            what is found of a row before it is summed up: nothing, or its greatest element (NaN where one is)
-//   operands        element operands, 1 or 2: x, y
-//   reads_g, reads_target   operands of which a row has one number
-//   per_element     an output for each element, else for each row
+//   look            what is found of a row before it is summed up, its top: nothing (0), its greatest element (NaN where one is), its
+//                   first one, or a number that is given
+//   inputs          which operands of the call are what: those with a number for each element, x[0], x[1], ..; g; target; top
+//   absent          what stands for each x that the call lacks
+//   summed          sums take the first `summed` of them
+//   required        the first `required` of them are never absent
+//   per_element     the first output has a number for each element, and
+//   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
 //   total           of parts of a row that are too long for merge: join, of_row<R>
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that
 //   element<R>      an output, or that binary64 leaves it open; careful<R>, if there is one: the same at more cost, for what element left
-//   result<R>       the same of a row
+//   result<R>       the same of a row's result k, beside `at`: the counterpart in the row, if there is one
 //   exception       of the element at the row's target, in binary64, if it is another formula than the others'
 //   late<A>         the sums in an arithmetic A (num/wide.hpp), registers of wide numbers included: start, add, merge, lane
-//   settle<A>       an output from it, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0, always has
+//   settle<A>       an output from it, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0, always has. what: the
+//                   output's number; with an exception 1 is the element at the target
 //
 // What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
 #pragma once
@@ -27,18 +32,38 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-enum class row_look { nothing, greatest };
+enum class row_look { nothing, greatest, first, given };
+
+inline constexpr int most_elements = 4;
+// Numbers of a call's inputs; -1: none.
+struct row_inputs {
+  int element[most_elements] = {0, -1, -1, -1};
+  int g = -1;
+  int target = -1;
+  int top = -1;
+
+  constexpr int elements() const {
+    int n = 1;
+    while (n < most_elements && element[n] >= 0) ++n;
+    return n;
+  }
+};
 
 // Of a call: constants of the error bounds, infinite where binary64 is to decide nothing.
 struct row_bounds {
   double weight;     // relative error of e^(d_i) / S and of what is made of it
   double logarithm;  // relative error of R but for max(0, -ln rest) u
   double tracked;    // of a tracked sum, relative to its error
+  double sum;        // of a plain sum, relative to the sum of magnitudes
+
+  static constexpr row_bounds nothing() { return {infinity, infinity, infinity, infinity}; }
 };
 struct row_call {
   row_bounds bounds;
   std::int64_t length;
   std::int64_t n;  // what results are divided by
+  double eps;
+  bool biased;  // norms: there is a bias
 };
 
 // A row's own operands; at_target: its element there, where there is one.
@@ -55,6 +80,9 @@ struct row_class {
   float value;
 };
 
+REPDL_HD float signed_zero(bool negative) { return float_of(negative ? 0x80000000u : 0u); }
+REPDL_HD bool sign_bit(float x) { return (bits_of(x) >> 31) != 0; }
+
 // What rules take of R beyond math<R>; of registers: backends/cpu/rows/row_registers.hpp.
 template <class R>
 struct row_math;
@@ -62,6 +90,19 @@ template <>
 struct row_math<double> : math<double> {
   // b where they are unordered.
   REPDL_HD static double larger(double a, double b) { return a > b ? a : b; }
+  REPDL_HD static double root(double a) { return num::sqrt(a); }
+  // 1 / sqrt(a) within 2 u of itself, or NaN, as of 0. On a GPU from an approximation y whose e = 1 - a y^2 is looked at: y (1 + e / 2 +
+  // 3 e^2 / 8) is off by less than e^3 / 3 of itself, and by u for the last addition.
+  REPDL_HD static double reciprocal_root(double a) {
+#if defined(__CUDA_ARCH__)
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(a));
+    const double e = fma(-(a * y), y, 1.0);
+    return magnitude_of(e) < 0x1p-18 ? fma(y * e, fma(0.375, e, 0.5), y) : double_of(format<double>::nan);
+#else
+    return 1 / num::sqrt(a);
+#endif
+  }
   using tally = std::int32_t;  // of less than 2^31 numbers
   REPDL_HD static double of_tally(tally n) { return static_cast<double>(n); }
   using mask = bool;
@@ -84,6 +125,23 @@ template <class R>
 REPDL_HD verdict<R> verdict_of(float_ends<R> e) {
   return {e.low, row_math<R>::differ(e.low, e.high)};
 }
+
+// What most rules say.
+struct plain_rule {
+  static constexpr row_look look = row_look::nothing;
+  static constexpr float absent[most_elements] = {};
+  static constexpr int summed = 1;
+  static constexpr int required = 1;
+  static constexpr bool per_element = true;
+  static constexpr int results = 0;
+  static constexpr bool keeps_term = false;
+  static constexpr bool has_exception = false;
+  static constexpr int exact_limbs = 0;
+  REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
+  REPDL_HD static float counterpart(const row_operands&) { return 0.0f; }
+};
+template <class Rule>
+inline constexpr int elements_of = Rule::inputs.elements();
 
 template <ops::op_id Op>
 struct row_rule;

@@ -47,7 +47,7 @@ inline row_bounds bounds_of_rows(std::int64_t length, std::int64_t height, std::
   using E = row_errors;
   const double sum = E::sum + static_cast<double>(height) + 0.7 * static_cast<double>(bits);
   return {(sum + E::element + (gradient ? E::gradient_gap : E::gap)) * 0x1p-53,
-          (sum + (E::logarithm + E::ends)) * 0x1p-53, static_cast<double>(2 * tracked_height + 4) * 0x1p-53};
+          (sum + (E::logarithm + E::ends)) * 0x1p-53, static_cast<double>(2 * tracked_height + 4) * 0x1p-53, 0};
 }
 
 // R and the half-width f of an interval that holds it, or something that rounds as it does.
@@ -163,7 +163,8 @@ struct weight_sums {
   R rest{};
   typename row_math<R>::tally count{};
 
-  REPDL_HD void add(R x, R max, R weight) {
+  REPDL_HD void add(const R* at, R max, R weight) {
+    const R x = at[0];
     const R zero = math<R>::all(0.0);
     const typename row_math<R>::tally none{};
     count += x >= max ? none + 1 : none;
@@ -181,7 +182,7 @@ template <class R>
 struct weight_sums<R, false> {
   R rest{};
 
-  REPDL_HD void add(R, R, R weight) { rest += weight; }
+  REPDL_HD void add(const R*, R, R weight) { rest += weight; }
   REPDL_HD void merge(const weight_sums& o) { rest += o.rest; }
   REPDL_HD row_weights<R> of_row() const { return {rest, math<R>::all(0.0)}; }
   weight_sums<double, false> lane(int l) const { return {rest[l]}; }
@@ -302,13 +303,11 @@ REPDL_HD verdict<double> gap_element<double>(double x, const logarithm_numbers<d
 
 // ------------------------------------------------------------------------------------- softmax and gradients of its kind
 
-struct exponential_rule {
+struct exponential_rule : plain_rule {
   static constexpr row_look look = row_look::greatest;
-  static constexpr int operands = 1;
-  static constexpr int exact_limbs = 0;
   template <class R>
-  REPDL_HD static R term(R x, R, R max) {
-    return fast_exp(cut_gap(x, max));
+  REPDL_HD static R term(const R* x, R max) {
+    return fast_exp(cut_gap(x[0], max));
   }
   template <class A>
   using late = exponential_sum<A>;
@@ -317,9 +316,7 @@ struct exponential_rule {
 // g (p - t) / n. Target: cross_entropy_backward, where the target's t is 1 and rows may be ignored.
 template <bool Scaled, bool Target>
 struct weight_rule : exponential_rule {
-  static constexpr bool per_element = true;
-  static constexpr bool reads_g = Scaled;
-  static constexpr bool reads_target = Target;
+  static constexpr row_inputs inputs = {{Scaled ? 1 : 0, -1, -1}, Scaled ? 0 : -1, Target ? 2 : -1};
   static constexpr bool keeps_term = true;
   static constexpr bool has_exception = Target;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
@@ -344,11 +341,11 @@ struct weight_rule : exponential_rule {
                         c.bounds.weight);
   }
   template <class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, R, R, R weight) {
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R*, R weight) {
     return scaled_weight<R>(weight, r);
   }
   template <class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, R, R, R weight) {
+  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R*, R weight) {
     return scaled_ends<R>(weight, r);
   }
   // The target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three times the bound, and 2^-43 for the
@@ -368,8 +365,10 @@ struct weight_rule : exponential_rule {
   }
   // A g that is infinite or NaN, by the formula's tree: inf times a p, or p - 1, of exactly 0 is NaN.
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, float x, float,
-                                   bool target) {
+  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* at,
+                                   int what) {
+    const float x = at[0];
+    const bool target = what == 1;
     if (!is_finite(static_cast<double>(o.g))) {
       const bool absent = x == -static_cast<float>(infinity);
       const bool zero = target ? !absent && s.is_single() : absent;
@@ -389,10 +388,7 @@ struct row_rule<ops::op_id::cross_entropy_backward> : weight_rule<true, true> {}
 
 template <bool Target>
 struct logarithm_rule : exponential_rule {
-  static constexpr bool reads_g = false;
-  static constexpr bool reads_target = Target;
-  static constexpr bool keeps_term = false;
-  static constexpr bool has_exception = false;
+  static constexpr row_inputs inputs = {{0, -1, -1}, -1, Target ? 1 : -1};
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
     return bounds_of_rows(length, height, tracked, false);
   }
@@ -410,49 +406,50 @@ struct logarithm_rule : exponential_rule {
   }
   // (max - at) + R
   template <class R>
-  REPDL_HD static verdict<R> result(const numbers<R>& r, R at) {
+  REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R at, int) {
     return verdict_of(gap_ends<R>(r.max, at, -r.log.value, r.log.slack));
   }
 };
 
 template <>
 struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
-  static constexpr bool per_element = true;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), float_of(canonical_nan_f32)};
   }
   template <class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, R x, R, R) {
-    return gap_element<R>(x, r);
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    return gap_element<R>(x[0], r);
   }
   // Rows in which a gap is a midpoint and R far below its last bit are rare.
   template <class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, R x, R, R) {
-    const auto e = gap_ends<R>(x, r.max, r.log.value, r.log.slack);
-    const auto s = math<R>::to_float(x);
+  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
+    const auto e = gap_ends<R>(x[0], r.max, r.log.value, r.log.slack);
+    const auto s = math<R>::to_float(x[0]);
     const auto absent = s == -__builtin_inff();
     return verdict_of<R>({absent ? s : e.low, absent ? s : e.high});
   }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, float x, float, bool) {
-    return exact_log_softmax(s, x);
+  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
+    return exact_log_softmax(s, x[0]);
   }
 };
 template <>
 struct row_rule<ops::op_id::logsumexp> : logarithm_rule<false> {
   static constexpr bool per_element = false;
+  static constexpr int results = 1;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), canonical(top)};
   }
   REPDL_HD static float counterpart(const row_operands&) { return -0.0f; }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, float, float, bool) {
+  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float*, int) {
     return exact_logsumexp(s);
   }
 };
 template <>
 struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
   static constexpr bool per_element = false;
+  static constexpr int results = 1;
   REPDL_HD static row_class classify(const row_call& c, const row_operands& o, float top) {
     if (o.ignored) return {true, 0.0f};
     if (!o.has_target(c.length) || !(magnitude_of(static_cast<double>(top)) < infinity))
@@ -462,7 +459,7 @@ struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
   }
   REPDL_HD static float counterpart(const row_operands& o) { return o.at_target; }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands& o, const late<A>& s, float, float, bool) {
+  REPDL_HD static certified settle(const row_call&, const row_operands& o, const late<A>& s, const float*, int) {
     return exact_cross_entropy(s, o.at_target);
   }
 };
@@ -530,7 +527,7 @@ template <class R>
 struct gradient_terms {
   tracked_sum<R> sum;
 
-  REPDL_HD void add(R, R, R term) { sum.add(term); }
+  REPDL_HD void add(const R*, R, R term) { sum.add(term); }
   REPDL_HD void merge(const gradient_terms& o) { sum.merge(o.sum); }
   REPDL_HD const tracked_sum<R>& of_row() const { return sum; }
   gradient_terms<double> lane(int l) const { return {{sum.hi[l], sum.lo[l], sum.error[l]}}; }
@@ -547,24 +544,19 @@ struct gradient_total {
 };
 // x = g, y = the outputs.
 template <bool Products>
-struct gradient_rule {
-  static constexpr row_look look = row_look::nothing;
-  static constexpr int operands = 2;
-  static constexpr bool per_element = true;
-  static constexpr bool reads_g = false;
-  static constexpr bool reads_target = false;
-  static constexpr bool keeps_term = false;
-  static constexpr bool has_exception = false;
+struct gradient_rule : plain_rule {
+  static constexpr row_inputs inputs = {{0, 1, -1}};
+  static constexpr int summed = 2;
+  static constexpr int required = 2;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
     return bounds_of_rows(length, height, tracked, false);
   }
-  REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
   template <class R>
   using sums = gradient_terms<R>;
   using total = gradient_total;
   template <class R>
-  REPDL_HD static R term(R x, R y, R) {
-    return Products ? x * y : x;
+  REPDL_HD static R term(const R* x, R) {
+    return Products ? x[0] * x[1] : x[0];
   }
   template <class R>
   struct numbers {
@@ -582,11 +574,13 @@ template <>
 struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   static constexpr int exact_limbs = 16;
   template <class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, R g, R y, R) {
-    return verdict_of(softmax_gradient<R>(g, y, r.hi, r.lo, r.slack));
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    return verdict_of(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
   }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, float g, float y, bool) {
+  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
+    const float g = x[0];
+    const float y = x[1];
     if (!is_finite(s.plain)) {
       return {canonical(static_cast<float>(static_cast<double>(y) * (static_cast<double>(g) - s.plain))), true};
     }
@@ -595,10 +589,11 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
 };
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
-  static constexpr int exact_limbs = 0;
   template <class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, R g, R y, R) {
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     using M = math<R>;
+    const R g = x[0];
+    const R y = x[1];
     const R zero = M::all(0.0);
     const R least = row_math<R>::larger(y, M::all(least_gap));
     R w = fast_exp(least < -least_gap ? least : M::all(-least_gap));
@@ -609,7 +604,9 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
   // infinite e^y.
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, float g, float y, bool) {
+  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
+    const float g = x[0];
+    const float y = x[1];
     const auto inf = static_cast<float>(infinity);
     const bool finite = is_finite(s.plain);
     if (finite && y < inf) return exact_log_softmax_backward<A>(g, y, s.sum());

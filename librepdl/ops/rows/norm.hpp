@@ -1,0 +1,453 @@
+// Norms: layer_norm (group_norm and batch_norm are the same of other rows) and rms_norm, as rules (rule.hpp).
+//
+// With c the first element of a row of n, d_j = x_j - c, D = sum d_j, Q = sum d_j^2, and everything else exact:
+//     m = c + D / n,   V = n Q - D^2 = n^2 v,   y = (n d - D) w / sqrt(V + n^2 eps) + b,   rstd = n / sqrt(V + n^2 eps).
+// Little cancels where c is as near m as the others are; where it is an outlier, Q is n^2 v at most. In rows of one number d, D and Q
+// are 0, exactly. rms_norm: c = 0 and D = 0.
+//
+// Tier binary64. u = 2^-53, h the height of the sums, g = (h + 6) u, which has room for second order terms.
+//     d_j             u |d_j|: a difference of binary32 numbers, which may be 2^277 apart
+//     D               (h + 2) u sum |d_j| <= g sqrt(n Q);   D (1 / n): g sqrt(Q / n) + 2 u |D / n|
+//     Q               (h + 6) u Q (d rounded down: 2 u)
+//     Q - D (D / n)   (h + 6) u Q + 2 (h + 2) u Q + 4 u Q <= 3 g Q, as D^2 <= n Q;   times 1 / n, + eps: 3 u
+//     rstd            with q = 3 g (Q / n) rstd^2 <= 1/16: |(1 + t)^(-1/2) - 1| <= 0.5516 |t|: 0.5625 q + 4 u of itself
+//     z = (d - D / n) rstd     2 u |d - D / n| + a,  a = g sqrt(Q / n) + 4 u |D / n|, for the difference, as |d| is at most the
+//                     sum of both; then what rstd has, and u. rstd sqrt(Q / n) <= (rstd^2 Q / n + 1) / 2
+//     y = z w + b     |w| (|z| r + s) + u |y|,  r = 0.5625 q + 12 u,  s = rstd a (1 + 1/8)
+// No overflow: |d| < 2^129. What is 0 or subnormal in between is so only where x is: d^2 >= 2^-298.
+//
+// Late tiers: the formulas above. Of balls the sums are those of x and x^2, exactly (c = 0), and so are the operands of the root, of the
+// quotient, and of the comparison of y with a midpoint t, the sign of (n x - S) w + (b - t) sqrt(V + n^2 eps): of squares, where the
+// terms have opposite signs. Bits: n x - S 340 (multiples of 2^-149 below 2^(129 + 62)), times w 364, squared 728; V + n^2 eps 620
+// (2^-298 to 2^320), (b - t)^2 560, their product 1180. 24 limbs have 1536.
+#pragma once
+
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/formula.hpp"
+#include "librepdl/num/wide.hpp"
+#include "librepdl/ops/rows/rule.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// ------------------------------------------------------------------------------------------------------------- binary64
+
+// D and Q of a row; gap: what D errs by, where that is known better than by g (else infinite).
+template <class R>
+struct deviations {
+  R first;
+  R second;
+  R gap;
+};
+template <class R>
+struct deviation_sums;
+#if defined(__CUDACC__)
+// A GPU rounds up or down as fast as to nearest: D is between two sums, which are one where nothing is lost. So means that are midpoints
+// are decided. d is rounded down in Q, too.
+template <>
+struct deviation_sums<double> {
+  double first = 0;
+  double second = 0;
+  double above = 0;
+
+  REPDL_HD void add([[maybe_unused]] const double* x, [[maybe_unused]] double top, double) {
+#if defined(__CUDA_ARCH__)
+    const double d = __dadd_rd(x[0], -top);
+    first = __dadd_rd(first, d);
+    above = __dadd_ru(above, __dadd_ru(x[0], -top));
+    second = fma(d, d, second);
+#endif
+  }
+  REPDL_HD void merge([[maybe_unused]] const deviation_sums& o) {
+#if defined(__CUDA_ARCH__)
+    first = __dadd_rd(first, o.first);
+    above = __dadd_ru(above, o.above);
+    second += o.second;
+#endif
+  }
+  REPDL_HD deviations<double> of_row() const { return {first, second, (above - first) * (1 + 0x1p-50)}; }
+};
+#endif
+template <class R>
+struct deviation_sums {
+  R first{};
+  R second{};
+
+  REPDL_HD void add(const R*, R, R d) {
+    first += d;
+    second = math<R>::muladd(d, d, second);
+  }
+  REPDL_HD void merge(const deviation_sums& o) {
+    first += o.first;
+    second += o.second;
+  }
+  REPDL_HD deviations<R> of_row() const { return {first, second, math<R>::all(infinity)}; }
+  deviation_sums<double> lane(int l) const { return {first[l], second[l]}; }
+};
+struct deviation_total {
+  dd first{};
+  dd second{};
+  double gap = 0;
+
+  REPDL_HD void join(const deviation_sums<double>& s) {
+    const deviations<double> part = s.of_row();
+    first = num::add(first, part.first);
+    second = num::add(second, part.second);
+    gap += part.gap;
+  }
+  REPDL_HD void join(const deviation_total& o) {
+    first = num::add(first, o.first);
+    second = num::add(second, o.second);
+    gap += o.gap;
+  }
+  template <class R>
+  REPDL_HD deviations<R> of_row() const {
+    const double lost = gap * (1 + 0x1p-20) + 0x1p-51 * magnitude_of(first.hi);
+    return {math<R>::all(first.hi), math<R>::all(second.hi), math<R>::all(lost)};
+  }
+};
+
+template <class R>
+struct norm_numbers {
+  R sum, gap;            // D, and what it errs by
+  R centre, offset;      // m = centre + offset (0 is -0 there, so that d - offset is +0 where it is 0), which is off by
+  R slack;               // a
+  R rstd;                // off by a relative
+  R relative, absolute;  // r, s
+  R zero;                // +0 where there is a bias: an exact zero that is a sum; else -0
+  R least;               // not 0 where y = z 0 has the sign of a z that is not exact
+};
+
+// What every number within f of y rounds to. -0 is -0 - 0 and -(0 - 0).
+template <class R>
+REPDL_HD verdict<R> rounded_within(R y, R f) {
+  return verdict_of<R>({math<R>::to_float(y - f), math<R>::to_float(-(-y - f))});
+}
+// The same at less cost. least: of norm_numbers.
+template <class R>
+REPDL_HD verdict<R> quick_within(R y, R f, R) {
+  return rounded_within<R>(y, f);
+}
+
+#if defined(__CUDACC__)
+// On a GPU conversions are slow. m, the midpoint of the binary32 numbers about y, of which one is y's result, is h / 2 from both. The
+// next midpoints are h / 4 beyond them at least (h / 4 below a power of two): where |y - m|, which is exact and at most h / 2, is more
+// than 2 f, f < h / 4. Of 0 it is a subnormal number, which is more than 2 f if f is 0. y from 2^-125 to 2^127.
+template <>
+REPDL_HD verdict<double> quick_within<double>(double y, double f, double least) {
+  const double m = double_of((bits_of(y) & ~std::uint64_t{0x1fffffff}) | 0x10000000);
+  const unsigned upper = static_cast<unsigned>(bits_of(y) >> 32) & 0x7fffffffu;
+  const bool zero = (upper == 0) & (least == 0);
+  return {static_cast<float>(y),
+          !((magnitude_of(y - m) > 2 * f) & ((upper - 0x38200000u < 0x47e00000u - 0x38200000u) | zero))};
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------- late tiers
+
+// The sums of d and d^2 in an arithmetic. plain: of x, not finite where an x is not.
+template <class A, bool Centred>
+struct norm_sums;
+template <class R, bool Centred>
+struct norm_sums<wide<R>, Centred> {
+  R centre{};
+  R plain{};
+  wide<R> first;
+  wide<R> second;
+
+  REPDL_HD void start(R top) {
+    if constexpr (Centred) centre = top;
+  }
+  REPDL_HD void add(R x) {
+    plain += x;
+    const double_word<R> d = two_sum(x, -centre);
+    const double_word<R> square = mul(d, d);
+    const R zero{};
+    const R lost = 0x1p-103 * magnitude_of(square.hi);
+    if constexpr (Centred) first = num::add(first, wide<R>{d, zero});
+    second = num::add(second, wide<R>{square, d.lo == 0.0 ? zero : lost});
+  }
+  REPDL_HD void merge(const norm_sums& o) {
+    plain += o.plain;
+    first = num::add(first, o.first);
+    second = num::add(second, o.second);
+  }
+  norm_sums<wide<double>, Centred> lane(int l) const {
+    return {centre[l], plain[l], num::lane(first, l), num::lane(second, l)};
+  }
+  REPDL_HD wide<R> sum() const { return first; }
+  REPDL_HD wide<R> squares() const { return second; }
+};
+template <int L, bool Centred>
+struct norm_sums<ball<L>, Centred> {
+  static constexpr double centre = 0;
+  exact_accumulator<float, 1> first;
+  exact_accumulator<float, 2> second;
+  double plain = 0;
+
+  REPDL_HD void start(double) {}
+  REPDL_HD void add(double x) {
+    plain += x;
+    if (!is_finite(x)) return;
+    const auto f = static_cast<float>(x);
+    if constexpr (Centred) first.add(f);
+    second.add_product(f, f);
+  }
+  REPDL_HD void merge(const norm_sums& o) {
+    plain += o.plain;
+    first.merge(o.first);
+    second.merge(o.second);
+  }
+  REPDL_HD ball<L> sum() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<8>(first)); }
+  REPDL_HD ball<L> squares() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(second)); }
+};
+
+REPDL_HD void negate(wide<double>& a) { a = negated(a); }
+template <int L>
+REPDL_HD void negate(ball<L>& a) {
+  if (!a.middle.is_zero()) a.middle.negative ^= 1;
+}
+
+// a / sqrt(v) + b, v > 0.
+template <class A>
+REPDL_HD_CALL A over_root(A a, A v, double b) {
+  to_square_root(v);
+  divide_by(a, v);
+  add_value(a, b);
+  return a;
+}
+REPDL_HD certified round_over_root(const wide<double>& a, const wide<double>& v, double b) {
+  return round_number<float>(over_root(a, v, b));
+}
+// Of balls: as a formula, with the sides of midpoints, of which 512 bits leave one.
+using few_limbs = ball<8>;
+template <int L>
+struct quotient_by_root {
+  const ball<L>& a;
+  const ball<L>& v;
+  double b;
+  few_limbs value;
+};
+template <int L>
+REPDL_HD const few_limbs& enclosure(const quotient_by_root<L>& f) {
+  return f.value;
+}
+template <int L>
+REPDL_HD_CALL int side_of(const quotient_by_root<L>& f, const few_limbs& m) {
+  ball<L> rest = widen_ball<L>(negated(m));
+  add_value(rest, f.b);
+  const int first = sign_in(f.a);
+  const int second = sign_in(rest);
+  if (first == 2 || second == 2) return 2;
+  if (first * second >= 0) return first != 0 ? first : second;
+  multiply_by(rest, rest);
+  multiply_by(rest, f.v);
+  ball<L> square = f.a;
+  multiply_by(square, f.a);
+  negate(square);
+  add_to(rest, square);
+  const int order = sign_in(rest);
+  return order == 2 ? 2 : -order * first;
+}
+template <int L>
+REPDL_HD few_limbs with_few_limbs(const ball<L>& a) {
+  bool inexact = false;
+  const multi_limb<8> m = normalise<8, L>(a.middle.limb, a.middle.exponent, a.middle.negative, &inexact);
+  return {m, add(a.radius, rounding_error(m, inexact))};
+}
+// About 0: within 2^-500 of b, which is far below the least midpoint.
+template <int L>
+REPDL_HD_CALL certified round_over_root(const ball<L>& a, const ball<L>& v, double b) {
+  const quotient_by_root<L> f{a, v, b, over_root(with_few_limbs(a), with_few_limbs(v), b)};
+  const int side = side_of(f, arithmetic<few_limbs>::number(0));
+  if (side == 0) return {0.0f, true};
+  if (side != 2 && sign_in(f.value) == 2 && f.value.radius.below_power(-200)) return {side < 0 ? -0.0f : 0.0f, true};
+  return round_formula<float, 8>(f);
+}
+
+// Of Q: V + n^2 eps. On a GPU what functions keep is memory of every thread: these have theirs for themselves.
+template <class A>
+REPDL_HD_CALL void to_spread(A& squares, const A& sum, std::int64_t n, double eps) {
+  multiply_by_count(squares, n);
+  A other = sum;
+  multiply_by(other, sum);
+  negate(other);
+  add_to(squares, other);
+  other = arithmetic<A>::number(eps);
+  multiply_by_count(other, n);
+  multiply_by_count(other, n);
+  add_to(squares, other);
+}
+// Of D: n (x - c) - D.
+template <class A>
+REPDL_HD_CALL void to_deviation(A& sum, float x, double centre, std::int64_t n) {
+  A d = arithmetic<A>::number(static_cast<double>(x));
+  add_value(d, -centre);
+  multiply_by_count(d, n);
+  negate(sum);
+  add_to(sum, d);
+}
+
+// RN(c + D / n). A sum that is one binary64 number decides ties.
+REPDL_HD certified round_mean(double centre, const wide<double>& sum, std::int64_t n) {
+  wide<double> s = arithmetic<wide<double>>::number(centre);
+  multiply_by_count(s, n);
+  add_to(s, sum);
+  if (s.error == 0 && s.value.lo == 0) return certify_mean<float>(s.value.hi, 0.0, n);
+  return certify_mean<float>(s.value, s.error * (1 + 0x1p-10), n);
+}
+template <int L>
+REPDL_HD_CALL certified round_mean(double, const ball<L>& sum, std::int64_t n) {
+  if (is_zero(sum)) return {0.0f, true};
+  few_limbs mean = with_few_limbs(sum);  // all of it; midpoints are 2^-340 of it away, or nothing
+  few_limbs count = arithmetic<few_limbs>::number(1);
+  multiply_by_count(count, n);
+  divide_by(mean, count);
+  return round_number<float>(mean);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- rules
+
+template <bool Centred>
+struct norm_rule : plain_rule {
+  static constexpr row_look look = Centred ? row_look::first : row_look::nothing;
+  static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1}, -1, -1};
+  static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
+  static constexpr int results = Centred ? 2 : 1;  // mean, rstd
+  static constexpr int exact_limbs = 24;
+
+  static row_bounds bounds(std::int64_t, std::int64_t height, std::int64_t) {
+    return {0, 0, 0, static_cast<double>(height + 6) * 0x1p-53};
+  }
+  REPDL_HD static row_class classify(const row_call& c, const row_operands&, float) {
+    return {c.length == 0, float_of(canonical_nan_f32)};
+  }
+  template <class R>
+  REPDL_HD static R term(const R* x, R top) {
+    return Centred ? x[0] - top : x[0];
+  }
+  template <class R>
+  using sums = deviation_sums<R>;
+  using total = deviation_total;
+  template <class R>
+  using numbers = norm_numbers<R>;
+  template <class R>
+  REPDL_HD static numbers<R> prepare(const row_call& c, R, R top, const deviations<R>& s) {
+    using M = row_math<R>;
+    const R zero = M::all(0.0);
+    const double n = static_cast<double>(c.length);
+    const double part = 1 / n;
+    const double g = c.bounds.sum;
+    const R offset = Centred ? -(zero - s.first * part) : zero;
+    const R squares = s.second * part;
+    const R rstd = M::reciprocal_root((Centred ? s.second - s.first * offset : s.second) * part + c.eps);
+    const R ratio = squares * (rstd * rstd);
+    const R q = (3 * g) * ratio;
+    const R relative = (0.5625 * q + 0x1.8p-50) * (1 + 0x1p-10);
+    const R of_offset = 0x1p-51 * magnitude_of(offset);
+    const R of_sums = (0.5 * g) * (ratio + 1.0);
+    const R known = g < 1 ? s.gap : M::all(infinity);
+    const R gap = known * part;
+    const R by_gap = rstd * gap;
+    const R by_bound = squares > 0.0 ? of_sums : zero;
+    const R spread = by_gap < by_bound ? by_gap : by_bound;
+    return {s.first,
+            known,
+            Centred ? top : zero,
+            offset,
+            Centred ? (gap < infinity ? gap : g * M::root(squares)) + of_offset : zero,
+            rstd,
+            q < 0x1p-4 ? relative : M::all(infinity),
+            Centred ? (spread + rstd * of_offset) * 1.125 : zero,
+            M::all(c.biased ? 0.0 : -0.0),
+            c.biased || !Centred ? zero : (squares > 0.0 ? M::all(0x1p-1000) : zero)};
+  }
+  // y, and f, which it errs by.
+  template <class R>
+  struct estimate {
+    R y, f;
+  };
+  template <class R>
+  REPDL_HD static estimate<R> estimate_of(const numbers<R>& r, const R* x) {
+    using M = math<R>;
+    const R z = (Centred ? (x[0] - r.centre) - r.offset : x[0]) * r.rstd;
+    const R y = Centred ? M::muladd(z, x[1], x[2]) + r.zero : z * x[1];
+    const R of_z = M::muladd(magnitude_of(z), r.relative, r.absolute);
+    return {y, M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))};
+  }
+  template <class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    const estimate<R> e = estimate_of(r, x);
+    return quick_within<R>(e.y, e.f, r.least);
+  }
+#if defined(__CUDACC__)
+  template <class R>
+  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
+    const estimate<R> e = estimate_of(r, x);
+    return rounded_within<R>(e.y, e.f);
+  }
+#endif
+  template <class R>
+  REPDL_HD static verdict<R> result(const row_call& c, const numbers<R>& r, R, int k) {
+    using M = math<R>;
+    if (Centred && k == 0) {
+      if constexpr (std::is_same_v<R, double>) {
+        const double n = static_cast<double>(c.length);
+        const dd all = two_prod(n, r.centre);
+        const dd s = two_sum(all.hi, r.sum);
+        if (r.gap == 0 && all.lo == 0 && s.lo == 0) {
+          const certified exactly = certify_mean<float>(s.hi, 0.0, c.length);
+          return {exactly.value, !exactly.decided};
+        }
+      }
+      const R m = (r.centre + r.offset) + 0.0;
+      const R f = r.slack * (1 + 0x1p-10) + 0x1p-51 * magnitude_of(m);
+      return verdict_of<R>({M::to_float(m - f), M::to_float(m + f)});
+    }
+    const R e = r.rstd * r.relative;
+    return verdict_of<R>({M::to_float(r.rstd - e), M::to_float(r.rstd + e)});
+  }
+
+  template <class A>
+  using late = norm_sums<A, Centred>;
+  template <class A>
+  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int what) {
+    const bool is_mean = Centred && what == 1;
+    const float nan = float_of(canonical_nan_f32);
+    if (!is_finite(s.plain)) return {is_mean ? canonical(static_cast<float>(s.plain)) : nan, true};
+    const std::int64_t n = c.length;
+    A sum = s.sum();
+    if (is_mean) return round_mean(s.centre, sum, n);
+
+    A v = s.squares();
+    to_spread(v, sum, n, c.eps);
+    if (is_zero(v)) return {what == 0 ? nan : static_cast<float>(infinity), true};
+    if (sign_in(v) != 1) return {0.0f, false};
+    if (what != 0) {
+      A count = arithmetic<A>::number(1);
+      multiply_by_count(count, n);
+      return round_over_root(count, v, 0.0);
+    }
+
+    to_deviation(sum, x[0], s.centre, n);
+    const auto w = static_cast<double>(x[1]);
+    const double b = c.biased ? static_cast<double>(x[2]) : 0.0;
+    const int sign = sign_in(sum);
+    if (sign == 2) return {0.0f, false};
+    if (sign == 0 || w == 0 || !is_finite(w) || !is_finite(b)) {
+      // Of n d - D only the sign matters; 0 is +0 but where it is x.
+      const double z = sign != 0 ? static_cast<double>(sign) : Centred ? 0.0 : static_cast<double>(x[0]);
+      const double y = z * w;
+      return {canonical(static_cast<float>(c.biased ? (y + b) + 0.0 : y)), true};
+    }
+    multiply_by_value(sum, w);
+    return round_over_root(sum, v, b);
+  }
+};
+template <>
+struct row_rule<ops::op_id::layer_norm> : norm_rule<true> {};
+template <>
+struct row_rule<ops::op_id::rms_norm> : norm_rule<false> {};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

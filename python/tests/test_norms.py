@@ -1,0 +1,155 @@
+"""Norms against their formulas in rational numbers and decimals; their statistics, out=, and wrong calls."""
+
+import decimal
+import fractions
+
+import numpy as np
+import pytest
+
+import librepdl
+from conftest import torch
+from librepdl.random import Generator
+from test_fma_chain import nearest
+
+EPS = 2.0**-17
+
+
+def numbers(shape, seed):
+    return Generator(seed).normal(shape)
+
+
+def formula(x, weight, bias, is_rms):
+    """(out, mean, rstd) of a row, none of whose results is 0 or a tie."""
+    x, weight, bias = ([fractions.Fraction(float(v)) for v in a] for a in (x, weight, bias))
+    m = 0 if is_rms else sum(x) / len(x)
+    d = sum((v - m) ** 2 for v in x) / len(x) + fractions.Fraction(EPS)
+    with decimal.localcontext() as context:
+        context.prec = 200
+        r = fractions.Fraction(1 / (decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator)).sqrt())
+    return [nearest((v - m) * r * w + b) for v, w, b in zip(x, weight, bias)], None if is_rms else nearest(m), nearest(r)
+
+
+# name: options, shape of x, of weights, of weights as they broadcast, of statistics; x as rows
+CALLS = {
+    "layer_norm": ({"axis": (2, 1)}, (3, 4, 5), (4, 5), (4, 5), (3,), lambda a: a.reshape(3, 20)),
+    "rms_norm": ({}, (3, 4, 5), (5,), (5,), (3, 4), lambda a: a.reshape(12, 5)),
+    "group_norm": ({"groups": 3}, (2, 6, 3, 2), (6,), (6, 1, 1), (2, 3), lambda a: a.reshape(6, 12)),
+    "batch_norm": ({}, (3, 4, 5), (4,), (4, 1), (4,), lambda a: np.moveaxis(a, 1, 0).reshape(4, 15)),
+}
+
+
+@pytest.mark.parametrize("name", list(CALLS))
+@pytest.mark.parametrize("with_weight", [False, True])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_formulas(library, name, with_weight, with_bias):
+    options, shape, weights, broadcast, statistics, rows = CALLS[name]
+    is_rms = name == "rms_norm"
+    if is_rms and with_bias:
+        pytest.skip("it has none")
+    x = numbers(shape, 1)
+    weight = numbers(weights, 2) if with_weight else np.ones(weights, np.float32)
+    bias = numbers(weights, 3) if with_bias else np.zeros(weights, np.float32)
+    given = {key: library.array(value.tobytes(), "f32", value.shape)
+             for key, value, is_given in (("x", x, True), ("weight", weight, with_weight), ("bias", bias, with_bias)) if is_given}
+    got = getattr(librepdl, name)(**given, **options, eps=EPS, statistics=True)
+    assert isinstance(got, tuple) and [tuple(a.shape) for a in got] == [shape, *[statistics] * (len(got) - 1)]
+    out, *found = (np.frombuffer(library.bytes(a), np.float32).reshape(a.shape) for a in got)
+    each = [rows(a) for a in (x, *(np.broadcast_to(a.reshape(broadcast), shape) for a in (weight, bias)))]
+    expected = [formula(*row, is_rms) for row in zip(*each)]
+    assert rows(out).tolist() == [row for row, _, _ in expected]
+    assert found[-1].reshape(-1).tolist() == [r for _, _, r in expected]
+    if not is_rms:
+        assert found[0].reshape(-1).tolist() == [m for _, m, _ in expected]
+    alone = getattr(librepdl, name)(**given, **options, eps=EPS)
+    assert library.bytes(alone) == library.bytes(got[0])
+
+
+def test_the_mean_is_that_of_mean():
+    x = numbers((5, 300), 4) + np.float32(1000)
+    _, mean, _ = librepdl.layer_norm(x, statistics=True)
+    assert librepdl.compare(mean, librepdl.mean(x, 1))
+
+
+def test_one_norm_as_another():
+    x = numbers((3, 4, 6, 5), 5)
+    weight, bias = numbers(4, 6), numbers(4, 7)
+    by_sample = [librepdl.batch_norm(x[i:i + 1], weight, bias) for i in range(3)]
+    assert librepdl.compare(librepdl.group_norm(x, weight, bias, groups=4), np.concatenate(by_sample))
+    assert librepdl.compare(librepdl.group_norm(x), librepdl.layer_norm(x, axis=(1, 2, 3)))
+    assert librepdl.compare(librepdl.batch_norm(x), librepdl.layer_norm(x, axis=(0, 2, -1)))
+    last = np.moveaxis(x, 1, -1)
+    assert librepdl.compare(librepdl.batch_norm(last, weight, bias, axis=-1), np.moveaxis(librepdl.batch_norm(x, weight, bias), 1, -1))
+
+
+def test_out():
+    x = numbers((4, 9), 8)
+    out, mean, rstd = librepdl.layer_norm(x, statistics=True)
+    given = np.zeros((4, 9), np.float32)
+    assert librepdl.layer_norm(x, out=given) is given and librepdl.compare(given, out)
+    columns, spread = np.zeros((9, 4), np.float32).T, np.zeros(8, np.float32)[::2]
+    for places in ((columns, None, spread), [columns, None, spread], (None, None, spread), None):
+        columns[:], spread[:] = 0, 0
+        got = librepdl.layer_norm(x, out=places, statistics=True)
+        assert all(librepdl.compare(a, b) for a, b in zip(got, (out, mean, rstd), strict=True))
+        assert all(place is None or a is place for a, place in zip(got, places or (None,) * 3))
+
+
+def test_prepared_calls():
+    x = numbers((4, 9), 9)
+    p = librepdl.prepare(lambda: librepdl.rms_norm(x, EPS, statistics=True))
+    for _ in range(2):
+        p.run()
+        assert all(librepdl.compare(a, b) for a, b in zip(p.result, librepdl.rms_norm(x, EPS, statistics=True), strict=True))
+        x += np.float32(1)
+
+
+@pytest.mark.skipif(torch is None, reason="no torch here")
+def test_beside_torch():
+    x, weight, bias = (torch.from_numpy(numbers(shape, seed)) for shape, seed in (((4, 6, 5, 7), 10), ((6,), 11), ((6,), 12)))
+    f = torch.nn.functional
+    last = weight.repeat(2)[:7]
+    for ours, theirs in ((librepdl.layer_norm(x, last), f.layer_norm(x, (7,), last)),
+                         (librepdl.rms_norm(x, 2.0**-23, last), f.rms_norm(x, (7,), last)),
+                         (librepdl.group_norm(x, weight, bias, groups=2), f.group_norm(x, 2, weight, bias)),
+                         (librepdl.batch_norm(x, weight, bias), f.batch_norm(x, None, None, weight, bias, training=True))):
+        assert type(ours) is torch.Tensor
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.mark.parametrize(("error", "text", "call"), [
+    (ValueError, r"layer_norm: weight: expected shape \[3\], got \[2\]", lambda: librepdl.layer_norm(X, X[:, 0])),
+    (ValueError, r"batch_norm: bias: expected shape \[3\], got \[1\]", lambda: librepdl.batch_norm(X, None, X[0, :1])),
+    (ValueError, "layer_norm: eps: ", lambda: librepdl.layer_norm(X, eps=-1.0)),
+    (ValueError, "layer_norm: axis: ", lambda: librepdl.layer_norm(X, axis=(0, 0))),
+    (ValueError, "batch_norm: axis: ", lambda: librepdl.batch_norm(X, axis=2)),
+    (ValueError, "group_norm: groups: expected a divisor of the 3 channels, got 2", lambda: librepdl.group_norm(X, groups=2)),
+    (ValueError, "group_norm: x: ", lambda: librepdl.group_norm(X[0])),
+    (TypeError, "eps", lambda: librepdl.rms_norm(X)),
+    (TypeError, "rms_norm: eps: expected a number, got ndarray", lambda: librepdl.rms_norm(X, X[0])),
+    (TypeError, "layer_norm: weight: expected an array", lambda: librepdl.layer_norm(X, 1.0)),
+    (NotImplementedError, "layer_norm: x: expected f32, got f16", lambda: librepdl.layer_norm(X.astype(np.float16))),
+    (TypeError, "layer_norm: statistics: expected a bool, got int", lambda: librepdl.layer_norm(X, statistics=1)),
+    (TypeError, "layer_norm: out: expected an array .*, got tuple", lambda: librepdl.layer_norm(X, out=(None, None, None))),
+    (TypeError, "layer_norm: out: expected a tuple of 3 arrays, got ndarray", lambda: librepdl.layer_norm(X, out=X.copy(), statistics=True)),
+    (ValueError, "layer_norm: out: expected a tuple of 3 arrays, got 2", lambda: librepdl.layer_norm(X, out=(None, None), statistics=True)),
+    (ValueError, r"layer_norm: mean: expected shape \[2\], got \[3\]",
+     lambda: librepdl.layer_norm(X, out=(None, np.zeros(3, np.float32), None), statistics=True)),
+    (TypeError, "layer_norm: rstd: expected f32, got f64", lambda: librepdl.layer_norm(X, out=(None, None, np.zeros(2)), statistics=True)),
+    (TypeError, "statistics", lambda: librepdl.softmax(X, statistics=True)),
+])
+def test_wrong_calls(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_results_that_overlap():
+    x = X.copy()
+    with pytest.raises(ValueError, match="layer_norm: out: "):
+        librepdl.layer_norm(x, out=x)
+    memory = np.zeros(3, np.float32)
+    with pytest.raises(ValueError, match="layer_norm: rstd: .*'mean'"):
+        librepdl.layer_norm(x, out=(None, memory[:2], memory[1:]), statistics=True)
+    assert (x == X).all() and not memory.any()
