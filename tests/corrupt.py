@@ -100,7 +100,8 @@ source_changes = [
      replace("const R f = 0x1.2p-51 * magnitude + M::muladd(", "const R f = 0.0 * magnitude + 0.0 * M::muladd("),
      quick("layer_norm_backward", "rms_norm_backward")),
     ("the error bound of norms' gradients to the weight is zero", "librepdl/ops/rows/norm_backward.hpp",
-     replace("(c.bounds.sum * (1 + 0x1p-10)) * s.magnitude + 0x1p-51 * magnitude_of(s.value)", "0.0 * s.magnitude"),
+     replace("(c.bounds.sum * (1 + 0x1p-10)) * s.magnitude + 0x1p-51 * magnitude_of(s.value)",
+             "0.0 * (c.bounds.sum * s.magnitude)"),
      quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
 ]
 
