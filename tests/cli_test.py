@@ -1208,6 +1208,41 @@ class Structured(Case):
         self.check("normal", [], ("f32", (4,), [0xBF0B1553, 0xBDE3E148, 0x402245C5, 0x3F36797F]), "--attr", "shape=4", "--attr",
                    "mean=0.1", "--attr", "stddev=1.5", *generator)
 
+    def test_norms(self):
+        half, one, two, three, four = 0x3F000000, 0x3F800000, 0x40000000, 0x40400000, 0x40800000
+        x, ones = self.save("x.npy", [0, two], [1, 2]), self.save("ones.npy", [one, one], [1, 2])
+        w, b = self.save("w.npy", [two, four], [2]), self.save("b.npy", [two, one], [2])
+        w0, b0 = self.save("w0.npy", [two], [1]), self.save("b0.npy", [two], [1])
+        for op, inputs, attrs, *expected in (  # of 0 and 2: m = 1, v = 1; of 1 and 1: q = 1; 1 / sqrt(1 + 3) = 1 / 2
+                ("layer_norm", [x], [], [half | 1 << 31, half], [one], [half]), ("layer_norm", [x, w, b], [], [one, three], [one], [half]),
+                ("rms_norm", [ones], [], [half, half], [half]), ("rms_norm", [ones, w], ["axis=1"], [one, two], [half]),
+                ("group_norm", [x, w, b], ["groups=1"], [one, three], [one], [half]),
+                ("batch_norm", [x, w0, b0], ["axis=0"], [one, three], [one], [half])):
+            for count in range(1, len(expected) + 1):  # the statistics may be left out
+                names = ["out%d.npy" % i for i in range(count)]
+                done = self.run_repdl("eval", op, *inputs, *[v for n in names for v in ("-o", n)],
+                                      *[v for a in ("eps=3", *attrs) for v in ("--attr", a)])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([read_npy(self.dir / n)[2] for n in names], expected[:count])
+        done = self.run_repdl("eval", "rms_norm", ones, "--attr", "eps=3", *["-o", "only.npy"] * 3)
+        self.assertIn("rms_norm: -o: expected 1 to 2 output files, got 3", done.stderr)
+        self.assertFalse((self.dir / "only.npy").exists())
+
+    def test_gradients_of_norms(self):
+        one, two, three, four = 0x3F800000, 0x40000000, 0x40400000, 0x40800000
+        six, fourteen, minus = 0x40C00000, 0x41600000, 1 << 31
+        g, x, mean, rstd = ([three, one], [1, 2]), ([0, two], [1, 2]), ([one], [1]), ([two], [1])  # h = -2, 2; rms_norm: 0, 4
+        to_x, to_weight = ("f32", (1, 2), [six | minus, six]), ("f32", (2,), [six | minus, two])
+        of_groups = [g, x, ([one], [1, 1]), ([two], [1, 1])]
+        self.check("layer_norm_backward", [g, x, mean, rstd], to_x)
+        self.check("rms_norm_backward", [g, x, rstd], ("f32", (1, 2), [six, fourteen | minus]))
+        self.check("group_norm_backward", of_groups, to_x)
+        self.check("batch_norm_backward", [g, x, mean, rstd], to_x, "--attr", "axis=0")
+        self.check("layer_norm_weight_backward", [g, x, mean, rstd], to_weight)
+        self.check("rms_norm_weight_backward", [g, x, rstd], ("f32", (2,), [0, four]))
+        self.check("group_norm_weight_backward", of_groups, to_weight)
+        self.check("batch_norm_weight_backward", [g, x, mean, rstd], ("f32", (1,), [four | minus]), "--attr", "axis=0")
+
     def test_every_operation_is_tested(self):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()
