@@ -5,13 +5,14 @@
 // Little cancels where c is as near m as the others are; where it is an outlier, Q is n^2 v at most. In rows of one number d, D and Q
 // are 0, exactly. rms_norm: c = 0 and D = 0.
 //
-// Tier binary64. u = 2^-53, h the height of the sums, g = (h + 6) u, which has room for second order terms.
+// Tier binary64. u = 2^-53, h the height of the sums, g = (h + 6) u, which has room for second order terms; k = 1, or 2 where D is
+// rounded down (deviation_sums).
 //     d_j             u |d_j|: a difference of binary32 numbers, which may be 2^277 apart
-//     D               (h + 2) u sum |d_j| <= g sqrt(n Q);   D (1 / n): g sqrt(Q / n) + 2 u |D / n|
+//     D               k (h + 2) u sum |d_j| <= k g sqrt(n Q);   D (1 / n): k g sqrt(Q / n) + 2 u |D / n|
 //     Q               (h + 6) u Q (d rounded down: 2 u)
-//     Q - D (D / n)   (h + 6) u Q + 2 (h + 2) u Q + 4 u Q <= 3 g Q, as D^2 <= n Q;   times 1 / n, + eps: 3 u
-//     rstd            with q = 3 g (Q / n) rstd^2 <= 1/16: |(1 + t)^(-1/2) - 1| <= 0.5516 |t|: 0.5625 q + 4 u of itself
-//     z = (d - D / n) rstd     2 u |d - D / n| + a,  a = g sqrt(Q / n) + 4 u |D / n|, for the difference, as |d| is at most the
+//     Q - D (D / n)   (h + 6) u Q + 2 k (h + 2) u Q + 4 u Q <= (2 k + 1) g Q, as D^2 <= n Q;   times 1 / n, + eps: 3 u
+//     rstd            with q = (2 k + 1) g (Q / n) rstd^2 <= 1/16: |(1 + t)^(-1/2) - 1| <= 0.5516 |t|: 0.5625 q + 4 u of itself
+//     z = (d - D / n) rstd     2 u |d - D / n| + a,  a = k g sqrt(Q / n) + 4 u |D / n|, for the difference, as |d| is at most the
 //                     sum of both; then what rstd has, and u. rstd sqrt(Q / n) <= (rstd^2 Q / n + 1) / 2
 //     y = z w + b     |w| (|z| r + s) + u |y|,  r = 0.5625 q + 12 u,  s = rstd a (1 + 1/8)
 // No overflow: |d| < 2^129. What is 0 or subnormal in between is so only where x is: d^2 >= 2^-298.
@@ -46,6 +47,7 @@ struct deviation_sums;
 // are decided. d is rounded down in Q, too.
 template <>
 struct deviation_sums<double> {
+  static constexpr int k = 2;
   double first = 0;
   double second = 0;
   double above = 0;
@@ -70,6 +72,7 @@ struct deviation_sums<double> {
 #endif
 template <class R>
 struct deviation_sums {
+  static constexpr int k = 1;
   R first{};
   R second{};
 
@@ -342,10 +345,11 @@ struct norm_rule : plain_rule {
     const R squares = s.second * part;
     const R rstd = M::reciprocal_root((Centred ? s.second - s.first * offset : s.second) * part + c.eps);
     const R ratio = squares * (rstd * rstd);
-    const R q = (3 * g) * ratio;
+    constexpr int k = deviation_sums<R>::k;
+    const R q = ((2 * k + 1) * g) * ratio;
     const R relative = (0.5625 * q + 0x1.8p-50) * (1 + 0x1p-10);
     const R of_offset = 0x1p-51 * magnitude_of(offset);
-    const R of_sums = (0.5 * g) * (ratio + 1.0);
+    const R of_sums = (0.5 * k * g) * (ratio + 1.0);
     const R known = g < 1 ? s.gap : M::all(infinity);
     const R gap = known * part;
     const R by_gap = rstd * gap;
