@@ -251,13 +251,16 @@ template <class Rule, to To, bool Careful>
   return write_elements<Rule, To, Careful, false>(element, s, out, open);
 }
 
+// Sums of two operands or more have enough to do beside the addition that is waited for.
+template <class Rule>
+constexpr int column_chains = Rule::summed == 1 ? sum_chains : 2;
+
 // The sums of a tile's rows, whose tops are `top`.
 template <class Rule>
 [[gnu::noinline, gnu::flatten]] inline void sums_of_columns(const slice& s, std::int64_t columns, const double* top,
                                                             typename Rule::template sums<f64v>* to) {
   constexpr bool keeps = Rule::keeps_term;
-  // Sums of two operands have enough to do beside the addition that is waited for.
-  constexpr int chains = Rule::summed == 1 ? sum_chains : 2;
+  constexpr int chains = column_chains<Rule>;
   for (std::int64_t c = 0; c < columns; c += L) {
     const f64v t = load<f64v>(top + c);
     typename Rule::template sums<f64v> sums[chains];

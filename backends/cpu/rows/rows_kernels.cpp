@@ -39,7 +39,7 @@ class row_walker {
     const std::int64_t n = p_.length;
     const std::int64_t chunk = n < row_chunk ? n : row_chunk;
     const std::int64_t row_height = chunk / (4 * L) + 8 + L;
-    const std::int64_t tile_height = job.columns != 0 ? n / 4 + 6 : 0;
+    const std::int64_t tile_height = job.columns != 0 ? n / column_chains<rule> + 6 : 0;
     const std::int64_t height = (row_height > tile_height ? row_height : tile_height) + 2;
     num::row_bounds bounds = rule::bounds(n, height, tile_height + n / L + 4 * L + n / row_chunk + job.team + 8);
     if (job.forced) bounds = num::row_bounds::nothing();

@@ -120,9 +120,10 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (in registers 8 in each of four chains, and 2; in a chunk 32), the lanes' 5, and the warps',
+  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk 32), the lanes' 5, and the warps',
   // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
-  const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? 10 : 36;
+  const std::int64_t in_registers = d.per_thread / chains_of(rule.summed) + 2;
+  const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? in_registers : 36;
   const std::int64_t tracked =
       (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;
   g.bounds = rule.bounds(p.length, own + 5 + warps, tracked);
