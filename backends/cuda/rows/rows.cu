@@ -25,13 +25,14 @@ struct division {
 struct rule_facts {
   num::row_inputs inputs;
   int summed;
+  int chains;
   int required;
   bool per_element;
   bool exact;
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           Rule::required,
+constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           chains_of<Rule>, Rule::required,
                                  Rule::per_element, Rule::exact_limbs != 0, Rule::bounds};
 
 // How packed rows are read and written; whether they are packed.
@@ -122,7 +123,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
 
   // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk 32), the lanes' 5, and the warps',
   // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
-  const std::int64_t in_registers = d.per_thread / chains_of(rule.summed) + 2;
+  const std::int64_t in_registers = most / rule.chains + 2;
   const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? in_registers : 36;
   const std::int64_t tracked =
       (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;

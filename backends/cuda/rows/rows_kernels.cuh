@@ -195,7 +195,8 @@ constexpr int blocks_at_once(int per) {
 // Elements that a thread holds.
 constexpr int most_per_thread(int summed) { return summed > 2 ? 16 : 32; }
 // Partial sums of a thread, so that additions do not wait for each other.
-constexpr int chains_of(int summed) { return summed == 1 ? 4 : 1; }
+template <class Rule>
+inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
 
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
@@ -250,7 +251,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
     const row_state<Op> state = state_of<Op>(g, call, at, top);
-    constexpr int chains = chains_of(summed);
+    constexpr int chains = chains_of<rule>;
     sums part[chains];
     double term[keeps ? Per : 1];
 #pragma unroll
