@@ -277,8 +277,9 @@ std::vector<group> row_calls(op_id op) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
     all.push_back({call({length < 1000 ? 3 : 1, length}, 1, how)});
   }
-  all.push_back({on_one(call({2, 37, 19}, 1, layout::contiguous))});
-  test_call late = call({2, 2057}, 1, layout::contiguous);
+  all.push_back({on_one(call({2, 37, 19}, 1, layout::contiguous)), call({2, 300, 19}, 1, layout::contiguous),
+                 call({1, 300, 4}, 1, layout::contiguous)});
+  test_call late = call({2, 4105}, 1, layout::contiguous);
   group each_level{wide(late)};
   for (const tier t : {tier::double_double, tier::exact}) {
     late.first_tier = t;
@@ -286,7 +287,7 @@ std::vector<group> row_calls(op_id op) {
   }
   each_level.push_back(wide(late));
   all.push_back(each_level);
-  all.push_back({wide(call({2, 8209}, 1, layout::contiguous))});
+  all.push_back({wide(call({2, 8209}, 1, layout::contiguous)), wide(call({2, 8212}, 1, layout::contiguous))});
   return all;
 }
 
@@ -297,7 +298,7 @@ std::vector<group> norm_calls(op_id op) {
              has_mean = !name.starts_with("rms");
   // outer * inner rows (or, to a weight, sums); their elements lie `inner` apart where the operation lets them.
   const auto call = [&](std::int64_t outer, std::int64_t length, std::int64_t inner, layout how, int operands = 2) {
-    static constexpr std::string_view digits[] = {"0", "1", "2", "3"};
+    static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
     test_call c{op, {}, how, {}};
     if (!gradient) c.attrs.push_back({"eps", "1e-5"});
     const std::int64_t half = length % 2 == 0 ? 2 : 1;
@@ -354,15 +355,15 @@ std::vector<group> norm_calls(op_id op) {
   }
   // Many rows whose elements are further from each other than from those of the next row.
   all.push_back({on_one(call(16, 14, 3, layout::contiguous)), on_one(call(16, 14, 3, layout::turned)),
-                 on_one(call(16, 37, 1, layout::contiguous))});
+                 on_one(call(16, 37, 1, layout::contiguous)), call(1, 300, 4, layout::contiguous)});
   // Sums to a weight over elements that lie side by side, and so do their statistics.
-  for (const std::int64_t length : {20, 3000}) {
+  for (const std::int64_t length : {20, 3000, 8212}) {
     if (!to_weight) break;
     test_call c = call(1, length, 1, layout::contiguous);
     for (operand& o : c.in) o.how = layout::contiguous;
-    all.push_back({c});
+    all.push_back({c, wide(c)});
   }
-  test_call late = call(2, 2057, 1, layout::contiguous);
+  test_call late = call(2, 4105, 1, layout::contiguous);
   group each_level{wide(late)};
   for (const tier t : {tier::double_double, tier::exact}) {
     late.first_tier = t;
@@ -370,7 +371,7 @@ std::vector<group> norm_calls(op_id op) {
   }
   each_level.push_back(wide(late));
   all.push_back(each_level);
-  all.push_back({wide(call(2, 8209, 1, layout::contiguous))});
+  all.push_back({wide(call(2, 8209, 1, layout::contiguous)), wide(call(2, 8212, 1, layout::contiguous))});
   return all;
 }
 

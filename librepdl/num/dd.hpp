@@ -28,6 +28,14 @@ REPDL_HD double_word<R> add(double_word<R> x, double_word<R> y) {
   return fast_two_sum(v.hi, t.lo + v.lo);
 }
 
+// The same of numbers of one sign, |y| <= |x|, or |y| <= |x| / 3: relative error <= 5u² / (1 - 4u). u² (|x| + |y|) for the sum of low
+// parts, u² (|x + y| + |x| + |y|) for the second one, and |x| + |y| <= 2 |x + y|.
+template <class R>
+REPDL_HD double_word<R> add_smaller(double_word<R> x, double_word<R> y) {
+  const double_word<R> s = fast_two_sum(x.hi, y.hi);
+  return fast_two_sum(s.hi, s.lo + (x.lo + y.lo));
+}
+
 // a b, normalised, relative error below 8u² (algorithms 10 to 12 without FMA); two_prod's preconditions.
 template <class R>
 REPDL_HD double_word<R> mul(double_word<R> a, double_word<R> b) {

@@ -14,6 +14,7 @@
 
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/multi_limb_functions.hpp"
+#include "librepdl/num/sums.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -76,6 +77,39 @@ REPDL_HD wide<R> add(const wide<R>& a, const wide<R>& b) {
   return {fast_two_sum(v.hi, w.hi), (a.error + b.error) + lost};
 }
 REPDL_HD void add_to(wide<double>& a, const wide<double>& b) { a = add(a, b); }
+// The same of numbers that are not negative, in half the operations: 3 u^2 of the sum, two of them for the additions of low parts.
+template <class R>
+REPDL_HD wide<R> add_positive(const wide<R>& a, const wide<R>& b) {
+  const double_word<R> s = two_sum(a.value.hi, b.value.hi);
+  const double_word<R> sum = fast_two_sum(s.hi, s.lo + (a.value.lo + b.value.lo));
+  return {sum, (a.error + b.error) + 0x1p-104 * sum.hi};
+}
+template <int L>
+REPDL_HD ball<L> add_positive(const ball<L>& a, const ball<L>& b) {
+  return add(a, b);
+}
+// The sum of many, in a fifth of the operations. terms: at least as many as were added.
+template <class R>
+struct wide_sum {
+  tracked_sum<R> sum;
+  R error{};
+
+  REPDL_HD void add(R x) { sum.add(x); }
+  REPDL_HD void add(const double_word<R>& x, R x_error) {
+    sum.add(x);
+    error += x_error;
+  }
+  REPDL_HD void merge(const wide_sum& o) {
+    sum.merge(o.sum);
+    error += o.error;
+  }
+  // No number passes more additions than there are terms, and merges, which are fewer than terms and 64.
+  REPDL_HD wide<R> total(std::int64_t terms) const { return {sum.total(), error + sum.bound(2 * terms + 64)}; }
+};
+template <class R>
+wide_sum<double> lane(const wide_sum<R>& s, int l) {
+  return {{s.sum.hi[l], s.sum.lo[l], s.sum.error[l]}, s.error[l]};
+}
 REPDL_HD void add_value(wide<double>& a, double b) { a = add(a, arithmetic<wide<double>>::number(b)); }
 
 REPDL_HD wide<double> negated(const wide<double>& a) { return {{-a.value.hi, -a.value.lo}, a.error}; }

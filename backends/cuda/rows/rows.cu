@@ -2,7 +2,8 @@
 //
 // Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
 // blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
-// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cu).
+// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cu), and
+// so are long rows with near neighbours, but for those whose greatest element is looked for.
 // Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
@@ -25,15 +26,19 @@ struct division {
 struct rule_facts {
   num::row_inputs inputs;
   int summed;
+  int held;
   int chains;
   int required;
   bool per_element;
   bool exact;
+  bool looks;  // for the greatest element
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           chains_of<Rule>, Rule::required,
-                                 Rule::per_element, Rule::exact_limbs != 0, Rule::bounds};
+constexpr rule_facts facts_of = {
+    Rule::inputs,   Rule::summed,      held_of<Rule>,          chains_of<Rule>,
+    Rule::required, Rule::per_element, Rule::exact_limbs != 0, Rule::look == num::row_look::greatest,
+    Rule::bounds};
 
 // How packed rows are read and written; whether they are packed.
 bool pack(row_geometry& g, const rule_facts& rule) {
@@ -67,6 +72,19 @@ bool pack(row_geometry& g, const rule_facts& rule) {
                            : quad_access::each;
   }
   return packed;
+}
+
+// Whether four neighbouring rows are 16 bytes of every operand of sums, but for what is the same for all rows.
+bool has_four_rows(const row_geometry& g, const rule_facts& rule) {
+  bool are = g.kept.rank == 1 && g.reduced.rank == 1 && g.rows % 4 == 0;
+  for (int k = 0; k < rule.summed; ++k) {
+    if (g.x[k] == nullptr) continue;
+    const std::int64_t across = g.kept.stride[k][0];
+    const bool four =
+        across == 1 && reinterpret_cast<std::uintptr_t>(g.x[k]) % 16 == 0 && g.reduced.stride[k][0] % 4 == 0;
+    are = are && (!rule.per_element && k >= 2 ? across == 0 : four);
+  }
+  return are;
 }
 
 division divide(const plan::row_plan& p, const properties& device, tier first, int bits) {
@@ -111,22 +129,35 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
-  const int most = most_per_thread(rule.summed);
-  const std::int64_t eight = rule.summed > 2 ? 8 * threads : 64;
-  d.per_thread = room <= eight ? 8 : std::min(most, room <= (rule.summed == 1 ? 512 : 4096) ? 16 : 32);
-  d.how = room <= (clusters ? most_blocks * most : 16) * threads ? manner::registers : manner::chunks;
-  if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) d.how = manner::columns;
+  // More than four wait for each other longer than rows take to be read again, if nothing is looked for.
+  const std::int64_t best_blocks = rule.looks ? most_blocks : 4;
+  const int most = most_per_thread(rule.held);
+  const std::int64_t eight = rule.held > 2 ? 8 * threads : 64;
+  d.per_thread = room <= eight ? 8 : std::min(most, room <= (rule.held == 1 ? 512 : 4096) ? 16 : 32);
+  d.how = room <= (clusters ? best_blocks * most : 16) * threads ? manner::registers : manner::chunks;
+  g.tiled = across < along && !rule.looks && p.length >= 256 && p.rows >= 4;
+  if (g.tiled) {
+    d.how = manner::chunks;
+  } else if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) {
+    d.how = manner::columns;
+  }
+  g.chunk = g.tiled ? tile_chunk : long_chunk;
+  g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length < std::int64_t{1} << 31;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk 32), the lanes' 5, and the warps',
+  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk 32, in a tile 128), the lanes' 5, and the warps',
   // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
   const std::int64_t in_registers = most / rule.chains + 2;
-  const std::int64_t own = d.how == manner::columns ? p.length / 4 + 4 : d.how == manner::registers ? in_registers : 36;
+  constexpr std::int64_t in_chunk = long_chunk / threads + 4, in_tile = tile_chunk / warps + 4;
+  const std::int64_t own = d.how == manner::columns     ? p.length / 4 + 4
+                           : d.how == manner::registers ? in_registers
+                           : g.tiled                    ? in_tile
+                                                        : in_chunk;
   const std::int64_t tracked =
-      (d.how == manner::columns ? p.length : 128) + 5 + warps + p.length / (long_chunk * 32) + 16;
+      (d.how == manner::columns ? p.length : in_tile) + 5 + warps + p.length / (g.chunk * 32) + 16;
   g.bounds = rule.bounds(p.length, own + 5 + warps, tracked);
   if (first > tier::binary64) g.bounds = num::row_bounds::nothing();
   return d;
@@ -162,8 +193,10 @@ class row_work final : public planned {
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
     space.take(g.status, 1);
     space.take(g.list_bits, lists, g.list_words());
+    if (lists == 3) space.take(g.open_count, g.rows);
     zeroed_ = space.used().value();
     space.take(g.list_rows, lists, g.rows);
+    if (lists == 3) space.take(g.open, g.rows);
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
     if (d_.how == manner::chunks) take_workspace(long_, g, space);
     if (g.is_total) {
@@ -200,7 +233,7 @@ class row_work final : public planned {
       launch_registers<Op, 8>();
     } else if (d_.per_thread == 16) {
       launch_registers<Op, 16>();
-    } else if constexpr (most_per_thread(row_rule<Op>::summed) == 32) {
+    } else if constexpr (most_per_thread(held_of<row_rule<Op>>) == 32) {
       launch_registers<Op, 32>();
     }
   }

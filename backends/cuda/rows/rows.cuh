@@ -53,6 +53,12 @@ using late_arithmetic =
 template <op_id Op, int Level>
 using late_sums = typename row_rule<Op>::template late<late_arithmetic<Op, Level>>;
 
+// The open outputs of a row, where they are few: what row_output numbers.
+inline constexpr int most_listed = 8;
+struct listed_outputs {
+  std::int64_t of[most_listed];
+};
+
 // Zero before every call.
 struct row_status {
   unsigned long long counted;    // rows that are not ignored
@@ -92,21 +98,31 @@ struct row_geometry {
   std::int64_t ignore_index;
   double eps;
   bool is_mean;
-  bool is_total;  // cross_entropy, mean or sum
-  int cluster;    // blocks per row, and
-  int team;       // threads per row of a block
+  bool is_total;       // cross_entropy, mean or sum
+  std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
+  bool tiled;          // whether rows side by side are read together
+  bool in_fours;       // whether four elements, or four such rows, are
+  int cluster;         // blocks per row, and
+  int team;            // threads per row of a block
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
   // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
   row_status* status;
   std::uint32_t* list_bits;
   std::int64_t* list_rows;
+  unsigned* open_count;  // of each row; more than most_listed: not all are listed. Null: rows are short
+  listed_outputs* open;
   std::byte* known;  // known_row of those in a list, at least
   loss_row* losses;  // is_total
 
   REPDL_HD std::int64_t list_words() const { return (rows + 31) / 32; }
   __device__ open_list list(int i) const {
     return {list_bits + i * list_words(), &status->open[i], list_rows + i * rows};
+  }
+  __device__ void note_open(std::int64_t row, std::int64_t output) const {
+    if (open_count == nullptr || open_count[row] > most_listed) return;
+    const unsigned i = atomicAdd(open_count + row, 1u);
+    if (i < most_listed) open[row].of[i] = output;
   }
 };
 
@@ -159,7 +175,7 @@ struct row_site {
       if (g.x[K] == nullptr) return absent;
       if (g.access[K] == quad_access::constant) return *x[K];
     }
-    return x[K][element_offset<K>(g, j)];
+    return x[K][g.access[K] == quad_access::flat ? j : element_offset<K>(g, j)];
   }
   template <int N = elements>
   __device__ row_values<N> values(const row_geometry& g, std::int64_t j) const {
@@ -329,6 +345,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     }
   }
   bool open = false;
+  const std::int64_t elements = rule::per_element ? g.length : 0;
   for_each_of<rule::results>([&]<int K>() {
     float* const to = at.template result<K>(g);
     if (to == nullptr) return;
@@ -336,6 +353,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     if (!s.c.fills) v = rule::template result<double>(call, n, static_cast<double>(counterpart), K);
     if (!v.open) *to = v.value;
     if (!v.open) tally.add(s.c.fills, 1);
+    if (v.open) g.note_open(at.row, elements + K);
     open |= v.open;
   });
   if (open) leave_open<Op>(g, at.row, s.top, sums);
@@ -350,13 +368,12 @@ __device__ inline float max_or_nan(float a, float b) {
 template <class T>
 __device__ T from_lane(const T& v, int distance) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % 4 == 0);
-  constexpr int words = sizeof(T) / 4;
-  std::uint32_t w[words];
-  memcpy(w, &v, sizeof(T));
-  for (int i = 0; i < words; ++i) w[i] = __shfl_xor_sync(full_warp, w[i], distance);
-  T out;
-  memcpy(&out, w, sizeof(T));
-  return out;
+  struct words {
+    std::uint32_t of[sizeof(T) / 4];
+  };
+  words w = __builtin_bit_cast(words, v);
+  for (std::uint32_t& i : w.of) i = __shfl_xor_sync(full_warp, i, distance);
+  return __builtin_bit_cast(T, w);
 }
 
 // Writes outputs first, first + step, ... < end of a row; whether one is open.
@@ -378,6 +395,7 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
     const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, at.values(g, j).x);
     at.to(g, j) = v.value;
     tally.decided += v.open ? 0 : 1;
+    if (v.open) g.note_open(at.row, j);
     open |= v.open;
   }
   return open;
@@ -408,6 +426,7 @@ void take_total_workspace(std::byte*& parts, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
-inline constexpr std::int64_t late_chunk = 2048;  // the same of the late tiers
+inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side
+inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 
 }  // namespace repdl::cuda

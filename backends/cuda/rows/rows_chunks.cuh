@@ -5,20 +5,19 @@
 
 namespace repdl::cuda {
 
-template <std::int64_t Chunk>
-REPDL_HD std::int64_t chunks_of(const row_geometry& g) {
-  return g.length <= Chunk ? 1 : (g.length - 1) / Chunk + 1;
+REPDL_HD std::int64_t chunks_of(const row_geometry& g, std::int64_t chunk) {
+  return g.length <= chunk ? 1 : (g.length - 1) / chunk + 1;
 }
 
 // f(item, index of the row, begin, end) for the chunks of `rows` rows, a block each.
-template <std::int64_t Chunk, class F>
-__device__ void for_chunks(const row_geometry& g, std::int64_t rows, F&& f) {
-  const std::int64_t chunks = chunks_of<Chunk>(g);
+template <class F>
+__device__ void for_chunks(const row_geometry& g, std::int64_t chunk, std::int64_t rows, F&& f) {
+  const std::int64_t chunks = chunks_of(g, chunk);
   const std::int64_t items = rows * chunks;
   for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const std::int64_t row = item / chunks;
-    const std::int64_t begin = (item - row * chunks) * Chunk;
-    f(item, row, begin, min(begin + Chunk, g.length));
+    const std::int64_t begin = (item - row * chunks) * chunk;
+    f(item, row, begin, min(begin + chunk, g.length));
   }
 }
 

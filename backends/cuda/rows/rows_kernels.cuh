@@ -1,7 +1,7 @@
 // The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included by rows.cu only.
 #pragma once
 
-#include "backends/cuda/rows/rows.cuh"
+#include "backends/cuda/rows/rows_fours.cuh"
 
 namespace repdl::cuda {
 namespace {
@@ -42,7 +42,7 @@ struct cluster {
 #endif
     return v;
   }
-  static constexpr int slot_bytes = 32;
+  static constexpr int slot_bytes = 48;
 };
 
 // Combines v over the team. scratch: two slots for the cluster, and one for each warp: teams of a block do not wait for each other.
@@ -65,102 +65,6 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
   return v;
 }
 
-// Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of 16 bytes; `outside` for those that are not.
-__device__ inline float4 load_four(const float* a, int j, int length, float outside) {
-  if (j >= 0 && j + 4 <= length) return *reinterpret_cast<const float4*>(a + j);
-  const auto at = [&](int i) { return i >= 0 && i < length ? a[i] : outside; };
-  return {at(j), at(j + 1), at(j + 2), at(j + 3)};
-}
-__device__ inline void store_four(float* to, int j, int length, float4 v) {
-  if (j >= 0 && j + 4 <= length) {
-    *reinterpret_cast<float4*>(to + j) = v;
-    return;
-  }
-  const auto set = [&](int i, float x) {
-    if (i >= 0 && i < length) to[i] = x;
-  };
-  set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
-}
-
-// The place in its row of a thread's element i.
-template <bool Packed>
-__device__ int place_of(int i, int lane, int lanes, int head) {
-  return Packed ? ((i / 4) * lanes + lane) * 4 + i % 4 - head : i * lanes + lane;
-}
-template <bool Packed>
-__device__ int head_of(const float* row) {
-  return Packed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / 4 & 3) : 0;
-}
-
-// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
-template <class Rule>
-inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
-
-// The fours of a thread, one after the other, along two axes: each is within the inner one.
-class walk_of_fours {
- public:
-  // Of element j, and `step` further each.
-  __device__ walk_of_fours(const row_geometry& g, int j, int step)
-      : size_(static_cast<unsigned>(g.reduced.size[0])),
-        inner_(static_cast<unsigned>(j) % size_),
-        outer_(static_cast<unsigned>(j) / size_),
-        inner_step_(static_cast<unsigned>(step) % size_),
-        outer_step_(static_cast<unsigned>(step) / size_) {}
-  template <int Operand>
-  __device__ std::int64_t offset(const row_geometry& g) const {
-    return inner_ * g.reduced.stride[Operand][0] + outer_ * g.reduced.stride[Operand][1];
-  }
-  __device__ void advance() {
-    inner_ += inner_step_;
-    outer_ += outer_step_;
-    if (inner_ < size_) return;
-    inner_ -= size_;
-    ++outer_;
-  }
-
- private:
-  unsigned size_, inner_, outer_, inner_step_, outer_step_;
-};
-
-// f(i, a) for the fours of a thread, elements i .. i + 3 of its own: a + place(i) is where they begin in an operand that has them side
-// by side.
-template <op_id Op, int Operand, int Count, class T, class Place, class F>
-__device__ void for_fours(const row_geometry& g, T* row, const Place& place, F&& f) {
-  if (!has_more<row_rule<Op>> || g.access[Operand] == quad_access::flat) {
-#pragma unroll
-    for (int i = 0; i < Count; i += 4) f(i, row);
-    return;
-  }
-  walk_of_fours walk(g, place(0), place(4) - place(0));
-#pragma unroll
-  for (int i = 0; i < Count; i += 4, walk.advance()) f(i, row + (walk.template offset<Operand>(g) - place(i)));
-}
-// f(i, v), v being those elements of an operand of any kind.
-template <op_id Op, int Operand, int Count, class Place, class F>
-__device__ void for_more(const row_geometry& g, const float* row, const Place& place, int length, F&& f) {
-  constexpr float absent = row_rule<Op>::absent[Operand];
-  const auto all = [](float v) { return float4{v, v, v, v}; };
-  const quad_access how = g.access[Operand];
-  if (row == nullptr || how == quad_access::constant) {
-    const float v = row == nullptr ? absent : *row;
-#pragma unroll
-    for (int i = 0; i < Count; i += 4) f(i, all(v));
-  } else if (how == quad_access::each) {
-    const std::int64_t stride = g.reduced.stride[Operand][0];
-#pragma unroll
-    for (int i = 0; i < Count; i += 4) {
-      const auto at = [&](int j) { return j >= 0 && j < length ? row[j * stride] : absent; };
-      f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
-    }
-  } else if (how == quad_access::one) {
-    for_fours<Op, Operand, Count>(g, row, place,
-                                  [&](int i, const float* a) { f(i, all(place(i) < length ? a[place(i)] : absent)); });
-  } else {
-    for_fours<Op, Operand, Count>(g, row, place,
-                                  [&](int i, const float* a) { f(i, load_four(a, place(i), length, absent)); });
-  }
-}
-
 // The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
 template <op_id Op, bool Packed, class Sums>
 __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
@@ -175,6 +79,7 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
     if (j < 0 || j >= length) continue;
     const num::verdict<double> v = output_of<Op>(call, state, numbers, whole.of_row(), j, at.values(g, j).x);
     if (v.open) {
+      g.note_open(row, j);
       ++left;
     } else {
       at.to(g, j) = v.value;
@@ -184,16 +89,21 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
   return left;
 }
 
+// Operands of which a thread holds its elements: those of sums. A third one that may be absent, often the same for all rows, is read
+// again.
+template <class Rule>
+inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
+
 // Blocks of a multiprocessor: what an element takes of registers decides.
 template <class Rule>
 constexpr int blocks_at_once(int per) {
   if (per == 32) return Rule::per_element ? 2 : 3;
-  if (Rule::summed > 2 || (has_more<Rule> && per == 16)) return 2;
+  if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
   return num::elements_of<Rule> == 1 && !Rule::keeps_term ? 4 : 3;
 }
 
-// Elements that a thread holds.
-constexpr int most_per_thread(int summed) { return summed > 2 ? 16 : 32; }
+// Elements that a thread holds, of `held` operands.
+constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
 // Partial sums of a thread, so that additions do not wait for each other.
 template <class Rule>
 inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
@@ -209,6 +119,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   alignas(16) __shared__ std::byte scratch[(2 + warps) * cluster::slot_bytes];
   constexpr int summed = rule::summed;
   constexpr int elements = num::elements_of<rule>;
+  constexpr int held = held_of<rule>;
   constexpr bool keeps = rule::keeps_term;
   cluster blocks(g.cluster);
   const int team = g.team;
@@ -227,14 +138,10 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const int head = head_of<Packed>(at.x[0]);
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
     float top = least_top<Op>(g, at);
-    float x[Per][summed];  // outside of the row: what adds nothing
-    for_each_of<summed>([&]<int K>() {
+    float x[Per][held];  // outside of the row: what adds nothing
+    for_each_of<held>([&]<int K>() {
       const float outside = K != 0 ? 1.0f : rule::look == num::row_look::given ? 0.0f : top;
-      if constexpr (Packed && K >= rule::required) {
-        for_more<Op, K, Per>(g, at.x[K], place, length, [&](int i, const float4& v) {
-          x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
-        });
-      } else if constexpr (Packed) {
+      if constexpr (Packed) {
         for_fours<Op, K, Per>(g, at.x[K], place, [&](int i, const float* a) {
           const float4 v = load_four(a, place(i), length, outside);
           x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
@@ -254,10 +161,44 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     constexpr int chains = chains_of<rule>;
     sums part[chains];
     double term[keeps ? Per : 1];
+    // The first N operands of elements first, first + 1, ..: those that are not held are read for some of them at a time.
+    const auto fetch = [&]<int N, int Count>(int first, float(&v)[Count][N]) {
+      if constexpr (N > held) asm volatile("" ::: "memory");  // not before the others are done with: registers
+      for_each_of<N>([&]<int K>() {
+        if constexpr (K < held) {
 #pragma unroll
-    for (int i = 0; i < Per; ++i) {
-      const double t = add_element<Op>(part[i % chains], x[i], state.top);
-      if constexpr (keeps) term[i] = t;
+          for (int i = 0; i < Count; ++i) v[i][K] = x[first + i][K];
+        } else if constexpr (Packed) {
+          for_more<Op, K, Count>(
+              g, at.x[K], [&](int i) { return place(first + i); }, length,
+              [&](int i, const float4& w) { v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w; });
+        } else {
+          constexpr float outside = rule::absent[K];
+#pragma unroll
+          for (int i = 0; i < Count; ++i) {
+            const int j = place(first + i);
+            v[i][K] = j < length ? at.template value<K>(g, j) : outside;
+          }
+        }
+      });
+    };
+    constexpr int summed_at_once = summed > held ? 8 : Per;
+#pragma unroll
+    for (int first = 0; first < Per; first += summed_at_once) {
+      float v[summed_at_once][summed];
+      fetch(first, v);
+#pragma unroll
+      for (int i = 0; i < summed_at_once; ++i) {
+        const double t = add_element<Op>(part[(first + i) % chains], v[i], state.top);
+        if constexpr (keeps) term[first + i] = t;
+      }
+    }
+    // What sums make of elements is not kept for the outputs: registers.
+    if constexpr (rule::per_element && elements > 2 && Per > 8) {
+#pragma unroll
+      for (int i = 0; i < Per; ++i) {
+        for_each_of<held>([&]<int K>() { asm volatile("" : "+f"(x[i][K])); });
+      }
     }
     if constexpr (chains == 4) {
       part[0].merge(part[1]);
@@ -279,30 +220,11 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       }
       unsigned open = 0;
       float out[Per];
-      // Operands that are not in registers are read for some elements at a time.
-      constexpr int at_a_time = elements > summed ? 8 : Per;
+      constexpr int at_a_time = elements > held ? 8 : Per;
 #pragma unroll
       for (int first = 0; first < Per; first += at_a_time) {
         float v[at_a_time][elements];
-        for_each_of<elements>([&]<int K>() {
-          if constexpr (K < summed) {
-#pragma unroll
-            for (int i = 0; i < at_a_time; ++i) v[i][K] = x[first + i][K];
-          } else if constexpr (Packed) {
-            for_more<Op, K, at_a_time>(
-                g, at.x[K], [&](int i) { return place(first + i); }, length,
-                [&](int i, const float4& w) {
-                  v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w;
-                });
-          } else {
-            constexpr float outside = rule::absent[K];
-#pragma unroll
-            for (int i = 0; i < at_a_time; ++i) {
-              const int j = place(first + i);
-              v[i][K] = j < length ? at.template value<K>(g, j) : outside;
-            }
-          }
-        });
+        fetch(first, v);
 #pragma unroll
         for (int i = 0; i < at_a_time; ++i) {
           double t = 0;

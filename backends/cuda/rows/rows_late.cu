@@ -1,6 +1,7 @@
 // The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left open it is asked again, with the
-// numbers that it had. A row of up to 2048 elements is then decided by a block in one launch. Of longer ones each level is two
-// launches, in which a block has a chunk: sums of the row, and what this level decides that those before it do not.
+// numbers that it had. A row of up to 4096 elements is then decided by a block in one launch. Of longer ones each level is two
+// launches: sums, in which a block has a chunk, and what this level decides that those before it do not, in which a block has a row, or,
+// where too many outputs of it are open for a list, a chunk.
 #include "backends/cuda/rows/rows_chunks.cuh"
 
 namespace repdl::cuda {
@@ -8,23 +9,39 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int warps = threads / 32;
+constexpr int sum_threads = 256;  // rows with open outputs are few: what a thread does takes the time
 
 __device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
 __device__ tier tier_of(int level) { return level == 0 ? tier::double_double : tier::exact; }
 
-// The sums of elements [begin, end) in an arithmetic, by a block.
-template <op_id Op, int Level>
-__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& s, const row_geometry& g, const row_site<Op>& at,
+// The sums of elements [begin, end) in an arithmetic, by a block. In registers, if they are not too many: not in what it is given.
+template <op_id Op, int Level, int Threads>
+__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& to, const row_geometry& g, const row_site<Op>& at,
                                           float top, std::int64_t begin, std::int64_t end, std::byte* scratch) {
-  s = late_sums<Op, Level>{};
+  constexpr int summed = row_rule<Op>::summed;
+  constexpr int ahead = 4;
+  late_sums<Op, Level> s{};
   s.start(static_cast<double>(top));
-  for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-    const auto v = at.template values<row_rule<Op>::summed>(g, j);
+  const auto add = [&](const row_values<summed>& v) {
     [&]<int... K>(std::integer_sequence<int, K...>) { s.add(static_cast<double>(v.x[K])...); }
-    (std::make_integer_sequence<int, row_rule<Op>::summed>{});
+    (std::make_integer_sequence<int, summed>{});
+  };
+  std::int64_t j = begin + threadIdx.x;
+  for (; j + (ahead - 1) * Threads < end; j += ahead * Threads) {
+    row_values<summed> v[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) v[i] = at.template values<summed>(g, j + i * Threads);
+#pragma unroll 1
+    for (int i = 0; i < ahead; ++i) {
+      add(v[0]);
+#pragma unroll
+      for (int k = 1; k < ahead; ++k) v[k - 1] = v[k];
+    }
   }
+  for (; j < end; j += Threads) add(at.template values<summed>(g, j));
   __syncwarp();
-  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+  over_block<Threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+  to = s;
 }
 
 template <op_id Op, int Level>
@@ -43,7 +60,7 @@ __device__ late_sums<Op, Level>* chunk_sums(std::byte* sums, const row_geometry&
   constexpr std::size_t before =
       (Level > 0 ? sizeof(late_sums<Op, 0>) : 0) + (Level > 1 ? sizeof(late_sums<Op, 1>) : 0);
   return reinterpret_cast<late_sums<Op, Level>*>(sums +
-                                                 before * static_cast<std::size_t>(g.rows * chunks_of<late_chunk>(g)));
+                                                 before * static_cast<std::size_t>(g.rows * chunks_of(g, late_chunk)));
 }
 
 // Output i of a row: of element i, or, after those of all elements, a result.
@@ -97,7 +114,7 @@ template <op_id Op, int Level>
 __device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
                           const row_state<Op>& state, std::uint32_t* open, std::byte* scratch, counter* counters) {
   late_sums<Op, Level> s;
-  late_sums_of<Op, Level>(s, g, at, state.top, 0, g.length, scratch);
+  late_sums_of<Op, Level, threads>(s, g, at, state.top, 0, g.length, scratch);
   int decided = 0;
   bool left = false;
   for (std::int64_t i = threadIdx.x; i < row_output<Op>::all(g); i += threads) {
@@ -171,26 +188,27 @@ __device__ open_list list_before(const row_geometry& g, int level) {
 }
 
 template <op_id Op, int Level>
-__global__ void __launch_bounds__(threads) late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
-  alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+__global__ void __launch_bounds__(sum_threads)
+    late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
+  alignas(16) __shared__ std::byte scratch[sum_threads / 32 * late_bytes<Op>];
   const open_list list = list_before(g, Level);
-  for_chunks<late_chunk>(g, static_cast<std::int64_t>(*list.count),
-                         [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
-                           const std::int64_t row = list.rows[index];
-                           late_sums<Op, Level> s;
-                           __syncthreads();
-                           late_sums_of<Op, Level>(s, g, row_site<Op>(g, row), known_of<Op>(g, row).top, begin, end,
-                                                   scratch);
-                           if (threadIdx.x == 0)
-                             chunk_sums<Op, Level>(sums, g)[row * chunks_of<late_chunk>(g) + begin / late_chunk] = s;
-                         });
+  for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count),
+             [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
+               const std::int64_t row = list.rows[index];
+               late_sums<Op, Level> s;
+               __syncthreads();
+               late_sums_of<Op, Level, sum_threads>(s, g, row_site<Op>(g, row), known_of<Op>(g, row).top, begin, end,
+                                                    scratch);
+               if (threadIdx.x == 0)
+                 chunk_sums<Op, Level>(sums, g)[row * chunks_of(g, late_chunk) + begin / late_chunk] = s;
+             });
 }
 
 // The sums of a row from those of its chunks, in every thread.
 template <op_id Op, int Level>
 __device__ __noinline__ void join_chunks(late_sums<Op, Level>& s, const row_geometry& g, std::byte* sums,
                                          std::int64_t row, float top, std::byte* scratch) {
-  const std::int64_t chunks = chunks_of<late_chunk>(g);
+  const std::int64_t chunks = chunks_of(g, late_chunk);
   const late_sums<Op, Level>* const parts = chunk_sums<Op, Level>(sums, g) + row * chunks;
   s = late_sums<Op, Level>{};
   s.start(static_cast<double>(top));
@@ -208,10 +226,12 @@ __global__ void __launch_bounds__(threads)
   const num::row_call call = call_of(g);
   int decided = 0;
   const auto settle_chunk = [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
+    const std::int64_t row = list.rows[index];
+    const unsigned listed = g.open_count[row];
+    const bool few = listed <= most_listed;
     // Results are beside the last elements.
     const bool results = row_rule<Op>::results != 0 && end == g.length;
-    if (!row_rule<Op>::per_element && !results) return;
-    const std::int64_t row = list.rows[index];
+    if (few ? begin != 0 : !row_rule<Op>::per_element && !results) return;
     const row_site<Op> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const row_state<Op> state = state_of<Op>(g, call, at, known.top);
@@ -224,9 +244,10 @@ __global__ void __launch_bounds__(threads)
     if (Level > 0 && runs(g, 0)) join_chunks<Op, 0>(s0, g, sums, row, known.top, scratch);
     if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0>(s1, g, sums, row, known.top, scratch);
     join_chunks<Op, Level>(s, g, sums, row, known.top, scratch);
-    const std::int64_t first = row_rule<Op>::per_element ? begin : 0;
-    const std::int64_t past = results ? row_output<Op>::all(g) : end;
-    for (std::int64_t i = first + threadIdx.x; i < past; i += threads) {
+    const std::int64_t first = few || !row_rule<Op>::per_element ? 0 : begin;
+    const std::int64_t past = few ? listed : results ? row_output<Op>::all(g) : end;
+    for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
+      const std::int64_t i = few ? g.open[row].of[k] : k;
       const row_output<Op> y(g, at, state, i);
       if (!y.is_open(g, call, state, numbers, whole, i)) continue;
       if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, y.of.x, y.what).decided) continue;
@@ -245,7 +266,7 @@ __global__ void __launch_bounds__(threads)
     }
     __syncwarp();
   };
-  for_chunks<late_chunk>(g, static_cast<std::int64_t>(*list.count), settle_chunk);
+  for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count), settle_chunk);
   decided = __reduce_add_sync(full_warp, decided);
   if (lane_of_thread() == 0) count_elements(counters, tier_of(Level), decided);
 }
@@ -254,14 +275,14 @@ template <op_id Op, int Level>
 void launch_level(const row_geometry& g, std::byte* sums, unsigned grid, const job& j) {
   if constexpr (Level < late_levels<Op>) {
     if ((g.levels >> static_cast<unsigned>(Level) & 1u) == 0) return;
-    launch_kernel<late_sum_kernel<Op, Level>>(j, grid, threads, 0, g, sums);
+    launch_kernel<late_sum_kernel<Op, Level>>(j, grid, sum_threads, 0, g, sums);
     launch_kernel<late_settle_kernel<Op, Level>>(j, grid, threads, 0, g, sums, j.counters);
   }
 }
 
 template <op_id Op>
 void launch(const row_geometry& g, std::byte* sums, const job& j) {
-  const unsigned grid = grid_for(j.device, g.rows * chunks_of<late_chunk>(g), 4);
+  const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, late_chunk), 4);
   if (g.length <= late_chunk || g.levels == 0) {
     launch_kernel<late_kernel<Op>>(j, grid, threads, 0, g, j.counters);
     return;
@@ -277,7 +298,7 @@ void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c) {
   if (g.length <= late_chunk) return;
   ops::for_row_operation(g.op, [&]<class Op>() {
     constexpr std::size_t third = late_levels < Op::id >> 2 ? sizeof(late_sums<Op::id, 2>) : 0;
-    c.take(sums, g.rows, chunks_of<late_chunk>(g), sizeof(late_sums<Op::id, 0>) + sizeof(late_sums<Op::id, 1>) + third);
+    c.take(sums, g.rows, chunks_of(g, late_chunk), sizeof(late_sums<Op::id, 0>) + sizeof(late_sums<Op::id, 1>) + third);
   });
 }
 

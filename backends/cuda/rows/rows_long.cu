@@ -1,6 +1,8 @@
 // Rows that are too long for a cluster: cut into chunks, a block for each. Their greatest keys meet in an integer maximum,
-// their sums are joined by a warp per row, then every chunk writes its outputs.
+// their sums are joined by a warp per row, then every chunk writes its outputs. Rows that lie side by side, whose neighbours are nearer
+// than their own elements, likewise, 32 or 128 at a time.
 #include "backends/cuda/rows/rows_chunks.cuh"
+#include "backends/cuda/rows/rows_fours.cuh"
 
 namespace repdl::cuda {
 namespace {
@@ -16,7 +18,7 @@ __device__ float top_of(const row_geometry& g, const long_work& w, const row_sit
 }
 
 __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ row_geometry g, std::uint32_t* keys) {
-  for_chunks<long_chunk>(g, g.rows, [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
+  for_chunks(g, g.chunk, g.rows, [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const float* const x = g.x[0] + row_offset<0>(g, row);
     std::int32_t key = num::order_key(-row_inf, num::order_max);
 #pragma unroll 8
@@ -28,25 +30,138 @@ __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ ro
   });
 }
 
-template <op_id Op>
+// The elements of a chunk that a thread has, where rows are packed: fours, one after the other for each thread.
+constexpr int per_thread = static_cast<int>(long_chunk / threads);
+constexpr int at_a_time = 8;
+struct chunk_place {
+  std::int64_t begin;
+  int first;
+  __device__ int operator()(int i) const {
+    return static_cast<int>(begin) + place_of<true>(first + i, static_cast<int>(threadIdx.x), threads, 0);
+  }
+};
+
+template <op_id Op, bool Packed>
 __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
-  using total = typename row_rule<Op>::total;
+  using rule = row_rule<Op>;
+  using total = typename rule::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
   const num::row_call call = call_of(g);
-  for_chunks<long_chunk>(g, g.rows, [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
+  const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op> at(g, row);
     const row_state<Op> state = state_of<Op>(g, call, at, top_of<Op>(g, work, at));
-    typename row_rule<Op>::template sums<double> part;
-    if (!state.c.fills) {
+    typename rule::template sums<double> part;
+    if (state.c.fills) {
+    } else if constexpr (Packed) {
+#pragma unroll 1
+      for (int first = 0; first < per_thread; first += at_a_time) {
+        const chunk_place place{begin, first};
+        float v[at_a_time][rule::summed];
+        read_fours<Op, rule::summed>(g, at, place, static_cast<int>(end), v);
+#pragma unroll
+        for (int i = 0; i < at_a_time; ++i) {
+          if (place(i) < end) add_element<Op>(part, v[i], state.top);
+        }
+      }
+    } else {
 #pragma unroll 4
       for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-        add_element<Op>(part, at.template values<row_rule<Op>::summed>(g, j).x, state.top);
+        add_element<Op>(part, at.template values<rule::summed>(g, j).x, state.top);
       }
     }
     total sum;
     sum.join(part);
     over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
     if (threadIdx.x == 0) reinterpret_cast<total*>(work.chunks)[item] = sum;
+  };
+  for_chunks(g, g.chunk, g.rows, sum_chunk);
+}
+
+// Rows that lie side by side, in tiles: a lane has Each of them, a warp every eighth element of a chunk. f(first row of the lane, whether it
+// is one, chunk, begin, end), by all threads of a block. What lies together is read at the same time.
+template <int Each, class F>
+__device__ void for_tiles(const row_geometry& g, F&& f) {
+  const std::int64_t tiles = (g.rows + 32 * Each - 1) / (32 * Each);
+  const std::int64_t items = tiles * chunks_of(g, g.chunk);
+  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const std::int64_t chunk = item / tiles;
+    const std::int64_t row = ((item - chunk * tiles) * 32 + lane_of_thread()) * Each;
+    const std::int64_t begin = chunk * g.chunk;
+    f(row < g.rows ? row : 0, row < g.rows, chunk, begin, min(begin + g.chunk, g.length));
+  }
+}
+// Statistics of gradients to weights, which are the same for all rows.
+template <class Rule, int Operand>
+inline constexpr bool is_shared = !Rule::per_element && Operand >= 2;
+// Element j of four rows side by side.
+template <op_id Op>
+struct four_rows {
+  float x[row_rule<Op>::summed][4];
+
+  __device__ four_rows(const row_geometry& g, const row_site<Op>& at, std::int64_t j) {
+    for_each_of<row_rule<Op>::summed>([&]<int K>() {
+      constexpr float absent = row_rule<Op>::absent[K];
+      const float* const from = at.x[K] + j * g.reduced.stride[K][0];
+      float4 v;
+      if (is_shared<row_rule<Op>, K> || g.x[K] == nullptr) {
+        const float all = g.x[K] == nullptr ? absent : *from;
+        v = {all, all, all, all};
+      } else {
+        v = *reinterpret_cast<const float4*>(from);
+      }
+      x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
+    });
+  }
+};
+template <op_id Op, int Each>
+__global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
+  using rule = row_rule<Op>;
+  using sums = typename rule::template sums<double>;
+  constexpr int ahead = 4;
+  constexpr int chains = Each == 1 ? ahead : 1;
+  alignas(16) __shared__ std::byte scratch[warps * 32 * Each * sizeof(sums)];
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  sums* const of_lane = reinterpret_cast<sums*>(scratch) + lane_of_thread() * Each;
+  for_tiles<Each>(g, [&](std::int64_t row, bool active, std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+    const row_site<Op> at(g, row);
+    float top[Each];
+    for (int r = 0; r < Each; ++r) top[r] = least_top<Op>(g, row_site<Op>(g, row + r));
+    sums part[Each][chains];
+    const auto add = [&]<int Count>(std::int64_t j) {
+      if constexpr (Each == 1) {
+        row_values<rule::summed> v[Count];
+#pragma unroll
+        for (int i = 0; i < Count; ++i) v[i] = at.template values<rule::summed>(g, j + i * warps);
+#pragma unroll
+        for (int i = 0; i < Count; ++i) add_element<Op>(part[0][i], v[i].x, top[0]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+          const four_rows<Op> v(g, at, j + i * warps);
+#pragma unroll
+          for (int r = 0; r < Each; ++r) {
+            float x[rule::summed];
+            for (int k = 0; k < rule::summed; ++k) x[k] = v.x[k][r];
+            add_element<Op>(part[r][0], x, top[r]);
+          }
+        }
+      }
+    };
+    std::int64_t j = begin + warp;
+    for (; j + (ahead - 1) * warps < end; j += ahead * warps) add.template operator()<ahead>(j);
+    for (; j < end; j += warps) add.template operator()<1>(j);
+    __syncthreads();
+    for (int r = 0; r < Each; ++r) {
+      for (int c = 1; c < chains; ++c) part[r][0].merge(part[r][c]);
+      of_lane[warp * 32 * Each + r] = part[r][0];
+    }
+    __syncthreads();
+    if (warp >= Each || !active) return;
+    sums whole = of_lane[warp];
+    for (int i = 1; i < warps; ++i) whole.merge(of_lane[i * 32 * Each + warp]);
+    typename rule::total sum;
+    sum.join(whole);
+    reinterpret_cast<typename rule::total*>(work.chunks)[(row + warp) * chunks_of(g, g.chunk) + chunk] = sum;
   });
 }
 
@@ -59,7 +174,7 @@ __global__ void __launch_bounds__(threads)
   row_tally tally;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < g.rows; row += step) {
     total sum;
-    const std::int64_t chunks = chunks_of<long_chunk>(g);
+    const std::int64_t chunks = chunks_of(g, g.chunk);
     for (std::int64_t c = lane_of_thread(); c < chunks; c += 32) {
       sum.join(reinterpret_cast<const total*>(work.chunks)[row * chunks + c]);
     }
@@ -76,32 +191,97 @@ __global__ void __launch_bounds__(threads)
   count_rows_decided(counters, tally);
 }
 
-template <op_id Op>
+template <op_id Op, bool Packed>
 __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  constexpr int elements = num::elements_of<row_rule<Op>>;
   const num::row_call call = call_of(g);
   row_tally tally;
-  for_chunks<long_chunk>(g, g.rows, [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
+  const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
+    const row_site<Op> at(g, row);
+    const known_row<Op> known = known_of<Op>(g, row);
+    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    bool open = false;
+    if constexpr (Packed) {
+      const auto whole = whole_of(known.sums);
+      const auto numbers = numbers_of<Op>(call, state, whole);
+      const int past = static_cast<int>(end);
+#pragma unroll 1
+      for (int first = 0; first < per_thread; first += at_a_time) {
+        const chunk_place place{begin, first};
+        float v[at_a_time][elements];
+        float out[at_a_time];
+        read_fours<Op, elements>(g, at, place, past, v);
+#pragma unroll
+        for (int i = 0; i < at_a_time; ++i) {
+          num::verdict<double> y = {state.c.value, false};
+          if (!state.c.fills && place(i) < past) y = output_of<Op>(call, state, numbers, whole, place(i), v[i]);
+          out[i] = y.value;
+          if (y.open) g.note_open(row, place(i));
+          open |= y.open;
+          if (place(i) < past && !y.open) tally.add(state.c.fills, 1);
+        }
+        for_fours<Op, out_place, at_a_time>(g, at.out, place, [&](int i, float* a) {
+          store_four(a, place(i), past, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
+        });
+      }
+    } else {
+      open = write_elements<Op>(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
+    }
+    if (__any_sync(full_warp, open) && lane_of_thread() == 0) g.list(0).add(row);
+  };
+  for_chunks(g, g.chunk, g.rows, write_chunk);
+  count_rows_decided(counters, tally);
+}
+template <op_id Op>
+__global__ void __launch_bounds__(threads)
+    tile_output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  const num::row_call call = call_of(g);
+  row_tally tally;
+  for_tiles<1>(g, [&](std::int64_t row, bool active, std::int64_t, std::int64_t begin, std::int64_t end) {
+    if (!active) return;
     const row_site<Op> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const bool open = write_elements<Op>(g, call, at, state_of<Op>(g, call, at, known.top), whole_of(known.sums),
-                                         begin + threadIdx.x, threads, end, tally);
-    if (__any_sync(full_warp, open) && lane_of_thread() == 0) g.list(0).add(row);
+                                         begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
+    if (open) g.list(0).add(row);
   });
   count_rows_decided(counters, tally);
 }
 
 template <op_id Op>
+void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
+  const auto grid = [&](int each) {
+    return grid_for(j.device, ceil_div(g.rows, std::int64_t{32} * each) * chunks_of(g, g.chunk), 8);
+  };
+  if (g.in_fours) {
+    launch_kernel<tile_sum_kernel<Op, 4>>(j, grid(4), threads, 0, g, w);
+  } else {
+    launch_kernel<tile_sum_kernel<Op, 1>>(j, grid(1), threads, 0, g, w);
+  }
+  launch_kernel<join_kernel<Op>>(j, joins, threads, 0, g, w, j.counters);
+  if constexpr (row_rule<Op>::per_element) launch_kernel<tile_output_kernel<Op>>(j, grid(1), threads, 0, g, j.counters);
+}
+template <op_id Op, bool Packed>
+void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
+  const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
+  launch_kernel<sum_kernel<Op, Packed>>(j, grid, threads, 0, g, w);
+  launch_kernel<join_kernel<Op>>(j, joins, threads, 0, g, w, j.counters);
+  if constexpr (row_rule<Op>::per_element) {
+    launch_kernel<output_kernel<Op, Packed>>(j, grid, threads, 0, g, j.counters);
+  }
+}
+template <op_id Op>
 void launch(const row_geometry& g, const long_work& w, const job& j) {
-  const unsigned grid = grid_for(j.device, g.rows * chunks_of<long_chunk>(g), 8);
-  if constexpr (row_rule<Op>::look == num::row_look::greatest) {
+  const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
+  if constexpr (row_rule<Op>::look != num::row_look::greatest) {
+    if (g.tiled) return launch_tiles<Op>(g, w, j, joins);
+  } else {
+    const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
     check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
     launch_kernel<top_kernel>(j, grid, threads, 0, g, w.keys);
   }
-  launch_kernel<sum_kernel<Op>>(j, grid, threads, 0, g, w);
-  launch_kernel<join_kernel<Op>>(j, grid_for(j.device, ceil_div(g.rows, warps), 8), threads, 0, g, w, j.counters);
-  if constexpr (row_rule<Op>::per_element) {
-    launch_kernel<output_kernel<Op>>(j, grid, threads, 0, g, j.counters);
-  }
+  if (g.in_fours) return launch_chunks<Op, true>(g, w, j, joins);
+  launch_chunks<Op, false>(g, w, j, joins);
 }
 
 }  // namespace
@@ -109,7 +289,7 @@ void launch(const row_geometry& g, const long_work& w, const job& j) {
 void take_workspace(long_work& w, const row_geometry& g, carver& c) {
   c.take(w.keys, g.rows);
   ops::for_row_operation(g.op, [&]<class Op>() {
-    c.take(w.chunks, g.rows, chunks_of<long_chunk>(g), sizeof(typename row_rule<Op::id>::total));
+    c.take(w.chunks, g.rows, chunks_of(g, g.chunk), sizeof(typename row_rule<Op::id>::total));
   });
 }
 

@@ -44,7 +44,7 @@ struct exponential_sum {
       if (x >= max) {
         multiplicity += 1;
       } else if (x > -infinity) {
-        rest = num::add(rest, exponentials<A>::of_gap(x, max));
+        rest = add_positive(rest, exponentials<A>::of_gap(x, max));
       }
     } else {
       const auto counts = x >= max;
@@ -52,13 +52,13 @@ struct exponential_sum {
       A e = exponentials<A>::of_gap(x, max);
       e = {{counts ? zero : e.value.hi, counts ? zero : e.value.lo}, counts ? zero : e.error};
       multiplicity += counts ? zero + 1.0 : zero;
-      rest = num::add(rest, e);
+      rest = add_positive(rest, e);
     }
   }
   // Another part of the same row.
   REPDL_HD void merge(const exponential_sum& other) {
     multiplicity += other.multiplicity;
-    rest = num::add(rest, other.rest);
+    rest = add_positive(rest, other.rest);
   }
   exponential_sum<wide<double>> lane(int l) const { return {max[l], multiplicity[l], num::lane(rest, l)}; }
   // Is the sum e^max, exactly?

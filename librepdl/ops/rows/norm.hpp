@@ -10,10 +10,12 @@
 //     d_j             u |d_j|: a difference of binary32 numbers, which may be 2^277 apart
 //     D               k (h + 2) u sum |d_j| <= k g sqrt(n Q);   D (1 / n): k g sqrt(Q / n) + 2 u |D / n|
 //     Q               (h + 6) u Q (d rounded down: 2 u)
-//     Q - D (D / n)   (h + 6) u Q + 2 k (h + 2) u Q + 4 u Q <= (2 k + 1) g Q, as D^2 <= n Q;   times 1 / n, + eps: 3 u
-//     rstd            with q = (2 k + 1) g (Q / n) rstd^2 <= 1/16: |(1 + t)^(-1/2) - 1| <= 0.5516 |t|: 0.5625 q + 4 u of itself
-//     z = (d - D / n) rstd     2 u |d - D / n| + a,  a = k g sqrt(Q / n) + 4 u |D / n|, for the difference, as |d| is at most the
-//                     sum of both; then what rstd has, and u. rstd sqrt(Q / n) <= (rstd^2 Q / n + 1) / 2
+//     D / n           with e what D errs by, over n: e <= k g sqrt(Q / n), or what is known of it
+//     Q - D (D / n)   over n: (h + 6) u Q / n + (2 |D / n| + e) e + 4 u Q / n, as D^2 <= n Q;   times 1 / n, + eps: 3 u
+//     rstd            with q = rstd^2 ((g + 4 u) Q / n + (2 |D / n| + e) e) <= 1/16: |(1 + t)^(-1/2) - 1| <= 0.5516 |t|: 0.5625 q + 4 u of
+//                     itself
+//     z = (d - D / n) rstd     2 u |d - D / n| + a,  a = e + 4 u |D / n|, for the difference, as |d| is at most the sum of both; then
+//                     what rstd has, and u. rstd e = E, and rstd sqrt(Q / n) <= (rstd^2 Q / n + 1) / 2
 //     y = z w + b     |w| (|z| r + s) + u |y|,  r = 0.5625 q + 12 u,  s = rstd a (1 + 1/8)
 // No overflow: |d| < 2^129. What is 0 or subnormal in between is so only where x is: d^2 >= 2^-298.
 //
@@ -96,13 +98,15 @@ struct deviation_total {
     const deviations<double> part = s.of_row();
     first = num::add(first, part.first);
     second = num::add(second, part.second);
-    gap += part.gap;
+    gap += part.gap + lost_by_addition();
   }
   REPDL_HD void join(const deviation_total& o) {
     first = num::add(first, o.first);
     second = num::add(second, o.second);
-    gap += o.gap;
+    gap += o.gap + lost_by_addition();
   }
+  // Sums that cancel later are off by 2^-104 of themselves.
+  REPDL_HD double lost_by_addition() const { return 0x1p-100 * magnitude_of(first.hi); }
   template <class R>
   REPDL_HD deviations<R> of_row() const {
     const double lost = gap * (1 + 0x1p-20) + 0x1p-51 * magnitude_of(first.hi);
@@ -155,8 +159,8 @@ template <class R, bool Centred>
 struct norm_sums<wide<R>, Centred> {
   R centre{};
   R plain{};
-  wide<R> first;
-  wide<R> second;
+  wide_sum<R> first;
+  wide_sum<R> second;
 
   REPDL_HD void start(R top) {
     if constexpr (Centred) centre = top;
@@ -167,19 +171,19 @@ struct norm_sums<wide<R>, Centred> {
     const double_word<R> square = mul(d, d);
     const R zero{};
     const R lost = 0x1p-103 * magnitude_of(square.hi);
-    if constexpr (Centred) first = num::add(first, wide<R>{d, zero});
-    second = num::add(second, wide<R>{square, d.lo == 0.0 ? zero : lost});
+    if constexpr (Centred) first.add(d, zero);
+    second.add(square, d.lo == 0.0 ? zero : lost);
   }
   REPDL_HD void merge(const norm_sums& o) {
     plain += o.plain;
-    first = num::add(first, o.first);
-    second = num::add(second, o.second);
+    first.merge(o.first);
+    second.merge(o.second);
   }
   norm_sums<wide<double>, Centred> lane(int l) const {
     return {centre[l], plain[l], num::lane(first, l), num::lane(second, l)};
   }
-  REPDL_HD wide<R> sum() const { return first; }
-  REPDL_HD wide<R> squares() const { return second; }
+  REPDL_HD wide<R> sum(std::int64_t n) const { return first.total(n); }
+  REPDL_HD wide<R> squares(std::int64_t n) const { return second.total(n); }
 };
 template <int L, bool Centred>
 struct norm_sums<ball<L>, Centred> {
@@ -201,8 +205,8 @@ struct norm_sums<ball<L>, Centred> {
     first.merge(o.first);
     second.merge(o.second);
   }
-  REPDL_HD ball<L> sum() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<8>(first)); }
-  REPDL_HD ball<L> squares() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(second)); }
+  REPDL_HD ball<L> sum(std::int64_t) const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<8>(first)); }
+  REPDL_HD ball<L> squares(std::int64_t) const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(second)); }
 };
 
 REPDL_HD void negate(wide<double>& a) { a = negated(a); }
@@ -346,8 +350,6 @@ struct norm_rule : plain_rule {
     const R rstd = M::reciprocal_root((Centred ? s.second - s.first * offset : s.second) * part + c.eps);
     const R ratio = squares * (rstd * rstd);
     constexpr int k = deviation_sums<R>::k;
-    const R q = ((2 * k + 1) * g) * ratio;
-    const R relative = (0.5625 * q + 0x1.8p-50) * (1 + 0x1p-10);
     const R of_offset = 0x1p-51 * magnitude_of(offset);
     const R of_sums = (0.5 * k * g) * (ratio + 1.0);
     const R known = g < 1 ? s.gap : M::all(infinity);
@@ -355,6 +357,9 @@ struct norm_rule : plain_rule {
     const R by_gap = rstd * gap;
     const R by_bound = squares > 0.0 ? of_sums : zero;
     const R spread = by_gap < by_bound ? by_gap : by_bound;
+    const R of_first = Centred ? ((2.0 * rstd) * magnitude_of(offset) + spread) * spread : zero;
+    const R q = (g + 0x1p-51) * ratio + of_first;
+    const R relative = (0.5625 * q + 0x1.8p-50) * (1 + 0x1p-10);
     return {s.first,
             known,
             Centred ? top : zero,
@@ -420,10 +425,10 @@ struct norm_rule : plain_rule {
     const float nan = float_of(canonical_nan_f32);
     if (!is_finite(s.plain)) return {is_mean ? canonical(static_cast<float>(s.plain)) : nan, true};
     const std::int64_t n = c.length;
-    A sum = s.sum();
+    A sum = s.sum(n);
     if (is_mean) return round_mean(s.centre, sum, n);
 
-    A v = s.squares();
+    A v = s.squares(n);
     to_spread(v, sum, n, c.eps);
     if (is_zero(v)) return {what == 0 ? nan : static_cast<float>(infinity), true};
     if (sign_in(v) != 1) return {0.0f, false};

@@ -9,11 +9,12 @@
 // Tier binary64. u = 2^-53, h the height of the sums, g = (h + 6) u, |A|* and |B|* the sums of magnitudes.
 //     A               (h u) |A|*: its terms are binary64 numbers
 //     B               (h + 3) u |B|*: u for d, u for the product
-//     a = A (1 / n)   e_a = g |A|* / n + 3 u |a|
-//     b = r^2 B / n   e_b = g r^2 |B|* / n + 8 u |b|
-//     v = t - a - d b     e_a + |d| e_b + 4 u |d b| + u (|t| + |a|) + u |v|: |d b| <= |v| + |t| + |a|, up to second order
-//     grad_x = r v    u of itself
-// weight: (h + 6) u sum of magnitudes. Nothing over- or underflows: t is in [2^-298, 2^256], d in [2^-149, 2^129], r^2 B d below 2^802
+//     a = A (1 / n)   g |A|* / n + 3 u |a| =: e_a
+//     b = r^2 B / n   g r^2 |B|* / n + 8 u |b| =: e_b
+// On a GPU, where A and B are known better (signed_sum), that in place of g |A|* and g |B|*.
+//     v = t - a - d b     e_a + |d| e_b + 2 u |d b| + u |t - a| + u |v|, |t - a| <= |v| + |d b|
+//     grad_x = r v    u of itself: 3 u (|d b| + |v|) in all, up to second order
+// weight: (h + 6) u sum of magnitudes, or what is known on a GPU. Nothing over- or underflows: t is in [2^-298, 2^256], d in [2^-149, 2^129], r^2 B d below 2^802
 // and above 2^-1050 or 0 (a subnormal number there is off by 2^-1075, where v, a multiple of 2^-1043 unless it is 0, is not near).
 //
 // Late tiers: n grad_x = r (n t - A - d r^2 B), a rational number: multiples of 2^-1043 below 2^(929 + 62 + 2), of which 33 limbs, 2112
@@ -25,35 +26,100 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// Sums and those of magnitudes.
-template <class R>
+// A sum, and what is known of its error: that its terms' magnitudes add up to `spread`. Rounded: terms are products a b, and b is off by 2 u of
+// itself at most.
+template <class R, bool Rounded>
 struct signed_sum {
   R value{};
-  R magnitude{};
+  R spread{};
+
   REPDL_HD void add(R term) {
     value += term;
-    magnitude += magnitude_of(term);
+    spread += magnitude_of(term);
   }
+  REPDL_HD void add_product(R a, R b) { add(a * b); }
   REPDL_HD void merge(const signed_sum& o) {
     value += o.value;
+    spread += o.spread;
+  }
+  signed_sum<double, Rounded> lane(int l) const { return {value[l], spread[l]}; }
+  static signed_sum of_total(double total, double spread) { return {math<R>::all(total), math<R>::all(spread)}; }
+  REPDL_HD R lowest() const { return value; }
+  REPDL_HD R width() const { return spread; }
+  REPDL_HD R error(double g) const { return g * spread; }
+};
+#if defined(__CUDACC__)
+// On a GPU it is between two sums.
+template <>
+struct signed_sum<double, false> {
+  double low = 0;
+  double high = 0;
+
+  REPDL_HD void add([[maybe_unused]] double term) {
+#if defined(__CUDA_ARCH__)
+    low = __dadd_rd(low, term);
+    high = __dadd_ru(high, term);
+#endif
+  }
+  REPDL_HD void add_product([[maybe_unused]] double a, [[maybe_unused]] double b) {
+#if defined(__CUDA_ARCH__)
+    low = __fma_rd(a, b, low);
+    high = __fma_ru(a, b, high);
+#endif
+  }
+  REPDL_HD void merge([[maybe_unused]] const signed_sum& o) {
+#if defined(__CUDA_ARCH__)
+    low = __dadd_rd(low, o.low);
+    high = __dadd_ru(high, o.high);
+#endif
+  }
+  // What a total's additions and this one's lose: 2 u of it.
+  REPDL_HD static signed_sum of_total(double total, double spread) {
+    const double lost = 0x1p-52 * magnitude_of(total);
+    return {total - lost, total + spread * (1 + 0x1p-20) + lost};
+  }
+  REPDL_HD double lowest() const { return low; }
+  REPDL_HD double width() const { return high - low; }
+  REPDL_HD double error(double g) const { return g < 1 ? width() * (1 + 0x1p-40) : infinity; }
+};
+// Of products with b as it is; what that is off by is 2 u of the products' magnitudes.
+template <>
+struct signed_sum<double, true> {
+  signed_sum<double, false> range;
+  double magnitude = 0;
+
+  REPDL_HD void add_product(double a, double b) {
+    range.add_product(a, b);
+    magnitude = fma(magnitude_of(a), magnitude_of(b), magnitude);
+  }
+  REPDL_HD void merge(const signed_sum& o) {
+    range.merge(o.range);
     magnitude += o.magnitude;
   }
-  signed_sum<double> lane(int l) const { return {value[l], magnitude[l]}; }
+  REPDL_HD static signed_sum of_total(double total, double spread) {
+    return {signed_sum<double, false>::of_total(total, spread), 0};
+  }
+  REPDL_HD double lowest() const { return range.lowest(); }
+  REPDL_HD double width() const { return range.width() + 0x1.1p-52 * magnitude; }
+  REPDL_HD double error(double g) const { return g < 1 ? width() * (1 + 0x1p-40) : infinity; }
 };
+#endif
+// Of parts that are too long for merge. Sums of parts that cancel later are off by 2^-104 of themselves.
 struct signed_total {
   dd value{};
-  double magnitude = 0;
-  REPDL_HD void join(const signed_sum<double>& s) {
-    value = num::add(value, s.value);
-    magnitude += s.magnitude;
+  double spread = 0;
+  template <bool Rounded>
+  REPDL_HD void join(const signed_sum<double, Rounded>& s) {
+    value = num::add(value, s.lowest());
+    spread += s.width() + 0x1p-100 * magnitude_of(value.hi);
   }
   REPDL_HD void join(const signed_total& o) {
     value = num::add(value, o.value);
-    magnitude += o.magnitude;
+    spread += o.spread + 0x1p-100 * magnitude_of(value.hi);
   }
-  template <class R>
-  REPDL_HD signed_sum<R> of_row() const {
-    return {math<R>::all(value.hi), math<R>::all(magnitude)};
+  template <class R, bool Rounded>
+  REPDL_HD signed_sum<R, Rounded> of_row() const {
+    return signed_sum<R, Rounded>::of_total(value.hi, spread);
   }
 };
 
@@ -62,12 +128,12 @@ struct signed_total {
 // A and B of a row, or of a part of it; the same in an arithmetic.
 template <class R, bool Centred>
 struct gradient_moments {
-  signed_sum<R> first;
-  signed_sum<R> second;
+  signed_sum<R, false> first;
+  signed_sum<R, Centred> second;
 
   REPDL_HD void add(const R* x, R mean, R t) {
     if constexpr (Centred) first.add(t);
-    second.add(t * (Centred ? x[1] - mean : x[1]));
+    second.add_product(t, Centred ? x[1] - mean : x[1]);
   }
   REPDL_HD void merge(const gradient_moments& o) {
     first.merge(o.first);
@@ -88,7 +154,7 @@ struct gradient_moments_total {
   }
   template <class R>
   REPDL_HD gradient_moments<R, Centred> of_row() const {
-    return {first.of_row<R>(), second.of_row<R>()};
+    return {first.of_row<R, false>(), second.of_row<R, Centred>()};
   }
 };
 
@@ -100,8 +166,8 @@ struct late_moments<wide<R>, Centred> {
   R mean{};
   R plain_first{};
   R plain_second{};
-  wide<R> first;
-  wide<R> second;
+  wide_sum<R> first;
+  wide_sum<R> second;
 
   REPDL_HD void start(R top) { mean = top; }
   REPDL_HD void add(R g, R x, R w) {
@@ -112,20 +178,20 @@ struct late_moments<wide<R>, Centred> {
     const R lost = 0x1p-103 * magnitude_of(product.hi);
     plain_first += t;
     plain_second += t * (x - mean);
-    if constexpr (Centred) first = num::add(first, wide<R>{{t, zero}, zero});
-    second = num::add(second, wide<R>{product, d.lo == 0.0 ? zero : lost});
+    if constexpr (Centred) first.add(t);
+    second.add(product, d.lo == 0.0 ? zero : lost);
   }
   REPDL_HD void merge(const late_moments& o) {
     plain_first += o.plain_first;
     plain_second += o.plain_second;
-    first = num::add(first, o.first);
-    second = num::add(second, o.second);
+    first.merge(o.first);
+    second.merge(o.second);
   }
   late_moments<wide<double>, Centred> lane(int l) const {
     return {mean[l], plain_first[l], plain_second[l], num::lane(first, l), num::lane(second, l)};
   }
-  REPDL_HD wide<R> sum() const { return first; }
-  REPDL_HD wide<R> products() const { return second; }
+  REPDL_HD wide<R> sum(std::int64_t n) const { return first.total(n); }
+  REPDL_HD wide<R> products(std::int64_t n) const { return second.total(n); }
 };
 template <int L, bool Centred>
 struct late_moments<ball<L>, Centred> {
@@ -151,9 +217,9 @@ struct late_moments<ball<L>, Centred> {
     first.merge(o.first);
     second.merge(o.second);
   }
-  REPDL_HD ball<L> sum() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(first)); }
-  REPDL_HD ball<L> products() const {
-    ball<L> r = sum();
+  REPDL_HD ball<L> sum(std::int64_t) const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(first)); }
+  REPDL_HD ball<L> products(std::int64_t n) const {
+    ball<L> r = sum(n);
     multiply_by_value(r, -mean);
     add_to(r, arithmetic<ball<L>>::of_limbs(limbs_of_sum<16>(second)));
     return r;
@@ -201,10 +267,10 @@ struct norm_gradient_rule : plain_rule {
     const double g = c.bounds.sum * (1 + 0x1p-10);
     const double part = 1 / n;
     const R scale = rstd * rstd * part;
-    const R a = s.first.value * part;
-    const R b = s.second.value * scale;
-    const R a_error = g * (s.first.magnitude * part) + 0x1p-51 * magnitude_of(a);
-    return {mean, rstd, a, b, a_error, g * (s.second.magnitude * scale) + 0x1p-49 * magnitude_of(b)};
+    const R a = s.first.lowest() * part;
+    const R b = s.second.lowest() * scale;
+    const R a_error = s.first.error(g) * part + 0x1p-51 * magnitude_of(a);
+    return {mean, rstd, a, b, a_error, s.second.error(g) * scale + 0x1p-49 * magnitude_of(b)};
   }
   template <class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
@@ -235,12 +301,12 @@ struct norm_gradient_rule : plain_rule {
     A p = arithmetic<A>::number(g);
     multiply_by_value(p, w);
     multiply_by_count(p, n);
-    if constexpr (Centred) add_to(p, negated(s.sum()));
+    if constexpr (Centred) add_to(p, negated(s.sum(n)));
     A q = arithmetic<A>::number(static_cast<double>(x[1]));
     add_value(q, -s.mean);
     multiply_by_value(q, rstd);
     multiply_by_value(q, rstd);
-    multiply_by(q, s.products());
+    multiply_by(q, s.products(n));
     add_to(p, negated(q));
     const int sign = sign_in(p);
     if (sign == 0 || (rstd == 0 && sign != 2)) return {signed_zero((sign < 0) != sign_bit(o.g)), true};
@@ -259,11 +325,25 @@ struct row_rule<ops::op_id::rms_norm_backward> : norm_gradient_rule<false> {};
 
 // ------------------------------------------------------------------------------------------------------------ to a weight
 
-template <class R>
-struct weight_gradient_sum : signed_sum<R> {
-  REPDL_HD void add(const R*, R, R term) { signed_sum<R>::add(term); }
-  REPDL_HD const signed_sum<R>& of_row() const { return *this; }
-  weight_gradient_sum<double> lane(int l) const { return {signed_sum<R>::lane(l)}; }
+template <class R, bool Centred>
+struct weight_gradient_sum {
+  signed_sum<R, true> sum;
+  // g, x, mean, rstd
+  REPDL_HD void add(const R* x, R, R) { sum.add_product(x[0], Centred ? (x[1] - x[2]) * x[3] : x[1] * x[2]); }
+  REPDL_HD void merge(const weight_gradient_sum& o) { sum.merge(o.sum); }
+  REPDL_HD const signed_sum<R, true>& of_row() const { return sum; }
+  weight_gradient_sum<double, Centred> lane(int l) const { return {sum.lane(l)}; }
+};
+struct weight_gradient_total : signed_total {
+  using signed_total::join;
+  template <bool Centred>
+  REPDL_HD void join(const weight_gradient_sum<double, Centred>& s) {
+    join(s.sum);
+  }
+  template <class R>
+  REPDL_HD signed_sum<R, true> of_row() const {
+    return signed_total::of_row<R, true>();
+  }
 };
 
 template <class A>
@@ -271,7 +351,7 @@ struct late_weight_gradient;
 template <class R>
 struct late_weight_gradient<wide<R>> {
   R plain{};
-  wide<R> sum;
+  wide_sum<R> sum;
 
   REPDL_HD void start(R) {}
   REPDL_HD void add(R g, R x, R mean, R rstd) {
@@ -280,15 +360,15 @@ struct late_weight_gradient<wide<R>> {
     const R zero{};
     const R lost = 0x1p-103 * magnitude_of(product.hi);
     plain += g * ((x - mean) * rstd);
-    sum = num::add(sum, wide<R>{product, d.lo == 0.0 ? zero : lost});
+    sum.add(product, d.lo == 0.0 ? zero : lost);
   }
   REPDL_HD void add(R g, R x, R rstd) { add(g, x, R{}, rstd); }
   REPDL_HD void merge(const late_weight_gradient& o) {
     plain += o.plain;
-    sum = num::add(sum, o.sum);
+    sum.merge(o.sum);
   }
   late_weight_gradient<wide<double>> lane(int l) const { return {plain[l], num::lane(sum, l)}; }
-  REPDL_HD wide<R> value() const { return sum; }
+  REPDL_HD wide<R> value(std::int64_t n) const { return sum.total(n); }
 };
 template <int L>
 struct late_weight_gradient<ball<L>> {
@@ -308,7 +388,7 @@ struct late_weight_gradient<ball<L>> {
     plain += o.plain;
     sum.merge(o.sum);
   }
-  REPDL_HD ball<L> value() const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<L>(sum)); }
+  REPDL_HD ball<L> value(std::int64_t) const { return arithmetic<ball<L>>::of_limbs(limbs_of_sum<L>(sum)); }
 };
 
 template <bool Centred>
@@ -326,27 +406,30 @@ struct norm_weight_rule : plain_rule {
   }
   template <class R>
   REPDL_HD static R term(const R* x, R) {
-    return x[0] * (Centred ? (x[1] - x[2]) * x[3] : x[1] * x[2]);
+    return x[0];
   }
   template <class R>
-  using sums = weight_gradient_sum<R>;
-  using total = signed_total;
+  using sums = weight_gradient_sum<R, Centred>;
+  using total = weight_gradient_total;
   template <class R>
-  using numbers = signed_sum<R>;
+  struct numbers {
+    R value, error;
+  };
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R, R, const signed_sum<R>& s) {
-    return {s.value + 0.0, (c.bounds.sum * (1 + 0x1p-10)) * s.magnitude + 0x1p-51 * magnitude_of(s.value)};
+  REPDL_HD static numbers<R> prepare(const row_call& c, R, R, const signed_sum<R, true>& s) {
+    const R value = s.lowest() + 0.0;
+    return {value, s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)};
   }
   template <class R>
   REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R, int) {
-    return verdict_of<R>({math<R>::to_float(r.value - r.magnitude), math<R>::to_float(r.value + r.magnitude)});
+    return verdict_of<R>({math<R>::to_float(r.value - r.error), math<R>::to_float(r.value + r.error)});
   }
   template <class A>
   using late = late_weight_gradient<A>;
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float*, int) {
+  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float*, int) {
     if (!is_finite(s.plain)) return {canonical(static_cast<float>(s.plain)), true};
-    const A sum = s.value();
+    const A sum = s.value(c.length);
     return is_zero(sum) ? certified{0.0f, true} : round_number<float>(sum);
   }
 };

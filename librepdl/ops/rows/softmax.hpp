@@ -208,14 +208,14 @@ struct weight_total {
   }
 };
 
-// g / n / S, within a relative bound. A bound of 1 or more: nothing is to be decided.
+// f = g / n / S, within a relative bound. A bound of 1 or more: nothing is to be decided.
 template <class R>
 struct weight_factor {
   R low;
   R high;
 };
 template <class R>
-REPDL_HD weight_factor<R> factor_of(R f, double bound) {
+REPDL_HD weight_factor<R> factor_of(R f, double bound, R) {
   using M = math<R>;
   const R least = M::all(-infinity);
   const R most = M::all(infinity);
@@ -224,12 +224,12 @@ REPDL_HD weight_factor<R> factor_of(R f, double bound) {
   return {known ? f * (1 - bound) : least, known ? f * (1 + bound) : most};
 }
 template <class R>
-REPDL_HD verdict<R> scaled_ends(R e, const weight_factor<R>& f) {
+REPDL_HD verdict<R> scaled_ends(R e, const weight_factor<R>& f, double) {
   return verdict_of<R>({math<R>::to_float(e * f.low), math<R>::to_float(e * f.high)});
 }
 template <class R>
 REPDL_HD verdict<R> scaled_weight(R e, const weight_factor<R>& f) {
-  return scaled_ends<R>(e, f);
+  return scaled_ends<R>(e, f, 0);
 }
 
 // R beside a gap, as an element of log_softmax: (x - max) - R.
@@ -265,14 +265,19 @@ struct weight_factor<double> {
   double bound;
   unsigned margin;
 };
+// H(q) - ln S, where bounds_of_rows has ln n, with ln S >= 0.69 (biased exponent of S - 1023).
 template <>
-REPDL_HD weight_factor<double> factor_of<double>(double f, double bound) {
+REPDL_HD weight_factor<double> factor_of<double>(double f, double bound, double sum) {
+  bound -= 0.69 * 0x1p-53 * static_cast<double>(static_cast<int>(bits_of(sum) >> 52) - 1023);
   return {bound < 1 && is_finite(f) ? f : double_of(format<double>::nan), bound, margin_of(bound, 2)};
 }
+// With the gap of this element, |d| <= 0.7 (1023 - biased exponent of e^d), in place of the greatest one.
 template <>
-REPDL_HD verdict<double> scaled_ends<double>(double e, const weight_factor<double>& f) {
+REPDL_HD verdict<double> scaled_ends<double>(double e, const weight_factor<double>& f, double gap) {
   const double p = e * f.value;
-  return verdict_of<double>({static_cast<float>(p * (1 - f.bound)), static_cast<float>(p * (1 + f.bound))});
+  const auto exponent = static_cast<double>(1023 - static_cast<int>(bits_of(e) >> 52));
+  const double bound = f.bound - (gap - (0.7 * exponent < gap ? 0.7 * exponent : gap)) * 0x1p-53;
+  return verdict_of<double>({static_cast<float>(p * (1 - bound)), static_cast<float>(p * (1 + bound))});
 }
 // A product below 2^-151 is a zero.
 template <>
@@ -337,8 +342,8 @@ struct weight_rule : exponential_rule {
   template <class R>
   REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const row_weights<R>& s) {
     const R sum = s.count + s.rest;
-    return factor_of<R>((Scaled ? Target ? g / static_cast<double>(c.n) : g : math<R>::all(1.0)) / sum,
-                        c.bounds.weight);
+    return factor_of<R>((Scaled ? Target ? g / static_cast<double>(c.n) : g : math<R>::all(1.0)) / sum, c.bounds.weight,
+                        sum);
   }
   template <class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R*, R weight) {
@@ -346,7 +351,7 @@ struct weight_rule : exponential_rule {
   }
   template <class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R*, R weight) {
-    return scaled_ends<R>(weight, r);
+    return scaled_ends<R>(weight, r, Scaled ? row_errors::gradient_gap : row_errors::gap);
   }
   // The target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three times the bound, and 2^-43 for the
   // gaps in a rest made of small weights.
@@ -499,28 +504,28 @@ struct gradient_sum {
     exact.merge(o.exact);
     plain += o.plain;
   }
-  REPDL_HD exact_form<A> sum() const {
+  REPDL_HD exact_form<A> sum(std::int64_t) const {
     constexpr int limbs = Products ? 16 : sizeof(exact_form<A>::middle.limb) / 8;
     return arithmetic<exact_form<A>>::of_limbs(limbs_of_sum<limbs>(exact));
   }
 };
 template <class R, bool Products>
 struct gradient_sum<wide<R>, Products> {
-  wide<R> rounded;
+  wide_sum<R> terms;
   R plain{};
 
   REPDL_HD void start(R) {}
   REPDL_HD void add(R x, R y) {
     const R term = Products ? x * y : x;
     plain += term;
-    rounded = num::add(rounded, wide<R>{{term, math<R>::all(0.0)}, math<R>::all(0.0)});
+    terms.add(term);
   }
   REPDL_HD void merge(const gradient_sum& o) {
-    rounded = num::add(rounded, o.rounded);
+    terms.merge(o.terms);
     plain += o.plain;
   }
-  REPDL_HD const wide<R>& sum() const { return rounded; }
-  gradient_sum<wide<double>, Products> lane(int l) const { return {num::lane(rounded, l), plain[l]}; }
+  REPDL_HD wide<R> sum(std::int64_t n) const { return terms.total(n); }
+  gradient_sum<wide<double>, Products> lane(int l) const { return {num::lane(terms, l), plain[l]}; }
 };
 
 template <class R>
@@ -578,13 +583,13 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
     return verdict_of(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
   }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int) {
     const float g = x[0];
     const float y = x[1];
     if (!is_finite(s.plain)) {
       return {canonical(static_cast<float>(static_cast<double>(y) * (static_cast<double>(g) - s.plain))), true};
     }
-    return exact_softmax_backward(g, y, s.sum());
+    return exact_softmax_backward(g, y, s.sum(c.length));
   }
 };
 template <>
@@ -604,13 +609,13 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
   // infinite e^y.
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int) {
     const float g = x[0];
     const float y = x[1];
     const auto inf = static_cast<float>(infinity);
     const bool finite = is_finite(s.plain);
-    if (finite && y < inf) return exact_log_softmax_backward<A>(g, y, s.sum());
-    const int sign = finite ? sign_in(s.sum()) : 0;
+    if (finite && y < inf) return exact_log_softmax_backward<A>(g, y, s.sum(c.length));
+    const int sign = finite ? sign_in(s.sum(c.length)) : 0;
     const double total = finite ? static_cast<double>(sign) : s.plain;
     const double weight = y != y ? double_of(format<double>::nan) : y == inf ? infinity : y == -inf ? 0.0 : 1.0;
     return {canonical(static_cast<float>((static_cast<double>(g) - weight * total) + 0.0)), sign != 2};
