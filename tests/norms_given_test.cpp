@@ -65,7 +65,7 @@ std::vector<array> run(context& ctx, const call_case& c, layout from = layout::c
     views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(in.back()->view()));
   }
   const std::vector<tensor_spec> specs = infer(op, views, c.attrs);
-  std::vector<const placed_tensor*> results;
+  std::vector<placed_tensor*> results;
   for (std::size_t o = 0; o < specs.size(); ++o) {
     const shape_list shape(specs[o].shape.begin(), specs[o].shape.end());
     const bool is_wanted = (wanted >> o & 1) != 0;
@@ -81,7 +81,7 @@ std::vector<array> run(context& ctx, const call_case& c, layout from = layout::c
   }
   call(ctx, op, views, out_views, c.attrs);
   std::vector<array> all;
-  for (const placed_tensor* r : results) all.push_back(r != nullptr ? r->get() : array::none());
+  for (placed_tensor* r : results) all.push_back(r != nullptr ? r->get() : array::none());
   return all;
 }
 
@@ -93,8 +93,8 @@ std::vector<std::string> available() {
   return names;
 }
 
-constexpr const char* ops[] = {"batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
-                               "batch_norm_inference_weight_backward"};
+constexpr const char* operations_given[] = {"batch_norm_running", "batch_norm_inference",
+                                            "batch_norm_inference_backward", "batch_norm_inference_weight_backward"};
 constexpr sample_class classes[] = {sample_class::uniform_patterns,
                                     sample_class::normal_range,
                                     sample_class::narrow_lattice,
@@ -140,7 +140,7 @@ TEST_CASE("given norms: every class, tier, number of threads, layout and choice 
   for (const std::int64_t n : {1, 2, 3, 7, 8, 33, 64, 257, 1100, 8300}) {
     for (const sample_class kind : classes) {
       if (n > 1000 && kind != sample_class::normal_range && (n > 2000 || kind != sample_class::near_ties)) continue;
-      for (const std::string op : ops) {
+      for (const std::string op : operations_given) {
         const std::int64_t rows = n < 100 ? 6 : 2, half = (n + 1) / 2;
         const std::pair<shape_list, std::int64_t> shapes[] = {{{n, 5}, 1}, {{2, rows, half}, 1}, {{3, n, rows}, 2}};
         for (const auto& [x, axis] : shapes) {
@@ -201,7 +201,7 @@ TEST_CASE("given norms: long rows, and many of them, on several threads") {
   std::uint64_t stream = 7000;
   for (const std::string& isa : available()) {
     context several({.threads = 4, .isa = isa});
-    for (const std::string op : ops) {
+    for (const std::string op : operations_given) {
       for (const shape_list& x :
            {shape_list{70'001, 3}, {2, 3, 40'000}, {5, 20'000, 2}, {1, 1, 150'000}, {30'000, 8}}) {
         const call_case c = sampled(op, sample_class::normal_range, x, x[1], 3, {}, ++stream);

@@ -16,7 +16,7 @@
 namespace repdl::plan {
 
 /// What the outputs of a call are.
-using specs = inline_vector<tensor_spec, 3>;
+using specs = inline_vector<tensor_spec, 5>;
 
 /// The shape of elementwise results; the inputs have one format, but for those that the row makes boolean.
 sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in);
