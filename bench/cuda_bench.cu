@@ -575,6 +575,25 @@ void network(context& ctx) {
            [&] { group_norm(ctx, a, to, {.groups = 32, .weight = weight, .bias = bias}); });
     report("rows", name + "batch_norm", bytes, "B/s",
            [&] { batch_norm(ctx, a, to, {.weight = weight, .bias = bias}); });
+    buffer statistics(static_cast<std::size_t>(channels) * 8);
+    fill_normal(ctx, statistics, 2 * channels, 3);
+    const const_tensor_view mean(statistics.f(), sizes{channels}, gpu),
+        var(statistics.f() + channels, sizes{channels}, gpu);
+    const tensor_view new_mean(statistics.f(), sizes{channels}, gpu),
+        new_var(statistics.f() + channels, sizes{channels}, gpu);
+    report("rows", name + "batch_norm_running", bytes, "B/s", [&] {
+      batch_norm_running(ctx, a, mean, var, to, {.mean = new_mean, .var = new_var}, {.weight = weight, .bias = bias});
+    });
+    // After some batches the variance is about 1.
+    report("rows", name + "batch_norm_inference", bytes, "B/s",
+           [&] { batch_norm_inference(ctx, a, mean, var, to, {.weight = weight, .bias = bias}); });
+    report("rows", name + "batch_norm_inference_backward", bytes, "B/s",
+           [&] { batch_norm_inference_backward(ctx, a, var, to, {.weight = weight}); });
+    const sizes last{shape[0], shape[2], shape[3], shape[1]};
+    report("rows", name + "batch_norm_inference_last", bytes, "B/s", [&] {
+      batch_norm_inference(ctx, {x.f(), last, gpu}, mean, var, {out.f(), last, gpu},
+                           {.axis = -1, .weight = weight, .bias = bias});
+    });
   }
   if (wanted_of_group("rows")) {
     constexpr std::int64_t rows = 8192, classes = 50257, n = rows * classes;

@@ -48,11 +48,22 @@ def convolution(name):
 
 def rows(name):
     n, op = re.fullmatch(r"rows of ([\dx]+) (\w+)", name).groups()
-    if op in ("group_norm", "batch_norm"):
+    if op.startswith(("group_norm", "batch_norm")):
         x = torch.randn(64, *map(int, n.split("x")), device="cuda")
         weight, bias = torch.randn(2, x.shape[1], device="cuda")
         if op == "group_norm":
             return milliseconds(lambda: F.group_norm(x, 32, weight, bias))
+        if op == "batch_norm_inference_last":
+            x = x.to(memory_format=torch.channels_last)
+        mean, var = torch.zeros(x.shape[1], device="cuda"), torch.ones(x.shape[1], device="cuda")
+        if op == "batch_norm_running":
+            return milliseconds(lambda: F.batch_norm(x, mean, var, weight, bias, training=True))
+        if op == "batch_norm_inference_backward":
+            g = torch.randn_like(x)
+            return milliseconds(lambda: torch.ops.aten.native_batch_norm_backward(
+                g, x, weight, mean, var, None, None, False, 1e-5, (True, False, False)))
+        if op.startswith("batch_norm_inference"):
+            return milliseconds(lambda: F.batch_norm(x, mean, var, weight, bias))
         return milliseconds(lambda: F.batch_norm(x, None, None, weight, bias, training=True))
     n = int(n)
     if op.startswith("cross_entropy"):

@@ -109,6 +109,26 @@ const bench::family registered("rows", [](const bench::family& family) {
       repdl::batch_norm(o.ctx, {o.x.data(), o.images()}, {o.out.data(), o.images()}, options);
     };
     add("batch_norm", batch, {64, 8});
+    const auto running = [](operands& o) {
+      const tensor_view mean(o.row.data(), {o.channels}), var(o.y.data() + 2 * o.channels, {o.channels});
+      const repdl::batch_norm_running_options options{.weight = o.weight(o.channels), .bias = o.bias(o.channels)};
+      repdl::batch_norm_running(o.ctx, {o.x.data(), o.images()}, mean, var, {o.out.data(), o.images()},
+                                {.mean = mean, .var = var}, options);
+    };
+    add("batch_norm_running", running, {64, 8});
+    // Of images, and with the channels last.
+    const auto inference = [](operands& o, const repdl::sizes& x, std::int64_t axis) {
+      const const_tensor_view half(o.row.data(), {o.channels});
+      const repdl::batch_norm_options options{.axis = axis, .weight = o.weight(o.channels), .bias = o.bias(o.channels)};
+      repdl::batch_norm_inference(o.ctx, {o.x.data(), x}, half, half, {o.out.data(), x}, options);
+    };
+    add("batch_norm_inference", [inference](operands& o) { inference(o, o.images(), 1); }, {64, 8});
+    add("batch_norm_inference-last",
+        [inference](operands& o) {
+          const repdl::sizes images = o.images();
+          inference(o, {images[0], images[2], images[3], images[1]}, 3);
+        },
+        {64, 8});
   }
 });
 

@@ -193,6 +193,12 @@ results norm_gradient(const call& c) {
   return {norm_backward(Op::name, c.in, c.attrs, c.where)};
 }
 
+results running(const call& c) { return running_norm(c.in, c.attrs, c.where); }
+template <class Op>
+results given(const call& c) {
+  return {given_norm(Op::name, c.in, c.attrs, c.where)};
+}
+
 struct oracle_line {
   std::string_view name;
   results (*f)(const call& c);
@@ -261,6 +267,10 @@ constexpr oracle_line oracles[] = {
     {"rms_norm_weight_backward", norm_gradient<ops::rms_norm_weight_backward>},
     {"group_norm_weight_backward", norm_gradient<ops::group_norm_weight_backward>},
     {"batch_norm_weight_backward", norm_gradient<ops::batch_norm_weight_backward>},
+    {"batch_norm_running", running},
+    {"batch_norm_inference", given<ops::batch_norm_inference>},
+    {"batch_norm_inference_backward", given<ops::batch_norm_inference_backward>},
+    {"batch_norm_inference_weight_backward", given<ops::batch_norm_inference_weight_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

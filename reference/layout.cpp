@@ -94,7 +94,7 @@ norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const a
     cut[1] /= groups;
     cut.insert(cut.begin() + 1, groups);
     for (std::int64_t i = 2; i <= rank; ++i) axes.push_back(i);
-  } else if (op == "batch_norm") {
+  } else if (op == "batch_norm" || op == "batch_norm_running" || op == "batch_norm_inference") {
     axis = attribute_or<std::int64_t>(attrs, "axis", 1);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) throw std::invalid_argument("reference::batch_norm: axis");

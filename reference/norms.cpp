@@ -7,12 +7,10 @@
 #include <stdexcept>
 
 #include "reference/attributes.hpp"
-#include "reference/softmax_row.hpp"
+#include "reference/norm_results.hpp"
 
 namespace repdl::reference {
-namespace {
 
-/// RN(b ± sqrt(q)), b a multiple of 2^-150; an exact zero is +0.
 rounded with_root(const mpq_class& b, bool negative, const mpq_class& q) {
   constexpr long unit = 300;  // in halves of 2^-300, of which an odd number stands for all between its neighbours
   mpz_class root, rest;
@@ -29,6 +27,8 @@ rounded with_root(const mpq_class& b, bool negative, const mpq_class& q) {
   return {round_integer(f32, all.get_num_mpz_t(), -(unit + 1)),
           locate(f32, all.get_num_mpz_t(), one.get_mpz_t(), -(unit + 1))};
 }
+
+namespace {
 
 /// A weight or bias, or the number that stands for an absent one.
 struct factor {

@@ -2,15 +2,10 @@
 // has them but for the division by n: n grad_x = rstd (n t - sum of t - h sum of t h) is a finite binary fraction.
 #include <stdexcept>
 
-#include "reference/elementwise.hpp"
-#include "reference/softmax_row.hpp"
+#include "reference/norm_results.hpp"
 
 namespace repdl::reference {
-namespace {
 
-bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
-
-/// RN(v / n), n > 0; a zero keeps its sign.
 rounded quotient(const extended& v, std::int64_t n) {
   if (v.is_nan()) return nan_result();
   if (v.is_infinite()) return infinite_result(v.negative());
@@ -19,6 +14,10 @@ rounded quotient(const extended& v, std::int64_t n) {
   return {round_quotient(f32, v.significand(), count.get_mpz_t(), v.exponent()),
           locate(f32, v.significand(), count.get_mpz_t(), v.exponent())};
 }
+
+namespace {
+
+bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
 
 struct gradient_call {
   bool centred;

@@ -104,6 +104,10 @@ std::vector<array> norm(std::string_view op, const std::vector<array>& in, const
 /// Their gradients, of g, x, mean (not of rms_norm), rstd and, to x, weight.
 array norm_backward(std::string_view op, const std::vector<array>& in, const attributes& attrs,
                     outcomes* where = nullptr);
+/// batch_norm_running: the result, mean, rstd, and what becomes of the running mean and variance.
+std::vector<array> running_norm(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+/// batch_norm_inference and its gradients.
+array given_norm(std::string_view op, const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 
 /// Losses of x and t, which broadcast, and their gradients for g.
 array mse_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);

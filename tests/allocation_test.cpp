@@ -139,6 +139,14 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        [&] {
          batch_norm(ctx, in({4, 7}), to({4, 7}));
        }},
+      {"batch_norm_running",
+       [&] {
+         batch_norm_running(ctx, in({4, 7}), in({7}), in({7}), to({4, 7}), {});
+       }},
+      {"batch_norm_inference",
+       [&] {
+         batch_norm_inference(ctx, in({4, 7}), in({7}), in({7}), to({4, 7}), {.weight = in({7}), .bias = in({7})});
+       }},
       {"layer_norm_backward",
        [&] {
          layer_norm_backward(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({4, 7}), {.weight = in({7})});

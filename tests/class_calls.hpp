@@ -267,6 +267,46 @@ inline std::vector<class_call> norm_gradients(const std::string& op) {
   return all;
 }
 
+/// batch_norm with statistics over batches.
+inline std::vector<class_call> given_norms(const std::string& op, sample_class c) {
+  using enum sample_class;
+  const bool running = op == "batch_norm_running", gradient = op.ends_with("backward"),
+             to_weight = op.ends_with("weight_backward");
+  const bool exact = c == ties || c == cancelling || c == narrow_lattice;
+  const std::vector<double> every_eps = exact            ? std::vector<double>{0, 1, 0x1p-20}
+                                        : c == near_ties ? std::vector<double>{0, 0x1p-200, 0x1p-100, 1e-5, 0x1p-200}
+                                                         : std::vector<double>{0, 1e-5, 0x1p-200, 0x1p-20, 0x1p200};
+  const std::vector<double> momenta = exact || c == near_ties ? std::vector<double>{0.5, 0.25, 0x1p-5, 1}
+                                                              : std::vector<double>{0.5, 0.1, 0.25, 0, 0.9, 1};
+  struct row {
+    std::int64_t count, length;
+  };
+  // Channels, and their elements; of what has an output for each channel alone, more.
+  const std::vector<row> rows =
+      to_weight
+          ? std::vector<row>{{900, 1}, {900, 2}, {900, 3}, {700, 4}, {700, 5}, {400, 8}, {200, 9}, {100, 33}, {20, 130}}
+          : std::vector<row>{{90, 1}, {170, 2}, {110, 3}, {90, 5}, {60, 8}, {34, 13}, {14, 32}, {7, 65}, {4, 257}};
+  std::vector<class_call> all;
+  std::size_t turn = 0;
+  for (const row& r : rows) {
+    for (std::size_t k = 0; k < 4; ++k, ++turn) {
+      const norm_shapes s = norm_of(op, r.count, r.length, k);
+      class_call call{{s.x}, s.attrs};
+      if (to_weight) call.shapes.push_back(s.x);
+      if (!gradient || to_weight) call.shapes.push_back(s.weight);
+      call.shapes.push_back(s.weight);
+      const std::size_t operands = to_weight ? 0 : turn % (gradient ? 3 : 6);  // none, or in turn one, or both
+      if (operands != 0) call.shapes.push_back(operands == 1 ? reference::absent_shape : s.weight);
+      if (operands > 2 || (operands == 1 && !gradient)) call.shapes.push_back(s.weight);
+      const double eps = every_eps[turn % every_eps.size()], momentum = momenta[turn % momenta.size()];
+      if (eps != 1e-5) call.attrs.push_back({"eps", eps});
+      if (running && momentum != 0.1) call.attrs.push_back({"momentum", momentum});
+      all.push_back(std::move(call));
+    }
+  }
+  return all;
+}
+
 inline std::vector<class_call> steps(const std::string& op, sample_class c) {
   const shape_list a{41, 37}, b{733}, one{1};
   const auto groups = [](std::size_t k, const std::vector<shape_list>& params) {
@@ -379,6 +419,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::softmax:
       return rows(op);
     case ops::family::norm:
+      if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference")) return given_norms(op, c);
       return op.ends_with("backward") ? norm_gradients(op) : norms(op, c);
     case ops::family::optimizer:
       return steps(op, c);

@@ -1243,6 +1243,20 @@ class Structured(Case):
         self.check("group_norm_weight_backward", of_groups, to_weight)
         self.check("batch_norm_weight_backward", [g, x, mean, rstd], ("f32", (1,), [four | minus]), "--attr", "axis=0")
 
+    def test_norms_with_given_statistics(self):
+        half, one, two, three, four, six = 0x3F000000, 0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40C00000
+        x, m, v = self.save("x.npy", [0, two], [2, 1]), self.save("m.npy", [three], [1]), self.save("v.npy", [four], [1])
+        names = ["out%d.npy" % i for i in range(5)]  # m = 1, v = 1; v n / (n - 1) = 2
+        done = self.run_repdl("eval", "batch_norm_running", x, m, v, *[w for n in names for w in ("-o", n)],
+                              "--attr", "eps=3", "--attr", "momentum=0.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([read_npy(self.dir / n)[2] for n in names], [[half | 1 << 31, half], [one], [half], [two], [three]])
+        g, x, mean, var = ([two, six], [2, 1]), ([0, four], [2, 1]), ([two], [1]), ([three], [1])  # the root is 2
+        eps = ["--attr", "eps=1"]
+        self.check("batch_norm_inference", [x, mean, var], ("f32", (2, 1), [one | 1 << 31, one]), *eps)
+        self.check("batch_norm_inference_backward", [g, var], ("f32", (2, 1), [one, three]), *eps)
+        self.check("batch_norm_inference_weight_backward", [g, x, mean, var], ("f32", (1,), [four]), *eps)
+
     def test_every_operation_is_tested(self):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()

@@ -542,6 +542,48 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::operand_rank, "group_norm_backward", "x",
        [&] { group_norm_backward(o.ctx, o.vx({4}), o.vy({4}), o.vx({}), o.vx({}), o.vo({4})); }},
+      {error_site::weight_shape, "batch_norm_running", "running_mean",
+       [&] {
+         batch_norm_running(o.ctx, o.vx({4, 2}), o.vx({4}), o.vx({2}), o.vo({4, 2}), {});
+       }},
+      {error_site::weight_shape, "batch_norm_inference", "running_var",
+       [&] {
+         batch_norm_inference(o.ctx, o.vx({4, 2}), o.vx({2}), o.vx({1}), o.vo({4, 2}));
+       }},
+      {error_site::weight_shape, "batch_norm_inference_backward", "weight",
+       [&] {
+         batch_norm_inference_backward(o.ctx, o.vx({4, 2}), o.vx({2}), o.vo({4, 2}), {.weight = o.vy({4})});
+       }},
+      {error_site::gradient_shape, "batch_norm_inference_weight_backward", "g",
+       [&] {
+         batch_norm_inference_weight_backward(o.ctx, o.vx({2, 4}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}));
+       }},
+      {error_site::attribute_value, "batch_norm_running", "momentum",
+       [&] {
+         batch_norm_running(o.ctx, o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({4, 2}), {}, {.momentum = 1 + 0x1p-52});
+       }},
+      {error_site::attribute_value, "batch_norm_running", "momentum",
+       [&] {
+         batch_norm_running(o.ctx, o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({4, 2}), {}, {.momentum = -0.5});
+       }},
+      {error_site::attribute_value, "batch_norm_inference", "eps",
+       [&] {
+         batch_norm_inference(o.ctx, o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({4, 2}), {.eps = -1});
+       }},
+      {error_site::operand_rank, "batch_norm_inference_backward", "g",
+       [&] { batch_norm_inference_backward(o.ctx, o.vx({}), o.vx({}), o.vo({})); }},
+      {error_site::axis_range, "batch_norm_inference_weight_backward", "axis",
+       [&] {
+         batch_norm_inference_weight_backward(o.ctx, o.vx({4, 2}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}), 2);
+       }},
+      {error_site::overlap, "batch_norm_running", "running_var",
+       [&] {
+         batch_norm_running(o.ctx, o.vx({4, 2}), o.vo({2}), o.vy({2}), o.vo({4, 2}), {.var = o.vo({2})});
+       }},
+      {error_site::absent_operand, "batch_norm_running", "running_mean",
+       [&] {
+         batch_norm_running(o.ctx, o.vx({4, 2}), {}, o.vx({2}), o.vo({4, 2}), {});
+       }},
       {error_site::absent_operand, "layer_norm_backward", "mean",
        [&] {
          layer_norm_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), {}, o.vx({2}), o.vo({2, 3}));

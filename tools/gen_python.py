@@ -137,10 +137,8 @@ class Operation:
         row = self.row
         formula = row["formula"].replace("the ", "The ", 1) if row["formula"].startswith("the ") else row["formula"]
         lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
-        operands = [*row["inputs"], *([] if self.grouped else row["outputs"])]
-        for operand in operands:
-            if operand["name"] in self.statistics:
-                continue
+        outputs = [] if self.grouped else [o for o in row["outputs"] if o["name"] not in self.statistics]
+        for operand in [*row["inputs"], *outputs]:
             types = " ".join(operand["types"])
             lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
                          + (", a list of arrays" if self.grouped else ""))
@@ -148,7 +146,7 @@ class Operation:
             if a["name"] not in self.state:
                 lines.append(f"{parameter_names.get(a['name'], a['name'])}: {a['doc']}")
         if self.statistics:
-            names = " and ".join(self.statistics)
+            names = ", ".join(self.statistics[:-1]) + " and " * (len(self.statistics) > 1) + self.statistics[-1]
             lines.append(f"statistics: return {names} as well, in a tuple; out is then one too, of arrays or None")
         if self.grouped:
             written = ", ".join(o["name"] for o in row["outputs"])

@@ -207,8 +207,9 @@ class maker {
     } else if constexpr (is_one_of<Op, op_id::group_norm, op_id::group_norm_backward,
                                    op_id::group_norm_weight_backward>) {
       group_norm();
-    } else if constexpr (is_one_of<Op, op_id::batch_norm, op_id::batch_norm_backward,
-                                   op_id::batch_norm_weight_backward>) {
+    } else if constexpr (is_one_of<Op, op_id::batch_norm, op_id::batch_norm_backward, op_id::batch_norm_weight_backward,
+                                   op_id::batch_norm_running, op_id::batch_norm_inference,
+                                   op_id::batch_norm_inference_backward, op_id::batch_norm_inference_weight_backward>) {
       batch_norm();
     } else if constexpr (Op::row.kind == ops::family::loss) {
       loss(ops::is_gradient<Op>);
@@ -557,12 +558,15 @@ class maker {
   void norm(const shape_list& x, const shape_list& weight) {
     bool ends = false;  // operands at the end that are left out
     for (const operand_info& o : op_.in) {
-      const bool of_row = o.name == "mean" || o.name == "rstd";
+      const bool of_row = o.name == "mean" || o.name == "rstd" || o.name.starts_with("running_");
       if (!o.optional) add_input(of_row ? reference::norm_layout_of(op_.name, x, c_.attrs).rows.kept_shape : x);
       ends = ends || one_in(6);
       if (o.optional && !ends) add_input(one_in(4) ? absent_shape : weight);
     }
-    if (op_.name.ends_with("backward")) return;
+    const bool given = op_.name.starts_with("batch_norm_inference");
+    if (op_.name.ends_with("backward") && !given) return;
+    if (op_.name == "batch_norm_running" && !one_in(3))
+      add("momentum", one_in(2) ? any_of({0.0, 0.5, 0.25, 0x1p-5, 1.0}) : below_one());
     // Without eps, or with a power of 4, rows can be exact.
     if (op_.name == "rms_norm" || !one_in(3)) add("eps", one_in(3) ? any_of({0.0, 1.0, 0x1p-20}) : real(false));
   }
@@ -746,9 +750,10 @@ class maker {
       std::optional<std::size_t> alias;
       if (aliases == ops::aliases::any && one_in(5)) {
         alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
-      } else if (aliases == ops::aliases::same_name && one_in(2)) {  // param, grad, states
-        const std::size_t of_group = o % group_out;
-        alias = p.in[o / group_out * group_in + (of_group == 0 ? 0 : of_group + 1)];
+      } else if (aliases == ops::aliases::same_name && one_in(2)) {
+        for (std::size_t i = 0; i < group_in; ++i) {
+          if (op_.in[i].name == op_.out[o % group_out].name) alias = p.in[o / group_out * group_in + i];
+        }
       }
       const bool legal =
           alias && p.memory.tensors()[*alias].spec == outputs[o] && !has_repeats(p.memory.tensors()[*alias]);

@@ -177,7 +177,10 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
   } else if (op.family == "norm") {
     const bool of_groups = c.op.starts_with("group_norm"), several = !of_groups && !c.op.starts_with("batch_norm"),
                given = attribute_named(v.attrs, "axis") != nullptr;
-    const std::size_t at = c.op.ends_with("backward") ? 1 : 0;
+    std::size_t at = 0;  // x, or g
+    for (std::size_t i = 0; i < op.in.size(); ++i) {
+      if (op.in[i].name == "x") at = i;
+    }
     const shape_list& x = c.shapes[at];
     std::vector<bool> along(x.size(), false);  // which axes weights have, and (groups) that of the samples
     if (of_groups) {
@@ -205,7 +208,8 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
     }
     for (std::size_t i = 0; i < v.shapes.size(); ++i) {
       const std::string& name = op.in[i].name;
-      const bool of_row = name == "mean" || name == "rstd", of_weight = name == "weight" || name == "bias";
+      const bool of_row = name == "mean" || name == "rstd",
+                 of_weight = name == "weight" || name == "bias" || name.starts_with("running_");
       if (v.shapes[i] == absent_shape || (of_groups && (of_row || of_weight))) continue;
       v.shapes[i] = of_row      ? reference::norm_layout_of(c.op, whole, v.attrs).rows.kept_shape
                     : of_weight ? weight

@@ -330,6 +330,28 @@ void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_
   one_output<ops::batch_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, mean, rstd);
 }
 
+void batch_norm_running(context& ctx, const_tensor_view x, const_tensor_view running_mean,
+                        const_tensor_view running_var, tensor_view out, const running_statistics& updated,
+                        const batch_norm_running_options& o, const norm_statistics& of_rows) {
+  const const_tensor_view in[] = {x, running_mean, running_var, o.weight, o.bias};
+  const tensor_view all[] = {out, of_rows.mean, of_rows.rstd, updated.mean, updated.var};
+  api::submit<ops::batch_norm_running>(ctx, in, all, o);
+}
+void batch_norm_inference(context& ctx, const_tensor_view x, const_tensor_view running_mean,
+                          const_tensor_view running_var, tensor_view out, const batch_norm_options& o) {
+  one_output<ops::batch_norm_inference>(ctx, out, o, x, running_mean, running_var, o.weight, o.bias);
+}
+void batch_norm_inference_backward(context& ctx, const_tensor_view g, const_tensor_view running_var, tensor_view grad_x,
+                                   const batch_norm_inference_backward_options& o) {
+  one_output<ops::batch_norm_inference_backward>(ctx, grad_x, o, g, running_var, o.weight);
+}
+void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+                                          const_tensor_view running_mean, const_tensor_view running_var,
+                                          tensor_view grad_weight, std::int64_t axis, double eps) {
+  one_output<ops::batch_norm_inference_weight_backward>(ctx, grad_weight, {axis, eps, {}}, g, x, running_mean,
+                                                        running_var);
+}
+
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
   plan::inline_vector<const_tensor_view, 3> in;
   plan::inline_vector<tensor_view, 2> out;

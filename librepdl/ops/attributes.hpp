@@ -125,6 +125,12 @@ inline constexpr auto fields_of<batch_norm_options> = std::tuple_cat(
     std::tuple{field{"axis", &batch_norm_options::axis, "the channels; every other axis is normalised over"}},
     eps_field<batch_norm_options>);
 template <>
+inline constexpr auto fields_of<batch_norm_running_options> = std::tuple_cat(
+    std::tuple{field{"axis", &batch_norm_running_options::axis, "the channels; every other axis is normalised over"}},
+    eps_field<batch_norm_running_options>,
+    std::tuple{field{"momentum", &batch_norm_running_options::momentum,
+                     "the batch's weight, 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum"}});
+template <>
 inline constexpr auto fields_of<layer_norm_backward_options> =
     std::tuple{field{"axis", &layer_norm_backward_options::axis, "the axes that were normalised over"}};
 template <>
@@ -133,6 +139,10 @@ inline constexpr auto fields_of<group_norm_backward_options> =
 template <>
 inline constexpr auto fields_of<batch_norm_backward_options> =
     std::tuple{field{"axis", &batch_norm_backward_options::axis, "the channels, as batch_norm's"}};
+template <>
+inline constexpr auto fields_of<batch_norm_inference_backward_options> = std::tuple_cat(
+    std::tuple{field{"axis", &batch_norm_inference_backward_options::axis, "the channels, as batch_norm_inference's"}},
+    eps_field<batch_norm_inference_backward_options>);
 
 // Of every loss.
 template <class Options>

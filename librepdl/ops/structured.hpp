@@ -252,6 +252,38 @@ struct batch_norm_weight_backward
   static constexpr std::string_view formula = "sum of g * (x - mean) * rstd over all that share the weight";
 };
 
+// batch_norm with statistics of several batches: updated in training, given in inference.
+struct batch_norm_running : operation<op_id::batch_norm_running> {
+  static constexpr std::string_view formula =
+      "as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, "
+      "running_var' = (1 - momentum) running_var + momentum v n / (n - 1)";
+  using attrs = batch_norm_running_options;
+  static constexpr operand in[] = {
+      {"x", F32}, {"running_mean", F32}, {"running_var", F32}, {"weight", F32, true}, {"bias", F32, true}};
+  static constexpr operand out[] = {
+      {"out", F32}, {"mean", F32, true}, {"rstd", F32, true}, {"running_mean", F32, true}, {"running_var", F32, true}};
+};
+struct batch_norm_inference : operation<op_id::batch_norm_inference> {
+  static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";
+  using attrs = batch_norm_options;
+  static constexpr operand in[] = {
+      {"x", F32}, {"running_mean", F32}, {"running_var", F32}, {"weight", F32, true}, {"bias", F32, true}};
+  static constexpr operand out[] = {{"out", F32}};
+};
+struct batch_norm_inference_backward : operation<op_id::batch_norm_inference_backward> {
+  static constexpr std::string_view formula = "g * weight / sqrt(running_var + eps)";
+  using attrs = batch_norm_inference_backward_options;
+  static constexpr operand in[] = {{"g", F32}, {"running_var", F32}, {"weight", F32, true}};
+  static constexpr operand out[] = {{"grad_x", F32}};
+};
+struct batch_norm_inference_weight_backward : operation<op_id::batch_norm_inference_weight_backward> {
+  static constexpr std::string_view formula =
+      "(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps)";
+  using attrs = batch_norm_inference_backward_options;
+  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"running_mean", F32}, {"running_var", F32}};
+  static constexpr operand out[] = {{"grad_weight", F32}};
+};
+
 // The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise.
 struct sgd : operation<op_id::sgd> {
   static constexpr std::string_view formula =

@@ -16,7 +16,7 @@
 namespace repdl::plan {
 
 /// What the outputs of a call are.
-using specs = inline_vector<tensor_spec, 3>;
+using specs = inline_vector<tensor_spec, 5>;
 
 /// The shape of elementwise results; the inputs have one format, but for those that the row makes boolean.
 sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in);
@@ -88,6 +88,7 @@ struct norm_call {
   sizes weight;
   double eps = 0;
   std::int64_t groups = 0;  ///< not 0: axis 1 is cut into so many parts, a row has one of them
+  double momentum = 0;
 };
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_options&);
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const rms_norm_options&);
@@ -96,6 +97,15 @@ norm_call check_norm(std::string_view op, const const_tensor_view& x, const batc
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const layer_norm_backward_options&);
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const group_norm_backward_options&);
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_backward_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_running_options&);
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_inference_backward_options&);
+/// The operand whose axes are those of the rows: x, or g where there is no x.
+constexpr int lead_of(std::span<const ops::operand> in) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (in[i].name == "x") return static_cast<int>(i);
+  }
+  return 0;
+}
 /// in, out: the operation's operands, whose names say what they are.
 specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
                  const norm_call&);
@@ -352,7 +362,7 @@ struct planner<Op> {
 };
 template <class Op>
 requires(Op::row.kind == ops::family::norm) struct planner<Op> {
-  static const const_tensor_view& x(inputs in) { return in[ops::is_gradient<Op> ? 1 : 0]; }
+  static const const_tensor_view& x(inputs in) { return in[static_cast<std::size_t>(lead_of(Op::in))]; }
   static specs infer(inputs in, const typename Op::attrs& a) {
     return infer_norm(Op::name, Op::in, Op::out, in, check_norm(Op::name, x(in), a));
   }

@@ -155,11 +155,11 @@ struct pool_plan {
 ///   softmax, log_softmax, their gradients, logsumexp_backward, cross_entropy_backward   an output for each element
 ///   logsumexp              one for each row
 ///   cross_entropy          one for each row, or (mean, sum) one in all
-///   norms                  one for each element, and mean and rstd for each row
+///   norms                  one for each element, and mean and rstd for each row, and what becomes of running statistics
 /// There is an output that is not empty; rows or length may be 0. Row index = row-major over kept_shape.
 struct row_plan {
   static constexpr int most_inputs = 5;
-  static constexpr int most_outputs = 3;
+  static constexpr int most_outputs = 5;
 
   ops::op_id op;  // whose rule it is (ops::for_row_operation)
   int kept_rank;
@@ -179,6 +179,7 @@ struct row_plan {
   repdl::reduction reduction;
   std::int64_t ignore_index;
   double eps;
+  double momentum;
 };
 
 /// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;

@@ -1,4 +1,6 @@
 // Plans of row operations: the softmax family and norms.
+#include <bit>
+
 #include "librepdl/plan/planner.hpp"
 
 namespace repdl::plan {
@@ -185,8 +187,9 @@ norm_call in_groups(std::string_view op, const const_tensor_view& x, std::int64_
   for (int i = 1; i < x.rank(); ++i) reduced.push_back(i);
   return {reduced, {1}, check_eps(op, eps), groups};
 }
-norm_call across(std::string_view op, const const_tensor_view& x, std::int64_t channels, double eps) {
-  if (x.rank() == 0) fail(error_site::operand_rank, op, "x", "at least one axis", "rank 0");
+norm_call across(std::string_view op, const const_tensor_view& x, std::int64_t channels, double eps,
+                 std::string_view name = "x") {
+  if (x.rank() == 0) fail(error_site::operand_rank, op, name, "at least one axis", "rank 0");
   const int axis = normalize_axis(op, channels, x.rank());
   sizes reduced;
   for (int i = 0; i < x.rank(); ++i) {
@@ -199,7 +202,31 @@ norm_call across(std::string_view op, const const_tensor_view& x, std::int64_t c
 enum class norm_role { of_x, of_weight, of_row };
 norm_role role_of(std::string_view name) {
   if (name == "weight" || name == "bias" || name == "grad_weight") return norm_role::of_weight;
+  if (name.starts_with("running_")) return norm_role::of_weight;
   return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
+}
+
+// What a row is where its elements have nothing in common but their channel: so much of it as lies near each other. Channels that
+// lie side by side are rows side by side, of `cut` elements along an axis; else a row is what lies within one channel.
+struct free_rows {
+  sizes reduced;
+  std::int64_t cut = 0;  // of the one axis, not 0: elements
+};
+free_rows rows_within(const const_tensor_view& x, int channels) {
+  constexpr std::int64_t longest = 64;
+  const auto step = [&](int i) { return x.strides()[i] < 0 ? -x.strides()[i] : x.strides()[i]; };
+  free_rows r;
+  int nearest = -1;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == channels || x.shape()[i] <= 1) continue;
+    if (step(i) < step(channels) || x.shape()[channels] == 1) r.reduced.push_back(i);
+    if (nearest < 0 || step(i) < step(nearest)) nearest = i;
+  }
+  if (nearest < 0 || r.reduced.size() != 0) return r;
+  const std::int64_t size = x.shape()[nearest];
+  for (r.cut = std::min(size, longest); size % r.cut != 0;) --r.cut;
+  r.reduced.push_back(nearest);
+  return r;
 }
 
 }  // namespace
@@ -225,10 +252,23 @@ norm_call check_norm(std::string_view op, const const_tensor_view& x, const grou
 norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_backward_options& a) {
   return across(op, x, a.axis, 0);
 }
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_running_options& a) {
+  norm_call c = across(op, x, a.axis, a.eps);
+  check_parameter(op, "momentum", a.momentum, false);
+  // By its bits (check_parameter), which are those of a number >= 0.
+  if (std::bit_cast<std::uint64_t>(a.momentum) << 1 > std::bit_cast<std::uint64_t>(1.0) << 1) {
+    fail(error_site::attribute_value, op, "momentum", "0 or a number in [2^-200, 1]", to_text(a.momentum));
+  }
+  c.momentum = a.momentum;
+  return c;
+}
+norm_call check_norm(std::string_view op, const const_tensor_view& x, const batch_norm_inference_backward_options& a) {
+  return across(op, x, a.axis, a.eps, op.ends_with("weight_backward") ? "x" : "g");
+}
 
 specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
                  const norm_call& a) {
-  const sizes& shape = x[in[0].name == "g" ? 1 : 0].shape();
+  const sizes& shape = x[static_cast<std::size_t>(lead_of(in))].shape();
   sizes kept;
   for (int i = 0; i < shape.size(); ++i) {
     if (!is_in(a.reduced, i)) kept.push_back(shape[i]);
@@ -270,7 +310,7 @@ row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<co
       break;
   }
   const bool of_weight = role_of(out[0].name) == norm_role::of_weight;
-  const int lead = in[0].name == "g" ? 1 : 0;
+  const int lead = lead_of(in);
   row_axes all;
   inline_vector<row_operand, row_plan::most_inputs> operands;
   for (const const_tensor_view& v : x) operands.push_back({v});
@@ -292,16 +332,24 @@ row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<co
     kept += in_row ? 0 : 1;
   };
   const sizes& shape = x[static_cast<std::size_t>(lead)].shape();
+  const bool sums_up = op != batch_norm_inference && op != batch_norm_inference_backward;
+  free_rows within{a.reduced};
+  if (!sums_up) within = rows_within(x[static_cast<std::size_t>(lead)], static_cast<int>(a.weight[0]));
   for (int i = 0; i < shape.size(); ++i) {
-    if (a.groups != 0 && i == 1) {
+    const bool in_row = is_in(within.reduced, i);
+    if (in_row && within.cut != 0) {
+      push(i, false, shape[i] / within.cut, within.cut);
+      push(i, true, within.cut, 1);
+    } else if (a.groups != 0 && i == 1) {
       push(i, false, a.groups, shape[i] / a.groups);
       push(i, true, shape[i] / a.groups, 1);
     } else {
-      push(i, is_in(a.reduced, i), shape[i], 1);
+      push(i, in_row, shape[i], 1);
     }
   }
   row_plan p = all.plan(op, lead, {operands.data(), operands.size()}, y);
   p.eps = a.eps;
+  p.momentum = a.momentum;
   return p;
 }
 

@@ -10,8 +10,9 @@ from librepdl._typing import DType, Ints
 __all__ = [
     "abs", "abs_backward", "absolute", "adamw", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "argmax",
     "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward",
-    "batch_norm", "batch_norm_backward", "batch_norm_weight_backward", "binary_cross_entropy",
-    "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
+    "batch_norm", "batch_norm_backward", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward", "batch_norm_running", "batch_norm_weight_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
     "binary_cross_entropy_with_logits_backward", "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip",
     "clip_backward", "clip_backward_hi", "clip_backward_lo", "conv2d", "conv2d_grad_bias", "conv2d_grad_input",
     "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy",
@@ -79,7 +80,8 @@ ORDER = (
     "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
     "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
-    "batch_norm_weight_backward",
+    "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward",
 )
 
 # An array of any library.
@@ -3088,4 +3090,85 @@ def batch_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: int = 1, *, o
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(228, (g, x, mean, rstd), out, (axis,))
+    return result
+
+
+@overload
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+        axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | None = None,
+        statistics: Literal[False] = False) -> A: ...
+
+@overload
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+        axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: Sequence[A | None] | None = None,
+        statistics: Literal[True]) -> tuple[A, A, A, A, A]: ...
+
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+        axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | Sequence[A | None] | None = None,
+        statistics: bool = False) -> Any:
+    """as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, running_var' = (1 - momentum) running_var + momentum v n / (n - 1), rounded once.
+
+    x: f32
+    running_mean: f32
+    running_var: f32
+    weight: f32, or None
+    bias: f32, or None
+    out: f32
+    axis: the channels; every other axis is normalised over
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    momentum: the batch's weight, 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
+    statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(229, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+
+
+def batch_norm_inference(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+        axis: int = 1, eps: float = 1e-05, *, out: A | None = None) -> A:
+    """(x - running_mean) / sqrt(running_var + eps) * weight + bias, rounded once.
+
+    x: f32
+    running_mean: f32
+    running_var: f32
+    weight: f32, or None
+    bias: f32, or None
+    out: f32
+    axis: the channels; every other axis is normalised over
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(230, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    return result
+
+
+def batch_norm_inference_backward(g: A, running_var: A, weight: A | None = None, axis: int = 1, eps: float = 1e-05, *,
+        out: A | None = None) -> A:
+    """g * weight / sqrt(running_var + eps), rounded once.
+
+    g: f32
+    running_var: f32
+    weight: f32, or None
+    grad_x: f32
+    axis: the channels, as batch_norm_inference's
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(231, (g, running_var, weight), out, (axis, eps))
+    return result
+
+
+def batch_norm_inference_weight_backward(g: A, x: A, running_mean: A, running_var: A, axis: int = 1,
+        eps: float = 1e-05, *, out: A | None = None) -> A:
+    """(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps), rounded once.
+
+    g: f32
+    x: f32
+    running_mean: f32
+    running_var: f32
+    grad_weight: f32
+    axis: the channels, as batch_norm_inference's
+    eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(232, (g, x, running_mean, running_var), out, (axis, eps))
     return result

@@ -94,6 +94,41 @@ def test_out():
         assert all(place is None or a is place for a, place in zip(got, places or (None,) * 3))
 
 
+def test_running_statistics():
+    x, weight, bias = numbers((6, 4, 5), 13), numbers(4, 14), numbers(4, 15)
+    mean, var = numbers(4, 16), np.abs(numbers(4, 17))
+    out, m, rstd, new_mean, new_var = librepdl.batch_norm_running(x, mean, var, weight, bias, momentum=0.25, statistics=True)
+    plain = librepdl.batch_norm(x, weight, bias, statistics=True)
+    assert all(librepdl.compare(a, b) for a, b in zip((out, m, rstd), plain, strict=True))
+    for channel, values in enumerate(np.moveaxis(x, 1, 0).reshape(4, 30)):
+        exact = [fractions.Fraction(float(v)) for v in values]
+        average = sum(exact) / 30
+        unbiased = sum((v - average) ** 2 for v in exact) / 29
+        assert new_mean[channel] == nearest((3 * fractions.Fraction(float(mean[channel])) + average) / 4)
+        assert new_var[channel] == nearest((3 * fractions.Fraction(float(var[channel])) + unbiased) / 4)
+    in_place = librepdl.batch_norm_running(x, mean, var, momentum=0.25, out=(None, None, None, mean, var), statistics=True)
+    assert in_place[3] is mean and librepdl.compare(mean, new_mean) and librepdl.compare(var, new_var)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_given_statistics(axis):
+    x, g = (np.moveaxis(numbers((6, 4, 5), seed), 1, axis) for seed in (18, 19))
+    weight, bias, mean, var = numbers(4, 20), numbers(4, 21), numbers(4, 22), np.abs(numbers(4, 23))
+    rows = lambda a: [[fractions.Fraction(float(v)) for v in row] for row in np.moveaxis(a, axis, 0).reshape(4, 30)]
+    out = librepdl.batch_norm_inference(x, mean, var, weight, bias, axis=axis, eps=EPS)
+    to_x = librepdl.batch_norm_inference_backward(g, var, weight, axis=axis, eps=EPS)
+    to_weight = librepdl.batch_norm_inference_weight_backward(g, x, mean, var, axis=axis, eps=EPS)
+    for channel, (xs, gs, ys, ts) in enumerate(zip(rows(x), rows(g), rows(out), rows(to_x))):
+        w, b, m, v = (fractions.Fraction(float(a[channel])) for a in (weight, bias, mean, var))
+        v += fractions.Fraction(EPS)
+        with decimal.localcontext() as context:
+            context.prec = 200
+            r = fractions.Fraction(1 / (decimal.Decimal(v.numerator) / decimal.Decimal(v.denominator)).sqrt())
+        assert ys == [nearest((a - m) * r * w + b) for a in xs]
+        assert ts == [nearest(a * w * r) for a in gs]
+        assert to_weight[channel] == nearest(sum(c * (a - m) for a, c in zip(xs, gs)) * r)
+
+
 def test_prepared_calls():
     x = numbers((4, 9), 9)
     p = librepdl.prepare(lambda: librepdl.rms_norm(x, EPS, statistics=True))
@@ -111,7 +146,9 @@ def test_beside_torch():
     for ours, theirs in ((librepdl.layer_norm(x, last), f.layer_norm(x, (7,), last)),
                          (librepdl.rms_norm(x, 2.0**-23, last), f.rms_norm(x, (7,), last)),
                          (librepdl.group_norm(x, weight, bias, groups=2), f.group_norm(x, 2, weight, bias)),
-                         (librepdl.batch_norm(x, weight, bias), f.batch_norm(x, None, None, weight, bias, training=True))):
+                         (librepdl.batch_norm(x, weight, bias), f.batch_norm(x, None, None, weight, bias, training=True)),
+                         (librepdl.batch_norm_inference(x, bias, weight.abs(), weight, bias),
+                          f.batch_norm(x, bias, weight.abs(), weight, bias))):
         assert type(ours) is torch.Tensor
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 

@@ -279,6 +279,17 @@ r_group_norm_weight_backward: NDArray[np.float32] = librepdl.group_norm_weight_b
     groups=1, out=x)
 r_batch_norm_weight_backward: NDArray[np.float32] = librepdl.batch_norm_weight_backward(g=x, x=x, mean=x, rstd=x,
     axis=1, out=x)
+r_batch_norm_running_statistics: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.batch_norm_running(
+    x=x, running_mean=x, running_var=x, weight=x, bias=x, axis=1, eps=0.5, momentum=0.5, out=(x, x, x, x, x),
+    statistics=True)
+r_batch_norm_running: NDArray[np.float32] = librepdl.batch_norm_running(x=x, running_mean=x, running_var=x, weight=x,
+    bias=x, axis=1, eps=0.5, momentum=0.5, out=x)
+r_batch_norm_inference: NDArray[np.float32] = librepdl.batch_norm_inference(x=x, running_mean=x, running_var=x,
+    weight=x, bias=x, axis=1, eps=0.5, out=x)
+r_batch_norm_inference_backward: NDArray[np.float32] = librepdl.batch_norm_inference_backward(g=x, running_var=x,
+    weight=x, axis=1, eps=0.5, out=x)
+r_batch_norm_inference_weight_backward: NDArray[np.float32] = librepdl.batch_norm_inference_weight_backward(g=x, x=x,
+    running_mean=x, running_var=x, axis=1, eps=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

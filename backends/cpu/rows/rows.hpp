@@ -32,6 +32,7 @@ struct row_place {
   std::int64_t g;
   std::int64_t target;
   std::int64_t top;
+  std::int64_t former[2];
 };
 
 // What one thread works with; x, out and keep are carved from the workspace behind it.

@@ -99,7 +99,10 @@ struct last_register {
   float lanes[Count][L];
   const float* x[Count];
   last_register(const slice& s, std::int64_t first, double top) {
-    const float nothing = Rule::look == num::row_look::greatest ? -inf : static_cast<float>(top);
+    // A term has x[0] as a factor where the top is given.
+    const float nothing = Rule::look == num::row_look::greatest ? -inf
+                          : Rule::look == num::row_look::given  ? 0.0f
+                                                                : static_cast<float>(top);
     for (int k = 0; k < Count; ++k) {
       for (int l = 0; l < L; ++l) lanes[k][l] = first + l < s.n ? s.x[k][first + l] : k == 0 ? nothing : 0.0f;
       x[k] = lanes[k];

@@ -188,6 +188,7 @@ class row_walker {
   row_phase classified(const row& r) noexcept {
     const num::row_class c = rule::classify(call_, r.own, r.top);
     if (c.fills) return fill(r, c.value);
+    if constexpr (!rule::has_sums) return row_phase::outputs;
     return job_.wide_loss ? row_phase::late : row_phase::sums;
   }
 
@@ -310,7 +311,8 @@ class row_walker {
     }
     if constexpr (rule::results != 0) {
       for (int k = 0; k < rule::results; ++k) {
-        const auto v = rule::template result<double>(call_, numbers, static_cast<double>(rule::counterpart(r.own)), k);
+        const auto v =
+            rule::template result<double>(call_, numbers, static_cast<double>(rule::counterpart(r.own, k)), k);
         r.result[k] = {v.value, !v.open};
       }
     }
@@ -371,7 +373,7 @@ class row_walker {
     float top[tile_columns];
     double top_or_0[tile_columns];
     double g[tile_columns];
-    double at_target[tile_columns];
+    double counterpart[rule::results + 1][tile_columns];
     bool again[tile_columns];
     float exception[tile_columns];
     float result[rule::results + 1][tile_columns];
@@ -401,9 +403,9 @@ class row_walker {
       t.again[c] = c >= rows || rule::classify(call_, t.own[c], t.top[c]).fills;
       t.top_or_0[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
       t.g[c] = static_cast<double>(t.own[c].g);
-      t.at_target[c] = static_cast<double>(rule::counterpart(t.own[c]));
+      for (int k = 0; k < rule::results; ++k) t.counterpart[k][c] = static_cast<double>(rule::counterpart(t.own[c], k));
     }
-    sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
+    if constexpr (rule::has_sums) sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
     for (std::int64_t c = 0; c < columns; c += L) group(t, s, c, columns);
     if constexpr (rule::per_element)
       scatter_tile(p_, p_.out_stride[0].reduced, p_.out[0], rows, columns, w_.out,
@@ -438,7 +440,7 @@ class row_walker {
     if constexpr (rule::results != 0) {
       for (int k = 0; k < rule::results && !sums_up_; ++k) {
         if (!wants(k)) continue;
-        const auto v = rule::template result<f64v>(call_, numbers, load<f64v>(t.at_target + c), k);
+        const auto v = rule::template result<f64v>(call_, numbers, load<f64v>(t.counterpart[k] + c), k);
         are_open |= v.open;
         store(t.result[k] + c, v.value);
       }
@@ -461,7 +463,7 @@ class row_walker {
       const auto counts = load<f64v>(live) > 0.0;
       const f64v zero = {};
       const f64v tiny = numbers.log.value == 0.0 ? zero : V::all(0x1p-690);
-      const auto gap = num::two_sum(top, -load<f64v>(t.at_target + c));
+      const auto gap = num::two_sum(top, -load<f64v>(t.counterpart[0] + c));
       loss_sums& to = loss_of(w_);
       to.lanes.add(num::double_word<f64v>{counts ? gap.hi : zero, counts ? gap.lo : zero});
       to.lanes.add(counts ? numbers.log.value : zero);

@@ -25,11 +25,13 @@ class row_places {
   static constexpr bool has_g = Rule::inputs.g >= 0;
   static constexpr bool has_target = Rule::inputs.target >= 0;
   static constexpr bool has_top = Rule::inputs.top >= 0;
+  static constexpr int formers = num::formers_of<Rule>;
   static constexpr int outputs = num::elements_of<Rule>;  // the first of them
   static constexpr int g = outputs + outputs_of<Rule>;
   static constexpr int target = g + (has_g ? 1 : 0);
   static constexpr int top = target + (has_target ? 1 : 0);
-  static constexpr int count = top + (has_top ? 1 : 0);
+  static constexpr int former = top + (has_top ? 1 : 0);
+  static constexpr int count = former + formers;
   struct list {
     const plan::axes* all[count];
     explicit list(const plan::row_plan& p) {
@@ -38,6 +40,7 @@ class row_places {
       if constexpr (has_g) all[g] = &p.in_stride[Rule::inputs.g].kept;
       if constexpr (has_target) all[target] = &p.in_stride[Rule::inputs.target].kept;
       if constexpr (has_top) all[top] = &p.in_stride[Rule::inputs.top].kept;
+      for (int k = 0; k < formers; ++k) all[former + k] = &p.in_stride[Rule::inputs.former[k]].kept;
     }
   };
 
@@ -51,6 +54,7 @@ class row_places {
     if constexpr (has_g) r.g = at_.offset(g);
     if constexpr (has_target) r.target = at_.offset(target);
     if constexpr (has_top) r.top = at_.offset(top);
+    for (int k = 0; k < formers; ++k) r.former[k] = at_.offset(former + k);
     return r;
   }
 
@@ -76,6 +80,8 @@ inline num::row_operands operands_of(const plan::row_plan& p, const row_place& a
     if (r.has_target(p.length))
       r.at_target = operand<Rule>(p, 0)[at.x[0] + offset_in_row(p, stride_of<Rule>(p, 0).reduced, r.target)];
   }
+  for (int k = 0; k < num::formers_of<Rule>; ++k)
+    r.former[k] = static_cast<const float*>(p.in[Rule::inputs.former[k]])[at.former[k]];
   return r;
 }
 // A row's top where it is known beforehand, else 0.
@@ -88,7 +94,7 @@ inline float top_of(const plan::row_plan& p, const row_place& at) noexcept {
 template <class Rule>
 inline num::row_call call_of(const plan::row_plan& p, const num::row_bounds& bounds, std::int64_t n) noexcept {
   constexpr int bias = Rule::inputs.element[2];
-  return {bounds, p.length, n, p.eps, bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr};
+  return {bounds, p.length, n, p.eps, bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr, p.momentum};
 }
 
 inline bool contiguous(const plan::row_plan& p, const plan::axes& stride) noexcept {

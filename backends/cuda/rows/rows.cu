@@ -17,6 +17,7 @@ enum class manner { registers, columns, chunks };
 
 struct division {
   row_geometry g;
+  const float* former[2];  // null: the operation has none
   manner how;
   int per_thread;  // registers: elements: 8, 16 or 32
   bool packed;
@@ -112,8 +113,12 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
     g.kept.set_stride(out_place + k, p.out_stride[k].kept);
   }
   g.reduced.set_stride(out_place, p.out_stride[0].reduced);
+  if (rule.inputs.former[0] >= 0) {
+    for (int k = 0; k < 2; ++k) d.former[k] = static_cast<const float*>(input(rule.inputs.former[k], former_place + k));
+  }
   g.ignore_index = p.ignore_index;
   g.eps = p.eps;
+  g.momentum = p.momentum;
   g.is_mean = targets && p.reduction == repdl::reduction::mean;
   g.is_total = targets && !rule.per_element && p.reduction != repdl::reduction::none;
   const bool wide = first <= tier::double_double;
@@ -198,6 +203,7 @@ class row_work final : public planned {
     space.take(g.list_rows, lists, g.rows);
     if (lists == 3) space.take(g.open, g.rows);
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
+    if (d_.former[0] != nullptr) space.take(former_, 2, g.rows);
     if (d_.how == manner::chunks) take_workspace(long_, g, space);
     if (g.is_total) {
       space.take(g.losses, g.rows);
@@ -239,8 +245,13 @@ class row_work final : public planned {
   }
 
   void enqueue() override {
-    const row_geometry& g = d_.g;
+    row_geometry& g = d_.g;
     check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
+    if (d_.former[0] != nullptr && g.rows != 0) {
+      for (int k = 0; k < 2; ++k) g.row_former[k] = former_ + k * g.rows;
+      launch_kernel<copy_former>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g, d_.former[0],
+                                 d_.former[1], former_);
+    }
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
@@ -254,6 +265,7 @@ class row_work final : public planned {
 
   division d_;
   std::size_t zeroed_ = 0;
+  float* former_ = nullptr;
   long_work long_{};
   std::byte* parts_ = nullptr;  // of the total, or late sums
 };

@@ -72,6 +72,7 @@ inline constexpr int out_place = num::most_elements;
 inline constexpr int g_place = out_place + plan::row_plan::most_outputs;
 inline constexpr int target_place = g_place + 1;
 inline constexpr int top_place = target_place + 1;
+inline constexpr int former_place = top_place + 1;  // two
 
 // How an operand has four elements of a row, one after the other, that a thread holds.
 enum class quad_access {
@@ -89,14 +90,16 @@ struct row_geometry {
   const float* row_g;
   const std::int64_t* target;
   const float* row_top;
+  const float* row_former[2];  // copies, one for each row: results may be written where they were
   std::int64_t rows;
   std::int64_t length;
-  strided_axes<top_place + 1> kept;
+  strided_axes<former_place + 2> kept;
   strided_axes<out_place + 1> reduced;  // of x and the first output
   quad_access access[out_place + 1];    // likewise
   bool aligned;                         // rows of x[0] begin at multiples of 16 bytes
   std::int64_t ignore_index;
   double eps;
+  double momentum;
   bool is_mean;
   bool is_total;       // cross_entropy, mean or sum
   std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
@@ -198,7 +201,8 @@ __device__ inline float row_nan() { return num::float_of(num::canonical_nan_f32)
 // ---------------------------------------------------------------------------------------------------- a rule's questions
 
 __device__ inline num::row_call call_of(const row_geometry& g) {
-  return {g.bounds, g.length, g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1, g.eps, g.x[2] != nullptr};
+  return {g.bounds, g.length,          g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1,
+          g.eps,    g.x[2] != nullptr, g.momentum};
 }
 template <op_id Op>
 __device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op>& at) {
@@ -209,6 +213,7 @@ __device__ num::row_operands operands_of(const row_geometry& g, const row_site<O
     o.ignored = o.target == g.ignore_index;
     if (o.has_target(g.length)) o.at_target = at.template value<0>(g, o.target);
   }
+  for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row]; });
   return o;
 }
 // The top of a row without the look for it: of no elements.
@@ -336,7 +341,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
     return;
   }
-  const float counterpart = rule::counterpart(s.o);
+  const float counterpart = rule::counterpart(s.o, 0);
   if constexpr (requires { num::loss_of_row(n, counterpart); }) {
     if (g.is_total) {
       const num::loss_part p = num::loss_of_row(n, counterpart);
@@ -350,7 +355,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     float* const to = at.template result<K>(g);
     if (to == nullptr) return;
     num::verdict<double> v = {s.c.value, false};
-    if (!s.c.fills) v = rule::template result<double>(call, n, static_cast<double>(counterpart), K);
+    if (!s.c.fills) v = rule::template result<double>(call, n, static_cast<double>(rule::counterpart(s.o, K)), K);
     if (!v.open) *to = v.value;
     if (!v.open) tally.add(s.c.fills, 1);
     if (v.open) g.note_open(at.row, elements + K);

@@ -300,6 +300,16 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
   count_rows_decided(counters, tally);
 }
 
+// What the last results of rows were before: a copy of it.
+__global__ void __launch_bounds__(threads)
+    copy_former(const __grid_constant__ row_geometry g, const float* first, const float* second, float* to) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
+    to[row] = first[row_offset<former_place>(g, row)];
+    to[g.rows + row] = second[row_offset<former_place + 1>(g, row)];
+  }
+}
+
 __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__ row_geometry g) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   unsigned n = 0;

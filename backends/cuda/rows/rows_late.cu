@@ -100,8 +100,8 @@ struct row_output {
       if constexpr (rule::per_element) v = output_of<Op>(call, s, numbers, row, i, of.x);
     } else {
       if constexpr (rule::results != 0) {
-        v = rule::template result<double>(call, numbers, static_cast<double>(rule::counterpart(s.o)),
-                                          static_cast<int>(i - elements(g)));
+        const int k = static_cast<int>(i - elements(g));
+        v = rule::template result<double>(call, numbers, static_cast<double>(rule::counterpart(s.o, k)), k);
       }
     }
     if (!v.open) *to = v.value;

@@ -209,7 +209,7 @@ void rms_norm(context& ctx, const_tensor_view x, tensor_view out, const rms_norm
 void group_norm(context& ctx, const_tensor_view x, tensor_view out, const group_norm_options& options = {},
                 const norm_statistics& of_rows = {});
 /// As layer_norm, in training: a row is a channel of all samples; weight, bias and the statistics have one element for each.
-/// Averages over several batches are the caller's. S. Ioffe and C. Szegedy, "Batch normalization: accelerating deep network
+/// Averages over several batches: batch_norm_running. S. Ioffe and C. Szegedy, "Batch normalization: accelerating deep network
 /// training by reducing internal covariate shift", ICML 2015.
 void batch_norm(context& ctx, const_tensor_view x, tensor_view out, const batch_norm_options& options = {},
                 const norm_statistics& of_rows = {});
@@ -236,6 +236,27 @@ void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t groups);
 void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis = 1);
+
+// batch_norm with statistics over several batches: f32, one for each channel.
+
+/// batch_norm, and what a batch of n elements a channel makes of the running statistics, of its exact m and v, rounded once each:
+/// updated.mean = (1 - momentum) running_mean + momentum m, updated.var = (1 - momentum) running_var + momentum v n / (n - 1);
+/// the latter is NaN where n is 1. What is updated may be what was given (the same view), or absent, as of_rows.
+/// Source: as batch_norm, section 3.1, with a moving average.
+void batch_norm_running(context& ctx, const_tensor_view x, const_tensor_view running_mean,
+                        const_tensor_view running_var, tensor_view out, const running_statistics& updated,
+                        const batch_norm_running_options& options = {}, const norm_statistics& of_rows = {});
+/// out = (x - running_mean) / sqrt(running_var + eps) * weight + bias, rounded once; NaN where running_var + eps < 0.
+void batch_norm_inference(context& ctx, const_tensor_view x, const_tensor_view running_mean,
+                          const_tensor_view running_var, tensor_view out, const batch_norm_options& options = {});
+/// grad_x = g * weight / sqrt(running_var + eps), rounded once.
+void batch_norm_inference_backward(context& ctx, const_tensor_view g, const_tensor_view running_var, tensor_view grad_x,
+                                   const batch_norm_inference_backward_options& options = {});
+/// grad_weight = (the sum of g (x - running_mean) over a channel) / sqrt(running_var + eps), rounded once; NaN where
+/// running_mean or running_var is not finite. The gradient to the bias is the sum of g.
+void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+                                          const_tensor_view running_mean, const_tensor_view running_var,
+                                          tensor_view grad_weight, std::int64_t axis = 1, double eps = 1e-5);
 
 // ---- optimisers
 //

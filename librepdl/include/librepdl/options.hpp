@@ -148,6 +148,14 @@ struct batch_norm_options {
   const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
   const_tensor_view bias{};    ///< f32, likewise; absent: no term
 };
+/// Options of batch_norm_running.
+struct batch_norm_running_options {
+  std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
+  double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
+  double momentum = 0.1;       ///< 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
+  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+};
 /// Options of layer_norm_backward and rms_norm_backward.
 struct layer_norm_backward_options {
   axis_list axis = -1;         ///< as the forward operation's
@@ -163,10 +171,21 @@ struct batch_norm_backward_options {
   std::int64_t axis = 1;       ///< as batch_norm's
   const_tensor_view weight{};  ///< likewise; absent: 1
 };
+/// Options of batch_norm_inference_backward.
+struct batch_norm_inference_backward_options {
+  std::int64_t axis = 1;       ///< as batch_norm_inference's
+  double eps = 1e-5;           ///< likewise
+  const_tensor_view weight{};  ///< likewise; absent: 1
+};
 /// Statistics of rows that are wanted besides, for a backward operation: f32, or absent.
 struct norm_statistics {
   tensor_view mean{};
   tensor_view rstd{};  ///< 1 / sqrt(v + eps)
+};
+/// Statistics over batches as batch_norm_running leaves them: f32, or absent. Each may be the tensor that was given.
+struct running_statistics {
+  tensor_view mean{};
+  tensor_view var{};
 };
 
 /// Options of mse_loss, l1_loss, soft_margin_loss and their backward operations.

@@ -19,10 +19,17 @@
 //     y = z w + b     |w| (|z| r + s) + u |y|,  r = 0.5625 q + 12 u,  s = rstd a (1 + 1/8)
 // No overflow: |d| < 2^129. What is 0 or subnormal in between is so only where x is: d^2 >= 2^-298.
 //
+// batch_norm_running, q = momentum, M and W the running statistics before:
+//     M' = (1 - q) M + q m,   W' = (1 - q) W + q v n / (n - 1).
+//     1 - q           u of itself, and each product u; m as a result of its own; the sum u: M' is off by q (what m is) + 6 u of both
+//     v n / (n - 1)   v as it enters the root, (2 k + 1) g Q / n + 4 u of itself; 3 u for n / (n - 1) and the product
+// With q and 1 - q at least 2^-200 and 2^-53, or 0, nothing over- or underflows.
+//
 // Late tiers: the formulas above. Of balls the sums are those of x and x^2, exactly (c = 0), and so are the operands of the root, of the
 // quotient, and of the comparison of y with a midpoint t, the sign of (n x - S) w + (b - t) sqrt(V + n^2 eps): of squares, where the
 // terms have opposite signs. Bits: n x - S 340 (multiples of 2^-149 below 2^(129 + 62)), times w 364, squared 728; V + n^2 eps 620
-// (2^-298 to 2^320), (b - t)^2 560, their product 1180. 24 limbs have 1536.
+// (2^-298 to 2^320), (b - t)^2 560, their product 1180. 24 limbs have 1536. n M' = n M + q (S - n M), n (n - 1) W' = n (n - 1) W + q (V -
+// n (n - 1) W), V = n^2 v: multiples of 2^-551 below 2^383; a quotient by n or n (n - 1) is a midpoint only where it is exact.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"
@@ -455,6 +462,91 @@ struct norm_rule : plain_rule {
 };
 template <>
 struct row_rule<ops::op_id::layer_norm> : norm_rule<true> {};
+
+// ------------------------------------------------------------------------------------------------- batch_norm_running
+
+template <class R>
+struct running_numbers : norm_numbers<R> {
+  R variance, of_variance;  // v n / (n - 1), and what it errs by beside some u
+};
+
+// RN((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor.
+template <class A>
+REPDL_HD_CALL certified round_average(A p, const A& divisor, double former, double momentum) {
+  A own = divisor;
+  multiply_by_value(own, former);
+  negate(own);
+  add_to(p, own);
+  negate(own);
+  multiply_by_value(p, momentum);
+  add_to(p, own);
+  if (is_zero(p)) return {0.0f, true};
+  divide_by(p, divisor);
+  return round_number<float>(p);
+}
+
+struct running_norm_rule : norm_rule<true> {
+  using base = norm_rule<true>;
+  // x, running_mean, running_var, weight, bias
+  static constexpr row_inputs inputs = {{0, 3, 4, -1}, -1, -1, -1, {1, 2}};
+  static constexpr int results = 4;  // mean, rstd, running_mean, running_var
+
+  REPDL_HD static float counterpart(const row_operands& o, int k) { return k < 2 ? 0.0f : o.former[k - 2]; }
+  template <class R>
+  using numbers = running_numbers<R>;
+  template <class R>
+  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R top, const deviations<R>& s) {
+    const norm_numbers<R> all = base::prepare<R>(c, g, top, s);
+    const double n = static_cast<double>(c.length);
+    const double part = 1 / n;
+    constexpr int k = deviation_sums<R>::k;
+    const double scale = n / (n - 1);
+    const R variance = ((s.second - s.first * all.offset) * part) * scale;
+    return {all, variance, ((2 * k + 1) * c.bounds.sum * scale) * (s.second * part)};
+  }
+  template <class R>
+  REPDL_HD static verdict<R> result(const row_call& c, const numbers<R>& r, R at, int k) {
+    using M = math<R>;
+    if (k < 2) return base::result<R>(c, r, at, k);
+    const double q = c.momentum;
+    const R own = (1 - q) * at;
+    const R of_batch = q * (k == 2 ? r.centre + r.offset : r.variance);
+    const R y = (own + of_batch) + 0.0;
+    const R f = 0x1p-50 * (magnitude_of(own) + magnitude_of(of_batch)) +
+                (q * (1 + 0x1p-10)) * (k == 2 ? r.slack : r.of_variance);
+    return verdict_of<R>({M::to_float(y - f), M::to_float(y + f)});
+  }
+
+  template <class A>
+  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* x,
+                                   int what) {
+    if (what < 3) return base::settle<A>(c, o, s, x, what);
+    const std::int64_t n = c.length;
+    const bool is_mean = what == 3;
+    const auto former = static_cast<double>(o.former[what - 3]);
+    const double q = c.momentum;
+    if (!is_finite(s.plain) || !is_finite(former) || (!is_mean && n == 1)) {
+      const double nan = double_of(format<double>::nan);
+      const double of_batch = is_mean ? (is_finite(s.plain) ? 0.0 : s.plain) : is_finite(s.plain) && n != 1 ? 0.0 : nan;
+      return {canonical(static_cast<float>((1 - q) * former + q * of_batch)), true};
+    }
+    A divisor = arithmetic<A>::number(1);
+    multiply_by_count(divisor, n);
+    A sum = s.sum();
+    if (is_mean) {
+      A all = arithmetic<A>::number(s.centre);
+      multiply_by_count(all, n);
+      add_to(all, sum);
+      return round_average(all, divisor, former, q);
+    }
+    A v = s.squares();
+    to_spread(v, sum, n, 0.0);
+    multiply_by_count(divisor, n - 1);
+    return round_average(v, divisor, former, q);
+  }
+};
+template <>
+struct row_rule<ops::op_id::batch_norm_running> : running_norm_rule {};
 template <>
 struct row_rule<ops::op_id::rms_norm> : norm_rule<false> {};
 

@@ -5,19 +5,21 @@
 //
 //   look            what is found of a row before it is summed up, its top: nothing (0), its greatest element (NaN where one is), its
 //                   first one, or a number that is given
-//   inputs          which operands of the call are what: those with a number for each element, x[0], x[1], ..; g; target; top
+//   inputs          which operands of the call are what: those with a number for each element, x[0], x[1], ..; g; target; top;
+//                   former, what the last results of a row were before
 //   absent          what stands for each x that the call lacks
 //   summed          sums take the first `summed` of them
 //   required        the first `required` of them are never absent
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
+//   has_sums        anything is found of a row but its top and its own numbers
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
 //   total           of parts of a row that are too long for merge: join, of_row<R>
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that
 //   element<R>      an output, or that binary64 leaves it open; careful<R>, if there is one: the same at more cost, for what element left
-//   result<R>       the same of a row's result k, beside `at`: the counterpart in the row, if there is one
+//   result<R>       the same of a row's result k, beside `at`: its counterpart among the row's own numbers, if there is one
 //   exception       of the element at the row's target, in binary64, if it is another formula than the others'
 //   late<A>         the sums in an arithmetic A (num/wide.hpp), registers of wide numbers included: start, add, merge, lane
 //   settle<A>       an output from it, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0, always has. what: the
@@ -41,6 +43,7 @@ struct row_inputs {
   int g = -1;
   int target = -1;
   int top = -1;
+  int former[2] = {-1, -1};
 
   constexpr int elements() const {
     int n = 1;
@@ -64,6 +67,7 @@ struct row_call {
   std::int64_t n;  // what results are divided by
   double eps;
   bool biased;  // norms: there is a bias
+  double momentum;
 };
 
 // A row's own operands; at_target: its element there, where there is one.
@@ -72,6 +76,7 @@ struct row_operands {
   std::int64_t target = -1;
   bool ignored = false;
   float at_target = 0;
+  float former[2] = {0, 0};
 
   REPDL_HD bool has_target(std::int64_t length) const { return !ignored && target >= 0 && target < length; }
 };
@@ -134,14 +139,17 @@ struct plain_rule {
   static constexpr int required = 1;
   static constexpr bool per_element = true;
   static constexpr int results = 0;
+  static constexpr bool has_sums = true;
   static constexpr bool keeps_term = false;
   static constexpr bool has_exception = false;
   static constexpr int exact_limbs = 0;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
-  REPDL_HD static float counterpart(const row_operands&) { return 0.0f; }
+  REPDL_HD static float counterpart(const row_operands&, int) { return 0.0f; }
 };
 template <class Rule>
 inline constexpr int elements_of = Rule::inputs.elements();
+template <class Rule>
+inline constexpr int formers_of = Rule::inputs.former[0] >= 0 ? 2 : 0;
 
 template <ops::op_id Op>
 struct row_rule;

@@ -1,5 +1,5 @@
 // All row operations.
 #pragma once
 
-#include "librepdl/ops/rows/norm_backward.hpp"
+#include "librepdl/ops/rows/norm_inference.hpp"
 #include "librepdl/ops/rows/softmax.hpp"

@@ -445,7 +445,7 @@ struct row_rule<ops::op_id::logsumexp> : logarithm_rule<false> {
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), canonical(top)};
   }
-  REPDL_HD static float counterpart(const row_operands&) { return -0.0f; }
+  REPDL_HD static float counterpart(const row_operands&, int) { return -0.0f; }
   template <class A>
   REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float*, int) {
     return exact_logsumexp(s);
@@ -462,7 +462,7 @@ struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
     const auto inf = static_cast<float>(infinity);
     return {o.at_target == -inf, inf};
   }
-  REPDL_HD static float counterpart(const row_operands& o) { return o.at_target; }
+  REPDL_HD static float counterpart(const row_operands& o, int) { return o.at_target; }
   template <class A>
   REPDL_HD static certified settle(const row_call&, const row_operands& o, const late<A>& s, const float*, int) {
     return exact_cross_entropy(s, o.at_target);

@@ -1,0 +1,15 @@
+// Results that norms have.
+#pragma once
+
+#include "reference/elementwise.hpp"
+#include "reference/softmax_row.hpp"
+
+namespace repdl::reference {
+
+/// RN(b ± sqrt(q)), b a multiple of 2^-150; an exact zero is +0.
+rounded with_root(const mpq_class& b, bool negative, const mpq_class& q);
+
+/// RN(v / n), n > 0; a zero keeps its sign.
+rounded quotient(const extended& v, std::int64_t n);
+
+}  // namespace repdl::reference
