@@ -532,14 +532,14 @@ struct running_norm_rule : norm_rule<true> {
     }
     A divisor = arithmetic<A>::number(1);
     multiply_by_count(divisor, n);
-    A sum = s.sum();
+    A sum = s.sum(n);
     if (is_mean) {
       A all = arithmetic<A>::number(s.centre);
       multiply_by_count(all, n);
       add_to(all, sum);
       return round_average(all, divisor, former, q);
     }
-    A v = s.squares();
+    A v = s.squares(n);
     to_spread(v, sum, n, 0.0);
     multiply_by_count(divisor, n - 1);
     return round_average(v, divisor, former, q);

@@ -325,24 +325,32 @@ struct row_rule<ops::op_id::rms_norm_backward> : norm_gradient_rule<false> {};
 
 // ------------------------------------------------------------------------------------------------------------ to a weight
 
-template <class R, bool Centred>
+// Of products of x[0] and Rule::factor, which is off by 2 u of itself at most.
+template <class R, class Rule>
 struct weight_gradient_sum {
   signed_sum<R, true> sum;
-  // g, x, mean, rstd
-  REPDL_HD void add(const R* x, R, R) { sum.add_product(x[0], Centred ? (x[1] - x[2]) * x[3] : x[1] * x[2]); }
+  REPDL_HD void add(const R* x, R top, R) { sum.add_product(x[0], Rule::template factor<R>(x, top)); }
   REPDL_HD void merge(const weight_gradient_sum& o) { sum.merge(o.sum); }
   REPDL_HD const signed_sum<R, true>& of_row() const { return sum; }
-  weight_gradient_sum<double, Centred> lane(int l) const { return {sum.lane(l)}; }
+  weight_gradient_sum<double, Rule> lane(int l) const { return {sum.lane(l)}; }
 };
 struct weight_gradient_total : signed_total {
   using signed_total::join;
-  template <bool Centred>
-  REPDL_HD void join(const weight_gradient_sum<double, Centred>& s) {
+  template <class Rule>
+  REPDL_HD void join(const weight_gradient_sum<double, Rule>& s) {
     join(s.sum);
   }
   template <class R>
   REPDL_HD signed_sum<R, true> of_row() const {
     return signed_total::of_row<R, true>();
+  }
+};
+
+template <class R>
+struct weight_gradient_numbers {
+  R value, error;
+  REPDL_HD verdict<R> rounded() const {
+    return verdict_of<R>({math<R>::to_float(value - error), math<R>::to_float(value + error)});
   }
 };
 
@@ -409,12 +417,14 @@ struct norm_weight_rule : plain_rule {
     return x[0];
   }
   template <class R>
-  using sums = weight_gradient_sum<R, Centred>;
+  REPDL_HD static R factor(const R* x, R) {
+    return Centred ? (x[1] - x[2]) * x[3] : x[1] * x[2];
+  }
+  template <class R>
+  using sums = weight_gradient_sum<R, norm_weight_rule>;
   using total = weight_gradient_total;
   template <class R>
-  struct numbers {
-    R value, error;
-  };
+  using numbers = weight_gradient_numbers<R>;
   template <class R>
   REPDL_HD static numbers<R> prepare(const row_call& c, R, R, const signed_sum<R, true>& s) {
     const R value = s.lowest() + 0.0;
@@ -422,7 +432,7 @@ struct norm_weight_rule : plain_rule {
   }
   template <class R>
   REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R, int) {
-    return verdict_of<R>({math<R>::to_float(r.value - r.error), math<R>::to_float(r.value + r.error)});
+    return r.rounded();
   }
   template <class A>
   using late = late_weight_gradient<A>;

@@ -6,7 +6,7 @@
 //     1 / sqrt(V)     V is off by u of itself, half of which is left by the root, which is off by 2 u: 3 u of itself
 //     y               as of layer_norm (norm.hpp) without sums: |w z| 12 u + 4 u |y|, the sign of d being exact
 //     grad_x          g w is exact; a product: 4 u of itself
-//     grad_weight     (h + 3) u |S|* for the sum: u for d, u for the product; 4 u of itself for the rest
+//     grad_weight     (h + 3) u |S|* for the sum (signed_sum): u for d, u for the product; 4 u of itself for the rest
 // Nothing over- or underflows: 1 / sqrt(V) is in [2^-101, 2^101], or in [2^-64, 2^75] without eps, everything else as in norm.hpp.
 //
 // Late tiers: the formulas, their signs of y - t as of layer_norm. Bits: d 278, times w 555, squared 1110; the sum of g d 617
@@ -221,22 +221,26 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
   }
   template <class R>
   REPDL_HD static R term(const R* x, R top) {
-    return x[0] * (x[1] - top);
+    return x[0];
   }
   template <class R>
-  using sums = weight_gradient_sum<R>;
-  using total = signed_total;
+  REPDL_HD static R factor(const R* x, R top) {
+    return x[1] - top;
+  }
   template <class R>
-  using numbers = signed_sum<R>;
+  using sums = weight_gradient_sum<R, row_rule>;
+  using total = weight_gradient_total;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const signed_sum<R>& s) {
+  using numbers = weight_gradient_numbers<R>;
+  template <class R>
+  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const signed_sum<R, true>& s) {
     const R rstd = reciprocal_root_of_spread(c, g);
-    const R y = s.value * rstd + 0.0;
-    return {y, (c.bounds.sum * (1 + 0x1p-10)) * (s.magnitude * rstd) + 0x1p-50 * magnitude_of(y)};
+    const R y = s.lowest() * rstd + 0.0;
+    return {y, s.error(c.bounds.sum * (1 + 0x1p-10)) * rstd + 0x1p-50 * magnitude_of(y)};
   }
   template <class R>
   REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R, int) {
-    return verdict_of<R>({math<R>::to_float(r.value - r.magnitude), math<R>::to_float(r.value + r.magnitude)});
+    return r.rounded();
   }
 
   template <class A>
@@ -246,7 +250,7 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
     const double v = spread(c, o);  // a number
     const double plain = s.all.plain;
     if (!is_finite(plain)) return {canonical(static_cast<float>(plain / num::sqrt(v))), true};
-    const A sum = s.all.value();
+    const A sum = s.all.value(c.length);
     const int sign = sign_in(sum);
     if (sign == 2) return {0.0f, false};
     if (v == 0 || sign == 0) {
