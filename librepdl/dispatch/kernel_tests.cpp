@@ -804,7 +804,9 @@ std::vector<subject> kernel_test_subjects() {
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
       for (const dtype to : op.out[0].types) {
-        if (op.family != "loss" || from == to) all.push_back({id, from, to});  // losses have one format
+        // Losses and reductions have one format, but for indices.
+        const bool one_format = (op.family == "loss" || op.family == "reduce") && to != dtype::i64;
+        if (!one_format || from == to) all.push_back({id, from, to});
       }
     }
   }
