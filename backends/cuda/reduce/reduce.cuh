@@ -6,6 +6,7 @@
 
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
+#include "librepdl/num/platform.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cuda {
