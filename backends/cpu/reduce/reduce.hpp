@@ -48,7 +48,7 @@ struct reduce_loops {
   std::int64_t row_dd_height;
   std::int64_t row_plain_errors;
 
-  // n <= row_block. dot: the terms are x[i] · y[i].
+  // 0 < n <= row_block. dot: the terms are x[i] · y[i].
   block_sum (*sum_row)(const T* x, std::int64_t n) noexcept;
   block_sum (*dot_row)(const T* x, const T* y, std::int64_t n) noexcept;
   block_dd (*sum_row_dd)(const T* x, std::int64_t n) noexcept;

@@ -206,15 +206,33 @@ std::int32_t lsb_row(const T* x, std::int64_t n) noexcept {
   return lsb;
 }
 
+// Of 16 bits the upper halves of the keys, from which the lower ones follow: twice as many a register.
+inline std::int16_t upper_key(std::uint16_t bits, std::uint16_t infinity, std::uint32_t flip) {
+  const auto turned = static_cast<std::int16_t>(bits ^ static_cast<std::uint16_t>(flip >> 16));
+  const auto key = static_cast<std::int16_t>(turned ^ ((turned >> 15) & 0x7fff));
+  return (bits & 0x7fff) > infinity ? std::int16_t{0x7fff} : key;
+}
+
 template <class T>
 std::int32_t key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
-  std::int32_t best = num::no_key;
+  if constexpr (sizeof(T) == 2) {
+    std::int16_t best = num::no_key >> 16;
 #pragma omp simd reduction(max : best)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int32_t key = num::order_key(x[i], flip);
-    best = key > best ? key : best;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int16_t key = upper_key(x[i].bits, num::format<T>::infinity, flip);
+      best = key > best ? key : best;
+    }
+    const std::int32_t lower = best < 0 || best == num::nan_key >> 16 ? 0xffff : 0;
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(best) << 16) | lower;
+  } else {
+    std::int32_t best = num::no_key;
+#pragma omp simd reduction(max : best)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int32_t key = num::order_key(x[i], flip);
+      best = key > best ? key : best;
+    }
+    return best;
   }
-  return best;
 }
 
 template <class T>
