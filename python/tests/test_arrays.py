@@ -236,10 +236,10 @@ def test_reductions_of_float16():
     with np.errstate(over="ignore"):
         assert bits(librepdl.sum(x, axis=1)) == bits(exact.sum(axis=1).astype(np.float16))
         assert bits(librepdl.mean(x[:, :512], axis=1)) == bits(exact[:, :512].mean(axis=1).astype(np.float16))
-        assert bits(librepdl.dot(x[0], x[1])) == bits(np.array(exact[0] @ exact[1]).astype(np.float16))
+        assert bits(librepdl.dot(np.sign(x[0]), x[1])) == bits(np.array(np.sign(exact[0]) @ exact[1]).astype(np.float16))
     assert bits(librepdl.max(x, axis=0)) == bits(x.max(axis=0))
     assert bits(librepdl.argmin(x, axis=0)) == bits(x.argmin(axis=0))
-    with pytest.raises(librepdl.Error, match="f16, as x"):
+    with pytest.raises((TypeError, NotImplementedError), match="dot: y"):
         librepdl.dot(x[0], x[1].astype(np.float32))
 
 
