@@ -331,33 +331,41 @@ void reductions(context& ctx, std::int64_t n) {
                 static_cast<double>(s.elements[2] + s.elements[3]) / decided);
     json.row("reductions", name, "B/s", all);
   };
-  const double bytes = static_cast<double>(n) * 4;
-  const const_tensor_view all(x.f(), sizes{n}, gpu);
-  const const_tensor_view other(y.f(), sizes{n}, gpu);
-  const tensor_view one(out.f(), sizes{}, gpu);
-  const tensor_view one_index(static_cast<std::int64_t*>(out.data), sizes{}, gpu);
-  report("sum", bytes, [&] { sum(ctx, all, one); });
-  report("mean", bytes, [&] { mean(ctx, all, one); });
-  report("max", bytes, [&] { max(ctx, all, one); });
-  report("argmax", bytes, [&] { argmax(ctx, all, one_index); });
-  report("dot", 2 * bytes, [&] { dot(ctx, all, other, one); });
-  for (const std::int64_t cols : {256, 4096, 32768}) {
-    const const_tensor_view matrix(x.f(), sizes{n / cols, cols}, gpu);
-    const std::string shape = " " + std::to_string(n / cols) + "x" + std::to_string(cols);
-    report("sum of rows" + shape, bytes,
-           [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{n / cols}, gpu), {.axis = sizes{1}}); });
-    report("sum of columns" + shape, bytes,
-           [&] { sum(ctx, matrix, tensor_view(out.f(), sizes{cols}, gpu), {.axis = sizes{0}}); });
-  }
-  if (wanted("argmax of rows")) {
+  // 16 bits: of the same numbers, rounded.
+  for (const dtype format : {dtype::f32, dtype::f16, dtype::bf16}) {
+    const double bytes = static_cast<double>(n) * static_cast<double>(size_of(format));
+    const std::string what = format == dtype::f32 ? "" : " " + std::string(name_of(format));
+    std::deque<buffer> narrow;
+    const auto operand = [&](const buffer& wide) {
+      const const_tensor_view all(wide.f(), sizes{n}, gpu);
+      if (format == dtype::f32) return all;
+      const tensor_view t(narrow.emplace_back(static_cast<std::size_t>(bytes)).data, format, sizes{n}, gpu);
+      convert(ctx, all, t);
+      return const_tensor_view(t);
+    };
+    const const_tensor_view all = operand(x), other = operand(y);
+    const auto to = [&](const sizes& shape) { return tensor_view(out.data, format, shape, gpu); };
+    const auto to_indices = [&](const sizes& shape) { return tensor_view(out.data, dtype::i64, shape, gpu); };
+    report("sum" + what, bytes, [&] { sum(ctx, all, to({})); });
+    report("mean" + what, bytes, [&] { mean(ctx, all, to({})); });
+    report("max" + what, bytes, [&] { max(ctx, all, to({})); });
+    report("argmax" + what, bytes, [&] { argmax(ctx, all, to_indices({})); });
+    report("dot" + what, 2 * bytes, [&] { dot(ctx, all, other, to({})); });
+    report("prelu_weight_backward" + what, 2 * bytes, [&] { prelu_weight_backward(ctx, all, other, to({})); });
+    for (const std::int64_t cols : {256, 4096, 32768}) {
+      const const_tensor_view matrix = all.reshape({n / cols, cols});
+      const std::string shape = " " + std::to_string(n / cols) + "x" + std::to_string(cols) + what;
+      report("sum of rows" + shape, bytes, [&] { sum(ctx, matrix, to({n / cols}), {.axis = sizes{1}}); });
+      report("sum of columns" + shape, bytes, [&] { sum(ctx, matrix, to({cols}), {.axis = sizes{0}}); });
+    }
     const std::int64_t cols = 4096;
-    const const_tensor_view matrix(x.f(), sizes{n / cols, cols}, gpu);
-    report("argmax of rows", bytes, [&] {
-      argmax(ctx, matrix, tensor_view(static_cast<std::int64_t*>(out.data), sizes{n / cols}, gpu), {.axis = sizes{1}});
+    report("argmax of rows" + what, bytes, [&] {
+      argmax(ctx, all.reshape({n / cols, cols}), to_indices({n / cols}), {.axis = sizes{1}});
     });
   }
   if (wanted("sum small")) {
     const const_tensor_view small(x.f(), sizes{1 << 20}, gpu);
+    const tensor_view one(out.f(), sizes{}, gpu);
     const std::vector<result> all = race({{"small", 4 << 20, [&] { sum(ctx, small, one); }}});
     std::printf("%-26s %9.2f us\n", "sum small (2^20)", all[0].ms * 1e3);
     json.row("reductions", "sum small (2^20)", "B/s", all);

@@ -9,33 +9,47 @@
 
 namespace {
 
+template <class T>
+std::vector<T> normal(repdl::context& ctx, std::int64_t n, std::uint64_t seed) {
+  const std::vector<float> x = bench::normal(n, seed);
+  std::vector<T> to(x.size());
+  repdl::convert(ctx, x, repdl::tensor_view(to));
+  return to;
+}
+
+// Of 16 bits against the loop over the same numbers in f32.
+template <class T>
 void sum(benchmark::State& state, const std::string& isa) {
   const std::int64_t n = state.range(0);
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
-  const std::vector<float> x = bench::normal(n, 1);
-  float out = 0;
+  const std::vector<T> x = normal<T>(ctx, n, 1);
+  const std::vector<float> wide = bench::normal(n, 1);
+  T out{};
   bench::by_turns(state, ctx, [&] { repdl::sum(ctx, x, repdl::tensor_view(&out, repdl::sizes{})); },
-                  {"loop", [&] { benchmark::DoNotOptimize(peers::sum(x.data(), n)); }});
+                  {"loop", [&] { benchmark::DoNotOptimize(peers::sum(wide.data(), n)); }});
   bench::per_element(state, n);
 }
 
+template <class T>
 void dot(benchmark::State& state, const std::string& isa) {
   const std::int64_t n = state.range(0);
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
-  const std::vector<float> x = bench::normal(n, 1);
-  const std::vector<float> y = bench::normal(n, 2);
-  float out = 0;
+  const std::vector<T> x = normal<T>(ctx, n, 1);
+  const std::vector<T> y = normal<T>(ctx, n, 2);
+  const std::vector<float> wide[] = {bench::normal(n, 1), bench::normal(n, 2)};
+  T out{};
   bench::by_turns(state, ctx, [&] { repdl::dot(ctx, x, y, repdl::tensor_view(&out, repdl::sizes{})); },
-                  {"loop", [&] { benchmark::DoNotOptimize(peers::dot(x.data(), y.data(), n)); }});
+                  {"loop", [&] { benchmark::DoNotOptimize(peers::dot(wide[0].data(), wide[1].data(), n)); }});
   bench::per_element(state, n);
 }
 
 // One axis of a 2048 x 2048 matrix.
+template <class T>
 void axis_sum(benchmark::State& state, const std::string& isa) {
   constexpr std::int64_t n = 2048;
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
-  const std::vector<float> x = bench::normal(n * n, 1);
-  std::vector<float> out(n);
+  const std::vector<T> x = normal<T>(ctx, n * n, 1);
+  std::vector<T> out(n);
   bench::by_turns(state, ctx, [&] {
     repdl::sum(ctx, repdl::const_tensor_view(x.data(), {n, n}), repdl::tensor_view(out),
                {.axis = repdl::sizes{state.range(0)}});
@@ -49,9 +63,15 @@ const bench::family registered("sums", [](const bench::family& family) {
     const auto add = [&](const char* name, void (*f)(benchmark::State&, const std::string&)) {
       return family.add_row(std::string(name) + "/" + isa.name, isa.name, f);
     };
-    add("sum", sum)->Arg(1 << 14)->Arg(1 << 26);
-    add("dot", dot)->Arg(1 << 14)->Arg(1 << 26);
-    add("sum-axis", axis_sum)->Arg(0)->Arg(1);
+    add("sum", sum<float>)->Arg(1 << 14)->Arg(1 << 26);
+    add("dot", dot<float>)->Arg(1 << 14)->Arg(1 << 26);
+    add("sum-axis", axis_sum<float>)->Arg(0)->Arg(1);
+    add("sum-f16", sum<repdl::f16>)->Arg(1 << 14)->Arg(1 << 26);
+    add("dot-f16", dot<repdl::f16>)->Arg(1 << 14)->Arg(1 << 26);
+    add("sum-axis-f16", axis_sum<repdl::f16>)->Arg(0)->Arg(1);
+    add("sum-bf16", sum<repdl::bf16>)->Arg(1 << 14)->Arg(1 << 26);
+    add("dot-bf16", dot<repdl::bf16>)->Arg(1 << 14)->Arg(1 << 26);
+    add("sum-axis-bf16", axis_sum<repdl::bf16>)->Arg(0)->Arg(1);
   }
 });
 

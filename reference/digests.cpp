@@ -106,7 +106,7 @@ std::vector<array> conversion_inputs(const digest_case& c) {
 }
 
 std::vector<array> dot_inputs(const digest_case& c) {
-  factors f = fill_factors(c.kind, 1, 1, count_of(c.shapes[0]), false, c.seed, 0);
+  factors f = fill_factors(c.kind, 1, 1, count_of(c.shapes[0]), false, c.seed, 0, c.formats[0]);
   f.a.shape = c.shapes[0];
   f.b.shape = c.shapes[1];
   return {f.a, f.b};
@@ -135,12 +135,12 @@ std::vector<array> elementwise_inputs(const digest_case& c) {
 std::vector<array> prelu_inputs(const digest_case& c) {
   const auto axes = attribute_of<std::vector<std::int64_t>>(c.attrs, "axis");
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
-  const std::uint64_t sign = format_of(f32).sign_bit();
-  std::vector<array> v(2, array(f32, c.shapes[0]));
+  const std::uint64_t sign = format_of(c.formats[0]).sign_bit();
+  std::vector<array> v(2, array(c.formats[0], c.shapes[0]));
   word_stream w(c.seed, 1);
   for (std::size_t row = 0; row < l.kept.size(); ++row) {
     const auto k = static_cast<std::int64_t>(l.reduced.size());
-    const factors f = fill_factors(c.kind, 1, 1, k, false, c.seed, 2 + row);
+    const factors f = fill_factors(c.kind, 1, 1, k, false, c.seed, 2 + row, c.formats[0]);
     const bool all = w.flip();
     for (std::size_t i = 0; i < l.reduced.size(); ++i) {
       const std::uint64_t turned = (f.b.get(i) & sign) == 0 && (all || w.below(8) != 0) ? sign : 0;
@@ -156,8 +156,8 @@ std::vector<array> reduction_inputs(const digest_case& c) {
   const auto axes = attribute_of<std::vector<std::int64_t>>(c.attrs, "axis");
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
   const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()),
-                                 static_cast<std::int64_t>(l.reduced.size()), c.op == "mean", c.seed, 0);
-  array x(dtype::f32, c.shapes[0]);
+                                 static_cast<std::int64_t>(l.reduced.size()), c.op == "mean", c.seed, 0, c.formats[0]);
+  array x(c.formats[0], c.shapes[0]);
   std::size_t i = 0;
   for (const std::int64_t base : l.kept)
     for (const std::int64_t d : l.reduced) x.set(index(base + d), terms.get(i++));

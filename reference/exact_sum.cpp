@@ -1,17 +1,17 @@
 #include "reference/structured.hpp"
 
 namespace repdl::reference {
-namespace {}  // namespace
 
 void exact_sum::clear() {
   sum_ = {};
   nan_ = plus_ = minus_ = false;
 }
 
-void exact_sum::add(std::uint32_t x) { add_product(x, 0x3f800000); }
+void exact_sum::add(std::uint32_t x) { add_product(widen(type_, x), {number_kind::finite, false, 1, 0}); }
 
-void exact_sum::add_product(std::uint32_t x, std::uint32_t y) {
-  const number a = widen(f32, x), b = widen(f32, y);
+void exact_sum::add_product(std::uint32_t x, std::uint32_t y) { add_product(widen(type_, x), widen(type_, y)); }
+
+void exact_sum::add_product(const number& a, const number& b) {
   if (a.kind == number_kind::finite && b.kind == number_kind::finite) {
     sum_.add(a.negative != b.negative, a.significand * b.significand, a.exponent + b.exponent - unit);
     return;
@@ -28,9 +28,9 @@ void exact_sum::add_product(std::uint32_t x, std::uint32_t y) {
 
 bool exact_sum::special(std::uint32_t* bits) const {
   if (nan_ || (plus_ && minus_)) {
-    *bits = static_cast<std::uint32_t>(nan_bits(f32));
+    *bits = static_cast<std::uint32_t>(nan_bits(type_));
   } else if (plus_ || minus_) {
-    *bits = static_cast<std::uint32_t>(infinity_bits(f32, minus_));
+    *bits = static_cast<std::uint32_t>(infinity_bits(type_, minus_));
   } else {
     return false;
   }
@@ -47,16 +47,16 @@ mpz_srcptr exact_sum::value() {
 std::uint32_t exact_sum::round() {
   std::uint32_t bits = 0;
   if (special(&bits)) return bits;
-  return static_cast<std::uint32_t>(round_integer(f32, value(), unit));
+  return static_cast<std::uint32_t>(round_integer(type_, value(), unit));
 }
 
 std::uint32_t exact_sum::round_mean(std::int64_t n) {
   std::uint32_t bits = 0;
-  if (n == 0) return static_cast<std::uint32_t>(nan_bits(f32));
+  if (n == 0) return static_cast<std::uint32_t>(nan_bits(type_));
   if (special(&bits)) return bits;
   mpz_t d;
   mpz_init_set_si(d, n);
-  bits = static_cast<std::uint32_t>(round_quotient(f32, value(), d, unit));
+  bits = static_cast<std::uint32_t>(round_quotient(type_, value(), d, unit));
   mpz_clear(d);
   return bits;
 }
@@ -66,13 +66,13 @@ outcome exact_sum::where(std::int64_t n) {
   std::uint32_t bits = 0;
   o.nan = n == 0;
   if (!o.nan && special(&bits)) {
-    o.nan = bits == nan_bits(f32);
+    o.nan = bits == nan_bits(type_);
     o.infinite = !o.nan;
   }
   if (o.nan || o.infinite) return o;
   mpz_t d;
   mpz_init_set_si(d, n);
-  o = locate(f32, value(), d, unit);
+  o = locate(type_, value(), d, unit);
   mpz_clear(d);
   return o;
 }

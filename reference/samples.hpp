@@ -100,16 +100,16 @@ attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream&
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,
                       std::uint64_t stream);
 
-/// rows * k terms whose sum (mean: sum / k) over each row is of the class.
-array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed,
-                 std::uint64_t stream);
+/// rows * k terms, f16, bf16 or f32, whose sum (mean: sum / k) over each row is of the class.
+array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
+                 dtype type = dtype::f32);
 
 /// Factors (m, k) and (k, n) whose products are of the class, and a bias (n) if asked for. dot: m = n = 1.
 struct factors {
   array a, b, bias;
 };
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
-                     std::uint64_t stream);
+                     std::uint64_t stream, dtype type = dtype::f32);
 
 /// The inputs of an operation on layers (convolution, pooling), rows (the softmax family, norms), steps (optimisers) or random
 /// numbers, of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,

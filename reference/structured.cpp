@@ -8,22 +8,21 @@ namespace repdl::reference {
 namespace {
 
 /// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
-std::size_t extreme(const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
+std::size_t extreme(dtype t, const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base,
+                    bool largest) {
   if (offset.empty()) throw std::invalid_argument("reference: extreme of nothing");
   const auto at = [&](std::size_t i) { return x[index(base + offset[i])]; };
-  const auto nan = [](std::uint32_t v) { return widen(f32, v).kind == number_kind::nan; };
+  const auto nan = [t](std::uint32_t v) { return widen(t, v).kind == number_kind::nan; };
   std::size_t best = 0;
   for (std::size_t i = 0; i < offset.size(); ++i) {
     if (nan(at(i))) return i;
-    const std::int64_t a = order_key(f32, at(i)), b = order_key(f32, at(best));
+    const std::int64_t a = order_key(t, at(i)), b = order_key(t, at(best));
     if (largest ? a > b : a < b) best = i;
   }
   return best;
 }
 
-std::uint32_t canonical(std::uint32_t x) {
-  return widen(f32, x).kind == number_kind::nan ? static_cast<std::uint32_t>(nan_bits(f32)) : x;
-}
+std::uint64_t canonical(dtype t, std::uint32_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
 
 std::uint32_t fma_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const std::uint32_t in[] = {a, b, c};
@@ -41,10 +40,10 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   const auto n = static_cast<std::int64_t>(l.reduced.size());
   const bool position = op == reduction::argmax || op == reduction::argmin;
-  array out(position ? dtype::i64 : f32, l.kept_shape);
+  array out(position ? dtype::i64 : x.type, l.kept_shape);
   const patterns data = x.patterns();
   std::size_t o = 0;
-  exact_sum s;
+  exact_sum s(x.type);
   for (const std::int64_t base : l.kept) {
     std::uint64_t r = 0;
     if (op == reduction::sum || op == reduction::mean) {
@@ -53,8 +52,8 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
       r = op == reduction::sum ? s.round() : s.round_mean(n);
       if (where != nullptr) where->push_back(s.where(op == reduction::sum ? 1 : n));
     } else {
-      const std::size_t i = extreme(data, l.reduced, base, op == reduction::max || op == reduction::argmax);
-      r = position ? i : canonical(data[index(base + l.reduced[i])]);
+      const std::size_t i = extreme(x.type, data, l.reduced, base, op == reduction::max || op == reduction::argmax);
+      r = position ? i : canonical(x.type, data[index(base + l.reduced[i])]);
     }
     out.set(o++, r);
   }
@@ -64,13 +63,13 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
 array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
                             outcomes* where) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
-  array out(f32, l.kept_shape);
+  array out(x.type, l.kept_shape);
   const patterns a = g.patterns(), b = x.patterns();
   std::size_t o = 0;
   for (const std::int64_t base : l.kept) {
-    exact_sum s;
+    exact_sum s(x.type);
     for (const std::int64_t d : l.reduced) {
-      const number n = widen(f32, b[index(base + d)]);
+      const number n = widen(x.type, b[index(base + d)]);
       const bool positive = !n.negative && (n.kind == number_kind::finite || n.kind == number_kind::infinite);
       if (!positive) s.add_product(a[index(base + d)], b[index(base + d)]);
     }
@@ -83,9 +82,9 @@ array prelu_weight_backward(const array& g, const array& x, const std::optional<
 array dot(const array& x, const array& y, outcomes* where) {
   if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
   const patterns a = x.patterns(), b = y.patterns();
-  exact_sum s;
+  exact_sum s(x.type);
   for (std::size_t k = 0; k < a.size(); ++k) s.add_product(a[k], b[k]);
-  array out(f32, {});
+  array out(x.type, {});
   out.set(0, s.round());
   if (where != nullptr) where->push_back(s.where());
   return out;

@@ -18,11 +18,11 @@ namespace repdl::reference {
 
 using patterns = std::vector<std::uint32_t>;
 
-/// The exact sum of binary32 terms and products of two of them; up to 2^60 terms.
+/// The exact sum of terms of a format, at most binary32, and products of two of them; up to 2^60 terms.
 class exact_sum {
  public:
   static constexpr int unit = -298;  ///< every product of two binary32 numbers is a multiple of 2^unit
-  exact_sum() { mpz_init(value_); }
+  explicit exact_sum(dtype t = f32) : type_(t) { mpz_init(value_); }
   exact_sum(const exact_sum&) = delete;
   exact_sum& operator=(const exact_sum&) = delete;
   ~exact_sum() { mpz_clear(value_); }
@@ -40,7 +40,9 @@ class exact_sum {
   mpz_srcptr value();
 
  private:
+  void add_product(const number& a, const number& b);
   bool special(std::uint32_t* bits) const;
+  dtype type_;
   wide_integer sum_;  // in units of 2^-298: 554 bits for the largest product, 60 for the count, a sign
   bool nan_ = false, plus_ = false, minus_ = false;
   mpz_t value_;
@@ -49,7 +51,7 @@ class exact_sum {
 enum class reduction { sum, mean, max, min, argmax, argmin };
 
 /// Reduces over `axes` (negative ones count from the end; absent: all; empty: none). The result has the kept axes, or
-/// size 1 in the place of the others with keepdim. f32, argmax and argmin i64: the row-major index within the reduced
+/// size 1 in the place of the others with keepdim. x's format, argmax and argmin i64: the row-major index within the reduced
 /// axes in the input's order. `where`, if given, gets one outcome per element of sum and mean.
 array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
              outcomes* where = nullptr);
@@ -58,7 +60,7 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
 array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
                             outcomes* where = nullptr);
 
-/// The exact dot product of two f32 vectors, rounded once; rank 0.
+/// The exact dot product of two vectors, rounded once; rank 0.
 array dot(const array& x, const array& y, outcomes* where = nullptr);
 
 struct matmul_case {

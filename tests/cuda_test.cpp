@@ -69,6 +69,8 @@ struct contexts {
   }
 };
 
+constexpr dtype formats_of_sums[] = {dtype::f32, dtype::f16, dtype::bf16};
+
 /// Operations that reduce one tensor over axes.
 std::vector<std::string> reductions() {
   std::vector<std::string> names;
@@ -299,12 +301,15 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
   const geometry sizes_of_rows[] = {{1, 1},    {1, 33},    {300, 7},    {257, 64}, {3, 1000},
                                     {5, 4096}, {70, 2051}, {1, 300000}, {2, 40000}};
   for (const std::string& name : reductions()) {
-    for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+    for (int k = 0; k < 3 * static_cast<int>(sample_class::all_patterns); ++k) {
+      // Each class in each format.
+      const dtype t = formats_of_sums[k % 3];
+      const sample_class kind = class_of(k / 3);
       CAPTURE(k);
       for (const geometry& g : sizes_of_rows) {
-        if (g.length > 10000 && k % 3 != 0) continue;
+        if (g.length > 10000 && k / 3 % 3 != 0) continue;
         array a =
-            reference::fill_terms(class_of(k), g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k));
+            reference::fill_terms(kind, g.rows, g.length, name == "mean", 5, static_cast<std::uint64_t>(k / 3), t);
         a.shape = {g.rows, g.length};
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}});                    // rows
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{1}}}, layout::permuted);  // columns
@@ -312,7 +317,7 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
         compare(c, name, {a}, {{"axis", std::vector<std::int64_t>{0}}});
         compare(c, name, {a});
       }
-      array cube = reference::fill_terms(class_of(k), 40, 8 * 9 * 16, name == "mean", 6, static_cast<std::uint64_t>(k));
+      array cube = reference::fill_terms(kind, 40, 8 * 9 * 16, name == "mean", 6, static_cast<std::uint64_t>(k / 3), t);
       cube.shape = {40, 8, 9, 16};
       for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{0, 2, 3}, {1}, {0, 2}, {3}, {}}) {
         for (const layout l : layouts) {
@@ -330,10 +335,11 @@ TEST_CASE("cuda: reductions have the CPU's bits") {
 TEST_CASE("cuda: dot and prelu_weight_backward have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
-  for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+  for (int k = 0; k < 3 * static_cast<int>(sample_class::all_patterns); ++k) {
     CAPTURE(k);
     for (const std::int64_t n : {0, 1, 31, 500, 5003, 400000}) {
-      reference::factors f = reference::fill_factors(class_of(k), 1, 1, n, false, 7, static_cast<std::uint64_t>(k));
+      reference::factors f = reference::fill_factors(class_of(k / 3), 1, 1, n, false, 7,
+                                                     static_cast<std::uint64_t>(k / 3), formats_of_sums[k % 3]);
       f.a.shape = {n};
       f.b.shape = {n};
       compare(c, "dot", {f.a, f.b});

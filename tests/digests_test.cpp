@@ -177,7 +177,11 @@ TEST_CASE("digests: published lines never change") {
   const tools::scratch_directory scratch;
   const std::string copy = scratch.file("digests"), file = copy + "/cases/dot.txt";
   files::copy(directory, copy, files::copy_options::recursive);
-  const std::string original = text_of(file), line = original.substr(0, original.find('\n') + 1);
+  std::string original = text_of(file);  // but for what was added since
+  std::size_t end = 0;
+  for (int i = 0; i < 67; ++i) end = original.find('\n', end) + 1;
+  original.resize(end);
+  const std::string line = original.substr(0, original.find('\n') + 1);
   const std::string other = line.substr(0, line.size() - 2) + (line[line.size() - 2] == '0' ? "1\n" : "0\n");
   const std::string start = file + ": expected to begin with the 67 lines that release 0.1.1 published, got ";
   const auto checked = [&](const std::string& text) {

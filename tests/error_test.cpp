@@ -159,6 +159,10 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          matmul(o.ctx, o.vx({2}), o.vy({2, 2}), o.vo({2}));
        }},
+      {error_site::operand_dtype, "dot", "y",
+       [&] { dot(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::f16, {2}), o.vo({})); }},
+      {error_site::operand_dtype, "prelu_weight_backward", "x",
+       [&] { prelu_weight_backward(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
       {error_site::operand_rank, "dot", "x",
        [&] {
          dot(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({}));

@@ -4,6 +4,7 @@
 #include <gmp.h>
 #include <mpfr.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include "backends/cpu/core/isa.hpp"
 #include "librepdl/librepdl.hpp"
+#include "librepdl/num/format.hpp"
 #include "reference/covering.hpp"
 
 namespace {
@@ -60,7 +62,10 @@ class exact_sum {
     mpz_add(sum_, sum_, term_);
   }
 
+  // To T, whose numbers are numbers of binary32.
+  template <class T>
   float rounded(std::int64_t divisor) const {
+    using F = repdl::num::format<T>;
     if (nan_ || (positive_ && negative_)) return std::bit_cast<float>(0x7fc00000u);
     if (positive_) return inf;
     if (negative_) return -inf;
@@ -73,10 +78,10 @@ class exact_sum {
     mpz_set_ui(mpq_denref(q), static_cast<unsigned long>(divisor));
     mpz_mul_2exp(mpq_denref(q), mpq_denref(q), 298);
     mpq_canonicalize(q);
-    mpfr_set_emin(-148);
-    mpfr_set_emax(128);
+    mpfr_set_emin(F::emin - F::precision + 2);
+    mpfr_set_emax(F::emax + 1);
     mpfr_t x;
-    mpfr_init2(x, 24);
+    mpfr_init2(x, F::precision);
     const int t = mpfr_set_q(x, q, MPFR_RNDN);
     mpfr_subnormalize(x, mpfr_check_range(x, t, MPFR_RNDN), MPFR_RNDN);
     const float f = mpfr_get_flt(x, MPFR_RNDN);
@@ -191,7 +196,14 @@ std::int64_t offset(const std::vector<std::int64_t>& shape, const std::vector<st
 
 constexpr int kinds = 14;
 
-std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
+template <class T>
+std::vector<T> make(int kind, std::int64_t n, std::mt19937_64& g) {
+  using F = repdl::num::format<T>;
+  constexpr bool is_f16 = std::is_same_v<T, repdl::f16>;
+  const auto power = [](int e) { return std::ldexp(1.0f, e); };
+  const int p = F::precision;
+  const float least = power(F::emin - p + 1);
+  const float largest = std::ldexp(2 - std::ldexp(1.0f, 1 - p), F::emax);
   std::vector<float> x(static_cast<std::size_t>(n));
   std::normal_distribution<float> normal;
   const auto pick = [&](std::initializer_list<float> from) {
@@ -199,10 +211,10 @@ std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
     return (g() & 1) != 0 ? -v : v;
   };
   for (auto& v : x) {
-    const int spread = static_cast<int>(g() % 240) - 140;
+    const int spread = is_f16 ? static_cast<int>(g() % 36) - 24 : static_cast<int>(g() % 240) - 140;
     switch (kind) {
       case 0:
-        do v = std::bit_cast<float>(static_cast<std::uint32_t>(g()));
+        do v = repdl::num::widen_to_float(std::bit_cast<T>(static_cast<typename F::storage>(g())));
         while (!std::isfinite(v));
         break;
       case 1:
@@ -212,16 +224,16 @@ std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
         v = static_cast<float>(static_cast<int>(g() % 4097) - 2048) * 0.5f;
         break;  // zeros and ties
       case 3:
-        v = pick({1.0f, 0x1p-24f, 0x1p24f, 3.0f, 0x1p-1f});
+        v = pick({1.0f, power(-p), power(p), 3.0f, 0x1p-1f});
         break;  // midpoints
       case 4:
-        v = pick({1.0f, 0x1p-24f, 0x1p-100f, 0x1p-149f, 0x1p60f});
+        v = pick({1.0f, power(-p), is_f16 ? least : 0x1p-100f, least, is_f16 ? 0x1p14f : 0x1p60f});
         break;  // next to midpoints
       case 5:
-        v = pick({largest_float, largest_float, 0x1p103f, 0x1p102f});
+        v = pick({largest, largest, power(F::emax - p), power(F::emax - p - 1)});
         break;  // the overflow border
       case 6:
-        v = static_cast<float>(static_cast<int>(g() % 33) - 16) * 0x1p-149f;
+        v = static_cast<float>(static_cast<int>(g() % 33) - 16) * least;
         break;  // subnormal
       case 7:
         v = std::ldexp(normal(g), spread);
@@ -238,21 +250,24 @@ std::vector<float> make(int kind, std::int64_t n, std::mt19937_64& g) {
       default:
         v = std::ldexp(normal(g), spread);
     }
+    v = repdl::num::widen_to_float(repdl::num::narrow<T>(v));
   }
   if (kind >= 11) {  // neighbours cancel
     for (std::size_t i = 0; i + 1 < x.size(); i += 2) x[i + 1] = -x[i];
   }
   if (kind >= 12) {  // what is left lies next to midpoints, below the resolution of a double-double and just within it
-    const float one = kind == 12 ? 1.0f : 0x1p-60f;
-    const float tiny = kind == 12 ? 0x1p-95f : 0x1p-149f;
+    const float one = kind == 12 ? 1.0f : is_f16 ? 0x1p-10f : 0x1p-60f;
+    const float tiny = kind == 12 ? std::max(0x1p-95f, least) : least;
     for (std::size_t i = 0; i + 1 < x.size(); i += 2) {
       if (g() % 16 == 0) {
         x[i] = pick({one, one, tiny});
-        x[i + 1] = pick({one * 0x1p-24f, one * 0x1p-24f, 0.0f});
+        x[i + 1] = pick({one * power(-p), one * power(-p), 0.0f});
       }
     }
   }
-  return x;
+  std::vector<T> all(x.size());
+  std::transform(x.begin(), x.end(), all.begin(), [](float v) { return repdl::num::narrow<T>(v); });
+  return all;
 }
 
 // --------------------------------------------------------------------------------------------------------------- run
@@ -263,18 +278,21 @@ struct tested {
   std::string first;
 };
 
+template <class T>
 void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& result, repdl::statistics& seen,
            repdl::reference::covering& settings) {
   const std::int64_t outputs = product(l.kept);
   const std::int64_t length = product(l.reduced);
-  std::vector<float> data[2];
-  const float* origin[2];
+  using repdl::num::widen_to_float;
+  using bits = typename repdl::num::format<T>::storage;
+  std::vector<T> data[2];
+  const T* origin[2];
   for (int k = 0; k < 2; ++k) {
     std::int64_t lo = 0;
     std::int64_t hi = 0;
     extent(l.kept, l.kept_stride[k], lo, hi);
     extent(l.reduced, l.reduced_stride[k], lo, hi);
-    data[k] = make(k == 0 ? kind : static_cast<int>(g() % kinds), hi - lo + 1, g);
+    data[k] = make<T>(k == 0 ? kind : static_cast<int>(g() % kinds), hi - lo + 1, g);
     origin[k] = data[k].data() - lo;
   }
   std::int64_t out_lo = 0;
@@ -287,6 +305,7 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
     const bool index = op == op_id::argmax || op == op_id::argmin;
     reduce_plan p{};
     p.op = op;
+    p.type = repdl::dtype_of<T>;
     p.inputs = op == op_id::dot || op == op_id::prelu_weight_backward ? 2 : 1;
     p.kept_rank = static_cast<int>(l.kept.size());
     p.reduced_rank = static_cast<int>(l.reduced.size());
@@ -303,33 +322,32 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
     const auto cells = static_cast<std::size_t>(out_hi - out_lo + 1);
     std::vector<std::int64_t> want(cells, 0x7777);
     for (std::int64_t o = 0; o < outputs; ++o) {
-      const float* x = origin[0] + offset(l.kept, l.kept_stride[0], o);
-      const float* y = origin[1] + offset(l.kept, l.kept_stride[1], o);
+      const T* x = origin[0] + offset(l.kept, l.kept_stride[0], o);
+      const T* y = origin[1] + offset(l.kept, l.kept_stride[1], o);
       auto& cell = want[static_cast<std::size_t>(offset(l.kept, l.out_stride, o) - out_lo)];
       if (order) {
         const bool minimum = op == op_id::min || op == op_id::argmin;
         std::int64_t best = 0;
-        float value = x[offset(l.reduced, l.reduced_stride[0], 0)];
+        float value = widen_to_float(x[offset(l.reduced, l.reduced_stride[0], 0)]);
         for (std::int64_t i = 1; i < length; ++i) {
-          const float v = x[offset(l.reduced, l.reduced_stride[0], i)];
+          const float v = widen_to_float(x[offset(l.reduced, l.reduced_stride[0], i)]);
           if (beats(v, value, minimum)) {
             best = i;
             value = v;
           }
         }
-        if (std::isnan(value)) value = std::bit_cast<float>(0x7fc00000u);
-        cell = index ? best : std::bit_cast<std::uint32_t>(value);
+        cell = index ? best : std::bit_cast<bits>(repdl::num::narrow<T>(value));
       } else {
         exact_sum s;
         for (std::int64_t i = 0; i < length; ++i) {
-          const float second = p.inputs == 2 ? y[offset(l.reduced, l.reduced_stride[1], i)] : 1.0f;
+          const float second = p.inputs == 2 ? widen_to_float(y[offset(l.reduced, l.reduced_stride[1], i)]) : 1.0f;
           if (op == op_id::prelu_weight_backward && second > 0) continue;
-          s.add(x[offset(l.reduced, l.reduced_stride[0], i)], second);
+          s.add(widen_to_float(x[offset(l.reduced, l.reduced_stride[0], i)]), second);
         }
-        const float value = op != op_id::mean ? s.rounded(1)
+        const float value = op != op_id::mean ? s.rounded<T>(1)
                             : length == 0     ? std::bit_cast<float>(0x7fc00000u)
-                                              : s.rounded(length);
-        cell = std::bit_cast<std::uint32_t>(value);
+                                              : s.rounded<T>(length);
+        cell = std::bit_cast<bits>(repdl::num::narrow<T>(value));  // exact
       }
     }
     int setting = 0;
@@ -343,7 +361,7 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
             continue;
           }
           std::vector<std::int64_t> wide(index ? cells : 0, 0x7777);
-          std::vector<std::uint32_t> narrow(index ? 0 : cells, 0x7777);
+          std::vector<bits> narrow(index ? 0 : cells, 0x7777);
           p.out = index ? static_cast<void*>(wide.data() - out_lo) : static_cast<void*>(narrow.data() - out_lo);
           repdl::cpu::counters count;
           repdl::dispatch::stored_task task;
@@ -356,11 +374,11 @@ void check(const layout& l, int number, int kind, std::mt19937_64& g, tested& re
           for (std::size_t i = 0; i < cells; ++i) {
             const std::int64_t got = index ? wide[i] : static_cast<std::int64_t>(narrow[i]);
             if (got != want[i] && result.wrong++ == 0) {
-              result.first = std::string(set.name) + " op " + std::to_string(static_cast<int>(op)) + " kind " +
-                             std::to_string(kind) + " threads " + std::to_string(threads) + " tier " +
-                             std::to_string(static_cast<int>(first)) + " outputs " + std::to_string(outputs) +
-                             " length " + std::to_string(length) + " cell " + std::to_string(i) + " got " +
-                             std::to_string(got) + " want " + std::to_string(want[i]);
+              result.first = std::string(set.name) + " " + std::string(repdl::name_of(p.type)) + " op " +
+                             std::to_string(static_cast<int>(op)) + " kind " + std::to_string(kind) + " threads " +
+                             std::to_string(threads) + " tier " + std::to_string(static_cast<int>(first)) +
+                             " outputs " + std::to_string(outputs) + " length " + std::to_string(length) + " cell " +
+                             std::to_string(i) + " got " + std::to_string(got) + " want " + std::to_string(want[i]);
             }
           }
           result.outputs += outputs;
@@ -418,19 +436,27 @@ TEST_CASE("prelu_weight_backward: axes, special values, and what is refused") {
   }
 }
 
-TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, ISA, thread count and tier") {
-  std::mt19937_64 g(20240607);
-  tested result;
-  repdl::statistics seen;
-  repdl::reference::covering settings(6);
-  int number = 0;
-  for (const layout& l : layouts()) {
-    for (int kind = 0; kind < kinds; ++kind) check(l, number, kind, g, result, seen, settings);
-    ++number;
-  }
-  INFO(result.first);
-  CHECK(result.wrong == 0);
-  MESSAGE(result.outputs << " outputs; proved " << seen.elements[0] << ", binary64 " << seen.elements[1]
-                         << ", double-double " << seen.elements[2] << ", exact " << seen.elements[3]);
-  for (int t = 0; t < 4; ++t) CHECK(seen.elements[t] > 0);
+TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, format, ISA, thread count and tier") {
+  repdl::ops::for_each_format<repdl::ops::NARROW>([]<class T>() {
+    std::mt19937_64 g(20240607);
+    tested result;
+    repdl::statistics seen;
+    repdl::reference::covering settings(6);
+    // Of 16 bits a third of the problems, other ones of each format.
+    const int number_of_type = static_cast<int>(repdl::dtype_of<T>);
+    int number = 0;
+    for (const layout& l : layouts()) {
+      for (int kind = 0; kind < kinds; ++kind) {
+        const bool left_out = sizeof(T) == 2 && (number + kind) % 3 != number_of_type;
+        if (!left_out) check<T>(l, number, kind, g, result, seen, settings);
+      }
+      ++number;
+    }
+    INFO(result.first);
+    CHECK(result.wrong == 0);
+    MESSAGE(repdl::name_of(repdl::dtype_of<T>)
+            << ": " << result.outputs << " outputs; proved " << seen.elements[0] << ", binary64 " << seen.elements[1]
+            << ", double-double " << seen.elements[2] << ", exact " << seen.elements[3]);
+    for (int t = 0; t < 4; ++t) CHECK(seen.elements[t] > 0);
+  });
 }

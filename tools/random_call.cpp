@@ -142,6 +142,7 @@ class maker {
     c_.formats.push_back(t);
   }
   std::string format() { return std::string(name_of(floats[w_.below(4)])); }
+  dtype narrow_format() { return floats[w_.below(3)]; }
 
   void draw_operands() {
     if (op_.family == "elementwise") return elementwise();
@@ -162,7 +163,7 @@ class maker {
       reduce(false);
     } else if constexpr (Op::id == op_id::prelu_weight_backward) {
       reduce(false);
-      add_input(c_.shapes[0]);
+      add_input(c_.shapes[0], c_.formats[0]);
     } else if constexpr (is_one_of<Op, op_id::max, op_id::min, op_id::argmax, op_id::argmin>) {
       reduce(true);
     } else if constexpr (Op::id == op_id::matmul) {
@@ -246,8 +247,9 @@ class maker {
 
   void dot() {
     const std::int64_t n = one_in(30) ? 0 : count();
-    add_input({n});
-    add_input({n});
+    const dtype t = narrow_format();
+    add_input({n}, t);
+    add_input({n}, t);
     work_ = n;
   }
 
@@ -304,7 +306,7 @@ class maker {
   void reduce(bool needs_one) {
     shape_list s = any_shape();
     reduction_of(s, needs_one);
-    add_input(s);
+    add_input(s, narrow_format());
   }
 
   void matmul() {
@@ -576,7 +578,7 @@ class maker {
     const bool broadcast = one_in(2);
     const shape_list x = broadcast && one_in(2) ? smaller(full, 0) : full;
     const shape_list t = broadcast && one_in(2) ? smaller(full, 0) : full;
-    const dtype type = floats[w_.below(3)];
+    const dtype type = narrow_format();
     const bool divergence = op_.name.starts_with("kl_div");
     const std::string reduction = divergence ? any_of<const char*>({"mean", "sum", "none", "batchmean"})
                                              : any_of<const char*>({"mean", "sum", "none"});

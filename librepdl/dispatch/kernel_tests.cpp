@@ -118,25 +118,29 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
 }
 
 // Reductions: rows and columns, in one piece and in chunks that are joined.
-std::vector<group> reduce_calls(op_id op) {
-  const test_call columns{op, {{{3, 2, 5, 3, 2, 3}}}, layout::spread, {{"axis", "1,3,5"}}};
-  const test_call rows{op, {{{3, 5, 2, 67}, layout::contiguous}}, layout::spread, {{"axis", "2,3"}}};
-  const test_call packed_rows{op, {{{3, 5, 72}, layout::packs}}, layout::contiguous, {{"axis", "-1"}}};
-  const test_call long_rows{op, {{{1, 8203}, layout::contiguous}}, layout::contiguous, {{"axis", "1"}}};
-  const test_call long_columns{op, {{{701, 3}, layout::contiguous}}, layout::contiguous, {{"axis", "0"}}};
+std::vector<group> reduce_calls(const subject& what) {
+  const auto call = [&](const sizes& shape, layout in, layout out, std::string_view axis) {
+    return test_call{what.op, {{shape, in, what.in}}, out, {{"axis", axis}}};
+  };
+  const test_call columns = call({3, 2, 5, 3, 2, 3}, layout::spread, layout::spread, "1,3,5");
+  const test_call rows = call({3, 5, 2, 67}, layout::contiguous, layout::spread, "2,3");
+  const test_call packed_rows = call({15, 76}, layout::packs, layout::contiguous, "-1");
+  const test_call long_rows = call({1, 16411}, layout::contiguous, layout::contiguous, "1");
+  const test_call long_columns = call({701, 3}, layout::contiguous, layout::contiguous, "0");
   std::vector<group> all{from_every_tier(columns), {rows, packed_rows}, from_every_tier(long_rows), {long_columns}};
   all.front().push_back(wide(columns));
-  if (op == op_id::prelu_weight_backward) {
+  if (what.op == op_id::prelu_weight_backward) {
     for (group& g : all) {
       for (test_call& c : g) c.in.push_back(c.in[0]);
     }
   }
   return all;
 }
-std::vector<group> dot_calls() {
+std::vector<group> dot_calls(dtype type) {
   std::vector<group> all;
-  for (const std::int64_t n : {19, 67, 8203}) {
-    all.push_back(from_every_tier({op_id::dot, {{{n}}, {{n}, layout::contiguous}}, layout::contiguous}));
+  for (const std::int64_t n : {19, 67, 16411}) {
+    all.push_back(from_every_tier(
+        {op_id::dot, {{{n}, layout::spread, type}, {{n}, layout::contiguous, type}}, layout::contiguous}));
   }
   return all;
 }
@@ -512,7 +516,7 @@ template <class Op>
 std::vector<group> structured_calls(const subject& what) {
   constexpr ops::family family = Op::row.kind;
   if constexpr (Op::id == op_id::dot) {
-    return dot_calls();
+    return dot_calls(what.in);
   } else if constexpr (Op::id == op_id::conv2d) {
     return conv2d_calls();
   } else if constexpr (Op::id == op_id::conv2d_grad_bias) {
@@ -520,7 +524,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::convert) {
     return map_calls(what, nullptr);
   } else if constexpr (family == ops::family::reduce) {
-    return reduce_calls(what.op);
+    return reduce_calls(what);
   } else if constexpr (family == ops::family::matmul) {
     return matmul_calls();
   } else if constexpr (family == ops::family::convolution) {
@@ -806,7 +810,9 @@ std::vector<subject> kernel_test_subjects() {
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
       for (const dtype to : op.out[0].types) {
-        if (op.family != "loss" || from == to) all.push_back({id, from, to});  // losses have one format
+        // Losses and reductions have one format, but for indices.
+        const bool one_format = (op.family == "loss" || op.family == "reduce") && to != dtype::i64;
+        if (!one_format || from == to) all.push_back({id, from, to});
       }
     }
   }

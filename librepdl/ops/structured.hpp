@@ -24,11 +24,11 @@ struct operation {
 };
 
 // Operands that many have.
-template <op_id Id, class Attrs, dtype_set Out = F32>
+template <op_id Id, class Attrs>
 struct of_x : operation<Id> {
   using attrs = Attrs;
   static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", Out}};
+  static constexpr operand out[] = {{"out", F32}};
 };
 template <op_id Id, class Attrs, dtype_set Out>
 struct of_nothing : operation<Id> {
@@ -59,37 +59,44 @@ struct convert : operation<op_id::convert> {
   static constexpr operand out[] = {{"out", ALL}};
 };
 
-struct sum : of_x<op_id::sum, reduce_options> {
+// Reductions: operands of one format, which is that of a number that comes out.
+template <op_id Id, dtype_set Out = NARROW>
+struct reduction_of_x : operation<Id> {
+  using attrs = reduce_options;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", Out}};
+};
+struct sum : reduction_of_x<op_id::sum> {
   static constexpr std::string_view formula = "sum of x over the axes; exact zero is +0";
 };
-struct mean : of_x<op_id::mean, reduce_options> {
+struct mean : reduction_of_x<op_id::mean> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count";
 };
-struct max : of_x<op_id::max, reduce_options> {
+struct max : reduction_of_x<op_id::max> {
   static constexpr std::string_view formula = "the greatest x over the axes; NaN wins, -0 < +0";
 };
-struct min : of_x<op_id::min, reduce_options> {
+struct min : reduction_of_x<op_id::min> {
   static constexpr std::string_view formula = "the least x over the axes; NaN wins, -0 < +0";
 };
-struct argmax : of_x<op_id::argmax, reduce_options, I64> {
+struct argmax : reduction_of_x<op_id::argmax, I64> {
   static constexpr std::string_view formula = "the first index of max(x), row-major within the reduced axes";
 };
-struct argmin : of_x<op_id::argmin, reduce_options, I64> {
+struct argmin : reduction_of_x<op_id::argmin, I64> {
   static constexpr std::string_view formula = "the first index of min(x), row-major within the reduced axes";
 };
 
 struct dot : operation<op_id::dot> {
   static constexpr std::string_view formula = "sum of x_k * y_k";
   using attrs = no_attrs;
-  static constexpr operand in[] = {{"x", F32}, {"y", F32}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {{"x", NARROW}, {"y", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
 };
 
 struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
   static constexpr std::string_view formula = "sum over the axes of x > 0 ? +0 : g * x";
   using attrs = reduce_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
 };
 
 struct matmul : operation<op_id::matmul> {

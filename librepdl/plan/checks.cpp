@@ -90,6 +90,13 @@ void check_gradient(std::string_view op, const const_tensor_view& g, const sizes
   }
 }
 
+void check_format(std::string_view op, std::string_view name, const const_tensor_view& v, std::string_view as,
+                  const const_tensor_view& other) {
+  if (v.type() == other.type()) return;
+  fail(error_site::operand_dtype, op, name, std::string(name_of(other.type())) + ", as " + std::string(as),
+       name_of(v.type()));
+}
+
 std::string describe(ops::dtype_set types) {
   std::vector<std::string_view> names;
   for (int i = 0; i < ops::dtype_count; ++i) {

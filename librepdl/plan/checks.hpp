@@ -35,6 +35,10 @@ void check_rank(std::string_view op, std::string_view name, const const_tensor_v
 /// The gradient of an output has its shape.
 void check_gradient(std::string_view op, const const_tensor_view& g, const sizes& output);
 
+/// Operand `name` has the format of another one, `as`.
+void check_format(std::string_view op, std::string_view name, const const_tensor_view& v, std::string_view as,
+                  const const_tensor_view& other);
+
 /// The shortest decimal number that is this one.
 std::string to_text(double value);
 /// The set as text: "f16, bf16, f32 or f64".

@@ -39,10 +39,7 @@ tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, 
                        bool gradient) {
   const dtype type = in[0].type();
   for (std::size_t i = 1; i < in.size(); ++i) {
-    if (in[i] && in[i].type() != type) {
-      fail(error_site::operand_dtype, op, rows[i].name,
-           std::string(name_of(type)) + ", as " + std::string(rows[0].name), name_of(in[i].type()));
-    }
+    if (in[i]) check_format(op, rows[i].name, in[i], rows[0].name, in[0]);
   }
   const sizes shape = elements_of(op, rows, in, gradient ? 1 : 0);
   element_count(shape);  // throws where there are too many

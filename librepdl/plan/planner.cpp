@@ -220,9 +220,12 @@ reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes kept, loop_axes inn
 
 }  // namespace
 
-tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const reduce_options& a) {
+tensor_spec infer_reduce(ops::op_id op, std::string_view name, inputs in, const reduce_options& a) {
   const const_tensor_view& x = in.back();
-  if (in.size() > 1) check_gradient(name, in[0], x.shape());
+  if (in.size() > 1) {
+    check_format(name, "x", x, "g", in[0]);
+    check_gradient(name, in[0], x.shape());
+  }
   const sizes reduced = normalize_axes(name, a.axis.list(), x.rank());
   sizes shape;
   bool nothing_to_reduce = false;
@@ -235,12 +238,13 @@ tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs
     }
   }
   using enum ops::op_id;
-  const bool needs_one = op == max || op == min || op == argmax || op == argmin;
+  const bool is_index = op == argmax || op == argmin;
+  const bool needs_one = op == max || op == min || is_index;
   if (needs_one && nothing_to_reduce) {
     fail(error_site::empty_reduction, name, "x", "at least one element along the reduced axes",
          "shape " + to_string(x.shape()));
   }
-  return {out, shape};
+  return {is_index ? dtype::i64 : x.type(), shape};
 }
 
 reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options& a) {
@@ -259,12 +263,14 @@ reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const 
     }
   }
   reduce_plan p = reduce_over(op, static_cast<int>(in.size()), kept, inner);
-  for (std::size_t i = 0; i < in.size(); ++i) p.in[i].data = floats(in[i]);
+  p.type = x.type();
+  for (std::size_t i = 0; i < in.size(); ++i) p.in[i].data = in[i].data();
   p.out = out.data();
   return p;
 }
 
 tensor_spec infer_dot(inputs in) {
+  check_format("dot", "y", in[1], "x", in[0]);
   for (std::size_t i = 0; i < 2; ++i) {
     if (in[i].rank() != 1) {
       fail(error_site::operand_rank, "dot", i == 0 ? "x" : "y", "a vector (rank 1)",
@@ -275,7 +281,7 @@ tensor_spec infer_dot(inputs in) {
     fail(error_site::length_mismatch, "dot", "y", std::to_string(in[0].count()) + " elements, as in x",
          std::to_string(in[1].count()));
   }
-  return {dtype::f32, {}};
+  return {in[0].type(), {}};
 }
 
 // ---- matmul
@@ -382,6 +388,7 @@ reduce_plan dots_of(const matmul_plan& m) {
   loop_axes inner;
   inner.push(m.k, {m.a.col, m.b.row});
   reduce_plan p = reduce_over(ops::op_id::dot, 2, kept, inner);
+  p.type = dtype::f32;
   p.in[0].data = m.a.data;
   p.in[1].data = m.b.data;
   p.out = m.out;

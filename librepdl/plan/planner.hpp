@@ -39,7 +39,7 @@ void check_parameter(std::string_view op, std::string_view name, double value, b
 
 tensor_spec infer_convert(inputs in, const ops::convert_attrs&);
 
-tensor_spec infer_reduce(ops::op_id op, std::string_view name, dtype out, inputs in, const reduce_options&);
+tensor_spec infer_reduce(ops::op_id op, std::string_view name, inputs in, const reduce_options&);
 reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options&);
 
 tensor_spec infer_dot(inputs in);
@@ -193,9 +193,7 @@ struct planner<ops::convert> {
 template <class Op>
 requires std::is_same_v<typename Op::attrs, reduce_options>  // logsumexp and its gradient have planners of their own
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const reduce_options& a) {
-    return infer_reduce(Op::id, Op::name, Op::out[0].types == ops::I64 ? dtype::i64 : dtype::f32, in, a);
-  }
+  static tensor_spec infer(inputs in, const reduce_options& a) { return infer_reduce(Op::id, Op::name, in, a); }
   static reduce_plan make(inputs in, const tensor_view& out, const reduce_options& a) {
     return make_reduce(Op::id, in, out, a);
   }

@@ -51,11 +51,12 @@ struct map_plan {
 };
 
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
-/// sum, mean, max, min: out f32. argmax, argmin: out i64, the row-major index within the reduced axes as the caller
-/// gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
+/// sum, mean, max, min: out of the inputs' format. argmax, argmin: out i64, the row-major index within the reduced axes as the
+/// caller gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
 /// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias.
 struct reduce_plan {
   ops::op_id op;
+  dtype type;  // of the inputs and the bias: f16, bf16, f32
   int inputs;  // 1, or 2 for products
   int kept_rank;
   int reduced_rank;
@@ -64,20 +65,25 @@ struct reduce_plan {
   axes kept_shape;
   axes reduced_shape;  // row-major, in the order of the input's axes
   struct operand {
-    const float* data;
+    const void* data;
     axes kept_stride;
     axes reduced_stride;
   } in[2];
   void* out;
-  axes out_stride;    // along the kept axes
-  const float* bias;  // of dot; null: none
-  axes bias_stride;   // along the kept axes
+  axes out_stride;   // along the kept axes
+  const void* bias;  // of dot; null: none
+  axes bias_stride;  // along the kept axes
 
   bool is_sum() const noexcept {
     using enum ops::op_id;
     return op == sum || op == mean || op == dot || op == prelu_weight_backward;
   }
   bool drops_positive() const noexcept { return op == ops::op_id::prelu_weight_backward; }
+  /// Whether every partial sum, in any order, is a binary64 number: of f16 terms, which are multiples of 2^-24 below 2^16, up to
+  /// 2^13 add up to multiples of 2^-24 below 2^29.
+  bool is_exact_in_binary64() const noexcept {
+    return type == dtype::f16 && inputs == 1 && length <= std::int64_t{1} << 13;
+  }
 };
 
 using accumulate_kind = repdl::accumulate;

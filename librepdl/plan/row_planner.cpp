@@ -128,12 +128,12 @@ row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const so
 }
 
 tensor_spec infer_logsumexp(inputs in, const reduce_options& a) {
-  return infer_reduce(ops::op_id::logsumexp, "logsumexp", dtype::f32, in, a);
+  return infer_reduce(ops::op_id::logsumexp, "logsumexp", in, a);
 }
 
 tensor_spec infer_logsumexp_backward(inputs in, const reduce_options& a) {
   constexpr std::string_view op = "logsumexp_backward";
-  const tensor_spec y = infer_reduce(ops::op_id::logsumexp_backward, op, dtype::f32, in.subspan(1, 1), a);
+  const tensor_spec y = infer_reduce(ops::op_id::logsumexp_backward, op, in.subspan(1, 1), a);
   check_gradient(op, in[0], y.shape);
   return {dtype::f32, in[1].shape()};
 }

@@ -2242,8 +2242,8 @@ astype = convert
 def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """sum of x over the axes; exact zero is +0, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2255,8 +2255,8 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
 def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """(sum of x over the axes) / count, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2268,8 +2268,8 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The greatest x over the axes; NaN wins, -0 < +0.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
@@ -2281,8 +2281,8 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
 def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The least x over the axes; NaN wins, -0 < +0.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
@@ -2294,7 +2294,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
 def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of max(x), row-major within the reduced axes.
 
-    x: f32
+    x: f16 bf16 f32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
@@ -2306,7 +2306,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of min(x), row-major within the reduced axes.
 
-    x: f32
+    x: f16 bf16 f32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
@@ -2318,9 +2318,9 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
 def dot(x: A, y: A, *, out: A | None = None) -> A:
     """sum of x_k * y_k, rounded once.
 
-    x: f32
-    y: f32
-    out: f32
+    x: f16 bf16 f32
+    y: f16 bf16 f32
+    out: f16 bf16 f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(173, (x, y), out, None)
@@ -2863,9 +2863,9 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
 def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """sum over the axes of x > 0 ? +0 : g * x, rounded once.
 
-    g: f32
-    x: f32
-    out: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.

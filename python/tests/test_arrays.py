@@ -229,6 +229,20 @@ def test_two_libraries():
 # ---------------------------------------------------------------------------------------------- numbers as operands
 
 
+def test_reductions_of_float16():
+    # Their sums are doubles, exactly; NumPy rounds those once.
+    x = np.random.default_rng(3).integers(-2**11, 2**11, (40, 700)).astype(np.float16)
+    exact = x.astype(np.float64)
+    with np.errstate(over="ignore"):
+        assert bits(librepdl.sum(x, axis=1)) == bits(exact.sum(axis=1).astype(np.float16))
+        assert bits(librepdl.mean(x[:, :512], axis=1)) == bits(exact[:, :512].mean(axis=1).astype(np.float16))
+        assert bits(librepdl.dot(np.sign(x[0]), x[1])) == bits(np.array(np.sign(exact[0]) @ exact[1]).astype(np.float16))
+    assert bits(librepdl.max(x, axis=0)) == bits(x.max(axis=0))
+    assert bits(librepdl.argmin(x, axis=0)) == bits(x.argmin(axis=0))
+    with pytest.raises((TypeError, NotImplementedError), match="dot: y"):
+        librepdl.dot(x[0], x[1].astype(np.float32))
+
+
 def rounded(value, dtype):
     """A Python number in a format, by NumPy, which converts the exact double once."""
     return np.array(value, np.float64).astype(dtype)

@@ -24,9 +24,10 @@ int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) n
   return worth >= launch.threads ? std::max(launch.threads, 1) : std::max(static_cast<int>(worth), 1);
 }
 
-void run_columns(const reduce_call& c, const column_layout& layout, worker* workers, int threads,
+template <class T>
+void run_columns(const reduce_call<T>& c, const column_layout& layout, worker<T>* workers, int threads,
                  counters& count) noexcept {
-  const auto finish = [&](column_task& task, std::int64_t(&decided)[4]) { task.finish(decided); };
+  const auto finish = [&](column_task<T>& task, std::int64_t(&decided)[4]) { task.finish(decided); };
   const auto add = [&](const std::int64_t(&decided)[4]) {
     for (int t = 0; t < 4; ++t) {
       if (decided[t] != 0) count.add(static_cast<tier>(t), decided[t]);
@@ -37,7 +38,7 @@ void run_columns(const reduce_call& c, const column_layout& layout, worker* work
       std::int64_t decided[4] = {};
       const range mine = share(layout.tasks, thread, used);
       for (std::int64_t t = mine.begin; t < mine.end; ++t) {
-        column_task task(c, layout, t, workers[thread]);
+        column_task<T> task(c, layout, t, workers[thread]);
         task.run(0, c.plan.length);
         finish(task, decided);
       }
@@ -51,14 +52,14 @@ void run_columns(const reduce_call& c, const column_layout& layout, worker* work
     const range mine = share(layout.tasks * parts, thread, used);
     for (std::int64_t i = mine.begin; i < mine.end; ++i) {
       const range rows = share(c.plan.length, static_cast<int>(i % parts), parts, row_group);
-      column_task(c, layout, i / parts, workers[i]).run(rows.begin, rows.end);
+      column_task<T>(c, layout, i / parts, workers[i]).run(rows.begin, rows.end);
     }
   });
   parallel(threads, [&](int thread, int used) {
     std::int64_t decided[4] = {};
     const range mine = share(layout.tasks, thread, used);
     for (std::int64_t t = mine.begin; t < mine.end; ++t) {
-      column_task task(c, layout, t, workers[t * parts]);
+      column_task<T> task(c, layout, t, workers[t * parts]);
       for (int p = 1; p < parts; ++p) task.merge(workers[t * parts + p]);
       finish(task, decided);
     }
@@ -67,16 +68,17 @@ void run_columns(const reduce_call& c, const column_layout& layout, worker* work
 }
 
 // Writes outputs [first, last), the threads of the team sharing each of them.
-void run_rows(const reduce_call& c, range outputs, const team& team, counters& count) noexcept {
+template <class T>
+void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, counters& count) noexcept {
   std::int64_t decided[4] = {};
   walk<4> kept = kept_walk(c.plan, outputs.begin);
   for (std::int64_t i = outputs.begin; i < outputs.end; ++i) {
-    const output_terms output = terms_at(c.plan, kept);
+    const output_terms<T> output = terms_at<T>(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
     if (c.plan.is_sum()) {
-      const decision d = sum_output(c, output, team);
-      static_cast<float*>(c.plan.out)[at] = d.value;
+      const decision<T> d = sum_output(c, output, team);
+      static_cast<T*>(c.plan.out)[at] = d.value;
       ++decided[static_cast<int>(d.by)];
       continue;
     }
@@ -84,7 +86,7 @@ void run_rows(const reduce_call& c, range outputs, const team& team, counters& c
     if (p.wants_index) {
       static_cast<std::int64_t*>(c.plan.out)[at] = p.index;
     } else {
-      static_cast<float*>(c.plan.out)[at] = num::order_value(p.key, p.flip);
+      static_cast<T*>(c.plan.out)[at] = num::order_value<T>(p.key, p.flip);
     }
     ++decided[static_cast<int>(tier::proved)];
   }
@@ -94,11 +96,12 @@ void run_rows(const reduce_call& c, range outputs, const team& team, counters& c
 }
 
 // The sum of nothing is +0, the mean of nothing NaN.
-void fill_empty(const reduce_call& c, counters& count) noexcept {
-  const float value = c.plan.op == op_id::mean ? num::float_of(num::canonical_nan_f32) : 0.0f;
+template <class T>
+void fill_empty(const reduce_call<T>& c, counters& count) noexcept {
+  const T value = c.plan.op == op_id::mean ? num::from_bits<T>(num::format<T>::nan) : T{};
   walk<4> kept = kept_walk(c.plan, 0);
   for (std::int64_t i = 0; i < c.plan.outputs; ++i) {
-    static_cast<float*>(c.plan.out)[kept.offset(2)] = value;
+    static_cast<T*>(c.plan.out)[kept.offset(2)] = value;
     kept.advance(1);
   }
   count.add(tier::proved, c.plan.outputs);
@@ -112,25 +115,40 @@ class reduce_work final : public planned<plan::reduce_plan> {
   }
 
   plan::checked_size bytes() const override {
-    return p.length == 0 ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);
+    plan::checked_size size;
+    for_format([&]<class T>() {
+      if (p.length != 0) size = plan::checked_size::product(sizeof(worker<T>), threads_);
+    });
+    return size;
   }
 
   void run(void* workspace) override {
-    const reduce_call call{p, *s.set.reduce, s.launch.first_tier};
+    for_format([&]<class T>() { run_as(reduce_call<T>{p, s.set.reduce->of<T>(), s.launch.first_tier}, workspace); });
+  }
+
+ private:
+  template <class F>
+  void for_format(const F& f) const {
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      if (dtype_of<T> == p.type) f.template operator()<T>();
+    });
+  }
+
+  template <class T>
+  void run_as(const reduce_call<T>& call, void* workspace) {
     if (p.length == 0) return fill_empty(call, s.count);
-    auto* workers = static_cast<worker*>(workspace);
+    auto* workers = static_cast<worker<T>*>(workspace);
     if (columns_.use) return run_columns(call, columns_, workers, threads_, s.count);
     // Whole outputs per thread where there are enough of them, or where one is too short to share.
     if (threads_ == 1 || p.outputs >= 4 * threads_ || p.length < 4 * row_block) {
       parallel(threads_, [&](int thread, int used) {
-        run_rows(call, share(p.outputs, thread, used), {&workers[thread], 1}, s.count);
+        run_rows(call, share(p.outputs, thread, used), team<T>{&workers[thread], 1}, s.count);
       });
     } else {
-      run_rows(call, {0, p.outputs}, {workers, threads_}, s.count);
+      run_rows(call, {0, p.outputs}, team<T>{workers, threads_}, s.count);
     }
   }
 
- private:
   const int threads_;
   column_layout columns_;
 };

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cpu/core/families.hpp"
 #include "backends/cpu/core/isa.hpp"
+#include "librepdl/tensor.hpp"
 
 namespace repdl::cpu {
 
@@ -24,7 +26,7 @@ inline constexpr std::int64_t tracked_length = 64;
 // The height of the evaluation tree over one column block: 3 levels in a group, one addition per group.
 inline constexpr int column_height = static_cast<int>(column_block) / row_group + 3;
 
-// value: the block's sum by binary64 additions over a tree of height <= reduce_kernels::row_height.
+// value: the block's sum by binary64 additions over a tree of height <= reduce_loops::row_height.
 // magnitude >= (1 - 2^-45) · the sum of the terms' absolute values. Non-finite terms: value says so, magnitude is void.
 struct block_sum {
   double value;
@@ -39,31 +41,33 @@ struct block_dd {
   double magnitude;
 };
 
-struct reduce_kernels {
+// Of terms and results of format T.
+template <class T>
+struct reduce_loops {
   int row_height;
   std::int64_t row_dd_height;
   std::int64_t row_plain_errors;
 
-  // n <= row_block. dot: the terms are x[i] · y[i].
-  block_sum (*sum_row)(const float* x, std::int64_t n) noexcept;
-  block_sum (*dot_row)(const float* x, const float* y, std::int64_t n) noexcept;
-  block_dd (*sum_row_dd)(const float* x, std::int64_t n) noexcept;
-  block_dd (*dot_row_dd)(const float* x, const float* y, std::int64_t n) noexcept;
+  // 0 < n <= row_block. dot: the terms are x[i] · y[i].
+  block_sum (*sum_row)(const T* x, std::int64_t n) noexcept;
+  block_sum (*dot_row)(const T* x, const T* y, std::int64_t n) noexcept;
+  block_dd (*sum_row_dd)(const T* x, std::int64_t n) noexcept;
+  block_dd (*dot_row_dd)(const T* x, const T* y, std::int64_t n) noexcept;
   // The minimum of num::lsb_exponent.
-  std::int32_t (*lsb_row)(const float* x, std::int64_t n) noexcept;
+  std::int32_t (*lsb_row)(const T* x, std::int64_t n) noexcept;
   // The greatest order_key(x[i], flip), and the first i that has a given one (n if there is none).
-  std::int32_t (*key_row)(const float* x, std::int64_t n, std::uint32_t flip) noexcept;
-  std::int64_t (*find_row)(const float* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept;
+  std::int32_t (*key_row)(const T* x, std::int64_t n, std::uint32_t flip) noexcept;
+  std::int64_t (*find_row)(const T* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept;
 
   // columns <= column_tile; rows[r][j], r < row_group. sum[j] += the group's sum; the largest |x| goes into largest[j],
   // for dot the sum of |x y| is added to magnitude[j].
-  void (*sum_columns)(const float* const* rows, std::int64_t columns, double* sum, float* largest) noexcept;
-  void (*dot_columns)(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
+  void (*sum_columns)(const T* const* rows, std::int64_t columns, double* sum, float* largest) noexcept;
+  void (*dot_columns)(const T* const* x, const T* const* y, std::int64_t columns, double* sum,
                       double* magnitude) noexcept;
   // For short columns: sum[j] by a chain of two_sum, and the absolute values of its errors added to error[j]. Zero
   // error proves that the sum is exact, which decides the ties that sums of a few numbers often are.
-  void (*sum_columns_tracked)(const float* const* rows, std::int64_t columns, double* sum, double* error) noexcept;
-  void (*dot_columns_tracked)(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
+  void (*sum_columns_tracked)(const T* const* rows, std::int64_t columns, double* sum, double* error) noexcept;
+  void (*dot_columns_tracked)(const T* const* x, const T* const* y, std::int64_t columns, double* sum,
                               double* error) noexcept;
   // hi = sum, lo = 0, magnitude = a bound with the slack of certify.hpp (C) on sum's error: 0 if error is.
   void (*close_columns_tracked)(std::int64_t columns, const double* sum, const double* error, double* hi, double* lo,
@@ -74,13 +78,29 @@ struct reduce_kernels {
   // certify(hi + lo, factor · magnitude), or certify_mean with `count` > 0; returns how many are undecided. factor is
   // num::rounded_compensated_bound of a magnitude of 1, 1 for tracked columns, or infinity to make every test fail.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, double factor, const double* hi,
-                                  const double* lo, const double* magnitude, float* out,
-                                  std::int32_t* decided) noexcept;
+                                  const double* lo, const double* magnitude, T* out, std::int32_t* decided) noexcept;
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
-  void (*lsb_columns)(const float* row, std::int64_t columns, std::int32_t* lsb) noexcept;
+  void (*lsb_columns)(const T* row, std::int64_t columns, std::int32_t* lsb) noexcept;
   // For r ascending: where order_key(rows[r][j], flip) > key[j], that becomes key[j] and index[j] becomes at + r.
-  void (*key_columns)(const float* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
+  void (*key_columns)(const T* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
                       std::int32_t* key, std::int32_t* index) noexcept;
+};
+
+struct reduce_kernels {
+  reduce_loops<f16> of_f16;
+  reduce_loops<bf16> of_bf16;
+  reduce_loops<float> of_f32;
+
+  template <class T>
+  const reduce_loops<T>& of() const noexcept {
+    if constexpr (std::is_same_v<T, f16>) {
+      return of_f16;
+    } else if constexpr (std::is_same_v<T, bf16>) {
+      return of_bf16;
+    } else {
+      return of_f32;
+    }
+  }
 };
 
 }  // namespace repdl::cpu

@@ -6,7 +6,8 @@
 
 namespace repdl::cpu {
 
-inline constexpr float zero_row[column_tile] = {};
+template <class T>
+inline constexpr T zero_row[column_tile] = {};
 
 // How the outputs are cut into tiles of columns. In a direct tile the columns are contiguous in every input; otherwise
 // each group of rows is gathered first.
@@ -53,9 +54,10 @@ inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexc
 }
 
 // One tile: some columns, all or a part of their rows.
+template <class T>
 class column_task {
  public:
-  column_task(const reduce_call& c, const column_layout& layout, std::int64_t task, worker& w) noexcept
+  column_task(const reduce_call<T>& c, const column_layout& layout, std::int64_t task, worker<T>& w) noexcept
       : call_(c), direct_(layout.direct), w_(w), n_(0) {
     const range r = layout.columns(task);
     n_ = r.end - r.begin;
@@ -77,7 +79,7 @@ class column_task {
   void run(std::int64_t begin, std::int64_t end) noexcept { sums() ? add_rows(begin, end) : order_rows(begin, end); }
 
   // Adds what another worker found in later rows of the same columns.
-  void merge(const worker& o) noexcept {
+  void merge(const worker<T>& o) noexcept {
     w_.blocks += o.blocks + 1;
     for (std::int64_t j = 0; j < n_; ++j) {
       if (sums()) {
@@ -99,55 +101,58 @@ class column_task {
         if (indexed()) {
           static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
         } else {
-          static_cast<float*>(call_.plan.out)[w_.out_at[j]] = num::order_value(w_.key[j], flip());
+          static_cast<T*>(call_.plan.out)[w_.out_at[j]] = num::order_value<T>(w_.key[j], flip());
         }
       }
       decided[static_cast<int>(tier::proved)] += n_;
       return;
     }
-    double factor = tracked() ? 1.0 : num::rounded_compensated_bound(w_.blocks, 1.0, column_height);
+    double factor = call_.plan.is_exact_in_binary64() ? 0.0
+                    : tracked()                       ? 1.0
+                                                      : num::rounded_compensated_bound(w_.blocks, 1.0, column_height);
     if (call_.forced(tier::binary64)) factor = num::infinity;
     const std::int64_t open =
         call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
     decided[static_cast<int>(tier::binary64)] += n_ - open;
     if (open != 0) decide_rest(open, decided);
-    for (std::int64_t j = 0; j < n_; ++j) static_cast<float*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
+    for (std::int64_t j = 0; j < n_; ++j) static_cast<T*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
   }
 
  private:
   // The row at `at` of input k as contiguous columns; gathered into row `slot` of the pack buffer unless direct.
-  const float* row(const walk<2>& at, int k, int slot) noexcept {
-    const float* data = call_.plan.in[k].data + at.offset(k);
+  const T* row(const walk<2>& at, int k, int slot) noexcept {
+    const T* data = terms(k) + at.offset(k);
     if (direct_) return data + w_.base[k][0];
-    float* to = w_.pack[k] + slot * column_tile;
+    T* to = w_.pack[k] + slot * column_tile;
     for (std::int64_t j = 0; j < n_; ++j) to[j] = data[w_.base[k][j]];
     return to;
   }
 
+  const T* terms(int k) const noexcept { return static_cast<const T*>(call_.plan.in[k].data); }
   bool tracked() const noexcept { return call_.plan.length <= tracked_length; }
 
   // Rows whose columns lie far apart in memory defeat the hardware's prefetchers; `ahead` is in rows.
   void prefetch(const walk<2>& at, int k, std::int64_t ahead) const noexcept {
     if (!direct_) return;
-    const float* data = call_.plan.in[k].data + w_.base[k][0] + at.offset(k) + ahead * at.inner_stride(k);
-    for (std::int64_t j = 0; j < n_; j += 16) __builtin_prefetch(data + j, 0, 2);
+    const T* data = terms(k) + w_.base[k][0] + at.offset(k) + ahead * at.inner_stride(k);
+    for (std::int64_t j = 0; j < n_; j += 64 / sizeof(T)) __builtin_prefetch(data + j, 0, 2);
   }
 
   void add_rows(std::int64_t begin, std::int64_t end) noexcept {
     for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude, w_.error}) std::fill_n(a, n_, 0.0);
     std::fill_n(w_.largest, n_, 0.0f);
     w_.blocks = 0;
-    const reduce_kernels& kernel = call_.kernels;
+    const reduce_loops<T>& kernel = call_.kernels;
     const int inputs = call_.plan.inputs;
     walk<2> at = reduced_walk(call_.plan, begin);
     while (begin < end) {
       const std::int64_t rows = std::min(end - begin, column_block);
       for (std::int64_t r = 0; r < rows; r += row_group) {
-        const float* group[2][row_group];
+        const T* group[2][row_group];
         for (int i = 0; i < row_group; ++i) {
           const bool inside = r + i < rows;  // rows beyond the last add +0
           for (int k = 0; k < inputs; ++k) {
-            group[k][i] = inside ? row(at, k, i) : zero_row;
+            group[k][i] = inside ? row(at, k, i) : zero_row<T>;
             if (inside) prefetch(at, k, row_group);
           }
           if (inside) at.advance(1);
@@ -176,7 +181,7 @@ class column_task {
     w_.blocks = 0;
     walk<2> at = reduced_walk(call_.plan, begin);
     for (; begin < end; begin += row_group) {
-      const float* group[row_group];
+      const T* group[row_group];
       for (int i = 0; i < row_group; ++i) {
         if (begin + i >= end) {  // the last row once more: never greater than itself
           group[i] = group[i - 1];
@@ -204,14 +209,14 @@ class column_task {
     }
     for (std::int64_t j = 0; j < n_; ++j) {
       if (w_.decided[j] != 0) continue;
-      const output_terms output{{w_.base[0][j], w_.base[1][j]}, nullptr};
-      const team self{&w_, 1};
+      const output_terms<T> output{{w_.base[0][j], w_.base[1][j]}, nullptr};
+      const team<T> self{&w_, 1};
       const lsb_partial lsb =
           all_at_once ? lsb_partial{{w_.lsb[0][j], w_.lsb[1][j]}} : collect(call_, output, self, lsb_partial{});
       const int g = lsb.terms(inputs);
-      decision d;
+      decision<T> d;
       if (!call_.forced(tier::binary64) && !tracked() && num::lattice_holds(w_.magnitude[j], g)) {
-        d = {round_result(w_.hi[j], 0.0, call_.divisor()).value, tier::binary64};
+        d = {round_result<T>(w_.hi[j], 0.0, call_.divisor()).value, tier::binary64};
       } else {
         d = escalate(call_, output, self, g);
       }
@@ -220,9 +225,9 @@ class column_task {
     }
   }
 
-  const reduce_call& call_;
+  const reduce_call<T>& call_;
   bool direct_;
-  worker& w_;
+  worker<T>& w_;
   std::int64_t n_;
 };
 

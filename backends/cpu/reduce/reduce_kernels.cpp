@@ -1,5 +1,6 @@
 // Inner loops of the reductions. Compiled once per instruction set. Contracts: backends/cpu/reduce/reduce.hpp.
 #include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/map/unpacked.hpp"
 #include "backends/cpu/reduce/reduce.hpp"
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
@@ -45,42 +46,70 @@ template <class T>
   return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
 }
 
-// The terms of a sum: f32 numbers. fold() is called on `step` terms at a time.
+// A step of terms as binary32 numbers, which they are exactly, by registers. Of 16 bits they come in the order of unpacked.hpp.
+template <class T>
+struct step_of {
+  alignas(64) unpacked<T> x[step];
+
+  [[gnu::always_inline]] explicit step_of(const T* from) {
+#pragma GCC unroll 2
+    for (int i = 0; i < step; i += unpacked_block) unpack(from + i, x + i);
+  }
+  [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
+  [[gnu::always_inline]] f32v magnitudes(int i) const { return magnitude_bits(load<f32v>(x + i * lanes32)); }
+};
+template <>
+struct step_of<float> {
+  const float* x;
+
+  [[gnu::always_inline]] explicit step_of(const float* from) : x(from) {}
+  [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
+  [[gnu::always_inline]] f32v magnitudes(int i) const { return magnitude_bits(load<f32v>(x + i * lanes32)); }
+};
+constexpr int step_halves = step / lanes64;
+constexpr int step_registers = step / lanes32;
+
+// The terms of a sum. fold() is called on a step at a time. Those of f16 are below 2^16: a bound coarse by that much leaves few
+// sums open, as f16 has 42 bits fewer than binary64.
+template <class T>
 struct single_terms {
+  using terms = step_of<T>;
+  static constexpr bool looks = !std::is_same_v<T, f16>;
   f32v largest[2] = {};
 
-  [[gnu::always_inline]] static f64v get(const float* x, const float*, int i) { return widen(load<f32h>(x + i)); }
-  [[gnu::always_inline]] static f64v add(f64v s, const float* x, const float*, int i) { return s + get(x, x, i); }
-  [[gnu::always_inline]] void fold(const float* x, const float*) {
+  [[gnu::always_inline]] static f64v get(const terms& x, const terms&, int i) { return x.wide(i); }
+  [[gnu::always_inline]] static f64v add(f64v s, const terms& x, const terms&, int i) { return s + x.wide(i); }
+  [[gnu::always_inline]] void fold(const terms& x, const terms&) {
+    if constexpr (!looks) return;
 #pragma GCC unroll 8
-    for (int i = 0; i < step / lanes32; ++i)
-      largest[i & 1] = larger(magnitude_bits(load<f32v>(x + i * lanes32)), largest[i & 1]);
+    for (int i = 0; i < step_registers; ++i) largest[i & 1] = larger(x.magnitudes(i), largest[i & 1]);
   }
-  // Each lane of `largest` has seen at most steps · step / lanes32 terms.
+  // Each lane of `largest` has seen at most steps · step_registers terms.
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
+    if constexpr (!looks) return static_cast<double>(steps * step) * 0x1p16;
     const f32v m = larger(largest[0], largest[1]);
     f32h half[2];
     __builtin_memcpy(half, &m, sizeof m);
-    return static_cast<double>(steps * (step / lanes32)) * total(widen(half[0]) + widen(half[1]));
+    return static_cast<double>(steps * step_registers) * total(widen(half[0]) + widen(half[1]));
   }
 };
 
-// The terms of a dot product: exact products of two f32 numbers.
+// The terms of a dot product: exact products of two numbers.
+template <class T>
 struct product_terms {
+  using terms = step_of<T>;
   f32v largest_x = {};
   f32v largest_y = {};
 
-  [[gnu::always_inline]] static f64v get(const float* x, const float* y, int i) {
-    return widen(load<f32h>(x + i)) * widen(load<f32h>(y + i));
+  [[gnu::always_inline]] static f64v get(const terms& x, const terms& y, int i) { return x.wide(i) * y.wide(i); }
+  [[gnu::always_inline]] static f64v add(f64v s, const terms& x, const terms& y, int i) {
+    return fma_exact_product(x.wide(i), y.wide(i), s);
   }
-  [[gnu::always_inline]] static f64v add(f64v s, const float* x, const float* y, int i) {
-    return fma_exact_product(widen(load<f32h>(x + i)), widen(load<f32h>(y + i)), s);
-  }
-  [[gnu::always_inline]] void fold(const float* x, const float* y) {
+  [[gnu::always_inline]] void fold(const terms& x, const terms& y) {
 #pragma GCC unroll 8
-    for (int i = 0; i < step / lanes32; ++i) {
-      largest_x = larger(magnitude_bits(load<f32v>(x + i * lanes32)), largest_x);
-      largest_y = larger(magnitude_bits(load<f32v>(y + i * lanes32)), largest_y);
+    for (int i = 0; i < step_registers; ++i) {
+      largest_x = larger(x.magnitudes(i), largest_x);
+      largest_y = larger(y.magnitudes(i), largest_y);
     }
   }
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
@@ -88,36 +117,42 @@ struct product_terms {
     f32h y[2];
     __builtin_memcpy(x, &largest_x, sizeof largest_x);
     __builtin_memcpy(y, &largest_y, sizeof largest_y);
-    return static_cast<double>(steps * (step / lanes32)) * total(widen(x[0]) * widen(y[0]) + widen(x[1]) * widen(y[1]));
+    return static_cast<double>(steps * step_registers) * total(widen(x[0]) * widen(y[0]) + widen(x[1]) * widen(y[1]));
   }
 };
 
-// Calls body(x, y) on each `step` terms, the last ones padded with +0: such a term changes no sum that is not -0, and
+// Calls body(x, y) on each step of terms, the last ones padded with +0: such a term changes no sum that is not -0, and
 // all sums start from +0.
-template <class Body>
-[[gnu::always_inline]] inline void for_steps(const float* x, const float* y, std::int64_t n, Body&& body) {
+template <class T, class Body>
+[[gnu::always_inline]] inline void for_steps(const T* x, const T* y, std::int64_t n, Body&& body) {
+  const auto at = [&](const T* p, const T* q) {
+    const step_of<T> first(p);
+    if (x == y) return body(first, first);
+    body(first, step_of<T>(q));
+  };
   std::int64_t i = 0;
-  for (; i + step <= n; i += step) body(x + i, y + i);
+  for (; i + step <= n; i += step) at(x + i, y + i);
   if (i < n) {
-    float rest_x[step] = {};
-    float rest_y[step] = {};
-    const auto bytes = static_cast<std::size_t>(n - i) * sizeof(float);
+    T rest_x[step] = {};
+    T rest_y[step] = {};
+    const auto bytes = static_cast<std::size_t>(n - i) * sizeof(T);
     __builtin_memcpy(rest_x, x + i, bytes);
     if (y != x) __builtin_memcpy(rest_y, y + i, bytes);
-    body(rest_x, rest_y);
+    at(rest_x, rest_y);
   }
 }
 
-template <class Terms>
-[[gnu::always_inline]] inline block_sum sum_block(const float* x, const float* y, std::int64_t n) {
+template <class Terms, class T>
+[[gnu::always_inline]] inline block_sum sum_block(const T* x, const T* y, std::int64_t n) {
+  using terms = step_of<T>;
   f64v s[chains] = {};
-  Terms terms;
-  for_steps(x, y, n, [&](const float* p, const float* q) noexcept {
+  Terms all;
+  for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
 #pragma GCC unroll 8
-    for (int c = 0; c < chains; ++c) s[c] = Terms::add(s[c], p, q, c * lanes64);
-    terms.fold(p, q);
+    for (int c = 0; c < chains; ++c) s[c] = Terms::add(s[c], p, q, c);
+    all.fold(p, q);
   });
-  return {total(pairwise(s)), terms.magnitude((n + step - 1) / step)};
+  return {total(pairwise(s)), all.magnitude((n + step - 1) / step)};
 }
 
 // Per lane a compensated sum of `plain_errors` additions, 3 k² u² m; then a chain over the lanes of accurate additions, 4 u² m each
@@ -126,15 +161,16 @@ constexpr int dd_chains = 4;
 constexpr std::int64_t plain_errors = row_block / (dd_chains * lanes64);
 constexpr std::int64_t dd_height = plain_errors * plain_errors + dd_chains * lanes64 + 1;
 
-template <class Terms>
-[[gnu::always_inline]] inline block_dd sum_block_dd(const float* x, const float* y, std::int64_t n) {
+template <class Terms, class T>
+[[gnu::always_inline]] inline block_dd sum_block_dd(const T* x, const T* y, std::int64_t n) {
+  using terms = step_of<T>;
   num::compensated_sum<f64v> s[dd_chains];
   f64v magnitude[dd_chains] = {};
-  for_steps(x, y, n, [&](const float* p, const float* q) noexcept {
+  for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
 #pragma GCC unroll 8
-    for (int i = 0; i < chains; ++i) {
+    for (int i = 0; i < step_halves; ++i) {
       const int c = i % dd_chains;
-      const f64v term = Terms::get(p, q, i * lanes64);
+      const f64v term = Terms::get(p, q, i);
       s[c].add(term);
       magnitude[c] += num::magnitude_of(term);
     }
@@ -146,34 +182,65 @@ template <class Terms>
   return {acc.hi, acc.lo, total((magnitude[0] + magnitude[1]) + (magnitude[2] + magnitude[3]))};
 }
 
-block_sum sum_row(const float* x, std::int64_t n) noexcept { return sum_block<single_terms>(x, x, n); }
-block_sum dot_row(const float* x, const float* y, std::int64_t n) noexcept { return sum_block<product_terms>(x, y, n); }
-block_dd sum_row_dd(const float* x, std::int64_t n) noexcept { return sum_block_dd<single_terms>(x, x, n); }
-block_dd dot_row_dd(const float* x, const float* y, std::int64_t n) noexcept {
-  return sum_block_dd<product_terms>(x, y, n);
+template <class T>
+block_sum sum_row(const T* x, std::int64_t n) noexcept {
+  return sum_block<single_terms<T>>(x, x, n);
+}
+template <class T>
+block_sum dot_row(const T* x, const T* y, std::int64_t n) noexcept {
+  return sum_block<product_terms<T>>(x, y, n);
+}
+template <class T>
+block_dd sum_row_dd(const T* x, std::int64_t n) noexcept {
+  return sum_block_dd<single_terms<T>>(x, x, n);
+}
+template <class T>
+block_dd dot_row_dd(const T* x, const T* y, std::int64_t n) noexcept {
+  return sum_block_dd<product_terms<T>>(x, y, n);
 }
 
-std::int32_t lsb_row(const float* x, std::int64_t n) noexcept {
+template <class T>
+std::int32_t lsb_row(const T* x, std::int64_t n) noexcept {
   std::int32_t lsb = num::no_lsb;
 #pragma omp simd reduction(min : lsb)
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::int32_t v = num::lsb_exponent(x[i]);
+    const std::int32_t v = num::lsb_exponent(num::widen_to_float(x[i]));
     lsb = v < lsb ? v : lsb;
   }
   return lsb;
 }
 
-std::int32_t key_row(const float* x, std::int64_t n, std::uint32_t flip) noexcept {
-  std::int32_t best = num::no_key;
-#pragma omp simd reduction(max : best)
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int32_t key = num::order_key(x[i], flip);
-    best = key > best ? key : best;
-  }
-  return best;
+// Of 16 bits the upper halves of the keys, from which the lower ones follow: twice as many a register.
+inline std::int16_t upper_key(std::uint16_t bits, std::uint16_t infinity, std::uint32_t flip) {
+  const auto turned = static_cast<std::int16_t>(bits ^ static_cast<std::uint16_t>(flip >> 16));
+  const auto key = static_cast<std::int16_t>(turned ^ ((turned >> 15) & 0x7fff));
+  return (bits & 0x7fff) > infinity ? std::int16_t{0x7fff} : key;
 }
 
-std::int64_t find_row(const float* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept {
+template <class T>
+std::int32_t key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
+  if constexpr (sizeof(T) == 2) {
+    std::int16_t best = num::no_key >> 16;
+#pragma omp simd reduction(max : best)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int16_t key = upper_key(x[i].bits, num::format<T>::infinity, flip);
+      best = key > best ? key : best;
+    }
+    const std::int32_t lower = best < 0 || best == num::nan_key >> 16 ? 0xffff : 0;
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(best) << 16) | lower;
+  } else {
+    std::int32_t best = num::no_key;
+#pragma omp simd reduction(max : best)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int32_t key = num::order_key(x[i], flip);
+      best = key > best ? key : best;
+    }
+    return best;
+  }
+}
+
+template <class T>
+std::int64_t find_row(const T* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept {
   constexpr std::int32_t chunk = 256;
   for (std::int64_t i = 0; i < n; i += chunk) {
     const std::int32_t m = n - i < chunk ? static_cast<std::int32_t>(n - i) : chunk;
@@ -190,7 +257,31 @@ std::int64_t find_row(const float* x, std::int64_t n, std::uint32_t flip, std::i
 
 // ---------------------------------------------------------------------------------------------------------- columns
 
-void sum_columns(const float* const* rows, std::int64_t columns, double* __restrict sum,
+// Numbers side by side as binary32, in their order.
+template <class V, class T>
+[[gnu::always_inline]] inline V widened(const T* x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return load<V>(x);
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    constexpr int n = sizeof(V) / 4;
+    return as<V>(__builtin_convertvector(load<vec<std::uint16_t, n>>(x), vec<std::uint32_t, n>) << 16);
+  } else {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64) return _mm512_maskz_cvtph_ps(0xffff, load<__m256i>(x));
+#endif
+#if defined(__F16C__)
+    if constexpr (sizeof(V) == 32) return _mm256_cvtph_ps(load<__m128i>(x));
+    if constexpr (sizeof(V) == 16) return _mm_cvtph_ps(_mm_cvtsi64_si128(load<long long>(x)));
+#else
+    V v;
+    for (std::size_t i = 0; i < sizeof(V) / 4; ++i) v[i] = num::widen_to_float(x[i]);
+    return v;
+#endif
+  }
+}
+
+template <class T>
+void sum_columns(const T* const* rows, std::int64_t columns, double* __restrict sum,
                  float* __restrict largest) noexcept {
   static_assert(row_group == 8);
   std::int64_t j = 0;
@@ -200,25 +291,27 @@ void sum_columns(const float* const* rows, std::int64_t columns, double* __restr
     for (int h = 0; h < 2; ++h) {
       f64v t[row_group];
 #pragma GCC unroll 8
-      for (int r = 0; r < row_group; ++r) t[r] = widen(load<f32h>(rows[r] + j + h * lanes64));
+      for (int r = 0; r < row_group; ++r) t[r] = widen(widened<f32h>(rows[r] + j + h * lanes64));
       store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + pairwise(t));
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < row_group; ++r) big = larger(magnitude_bits(load<f32v>(rows[r] + j)), big);
+    for (int r = 0; r < row_group; ++r) big = larger(magnitude_bits(widened<f32v>(rows[r] + j)), big);
     store(largest + j, big);
   }
   for (; j < columns; ++j) {
     double t[row_group];
     for (int r = 0; r < row_group; ++r) {
-      t[r] = rows[r][j];
-      const float m = num::float_of(num::bits_of(rows[r][j]) & 0x7fffffffu);
+      const float x = num::widen_to_float(rows[r][j]);
+      t[r] = x;
+      const float m = num::float_of(num::bits_of(x) & 0x7fffffffu);
       largest[j] = m > largest[j] ? m : largest[j];
     }
     sum[j] += pairwise(t);
   }
 }
 
-void dot_columns(const float* const* x, const float* const* y, std::int64_t columns, double* __restrict sum,
+template <class T>
+void dot_columns(const T* const* x, const T* const* y, std::int64_t columns, double* __restrict sum,
                  double* __restrict magnitude) noexcept {
   std::int64_t j = 0;
   for (; j + lanes64 <= columns; j += lanes64) {
@@ -226,7 +319,7 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
     f64v m[row_group];
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) {
-      t[r] = widen(load<f32h>(x[r] + j)) * widen(load<f32h>(y[r] + j));
+      t[r] = widen(widened<f32h>(x[r] + j)) * widen(widened<f32h>(y[r] + j));
       m[r] = num::magnitude_of(t[r]);
     }
     store(sum + j, load<f64v>(sum + j) + pairwise(t));
@@ -236,7 +329,7 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
     double t[row_group];
     double a = 0;
     for (int r = 0; r < row_group; ++r) {
-      t[r] = static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]);
+      t[r] = num::widen(x[r][j]) * num::widen(y[r][j]);
       a += t[r] < 0 ? -t[r] : t[r];
     }
     sum[j] += pairwise(t);
@@ -245,16 +338,16 @@ void dot_columns(const float* const* x, const float* const* y, std::int64_t colu
 }
 
 // A bounded_sum per column.
-template <int Inputs>
-[[gnu::always_inline]] inline void track_columns(const float* const* x, const float* const* y, std::int64_t columns,
+template <int Inputs, class T>
+[[gnu::always_inline]] inline void track_columns(const T* const* x, const T* const* y, std::int64_t columns,
                                                  double* __restrict sum, double* __restrict error) noexcept {
   std::int64_t j = 0;
   for (; j + lanes64 <= columns; j += lanes64) {
     num::bounded_sum<f64v> s{load<f64v>(sum + j), load<f64v>(error + j)};
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) {
-      f64v term = widen(load<f32h>(x[r] + j));
-      if constexpr (Inputs == 2) term *= widen(load<f32h>(y[r] + j));
+      f64v term = widen(widened<f32h>(x[r] + j));
+      if constexpr (Inputs == 2) term *= widen(widened<f32h>(y[r] + j));
       s.add(term);
     }
     store(sum + j, s.hi);
@@ -263,17 +356,19 @@ template <int Inputs>
   for (; j < columns; ++j) {
     num::bounded_sum<double> s{sum[j], error[j]};
     for (int r = 0; r < row_group; ++r) {
-      s.add(Inputs == 2 ? static_cast<double>(x[r][j]) * static_cast<double>(y[r][j]) : static_cast<double>(x[r][j]));
+      s.add(Inputs == 2 ? num::widen(x[r][j]) * num::widen(y[r][j]) : num::widen(x[r][j]));
     }
     sum[j] = s.hi;
     error[j] = s.error;
   }
 }
 
-void sum_columns_tracked(const float* const* rows, std::int64_t columns, double* sum, double* error) noexcept {
+template <class T>
+void sum_columns_tracked(const T* const* rows, std::int64_t columns, double* sum, double* error) noexcept {
   track_columns<1>(rows, rows, columns, sum, error);
 }
-void dot_columns_tracked(const float* const* x, const float* const* y, std::int64_t columns, double* sum,
+template <class T>
+void dot_columns_tracked(const T* const* x, const T* const* y, std::int64_t columns, double* sum,
                          double* error) noexcept {
   track_columns<2>(x, y, columns, sum, error);
 }
@@ -303,10 +398,18 @@ void close_columns(std::int64_t columns, std::int64_t rows, double* __restrict s
   }
 }
 
+// By bits, so that the loop is vectorised.
+template <class T>
+[[gnu::always_inline]] inline bool is_number(T x) {
+  using storage = num::storage_of<T>;
+  return static_cast<storage>(num::to_bits(x) & static_cast<storage>(~num::sign_mask<T>)) <= num::format<T>::infinity;
+}
+
 // First a loop that the compiler vectorises: the ends of the interval only. A NaN end (non-finite sums; also bounds
 // forced to infinity over magnitude 0) counts as undecided there and num::certify sees to it afterwards.
+template <class T>
 std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double factor, const double* __restrict hi,
-                             const double* __restrict lo, const double* __restrict magnitude, float* __restrict out,
+                             const double* __restrict lo, const double* __restrict magnitude, T* __restrict out,
                              std::int32_t* __restrict decided) noexcept {
   std::int32_t open = 0;
   const auto test = [&](auto&& round_end) {
@@ -314,22 +417,21 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
     for (std::int64_t j = 0; j < columns; ++j) {
       const double s = hi[j] + lo[j] + 0.0;
       const double e = factor * magnitude[j];
-      const float low = round_end(s - e);
-      const float high = round_end(s + e);
-      const std::uint32_t bits = num::bits_of(low);
+      const T low = round_end(s - e);
+      const T high = round_end(s + e);
       // Equal bits that are no NaN.
-      const std::int32_t same = bits == num::bits_of(high) ? 1 : 0;
-      const std::int32_t number = (bits & 0x7fffffffu) <= 0x7f800000u ? 1 : 0;
+      const std::int32_t same = num::to_bits(low) == num::to_bits(high) ? 1 : 0;
+      const std::int32_t number = is_number(low) ? 1 : 0;
       out[j] = low;
       decided[j] = same & number;
       open += 1 - (same & number);
     }
   };
   if (count == 0) {
-    test([](double x) { return static_cast<float>(x); });
+    test([](double x) { return num::rounded<T>(x); });
   } else {
     const double d = static_cast<double>(count);
-    test([d](double x) { return static_cast<float>(num::divide_to_odd(x, d)); });
+    test([d](double x) { return num::rounded<T>(num::divide_to_odd(x, d)); });
   }
   if (open == 0) return 0;
   open = 0;
@@ -337,7 +439,7 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
     if (decided[j] != 0) continue;
     const double s = num::is_finite(hi[j]) ? hi[j] + lo[j] : hi[j];
     const double e = factor * magnitude[j];
-    const num::certified c = count == 0 ? num::certify(s, e) : num::certify_mean(s, e, count);
+    const num::decided_value<T> c = count == 0 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, count);
     out[j] = c.value;
     decided[j] = c.decided ? 1 : 0;
     open += c.decided ? 0 : 1;
@@ -345,17 +447,19 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
   return open;
 }
 
-void lsb_columns(const float* __restrict row, std::int64_t columns, std::int32_t* __restrict lsb) noexcept {
+template <class T>
+void lsb_columns(const T* __restrict row, std::int64_t columns, std::int32_t* __restrict lsb) noexcept {
 #pragma omp simd
   for (std::int64_t j = 0; j < columns; ++j) {
-    const std::int32_t v = num::lsb_exponent(row[j]);
+    const std::int32_t v = num::lsb_exponent(num::widen_to_float(row[j]));
     lsb[j] = v < lsb[j] ? v : lsb[j];
   }
 }
 
-void key_columns(const float* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
+template <class T>
+void key_columns(const T* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
                  std::int32_t* __restrict key, std::int32_t* __restrict index) noexcept {
-  const float* __restrict row[row_group];
+  const T* __restrict row[row_group];
   for (int r = 0; r < row_group; ++r) row[r] = rows[r];
 #pragma omp simd
   for (std::int64_t j = 0; j < columns; ++j) {
@@ -372,28 +476,31 @@ void key_columns(const float* const* rows, std::int64_t columns, std::uint32_t f
   }
 }
 
-}  // namespace
-
-constinit const reduce_kernels reduce_table = {
+template <class T>
+constexpr reduce_loops<T> loops = {
     .row_height = height,
     .row_dd_height = dd_height,
     .row_plain_errors = plain_errors,
-    .sum_row = sum_row,
-    .dot_row = dot_row,
-    .sum_row_dd = sum_row_dd,
-    .dot_row_dd = dot_row_dd,
-    .lsb_row = lsb_row,
-    .key_row = key_row,
-    .find_row = find_row,
-    .sum_columns = sum_columns,
-    .dot_columns = dot_columns,
-    .sum_columns_tracked = sum_columns_tracked,
-    .dot_columns_tracked = dot_columns_tracked,
+    .sum_row = sum_row<T>,
+    .dot_row = dot_row<T>,
+    .sum_row_dd = sum_row_dd<T>,
+    .dot_row_dd = dot_row_dd<T>,
+    .lsb_row = lsb_row<T>,
+    .key_row = key_row<T>,
+    .find_row = find_row<T>,
+    .sum_columns = sum_columns<T>,
+    .dot_columns = dot_columns<T>,
+    .sum_columns_tracked = sum_columns_tracked<T>,
+    .dot_columns_tracked = dot_columns_tracked<T>,
     .close_columns_tracked = close_columns_tracked,
     .close_columns = close_columns,
-    .certify_columns = certify_columns,
-    .lsb_columns = lsb_columns,
-    .key_columns = key_columns,
+    .certify_columns = certify_columns<T>,
+    .lsb_columns = lsb_columns<T>,
+    .key_columns = key_columns<T>,
 };
+
+}  // namespace
+
+constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>, .of_bf16 = loops<bf16>, .of_f32 = loops<float>};
 
 }  // namespace repdl::cpu::REPDL_ISA

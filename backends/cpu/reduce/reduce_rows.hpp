@@ -10,15 +10,17 @@
 namespace repdl::cpu {
 
 // The threads that share one reduction.
+template <class T>
 struct team {
-  worker* workers;
+  worker<T>* workers;
   int threads;
 };
 
 // Everything that one call of the driver knows.
+template <class T>
 struct reduce_call {
   const plan::reduce_plan& plan;
-  const reduce_kernels& kernels;
+  const reduce_loops<T>& kernels;
   tier first_tier;
   bool forced(tier t) const noexcept { return static_cast<int>(first_tier) > static_cast<int>(t); }
   // 0 for a sum, n for a mean over n terms.
@@ -26,17 +28,18 @@ struct reduce_call {
 };
 
 // Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1.
-template <class Partial>
-Partial collect(const reduce_call& c, const output_terms& output, const team& team, const Partial& zero) noexcept {
-  static_assert(std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= sizeof(worker::slot));
-  const auto run = [&](worker& w, std::int64_t begin, std::int64_t end) {
+template <class Partial, class T>
+Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team,
+                const Partial& zero) noexcept {
+  static_assert(std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= sizeof(worker<T>::slot));
+  const auto run = [&](worker<T>& w, std::int64_t begin, std::int64_t end) {
     Partial p = zero;
-    block_stream stream(c.plan, output.base, begin, end, w);
-    for (block b; stream.next(b);) p.add(c.kernels, c.plan.inputs, b);
+    block_stream<T> stream(c.plan, output.base, begin, end, w);
+    for (block<T> b; stream.next(b);) p.add(c.kernels, c.plan.inputs, b);
     return p;
   };
   const auto with_bias = [&](Partial p) {
-    constexpr float one = 1;
+    const T one = num::narrow<T>(1.0);
     if (output.bias != nullptr) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
     return p;
   };
@@ -57,59 +60,68 @@ Partial collect(const reduce_call& c, const output_terms& output, const team& te
   return with_bias(all);
 }
 
+template <class T>
 struct decision {
-  float value;
+  T value;
   tier by;
 };
 
-template <class Sum>  // double, num::dd
-num::certified round_result(Sum s, double e, std::int64_t divisor) noexcept {
-  return divisor == 0 ? num::certify(s, e) : num::certify_mean(s, e, divisor);
+template <class T, class Sum>  // double, num::dd
+num::decided_value<T> round_result(Sum s, double e, std::int64_t divisor) noexcept {
+  return divisor == 0 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, divisor);
+}
+template <class T, class Sum>  // an exact accumulator
+T round_exactly(const Sum& s, std::int64_t divisor) noexcept {
+  return divisor == 0 ? s.template round<T>() : s.template mean<T>(divisor);
 }
 
 // The tiers after binary64, for a finite sum whose terms' lsb exponent is known.
-template <int Factors>
-decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
+template <int Factors, class T>
+decision<T> escalate(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team, int lsb) noexcept {
   const std::int64_t divisor = c.divisor();
   if (!c.forced(tier::double_double)) {
     const dd_partial p = collect(c, output, team, dd_partial{});
     const double e = num::dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude);
     if (num::lattice_holds_dd(p.magnitude, lsb, c.kernels.row_plain_errors)) {
       // The double-double is the exact sum: two more terms for the exact rounding, which decides ties of means too.
-      num::exact_accumulator<float, Factors> sum;
+      num::exact_accumulator<T, Factors> sum;
       sum.add(p.sum.hi);
       sum.add(p.sum.lo);
-      const float value = divisor == 0 ? sum.round() : sum.mean(divisor);
-      return {value, tier::double_double};
+      return {round_exactly<T>(sum, divisor), tier::double_double};
     }
-    const num::certified r = round_result(p.sum, e, divisor);
+    const num::decided_value<T> r = round_result<T>(p.sum, e, divisor);
     if (r.decided) return {r.value, tier::double_double};
   }
   // All terms are finite here: binary64 has seen to the others. Integers decide everything.
-  const auto p = collect(c, output, team, exact_partial<Factors>{});
-  return {divisor == 0 ? p.sum.round() : p.sum.mean(divisor), tier::exact};
+  const auto p = collect(c, output, team, exact_partial<T, Factors>{});
+  return {round_exactly<T>(p.sum, divisor), tier::exact};
 }
 
-inline decision escalate(const reduce_call& c, const output_terms& output, const team& team, int lsb) noexcept {
+template <class T>
+decision<T> escalate(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team, int lsb) noexcept {
   return c.plan.inputs == 2 ? escalate<2>(c, output, team, lsb) : escalate<1>(c, output, team, lsb);
 }
 
-inline decision sum_output(const reduce_call& c, const output_terms& output, const team& team) noexcept {
+template <class T>
+decision<T> sum_output(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team) noexcept {
   const sum_partial p = collect(c, output, team, sum_partial{});
-  if (!num::is_finite(p.sum.hi)) return {num::non_finite_result(p.sum.hi), std::max(c.first_tier, tier::binary64)};
+  if (!num::is_finite(p.sum.hi)) return {num::non_finite_result<T>(p.sum.hi), std::max(c.first_tier, tier::binary64)};
   if (!c.forced(tier::binary64)) {
-    const double e = num::rounded_compensated_bound(p.blocks, p.sum.magnitude, c.kernels.row_height);
-    const num::certified r = round_result(p.sum.hi + p.sum.lo, e, c.divisor());
+    const double e = c.plan.is_exact_in_binary64()
+                         ? 0.0
+                         : num::rounded_compensated_bound(p.blocks, p.sum.magnitude, c.kernels.row_height);
+    const num::decided_value<T> r = round_result<T>(p.sum.hi + p.sum.lo, e, c.divisor());
     if (r.decided) return {r.value, tier::binary64};
   }
   const int lsb = collect(c, output, team, lsb_partial{}).terms(c.plan.inputs);
   if (!c.forced(tier::binary64) && num::lattice_holds(p.sum.magnitude, lsb)) {
-    return {round_result(p.sum.hi, 0.0, c.divisor()).value, tier::binary64};  // exact; e = 0 is always decided
+    return {round_result<T>(p.sum.hi, 0.0, c.divisor()).value, tier::binary64};  // exact; e = 0 is always decided
   }
   return escalate(c, output, team, lsb);
 }
 
-inline order_partial order_output(const reduce_call& c, const output_terms& output, const team& team) noexcept {
+template <class T>
+order_partial order_output(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team) noexcept {
   using ops::op_id;
   order_partial zero;
   zero.flip = c.plan.op == op_id::min || c.plan.op == op_id::argmin ? num::order_min : num::order_max;

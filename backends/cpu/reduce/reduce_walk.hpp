@@ -17,9 +17,10 @@
 namespace repdl::cpu {
 
 // One output: where its terms begin in each input, and its bias.
+template <class T>
 struct output_terms {
   std::int64_t base[2];
-  const float* bias;  // null: none
+  const T* bias;  // null: none
 };
 // Along the outputs: offsets in the inputs, the output and the bias.
 inline walk<4> kept_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
@@ -28,17 +29,19 @@ inline walk<4> kept_walk(const plan::reduce_plan& p, std::int64_t start) noexcep
           {&p.in[0].kept_stride, &p.in[p.inputs - 1].kept_stride, &p.out_stride, &p.bias_stride},
           start};
 }
-inline output_terms terms_at(const plan::reduce_plan& p, const walk<4>& at) noexcept {
-  return {{at.offset(0), at.offset(1)}, p.bias == nullptr ? nullptr : p.bias + at.offset(3)};
+template <class T>
+output_terms<T> terms_at(const plan::reduce_plan& p, const walk<4>& at) noexcept {
+  return {{at.offset(0), at.offset(1)}, p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias) + at.offset(3)};
 }
 inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noexcept {
   return {p.reduced_rank, p.reduced_shape, {&p.in[0].reduced_stride, &p.in[p.inputs - 1].reduced_stride}, start};
 }
 
 // What one thread works with; carved from the launch's workspace.
+template <class T>
 struct alignas(64) worker {
-  float pack[2][row_group * column_tile];  // at least row_block each
-  unsigned char slot[128];                 // a thread's part of one long reduction
+  T pack[2][row_group * column_tile];  // at least row_block each
+  unsigned char slot[128];             // a thread's part of one long reduction
 
   // Column tiles. Offsets of each column's inputs and output.
   std::int64_t base[2][column_tile];
@@ -50,7 +53,7 @@ struct alignas(64) worker {
   double error[column_tile];
   std::int64_t blocks;
   float largest[column_tile];
-  float value[column_tile];
+  T value[column_tile];
   std::int32_t decided[column_tile];
   std::int32_t lsb[2][column_tile];
   std::int32_t key[column_tile];
@@ -59,39 +62,41 @@ struct alignas(64) worker {
 static_assert(row_group * column_tile >= row_block);
 
 // Terms [first, first + n) of one output, contiguous. y = x where there is one input.
+template <class T>
 struct block {
-  const float* x;
-  const float* y;
+  const T* x;
+  const T* y;
   std::int64_t n;
   std::int64_t first;
 };
 
 // Cuts the terms [begin, end) of one output into blocks: a view where the innermost run is contiguous and long,
 // otherwise a packed copy.
+template <class T>
 class block_stream {
  public:
   block_stream(const plan::reduce_plan& p, const std::int64_t (&base)[2], std::int64_t begin, std::int64_t end,
-               worker& w) noexcept
+               worker<T>& w) noexcept
       : plan_(p), base_{base[0], base[1]}, at_(begin), end_(end), walk_(reduced_walk(p, begin)), worker_(w) {}
 
-  bool next(block& b) noexcept {
+  bool next(block<T>& b) noexcept {
     if (at_ >= end_) return false;
     constexpr std::int64_t long_run = 256;
     const std::int64_t left = std::min(end_ - at_, row_block);
     const std::int64_t run = std::min(walk_.inner_left(), left);
     b.first = at_;
     b.n = run >= long_run ? run : left;
-    const float* part[2] = {};
+    const T* part[2] = {};
     bool direct[2] = {};
     for (int k = 0; k < plan_.inputs; ++k) {
       direct[k] = walk_.inner_stride(k) == 1 && run == b.n && !plan_.drops_positive();
-      part[k] = direct[k] ? plan_.in[k].data + base_[k] + walk_.offset(k) : worker_.pack[k];
+      part[k] = direct[k] ? here(k) : worker_.pack[k];
     }
     for (std::int64_t done = 0; done < b.n;) {
       const std::int64_t m = std::min(walk_.inner_left(), b.n - done);
       for (int k = 0; k < plan_.inputs; ++k) {
         if (!direct[k]) {
-          gather(plan_.in[k].data + base_[k] + walk_.offset(k), walk_.inner_stride(k), m, worker_.pack[k] + done);
+          gather(here(k), walk_.inner_stride(k), m, worker_.pack[k] + done);
         }
       }
       done += m;
@@ -105,15 +110,17 @@ class block_stream {
   }
 
  private:
+  const T* here(int k) const noexcept { return static_cast<const T*>(plan_.in[k].data) + base_[k] + walk_.offset(k); }
   // The terms with x > 0 become 0 * 0.
-  static void drop_positive(float* g, float* x, std::int64_t n) {
+  static void drop_positive(T* g, T* x, std::int64_t n) {
+    using storage = num::storage_of<T>;
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::uint32_t keep = x[i] > 0 ? 0u : ~0u;
-      g[i] = num::float_of(num::bits_of(g[i]) & keep);
-      x[i] = num::float_of(num::bits_of(x[i]) & keep);
+      const auto keep = static_cast<storage>(num::widen_to_float(x[i]) > 0 ? 0 : ~storage{0});
+      g[i] = num::from_bits<T>(num::to_bits(g[i]) & keep);
+      x[i] = num::from_bits<T>(num::to_bits(x[i]) & keep);
     }
   }
-  static void gather(const float* from, std::int64_t stride, std::int64_t n, float* to) noexcept {
+  static void gather(const T* from, std::int64_t stride, std::int64_t n, T* to) noexcept {
     if (stride == 1) {
       std::copy_n(from, n, to);
     } else {
@@ -126,7 +133,7 @@ class block_stream {
   std::int64_t at_;
   std::int64_t end_;
   walk<2> walk_;
-  worker& worker_;
+  worker<T>& worker_;
 };
 
 // --------------------------------------------------------------------------------------- partial results of a stream
@@ -136,7 +143,8 @@ struct sum_partial {
   num::measured_sum sum;
   std::int64_t blocks = 0;
 
-  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+  template <class T>
+  void add(const reduce_loops<T>& k, int inputs, const block<T>& b) noexcept {
     const block_sum s = inputs == 2 ? k.dot_row(b.x, b.y, b.n) : k.sum_row(b.x, b.n);
     sum.add_term(s.value, s.magnitude);
     ++blocks;
@@ -150,7 +158,8 @@ struct sum_partial {
 struct lsb_partial {
   std::int32_t lsb[2] = {num::no_lsb, num::no_lsb};
 
-  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+  template <class T>
+  void add(const reduce_loops<T>& k, int inputs, const block<T>& b) noexcept {
     lsb[0] = std::min(lsb[0], k.lsb_row(b.x, b.n));
     if (inputs == 2) lsb[1] = std::min(lsb[1], k.lsb_row(b.y, b.n));
   }
@@ -166,7 +175,8 @@ struct dd_partial {
   double magnitude = 0;
   std::int64_t blocks = 0;
 
-  void add(const reduce_kernels& k, int inputs, const block& b) noexcept {
+  template <class T>
+  void add(const reduce_loops<T>& k, int inputs, const block<T>& b) noexcept {
     const block_dd s = inputs == 2 ? k.dot_row_dd(b.x, b.y, b.n) : k.sum_row_dd(b.x, b.n);
     sum = num::add(sum, num::dd{s.hi, s.lo});
     magnitude += s.magnitude;
@@ -179,11 +189,11 @@ struct dd_partial {
   }
 };
 
-template <int Factors>
+template <class T, int Factors>
 struct exact_partial {
-  num::exact_accumulator<float, Factors> sum;
+  num::exact_accumulator<T, Factors> sum;
 
-  void add(const reduce_kernels&, int inputs, const block& b) noexcept {
+  void add(const reduce_loops<T>&, int inputs, const block<T>& b) noexcept {
     for (std::int64_t i = 0; i < b.n; ++i) {
       if (inputs == 2) {
         sum.add_product(b.x[i], b.y[i]);
@@ -202,7 +212,8 @@ struct order_partial {
   std::int32_t key = num::no_key;
   std::int64_t index = 0;
 
-  void add(const reduce_kernels& k, int, const block& b) noexcept {
+  template <class T>
+  void add(const reduce_loops<T>& k, int, const block<T>& b) noexcept {
     const std::int32_t best = k.key_row(b.x, b.n, flip);
     if (best <= key) return;
     key = best;

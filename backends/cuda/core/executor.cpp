@@ -197,7 +197,7 @@ dispatch::subject subject_of(const plan::loss_plan& p) { return {p.op, p.type, p
 dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
 dispatch::subject subject_of(const plan::reduce_plan& p) {
   const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
-  return {p.op, dtype::f32, index ? dtype::i64 : dtype::f32};
+  return {p.op, p.type, index ? dtype::i64 : p.type};
 }
 template <class Plan>
 dispatch::subject subject_of(const Plan& p) {

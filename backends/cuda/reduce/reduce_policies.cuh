@@ -1,11 +1,13 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
-// for the floating-point policies every order has the same proved bound.
+// for the floating-point policies every order has the same proved bound. Terms come as binary32 numbers, which those of every format
+// T are; only the result is rounded to T.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
-#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/reduce/reduce.cuh"
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
@@ -13,17 +15,6 @@
 #include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda {
-
-// The same for every thread of a launch.
-struct reduce_parameters {
-  std::int64_t length;  // terms per output
-  std::int64_t height;  // additions on the longest path of a term, all launches together
-  bool is_mean;
-  bool forced;         // the test of this tier must fail (context_options::first_tier)
-  std::uint32_t flip;  // extremum: order_max or order_min
-};
-
-inline constexpr int batch_terms = 16;
 
 // The sum of N = 2^h numbers by a binary tree of height h; overwrites them.
 template <int N, class T>
@@ -44,18 +35,27 @@ __device__ double term_of(float x, [[maybe_unused]] float y) {
   if constexpr (Inputs == 2) return static_cast<double>(x) * static_cast<double>(y);
 }
 
-__device__ inline num::certified certify_sum(num::dd s, double e, const reduce_parameters& p) {
-  return p.is_mean ? num::certify_mean(s, e, p.length) : num::certify(s, e);
+template <class T, class Sum>  // double, num::dd
+__device__ num::decided_value<T> certify_sum(Sum s, double e, const reduce_parameters& p) {
+  return p.is_mean ? num::certify_mean<T>(s, e, p.length) : num::certify<T>(s, e);
+}
+// The mean of nothing.
+template <class T>
+__device__ bool is_undefined(const reduce_parameters& p, T* out) {
+  if (!p.is_mean || p.length != 0) return false;
+  *out = num::from_bits<T>(num::format<T>::nan);
+  return true;
 }
 
 // Binary64 tier: a compensated sum of batches of 16 terms, which a binary tree of height 4 adds up plainly. `magnitude` is known
 // within 2^-21 (binary32 trees of height 4, then binary64). One that overflows makes the bound infinite: undecided.
-template <int Inputs>
+template <int Inputs, class T>
 struct fast_sum {
   static constexpr tier decides = tier::binary64;
   static constexpr int inputs = Inputs;
   static constexpr bool batched = true;
-  using output = float;
+  using element = T;
+  using output = T;
 
   num::measured_sum sum;
 
@@ -82,17 +82,20 @@ struct fast_sum {
     sum.add_term(tree_sum<batch_terms>(t), size);
   }
   __device__ void merge(const fast_sum& o) { sum.merge(o.sum); }
-  __device__ bool finish(const reduce_parameters& p, float* out) const {
+  __device__ bool finish(const reduce_parameters& p, T* out) const {
     if (p.forced) return false;
-    if (p.is_mean && p.length == 0) {
-      *out = num::float_of(num::canonical_nan_f32);
-      return true;
-    }
+    if (is_undefined(p, out)) return true;
     if (!num::is_finite(sum.hi)) {
-      *out = num::non_finite_result(sum.hi);
+      *out = num::non_finite_result<T>(sum.hi);
       return true;
     }
-    const num::certified c = certify_sum(sum.total(), sum.bound(p.height, 4), p);
+    if constexpr (Inputs == 1 && std::is_same_v<T, f16>) {
+      if (p.exact) {  // lo is 0
+        *out = certify_sum<T>(sum.hi, 0.0, p).value;
+        return true;
+      }
+    }
+    const num::decided_value<T> c = certify_sum<T>(sum.total(), sum.bound(p.height, 4), p);
     if (c.decided) *out = c.value;
     return c.decided;
   }
@@ -100,12 +103,13 @@ struct fast_sum {
 
 // Double-double tier: dd_bound, and the lattice rule of dd.hpp, which decides zeros and ties. `plain` is an ordinary
 // binary64 sum: it shows infinities and NaN.
-template <int Inputs>
+template <int Inputs, class T>
 struct dd_sum {
   static constexpr tier decides = tier::double_double;
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
-  using output = float;
+  using element = T;
+  using output = T;
 
   num::dd sum = {0, 0};
   double magnitude = 0;
@@ -127,27 +131,28 @@ struct dd_sum {
     plain += o.plain;
     lsb = min(lsb, o.lsb);
   }
-  __device__ bool finish(const reduce_parameters& p, float* out) const {
+  __device__ bool finish(const reduce_parameters& p, T* out) const {
     if (p.forced) return false;
     if (!num::is_finite(plain)) {
-      *out = num::non_finite_result(plain);
+      *out = num::non_finite_result<T>(plain);
       return true;
     }
     if (p.height > num::greatest_height) return false;
     const double e = num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(p.height, magnitude);
-    const num::certified c = certify_sum(sum, e, p);
+    const num::decided_value<T> c = certify_sum<T>(sum, e, p);
     if (c.decided) *out = c.value;
     return c.decided;
   }
 };
 
 // Exact tier: integers (fixed_point.hpp). Always decides.
-template <int Inputs>
+template <int Inputs, class T>
 struct exact_sum {
   static constexpr tier decides = tier::exact;
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
-  using output = float;
+  using element = T;
+  using output = T;
   num::exact_sum<float, Inputs> sum;
 
   __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
@@ -158,12 +163,8 @@ struct exact_sum {
     }
   }
   __device__ void merge(const exact_sum& o) { sum.merge(o.sum); }
-  __device__ bool finish(const reduce_parameters& p, float* out) const {
-    if (p.is_mean && p.length == 0) {
-      *out = num::float_of(num::canonical_nan_f32);
-    } else {
-      *out = p.is_mean ? sum.mean(p.length) : sum.round();
-    }
+  __device__ bool finish(const reduce_parameters& p, T* out) const {
+    if (!is_undefined(p, out)) *out = p.is_mean ? sum.template mean<T>(p.length) : sum.template round<T>();
     return true;
   }
 };
@@ -188,11 +189,13 @@ struct without_positive : Sum {
   }
 };
 
+template <class T>
 struct extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
   static constexpr bool batched = true;
-  using output = float;
+  using element = T;
+  using output = T;
 
   std::int32_t key = num::no_key;
 
@@ -206,17 +209,19 @@ struct extremum {
     for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
   }
   __device__ void merge(const extremum& o) { key = max(key, o.key); }
-  __device__ bool finish(const reduce_parameters& p, float* out) const {
-    *out = num::order_value(key, p.flip);
+  __device__ bool finish(const reduce_parameters& p, T* out) const {
+    *out = num::narrow<T>(num::order_value(key, p.flip));  // exact
     return true;
   }
 };
 
 // The first index of the extremum.
+template <class T>
 struct arg_extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
   static constexpr bool batched = true;
+  using element = T;
   using output = std::int64_t;
 
   std::int32_t key = num::no_key;

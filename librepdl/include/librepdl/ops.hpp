@@ -23,6 +23,8 @@ namespace repdl REPDL_EXPORT {
 /// type otherwise copies the bits.
 void convert(context& ctx, const_tensor_view x, tensor_view out);
 
+/// Reductions, of f16, bf16 or f32: all operands and a result that is a number have one format.
+///
 /// out = the sum of x over the axes, rounded once. NaN if a term is NaN or infinities of both signs occur, else an
 /// infinite term; an exact zero, an empty sum too, is +0.
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
@@ -37,11 +39,11 @@ void argmax(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 /// The first index of min(x), row-major within the reduced axes; out i64.
 void argmin(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
 
-/// out (rank 0) = the sum of x_k * y_k over two vectors of one length, rounded once; empty: +0.
+/// out (rank 0) = the sum of x_k * y_k over two vectors of one length and one format, f16, bf16 or f32, rounded once; empty: +0.
 void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 
 /// The gradient of prelu at its weight: out = the sum over the axes of x > 0 ? +0 : g * x, rounded once; of g and x of one
-/// shape. All axes for a weight of one element, all but that of the channels for one each.
+/// shape and one format, f16, bf16 or f32. All axes for a weight of one element, all but that of the channels for one each.
 void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
                            const reduce_options& options = {});
 
