@@ -185,6 +185,11 @@ results entropy(const call& c) {
 }
 
 template <class Op>
+results scattered(const call& c) {
+  return {scatter(Op::name, c.in, c.attrs, c.where)};
+}
+
+template <class Op>
 results normed(const call& c) {
   return norm(Op::name, c.in, c.attrs, c.where);
 }
@@ -261,6 +266,9 @@ constexpr oracle_line oracles[] = {
     {"rms_norm_weight_backward", norm_gradient<ops::rms_norm_weight_backward>},
     {"group_norm_weight_backward", norm_gradient<ops::group_norm_weight_backward>},
     {"batch_norm_weight_backward", norm_gradient<ops::batch_norm_weight_backward>},
+    {"index_add", scattered<ops::index_add>},
+    {"embedding_backward", scattered<ops::embedding_backward>},
+    {"scatter_add", scattered<ops::scatter_add>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {
