@@ -635,7 +635,7 @@ class maker {
     const dtype type = floats[w_.below(3)];
     shape_list g = indices;
     g.push_back(one_in(30) ? 0 : magnitude(one_in(4) ? 8 : 3));
-    while (count_of(g) > 1 << 17) g.back() = std::max<std::int64_t>(1, g.back() / 2);
+    while (count_of(g) > 1 << 17 && g.back() > 1) g.back() /= 2;
     add_input(g, type);
     add_input(indices, dtype::i64);
     work_ = count_of(g) + rows * g.back();
