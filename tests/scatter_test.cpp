@@ -31,23 +31,23 @@ struct scatter_call {
   std::vector<shape_list> shapes;
   attributes attrs;
 };
-attribute integer(const char* name, std::int64_t v) { return {name, v}; }
+attribute whole(const char* name, std::int64_t v) { return {name, v}; }
 
 const scatter_call calls[] = {
     {"index_add", {{9, 70}, {90}, {90, 70}}, {}},
-    {"index_add", {{3, 9, 5}, {60}, {3, 60, 5}}, {integer("axis", 1), {"alpha", -0.5}}},
-    {"index_add", {{5, 9}, {61}, {5, 61}}, {integer("axis", -1), {"alpha", 0.1}}},
+    {"index_add", {{3, 9, 5}, {60}, {3, 60, 5}}, {whole("axis", 1), {"alpha", -0.5}}},
+    {"index_add", {{5, 9}, {61}, {5, 61}}, {whole("axis", -1), {"alpha", 0.1}}},
     {"index_add", {{7}, {300}, {300}}, {{"alpha", -1.0}}},
     {"index_add", {{400, 3}, {50}, {50, 3}}, {{"alpha", 0.0}}},
     {"scatter_add", {{40, 11}, {90, 10}, {93, 10}}, {}},
-    {"scatter_add", {{3, 9, 5}, {2, 60, 5}, {3, 60, 7}}, {integer("axis", 1), {"alpha", 2.0}}},
-    {"scatter_add", {{5, 9}, {5, 61}, {5, 61}}, {integer("axis", -1), {"alpha", -0x1p-7}}},
-    {"embedding_backward", {{90, 70}, {90}}, {integer("rows", 9)}},
-    {"embedding_backward", {{3, 40, 5}, {3, 40}}, {integer("rows", 20), integer("padding_idx", -3)}},
+    {"scatter_add", {{3, 9, 5}, {2, 60, 5}, {3, 60, 7}}, {whole("axis", 1), {"alpha", 2.0}}},
+    {"scatter_add", {{5, 9}, {5, 61}, {5, 61}}, {whole("axis", -1), {"alpha", -0x1p-7}}},
+    {"embedding_backward", {{90, 70}, {90}}, {whole("rows", 9)}},
+    {"embedding_backward", {{3, 40, 5}, {3, 40}}, {whole("rows", 20), whole("padding_idx", -3)}},
     {"embedding_backward",
      {{3, 40, 5}, {3, 40}},
-     {integer("rows", 7), integer("padding_idx", 2), {"scale_grad_by_freq", true}}},
-    {"embedding_backward", {{64, 33}, {64}}, {integer("rows", 1), {"scale_grad_by_freq", true}}},
+     {whole("rows", 7), whole("padding_idx", 2), {"scale_grad_by_freq", true}}},
+    {"embedding_backward", {{64, 33}, {64}}, {whole("rows", 1), {"scale_grad_by_freq", true}}},
 };
 
 bool same(const array& got, const array& want, const std::string& what) {
@@ -221,7 +221,7 @@ TEST_CASE("sums to places: empty operands, ranks 1 to 8, and indices out of rang
       shape_list s(static_cast<std::size_t>(rank), 2), from(s);
       s[static_cast<std::size_t>(axis)] = 3;
       from[static_cast<std::size_t>(axis)] = 5;
-      const attributes attrs{integer("axis", axis % 2 == 0 ? axis : axis - rank)};
+      const attributes attrs{whole("axis", axis % 2 == 0 ? axis : axis - rank)};
       for (const std::string op : {"index_add", "scatter_add"}) {
         const std::vector<shape_list> shapes{s, op == "index_add" ? shape_list{5} : from, from};
         const std::vector<array> in = reference::fill_scatter(op, sample_class::normal_range, dtype::bf16, shapes,
@@ -245,5 +245,41 @@ TEST_CASE("sums to places: empty operands, ranks 1 to 8, and indices out of rang
     }
     CHECK(text.find("index: expected indices in [0, 3), got " + std::to_string(bad)) != std::string::npos);
     CHECK(std::count(result.begin(), result.end(), -7.0f) == 6);
+  }
+}
+
+TEST_CASE("sums to places on CUDA: long lists as the CPU's, and indices out of range") {
+  if (!tests::has_gpu()) return;
+  context cpu({.threads = 2}), ctx(context_options{.where = tests::gpu});
+  std::mt19937_64 engine(7);
+  for (const std::int64_t inner : {1, 3, 40, 70}) {
+    for (const std::uint64_t way : {0, 1, 2}) {
+      constexpr std::int64_t n = 30011, rows = 5003;
+      array x(dtype::f32, {rows, inner}), index(dtype::i64, {n}), source(dtype::f32, {n, inner});
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::uint64_t any = engine() % rows;
+        index.set(reference::index(i), way == 0 ? any : way == 1 ? (engine() % 3 == 0 ? any : any % 4) : 77);
+      }
+      for (array* a : {&x, &source}) {
+        for (std::int64_t i = 0; i < a->count(); ++i) {
+          const std::uint64_t w = engine();
+          a->set(reference::index(i), (w & 0x807fffff) | (100 + (w >> 40) % 50) << 23);
+        }
+      }
+      const array want = test::run(cpu, "index_add", {x, index, source}, {x}, {})[0];
+      same(test::run(ctx, "index_add", {x, index, source}, {x}, {})[0], want, "inner " + std::to_string(inner));
+      const attributes scaled{whole("rows", rows), {"scale_grad_by_freq", true}};
+      same(test::run(ctx, "embedding_backward", {source, index}, {x}, scaled)[0],
+           test::run(cpu, "embedding_backward", {source, index}, {x}, scaled)[0], "scaled");
+      index.set(29, way == 0 ? static_cast<std::uint64_t>(-1) : rows);
+      error_site site{};
+      try {
+        test::run(ctx, "index_add", {x, index, source}, {x}, {});
+      } catch (const error& e) {
+        site = e.site();
+      }
+      CHECK(site == error_site::index_range);
+      ctx.synchronize();  // reported once
+    }
   }
 }

@@ -63,26 +63,23 @@ class scatter_work final : public planned<plan::scatter_plan> {
     memory m{};
     layout(&m);
     m.place(static_cast<std::byte*>(workspace));
-    read_indices(m);
     sort(m);
     add_up(m);
   }
 
  private:
   struct memory {
-    int64_t* keys;  // the target of each position, -1: none
-    int64_t* from;  // where its slice of the source is
     int64_t* ends;
     int64_t* offsets;
     int64_t* totals;  // positions of each part of the targets
     int64_t* long_targets;
     scatter_sums* parts;
-    int64_t offset[7];
+    int64_t offset[5];
 
     void place(std::byte* base) {
-      keys = at<int64_t>(base, 0), from = at<int64_t>(base, 1), ends = at<int64_t>(base, 2);
-      offsets = at<int64_t>(base, 3), totals = at<int64_t>(base, 4), long_targets = at<int64_t>(base, 5);
-      parts = at<scatter_sums>(base, 6);
+      ends = at<int64_t>(base, 0), offsets = at<int64_t>(base, 1), totals = at<int64_t>(base, 2);
+      long_targets = at<int64_t>(base, 3);
+      parts = at<scatter_sums>(base, 4);
     }
     template <class T>
     T* at(std::byte* base, int i) const {
@@ -91,11 +88,9 @@ class scatter_work final : public planned<plan::scatter_plan> {
   };
   int64_t longest() const { return threads_ > 1 ? longest_list : INT64_MAX; }
 
-  // Where everything lies; to a memory that is given, of a size that fits.
+  // Where everything lies: noted, for a size that fits, in *m if there is one.
   checked_size layout(memory* m) const {
-    const checked_size sizes[] = {checked_size::product(p.positions.count, sizeof(int64_t)),
-                                  checked_size::product(p.positions.count, sizeof(int64_t)),
-                                  checked_size::product(p.targets.count, sizeof(int64_t)),
+    const checked_size sizes[] = {checked_size::product(p.targets.count, sizeof(int64_t)),
                                   checked_size::product(p.positions.count, sizeof(int64_t)),
                                   checked_size::product(threads_, sizeof(int64_t)),
                                   checked_size::product(p.positions.count / longest_list + 1, sizeof(int64_t)),
@@ -117,24 +112,6 @@ class scatter_work final : public planned<plan::scatter_plan> {
     });
   }
 
-  void read_indices(const memory& m) const {
-    std::atomic<int64_t> bad{INT64_MAX};  // the first position whose index is out of range
-    for_parts([&](int part) {
-      const range mine = share(p.positions.count, part, threads_);
-      int64_t first_bad = INT64_MAX;
-      for_positions(p, mine.begin, mine.end, [&](int64_t at, int64_t index, int64_t source, int64_t target) {
-        const int64_t i = p.index[index];
-        const bool good = i >= 0 && i < p.bound;
-        if (!good) first_bad = std::min(first_bad, at);
-        m.keys[at] = good && i != p.skipped ? i * p.target_step + target : -1;
-        m.from[at] = source;
-      });
-      int64_t known = bad.load(std::memory_order_relaxed);
-      while (first_bad < known && !bad.compare_exchange_weak(known, first_bad, std::memory_order_relaxed)) {
-      }
-    });
-    if (bad.load() != INT64_MAX) refuse(bad.load());
-  }
   [[noreturn]] void refuse(int64_t position) const {
     int64_t value = 0;
     for_positions(p, position, position + 1, [&](int64_t, int64_t index, int64_t, int64_t) { value = p.index[index]; });
@@ -147,23 +124,26 @@ class scatter_work final : public planned<plan::scatter_plan> {
   // Counts the positions of each target, then puts them in the order of the targets. Each part has some of the targets and looks at
   // all positions: nothing is shared.
   void sort(const memory& m) const {
-    const auto for_mine = [&](int part, const auto& use) {
-      const range mine = share(p.targets.count, part, threads_);
-      for (int64_t i = 0; i < p.positions.count; ++i) {
-        const int64_t key = m.keys[i];
-        if (key >= mine.begin && key < mine.end) use(key, i);
-      }
-    };
+    std::atomic<int64_t> bad{INT64_MAX};  // the first position whose index is out of range
     for_parts([&](int part) {
       const range mine = share(p.targets.count, part, threads_);
       std::fill(m.ends + mine.begin, m.ends + mine.end, 0);
       int64_t total = 0;
-      for_mine(part, [&](int64_t key, int64_t) {
+      int64_t first_bad = INT64_MAX;
+      for_positions(p, 0, p.positions.count, [&](int64_t at, int64_t index, int64_t, int64_t target) {
+        const int64_t i = p.index[index];
+        if (i < 0 || i >= p.bound) first_bad = std::min(first_bad, at);
+        const int64_t key = i * p.target_step + target;
+        if (i < 0 || i >= p.bound || i == p.skipped || key < mine.begin || key >= mine.end) return;
         ++m.ends[key];
         ++total;
       });
       m.totals[part] = total;
+      int64_t known = bad.load(std::memory_order_relaxed);
+      while (first_bad < known && !bad.compare_exchange_weak(known, first_bad, std::memory_order_relaxed)) {
+      }
     });
+    if (bad.load() != INT64_MAX) refuse(bad.load());
     int64_t before = 0;
     for (int part = 0; part < threads_; ++part) {
       const int64_t total = m.totals[part];
@@ -178,7 +158,11 @@ class scatter_work final : public planned<plan::scatter_plan> {
         m.ends[t] = next;  // where its list begins, for now
         next += n;
       }
-      for_mine(part, [&](int64_t key, int64_t i) { m.offsets[m.ends[key]++] = m.from[i]; });
+      for_positions(p, 0, p.positions.count, [&](int64_t, int64_t index, int64_t source, int64_t target) {
+        const int64_t i = p.index[index];
+        const int64_t key = i * p.target_step + target;
+        if (i != p.skipped && key >= mine.begin && key < mine.end) m.offsets[m.ends[key]++] = source;
+      });
     });
   }
 

@@ -17,10 +17,10 @@ using sum = num::tracked_sum<double>;
 constexpr int most_registers = vector_bytes == 64 ? 8 : 4;  // three for each sum
 constexpr int64_t ahead = 8;                                // slices that are fetched before they are added
 
-// Slices of at most Registers * lanes64 columns.
+// Slices of at most Registers * lanes64 columns; there are `known` offsets, those of the next lists behind these n.
 template <class T, int Registers>
-[[gnu::flatten]] void add_columns(const T* source, const int64_t* offsets, int64_t n, int64_t step, int64_t width,
-                                  double* hi, double* lo, double* error) noexcept {
+[[gnu::flatten]] void add_columns(const T* source, const int64_t* offsets, int64_t n, int64_t known, int64_t step,
+                                  int64_t width, double* hi, double* lo, double* error) noexcept {
   constexpr int64_t lanes = lanes64;
   constexpr int64_t most = Registers * lanes;
   num::tracked_sum<f64v> sums[Registers];
@@ -31,9 +31,10 @@ template <class T, int Registers>
   float columns[most] = {};
   for (int64_t k = 0; k < n; ++k) {
     const T* const x = source + offsets[k];
-    if (k + ahead < n) {
+    if (k + ahead < known) {
       const T* const next = source + offsets[k + ahead];
-      for (int64_t i = 0; i < most; i += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(next + i * step);
+      for (int64_t i = 0; i < width; i += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(next + i * step);
+      __builtin_prefetch(next + (width - 1) * step);
     }
     if constexpr (std::is_same_v<T, float>) {
       if (step == 1 && width == most) {
@@ -43,6 +44,8 @@ template <class T, int Registers>
     }
     if (step == 1 && width == most) {
       for (int64_t i = 0; i < most; ++i) columns[i] = num::widen_to_float(x[i]);
+    } else if (step == 1) {  // a loop of a constant length: g++ makes masked moves of it
+      for (int64_t i = 0; i < most; ++i) columns[i] = i < width ? num::widen_to_float(x[i]) : 0.0f;
     } else {
       for (int64_t i = 0; i < width; ++i) columns[i] = num::widen_to_float(x[i * step]);
     }
@@ -61,6 +64,7 @@ void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, i
   const T* const source = static_cast<const T*>(c.p.source.data) + columns.source;
   const int64_t* const offsets = c.offsets + begin;
   const int64_t n = end - begin;
+  const int64_t known = c.begin(c.p.targets.count) - begin;
   const int64_t step = columns.source_step;
   for (int64_t i = 0; i < columns.width;) {
     const int64_t rest = columns.width - i;
@@ -73,7 +77,7 @@ void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, i
     }
     const auto group = [&]<int Registers>() {
       const int64_t width = rest < Registers * lanes64 ? rest : Registers * lanes64;
-      add_columns<T, Registers>(source + i * step, offsets, n, step, width, to.hi + i, to.lo + i, to.error + i);
+      add_columns<T, Registers>(source + i * step, offsets, n, known, step, width, to.hi + i, to.lo + i, to.error + i);
       i += width;
     };
     if (rest > most_registers / 2 * lanes64) {
