@@ -20,8 +20,8 @@ constexpr int threads = 256;
 constexpr int settle_threads = 128;
 constexpr int scan_items = 16;  // of a thread
 constexpr std::int64_t scan_block = threads * scan_items;
-constexpr std::int64_t chunk = 128;         // positions
-constexpr std::int64_t longest_list = 256;  // at least two chunks: of two long lists at most a chunk has terms
+constexpr std::int64_t chunk = 256;           // positions
+constexpr std::int64_t longest_list = chunk;  // so that a chunk has terms of two longer lists at most
 constexpr int blocks_per_multiprocessor = 8;
 
 using sum = num::tracked_sum<double>;
@@ -187,30 +187,34 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Adds the slices begin, begin + step, ... below end at the columns of a lane.
+// Adds the slices begin, begin + step, ... below end at the columns of a lane; in the last batch, zeros behind them.
+constexpr int batch = 8;
 template <class T, int Columns>
 __device__ void add_slices(const T* const (&source)[Columns], const std::int64_t* offsets, std::int64_t begin,
                            std::int64_t end, std::int64_t step, sum (&sums)[Columns]) {
-  constexpr int batch = 8;
-  std::int64_t k = begin;
-  for (; k + (batch - 1) * step < end; k += batch * step) {
+  for (std::int64_t k = begin; k < end; k += batch * step) {
     T x[batch][Columns];
+    if (k + (batch - 1) * step < end) {
 #pragma unroll
-    for (int b = 0; b < batch; ++b) {
-      const std::int64_t offset = offsets[k + b * step];
+      for (int b = 0; b < batch; ++b) {
+        const std::int64_t offset = offsets[k + b * step];
 #pragma unroll
-      for (int c = 0; c < Columns; ++c) x[b][c] = source[c][offset];
+        for (int c = 0; c < Columns; ++c) x[b][c] = source[c][offset];
+      }
+    } else {
+#pragma unroll
+      for (int b = 0; b < batch; ++b) {
+        const bool there = k + b * step < end;
+        const std::int64_t offset = there ? offsets[k + b * step] : 0;
+#pragma unroll
+        for (int c = 0; c < Columns; ++c) x[b][c] = there ? source[c][offset] : T{};
+      }
     }
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
 #pragma unroll
       for (int c = 0; c < Columns; ++c) sums[c].add(num::widen(x[b][c]));
     }
-  }
-  for (; k < end; k += step) {
-    const std::int64_t offset = offsets[k];
-#pragma unroll
-    for (int c = 0; c < Columns; ++c) sums[c].add(num::widen(source[c][offset]));
   }
 }
 
@@ -281,7 +285,7 @@ __global__ void __launch_bounds__(threads)
     add_slices<T, Columns>(source, l.offsets, begin, begin + n, 1, sums);
 #pragma unroll
     for (int c = 0; c < Columns; ++c) {
-      if (column[c] < g.inner) finish<T>(g, l, target, column[c], of_target, of_column[c], sums[c], n, n);
+      if (column[c] < g.inner) finish<T>(g, l, target, column[c], of_target, of_column[c], sums[c], n + batch, n);
     }
   }
   const int of_warp = __reduce_add_sync(full_warp, static_cast<int>(kept));
@@ -369,8 +373,15 @@ __global__ void __launch_bounds__(threads)
     const auto end = static_cast<std::int64_t>(l.begins[target + 1]);
     const std::int64_t first = begin / chunk, last = (end - 1) / chunk;
     sum mine;
-    for (std::int64_t c = first + row; c <= last && column < g.inner; c += rows) {
-      mine.merge(l.parts[(c * 2 + (begin > c * chunk ? 1 : 0)) * g.inner + column]);
+    for (std::int64_t c = first + row; c <= last && column < g.inner; c += 4 * rows) {
+      sum of_chunks[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t at = c + i * rows;
+        if (at <= last) of_chunks[i] = l.parts[(at * 2 + (begin > at * chunk ? 1 : 0)) * g.inner + column];
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) mine.merge(of_chunks[i]);
     }
     join_rows(g.lanes, mine);
     if (row != 0 || column >= g.inner) continue;
@@ -378,8 +389,8 @@ __global__ void __launch_bounds__(threads)
     locate(g.target_axes, target, of_target);
     std::int64_t of_column[3];
     locate(g.inner_axes, static_cast<I>(column), of_column);
-    // Terms, and merges of two additions each: of chunks, and of rows in both kernels.
-    const std::int64_t height = chunk + 2 * (last - first + 1) + 4 * 8;
+    // Terms, and merges of two additions each: of chunks, and of rows in both kernels; zeros fill up the last of each.
+    const std::int64_t height = chunk + batch + 2 * (last - first + 1 + 4) + 4 * 8;
     finish<T>(g, l, static_cast<std::int64_t>(target), column, of_target, of_column, mine, height, end - begin);
   }
 }
