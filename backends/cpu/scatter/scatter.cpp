@@ -57,12 +57,15 @@ class scatter_work final : public planned<plan::scatter_plan> {
     threads_ = wanted < s.launch.threads ? static_cast<int>(wanted) : s.launch.threads;
   }
 
-  checked_size bytes() const override { return layout(nullptr); }
+  checked_size bytes() const override {
+    memory m;
+    return lay_out(nullptr, m);
+  }
 
   void run(void* workspace) override {
-    memory m{};
-    layout(&m);
-    m.place(static_cast<std::byte*>(workspace));
+    memory m;
+    lay_out(static_cast<std::byte*>(workspace), m);
+    *m.ends++ = 0;
     sort(m);
     add_up(m);
   }
@@ -74,33 +77,21 @@ class scatter_work final : public planned<plan::scatter_plan> {
     int64_t* totals;  // positions of each part of the targets
     int64_t* long_targets;
     scatter_sums* parts;
-    int64_t offset[5];
-
-    void place(std::byte* base) {
-      ends = at<int64_t>(base, 0), offsets = at<int64_t>(base, 1), totals = at<int64_t>(base, 2);
-      long_targets = at<int64_t>(base, 3);
-      parts = at<scatter_sums>(base, 4);
-    }
-    template <class T>
-    T* at(std::byte* base, int i) const {
-      return reinterpret_cast<T*>(base + offset[i]);
-    }
   };
   int64_t longest() const { return threads_ > 1 ? longest_list : INT64_MAX; }
 
-  // Where everything lies: noted, for a size that fits, in *m if there is one.
-  checked_size layout(memory* m) const {
-    const checked_size sizes[] = {checked_size::product(p.targets.count, sizeof(int64_t)),
-                                  checked_size::product(p.positions.count, sizeof(int64_t)),
-                                  checked_size::product(threads_, sizeof(int64_t)),
-                                  checked_size::product(p.positions.count / longest_list + 1, sizeof(int64_t)),
-                                  checked_size::product(threads_, sizeof(scatter_sums))};
+  // Says how much there is, and where it lies, where there is a base.
+  checked_size lay_out(std::byte* base, memory& m) const {
     checked_size used;
-    int i = 0;
-    for (const checked_size& bytes : sizes) {
-      if (m != nullptr) m->offset[i++] = static_cast<int64_t>(used.value());
-      used += bytes.rounded_up(64);
-    }
+    const auto take = [&]<class T>(T*& to, checked_size n) {
+      if (base != nullptr) to = reinterpret_cast<T*>(base + used.value());
+      used += checked_size::product(n, sizeof(T)).rounded_up(64);
+    };
+    take(m.ends, checked_size(p.targets.count) + 1);
+    take(m.offsets, p.positions.count);
+    take(m.totals, threads_);
+    take(m.long_targets, p.positions.count / longest_list + 1);
+    take(m.parts, threads_);
     return used;
   }
 
@@ -132,9 +123,12 @@ class scatter_work final : public planned<plan::scatter_plan> {
       int64_t first_bad = INT64_MAX;
       for_positions(p, 0, p.positions.count, [&](int64_t at, int64_t index, int64_t, int64_t target) {
         const int64_t i = p.index[index];
-        if (i < 0 || i >= p.bound) first_bad = std::min(first_bad, at);
+        if (i < 0 || i >= p.bound) {
+          first_bad = std::min(first_bad, at);
+          return;
+        }
         const int64_t key = i * p.target_step + target;
-        if (i < 0 || i >= p.bound || i == p.skipped || key < mine.begin || key >= mine.end) return;
+        if (i == p.skipped || key < mine.begin || key >= mine.end) return;
         ++m.ends[key];
         ++total;
       });
@@ -189,7 +183,7 @@ class scatter_work final : public planned<plan::scatter_plan> {
   }
 
   void add_up(const memory& m) const {
-    std::atomic<int64_t> long_count{0};
+    int64_t long_count = 0;
     scatter_call c{p, m.ends, m.offsets, s.launch.first_tier > tier::binary64, longest(), m.long_targets, &long_count};
     const int64_t blocks = p.inner.count / length_ * blocks_of_row_;
     // Of all targets, cut where the work is even: a target is as much as a term.
@@ -201,7 +195,7 @@ class scatter_work final : public planned<plan::scatter_plan> {
       int64_t low = 0, high = p.targets.count;
       while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (c.begin(middle) + middle < piece * i) {
+        if (c.ends[middle - 1] + middle < piece * i) {
           low = middle + 1;
         } else {
           high = middle;
@@ -216,13 +210,13 @@ class scatter_work final : public planned<plan::scatter_plan> {
       loops_.targets(mine, columns_of(i / cuts), cut(i % cuts), cut(i % cuts + 1), counted);
       s.count.add(counted);
     });
-    for (int64_t i = 0; i < long_count.load(std::memory_order_relaxed); ++i) {
+    for (int64_t i = 0; i < long_count; ++i) {
       for (int64_t block = 0; block < blocks; ++block) add_long(c, m, columns_of(block), m.long_targets[i]);
     }
   }
 
   void add_long(const scatter_call& c, const memory& m, const scatter_columns& columns, int64_t target) const {
-    const int64_t begin = c.begin(target);
+    const int64_t begin = c.ends[target - 1];
     for_parts([&](int part) {
       const range mine = share(c.ends[target] - begin, part, threads_);
       loops_.add(c, columns, begin + mine.begin, begin + mine.end, m.parts[part]);

@@ -22,7 +22,7 @@ struct scatter_columns {
   std::int64_t source_step, x_step, out_step;
 };
 
-// A call whose positions are sorted: target t has those from ends[t - 1] (0) to ends[t], whose slices lie at these offsets.
+// A call whose positions are sorted: target t has those from ends[t - 1] to ends[t], whose slices lie at these offsets; ends[-1] = 0.
 struct scatter_call {
   const plan::scatter_plan& p;
   const std::int64_t* ends;
@@ -30,9 +30,7 @@ struct scatter_call {
   bool force_exact;
   std::int64_t longest;  // lists with more terms are left to `add` and `finish`
   std::int64_t* long_targets;
-  std::atomic<std::int64_t>* long_count;  // null: they are not noted
-
-  std::int64_t begin(std::int64_t target) const noexcept { return target == 0 ? 0 : ends[target - 1]; }
+  std::int64_t* long_count;  // counted by all workers; null: they are not noted
 };
 
 struct scatter_kernels {

@@ -64,7 +64,7 @@ void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, i
   const T* const source = static_cast<const T*>(c.p.source.data) + columns.source;
   const int64_t* const offsets = c.offsets + begin;
   const int64_t n = end - begin;
-  const int64_t known = c.begin(c.p.targets.count) - begin;
+  const int64_t known = c.ends[c.p.targets.count - 1] - begin;
   const int64_t step = columns.source_step;
   for (int64_t i = 0; i < columns.width;) {
     const int64_t rest = columns.width - i;
@@ -90,6 +90,8 @@ void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, i
   }
 }
 
+void count(tally& counted, tier t, int64_t n) { counted.elements[static_cast<int>(t)] += n; }
+
 // The offset of a target.
 int64_t offset_of(const plan::scatter_plan& p, const plan::axes& stride, int64_t target) {
   if (p.targets.rank == 1) return target * stride[0];
@@ -106,7 +108,7 @@ T decide_exactly(const scatter_call& c, const scatter_columns& columns, const nu
                  int64_t column, T x) {
   const T* const source = static_cast<const T*>(c.p.source.data) + columns.source + column * columns.source_step;
   num::exact_sum<T, 1> s;
-  const int64_t begin = c.begin(target);
+  const int64_t begin = c.ends[target - 1];
   for (int64_t k = begin; k < c.ends[target]; ++k) s.add(source[c.offsets[k]]);
   return num::scatter_exact(f, x, s, c.ends[target] - begin);
 }
@@ -132,7 +134,7 @@ struct pass {
   void keep(int64_t target) const {
     T* const to = out + offset_of(c.p, c.p.out_stride, target);
     const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
-    counted.add(tier::proved, columns.width);
+    count(counted, tier::proved, columns.width);
     if (from == to) return;
     for (int64_t i = 0; i < columns.width; ++i) {
       to[i * columns.out_step] = from == nullptr ? T{} : from[i * columns.x_step];
@@ -142,7 +144,7 @@ struct pass {
   [[gnu::flatten]] void decide(int64_t target, int64_t height, const scatter_sums& s) const {
     T* const to = out + offset_of(c.p, c.p.out_stride, target);
     const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
-    const int64_t n = c.ends[target] - c.begin(target);
+    const int64_t n = c.ends[target] - c.ends[target - 1];
     double before[scatter_block];
     for (int64_t i = 0; i < columns.width; ++i) {
       before[i] = from == nullptr ? 0.0 : num::widen(from[i * columns.x_step]);
@@ -168,8 +170,8 @@ struct pass {
       ++exact;
     }
     for (int64_t i = 0; i < columns.width; ++i) to[i * columns.out_step] = results[i];
-    counted.add(tier::binary64, columns.width - exact);
-    counted.add(tier::exact, exact);
+    count(counted, tier::binary64, columns.width - exact);
+    count(counted, tier::exact, exact);
   }
 };
 
@@ -179,12 +181,12 @@ void targets(const scatter_call& c, const scatter_columns& columns, int64_t firs
   const pass<T> of(c, columns, counted);
   scatter_sums sums;
   for (int64_t t = first; t < last; ++t) {
-    const int64_t begin = c.begin(t);
+    const int64_t begin = c.ends[t - 1];
     const int64_t n = c.ends[t] - begin;
     if (n == 0) {
       of.keep(t);
     } else if (n > c.longest) {
-      if (c.long_count != nullptr) c.long_targets[c.long_count->fetch_add(1, std::memory_order_relaxed)] = t;
+      if (c.long_count != nullptr) c.long_targets[__atomic_fetch_add(c.long_count, 1, __ATOMIC_RELAXED)] = t;
     } else {
       add<T>(c, columns, begin, c.ends[t], sums);
       of.decide(t, n, sums);
@@ -204,7 +206,7 @@ void finish(const scatter_call& c, const scatter_columns& columns, int64_t targe
     }
     sums[0].hi[i] = s.hi, sums[0].lo[i] = s.lo, sums[0].error[i] = s.error;
   }
-  const int64_t n = c.ends[target] - c.begin(target);
+  const int64_t n = c.ends[target] - c.ends[target - 1];
   pass<T>(c, columns, counted).decide(target, n + 2 * parts, sums[0]);
 }
 
