@@ -58,12 +58,12 @@ class scatter_work final : public planned<plan::scatter_plan> {
   }
 
   checked_size bytes() const override {
-    memory m;
+    memory m{};
     return lay_out(nullptr, m);
   }
 
   void run(void* workspace) override {
-    memory m;
+    memory m{};
     lay_out(static_cast<std::byte*>(workspace), m);
     *m.ends++ = 0;
     sort(m);
