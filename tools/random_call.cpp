@@ -608,13 +608,9 @@ class maker {
     add_axis(axis, x);
     if (one_in(4)) add("alpha", one_in(3) ? any_of({1.0, -1.0, 0.5, 0.0, -0x1p-7}) : real(true));
     const dtype type = floats[w_.below(3)];
-    shape_list source = x;
-    source[at] = one_in(20) ? 0
-                 : one_in(3)
-                     ? magnitude(5)
-                     : std::max<std::int64_t>(
-                           1, count() / std::max<std::int64_t>(1, count_of(x) / std::max<std::int64_t>(1, x[at])));
-    if (x[at] == 0) source[at] = 0;  // there is no index in range
+    const std::int64_t slice = std::max<std::int64_t>(1, count_of(x) / std::max<std::int64_t>(1, x[at]));
+    shape_list source = x;  // where x has no place there is no index in range
+    source[at] = x[at] == 0 || one_in(20) ? 0 : one_in(3) ? magnitude(5) : std::max<std::int64_t>(1, count() / slice);
     shape_list index = each ? source : shape_list{source[at]};
     for (std::size_t i = 0; each && i < x.size(); ++i) {
       if (one_in(8)) index[i] = from_to(0, index[i]);
