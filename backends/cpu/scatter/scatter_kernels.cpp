@@ -15,7 +15,7 @@ using std::int64_t;
 using sum = num::tracked_sum<double>;
 
 constexpr int most_registers = vector_bytes == 64 ? 8 : 4;  // three for each sum
-constexpr int64_t ahead = 8;                                // slices that are fetched before they are added
+constexpr int64_t ahead = 4;                                // slices that are fetched before they are added
 
 // Slices of at most Registers * lanes64 columns; there are `known` offsets, those of the next lists behind these n.
 template <class T, int Registers>
