@@ -5,7 +5,7 @@
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
-//   network         convolutions, the softmax family and norms, times alone: bench/pytorch_peers.py has the peer
+//   network         convolutions, the softmax family, norms and sums to places, times alone: bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
@@ -617,6 +617,34 @@ void network(context& ctx) {
     const std::string name = "rows of " + std::to_string(classes) + " cross_entropy";
     report("rows", name, n * 4.0, "B/s", [&] { cross_entropy(ctx, a, target, total); });
     report("rows", name + "_backward", n * 8.0, "B/s", [&] { cross_entropy_backward(ctx, each, a, target, to); });
+  }
+  // Sums of 10^6 rows of 64 to 10^4 places: named evenly, most of them by few or all by one index.
+  if (wanted_of_group("places")) {
+    const std::int64_t n = 1000000, rows = 10000, dim = 64;
+    buffer x(rows * dim * 4), out(rows * dim * 4), source(n * dim * 4), index(n * 8), each(n * dim * 8);
+    fill_normal(ctx, x, rows * dim, 1);
+    fill_normal(ctx, source, n * dim, 2);
+    const const_tensor_view a(x.f(), sizes{rows, dim}, gpu), from(source.f(), sizes{n, dim}, gpu);
+    const const_tensor_view list(index.data, dtype::i64, sizes{n}, gpu);
+    const tensor_view to(out.f(), sizes{rows, dim}, gpu);
+    const double bytes = static_cast<double>(n * dim) * 4;
+    for (const std::string way : {"even", "crowded", "one"}) {
+      std::vector<std::int64_t> at(n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t even = i * 7919 % rows;
+        at[static_cast<std::size_t>(i)] = way == "even" ? even : way == "one" ? 5 : even * even / rows * even / rows;
+      }
+      must(cudaMemcpy(index.data, at.data(), n * 8, cudaMemcpyHostToDevice), "copy");
+      report("places", "places " + way + " index_add", bytes, "B/s", [&] { index_add(ctx, a, list, from, to); });
+      report("places", "places " + way + " embedding_backward", bytes, "B/s",
+             [&] { embedding_backward(ctx, from, list, to); });
+      if (way != "even") continue;
+      generator g{3, 3};
+      randint(ctx, g, tensor_view(each.data, dtype::i64, sizes{n, dim}, gpu), {.low = 0, .high = rows});
+      report("places", "places " + way + " scatter_add", bytes, "B/s", [&] {
+        scatter_add(ctx, a, const_tensor_view(each.data, dtype::i64, sizes{n, dim}, gpu), from, to);
+      });
+    }
   }
 }
 

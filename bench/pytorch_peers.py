@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""librepdl's convolutions, softmax and norms on a GPU beside PyTorch's (cuDNN), in turns.
+"""librepdl's convolutions, softmax, norms and sums to places on a GPU beside PyTorch's (cuDNN), in turns.
 
-    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows]]
+    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows | places]]
 
 Each round runs `repdl_cuda_bench network`, or those cells of it, and times the same ones in PyTorch: float32 without TF32, deterministic
 algorithms, NCHW. Printed: medians over the rounds, and the ratio of the speeds (above 1: librepdl is faster).
@@ -98,6 +98,29 @@ def rows(name):
     return milliseconds(lambda: backward(x, y, 1, torch.float32))
 
 
+def places(name):
+    """By atomic additions in any order, which torch.use_deterministic_algorithms(True) refuses."""
+    way, op = re.fullmatch(r"places (\w+) (\w+)", name).groups()
+    n, rows, dim = 1000000, 10000, 64
+    even = torch.arange(n, device="cuda") * 7919 % rows
+    index = {"even": even, "crowded": even * even // rows * even // rows, "one": torch.full_like(even, 5)}[way]
+    x, source = torch.randn(rows, dim, device="cuda"), torch.randn(n, dim, device="cuda")
+    each = torch.randint(0, rows, (n, dim), device="cuda")
+    torch.use_deterministic_algorithms(False)
+    try:
+        if op == "index_add":
+            return milliseconds(lambda: x.index_add_(0, index, source))
+        if op == "scatter_add":
+            return milliseconds(lambda: x.scatter_add_(0, each, source))
+        return milliseconds(lambda: torch.ops.aten.embedding_dense_backward(source, index, rows, -1, False))
+    finally:
+        torch.use_deterministic_algorithms(True)
+
+
+def peer(name):
+    return convolution(name) if name.startswith("conv2d") else places(name) if name.startswith("places") else rows(name)
+
+
 def main():
     bench, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
     cells = "network" + (f" {sys.argv[3]}" if len(sys.argv) > 3 else "")
@@ -112,7 +135,7 @@ def main():
             unit[name] = (float(ms) * float(rate), what)
         for name in ours:
             if "fma_chain" not in name:
-                theirs.setdefault(name, []).append(convolution(name) if name.startswith("conv2d") else rows(name))
+                theirs.setdefault(name, []).append(peer(name))
                 torch.cuda.empty_cache()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {rounds} rounds")
     for name, times in ours.items():

@@ -177,6 +177,8 @@ std::vector<array> inputs(const digest_case& c) {
       return matmul_inputs(c);
     case ops::family::loss:
       return fill_losses(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
+    case ops::family::scatter:
+      return fill_scatter(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::random:
     case ops::family::convolution:
     case ops::family::pooling:

@@ -185,6 +185,11 @@ results entropy(const call& c) {
 }
 
 template <class Op>
+results scattered(const call& c) {
+  return {scatter(Op::name, c.in, c.attrs, c.where)};
+}
+
+template <class Op>
 results normed(const call& c) {
   return norm(Op::name, c.in, c.attrs, c.where);
 }
@@ -271,6 +276,9 @@ constexpr oracle_line oracles[] = {
     {"batch_norm_inference", given<ops::batch_norm_inference>},
     {"batch_norm_inference_backward", given<ops::batch_norm_inference_backward>},
     {"batch_norm_inference_weight_backward", given<ops::batch_norm_inference_weight_backward>},
+    {"index_add", scattered<ops::index_add>},
+    {"embedding_backward", scattered<ops::embedding_backward>},
+    {"scatter_add", scattered<ops::scatter_add>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

@@ -110,4 +110,59 @@ norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const a
   return l;
 }
 
+std::size_t scatter_axis(const std::vector<shape_list>& shapes, const attributes& attrs) {
+  const auto axis = attribute_or<std::int64_t>(attrs, "axis", 0);
+  return index(axis < 0 ? axis + std::ssize(shapes[0]) : axis);
+}
+
+shape_list scatter_shape(std::string_view op, const std::vector<shape_list>& shapes, const attributes& attrs) {
+  if (op != "embedding_backward") return shapes[0];
+  return {attribute_or<std::int64_t>(attrs, "rows", 0), shapes[0].back()};
+}
+
+place_lists scatter_lists(std::string_view op, const std::vector<shape_list>& shapes, const array& indices,
+                          const attributes& attrs) {
+  const shape_list to = scatter_shape(op, shapes, attrs);
+  place_lists lists(index(count_of(to)));
+  const auto checked = [](std::int64_t i, std::int64_t bound) {
+    if (i < 0 || i >= bound) throw std::invalid_argument("reference: an index is out of range");
+    return i;
+  };
+  const auto value = [&](std::int64_t at) { return static_cast<std::int64_t>(indices.get(index(at))); };
+  if (op == "embedding_backward") {
+    auto padding = attribute_or<std::int64_t>(attrs, "padding_idx", -to[0] - 1);
+    if (padding < 0) padding += to[0];
+    for (std::int64_t p = 0; p < indices.count(); ++p) {
+      const std::int64_t row = checked(value(p), to[0]);
+      for (std::int64_t i = 0; row != padding && i < to[1]; ++i) lists[index(row * to[1] + i)].push_back(p * to[1] + i);
+    }
+    return lists;
+  }
+  const std::size_t axis = scatter_axis(shapes, attrs);
+  const shape_list& from = shapes[2];
+  if (op == "index_add") {
+    std::int64_t inner = 1;
+    for (std::size_t d = axis + 1; d < to.size(); ++d) inner *= to[d];
+    for (std::int64_t at = 0; at < count_of(from); ++at) {
+      const std::int64_t outer = at / inner / from[axis];
+      const std::int64_t row = checked(value(at / inner % from[axis]), to[axis]);
+      lists[index((outer * to[axis] + row) * inner + at % inner)].push_back(at);
+    }
+    return lists;
+  }
+  for (std::int64_t p = 0; p < indices.count(); ++p) {
+    std::int64_t rest = p, place = 0, at = 0, place_step = 1, step = 1;
+    for (std::size_t d = to.size(); d-- > 0;) {
+      const std::int64_t i = rest % indices.shape[d];
+      rest /= indices.shape[d];
+      place += (d == axis ? checked(value(p), to[d]) : i) * place_step;
+      at += i * step;
+      place_step *= to[d];
+      step *= from[d];
+    }
+    lists[index(place)].push_back(at);
+  }
+  return lists;
+}
+
 }  // namespace repdl::reference

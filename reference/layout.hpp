@@ -33,6 +33,15 @@ struct norm_layout {
 /// Of x. Throws std::invalid_argument for what is no layer_norm, rms_norm, group_norm or batch_norm, nor a gradient of one.
 norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs);
 
+/// The axis that index_add and scatter_add index.
+std::size_t scatter_axis(const std::vector<shape_list>& shapes, const attributes& attrs);
+/// The result's shape of index_add, scatter_add or embedding_backward.
+shape_list scatter_shape(std::string_view op, const std::vector<shape_list>& shapes, const attributes& attrs);
+/// For each element of the result the positions in the source of what is added there. shapes: of the operands.
+using place_lists = std::vector<std::vector<std::int64_t>>;
+place_lists scatter_lists(std::string_view op, const std::vector<shape_list>& shapes, const array& indices,
+                          const attributes& attrs);
+
 /// The index, in an array of shape `from`, of the element that broadcasting to `to` puts at row-major index i.
 std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i);
 /// NumPy's rule; throws std::invalid_argument.

@@ -121,6 +121,10 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
 std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
+/// The operands of a sum to places, x, g and the source of one format; indices in range.
+std::vector<array> fill_scatter(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+
 /// How many operands an optimiser has for each tensor: the optional ones come with a momentum.
 std::size_t operands_of_step(const std::string& op, const attributes& attrs);
 

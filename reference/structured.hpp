@@ -138,6 +138,9 @@ std::uint64_t entropy_element(std::string_view op, dtype t, const std::uint64_t*
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where = nullptr);
 
+/// index_add and scatter_add of x, index and source; embedding_backward of g and indices.
+array scatter(std::string_view op, const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+
 /// One step on many tensors: operands and outputs as in the registry (p0 g0 v0 p1 ...).
 std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);

@@ -1294,6 +1294,33 @@ class Structured(Case):
         self.check("batch_norm_inference_backward", [g, var], ("f32", (2, 1), [one, three]), *eps)
         self.check("batch_norm_inference_weight_backward", [g, x, mean, var], ("f32", (1,), [four]), *eps)
 
+    def test_sums_to_places(self):
+        r = random.Random(37)
+        for t in ("f16", "bf16", "f32"):
+            def numbers(n):
+                return [rounded(F(r.randrange(-2000, 2000), 1 << r.randrange(12)), t) for _ in range(n)]
+            rows, n, dim = 5, 40, 3
+            x, source, index = numbers(rows * dim), numbers(n * dim), [r.choice((0, 2, 3)) for _ in range(n)]
+            for alpha in (F(1), F(-3, 8)):
+                out = list(x)
+                for row in set(index):
+                    for i in range(dim):
+                        terms = [value(source[p * dim + i], t) for p in range(n) if index[p] == row]
+                        out[row * dim + i] = rounded(value(x[row * dim + i], t) + alpha * sum(terms), t)
+                self.check("index_add", [(x, [rows, dim], t), (index, [n], "i64"), (source, [n, dim], t)], (t, (rows, dim), out),
+                           "--attr", "axis=0", "--attr", "alpha=%s" % float(alpha))
+                each = [i for i in index for _ in range(dim)]
+                self.check("scatter_add", [(x, [rows, dim], t), (each, [n, dim], "i64"), (source, [n, dim], t)], (t, (rows, dim), out),
+                           "--attr", "alpha=%s" % float(alpha))
+            for scale in (False, True):
+                out = []
+                for row in range(rows):
+                    places = [p for p in range(n) if index[p] == row and row != 2]
+                    out += [rounded(sum(value(source[p * dim + i], t) for p in places) / (len(places) if scale and places else 1), t)
+                            for i in range(dim)]
+                self.check("embedding_backward", [(source, [4, n // 4, dim], t), (index, [4, n // 4], "i64")], (t, (rows, dim), out),
+                           "--attr", "rows=5", "--attr", "padding_idx=2", "--attr", "scale_grad_by_freq=%s" % str(scale).lower())
+
     def test_every_operation_is_tested(self):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()

@@ -5,8 +5,8 @@
 
 OPTION: of cmake, besides those of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
-the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of
-their gradients, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of their
+gradients, of sums to places, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -103,6 +103,8 @@ source_changes = [
      replace("(c.bounds.sum * (1 + 0x1p-10)) * s.magnitude + 0x1p-51 * magnitude_of(s.value)",
              "0.0 * (c.bounds.sum * s.magnitude)"),
      quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
+    ("the error bound of sums to places is zero", "librepdl/ops/scatter.hpp",
+     replace("magnitude_of(f.alpha) * s.bound(height) * (1 + 0x1p-50)", "0.0 * s.bound(height)"), quick("index_add")),
 ]
 
 

@@ -644,6 +644,46 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          generator g;
          randint(o.ctx, g, tensor_view(o.i.data(), sizes{2}), {.low = 3, .high = 3});
        }},
+      {error_site::index_shape, "index_add", "source",
+       [&] {
+         index_add(o.ctx, o.vx({4, 2}), {o.i.data(), {3}}, o.vy({4, 2}), o.vo({4, 2}));
+       }},
+      {error_site::index_shape, "scatter_add", "index",
+       [&] {
+         scatter_add(o.ctx, o.vx({4, 2}), {o.i.data(), {3, 3}}, o.vy({4, 4}), o.vo({4, 2}));
+       }},
+      {error_site::index_shape, "embedding_backward", "g",
+       [&] {
+         embedding_backward(o.ctx, o.vx({4, 2}), {o.i.data(), {3}}, o.vo({4, 2}));
+       }},
+      {error_site::index_range, "index_add", "index",
+       [&] {
+         index_add(o.ctx, o.vx({4, 2}), {o.i.data(), {3}}, o.vy({3, 2}), o.vo({4, 2}));
+       }},
+      {error_site::index_range, "embedding_backward", "indices",
+       [&] {
+         embedding_backward(o.ctx, o.vx({3, 2}), {o.i.data(), {3}}, o.vo({4, 2}));
+       }},
+      {error_site::attribute_value, "embedding_backward", "padding_idx",
+       [&] {
+         embedding_backward(o.ctx, o.vx({3, 2}), {o.i.data(), {3}}, o.vo({4, 2}), {.padding_idx = 4});
+       }},
+      {error_site::attribute_value, "index_add", "alpha",
+       [&] {
+         index_add(o.ctx, o.vx({4}), {o.i.data(), {3}}, o.vy({3}), o.vo({4}), {.alpha = 0x1p201});
+       }},
+      {error_site::axis_range, "index_add", "axis",
+       [&] {
+         index_add(o.ctx, o.vx({}), {o.i.data(), {1}}, o.vy({}), o.vo({}));
+       }},
+      {error_site::overlap, "index_add", "out",
+       [&] {
+         index_add(o.ctx, o.vx({3}), {o.i.data(), {3}}, const_tensor_view(o.out.data(), {3}), o.vo({3}));
+       }},
+      {error_site::operand_dtype, "scatter_add", "source",
+       [&] {
+         scatter_add(o.ctx, o.vx({3}), {o.i.data(), {3}}, {o.x.data(), dtype::f16, {3}}, o.vo({3}));
+       }},
   };
 }
 

@@ -214,6 +214,10 @@ class maker {
       batch_norm();
     } else if constexpr (Op::row.kind == ops::family::loss) {
       loss(ops::is_gradient<Op>);
+    } else if constexpr (Op::id == op_id::embedding_backward) {
+      embedding_backward();
+    } else if constexpr (Op::row.kind == ops::family::scatter) {
+      scatter(Op::id == op_id::scatter_add);
     } else {
       static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
     }
@@ -603,6 +607,42 @@ class maker {
     work_ = count_of(elements);
   }
 
+  void scatter(bool each) {
+    shape_list x = any_shape(1);
+    const std::int64_t axis = from_to(0, std::ssize(x) - 1);
+    const auto at = static_cast<std::size_t>(axis);
+    add_axis(axis, x);
+    if (one_in(4)) add("alpha", one_in(3) ? any_of({1.0, -1.0, 0.5, 0.0, -0x1p-7}) : real(true));
+    const dtype type = floats[w_.below(3)];
+    const std::int64_t slice = std::max<std::int64_t>(1, count_of(x) / std::max<std::int64_t>(1, x[at]));
+    shape_list source = x;  // where x has no place there is no index in range
+    source[at] = x[at] == 0 || one_in(20) ? 0 : one_in(3) ? magnitude(5) : std::max<std::int64_t>(1, count() / slice);
+    shape_list index = each ? source : shape_list{source[at]};
+    for (std::size_t i = 0; each && i < x.size(); ++i) {
+      if (one_in(8)) index[i] = from_to(0, index[i]);
+      if (one_in(8)) source[i] += from_to(0, 3);
+    }
+    add_input(x, type);
+    add_input(index, dtype::i64);
+    add_input(source, type);
+    work_ = count_of(source) + count_of(x);
+  }
+  void embedding_backward() {
+    shape_list indices = any_shape();
+    if (indices.size() == static_cast<std::size_t>(max_rank)) indices.pop_back();
+    const std::int64_t rows = count_of(indices) == 0 && one_in(4) ? 0 : magnitude(one_in(4) ? 12 : 6);
+    add("rows", rows);
+    if (rows > 0 && one_in(2)) add("padding_idx", from_to(-rows, rows - 1));
+    if (one_in(2)) add("scale_grad_by_freq", w_.flip());
+    const dtype type = floats[w_.below(3)];
+    shape_list g = indices;
+    g.push_back(one_in(30) ? 0 : magnitude(one_in(4) ? 8 : 3));
+    while (count_of(g) > 1 << 17 && g.back() > 1) g.back() /= 2;
+    add_input(g, type);
+    add_input(indices, dtype::i64);
+    work_ = count_of(g) + rows * g.back();
+  }
+
   void sgd() {
     const double momentum = one_in(3) ? 0 : real(false);
     groups_ = static_cast<std::size_t>(from_to(1, 3));
@@ -673,7 +713,8 @@ class maker {
     if (c_.shapes.empty()) return {};
     if (op_.family == "convert") c_.formats.push_back(dtype_named(std::get<std::string>(c_.attrs[0].value)));
     // Of random operands sums of losses are NaN, or rational where numbers come twice with opposite signs.
-    const bool aims = op_.family == "loss" && (op_.name.starts_with("binary_") || op_.name.starts_with("kl_div"));
+    const bool aims = op_.family == "scatter" ||
+                      (op_.family == "loss" && (op_.name.starts_with("binary_") || op_.name.starts_with("kl_div")));
     if (aims || (w_.flip() && can_aim())) return reference::inputs(c_);
     std::vector<array> v;
     for (std::size_t i = 0; i < c_.shapes.size(); ++i) {
@@ -750,7 +791,9 @@ class maker {
         continue;
       }
       std::optional<std::size_t> alias;
-      if (aliases == ops::aliases::any && one_in(5)) {
+      if (aliases == ops::aliases::first && one_in(3)) {
+        alias = p.in[0];
+      } else if (aliases == ops::aliases::any && one_in(5)) {
         alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
       } else if (aliases == ops::aliases::same_name && one_in(2)) {
         for (std::size_t i = 0; i < group_in; ++i) {
@@ -816,6 +859,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
                     : family == "matmul"                                                     ? 2
                     : family == "softmax" && !op.name.starts_with("logsumexp")               ? 1
                     : op.name.starts_with("group_norm") || op.name.starts_with("batch_norm") ? 1
+                    : op.name == "index_add" || op.name == "scatter_add"                     ? 1
                                                                                              : 0;
   const int most = image ? 4 : vector ? 1 : max_rank;
   if (rank < least || rank > most) return false;

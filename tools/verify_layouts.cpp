@@ -174,6 +174,32 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
     attribute* axis = attribute_named(v.attrs, "axis");
     if (!several && axis == nullptr) axis = &v.attrs.emplace_back(attribute{"axis", {}});
     if (axis != nullptr) axis->value = several ? attribute_value(axes) : attribute_value(axes[0]);
+  } else if (c.op == "embedding_backward") {
+    const shape_list indices =
+        joined_axes(split(c.shapes[1], nothing_whole(c.shapes[1]), std::max<std::size_t>(rank, 2) - 1, w));
+    v.shapes[1] = v.shapes[0] = indices;
+    v.shapes[0].push_back(c.shapes[0].back());
+  } else if (op.family == "scatter") {  // axes that are not indexed, and have one size in all operands
+    const shape_list& x = c.shapes[0];
+    std::vector<bool> whole = nothing_whole(x);
+    const std::size_t axis = reference::scatter_axis(c.shapes, c.attrs);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      whole[i] = i == axis || c.shapes[2][i] != x[i] || (c.op == "scatter_add" && c.shapes[1][i] != x[i]);
+    }
+    const axis_factors f = split(x, whole, rank, w);
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < axis; ++i) before += std::ssize(f[i]);
+    for (std::size_t k = 0; k < v.shapes.size(); ++k) {
+      if (k == 1 && c.op == "index_add") continue;
+      axis_factors of = f;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        if (whole[i]) of[i] = {c.shapes[k][i]};
+      }
+      v.shapes[k] = joined_axes(of);
+    }
+    attribute* of_axis = attribute_named(v.attrs, "axis");
+    if (of_axis == nullptr) of_axis = &v.attrs.emplace_back(attribute{"axis", {}});
+    of_axis->value = before;
   } else if (op.family == "norm") {
     const bool of_groups = c.op.starts_with("group_norm"), several = !of_groups && !c.op.starts_with("batch_norm"),
                given = attribute_named(v.attrs, "axis") != nullptr;

@@ -351,6 +351,18 @@ void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, con
   one_output<ops::batch_norm_inference_weight_backward>(ctx, grad_weight, {axis, eps, {}}, g, x, running_mean,
                                                         running_var);
 }
+void index_add(context& ctx, const_tensor_view x, const_tensor_view index, const_tensor_view source, tensor_view out,
+               const index_add_options& o) {
+  one_output<ops::index_add>(ctx, out, o, x, index, source);
+}
+void scatter_add(context& ctx, const_tensor_view x, const_tensor_view index, const_tensor_view source, tensor_view out,
+                 const index_add_options& o) {
+  one_output<ops::scatter_add>(ctx, out, o, x, index, source);
+}
+void embedding_backward(context& ctx, const_tensor_view g, const_tensor_view indices, tensor_view grad_weight,
+                        const embedding_backward_options& o) {
+  one_output<ops::embedding_backward>(ctx, grad_weight, {o, {}}, g, indices);
+}
 
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
   plan::inline_vector<const_tensor_view, 3> in;

@@ -512,6 +512,46 @@ std::vector<group> loss_calls(const subject& what) {
   return all;
 }
 
+// Sums to places: few and many columns, lists that are short, cut into parts and empty, more targets than a block scans.
+std::vector<group> scatter_calls(const subject& what) {
+  const bool embedding = what.op == op_id::embedding_backward, each = what.op == op_id::scatter_add;
+  const auto call = [&](std::int64_t outer, std::int64_t rows, std::int64_t places, std::int64_t inner, layout how) {
+    test_call c{what.op, {}, how, {}};
+    if (embedding) {
+      c.in = {{{outer, places, inner}, how, what.in}, {{outer, places}, how, dtype::i64}};
+      c.attrs = {{"rows", rows == 9 ? "9" : "20011"}};
+    } else {
+      c.in = {{{outer, rows, inner}, how, what.in},
+              {each ? sizes{outer, places, inner} : sizes{places}, how, dtype::i64},
+              {{outer, places, inner}, how, what.in}};
+      c.attrs = {{"axis", "1"}};
+    }
+    return c;
+  };
+  std::vector<group> all;
+  for (const std::int64_t inner : {5, 70}) {
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      test_call c = call(3, 9, 40, inner, how);
+      group g = from_every_tier(c);
+      append(g, from_every_tier(wide(c)));
+      if (embedding) {
+        c.attrs.push_back({"padding_idx", "2"});
+        c.attrs.push_back({"scale_grad_by_freq", "true"});
+      } else {
+        c.attrs.push_back({"alpha", "0.3"});
+      }
+      append(g, from_every_tier(c));
+      c = call(1, 9, 4100, inner == 5 ? 3 : 37, how);
+      append(g, from_every_tier(c));
+      append(g, from_every_tier(wide(c)));
+      all.push_back(std::move(g));
+    }
+  }
+  const test_call many = call(1, 20011, 50, 1, layout::contiguous);
+  all.push_back({many, wide(many), call(1, 9, 0, 3, layout::contiguous)});
+  return all;
+}
+
 template <class Op>
 std::vector<group> structured_calls(const subject& what) {
   constexpr ops::family family = Op::row.kind;
@@ -541,6 +581,8 @@ std::vector<group> structured_calls(const subject& what) {
     return step_calls(what.op);
   } else if constexpr (family == ops::family::loss) {
     return loss_calls<Op>(what);
+  } else if constexpr (family == ops::family::scatter) {
+    return scatter_calls(what);
   } else {
     static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
   }
@@ -653,6 +695,13 @@ bool takes_chances(op_id op) {
   return op == op_id::binary_cross_entropy || op == op_id::binary_cross_entropy_backward || op == op_id::kl_div;
 }
 
+// Whether integers are indices, below 9 in every call.
+bool has_indices(op_id op) {
+  bool has = false;
+  ops::for_each_structured([&]<class Op>() { has = has || (Op::id == op && Op::row.kind == ops::family::scatter); });
+  return has;
+}
+
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = static_cast<int>(op) < ops::elementwise_count;
   const std::int64_t count = element_count(p.spec.shape);
@@ -671,6 +720,7 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
     std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
                          : op == op_id::convert                     ? value_to_convert(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
+    if (has_indices(op) && p.spec.type == dtype::i64) bits = random % 7;
     if (takes_chances(op)) {
       const dtype t = p.spec.type;
       const std::uint64_t one = t == dtype::f32 ? 0x3f800000 : t == dtype::f16 ? 0x3c00 : 0x3f80;
@@ -810,8 +860,9 @@ std::vector<subject> kernel_test_subjects() {
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
       for (const dtype to : op.out[0].types) {
-        // Losses and reductions have one format, but for indices.
-        const bool one_format = (op.family == "loss" || op.family == "reduce") && to != dtype::i64;
+        // Losses, reductions and sums to places have one format, but for indices.
+        const bool one_format =
+            (op.family == "loss" || op.family == "reduce" || op.family == "scatter") && to != dtype::i64;
         if (!one_format || from == to) all.push_back({id, from, to});
       }
     }

@@ -241,4 +241,20 @@ template <>
 inline constexpr auto fields_of<dropout_attrs> = std::tuple_cat(
     fields_of<generator>, std::tuple{field{"p", &dropout_attrs::p, "the share that is dropped, in [0, 1]"}});
 
+template <>
+inline constexpr auto fields_of<index_add_options> =
+    std::tuple{field{"axis", &index_add_options::axis, "the axis of x that is indexed, negative from the end"},
+               field{"alpha", &index_add_options::alpha, "a factor of the sums: 0 or of magnitude in [2^-200, 2^200]"}};
+template <>
+inline constexpr auto fields_of<embedding_backward_options> = std::tuple{
+    field{"padding_idx", &embedding_backward_options::padding_idx, "its row gets +0; negative from the end"},
+    field{"scale_grad_by_freq", &embedding_backward_options::scale_grad_by_freq, "divide by the number of places"}};
+struct embedding_backward_attrs : embedding_backward_options {
+  std::optional<std::int64_t> rows;
+};
+template <>
+inline constexpr auto fields_of<embedding_backward_attrs> =
+    std::tuple_cat(std::tuple{field{"rows", &embedding_backward_attrs::rows, "the rows of the weight", true}},
+                   fields_of<embedding_backward_options>);
+
 }  // namespace repdl::ops

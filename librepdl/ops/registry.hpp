@@ -61,8 +61,8 @@ constexpr dtype result_type(result_kind of, dtype operands) {
 }
 enum class monotone_kind { up, down, no };
 enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
-/// Which outputs may be exactly an input, the same elements in the same order: none, any, or the one of its name.
-enum class aliases { none, any, same_name };
+/// Which outputs may be exactly an input, the same elements in the same order: none, any, the one of its name, or the first.
+enum class aliases { none, any, same_name, first };
 
 struct interval {
   double lo = -std::numeric_limits<double>::infinity();
@@ -270,7 +270,7 @@ template <class Op, class T, int K>
 using operand_of = std::conditional_t<(K < Op::arity) && operand_at(Op::operands, K).is_boolean, bool, T>;
 
 /// The families of structured.def.
-enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, norm, optimizer, loss };
+enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, norm, optimizer, loss, scatter };
 
 /// One row of structured.def.
 struct structured_row {

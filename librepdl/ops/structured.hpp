@@ -416,6 +416,29 @@ struct kl_div_backward : loss_gradient<op_id::kl_div_backward, kl_div_options> {
       "-g t, with log_target -g e^t, / elements for mean, / samples for batchmean";
 };
 
+// Sums to places that indices give. A place that no index names keeps the bits that it had.
+template <op_id Id>
+struct sum_to_places : operation<Id> {
+  using attrs = index_add_options;
+  static constexpr operand in[] = {{"x", NARROW}, {"index", I64}, {"source", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+struct index_add : sum_to_places<op_id::index_add> {
+  static constexpr std::string_view formula =
+      "x + alpha * sum of the slices of source along the axis whose index is here; x itself where no index is";
+};
+struct scatter_add : sum_to_places<op_id::scatter_add> {
+  static constexpr std::string_view formula =
+      "x + alpha * sum of the elements of source whose index along the axis is here; x itself where no index is";
+};
+struct embedding_backward : operation<op_id::embedding_backward> {
+  static constexpr std::string_view formula =
+      "sum of g over the places with this index, / their number with scale_grad_by_freq; +0 where no index is";
+  using attrs = embedding_backward_attrs;
+  static constexpr operand in[] = {{"g", NARROW}, {"indices", I64}};
+  static constexpr operand out[] = {{"grad_weight", NARROW}};
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";

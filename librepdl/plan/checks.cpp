@@ -181,13 +181,15 @@ void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, i
                    std::span<const ops::operand> out_rows, outputs out, aliases allowed) {
   const auto aliased = [&](std::size_t i, std::size_t o) {
     if (allowed == aliases::none) return false;
-    return (allowed == aliases::any || in_rows[i].name == out_rows[o].name) && exact_alias(in[i], out[o]);
+    const bool this_one = allowed == aliases::first ? i == 0 : in_rows[i].name == out_rows[o].name;
+    return (allowed == aliases::any || this_one) && exact_alias(in[i], out[o]);
   };
   const auto refuse = [&](std::size_t o, std::string_view other) {
     fail(error_site::overlap, op, out_rows[o].name,
-         allowed == aliases::none  ? "memory apart from the other operands"
-         : allowed == aliases::any ? "memory apart from the inputs, or exactly that of one"
-                                   : "memory apart from the other operands, or exactly that of the input of its name",
+         allowed == aliases::none    ? "memory apart from the other operands"
+         : allowed == aliases::any   ? "memory apart from the inputs, or exactly that of one"
+         : allowed == aliases::first ? "memory apart from the other operands, or exactly that of the first"
+                                     : "memory apart from the other operands, or exactly that of the input of its name",
          "memory that overlaps '" + std::string(other) + "'");
   };
   struct view {

@@ -129,6 +129,13 @@ tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, 
                        bool gradient);
 loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss_call&, bool gradient);
 
+tensor_spec infer_index_add(std::string_view op, inputs in, const index_add_options&);
+tensor_spec infer_scatter_add(std::string_view op, inputs in, const index_add_options&);
+tensor_spec infer_embedding_backward(std::string_view op, inputs in, const ops::embedding_backward_attrs&);
+scatter_plan make_index_add(inputs in, const tensor_view& out, const index_add_options&);
+scatter_plan make_scatter_add(inputs in, const tensor_view& out, const index_add_options&);
+scatter_plan make_embedding_backward(inputs in, const tensor_view& out, const ops::embedding_backward_attrs&);
+
 /// The operands of a call: Op's rows, for optimisers once per tensor.
 class operand_rows {
  public:
@@ -406,6 +413,30 @@ struct planner<ops::adamw> {
     p.c1 = bias_correction(a.beta1, a.step);
     p.c2 = bias_correction(a.beta2, a.step);
     return p;
+  }
+};
+
+template <>
+struct planner<ops::index_add> {
+  static tensor_spec infer(inputs in, const index_add_options& a) { return infer_index_add("index_add", in, a); }
+  static scatter_plan make(inputs in, const tensor_view& out, const index_add_options& a) {
+    return make_index_add(in, out, a);
+  }
+};
+template <>
+struct planner<ops::scatter_add> {
+  static tensor_spec infer(inputs in, const index_add_options& a) { return infer_scatter_add("scatter_add", in, a); }
+  static scatter_plan make(inputs in, const tensor_view& out, const index_add_options& a) {
+    return make_scatter_add(in, out, a);
+  }
+};
+template <>
+struct planner<ops::embedding_backward> {
+  static tensor_spec infer(inputs in, const ops::embedding_backward_attrs& a) {
+    return infer_embedding_backward("embedding_backward", in, a);
+  }
+  static scatter_plan make(inputs in, const tensor_view& out, const ops::embedding_backward_attrs& a) {
+    return make_embedding_backward(in, out, a);
   }
 };
 

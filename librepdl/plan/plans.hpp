@@ -249,4 +249,37 @@ struct random_plan {
   axes in_stride;
 };
 
+/// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its
+/// target is target_step * index + the offset of p by target_stride. A target's slice of out is
+///     x + alpha * S, or S / n with `mean`, S the sum of the slices of the n positions whose target it is,
+/// and where there is none x itself, whatever it is; x null: +0. Operands are walked by the strides of position and inner, or of
+/// target and inner. There is a target and an inner element; there may be no position.
+struct scatter_plan {
+  ops::op_id op;
+  dtype type;
+  double alpha;
+  bool mean;
+  std::int64_t bound;
+  std::int64_t skipped;  // positions with this index have no target; -1: none
+
+  struct space {
+    int rank;
+    std::int64_t count;
+    axes shape;
+  } positions, targets, inner;
+  std::int64_t target_step;
+  axes target_stride;  // along the positions
+
+  const std::int64_t* index;
+  axes index_stride;
+  struct operand {
+    const void* data;
+    axes outer_stride;  // along the positions (source) or the targets (x, out)
+    axes inner_stride;
+  } source, x;
+  void* out;
+  axes out_stride;  // along the targets
+  axes out_inner_stride;
+};
+
 }  // namespace repdl::plan

@@ -17,14 +17,14 @@ __all__ = [
     "clip_backward", "clip_backward_hi", "clip_backward_lo", "conv2d", "conv2d_grad_bias", "conv2d_grad_input",
     "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy",
     "cross_entropy_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu",
-    "elu_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward",
-    "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin",
-    "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu",
-    "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
+    "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2",
+    "exp2_backward", "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
+    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a",
+    "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
     "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
     "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
-    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "isfinite", "isinf", "isnan", "kl_div",
-    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan",
+    "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
     "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
     "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log", "log10",
     "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
@@ -36,13 +36,13 @@ __all__ = [
     "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward",
     "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6",
     "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
-    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "selu",
-    "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin",
-    "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
-    "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
-    "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract", "sum", "swiglu", "swiglu_backward_a",
-    "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "trunc", "where", "xlogy",
-    "xlogy_backward_x", "xlogy_backward_y",
+    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
+    "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
+    "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
+    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
+    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract",
+    "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward",
+    "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -82,6 +82,7 @@ ORDER = (
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
     "batch_norm_inference_weight_backward",
+    "batch_norm_weight_backward", "index_add", "embedding_backward", "scatter_add",
 )
 
 # An array of any library.
@@ -3171,4 +3172,47 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: A, running_va
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(232, (g, x, running_mean, running_var), out, (axis, eps))
+def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *, out: A | None = None) -> A:
+    """x + alpha * sum of the slices of source along the axis whose index is here; x itself where no index is, rounded once.
+
+    x: f16 bf16 f32
+    index: i64
+    source: f16 bf16 f32
+    out: f16 bf16 f32
+    axis: the axis of x that is indexed, negative from the end
+    alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(229, (x, index, source), out, (axis, alpha))
+    return result
+
+
+def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = None,
+        scale_grad_by_freq: bool = False, *, out: A | None = None) -> A:
+    """sum of g over the places with this index, / their number with scale_grad_by_freq; +0 where no index is, rounded once.
+
+    g: f16 bf16 f32
+    indices: i64
+    grad_weight: f16 bf16 f32
+    rows: the rows of the weight
+    padding_idx: its row gets +0; negative from the end
+    scale_grad_by_freq: divide by the number of places
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(230, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    return result
+
+
+def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *, out: A | None = None) -> A:
+    """x + alpha * sum of the elements of source whose index along the axis is here; x itself where no index is, rounded once.
+
+    x: f16 bf16 f32
+    index: i64
+    source: f16 bf16 f32
+    out: f16 bf16 f32
+    axis: the axis of x that is indexed, negative from the end
+    alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(231, (x, index, source), out, (axis, alpha))
     return result

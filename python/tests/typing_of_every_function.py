@@ -290,6 +290,10 @@ r_batch_norm_inference_backward: NDArray[np.float32] = librepdl.batch_norm_infer
     weight=x, axis=1, eps=0.5, out=x)
 r_batch_norm_inference_weight_backward: NDArray[np.float32] = librepdl.batch_norm_inference_weight_backward(g=x, x=x,
     running_mean=x, running_var=x, axis=1, eps=0.5, out=x)
+r_index_add: NDArray[np.float32] = librepdl.index_add(x=x, index=x, source=x, axis=1, alpha=0.5, out=x)
+r_embedding_backward: NDArray[np.float32] = librepdl.embedding_backward(g=x, indices=x, rows=1, padding_idx=1,
+    scale_grad_by_freq=True, out=x)
+r_scatter_add: NDArray[np.float32] = librepdl.scatter_add(x=x, index=x, source=x, axis=1, alpha=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

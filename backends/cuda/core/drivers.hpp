@@ -36,8 +36,9 @@ struct properties {
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
 using counter = unsigned long long;
-inline constexpr std::size_t counter_count = 5;      // one per tier, and
+inline constexpr std::size_t counter_count = 6;      // one per tier, and
 inline constexpr std::size_t undecided_counter = 4;  // elements that the last tier gave up on
+inline constexpr std::size_t bad_index_counter = 5;  // indices out of range
 
 // What a driver is given besides the plan.
 struct job {
@@ -133,6 +134,7 @@ void prepare(const plan::row_plan&, const job&, dispatch::task&);
 void prepare(const plan::random_plan&, const job&, dispatch::task&);
 void prepare(const plan::map_plan&, const job&, dispatch::task&);
 void prepare(const plan::loss_plan&, const job&, dispatch::task&);
+void prepare(const plan::scatter_plan&, const job&, dispatch::task&);
 
 // It only runs: a task does not hold the parameters of a step's launches.
 void run(const plan::step_plan&, const job&);

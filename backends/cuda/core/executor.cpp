@@ -194,6 +194,7 @@ allocator& default_allocator() {
 dispatch::subject subject_of(const plan::map_plan& p) { return {p.op, p.in_type, p.out_type}; }
 dispatch::subject subject_of(const plan::random_plan& p) { return {p.op, dtype::f32, p.out_type}; }
 dispatch::subject subject_of(const plan::loss_plan& p) { return {p.op, p.type, p.type}; }
+dispatch::subject subject_of(const plan::scatter_plan& p) { return {p.op, p.type, p.type}; }
 dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
 dispatch::subject subject_of(const plan::reduce_plan& p) {
   const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
@@ -264,7 +265,7 @@ class cuda_executor final : public dispatch::executor {
   }
 
  private:
-  // Waits. The counters, if every element was decided; else throws and forgets the undecided ones.
+  // Waits. The counters, if every element was decided and every index in range; else throws and forgets those that were not.
   std::array<counter, counter_count> read_counters() {
     std::array<counter, counter_count> host{};
     check(cudaMemcpyAsync(host.data(), counters_.get(), sizeof(host), cudaMemcpyDeviceToHost, stream_), "context",
@@ -273,6 +274,14 @@ class cuda_executor final : public dispatch::executor {
     if (host[undecided_counter] != 0) {
       check(cudaMemsetAsync(counters_.get() + undecided_counter, 0, sizeof(counter), stream_), "context",
             "cudaMemsetAsync");
+    }
+    if (host[bad_index_counter] != 0) {
+      check(cudaMemsetAsync(counters_.get() + bad_index_counter, 0, sizeof(counter), stream_), "context",
+            "cudaMemsetAsync");
+      fail(error_site::index_range, "context", "synchronize", "indices in the range of their axis",
+           std::to_string(host[bad_index_counter]) + " that are not, in the calls before");
+    }
+    if (host[undecided_counter] != 0) {
       dispatch::undecided(static_cast<std::int64_t>(host[undecided_counter]), last_tier_bits_);
     }
     return host;

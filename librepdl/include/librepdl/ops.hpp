@@ -260,6 +260,26 @@ void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, con
                                           const_tensor_view running_mean, const_tensor_view running_var,
                                           tensor_view grad_weight, std::int64_t axis = 1, double eps = 1e-5);
 
+// ---- sums to places given by indices
+//
+// f16, bf16 or f32, indices i64. An element that several indices name gets the exact sum of what is added there, rounded once:
+// neither the order of the indices nor threads matter. An index out of range is an invalid_argument error; a call on a GPU
+// cannot throw it, so that synchronize() does, and what the output then holds is unspecified.
+
+/// out = x + alpha * (the sum of source's slices along the axis whose index is here), rounded once; where no index is x itself,
+/// with its bits. index (n); source of x's shape, but n along the axis; 0 <= index < x's size there. By the rules for sums; an
+/// exact zero is +0. out may be x.
+void index_add(context& ctx, const_tensor_view x, const_tensor_view index, const_tensor_view source, tensor_view out,
+               const index_add_options& options = {});
+/// The same where each element of source has an index of its own: element i of index says where source_i goes along the axis. index
+/// has x's rank, and along each axis at most source's size, and x's but along the axis.
+void scatter_add(context& ctx, const_tensor_view x, const_tensor_view index, const_tensor_view source, tensor_view out,
+                 const index_add_options& options = {});
+/// grad_weight (rows, dim) = the sum of g over the places with the row's number, divided by how many they are if asked for,
+/// rounded once; +0 in row padding_idx and where there are none. indices of any shape, in [0, rows); g (indices' shape, dim).
+void embedding_backward(context& ctx, const_tensor_view g, const_tensor_view indices, tensor_view grad_weight,
+                        const embedding_backward_options& options = {});
+
 // ---- optimisers
 //
 // Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,

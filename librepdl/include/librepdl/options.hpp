@@ -260,4 +260,16 @@ struct generator {
   std::uint64_t stream = 0;
 };
 
+/// Options of index_add and scatter_add.
+struct index_add_options {
+  std::int64_t axis = 0;  ///< the axis of x that is indexed; negative ones count from the end
+  double alpha = 1;       ///< a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
+};
+
+/// Options of embedding_backward.
+struct embedding_backward_options {
+  std::optional<std::int64_t> padding_idx{};  ///< its row gets +0; negative ones count from the end; absent: none
+  bool scale_grad_by_freq = false;            ///< divide each sum by the number of its terms, inside the one rounding
+};
+
 }  // namespace repdl

@@ -1,0 +1,51 @@
+// The loops of sums to places of one instruction set. The driver (scatter.cpp) sorts the positions and shares out the work.
+#pragma once
+
+#include "backends/cpu/core/families.hpp"
+#include "backends/cpu/core/isa.hpp"
+
+namespace repdl::cpu {
+
+inline constexpr std::int64_t scatter_block = 64;
+
+// num::tracked_sum of each element of a block, the same for every instruction set.
+struct scatter_sums {
+  alignas(64) double hi[scatter_block];
+  alignas(64) double lo[scatter_block];
+  alignas(64) double error[scatter_block];
+};
+
+// Up to scatter_block inner elements that lie in a row.
+struct scatter_columns {
+  std::int64_t width;
+  std::int64_t source, x, out;  // offsets of the first one
+  std::int64_t source_step, x_step, out_step;
+};
+
+// A call whose positions are sorted: target t has those from ends[t - 1] to ends[t], whose slices lie at these offsets; ends[-1] = 0.
+struct scatter_call {
+  const plan::scatter_plan& p;
+  const std::int64_t* ends;
+  const std::int64_t* offsets;
+  bool force_exact;
+  std::int64_t longest;  // lists with more terms are left to `add` and `finish`
+  std::int64_t* long_targets;
+  std::int64_t* long_count;  // counted by all workers; null: they are not noted
+};
+
+struct scatter_kernels {
+  struct loops {
+    // Targets [first, last).
+    void (*targets)(const scatter_call&, const scatter_columns&, std::int64_t first, std::int64_t last,
+                    tally&) noexcept;
+    // The sums of the slices from `begin` to `end`.
+    void (*add)(const scatter_call&, const scatter_columns&, std::int64_t begin, std::int64_t end,
+                scatter_sums& to) noexcept;
+    // A target of which `parts` sums are known.
+    void (*finish)(const scatter_call&, const scatter_columns&, std::int64_t target, scatter_sums* sums, int parts,
+                   tally&) noexcept;
+  };
+  loops (*of)(dtype) noexcept;
+};
+
+}  // namespace repdl::cpu

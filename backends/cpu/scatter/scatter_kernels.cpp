@@ -1,0 +1,225 @@
+// Sums to places: a list of slices of the source is added up side by side, a register of tracked sums for some columns. Compiled
+// once per instruction set.
+#include <type_traits>
+#include <utility>
+
+#include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/scatter/scatter.hpp"
+#include "librepdl/ops/scatter.hpp"
+#include "librepdl/plan/plans.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+using std::int64_t;
+using sum = num::tracked_sum<double>;
+
+constexpr int most_registers = vector_bytes == 64 ? 8 : 4;  // three for each sum
+constexpr int64_t ahead = 4;                                // slices that are fetched before they are added
+
+// Slices of at most Registers * lanes64 columns; there are `known` offsets, those of the next lists behind these n.
+template <class T, int Registers>
+[[gnu::flatten]] void add_columns(const T* source, const int64_t* offsets, int64_t n, int64_t known, int64_t step,
+                                  int64_t width, double* hi, double* lo, double* error) noexcept {
+  constexpr int64_t lanes = lanes64;
+  constexpr int64_t most = Registers * lanes;
+  num::tracked_sum<f64v> sums[Registers];
+  const auto add_all = [&]<int... R>(const float* x, std::integer_sequence<int, R...>) __attribute__((always_inline)) {
+    (sums[R].add(widen(load<f32h>(x + R * lanes))), ...);
+  };
+  constexpr std::make_integer_sequence<int, Registers> all;
+  float columns[most] = {};
+  for (int64_t k = 0; k < n; ++k) {
+    const T* const x = source + offsets[k];
+    if (k + ahead < known) {
+      const T* const next = source + offsets[k + ahead];
+      for (int64_t i = 0; i < width; i += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(next + i * step);
+      __builtin_prefetch(next + (width - 1) * step);
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (step == 1 && width == most) {
+        add_all(x, all);
+        continue;
+      }
+    }
+    if (step == 1 && width == most) {
+      for (int64_t i = 0; i < most; ++i) columns[i] = num::widen_to_float(x[i]);
+    } else if (step == 1) {  // a loop of a constant length: g++ makes masked moves of it
+      for (int64_t i = 0; i < most; ++i) columns[i] = i < width ? num::widen_to_float(x[i]) : 0.0f;
+    } else {
+      for (int64_t i = 0; i < width; ++i) columns[i] = num::widen_to_float(x[i * step]);
+    }
+    add_all(columns, all);
+  }
+  [&]<int... R>(std::integer_sequence<int, R...>) {
+    (store(hi + R * lanes, sums[R].hi), ...);
+    (store(lo + R * lanes, sums[R].lo), ...);
+    (store(error + R * lanes, sums[R].error), ...);
+  }
+  (all);
+}
+
+template <class T>
+void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, int64_t end, scatter_sums& to) noexcept {
+  const T* const source = static_cast<const T*>(c.p.source.data) + columns.source;
+  const int64_t* const offsets = c.offsets + begin;
+  const int64_t n = end - begin;
+  const int64_t known = c.ends[c.p.targets.count - 1] - begin;
+  const int64_t step = columns.source_step;
+  for (int64_t i = 0; i < columns.width;) {
+    const int64_t rest = columns.width - i;
+    if (rest < 3) {
+      sum s;
+      for (int64_t k = 0; k < n; ++k) s.add(num::widen(source[offsets[k] + i * step]));
+      to.hi[i] = s.hi, to.lo[i] = s.lo, to.error[i] = s.error;
+      ++i;
+      continue;
+    }
+    const auto group = [&]<int Registers>() {
+      const int64_t width = rest < Registers * lanes64 ? rest : Registers * lanes64;
+      add_columns<T, Registers>(source + i * step, offsets, n, known, step, width, to.hi + i, to.lo + i, to.error + i);
+      i += width;
+    };
+    if (rest > most_registers / 2 * lanes64) {
+      group.template operator()<most_registers>();
+    } else if (rest > lanes64) {
+      group.template operator()<most_registers / 2>();
+    } else {
+      group.template operator()<1>();
+    }
+  }
+}
+
+void count(tally& counted, tier t, int64_t n) { counted.elements[static_cast<int>(t)] += n; }
+
+// The offset of a target.
+int64_t offset_of(const plan::scatter_plan& p, const plan::axes& stride, int64_t target) {
+  if (p.targets.rank == 1) return target * stride[0];
+  int64_t offset = 0;
+  for (auto a = static_cast<std::size_t>(p.targets.rank); a-- > 0;) {
+    offset += target % p.targets.shape[a] * stride[a];
+    target /= p.targets.shape[a];
+  }
+  return offset;
+}
+
+template <class T>
+T decide_exactly(const scatter_call& c, const scatter_columns& columns, const num::scatter_formula& f, int64_t target,
+                 int64_t column, T x) {
+  const T* const source = static_cast<const T*>(c.p.source.data) + columns.source + column * columns.source_step;
+  num::exact_sum<T, 1> s;
+  const int64_t begin = c.ends[target - 1];
+  for (int64_t k = begin; k < c.ends[target]; ++k) s.add(source[c.offsets[k]]);
+  return num::scatter_exact(f, x, s, c.ends[target] - begin);
+}
+
+template <class T>
+struct pass {
+  const scatter_call& c;
+  const scatter_columns& columns;
+  const num::scatter_formula f;
+  T* const out;
+  const T* const x;
+  tally& counted;
+
+  pass(const scatter_call& call, const scatter_columns& of, tally& t)
+      : c(call),
+        columns(of),
+        f{call.p.alpha, call.p.mean, call.force_exact},
+        out(static_cast<T*>(call.p.out) + of.out),
+        x(call.p.x.data == nullptr ? nullptr : static_cast<const T*>(call.p.x.data) + of.x),
+        counted(t) {}
+
+  // A target without terms.
+  void keep(int64_t target) const {
+    T* const to = out + offset_of(c.p, c.p.out_stride, target);
+    const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
+    count(counted, tier::proved, columns.width);
+    if (from == to) return;
+    for (int64_t i = 0; i < columns.width; ++i) {
+      to[i * columns.out_step] = from == nullptr ? T{} : from[i * columns.x_step];
+    }
+  }
+
+  [[gnu::flatten]] void decide(int64_t target, int64_t height, const scatter_sums& s) const {
+    T* const to = out + offset_of(c.p, c.p.out_stride, target);
+    const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
+    const int64_t n = c.ends[target] - c.ends[target - 1];
+    double before[scatter_block];
+    for (int64_t i = 0; i < columns.width; ++i) {
+      before[i] = from == nullptr ? 0.0 : num::widen(from[i * columns.x_step]);
+    }
+    T results[scatter_block];
+    bool open[scatter_block];
+    const bool quick = f.alpha == 1 && !f.mean && !f.force;
+    if (quick) {
+#pragma omp simd
+      for (int64_t i = 0; i < columns.width; ++i) {
+        const num::decided_value<T> r = num::scatter_quick<T>(before[i], {s.hi[i], s.lo[i], s.error[i]}, height);
+        results[i] = r.value;
+        open[i] = !r.decided;
+      }
+    }
+    int64_t exact = 0;
+    for (int64_t i = 0; i < columns.width; ++i) {
+      if (quick && !open[i]) continue;
+      const num::decided_value<T> r = num::scatter_first<T>(f, before[i], {s.hi[i], s.lo[i], s.error[i]}, height, n);
+      results[i] = r.value;
+      if (r.decided) continue;
+      results[i] = decide_exactly(c, columns, f, target, i, from == nullptr ? T{} : from[i * columns.x_step]);
+      ++exact;
+    }
+    for (int64_t i = 0; i < columns.width; ++i) to[i * columns.out_step] = results[i];
+    count(counted, tier::binary64, columns.width - exact);
+    count(counted, tier::exact, exact);
+  }
+};
+
+template <class T>
+void targets(const scatter_call& c, const scatter_columns& columns, int64_t first, int64_t last,
+             tally& counted) noexcept {
+  const pass<T> of(c, columns, counted);
+  scatter_sums sums;
+  for (int64_t t = first; t < last; ++t) {
+    const int64_t begin = c.ends[t - 1];
+    const int64_t n = c.ends[t] - begin;
+    if (n == 0) {
+      of.keep(t);
+    } else if (n > c.longest) {
+      if (c.long_count != nullptr) c.long_targets[__atomic_fetch_add(c.long_count, 1, __ATOMIC_RELAXED)] = t;
+    } else {
+      add<T>(c, columns, begin, c.ends[t], sums);
+      of.decide(t, n, sums);
+    }
+  }
+}
+
+// Merges are two additions of lo and error each.
+template <class T>
+void finish(const scatter_call& c, const scatter_columns& columns, int64_t target, scatter_sums* sums, int parts,
+            tally& counted) noexcept {
+  for (int64_t i = 0; i < columns.width; ++i) {
+    sum s;
+    for (int part = 0; part < parts; ++part) {
+      const scatter_sums& of = sums[part];
+      s.merge({of.hi[i], of.lo[i], of.error[i]});
+    }
+    sums[0].hi[i] = s.hi, sums[0].lo[i] = s.lo, sums[0].error[i] = s.error;
+  }
+  const int64_t n = c.ends[target] - c.ends[target - 1];
+  pass<T>(c, columns, counted).decide(target, n + 2 * parts, sums[0]);
+}
+
+scatter_kernels::loops of(dtype type) noexcept {
+  scatter_kernels::loops l{};
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> == type) l = {targets<T>, add<T>, finish<T>};
+  });
+  return l;
+}
+
+}  // namespace
+
+extern const scatter_kernels scatter_table = {of};
+
+}  // namespace repdl::cpu::REPDL_ISA
