@@ -191,10 +191,10 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
         std::uint32_t x = 0;
         if (tie || border) {
           // Of f32 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25.
-          const std::uint64_t m = border ? border_odd + 2 * (static_cast<unsigned>(offset) % 11)
-                                         : odd + 2 * (static_cast<unsigned>(offset) % odds);
+          const std::uint64_t factor = border ? border_odd + 2 * (static_cast<unsigned>(offset) % 11)
+                                              : odd + 2 * (static_cast<unsigned>(offset) % odds);
           const int e = border ? (border_scale + (left ? 0 : 1)) / 2 : scale;
-          x = l == carrier  ? t.exactly(sign, m, e)
+          x = l == carrier  ? t.exactly(sign, factor, e)
               : l == trifle ? t.tiny(trifle_sign, e - 40)
                             : t.exactly(negative, even(inner > 1), e);
         } else if (c == sample_class::subnormal) {

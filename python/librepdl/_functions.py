@@ -81,8 +81,7 @@ ORDER = (
     "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
-    "batch_norm_inference_weight_backward",
-    "batch_norm_weight_backward", "index_add", "embedding_backward", "scatter_add",
+    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add",
 )
 
 # An array of any library.
@@ -3172,6 +3171,9 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: A, running_va
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(232, (g, x, running_mean, running_var), out, (axis, eps))
+    return result
+
+
 def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *, out: A | None = None) -> A:
     """x + alpha * sum of the slices of source along the axis whose index is here; x itself where no index is, rounded once.
 
@@ -3183,7 +3185,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(229, (x, index, source), out, (axis, alpha))
+    result: A = _call(233, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3199,7 +3201,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(230, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(234, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3214,5 +3216,5 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(231, (x, index, source), out, (axis, alpha))
+    result: A = _call(235, (x, index, source), out, (axis, alpha))
     return result

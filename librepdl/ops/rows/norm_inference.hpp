@@ -220,7 +220,7 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
     return {!known, float_of(canonical_nan_f32)};
   }
   template <class R>
-  REPDL_HD static R term(const R* x, R top) {
+  REPDL_HD static R term(const R* x, R) {
     return x[0];
   }
   template <class R>
