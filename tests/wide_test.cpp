@@ -147,6 +147,65 @@ TEST_CASE("wide numbers: sums, products, quotients") {
   CHECK_FALSE(below_power({{0x1.fffp-161, 0.0}, 0x1p-170}, -160));
 }
 
+TEST_CASE("wide numbers: sums of many") {
+  source s;
+  int exact = 0;
+  for (int i = 0; i < 6'000; ++i) {
+    const int n = 1 + s.below(40);
+    const int spread = i % 3 == 0 ? 60 : 2;
+    wide_sum<double> part[2];
+    number positive;  // of the terms' magnitudes
+    real sum, sum_of_magnitudes;
+    mpfr_set_zero(sum.v, 1);
+    mpfr_set_zero(sum_of_magnitudes.v, 1);
+    double magnitude = 0;
+    bool exact_terms = true;
+    for (int k = 0; k < n; ++k) {
+      enclosed e;
+      const double size = i % 4 == 1 ? 1.0 + s.below(9) : s.any(spread);
+      s.draw(e, size);
+      if (i % 4 == 1) e.w = arithmetic<number>::number(size);
+      if (i % 4 == 1) mpfr_set_d(e.exact.v, size, MPFR_RNDN);
+      // What is added is mostly taken away again.
+      const double sign = i % 5 == 0 && k % 2 == 1 ? -1 : 1;
+      part[s.below(2)].add({sign * e.w.value.hi, sign * e.w.value.lo}, e.w.error);
+      mpfr_mul_d(e.exact.v, e.exact.v, sign, MPFR_RNDN);
+      mpfr_add(sum.v, sum.v, e.exact.v, MPFR_RNDN);
+      const double up = sign * e.w.value.hi < 0 ? -sign : sign;
+      positive = add_positive(positive, {{up * e.w.value.hi, up * e.w.value.lo}, e.w.error});
+      mpfr_abs(e.exact.v, e.exact.v, MPFR_RNDN);
+      mpfr_add(sum_of_magnitudes.v, sum_of_magnitudes.v, e.exact.v, MPFR_RNDN);
+      magnitude += std::fabs(e.w.value.hi);
+      exact_terms = exact_terms && e.w.error == 0;
+    }
+    part[0].merge(part[1]);
+    const number total = part[0].total(n);
+    check(total, sum, "wide_sum");
+    check_tight(total, exact_terms, magnitude);
+    check(positive, sum_of_magnitudes, "add_positive");
+    check_tight(positive, exact_terms, magnitude);
+    exact += total.error == 0 ? 1 : 0;
+  }
+  CHECK(exact > 1'000);  // of integers
+  CHECK(add_positive(number{}, number{}).error == 0);
+
+  for (int i = 0; i < 20'000; ++i) {
+    enclosed a, b;
+    s.draw(a, s.any(3));
+    const bool alike = s.below(2) == 0;
+    s.draw(b, a.w.value.hi / ((alike ? 1.0 : -3.01) * (1 + s.below(1 << s.below(20)))));
+    const dd sum = add_smaller(a.w.value, b.w.value);
+    real d;
+    mpfr_set_d(d.v, a.w.value.hi, MPFR_RNDN);
+    mpfr_add_d(d.v, d.v, a.w.value.lo, MPFR_RNDN);
+    mpfr_add_d(d.v, d.v, b.w.value.hi, MPFR_RNDN);
+    mpfr_add_d(d.v, d.v, b.w.value.lo, MPFR_RNDN);
+    mpfr_sub_d(d.v, d.v, sum.hi, MPFR_RNDN);
+    mpfr_sub_d(d.v, d.v, sum.lo, MPFR_RNDN);
+    CHECK(std::fabs(mpfr_get_d(d.v, MPFR_RNDN)) <= 5.1 * 0x1p-106 * std::fabs(sum.hi));
+  }
+}
+
 TEST_CASE("wide numbers: limbs and rounding") {
   source s;
   for (int i = 0; i < 5'000; ++i) {
