@@ -268,12 +268,16 @@ struct row_state {
   float top;  // 0 where the row fills
 };
 template <op_id Op>
-__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op>& at, float top) {
+__device__ row_state<Op> state_of(const num::row_call& call, const num::row_operands& own, float top) {
   row_state<Op> s;
-  s.o = operands_of<Op>(g, at);
+  s.o = own;
   s.c = row_rule<Op>::classify(call, s.o, top);
   s.top = s.c.fills ? 0.0f : top;
   return s;
+}
+template <op_id Op>
+__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op>& at, float top) {
+  return state_of<Op>(call, operands_of<Op>(g, at), top);
 }
 template <op_id Op, class Row>
 __device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {

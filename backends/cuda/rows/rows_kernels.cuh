@@ -138,7 +138,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const int head = head_of<Packed>(at.x[0]);
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
     float top = least_top<Op>(g, at);
-    float x[Per][held];  // outside of the row: what adds nothing
+    const num::row_operands own = operands_of<Op>(g, at);  // read with the elements
+    float x[Per][held];                                    // outside of the row: what adds nothing
     for_each_of<held>([&]<int K>() {
       const float outside = K != 0 ? 1.0f : rule::look == num::row_look::given ? 0.0f : top;
       if constexpr (Packed) {
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
-    const row_state<Op> state = state_of<Op>(g, call, at, top);
+    const row_state<Op> state = state_of<Op>(call, own, top);
     constexpr int chains = chains_of<rule>;
     sums part[chains];
     double term[keeps ? Per : 1];
@@ -237,8 +238,15 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       if (state.c.fills || !active) {
         open = 0;
       } else if constexpr (rule::has_exception) {
+        unsigned exceptional = 0;
 #pragma unroll
-        for (int i = 0; i < Per; ++i) open |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+        for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+        if (exceptional != 0) {
+          const num::certified c = rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row());
+          open = c.decided ? open & ~exceptional : open | exceptional;
+#pragma unroll
+          for (int i = 0; i < Per; ++i) out[i] = (exceptional >> i & 1u) != 0 ? c.value : out[i];
+        }
       }
       if constexpr (Packed) {
         for_fours<Op, out_place, Per>(g, at.out, place, [&](int i, float* a) {

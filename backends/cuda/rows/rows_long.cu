@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ ro
 
 // The elements of a chunk that a thread has, where rows are packed: fours, one after the other for each thread.
 constexpr int per_thread = static_cast<int>(long_chunk / threads);
-constexpr int at_a_time = 8;
+constexpr int at_a_time = 16;
 struct chunk_place {
   std::int64_t begin;
   int first;

@@ -592,10 +592,22 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
     return exact_softmax_backward(g, y, s.sum(c.length));
   }
 };
+#if defined(__CUDACC__)
+// y cut at -600, and whether the formula is another one: of +inf and NaN, or beyond 600, which careful has.
+struct cut_output {
+  double y;
+  bool beyond;
+};
+REPDL_HD cut_output cut_at_600(double y) {
+  const auto upper = static_cast<unsigned>(bits_of(y) >> 32);
+  const bool beyond = (upper - 0x4082c000u < 0x80000000u - 0x4082c000u) | (upper > 0xfff00000u);
+  return {upper > 0xc082c000u ? least_gap : y, beyond};
+}
+#endif
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   template <class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+  REPDL_HD static verdict<R> of_any(const numbers<R>& r, const R* x) {
     using M = math<R>;
     const R g = x[0];
     const R y = x[1];
@@ -606,6 +618,25 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     const R none = y < infinity ? zero : M::all(infinity);  // +inf and NaN: a formula of their own
     return verdict_of(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
   }
+#if defined(__CUDACC__)
+  // -inf as -600: a g of 0 is left open.
+  template <class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    const cut_output cut = cut_at_600(x[1]);
+    verdict<R> v = verdict_of(log_softmax_gradient<R>(x[0], fast_exp(cut.y), r.hi, r.lo, r.slack));
+    v.open |= cut.beyond;
+    return v;
+  }
+  template <class R>
+  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
+    return of_any<R>(r, x);
+  }
+#else
+  template <class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    return of_any<R>(r, x);
+  }
+#endif
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
   // infinite e^y.
   template <class A>
