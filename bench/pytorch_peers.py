@@ -143,8 +143,8 @@ def main():
         mine = work / statistics.median(times)
         line = f"{name:46} librepdl {mine:8.1f} {what}"
         if name in theirs:
-            peer = work / statistics.median(theirs[name])
-            line += f"   PyTorch {peer:8.1f}   ratio {mine / peer:.2f}"
+            rate = work / statistics.median(theirs[name])
+            line += f"   PyTorch {rate:8.1f}   ratio {mine / rate:.2f}"
         print(line)
 
 

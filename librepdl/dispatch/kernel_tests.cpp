@@ -346,7 +346,7 @@ std::vector<group> norm_calls(op_id op) {
     g.push_back(wide(g.back()));
     all.push_back(std::move(g));
   }
-  for (const std::int64_t length : {1, 2, 63, 64, 259, 260, 2057, 2060, 8209, 8212, 65541, 65544}) {
+  for (const std::int64_t length : {1, 2, 63, 64, 259, 264, 2057, 2064, 8209, 8216, 65541, 65544}) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
     const std::int64_t rows = length < 1000 ? 3 : length < 5000 || gradient ? 2 : 1;  // the first has an rstd of 0
     group g{call(rows, length, 1, how)};
@@ -360,7 +360,8 @@ std::vector<group> norm_calls(op_id op) {
   }
   // Many rows whose elements are further from each other than from those of the next row.
   all.push_back({on_one(call(16, 14, 3, layout::contiguous)), on_one(call(16, 14, 3, layout::turned)),
-                 on_one(call(16, 37, 1, layout::contiguous)), call(1, 300, 4, layout::contiguous)});
+                 on_one(call(16, 37, 1, layout::contiguous)), call(1, 300, 4, layout::contiguous),
+                 call(1, 300, 4, layout::contiguous, 0)});
   // Sums to a weight over elements that lie side by side, and so do their statistics.
   for (const std::int64_t length : {20, 3000, 8212}) {
     if (!to_weight) break;
@@ -376,7 +377,7 @@ std::vector<group> norm_calls(op_id op) {
   }
   each_level.push_back(wide(late));
   all.push_back(each_level);
-  all.push_back({wide(call(2, 8209, 1, layout::contiguous)), wide(call(2, 8212, 1, layout::contiguous))});
+  all.push_back({wide(call(2, 8209, 1, layout::contiguous)), wide(call(2, 8216, 1, layout::contiguous))});
   return all;
 }
 

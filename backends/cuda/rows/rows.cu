@@ -33,13 +33,14 @@ struct rule_facts {
   bool per_element;
   bool exact;
   bool looks;  // for the greatest element
+  bool is_tiled;
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
 constexpr rule_facts facts_of = {
     Rule::inputs,   Rule::summed,      held_of<Rule>,          chains_of<Rule>,
     Rule::required, Rule::per_element, Rule::exact_limbs != 0, Rule::look == num::row_look::greatest,
-    Rule::bounds};
+    is_tiled<Rule>, Rule::bounds};
 
 // How packed rows are read and written; whether they are packed.
 bool pack(row_geometry& g, const rule_facts& rule) {
@@ -140,23 +141,26 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const std::int64_t eight = rule.held > 2 ? 8 * threads : 64;
   d.per_thread = room <= eight ? 8 : std::min(most, room <= (rule.held == 1 ? 512 : 4096) ? 16 : 32);
   d.how = room <= (clusters ? best_blocks * most : 16) * threads ? manner::registers : manner::chunks;
-  g.tiled = across < along && !rule.looks && p.length >= 256 && p.rows >= 4;
+  g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
   if (g.tiled) {
     d.how = manner::chunks;
   } else if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) {
     d.how = manner::columns;
   }
-  g.chunk = g.tiled ? tile_chunk : long_chunk;
   g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length < std::int64_t{1} << 31;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk 32, in a tile 128), the lanes' 5, and the warps',
+  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile 128), the lanes' 5, and the warps',
   // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
   const std::int64_t in_registers = most / rule.chains + 2;
-  constexpr std::int64_t in_chunk = long_chunk / threads + 4, in_tile = tile_chunk / warps + 4;
+  // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
+  const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;
+  g.chunk = g.tiled ? tile_chunk : many ? 2 * long_chunk : long_chunk;
+  const std::int64_t in_chunk = g.chunk / threads / (g.in_fours ? rule.chains : 1) + 6;
+  constexpr std::int64_t in_tile = tile_chunk / warps + 6;
   const std::int64_t own = d.how == manner::columns     ? p.length / 4 + 4
                            : d.how == manner::registers ? in_registers
                            : g.tiled                    ? in_tile

@@ -434,6 +434,13 @@ void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
 void take_total_workspace(std::byte*& parts, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
+// Partial sums of a thread, so that additions do not wait for each other.
+template <class Rule>
+inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
+// Rows side by side are read together where what is found of a row is a sum.
+template <class Rule>
+inline constexpr bool is_tiled = Rule::look != num::row_look::greatest&& Rule::has_sums;
+
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
 inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side
 inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers

@@ -104,10 +104,6 @@ constexpr int blocks_at_once(int per) {
 
 // Elements that a thread holds, of `held` operands.
 constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
-// Partial sums of a thread, so that additions do not wait for each other.
-template <class Rule>
-inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
-
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere.

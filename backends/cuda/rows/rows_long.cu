@@ -30,8 +30,7 @@ __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ ro
   });
 }
 
-// The elements of a chunk that a thread has, where rows are packed: fours, one after the other for each thread.
-constexpr int per_thread = static_cast<int>(long_chunk / threads);
+// Where rows are packed, a thread has fours of a chunk, one after the other for each thread.
 constexpr int at_a_time = 16;
 struct chunk_place {
   std::int64_t begin;
@@ -47,10 +46,12 @@ __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ ro
   using total = typename rule::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
   const num::row_call call = call_of(g);
+  [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op> at(g, row);
     const row_state<Op> state = state_of<Op>(g, call, at, top_of<Op>(g, work, at));
-    typename rule::template sums<double> part;
+    constexpr int chains = Packed ? chains_of<rule> : 1;
+    typename rule::template sums<double> part[chains];
     if (state.c.fills) {
     } else if constexpr (Packed) {
 #pragma unroll 1
@@ -60,17 +61,18 @@ __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ ro
         read_fours<Op, rule::summed>(g, at, place, static_cast<int>(end), v);
 #pragma unroll
         for (int i = 0; i < at_a_time; ++i) {
-          if (place(i) < end) add_element<Op>(part, v[i], state.top);
+          if (place(i) < end) add_element<Op>(part[i % chains], v[i], state.top);
         }
       }
     } else {
 #pragma unroll 4
       for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-        add_element<Op>(part, at.template values<rule::summed>(g, j).x, state.top);
+        add_element<Op>(part[0], at.template values<rule::summed>(g, j).x, state.top);
       }
     }
+    for (int i = 1; i < chains; ++i) part[0].merge(part[i]);
     total sum;
-    sum.join(part);
+    sum.join(part[0]);
     over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
     if (threadIdx.x == 0) reinterpret_cast<total*>(work.chunks)[item] = sum;
   };
@@ -195,6 +197,7 @@ template <op_id Op, bool Packed>
 __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   constexpr int elements = num::elements_of<row_rule<Op>>;
   const num::row_call call = call_of(g);
+  [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op> at(g, row);
@@ -273,9 +276,10 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
 template <op_id Op>
 void launch(const row_geometry& g, const long_work& w, const job& j) {
   const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
-  if constexpr (row_rule<Op>::look != num::row_look::greatest) {
+  if constexpr (is_tiled<row_rule<Op>>) {
     if (g.tiled) return launch_tiles<Op>(g, w, j, joins);
-  } else {
+  }
+  if constexpr (row_rule<Op>::look == num::row_look::greatest) {
     const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
     check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
     launch_kernel<top_kernel>(j, grid, threads, 0, g, w.keys);
