@@ -6,8 +6,10 @@
 
 namespace repdl::cpu {
 
+namespace {
 template <class T>
-inline constexpr T zero_row[column_tile] = {};
+constexpr T zero_row[column_tile] = {};
+}
 
 // How the outputs are cut into tiles of columns. In a direct tile the columns are contiguous in every input; otherwise
 // each group of rows is gathered first.
