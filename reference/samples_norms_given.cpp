@@ -165,7 +165,12 @@ class given_maker {
       if (aim && !forward && !to_weight && !has(weight) && t > 0 && c_ != overflow_border) e = -150;
       const bool tiny = c_ == near_ties && w_.flip();
       const std::int64_t own = tiny || !aim || !has(mean) ? 0 : w_.between(-30, 30);
-      if (aim) m = tiny ? pattern32(w_.flip(), 1, w_.between(-149, -120)) : of_integer(own, e + t);
+      if (aim && tiny) {
+        const int exponent = w_.between(-149, -120);
+        m = pattern32(w_.flip(), 1, exponent);
+      } else if (aim) {
+        m = of_integer(own, e + t);
+      }
       const int odd_bits = w_.between(1, 5);
       if (aim) aim_weights(has(weight), has(bias), e, odd_bits, w, b);
       // An element: x - M, or g, is s times z 2^(e + t).

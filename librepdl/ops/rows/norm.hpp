@@ -470,9 +470,9 @@ struct running_numbers : norm_numbers<R> {
   R variance, of_variance;  // v n / (n - 1), and what it errs by beside some u
 };
 
-// RN((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor.
+// RN((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor. p is used up.
 template <class A>
-REPDL_HD_CALL certified round_average(A p, const A& divisor, double former, double momentum) {
+REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, double momentum) {
   A own = divisor;
   multiply_by_value(own, former);
   negate(own);
