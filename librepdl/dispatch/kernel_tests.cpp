@@ -861,9 +861,8 @@ std::vector<subject> kernel_test_subjects() {
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
       for (const dtype to : op.out[0].types) {
-        // Losses, reductions and sums to places have one format, but for indices.
-        const bool one_format =
-            (op.family == "loss" || op.family == "reduce" || op.family == "scatter") && to != dtype::i64;
+        // Operations on numbers have one format, but for indices.
+        const bool one_format = op.family != "convert" && !op.in.empty() && to != dtype::i64;
         if (!one_format || from == to) all.push_back({id, from, to});
       }
     }

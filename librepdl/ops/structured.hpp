@@ -24,11 +24,11 @@ struct operation {
 };
 
 // Operands that many have.
-template <op_id Id, class Attrs>
+template <op_id Id, class Attrs, dtype_set Types = F32>
 struct of_x : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", F32}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {{"x", Types}};
+  static constexpr operand out[] = {{"out", Types}};
 };
 template <op_id Id, class Attrs, dtype_set Out>
 struct of_nothing : operation<Id> {
@@ -36,19 +36,19 @@ struct of_nothing : operation<Id> {
   static constexpr std::array<operand, 0> in{};
   static constexpr operand out[] = {{"out", Out}};
 };
-template <op_id Id, class Attrs>
+template <op_id Id, class Attrs, dtype_set Types = F32>
 struct gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
+  static constexpr operand in[] = {{"g", Types}};
+  static constexpr operand out[] = {{"grad_x", Types}};
 };
-template <op_id Id, class Attrs>
-struct gradient_at_x : gradient<Id, Attrs> {
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
+template <op_id Id, class Attrs, dtype_set Types = F32>
+struct gradient_at_x : gradient<Id, Attrs, Types> {
+  static constexpr operand in[] = {{"g", Types}, {"x", Types}};
 };
-template <op_id Id, class Attrs>
-struct gradient_at_y : gradient<Id, Attrs> {
-  static constexpr operand in[] = {{"g", F32}, {"y", F32}};
+template <op_id Id, class Attrs, dtype_set Types = F32>
+struct gradient_at_y : gradient<Id, Attrs, Types> {
+  static constexpr operand in[] = {{"g", Types}, {"y", Types}};
 };
 
 struct convert : operation<op_id::convert> {
@@ -152,43 +152,43 @@ struct avg_pool2d_backward : gradient<op_id::avg_pool2d_backward, avg_pool2d_bac
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
 };
 
-struct softmax : of_x<op_id::softmax, softmax_options> {
+struct softmax : of_x<op_id::softmax, softmax_options, NARROW> {
   static constexpr std::string_view formula = "e^x_i / sum of e^x_j along the axis";
 };
-struct log_softmax : of_x<op_id::log_softmax, softmax_options> {
+struct log_softmax : of_x<op_id::log_softmax, softmax_options, NARROW> {
   static constexpr std::string_view formula = "x_i - ln sum of e^x_j along the axis";
 };
-struct logsumexp : of_x<op_id::logsumexp, reduce_options> {
+struct logsumexp : of_x<op_id::logsumexp, reduce_options, NARROW> {
   static constexpr std::string_view formula = "ln sum of e^x over the axes";
 };
 struct cross_entropy : operation<op_id::cross_entropy> {
   static constexpr std::string_view formula = "logsumexp(x) - x_target per row; their mean, sum, or each";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"logits", F32}, {"targets", I64}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64}};
+  static constexpr operand out[] = {{"out", NARROW}};
 };
-struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options> {
+struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, NARROW> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
 };
-struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options> {
+struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options, NARROW> {
   static constexpr std::string_view formula = "g_i - e^y_i * sum of g_j along the axis";
 };
-struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options> {
+struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options, NARROW> {
   static constexpr std::string_view formula = "g * e^x_i / sum of e^x_j over the axes";
 };
 struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
   static constexpr std::string_view formula = "g * (softmax(x)_i - (i = target)), / rows not ignored for mean";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"g", F32}, {"logits", F32}, {"targets", I64}};
-  static constexpr operand out[] = {{"grad_logits", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"logits", NARROW}, {"targets", I64}};
+  static constexpr operand out[] = {{"grad_logits", NARROW}};
 };
 
-// Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent.
+// Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent, binary32 whatever x is.
 template <op_id Id, class Attrs>
 struct norm_of_rows : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", F32}, {"weight", F32, true}, {"bias", F32, true}};
-  static constexpr operand out[] = {{"out", F32}, {"mean", F32, true}, {"rstd", F32, true}};
+  static constexpr operand in[] = {{"x", NARROW}, {"weight", NARROW, true}, {"bias", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}, {"mean", F32, true}, {"rstd", F32, true}};
 };
 struct layer_norm : norm_of_rows<op_id::layer_norm, layer_norm_options> {
   static constexpr std::string_view formula =
@@ -198,8 +198,8 @@ struct rms_norm : operation<op_id::rms_norm> {
   static constexpr std::string_view formula =
       "x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps)";
   using attrs = rms_norm_options;
-  static constexpr operand in[] = {{"x", F32}, {"weight", F32, true}};
-  static constexpr operand out[] = {{"out", F32}, {"rstd", F32, true}};
+  static constexpr operand in[] = {{"x", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}, {"rstd", F32, true}};
 };
 struct group_norm : norm_of_rows<op_id::group_norm, group_norm_options> {
   static constexpr std::string_view formula =
@@ -214,14 +214,14 @@ struct batch_norm : norm_of_rows<op_id::batch_norm, batch_norm_options> {
 template <op_id Id, class Attrs>
 struct norm_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"mean", F32}, {"rstd", F32}, {"weight", F32, true}};
-  static constexpr operand out[] = {{"grad_x", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 template <op_id Id, class Attrs>
 struct norm_weight_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"mean", F32}, {"rstd", F32}};
-  static constexpr operand out[] = {{"grad_weight", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}};
+  static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 struct layer_norm_backward : norm_gradient<op_id::layer_norm_backward, layer_norm_backward_options> {
   static constexpr std::string_view formula =
@@ -231,8 +231,8 @@ struct rms_norm_backward : operation<op_id::rms_norm_backward> {
   static constexpr std::string_view formula =
       "rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd";
   using attrs = layer_norm_backward_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"rstd", F32}, {"weight", F32, true}};
-  static constexpr operand out[] = {{"grad_x", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"rstd", F32}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 struct group_norm_backward : norm_gradient<op_id::group_norm_backward, group_norm_backward_options> {
   static constexpr std::string_view formula = "as layer_norm_backward, over a group of channels of a sample";
@@ -247,8 +247,8 @@ struct layer_norm_weight_backward
 struct rms_norm_weight_backward : operation<op_id::rms_norm_weight_backward> {
   static constexpr std::string_view formula = "sum of g * x * rstd over all that share the weight";
   using attrs = layer_norm_backward_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"rstd", F32}};
-  static constexpr operand out[] = {{"grad_weight", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"rstd", F32}};
+  static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 struct group_norm_weight_backward
     : norm_weight_gradient<op_id::group_norm_weight_backward, group_norm_backward_options> {
@@ -266,29 +266,29 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
       "running_var' = (1 - momentum) running_var + momentum v n / (n - 1)";
   using attrs = batch_norm_running_options;
   static constexpr operand in[] = {
-      {"x", F32}, {"running_mean", F32}, {"running_var", F32}, {"weight", F32, true}, {"bias", F32, true}};
+      {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}, {"weight", NARROW, true}, {"bias", NARROW, true}};
   static constexpr operand out[] = {
-      {"out", F32}, {"mean", F32, true}, {"rstd", F32, true}, {"running_mean", F32, true}, {"running_var", F32, true}};
+      {"out", NARROW}, {"mean", F32, true}, {"rstd", F32, true}, {"running_mean", F32, true}, {"running_var", F32, true}};
 };
 struct batch_norm_inference : operation<op_id::batch_norm_inference> {
   static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";
   using attrs = batch_norm_options;
   static constexpr operand in[] = {
-      {"x", F32}, {"running_mean", F32}, {"running_var", F32}, {"weight", F32, true}, {"bias", F32, true}};
-  static constexpr operand out[] = {{"out", F32}};
+      {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}, {"weight", NARROW, true}, {"bias", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}};
 };
 struct batch_norm_inference_backward : operation<op_id::batch_norm_inference_backward> {
   static constexpr std::string_view formula = "g * weight / sqrt(running_var + eps)";
   using attrs = batch_norm_inference_backward_options;
-  static constexpr operand in[] = {{"g", F32}, {"running_var", F32}, {"weight", F32, true}};
-  static constexpr operand out[] = {{"grad_x", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"running_var", F32}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 struct batch_norm_inference_weight_backward : operation<op_id::batch_norm_inference_weight_backward> {
   static constexpr std::string_view formula =
       "(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps)";
   using attrs = batch_norm_inference_backward_options;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}, {"running_mean", F32}, {"running_var", F32}};
-  static constexpr operand out[] = {{"grad_weight", F32}};
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}};
+  static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 
 // The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise.

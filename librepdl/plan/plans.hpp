@@ -179,8 +179,10 @@ struct row_plan {
     axes reduced;
   };
   const void* in[most_inputs];  // null: absent
+  dtype in_type[most_inputs];
   strides in_stride[most_inputs];
-  float* out[most_outputs];  // null: not wanted
+  void* out[most_outputs];  // null: not wanted
+  dtype out_type[most_outputs];
   strides out_stride[most_outputs];
   repdl::reduction reduction;
   std::int64_t ignore_index;

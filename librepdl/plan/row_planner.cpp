@@ -65,10 +65,12 @@ class row_axes {
     std::size_t at = 0;
     for (std::size_t i = 0; i < in.size(); ++i, ++at) {
       p.in[i] = in[i].view ? in[i].view.data() : nullptr;
+      p.in_type[i] = in[i].view.type();
       p.in_stride[i] = {kept_.stride[at], reduced_.stride[at]};
     }
     for (std::size_t i = 0; i < out.size(); ++i, ++at) {
-      p.out[i] = out[i] ? static_cast<float*>(out[i].data()) : nullptr;
+      p.out[i] = out[i] ? out[i].data() : nullptr;
+      p.out_type[i] = out[i].type();
       p.out_stride[i] = {kept_.stride[at], reduced_.stride[at]};
     }
     return p;
@@ -117,8 +119,11 @@ double check_eps(std::string_view op, double eps) {
 
 tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options& a) {
   normalize_axis(op, a.axis, in[0].rank());
-  if (in.size() > 1) check_gradient(op, in[0], in[1].shape());
-  return {dtype::f32, in[0].shape()};
+  if (in.size() > 1) {
+    check_format(op, "y", in[1], "g", in[0]);
+    check_gradient(op, in[0], in[1].shape());
+  }
+  return {in[0].type(), in[0].shape()};
 }
 
 row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options& a) {
@@ -134,8 +139,9 @@ tensor_spec infer_logsumexp(inputs in, const reduce_options& a) {
 tensor_spec infer_logsumexp_backward(inputs in, const reduce_options& a) {
   constexpr std::string_view op = "logsumexp_backward";
   const tensor_spec y = infer_reduce(ops::op_id::logsumexp_backward, op, in.subspan(1, 1), a);
+  check_format(op, "x", in[1], "g", in[0]);
   check_gradient(op, in[0], y.shape);
-  return {dtype::f32, in[1].shape()};
+  return {y.type, in[1].shape()};
 }
 
 row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options& a) {
@@ -149,13 +155,14 @@ row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce
 }
 
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
-  return {dtype::f32, check_targets("cross_entropy", in[0], in[1], a)};
+  return {in[0].type(), check_targets("cross_entropy", in[0], in[1], a)};
 }
 
 tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options& a) {
   constexpr std::string_view op = "cross_entropy_backward";
+  check_format(op, "logits", in[1], "g", in[0]);
   check_gradient(op, in[0], check_targets(op, in[1], in[2], a));
-  return {dtype::f32, in[1].shape()};
+  return {in[1].type(), in[1].shape()};
 }
 
 row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options& a) {
@@ -204,6 +211,10 @@ norm_role role_of(std::string_view name) {
   if (name == "weight" || name == "bias" || name == "grad_weight") return norm_role::of_weight;
   if (name.starts_with("running_")) return norm_role::of_weight;
   return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
+}
+
+bool is_statistic(std::string_view name) {
+  return name.starts_with("running_") || role_of(name) == norm_role::of_row;
 }
 
 // What a row is where its elements have nothing in common but their channel: so much of it as lies near each other. Channels that
@@ -281,12 +292,16 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
   };
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::string_view name = in[i].name;
-    if (!x[i] || x[i].shape() == shape_of(name)) continue;
+    if (!x[i]) continue;
+    if (!is_statistic(name)) check_format(op, name, x[i], in[0].name, x[0]);
+    if (x[i].shape() == shape_of(name)) continue;
     fail(name == "g" ? error_site::gradient_shape : error_site::weight_shape, op, name,
          "shape " + to_string(shape_of(name)), to_string(x[i].shape()));
   }
   specs all;
-  for (const ops::operand& o : out) all.push_back({dtype::f32, shape_of(o.name)});
+  for (const ops::operand& o : out) {
+    all.push_back({is_statistic(o.name) ? dtype::f32 : x[0].type(), shape_of(o.name)});
+  }
   return all;
 }
 

@@ -38,6 +38,17 @@ struct row_math<cpu::REPDL_ISA::f64v> : math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static mask differ(single a, single b) {
     return (cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(a) != cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(b)) | (a != a);
   }
+  // RN_T. Beside 1.5 2^(52 + e) binary64 ends at 2^e: the place of T's last bit, in one rounding. What is infinite becomes NaN.
+  template <class T>
+  [[gnu::always_inline]] static single rounded(real a) {
+    if constexpr (std::is_same_v<T, float>) return to_float(a);
+    constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+    const auto bits = to_bits(a);
+    const real power = from_bits(bits & 0x7ff0000000000000);
+    const real least = all(num::power_of_two(format<T>::emin));
+    const real scale = (power > least ? power : least) * (1.5 * num::power_of_two(53 - format<T>::precision));
+    return to_float(from_bits((to_bits((a + scale) - scale) & ~sign) | (bits & sign)));
+  }
 };
 
 }  // namespace REPDL_ISA

@@ -88,8 +88,8 @@ class row_call {
     job_.forced = launch.first_tier > tier::binary64;
     job_.skips_wide = launch.first_tier > tier::double_double;
     // Where the next row's elements are on their way too (row_kernels): else the stores hold up the loads.
-    job_.streams = l.facts.one_pass && l.columns == 0 && l.team == 1 && contiguous(p, p.out_stride[0].reduced) &&
-                   p.rows * p.length >= streamed_length;
+    job_.streams = l.facts.one_pass && p.out_type[0] == dtype::f32 && l.columns == 0 && l.team == 1 &&
+                   contiguous(p, p.out_stride[0].reduced) && p.rows * p.length >= streamed_length;
     job_.last_tier_bits = launch.last_tier_bits;
     job_.workers = static_cast<unsigned char*>(workspace);
     job_.worker_bytes = l.bytes;
@@ -163,7 +163,7 @@ class row_call {
   void loss() noexcept {
     tally& count = job_.worker(0).count;
     if (job_.n == 0) {
-      *p_.out[0] = num::float_of(num::canonical_nan_f32);
+      set_number(p_.out[0], p_.out_type[0], 0, num::float_of(num::canonical_nan_f32));
       count.add(tier::proved, 1);
       return;
     }
@@ -175,12 +175,12 @@ class row_call {
       each_row();
       l = k_.loss(job_, layout_.threads);
       if (!l.decided) continue;
-      *p_.out[0] = l.value;
+      set_number(p_.out[0], p_.out_type[0], 0, l.value);
       count.add(l.special ? tier::proved : wide ? tier::double_double : tier::binary64, 1);
       return;
     }
     l = loss_exactly(job_);
-    *p_.out[0] = l.value;
+    set_number(p_.out[0], p_.out_type[0], 0, l.value);
     if (l.decided) {
       count.add(tier::exact, 1);
     } else {

@@ -175,7 +175,7 @@ template <class Rule>
 
 // Where outputs go: with a mark for those that are open, or past the caches.
 enum class to { memory, memory_and_marks, stream };
-template <class Rule>
+template <class Rule, class T>
 struct element_of {
   typename Rule::template numbers<f64v> numbers;
   f64v top;
@@ -187,21 +187,21 @@ struct element_of {
     f64v term = {};
     if constexpr (Rule::keeps_term) term = keep != nullptr ? load<f64v>(keep + i) : Rule::template term<f64v>(e.x, top);
     if constexpr (Careful) {
-      return Rule::template careful<f64v>(numbers, e.x, term);
+      return Rule::template careful<T>(numbers, e.x, term);
     } else {
-      return Rule::template element<f64v>(numbers, e.x, term);
+      return Rule::template element<T>(numbers, e.x, term);
     }
   }
 };
 
 template <class Rule>
 constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, const f64v* x) {
-  Rule::template careful<f64v>(n, x, *x);
+  Rule::template careful<float>(n, x, *x);
 };
 
 // Writes the elements of a slice, and says how many are open (some twice where they are streamed).
-template <class Rule, to To, bool Careful, bool Kept>
-[[gnu::noinline, gnu::flatten]] inline std::int64_t write_elements(const element_of<Rule>& element, const slice& s,
+template <class Rule, to To, bool Careful, bool Kept, class T>
+[[gnu::noinline, gnu::flatten]] inline std::int64_t write_elements(const element_of<Rule, T>& element, const slice& s,
                                                                    float* out, std::uint32_t* open) {
   i32h fails = {};
   const double* const keep = Kept ? s.keep : nullptr;
@@ -245,9 +245,9 @@ template <class Rule, to To, bool Careful, bool Kept>
   for (int l = 0; l < L; ++l) total += fails[l];
   return total;
 }
-template <class Rule, to To, bool Careful>
-[[gnu::always_inline]] inline std::int64_t write_elements(const element_of<Rule>& element, const slice& s, float* out,
-                                                          std::uint32_t* open = nullptr) {
+template <class Rule, to To, bool Careful, class T>
+[[gnu::always_inline]] inline std::int64_t write_elements(const element_of<Rule, T>& element, const slice& s,
+                                                          float* out, std::uint32_t* open = nullptr) {
   if constexpr (Rule::keeps_term && !Careful) {
     if (s.keep != nullptr) return write_elements<Rule, To, Careful, true>(element, s, out, open);
   }
@@ -279,8 +279,8 @@ template <class Rule>
   }
 }
 // The elements of a tile's columns [c, c + L); which rows have an open one.
-template <class Rule>
-[[gnu::noinline, gnu::flatten]] inline i32h write_columns(const element_of<Rule>& element, const slice& s,
+template <class Rule, class T>
+[[gnu::noinline, gnu::flatten]] inline i32h write_columns(const element_of<Rule, T>& element, const slice& s,
                                                           std::int64_t c, std::int64_t columns, float* out) {
   i32h open = {};
   for (std::int64_t at = c; at < s.n * columns; at += columns) {

@@ -19,8 +19,9 @@ typename Rule::template late<A> sums_of_row(const plan::row_plan& p, const row_p
     walk<1> along[] = {along_row(p, stride_of<Rule>(p, K).reduced)...};
     for (std::int64_t j = 0; j < p.length; ++j, (along[K].advance(1), ...)) {
       const auto number = [&](int k) {
-        const float* const row = operand<Rule>(p, k);
-        return static_cast<double>(row != nullptr ? row[at.x[k] + along[k].offset(0)] : Rule::absent[k]);
+        const void* const row = operand<Rule>(p, k);
+        if (row == nullptr) return static_cast<double>(Rule::absent[k]);
+        return static_cast<double>(number_at(row, type_of<Rule>(p, k), at.x[k] + along[k].offset(0)));
       };
       s.add(number(K)...);
     }
@@ -35,13 +36,14 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
   const plan::row_plan& p = *job.plan;
   const num::row_operands own = operands_of<Rule>(p, at);
   const num::row_call call = call_of<Rule>(p, {}, job.n);
+  const dtype to = p.out_type[Rule::has_exception ? 0 : what];
   bool decided[row_chunk] = {};
   std::int64_t open = count;
   const auto level = [&]<int Limbs>() {
     const auto s = sums_of_row<Rule, num::ball<Limbs>>(p, at, static_cast<double>(top));
     for (std::int64_t i = 0; i < count; ++i) {
       if (decided[i]) continue;
-      const num::certified c = Rule::template settle<num::ball<Limbs>>(call, own, s, x[i], what);
+      const num::certified c = Rule::template settle<num::ball<Limbs>>(to, call, own, s, x[i], what);
       value[i] = c.value;
       decided[i] = c.decided;
       open -= c.decided ? 1 : 0;
@@ -70,10 +72,10 @@ num::certified loss_level(const row_job& job) noexcept {
     float top = own.at_target;
     walk<1> w = along_row(p, stride_of<rule>(p, 0).reduced);
     for (std::int64_t j = 0; j < p.length; ++j, w.advance(1))
-      top = std::max(top, operand<rule>(p, 0)[at.x[0] + w.offset(0)]);
+      top = std::max(top, number_at(operand<rule>(p, 0), type_of<rule>(p, 0), at.x[0] + w.offset(0)));
     total.add_row(sums_of_row<rule, num::ball<Limbs>>(p, at, static_cast<double>(top)), own.at_target);
   }
-  return total.finish(job.n);
+  return total.finish(p.out_type[0], job.n);
 }
 
 }  // namespace

@@ -103,8 +103,8 @@ class row_walker {
   void piece(const row& r, part& mine, row_phase phase, std::int64_t begin, std::int64_t end) noexcept {
     switch (phase) {
       case row_phase::look:
-        if (contiguous(p_, stride_of<rule>(p_, 0).reduced)) {
-          mine.top = greatest_of(operand<rule>(p_, 0) + r.at.x[0] + begin, end - begin);
+        if (is_direct(0)) {
+          mine.top = greatest_of(floats_of(0) + r.at.x[0] + begin, end - begin);
           break;
         }
         mine.top = -inf;
@@ -156,7 +156,8 @@ class row_walker {
         int open = open_results(r);
         for (int i = 0; i < team; ++i) open += part_of(i).open;
         if constexpr (rule::has_exception) {
-          r.exception = rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>());
+          r.exception = num::round_ends(p_.out_type[0],
+                                        rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>()));
           if (!r.exception.decided) ++open;
         }
         if (open == 0) return finish(r);
@@ -196,8 +197,8 @@ class row_walker {
   template <int Count, class F>
   void chunks(const row_place& at, std::int64_t begin, std::int64_t end, bool writes, const F& f) noexcept {
     bool direct[Count];
-    for (int k = 0; k < Count; ++k) direct[k] = contiguous(p_, stride_of<rule>(p_, k).reduced);
-    const bool direct_out = contiguous(p_, p_.out_stride[0].reduced);
+    for (int k = 0; k < Count; ++k) direct[k] = is_direct(k);
+    const bool direct_out = p_.out_type[0] == dtype::f32 && contiguous(p_, p_.out_stride[0].reduced);
     // The next row's elements, where rows are short and lie one after the other.
     const bool ahead = direct[0] && p_.length <= row_chunk && p_.kept_rank != 0;
     const bool keeps = rule::keeps_term && job_.team == 1 && p_.length <= kept_length;
@@ -205,13 +206,15 @@ class row_walker {
       slice s{};
       s.n = end - i < row_chunk ? end - i : row_chunk;
       for (int k = 0; k < Count; ++k) {
-        const float* const from = operand<rule>(p_, k);
         s.x[k] = w_.x[k];
-        if (from == nullptr) continue;
+        if (operand<rule>(p_, k) == nullptr) continue;
         if (direct[k]) {
-          s.x[k] = from + at.x[k] + i;
+          s.x[k] = floats_of(k) + at.x[k] + i;
         } else {
-          gather_row(p_, stride_of<rule>(p_, k).reduced, from + at.x[k], i, s.n, w_.x[k]);
+          num::with_format(type_of<rule>(p_, k), [&]<class T>() {
+            const T* const row = static_cast<const T*>(operand<rule>(p_, k)) + at.x[k];
+            gather_row(p_, stride_of<rule>(p_, k).reduced, row, i, s.n, w_.x[k]);
+          });
         }
       }
       s.ahead = reinterpret_cast<std::uintptr_t>(s.x[0]);
@@ -219,19 +222,29 @@ class row_walker {
         s.ahead += sizeof(float) *
                    static_cast<std::uintptr_t>(stride_of<rule>(p_, 0).kept[static_cast<std::size_t>(p_.kept_rank - 1)]);
       if (keeps) s.keep = w_.keep + i;
-      float* const to = p_.out[0] + at.out[0];
-      f(s, i, direct_out ? to + i : w_.out);
-      if (writes && !direct_out) scatter_row(p_, p_.out_stride[0].reduced, to, i, s.n, w_.out);
+      f(s, i, direct_out ? static_cast<float*>(p_.out[0]) + at.out[0] + i : w_.out);
+      if (!writes || direct_out) continue;
+      num::with_format(p_.out_type[0], [&]<class T>() {
+        scatter_row(p_, p_.out_stride[0].reduced, static_cast<T*>(p_.out[0]) + at.out[0], i, s.n, w_.out);
+      });
     }
   }
+  const float* floats_of(int k) const noexcept { return static_cast<const float*>(operand<rule>(p_, k)); }
+  bool is_direct(int k) const noexcept {
+    return type_of<rule>(p_, k) == dtype::f32 && contiguous(p_, stride_of<rule>(p_, k).reduced);
+  }
 
-  element_of<rule> element(const row& r) const noexcept {
+  template <class T>
+  element_of<rule, T> element(const row& r) const noexcept {
     const f64v top = V::all(top_of(r));
     const f64v g = V::all(static_cast<double>(r.own.g));
     return {rule::template prepare<f64v>(call_, g, top, r.sums.template of_row<f64v>()), top};
   }
   void outputs(const row& r, part& mine, std::int64_t begin, std::int64_t end) noexcept {
-    const element_of<rule> e = element(r);
+    num::with_format(p_.out_type[0], [&]<class T>() { outputs(r, element<T>(r), mine, begin, end); });
+  }
+  template <class T>
+  void outputs(const row& r, const element_of<rule, T>& e, part& mine, std::int64_t begin, std::int64_t end) noexcept {
     mine.open = 0;
     mine.end = end;
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
@@ -247,7 +260,10 @@ class row_walker {
   }
   // Again, with marks.
   void settle_outputs(const row& r, const part& mine) noexcept {
-    const element_of<rule> e = element(r);
+    num::with_format(p_.out_type[0], [&]<class T>() { settle_outputs(r, element<T>(r), mine); });
+  }
+  template <class T>
+  void settle_outputs(const row& r, const element_of<rule, T>& e, const part& mine) noexcept {
     if (job_.streams) drain();
     for (int k = 0; k < mine.open; ++k) {
       const std::int64_t first = w_.chunk[k];
@@ -256,7 +272,8 @@ class row_walker {
       settle_outputs(r, e, first, last ? mine.end : first + row_chunk);
     }
   }
-  void settle_outputs(const row& r, const element_of<rule>& e, std::int64_t begin, std::int64_t end) noexcept {
+  template <class T>
+  void settle_outputs(const row& r, const element_of<rule, T>& e, std::int64_t begin, std::int64_t end) noexcept {
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
       if (write_elements<rule, to::memory_and_marks, has_careful<rule>>(e, s, out, w_.open) == 0) return;
       std::int64_t left = 0;
@@ -275,10 +292,13 @@ class row_walker {
     });
   }
 
+  // The number of output `what`, of which the element at the target is one.
+  static int number_of(int what) noexcept { return rule::has_exception ? 0 : what; }
   // Output `what`; of an element, that of x.
   num::certified settle_wide(const row& r, const float* x, int what) noexcept {
     if (job_.skips_wide) return {0.0f, false};
-    const num::certified c = rule::template settle<wide_number>(call_, r.own, r.late, x, what);
+    const num::certified c =
+        rule::template settle<wide_number>(p_.out_type[number_of(what)], call_, r.own, r.late, x, what);
     if (c.decided) ++w_.count.elements[2];
     return c;
   }
@@ -295,10 +315,11 @@ class row_walker {
     if (!c.decided) settle_exactly(r, x, 1, what, &value);
     return value;
   }
-  void write(float& to, const num::certified& c, const row& r, int what) noexcept {
+  void write(std::int64_t at, const num::certified& c, const row& r, int what) noexcept {
     if (c.decided) ++w_.count.elements[job_.forced ? 0 : 1];
-    to = c.decided ? c.value : settle(r, what);
+    set(number_of(what), at, c.decided ? c.value : settle(r, what));
   }
+  void set(int output, std::int64_t at, float x) noexcept { set_number(p_.out[output], p_.out_type[output], at, x); }
 
   row_phase summed_up(row& r) noexcept {
     const auto numbers = rule::template prepare<double>(call_, static_cast<double>(r.own.g), top_of(r),
@@ -311,9 +332,9 @@ class row_walker {
     }
     if constexpr (rule::results != 0) {
       for (int k = 0; k < rule::results; ++k) {
-        const auto v =
+        const auto e =
             rule::template result<double>(call_, numbers, static_cast<double>(rule::counterpart(r.own, k)), k);
-        r.result[k] = {v.value, !v.open};
+        r.result[k] = num::round_ends(p_.out_type[first_result + k], e);
       }
     }
     if (rule::per_element) return row_phase::outputs;
@@ -332,11 +353,11 @@ class row_walker {
   row_phase finish(const row& r) noexcept {
     if constexpr (rule::has_exception) {
       const std::int64_t at = offset_in_row(p_, p_.out_stride[0].reduced, r.own.target);
-      write(p_.out[0][r.at.out[0] + at], r.exception, r, 1);
+      write(r.at.out[0] + at, r.exception, r, 1);
     }
     for (int k = 0; k < rule::results; ++k) {
       const int what = first_result + k;
-      if (wants(k)) write(p_.out[what][r.at.out[what]], r.result[k], r, what);
+      if (wants(k)) write(r.at.out[what], r.result[k], r, what);
     }
     return row_phase::done;
   }
@@ -348,12 +369,12 @@ class row_walker {
     }
     if constexpr (rule::per_element) {
       walk<1> along = along_row(p_, p_.out_stride[0].reduced);
-      for (std::int64_t i = 0; i < p_.length; ++i, along.advance(1)) p_.out[0][r.at.out[0] + along.offset(0)] = value;
+      for (std::int64_t i = 0; i < p_.length; ++i, along.advance(1)) set(0, r.at.out[0] + along.offset(0), value);
       w_.count.elements[0] += p_.length;
     }
     for (int k = 0; k < rule::results; ++k) {
       if (!wants(k)) continue;
-      p_.out[first_result + k][r.at.out[first_result + k]] = value;
+      set(first_result + k, r.at.out[first_result + k], value);
       ++w_.count.elements[0];
     }
     return row_phase::done;
@@ -393,8 +414,10 @@ class row_walker {
     for (int k = 0; k < elements; ++k) {
       s.x[k] = w_.x[k];
       if (operand<rule>(p_, k) == nullptr) continue;
-      gather_tile(p_, stride_of<rule>(p_, k).reduced, operand<rule>(p_, k), rows, columns, w_.x[k],
-                  [&](std::int64_t c) { return w_.place[c].x[k]; });
+      num::with_format(type_of<rule>(p_, k), [&]<class T>() {
+        gather_tile(p_, stride_of<rule>(p_, k).reduced, static_cast<const T*>(operand<rule>(p_, k)), rows, columns,
+                    w_.x[k], [&](std::int64_t c) { return w_.place[c].x[k]; });
+      });
     }
     if constexpr (finds_greatest) greatest_of_columns(s.x[0], p_.length, columns, t.top);
     for (std::int64_t c = 0; c < columns; ++c) {
@@ -408,8 +431,10 @@ class row_walker {
     if constexpr (rule::has_sums) sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
     for (std::int64_t c = 0; c < columns; c += L) group(t, s, c, columns);
     if constexpr (rule::per_element)
-      scatter_tile(p_, p_.out_stride[0].reduced, p_.out[0], rows, columns, w_.out,
-                   [&](std::int64_t c) { return w_.place[c].out[0]; });
+      num::with_format(p_.out_type[0], [&]<class T>() {
+        scatter_tile(p_, p_.out_stride[0].reduced, static_cast<T*>(p_.out[0]), rows, columns, w_.out,
+                     [&](std::int64_t c) { return w_.place[c].out[0]; });
+      });
     std::int64_t decided = 0;
     for (std::int64_t c = 0; c < rows; ++c) {
       const row_place& at = w_.place[c];
@@ -419,9 +444,9 @@ class row_walker {
       }
       ++decided;
       if constexpr (rule::has_exception)
-        p_.out[0][at.out[0] + offset_in_row(p_, p_.out_stride[0].reduced, t.own[c].target)] = t.exception[c];
+        set(0, at.out[0] + offset_in_row(p_, p_.out_stride[0].reduced, t.own[c].target), t.exception[c]);
       for (int k = 0; k < rule::results && !sums_up_; ++k) {
-        if (wants(k)) p_.out[first_result + k][at.out[first_result + k]] = t.result[k][c];
+        if (wants(k)) set(first_result + k, at.out[first_result + k], t.result[k][c]);
       }
     }
     if (sums_up_) return;
@@ -436,13 +461,20 @@ class row_walker {
     const auto& sums = t.sums[c / L];
     const auto numbers = rule::template prepare<f64v>(call_, load<f64v>(t.g + c), top, sums.of_row());
     i32h are_open = {};
-    if constexpr (rule::per_element) are_open = write_columns<rule>({numbers, top}, s, c, columns, w_.out);
+    if constexpr (rule::per_element) {
+      num::with_format(p_.out_type[0], [&]<class T>() {
+        are_open = write_columns<rule>(element_of<rule, T>{numbers, top}, s, c, columns, w_.out);
+      });
+    }
     if constexpr (rule::results != 0) {
       for (int k = 0; k < rule::results && !sums_up_; ++k) {
         if (!wants(k)) continue;
-        const auto v = rule::template result<f64v>(call_, numbers, load<f64v>(t.counterpart[k] + c), k);
-        are_open |= v.open;
-        store(t.result[k] + c, v.value);
+        const auto e = rule::template result<f64v>(call_, numbers, load<f64v>(t.counterpart[k] + c), k);
+        num::with_format(p_.out_type[first_result + k], [&]<class T>() {
+          const auto v = num::verdict_of<T, f64v>(e);
+          are_open |= v.open;
+          store(t.result[k] + c, v.value);
+        });
       }
     }
     std::int32_t open[L];
@@ -451,7 +483,8 @@ class row_walker {
     if constexpr (rule::has_exception) {
       for (int l = 0; l < L; ++l) {
         if (t.again[c + l]) continue;
-        const num::certified e = rule::exception(call_, t.own[c + l], t.top_or_0[c + l], sums.lane(l).of_row());
+        const num::certified e = num::round_ends(
+            p_.out_type[0], rule::exception(call_, t.own[c + l], t.top_or_0[c + l], sums.lane(l).of_row()));
         t.again[c + l] = !e.decided;
         t.exception[c + l] = e.value;
       }
@@ -514,11 +547,13 @@ row_loss finish_loss(const row_job& job, int workers) noexcept {
   if (all.nan || all.infinite) return {all.nan ? num::float_of(num::canonical_nan_f32) : inf, true, true};
   num::certified c = {0.0f, false};
   if (job.wide_loss) {
-    c = all.wide.finish(job.n);
+    c = all.wide.finish(job.plan->out_type[0], job.n);
   } else if (!job.forced) {
     const num::dd s = all.sum.total();
     const double e = (all.slack + all.sum.bound(4 * all.rows)) * (1 + 0x1p-20);
-    c = job.n == 1 ? num::certify(s, e) : num::certify_mean(s, e, job.n);
+    c = num::with_format(job.plan->out_type[0], [&]<class T>() {
+      return num::widened(job.n == 1 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, job.n));
+    });
   }
   return {c.value, c.decided, false};
 }

@@ -9,10 +9,22 @@ namespace repdl::cpu::REPDL_ISA {
 template <class Rule>
 inline constexpr int outputs_of = (Rule::per_element ? 1 : 0) + Rule::results;
 
+// Numbers of any format are binary32 numbers on their way.
+inline float number_at(const void* data, dtype type, std::int64_t i) noexcept {
+  return num::with_format(type, [=]<class T>() { return num::widen_to_float(static_cast<const T*>(data)[i]); });
+}
+inline void set_number(void* data, dtype type, std::int64_t i, float x) noexcept {
+  num::with_format(type, [=]<class T>() { static_cast<T*>(data)[i] = num::narrow<T>(static_cast<double>(x)); });
+}
+
 // The element operands of a call.
 template <class Rule>
-const float* operand(const plan::row_plan& p, int k) noexcept {
-  return static_cast<const float*>(p.in[Rule::inputs.element[k]]);
+const void* operand(const plan::row_plan& p, int k) noexcept {
+  return p.in[Rule::inputs.element[k]];
+}
+template <class Rule>
+dtype type_of(const plan::row_plan& p, int k) noexcept {
+  return p.in_type[Rule::inputs.element[k]];
 }
 template <class Rule>
 const plan::row_plan::strides& stride_of(const plan::row_plan& p, int k) noexcept {
@@ -73,22 +85,25 @@ inline std::int64_t offset_in_row(const plan::row_plan& p, const plan::axes& str
 template <class Rule>
 inline num::row_operands operands_of(const plan::row_plan& p, const row_place& at) noexcept {
   num::row_operands r;
-  if constexpr (Rule::inputs.g >= 0) r.g = static_cast<const float*>(p.in[Rule::inputs.g])[at.g];
+  const auto number = [&p](int i, std::int64_t offset) { return number_at(p.in[i], p.in_type[i], offset); };
+  if constexpr (Rule::inputs.g >= 0) r.g = number(Rule::inputs.g, at.g);
   if constexpr (Rule::inputs.target >= 0) {
     r.target = static_cast<const std::int64_t*>(p.in[Rule::inputs.target])[at.target];
     r.ignored = r.target == p.ignore_index;
     if (r.has_target(p.length))
-      r.at_target = operand<Rule>(p, 0)[at.x[0] + offset_in_row(p, stride_of<Rule>(p, 0).reduced, r.target)];
+      r.at_target =
+          number(Rule::inputs.element[0], at.x[0] + offset_in_row(p, stride_of<Rule>(p, 0).reduced, r.target));
   }
-  for (int k = 0; k < num::formers_of<Rule>; ++k)
-    r.former[k] = static_cast<const float*>(p.in[Rule::inputs.former[k]])[at.former[k]];
+  for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(Rule::inputs.former[k], at.former[k]);
   return r;
 }
 // A row's top where it is known beforehand, else 0.
 template <class Rule>
 inline float top_of(const plan::row_plan& p, const row_place& at) noexcept {
-  if constexpr (Rule::inputs.top >= 0) return static_cast<const float*>(p.in[Rule::inputs.top])[at.top];
-  if constexpr (Rule::look == num::row_look::first) return p.length != 0 ? operand<Rule>(p, 0)[at.x[0]] : 0.0f;
+  constexpr int given = Rule::inputs.top;
+  if constexpr (given >= 0) return number_at(p.in[given], p.in_type[given], at.top);
+  if constexpr (Rule::look == num::row_look::first)
+    return p.length != 0 ? number_at(operand<Rule>(p, 0), type_of<Rule>(p, 0), at.x[0]) : 0.0f;
   return 0.0f;
 }
 template <class Rule>
@@ -118,27 +133,46 @@ inline void runs_of_row(const plan::row_plan& p, const plan::axes& along, std::i
     w.advance(m);
   }
 }
-inline void gather_row(const plan::row_plan& p, const plan::axes& along, const float* row, std::int64_t begin,
+// n numbers, side by side on both sides.
+template <class T>
+inline void widen_all(const T* from, std::int64_t n, float* to) noexcept {
+  if constexpr (std::is_same_v<T, float>) {
+    __builtin_memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = num::widen_to_float(from[i]);
+  }
+}
+template <class T>
+inline void narrow_all(const float* from, std::int64_t n, T* to) noexcept {
+  if constexpr (std::is_same_v<T, float>) {
+    __builtin_memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = num::narrow<T>(from[i]);
+  }
+}
+template <class T>
+inline void gather_row(const plan::row_plan& p, const plan::axes& along, const T* row, std::int64_t begin,
                        std::int64_t n, float* to) {
   runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
-    const float* const from = row + offset;
+    const T* const from = row + offset;
     if (stride == 1) {
-      __builtin_memcpy(to + first, from, static_cast<std::size_t>(m) * sizeof(float));
+      widen_all(from, m, to + first);
     } else if (stride == 0) {
-      for (std::int64_t i = 0; i < m; ++i) to[first + i] = *from;
+      for (std::int64_t i = 0; i < m; ++i) to[first + i] = num::widen_to_float(*from);
     } else {
-      for (std::int64_t i = 0; i < m; ++i) to[first + i] = from[i * stride];
+      for (std::int64_t i = 0; i < m; ++i) to[first + i] = num::widen_to_float(from[i * stride]);
     }
   });
 }
-inline void scatter_row(const plan::row_plan& p, const plan::axes& along, float* row, std::int64_t begin,
-                        std::int64_t n, const float* from) {
+template <class T>
+inline void scatter_row(const plan::row_plan& p, const plan::axes& along, T* row, std::int64_t begin, std::int64_t n,
+                        const float* from) {
   runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
-    float* const to = row + offset;
+    T* const to = row + offset;
     if (stride == 1) {
-      __builtin_memcpy(to, from + first, static_cast<std::size_t>(m) * sizeof(float));
+      narrow_all(from + first, m, to);
     } else {
-      for (std::int64_t i = 0; i < m; ++i) to[i * stride] = from[first + i];
+      for (std::int64_t i = 0; i < m; ++i) to[i * stride] = num::narrow<T>(from[first + i]);
     }
   });
 }
@@ -169,25 +203,25 @@ template <class Place, class F>
   }
 }
 // Columns without a row are 0.
-template <class Place>
-inline void gather_tile(const plan::row_plan& p, const plan::axes& along, const float* from, std::int64_t count,
+template <class T, class Place>
+inline void gather_tile(const plan::row_plan& p, const plan::axes& along, const T* from, std::int64_t count,
                         std::int64_t columns, float* to, const Place& place) noexcept {
   over_tile(
       p, along, count, columns,
       place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
-        __builtin_memcpy(to + j, from + i, static_cast<std::size_t>(n) * sizeof(float));
+        widen_all(from + i, n, to + j);
       });
   for (std::int64_t j = 0; j < p.length && count < columns; ++j) {
     for (std::int64_t c = count; c < columns; ++c) to[j * columns + c] = 0.0f;
   }
 }
-template <class Place>
-inline void scatter_tile(const plan::row_plan& p, const plan::axes& along, float* to, std::int64_t count,
+template <class T, class Place>
+inline void scatter_tile(const plan::row_plan& p, const plan::axes& along, T* to, std::int64_t count,
                          std::int64_t columns, const float* from, const Place& place) noexcept {
   over_tile(
       p, along, count, columns,
       place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
-        __builtin_memcpy(to + i, from + j, static_cast<std::size_t>(n) * sizeof(float));
+        narrow_all(from + j, n, to + i);
       });
 }
 

@@ -103,25 +103,25 @@ REPDL_HD_CALL exact_form<A> gap_and_logarithm(const exponential_sum<A>& s, float
 // value is negative (-0 where it rounds to zero). x_i = -inf: -inf.
 // D = max - x_i. k >= 2: ln(k + rest) >= ln 2, nothing to separate.
 template <class A>
-REPDL_HD_CALL certified exact_log_softmax(const exponential_sum<A>& s, float x_i) {
+REPDL_HD_CALL certified exact_log_softmax(dtype to, const exponential_sum<A>& s, float x_i) {
   if (x_i == -static_cast<float>(infinity)) return decided_float(x_i);
   if (s.is_single()) return decided_float(0.0f);
-  return round_number<float>(negated(gap_and_logarithm(s, x_i)));
+  return round_to(to, negated(gap_and_logarithm(s, x_i)));
 }
 
 // ln S = max + ln(k + rest); a single element: max, with an exact zero +0. D = max.
 template <class A>
-REPDL_HD_CALL certified exact_logsumexp(const exponential_sum<A>& s) {
+REPDL_HD_CALL certified exact_logsumexp(dtype to, const exponential_sum<A>& s) {
   if (s.is_single()) return decided_float(static_cast<float>(s.max) + 0.0f);
-  return round_number<float>(gap_and_logarithm(s, 0.0f));
+  return round_to(to, gap_and_logarithm(s, 0.0f));
 }
 
 // ln S - x_t of one row (reduction none): log_softmax's opposite; a single element: +0. x_t = -inf: +inf.
 template <class A>
-REPDL_HD_CALL certified exact_cross_entropy(const exponential_sum<A>& s, float x_t) {
+REPDL_HD_CALL certified exact_cross_entropy(dtype to, const exponential_sum<A>& s, float x_t) {
   if (x_t == -static_cast<float>(infinity)) return decided_float(-x_t);
   if (s.is_single()) return decided_float(0.0f);
-  return round_number<float>(gap_and_logarithm(s, x_t));
+  return round_to(to, gap_and_logarithm(s, x_t));
 }
 
 // ------------------------------------------------------------------------------------------- softmax and its gradient
@@ -149,7 +149,7 @@ inline constexpr int tiny_power = -400;
 //     2^-26 / n. If e^(x_i - m) >= p_i is tiny, 2^-400 stands for p_i; otherwise rest is not tiny.
 // 512 bits hold k + 2^-400 and show 2^-400 beside 1.
 template <class A>
-REPDL_HD_CALL certified exact_scaled_gradient(const exponential_sum<A>& s, float x_i, float g, std::int64_t n,
+REPDL_HD_CALL certified exact_scaled_gradient(dtype to, const exponential_sum<A>& s, float x_i, float g, std::int64_t n,
                                               bool target) {
   const bool absent = x_i == -static_cast<float>(infinity);
   const bool greatest = static_cast<double>(x_i) == s.max;
@@ -189,7 +189,7 @@ REPDL_HD_CALL certified exact_scaled_gradient(const exponential_sum<A>& s, float
   multiply_by_value(f, target ? -static_cast<double>(g) : static_cast<double>(g));
   multiply_by_count(sum, n);
   divide_by(f, sum);
-  return round_number<float>(f);
+  return round_to(to, f);
 }
 
 // --------------------------------------------------------------------------------- cross_entropy, mean and sum
@@ -221,13 +221,13 @@ struct cross_entropy_total {
     any_positive |= other.any_positive;
   }
   // RN(total / n), 1 <= n < 2^53.
-  REPDL_HD_CALL certified finish(std::int64_t n) const {
+  REPDL_HD_CALL certified finish(dtype to, std::int64_t n) const {
     if (any_positive == 0) return decided_float(gaps.mean(n));
     exact_form<A> total = to_exact_form(logarithms);
     separate(total);
     add_to(total, arithmetic<exact_form<A>>::of_limbs(limbs_of_sum<8>(gaps)));
     if (n != 1) divide_by(total, arithmetic<exact_form<A>>::number(static_cast<double>(n)));
-    return round_number<float>(total);
+    return round_to(to, total);
   }
 };
 
@@ -238,7 +238,7 @@ struct cross_entropy_total {
 // g_i, a multiple of 2^-149: a product below 2^-160 counts as one of 2^-160 and its sign. 2^-149 <= |G| < 2^190 and e^600 >
 // 2^865: for y_i >= 600 the product overflows whatever g_i, for y_i <= -600 it is below 2^(190 - 865).
 template <class A>
-REPDL_HD_CALL certified exact_log_softmax_backward(float g_i, float y_i, const exact_form<A>& sum_g) {
+REPDL_HD_CALL certified exact_log_softmax_backward(dtype to, float g_i, float y_i, const exact_form<A>& sum_g) {
   const int sign = sign_in(sum_g);
   if (y_i == -static_cast<float>(infinity) || sign == 0) return decided_float(g_i + 0.0f);
   exact_form<A> product = negated(sum_g);
@@ -254,19 +254,19 @@ REPDL_HD_CALL certified exact_log_softmax_backward(float g_i, float y_i, const e
     if (sign > 0) product = negated(product);
   }
   add_value(product, static_cast<double>(g_i));
-  return round_number<float>(product);
+  return round_to(to, product);
 }
 
 // y_i (g_i - d), d the exact sum of g_j y_j, or a number that encloses it; all finite. Algebraic: the difference has at most 640
 // bits, the product 664, in 1024. A zero is a product: the XOR of the signs, a zero difference being +0.
 template <class A>
-REPDL_HD_CALL certified exact_softmax_backward(float g_i, float y_i, const A& sum) {
+REPDL_HD_CALL certified exact_softmax_backward(dtype to, float g_i, float y_i, const A& sum) {
   A difference = negated(sum);
   add_value(difference, static_cast<double>(g_i));
   const int sign = sign_in(difference);
   if (y_i == 0 || sign == 0) return {signed_zero(sign_bit(y_i) != (sign < 0)), sign != 2};
   multiply_by_value(difference, static_cast<double>(y_i));
-  return round_number<float>(difference);
+  return round_to(to, difference);
 }
 
 // ---------------------------------------------------------------------------------------------------------- the levels

@@ -133,27 +133,34 @@ struct norm_numbers {
 };
 
 // What every number within f of y rounds to. -0 is -0 - 0 and -(0 - 0).
-template <class R>
+template <class T, class R>
 REPDL_HD verdict<R> rounded_within(R y, R f) {
-  return verdict_of<R>({math<R>::to_float(y - f), math<R>::to_float(-(-y - f))});
+  return verdict_of<T, R>({y - f, -(-y - f)});
 }
 // The same at less cost. least: of norm_numbers.
-template <class R>
+template <class T, class R>
 REPDL_HD verdict<R> quick_within(R y, R f, R) {
-  return rounded_within<R>(y, f);
+  return rounded_within<T>(y, f);
 }
 
 #if defined(__CUDACC__)
-// On a GPU conversions are slow. m, the midpoint of the binary32 numbers about y, of which one is y's result, is h / 2 from both. The
-// next midpoints are h / 4 beyond them at least (h / 4 below a power of two): where |y - m|, which is exact and at most h / 2, is more
-// than 2 f, f < h / 4. Of 0 it is a subnormal number, which is more than 2 f if f is 0. y from 2^-125 to 2^127.
-template <>
-REPDL_HD verdict<double> quick_within<double>(double y, double f, double least) {
-  const double m = double_of((bits_of(y) & ~std::uint64_t{0x1fffffff}) | 0x10000000);
-  const unsigned upper = static_cast<unsigned>(bits_of(y) >> 32) & 0x7fffffffu;
-  const bool zero = (upper == 0) & (least == 0);
-  return {static_cast<float>(y),
-          !((magnitude_of(y - m) > 2 * f) & ((upper - 0x38200000u < 0x47e00000u - 0x38200000u) | zero))};
+// m, the midpoint of the numbers of T about y, of which one is y's result, is h / 2 from both. The next midpoints are h / 4 beyond them
+// at least (h / 4 below a power of two): where |y - m|, which is exact and at most h / 2, is more than 2 f, f < h / 4. Of 0 it is a
+// subnormal number, which is more than 2 f if f is 0. Of a binary16 number below 2^-14 the sum with that is off by 2^-66, and the sign of
+// a zero is y's where |y| is more than f.
+template <class T>
+REPDL_HD verdict<double> quick_within(double y, double f, double least) {
+  constexpr std::uint64_t half = std::uint64_t{1} << (52 - format<T>::precision);
+  const double w = above_subnormals<T>(y);
+  const double m = double_of((bits_of(w) & ~(2 * half - 1)) | half);
+  const auto upper = [](double of) { return static_cast<unsigned>(bits_of(of) >> 32) & 0x7fffffffu; };
+  const bool zero = (upper(y) == 0) & (least == 0);
+  if constexpr (std::is_same_v<T, f16>) {
+    const bool has_sign = (magnitude_of(y) > f) | (zero & (f == 0));
+    return {value_of<T>(y),
+            !((magnitude_of(w - m) > 2 * f + 0x1p-65) & has_midpoints_in_place<T>(upper(w)) & has_sign)};
+  }
+  return {value_of<T>(y), !((magnitude_of(w - m) > 2 * f) & (has_midpoints_in_place<T>(upper(w)) | zero))};
 }
 #endif
 
@@ -230,8 +237,8 @@ REPDL_HD_CALL A over_root(A a, A v, double b) {
   add_value(a, b);
   return a;
 }
-REPDL_HD certified round_over_root(const wide<double>& a, const wide<double>& v, double b) {
-  return round_number<float>(over_root(a, v, b));
+REPDL_HD certified round_over_root(dtype to, const wide<double>& a, const wide<double>& v, double b) {
+  return round_to(to, over_root(a, v, b));
 }
 // Of balls: as a formula, with the sides of midpoints, of which 512 bits leave one.
 using few_limbs = ball<8>;
@@ -271,12 +278,12 @@ REPDL_HD few_limbs with_few_limbs(const ball<L>& a) {
 }
 // About 0: within 2^-500 of b, which is far below the least midpoint.
 template <int L>
-REPDL_HD_CALL certified round_over_root(const ball<L>& a, const ball<L>& v, double b) {
+REPDL_HD_CALL certified round_over_root(dtype to, const ball<L>& a, const ball<L>& v, double b) {
   const quotient_by_root<L> f{a, v, b, over_root(with_few_limbs(a), with_few_limbs(v), b)};
   const int side = side_of(f, arithmetic<few_limbs>::number(0));
   if (side == 0) return {0.0f, true};
   if (side != 2 && sign_in(f.value) == 2 && f.value.radius.below_power(-200)) return {side < 0 ? -0.0f : 0.0f, true};
-  return round_formula<float, 8>(f);
+  return with_format(to, [&]<class T>() { return widened(round_formula<T, 8>(f)); });
 }
 
 // Of Q: V + n^2 eps. On a GPU what functions keep is memory of every thread: these have theirs for themselves.
@@ -302,7 +309,7 @@ REPDL_HD_CALL void to_deviation(A& sum, float x, double centre, std::int64_t n) 
   add_to(sum, d);
 }
 
-// RN(c + D / n). A sum that is one binary64 number decides ties.
+// RN32(c + D / n). A sum that is one binary64 number decides ties.
 REPDL_HD certified round_mean(double centre, const wide<double>& sum, std::int64_t n) {
   wide<double> s = arithmetic<wide<double>>::number(centre);
   multiply_by_count(s, n);
@@ -317,7 +324,7 @@ REPDL_HD_CALL certified round_mean(double, const ball<L>& sum, std::int64_t n) {
   few_limbs count = arithmetic<few_limbs>::number(1);
   multiply_by_count(count, n);
   divide_by(mean, count);
-  return round_number<float>(mean);
+  return round_to(dtype::f32, mean);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- rules
@@ -391,20 +398,20 @@ struct norm_rule : plain_rule {
     const R of_z = M::muladd(magnitude_of(z), r.relative, r.absolute);
     return {y, M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))};
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const estimate<R> e = estimate_of(r, x);
-    return quick_within<R>(e.y, e.f, r.least);
+    return quick_within<T>(e.y, e.f, r.least);
   }
 #if defined(__CUDACC__)
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
     const estimate<R> e = estimate_of(r, x);
-    return rounded_within<R>(e.y, e.f);
+    return rounded_within<T>(e.y, e.f);
   }
 #endif
   template <class R>
-  REPDL_HD static verdict<R> result(const row_call& c, const numbers<R>& r, R, int k) {
+  REPDL_HD static ends<R> result(const row_call& c, const numbers<R>& r, R, int k) {
     using M = math<R>;
     if (Centred && k == 0) {
       if constexpr (std::is_same_v<R, double>) {
@@ -412,22 +419,23 @@ struct norm_rule : plain_rule {
         const dd all = two_prod(n, r.centre);
         const dd s = two_sum(all.hi, r.sum);
         if (r.gap == 0 && all.lo == 0 && s.lo == 0) {
-          const certified exactly = certify_mean<float>(s.hi, 0.0, c.length);
-          return {exactly.value, !exactly.decided};
+          const auto exactly = static_cast<double>(certify_mean<float>(s.hi, 0.0, c.length).value);
+          return {exactly, exactly};
         }
       }
       const R m = (r.centre + r.offset) + 0.0;
       const R f = r.slack * (1 + 0x1p-10) + 0x1p-51 * magnitude_of(m);
-      return verdict_of<R>({M::to_float(m - f), M::to_float(m + f)});
+      return {m - f, m + f};
     }
     const R e = r.rstd * r.relative;
-    return verdict_of<R>({M::to_float(r.rstd - e), M::to_float(r.rstd + e)});
+    return {r.rstd - e, r.rstd + e};
   }
 
   template <class A>
   using late = norm_sums<A, Centred>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int what) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands&, const late<A>& s, const float* x,
+                                   int what) {
     const bool is_mean = Centred && what == 1;
     const float nan = float_of(canonical_nan_f32);
     if (!is_finite(s.plain)) return {is_mean ? canonical(static_cast<float>(s.plain)) : nan, true};
@@ -442,7 +450,7 @@ struct norm_rule : plain_rule {
     if (what != 0) {
       A count = arithmetic<A>::number(1);
       multiply_by_count(count, n);
-      return round_over_root(count, v, 0.0);
+      return round_over_root(to, count, v, 0.0);
     }
 
     to_deviation(sum, x[0], s.centre, n);
@@ -457,7 +465,7 @@ struct norm_rule : plain_rule {
       return {canonical(static_cast<float>(c.biased ? (y + b) + 0.0 : y)), true};
     }
     multiply_by_value(sum, w);
-    return round_over_root(sum, v, b);
+    return round_over_root(to, sum, v, b);
   }
 };
 template <>
@@ -470,7 +478,7 @@ struct running_numbers : norm_numbers<R> {
   R variance, of_variance;  // v n / (n - 1), and what it errs by beside some u
 };
 
-// RN((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor. p is used up.
+// RN32((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor. p is used up.
 template <class A>
 REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, double momentum) {
   A own = divisor;
@@ -482,7 +490,7 @@ REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, dou
   add_to(p, own);
   if (is_zero(p)) return {0.0f, true};
   divide_by(p, divisor);
-  return round_number<float>(p);
+  return round_to(dtype::f32, p);
 }
 
 struct running_norm_rule : norm_rule<true> {
@@ -505,8 +513,7 @@ struct running_norm_rule : norm_rule<true> {
     return {all, variance, ((2 * k + 1) * c.bounds.sum * scale) * (s.second * part)};
   }
   template <class R>
-  REPDL_HD static verdict<R> result(const row_call& c, const numbers<R>& r, R at, int k) {
-    using M = math<R>;
+  REPDL_HD static ends<R> result(const row_call& c, const numbers<R>& r, R at, int k) {
     if (k < 2) return base::result<R>(c, r, at, k);
     const double q = c.momentum;
     const R own = (1 - q) * at;
@@ -514,13 +521,13 @@ struct running_norm_rule : norm_rule<true> {
     const R y = (own + of_batch) + 0.0;
     const R f = 0x1p-50 * (magnitude_of(own) + magnitude_of(of_batch)) +
                 (q * (1 + 0x1p-10)) * (k == 2 ? r.slack : r.of_variance);
-    return verdict_of<R>({M::to_float(y - f), M::to_float(y + f)});
+    return {y - f, y + f};
   }
 
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* x,
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>& s, const float* x,
                                    int what) {
-    if (what < 3) return base::settle<A>(c, o, s, x, what);
+    if (what < 3) return base::settle<A>(to, c, o, s, x, what);
     const std::int64_t n = c.length;
     const bool is_mean = what == 3;
     const auto former = static_cast<double>(o.former[what - 3]);

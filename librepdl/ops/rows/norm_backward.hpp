@@ -272,7 +272,7 @@ struct norm_gradient_rule : plain_rule {
     const R a_error = s.first.error(g) * part + 0x1p-51 * magnitude_of(a);
     return {mean, rstd, a, b, a_error, s.second.error(g) * scale + 0x1p-49 * magnitude_of(b)};
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     using M = math<R>;
     const R t = x[0] * x[2];
@@ -281,13 +281,14 @@ struct norm_gradient_rule : plain_rule {
     const R v = ((Centred ? t - r.a : t) - product) + 0.0;
     const R magnitude = (magnitude_of(product) + magnitude_of(t)) + magnitude_of(v);
     const R f = 0x1.2p-51 * magnitude + M::muladd(magnitude_of(d), r.b_error, r.a_error);
-    return verdict_of<R>({M::to_float(r.rstd * (v - f)), M::to_float(r.rstd * (v + f))});
+    return verdict_of<T, R>({r.rstd * (v - f), r.rstd * (v + f)});
   }
 
   template <class A>
   using late = late_moments<A, Centred>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>& s, const float* x,
+                                   int) {
     const std::int64_t n = c.length;
     const auto g = static_cast<double>(x[0]);
     const auto w = static_cast<double>(x[2]);
@@ -315,7 +316,7 @@ struct norm_gradient_rule : plain_rule {
     A count = arithmetic<A>::number(1);
     multiply_by_count(count, n);
     divide_by(p, count);
-    return round_number<float>(p);
+    return round_to(to, p);
   }
 };
 template <>
@@ -349,9 +350,7 @@ struct weight_gradient_total : signed_total {
 template <class R>
 struct weight_gradient_numbers {
   R value, error;
-  REPDL_HD verdict<R> rounded() const {
-    return verdict_of<R>({math<R>::to_float(value - error), math<R>::to_float(value + error)});
-  }
+  REPDL_HD num::ends<R> ends() const { return {value - error, value + error}; }
 };
 
 template <class A>
@@ -431,16 +430,17 @@ struct norm_weight_rule : plain_rule {
     return {value, s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)};
   }
   template <class R>
-  REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R, int) {
-    return r.rounded();
+  REPDL_HD static ends<R> result(const row_call&, const numbers<R>& r, R, int) {
+    return r.ends();
   }
   template <class A>
   using late = late_weight_gradient<A>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float*, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands&, const late<A>& s, const float*,
+                                   int) {
     if (!is_finite(s.plain)) return {canonical(static_cast<float>(s.plain)), true};
     const A sum = s.value(c.length);
-    return is_zero(sum) ? certified{0.0f, true} : round_number<float>(sum);
+    return is_zero(sum) ? certified{0.0f, true} : round_to(to, sum);
   }
 };
 template <>

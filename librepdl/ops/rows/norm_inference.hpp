@@ -110,21 +110,22 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
     const R relative = M::all(relative_or_nothing(c, 0x1.8p-50 * (1 + 0x1p-10)));
     return {zero, zero, top, M::all(-0.0), zero, rstd, relative, zero, M::all(c.biased ? 0.0 : -0.0), zero};
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R term) {
-    return elements::element<R>(r, x, term);
+    return elements::element<T>(r, x, term);
   }
 #if defined(__CUDACC__)
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R term) {
-    return elements::careful<R>(r, x, term);
+    return elements::careful<T>(r, x, term);
   }
 #endif
 
   template <class A>
   using late = no_late_sums<real_of<A>>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>& s, const float* x,
+                                   int) {
     const auto w = static_cast<double>(x[1]);
     const double b = c.biased ? static_cast<double>(x[2]) : 0.0;
     const double v = spread(c, o);
@@ -139,7 +140,7 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
     A p = arithmetic<A>::number(static_cast<double>(x[0]));
     add_value(p, -s.top);
     multiply_by_value(p, w);
-    return round_over_root(p, exact_spread<A>(c, o), b);
+    return round_over_root(to, p, exact_spread<A>(c, o), b);
   }
 };
 
@@ -165,30 +166,31 @@ struct row_rule<ops::op_id::batch_norm_inference_backward> : given_statistics {
   REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const no_sums<R>&) {
     return {reciprocal_root_of_spread(c, g), math<R>::all(relative_or_nothing(c, 0x1p-50))};
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const R y = (x[0] * x[1]) * r.rstd;
-    return quick_within<R>(y, magnitude_of(y) * r.relative, R{});
+    return quick_within<T>(y, magnitude_of(y) * r.relative, R{});
   }
 #if defined(__CUDACC__)
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
     const R y = (x[0] * x[1]) * r.rstd;
-    return rounded_within<R>(y, magnitude_of(y) * r.relative);
+    return rounded_within<T>(y, magnitude_of(y) * r.relative);
   }
 #endif
 
   template <class A>
   using late = no_late_sums<real_of<A>>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>&, const float* x, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>&, const float* x,
+                                   int) {
     const double v = spread(c, o);
     const double t = static_cast<double>(x[0]) * static_cast<double>(x[1]);
     if (!divides(v) || !is_finite(t) || t == 0) {
       const double y = divides(v) ? t : t / num::sqrt(v);
       return {canonical(static_cast<float>(y)), true};
     }
-    return round_over_root(arithmetic<A>::number(t), exact_spread<A>(c, o), 0.0);
+    return round_over_root(to, arithmetic<A>::number(t), exact_spread<A>(c, o), 0.0);
   }
 };
 
@@ -239,14 +241,15 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
     return {y, s.error(c.bounds.sum * (1 + 0x1p-10)) * rstd + 0x1p-50 * magnitude_of(y)};
   }
   template <class R>
-  REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R, int) {
-    return r.rounded();
+  REPDL_HD static ends<R> result(const row_call&, const numbers<R>& r, R, int) {
+    return r.ends();
   }
 
   template <class A>
   using late = late_deviations<A>;
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float*, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>& s, const float*,
+                                   int) {
     const double v = spread(c, o);  // a number
     const double plain = s.all.plain;
     if (!is_finite(plain)) return {canonical(static_cast<float>(plain / num::sqrt(v))), true};
@@ -256,7 +259,7 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
     if (v == 0 || sign == 0) {
       return {canonical(static_cast<float>(static_cast<double>(sign) / num::sqrt(v))), true};
     }
-    return round_over_root(sum, exact_spread<A>(c, o), 0.0);
+    return round_over_root(to, sum, exact_spread<A>(c, o), 0.0);
   }
 };
 

@@ -18,17 +18,23 @@
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
 //   total           of parts of a row that are too long for merge: join, of_row<R>
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that
-//   element<R>      an output, or that binary64 leaves it open; careful<R>, if there is one: the same at more cost, for what element left
-//   result<R>       the same of a row's result k, beside `at`: its counterpart among the row's own numbers, if there is one
-//   exception       of the element at the row's target, in binary64, if it is another formula than the others'
+//   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
+//                   what element left
+//   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
+//   exception       likewise of the element at the row's target, if it is another formula than the others'
 //   late<A>         the sums in an arithmetic A (num/wide.hpp), registers of wide numbers included: start, add, merge, lane
-//   settle<A>       an output from it, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0, always has. what: the
-//                   output's number; with an exception 1 is the element at the target
+//   settle<A>       an output from it, rounded to a format, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0,
+//                   always has. what: the output's number; with an exception 1 is the element at the target
+//
+// Operands and outputs are of one format, binary16, bfloat16 or binary32; statistics of rows, which norms make and their gradients take,
+// are binary32. Numbers of the narrow formats are binary32 numbers on their way through: what is said of those holds of them.
 //
 // What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
 #pragma once
 
+#include "librepdl/num/certify.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/num/wide.hpp"
 #include "librepdl/ops/registry.hpp"
 
 namespace repdl::num {
@@ -113,23 +119,89 @@ struct row_math<double> : math<double> {
   using mask = bool;
   // Other bits, or NaN.
   REPDL_HD static bool differ(float a, float b) { return bits_of(a) != bits_of(b) || a != a; }
+  template <class T>
+  REPDL_HD static float rounded(double a) {
+    return widen_to_float(num::rounded<T>(a));
+  }
 };
 
-// Results of a register, and where they are open.
+// Results of a register, and where they are open. value: what `narrow` makes a result of.
 template <class R>
 struct verdict {
   typename math<R>::single value;
   typename row_math<R>::mask open;
 };
+// What a number is between.
 template <class R>
-struct float_ends {
-  typename math<R>::single low;
-  typename math<R>::single high;
+struct ends {
+  R low;
+  R high;
 };
 template <class R>
-REPDL_HD verdict<R> verdict_of(float_ends<R> e) {
-  return {e.low, row_math<R>::differ(e.low, e.high)};
+REPDL_HD ends<R> anything() {
+  return {math<R>::all(-infinity), math<R>::all(infinity)};
 }
+template <class T, class R>
+REPDL_HD verdict<R> verdict_of(const ends<R>& e) {
+  const auto low = row_math<R>::template rounded<T>(e.low);
+  return {low, row_math<R>::differ(low, row_math<R>::template rounded<T>(e.high))};
+}
+
+// f.template operator()<T>() for a format of rows.
+template <class F>
+REPDL_HD auto with_format(dtype of, const F& f) {
+  switch (of) {
+    case dtype::f16:
+      return f.template operator()<f16>();
+    case dtype::bf16:
+      return f.template operator()<bf16>();
+    default:
+      return f.template operator()<float>();
+  }
+}
+template <class T>
+REPDL_HD certified widened(const decided_value<T>& c) {
+  return {widen_to_float(c.value), c.decided};
+}
+// RN of a number, in a format of rows.
+template <class A>
+REPDL_HD_CALL certified round_to(dtype to, const A& a) {
+  return with_format(to, [&]<class T>() { return widened(round_number<T>(a)); });
+}
+REPDL_HD certified round_ends(dtype to, const ends<double>& e) {
+  return with_format(to, [&]<class T>() {
+    const verdict<double> v = verdict_of<T, double>(e);
+    return certified{v.value, !v.open};
+  });
+}
+
+#if defined(__CUDACC__)
+// On a GPU conversions are slow: elements are rounded where they are written, and tested by their bits. A binary16 number below 2^-14 has
+// its midpoints where one of that much more has them.
+template <class T>
+REPDL_HD double above_subnormals(double v) {
+  if constexpr (std::is_same_v<T, f16>) {
+    const double a = magnitude_of(v);
+    return a < 0x1p-14 ? a + 0x1p-14 : a;
+  } else {
+    return v;
+  }
+}
+// Whether midpoints are where they are of most numbers, from the upper half of above_subnormals, its sign aside.
+template <class T>
+REPDL_HD bool has_midpoints_in_place(unsigned upper) {
+  if constexpr (std::is_same_v<T, f16>) return upper < 0x40f00000u;  // 2^16
+  return upper - 0x38200000u < 0x47d00000u - 0x38200000u;            // 2^-125 to 2^126
+}
+// What `narrow` makes RN_T(v) of, for a v that is no midpoint.
+template <class T>
+REPDL_HD float value_of([[maybe_unused]] double v) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (!std::is_same_v<T, float>) return float_of(bits_of(__double2float_rz(v)) | 1u);
+#endif
+  return static_cast<float>(v);
+}
+#endif
 
 // What most rules say.
 struct plain_rule {

@@ -75,64 +75,61 @@ REPDL_HD row_logarithm<R> logarithm_of_row(R count, R rest, double bound) {
   return {is_small ? small : r, is_small ? zero : r * e, is_small ? zero : e};
 }
 
-// RN32(hi + t) with one rounding, for any hi and t (the sum is rounded to odd in binary64 first).
+// hi + t rounded to odd, so that one rounding more makes RN(hi + t) of it, for any hi and t.
 template <class R>
-REPDL_HD typename math<R>::single round_pair(R hi, R t) {
+REPDL_HD R odd_sum(R hi, R t) {
   using M = math<R>;
   const auto s = two_sum(hi, t);
   const auto sb = M::to_bits(s.hi);
   const auto one = M::from_bits((sb & 0) + 1);
   const auto none = M::from_bits(sb & 0);
   const auto inexact = M::to_bits(magnitude_of(s.lo) > 0.0 ? one : none);
-  const auto odd = (sb - (((M::to_bits(s.lo) ^ sb) >> 63) & inexact)) | inexact;
-  return M::to_float(M::from_bits(odd));
+  return M::from_bits((sb - (((M::to_bits(s.lo) ^ sb) >> 63) & inexact)) | inexact);
 }
 
-// (a - b) - R rounded at both ends of R's interval; a, b binary32 values.
+// (a - b) - R at both ends of R's interval; a, b binary32 values.
 // a - b = hi + lo exactly. t = lo - (R +- g), g >= f + 2u(|lo| + R) (the 2uR is part of f): then fl(t) is beyond the
 // true end as long as lo != 0 or R's own interval covers the rounding, u|t| <= u(|lo| + R + g). lo = 0: t = -(R +- f)
 // exactly but for that rounding, and t = 0 only if R = 0.
 template <class R>
-REPDL_HD float_ends<R> gap_ends(R a, R b, R r, R f) {
+REPDL_HD ends<R> gap_ends(R a, R b, R r, R f) {
   const auto d = two_sum(a, -b);
   const auto g = f + 0x1p-51 * magnitude_of(d.lo);
-  return {round_pair(d.hi, d.lo - (r + g)), round_pair(d.hi, d.lo - (r - g))};
+  return {odd_sum(d.hi, d.lo - (r + g)), odd_sum(d.hi, d.lo - (r - g))};
 }
 
 // The same in a third of the operations, for a <= b, a = -inf included, and r >= 0: leaves gaps open whose own value is a midpoint
 // and whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), three roundings and those of the ends
 // are below 8u|v|.
 template <class R>
-REPDL_HD float_ends<R> quick_gap_ends(R a, R b, R r, R f) {
+REPDL_HD ends<R> quick_gap_ends(R a, R b, R r, R f) {
   using M = math<R>;
   const auto v = (a - b) - r;
   const auto g = f - 0x1p-50 * row_math<R>::larger(v, M::all(-0x1p200));
-  return {M::to_float(v - g), M::to_float(v + g)};
+  return {v - g, v + g};
 }
 
-// y (g - P) rounded at both ends, P = hi + lo +- e (the sum of g_j y_j).
+// y (g - P) at both ends, P = hi + lo +- e (the sum of g_j y_j).
 // g - hi = z + zl exactly; w = z + ((zl - lo) -+ f), its two additions and the product with y are off by u each: 4u of
 // |z|, |zl|, |lo| cover them. All exact and e = 0: f is 4u|z|, and 0 where z is: an exact zero is decided, with its
 // sign (the sum +0).
 template <class R>
-REPDL_HD float_ends<R> softmax_gradient(R g, R y, R hi, R lo, R e) {
-  using M = math<R>;
+REPDL_HD ends<R> softmax_gradient(R g, R y, R hi, R lo, R e) {
   const auto z = two_sum(g, -hi);
   const auto t = z.lo - lo;
   const auto f = (e + 0x1p-51 * (magnitude_of(z.hi) + magnitude_of(z.lo) + magnitude_of(lo))) * (1 + 0x1p-40);
-  return {M::to_float(y * ((z.hi + (t - f)) + 0.0)), M::to_float(y * ((z.hi + (t + f)) + 0.0))};
+  return {y * ((z.hi + (t - f)) + 0.0), y * ((z.hi + (t + f)) + 0.0)};
 }
 
-// g - e^y G rounded at both ends, G = hi + lo +- e. y: cut to |y| <= 600 (e^-600 |G| >= 2^-1015 if G != 0, e^600 |G| >
+// g - e^y G at both ends, G = hi + lo +- e. y: cut to |y| <= 600 (e^-600 |G| >= 2^-1015 if G != 0, e^600 |G| >
 // 2^128: both ends round as the exact value does); `weight` = e^y, or 0 for y = -inf.
 // Relative errors of e^y G: 5.1u, hi + lo u, the product u, below 16u; the difference u.
 template <class R>
-REPDL_HD float_ends<R> log_softmax_gradient(R g, R weight, R hi, R lo, R e) {
-  using M = math<R>;
+REPDL_HD ends<R> log_softmax_gradient(R g, R weight, R hi, R lo, R e) {
   const auto product = weight * (hi + lo);
   const auto v = (g - product) + 0.0;
   const auto f = (weight * e + 0x1p-49 * magnitude_of(product) + 0x1p-51 * magnitude_of(v)) * (1 + 0x1p-40);
-  return {M::to_float(v - f), M::to_float(v + f)};
+  return {v - f, v + f};
 }
 
 // -------------------------------------------------------------------------------------------- weights, their sums
@@ -224,12 +221,12 @@ REPDL_HD weight_factor<R> factor_of(R f, double bound, R) {
   return {known ? f * (1 - bound) : least, known ? f * (1 + bound) : most};
 }
 template <class R>
-REPDL_HD verdict<R> scaled_ends(R e, const weight_factor<R>& f, double) {
-  return verdict_of<R>({math<R>::to_float(e * f.low), math<R>::to_float(e * f.high)});
+REPDL_HD ends<R> scaled_ends(R e, const weight_factor<R>& f, double) {
+  return {e * f.low, e * f.high};
 }
-template <class R>
+template <class T, class R>
 REPDL_HD verdict<R> scaled_weight(R e, const weight_factor<R>& f) {
-  return scaled_ends<R>(e, f, 0);
+  return verdict_of<T>(scaled_ends<R>(e, f, 0));
 }
 
 // R beside a gap, as an element of log_softmax: (x - max) - R.
@@ -242,22 +239,27 @@ template <class R>
 REPDL_HD logarithm_numbers<R> beside_gaps(R max, const row_logarithm<R>& log) {
   return {max, log};
 }
-template <class R>
+template <class T, class R>
 REPDL_HD verdict<R> gap_element(R x, const logarithm_numbers<R>& r) {
-  return verdict_of(quick_gap_ends<R>(x, r.max, r.log.value, r.log.slack));
+  return verdict_of<T>(quick_gap_ends<R>(x, r.max, r.log.value, r.log.slack));
 }
 
 #if defined(__CUDACC__)
 // On a GPU the bits of binary64 below a binary32 number's last one, 29 of them, say how far v is from a midpoint, 2^28, in its own
-// ulps, from 2^-125 to 2^126. v errs by less than `margin` of them.
+// ulps, from 2^-125 to 2^126. v errs by less than `margin` of them. Of narrower formats they are the upper 29 of those below the last
+// one, and the margin is 2 of their units at least.
 inline constexpr unsigned no_margin = 0x10000000u;  // what this test decides nothing with
 REPDL_HD unsigned margin_of(double relative, unsigned roundings) {
   return relative < 1 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
 }
+template <class T>
 REPDL_HD bool is_far_from_midpoints(double v, unsigned margin) {
-  const auto below = static_cast<unsigned>(bits_of(v)) & 0x1fffffffu;
-  const unsigned upper = static_cast<unsigned>(bits_of(v) >> 32) & 0x7fffffffu;
-  return (below - (0x10000000u - margin) > 2 * margin) & (upper - 0x38200000u < 0x47d00000u - 0x38200000u);
+  const std::uint64_t bits = bits_of(above_subnormals<T>(v));
+  constexpr int unused = 24 - format<T>::precision;
+  if constexpr (unused != 0) margin = margin < no_margin ? (margin >> unused) + 2 : no_margin;
+  const auto below = static_cast<unsigned>(bits >> unused) & 0x1fffffffu;
+  const unsigned upper = static_cast<unsigned>(bits >> 32) & 0x7fffffffu;
+  return (below - (0x10000000u - margin) > 2 * margin) & has_midpoints_in_place<T>(upper);
 }
 template <>
 struct weight_factor<double> {
@@ -273,18 +275,18 @@ REPDL_HD weight_factor<double> factor_of<double>(double f, double bound, double 
 }
 // With the gap of this element, |d| <= 0.7 (1023 - biased exponent of e^d), in place of the greatest one.
 template <>
-REPDL_HD verdict<double> scaled_ends<double>(double e, const weight_factor<double>& f, double gap) {
+REPDL_HD ends<double> scaled_ends<double>(double e, const weight_factor<double>& f, double gap) {
   const double p = e * f.value;
   const auto exponent = static_cast<double>(1023 - static_cast<int>(bits_of(e) >> 52));
   const double bound = f.bound - (gap - (0.7 * exponent < gap ? 0.7 * exponent : gap)) * 0x1p-53;
-  return verdict_of<double>({static_cast<float>(p * (1 - bound)), static_cast<float>(p * (1 + bound))});
+  return {p * (1 - bound), p * (1 + bound)};
 }
 // A product below 2^-151 is a zero.
-template <>
-REPDL_HD verdict<double> scaled_weight<double>(double e, const weight_factor<double>& f) {
+template <class T>
+REPDL_HD verdict<double> scaled_weight(double e, const weight_factor<double>& f) {
   const double p = e * f.value;
   const unsigned upper = static_cast<unsigned>(bits_of(p) >> 32) & 0x7fffffffu;
-  return {static_cast<float>(p), !(is_far_from_midpoints(p, f.margin) | (upper < 0x36800000u))};
+  return {value_of<T>(p), !(is_far_from_midpoints<T>(p, f.margin) | (upper < 0x36800000u))};
 }
 template <>
 struct logarithm_numbers<double> {
@@ -298,11 +300,12 @@ REPDL_HD logarithm_numbers<double> beside_gaps<double>(double max, const row_log
   return {max, log, margin_of(log.relative, 4)};
 }
 // x = -inf: so is v.
-template <>
-REPDL_HD verdict<double> gap_element<double>(double x, const logarithm_numbers<double>& r) {
+template <class T>
+REPDL_HD verdict<double> gap_element(double x, const logarithm_numbers<double>& r) {
   const double v = (x - r.max) - r.log.value;
-  return {static_cast<float>(v),
-          !(is_far_from_midpoints(v, r.margin) | (static_cast<unsigned>(bits_of(v) >> 32) == 0xfff00000u))};
+  const bool absent = static_cast<unsigned>(bits_of(v) >> 32) == 0xfff00000u;
+  const float value = std::is_same_v<T, float> || !absent ? value_of<T>(v) : static_cast<float>(v);
+  return {value, !(is_far_from_midpoints<T>(v, r.margin) | absent)};
 }
 #endif
 
@@ -345,33 +348,33 @@ struct weight_rule : exponential_rule {
     return factor_of<R>((Scaled ? Target ? g / static_cast<double>(c.n) : g : math<R>::all(1.0)) / sum, c.bounds.weight,
                         sum);
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R*, R weight) {
-    return scaled_weight<R>(weight, r);
+    return scaled_weight<T>(weight, r);
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R*, R weight) {
-    return scaled_ends<R>(weight, r, Scaled ? row_errors::gradient_gap : row_errors::gap);
+    return verdict_of<T>(scaled_ends<R>(weight, r, Scaled ? row_errors::gradient_gap : row_errors::gap));
   }
   // The target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three times the bound, and 2^-43 for the
   // gaps in a rest made of small weights.
-  REPDL_HD static certified exception(const row_call& c, const row_operands& o, double max,
-                                      const row_weights<double>& s) {
+  REPDL_HD static ends<double> exception(const row_call& c, const row_operands& o, double max,
+                                         const row_weights<double>& s) {
     const double x = static_cast<double>(o.at_target);
     const double w = x == -infinity ? 0.0 : fast_exp(cut_gap(x, max));
     const double z = x == max ? (s.count - 1) + s.rest : (s.count + s.rest) - w;
     const double g = static_cast<double>(o.g);
-    if (!is_finite(g)) return {0.0f, false};
-    if (z == 0) return {0.0f * o.g, true};  // the only finite element: 1 - 1
+    if (!is_finite(g)) return anything<double>();
+    if (z == 0) return {0 * g, 0 * g};  // the only finite element: 1 - 1
     const double v = -(z / (s.count + s.rest)) * (g / static_cast<double>(c.n));
-    if (v == 0) return {static_cast<float>(v), c.bounds.weight < 1};
+    if (v == 0) return c.bounds.weight < 1 ? ends<double>{v, v} : anything<double>();
     const double e = (4 * c.bounds.weight + 0x1p-43) * magnitude_of(v);
-    return same_bits(static_cast<float>(v - e), static_cast<float>(v + e));
+    return {v - e, v + e};
   }
   // A g that is infinite or NaN, by the formula's tree: inf times a p, or p - 1, of exactly 0 is NaN.
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands& o, const late<A>& s, const float* at,
-                                   int what) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands& o, const late<A>& s,
+                                   const float* at, int what) {
     const float x = at[0];
     const bool target = what == 1;
     if (!is_finite(static_cast<double>(o.g))) {
@@ -379,7 +382,7 @@ struct weight_rule : exponential_rule {
       const bool zero = target ? !absent && s.is_single() : absent;
       return {canonical(zero ? float_of(canonical_nan_f32) : target ? -o.g : o.g), true};
     }
-    return exact_scaled_gradient(s, x, o.g, c.n, target);
+    return exact_scaled_gradient(to, s, x, o.g, c.n, target);
   }
 };
 template <>
@@ -411,8 +414,8 @@ struct logarithm_rule : exponential_rule {
   }
   // (max - at) + R
   template <class R>
-  REPDL_HD static verdict<R> result(const row_call&, const numbers<R>& r, R at, int) {
-    return verdict_of(gap_ends<R>(r.max, at, -r.log.value, r.log.slack));
+  REPDL_HD static ends<R> result(const row_call&, const numbers<R>& r, R at, int) {
+    return gap_ends<R>(r.max, at, -r.log.value, r.log.slack);
   }
 };
 
@@ -421,21 +424,23 @@ struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), float_of(canonical_nan_f32)};
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return gap_element<R>(x[0], r);
+    return gap_element<T>(x[0], r);
   }
   // Rows in which a gap is a midpoint and R far below its last bit are rare.
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    const auto e = gap_ends<R>(x[0], r.max, r.log.value, r.log.slack);
+    const verdict<R> v = verdict_of<T>(gap_ends<R>(x[0], r.max, r.log.value, r.log.slack));
     const auto s = math<R>::to_float(x[0]);
     const auto absent = s == -__builtin_inff();
-    return verdict_of<R>({absent ? s : e.low, absent ? s : e.high});
+    const auto never = static_cast<typename row_math<R>::mask>(v.open & 0);
+    return {absent ? s : v.value, absent ? never : v.open};
   }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float* x, int) {
-    return exact_log_softmax(s, x[0]);
+  REPDL_HD static certified settle(dtype to, const row_call&, const row_operands&, const late<A>& s, const float* x,
+                                   int) {
+    return exact_log_softmax(to, s, x[0]);
   }
 };
 template <>
@@ -447,8 +452,9 @@ struct row_rule<ops::op_id::logsumexp> : logarithm_rule<false> {
   }
   REPDL_HD static float counterpart(const row_operands&, int) { return -0.0f; }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands&, const late<A>& s, const float*, int) {
-    return exact_logsumexp(s);
+  REPDL_HD static certified settle(dtype to, const row_call&, const row_operands&, const late<A>& s, const float*,
+                                   int) {
+    return exact_logsumexp(to, s);
   }
 };
 template <>
@@ -464,8 +470,9 @@ struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
   }
   REPDL_HD static float counterpart(const row_operands& o, int) { return o.at_target; }
   template <class A>
-  REPDL_HD static certified settle(const row_call&, const row_operands& o, const late<A>& s, const float*, int) {
-    return exact_cross_entropy(s, o.at_target);
+  REPDL_HD static certified settle(dtype to, const row_call&, const row_operands& o, const late<A>& s, const float*,
+                                   int) {
+    return exact_cross_entropy(to, s, o.at_target);
   }
 };
 
@@ -578,18 +585,19 @@ struct gradient_rule : plain_rule {
 template <>
 struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   static constexpr int exact_limbs = 16;
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return verdict_of(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
+    return verdict_of<T>(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
   }
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands&, const late<A>& s, const float* x,
+                                   int) {
     const float g = x[0];
     const float y = x[1];
     if (!is_finite(s.plain)) {
       return {canonical(static_cast<float>(static_cast<double>(y) * (static_cast<double>(g) - s.plain))), true};
     }
-    return exact_softmax_backward(g, y, s.sum(c.length));
+    return exact_softmax_backward(to, g, y, s.sum(c.length));
   }
 };
 #if defined(__CUDACC__)
@@ -606,7 +614,7 @@ REPDL_HD cut_output cut_at_600(double y) {
 #endif
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> of_any(const numbers<R>& r, const R* x) {
     using M = math<R>;
     const R g = x[0];
@@ -616,36 +624,37 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     R w = fast_exp(least < -least_gap ? least : M::all(-least_gap));
     w = y > -infinity ? w : zero;
     const R none = y < infinity ? zero : M::all(infinity);  // +inf and NaN: a formula of their own
-    return verdict_of(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
+    return verdict_of<T>(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
   }
 #if defined(__CUDACC__)
   // -inf as -600: a g of 0 is left open.
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const cut_output cut = cut_at_600(x[1]);
-    verdict<R> v = verdict_of(log_softmax_gradient<R>(x[0], fast_exp(cut.y), r.hi, r.lo, r.slack));
+    verdict<R> v = verdict_of<T>(log_softmax_gradient<R>(x[0], fast_exp(cut.y), r.hi, r.lo, r.slack));
     v.open |= cut.beyond;
     return v;
   }
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    return of_any<R>(r, x);
+    return of_any<T>(r, x);
   }
 #else
-  template <class R>
+  template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return of_any<R>(r, x);
+    return of_any<T>(r, x);
   }
 #endif
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
   // infinite e^y.
   template <class A>
-  REPDL_HD static certified settle(const row_call& c, const row_operands&, const late<A>& s, const float* x, int) {
+  REPDL_HD static certified settle(dtype to, const row_call& c, const row_operands&, const late<A>& s, const float* x,
+                                   int) {
     const float g = x[0];
     const float y = x[1];
     const auto inf = static_cast<float>(infinity);
     const bool finite = is_finite(s.plain);
-    if (finite && y < inf) return exact_log_softmax_backward<A>(g, y, s.sum(c.length));
+    if (finite && y < inf) return exact_log_softmax_backward<A>(to, g, y, s.sum(c.length));
     const int sign = finite ? sign_in(s.sum(c.length)) : 0;
     const double total = finite ? static_cast<double>(sign) : s.plain;
     const double weight = y != y ? double_of(format<double>::nan) : y == inf ? infinity : y == -inf ? 0.0 : 1.0;
