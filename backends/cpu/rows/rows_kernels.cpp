@@ -551,9 +551,7 @@ row_loss finish_loss(const row_job& job, int workers) noexcept {
   } else if (!job.forced) {
     const num::dd s = all.sum.total();
     const double e = (all.slack + all.sum.bound(4 * all.rows)) * (1 + 0x1p-20);
-    c = num::with_format(job.plan->out_type[0], [&]<class T>() {
-      return num::widened(job.n == 1 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, job.n));
-    });
+    c = num::round_mean_of(job.plan->out_type[0], s, e, job.n);
   }
   return {c.value, c.decided, false};
 }

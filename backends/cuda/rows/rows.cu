@@ -2,16 +2,19 @@
 //
 // Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
 // blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
-// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cu), and
+// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and
 // so are long rows with near neighbours, but for those whose greatest element is looked for.
 // Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
 
-#include "backends/cuda/rows/rows_kernels.cuh"
+#include "backends/cuda/rows/rows_chunks.cuh"
 
 namespace repdl::cuda {
 namespace {
+
+constexpr int threads = row_threads;
+constexpr int warps = row_warps;
 
 enum class manner { registers, columns, chunks };
 
@@ -30,6 +33,7 @@ struct rule_facts {
   int held;
   int chains;
   int required;
+  int formatted;
   bool per_element;
   bool exact;
   bool looks;  // for the greatest element
@@ -37,22 +41,36 @@ struct rule_facts {
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {
-    Rule::inputs,   Rule::summed,      held_of<Rule>,          chains_of<Rule>,
-    Rule::required, Rule::per_element, Rule::exact_limbs != 0, Rule::look == num::row_look::greatest,
-    is_tiled<Rule>, Rule::bounds};
+constexpr rule_facts facts_of = {Rule::inputs,
+                                 Rule::summed,
+                                 held_of<Rule>,
+                                 chains_of<Rule>,
+                                 Rule::required,
+                                 Rule::formatted,
+                                 Rule::per_element,
+                                 Rule::exact_limbs != 0,
+                                 Rule::look == num::row_look::greatest,
+                                 is_tiled<Rule>,
+                                 Rule::bounds};
+
+std::size_t size_of_element(const row_geometry& g, const rule_facts& rule, int k) {
+  return k == out_place || k < rule.formatted ? size_of(g.type) : sizeof(float);
+}
 
 // How packed rows are read and written; whether they are packed.
 bool pack(row_geometry& g, const rule_facts& rule) {
   const int elements = rule.inputs.elements();
-  const auto data = [&g](int k) { return reinterpret_cast<std::uintptr_t>(k == out_place ? g.out[0] : g.x[k]); };
-  // All rows begin at the same place of 16 bytes as those of the first operand; at the first place.
+  // All rows begin at the same place of four elements as those of the first operand; at the first place.
+  const auto place = [&](int k) {
+    const void* const data = k == out_place ? g.out[0] : g.x[k];
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data) / size_of_element(g, rule, k) % 4);
+  };
   const auto beside = [&](int k) {
-    bool is = (data(k) - data(0)) % 16 == 0;
+    bool is = place(k) == place(0);
     for (int i = 0; i < g.kept.rank; ++i) is = is && (g.kept.stride[k][i] - g.kept.stride[0][i]) % 4 == 0;
     return is;
   };
-  g.aligned = data(0) % 16 == 0;
+  g.aligned = place(0) == 0;
   for (int i = 0; i < g.kept.rank; ++i) g.aligned = g.aligned && g.kept.stride[0][i] % 4 == 0;
   const bool in_fours = g.aligned && g.reduced.rank == 2 && g.reduced.size[0] % 4 == 0;
   bool packed = g.reduced.rank == 1 || elements > rule.required;
@@ -76,14 +94,14 @@ bool pack(row_geometry& g, const rule_facts& rule) {
   return packed;
 }
 
-// Whether four neighbouring rows are 16 bytes of every operand of sums, but for what is the same for all rows.
+// Whether four neighbouring rows are one access to every operand of sums, but for what is the same for all rows.
 bool has_four_rows(const row_geometry& g, const rule_facts& rule) {
   bool are = g.kept.rank == 1 && g.reduced.rank == 1 && g.rows % 4 == 0;
   for (int k = 0; k < rule.summed; ++k) {
     if (g.x[k] == nullptr) continue;
     const std::int64_t across = g.kept.stride[k][0];
-    const bool four =
-        across == 1 && reinterpret_cast<std::uintptr_t>(g.x[k]) % 16 == 0 && g.reduced.stride[k][0] % 4 == 0;
+    const bool four = across == 1 && g.reduced.stride[k][0] % 4 == 0 &&
+                      reinterpret_cast<std::uintptr_t>(g.x[k]) % (4 * size_of_element(g, rule, k)) == 0;
     are = are && (!rule.per_element && k >= 2 ? across == 0 : four);
   }
   return are;
@@ -104,13 +122,18 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
     if (place < out_place) g.reduced.set_stride(place, p.in_stride[i].reduced);
     return p.in[i];
   };
-  for (int k = 0; k < rule.inputs.elements(); ++k) g.x[k] = static_cast<const float*>(input(rule.inputs.element[k], k));
-  if (rule.inputs.g >= 0) g.row_g = static_cast<const float*>(input(rule.inputs.g, g_place));
+  for (int k = 0; k < rule.inputs.elements(); ++k) g.x[k] = input(rule.inputs.element[k], k);
+  g.type = p.in_type[rule.inputs.element[0]];
+  if (rule.inputs.g >= 0) {
+    g.row_g = input(rule.inputs.g, g_place);
+    g.g_type = p.in_type[rule.inputs.g];
+  }
   if (rule.inputs.top >= 0) g.row_top = static_cast<const float*>(input(rule.inputs.top, top_place));
   const bool targets = rule.inputs.target >= 0;
   if (targets) g.target = static_cast<const std::int64_t*>(input(rule.inputs.target, target_place));
   for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
     g.out[k] = p.out[k];
+    g.out_type[k] = p.out_type[k];
     g.kept.set_stride(out_place + k, p.out_stride[k].kept);
   }
   g.reduced.set_stride(out_place, p.out_stride[0].reduced);
@@ -172,25 +195,24 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   return d;
 }
 
-// Launches Kernel as launch_kernel does, its blocks in clusters.
-template <auto Kernel>
-void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
-  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
-  if (!before_launch(record_of<Kernel>, j)) return;
-  if (cluster > 8) {  // what every device can do
-    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
-          "cudaFuncSetAttribute");
+// What the last results of rows were before: a copy of it.
+__global__ void __launch_bounds__(threads)
+    copy_former(const __grid_constant__ row_geometry g, const float* first, const float* second, float* to) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
+    to[row] = first[row_offset<former_place>(g, row)];
+    to[g.rows + row] = second[row_offset<former_place + 1>(g, row)];
   }
-  cudaLaunchAttribute shape{};
-  shape.id = cudaLaunchAttributeClusterDimension;
-  shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid_of(j.what.name(), grid);
-  config.blockDim = static_cast<unsigned>(threads);
-  config.stream = j.stream;
-  config.attrs = &shape;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, Kernel, g, j.counters), j.what.name(), "kernel launch");
+}
+
+__global__ void __launch_bounds__(threads) count_targets(const __grid_constant__ row_geometry g) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  unsigned n = 0;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
+    n += g.target[row_offset<target_place>(g, row)] != g.ignore_index ? 1u : 0u;
+  }
+  n = __reduce_add_sync(full_warp, n);
+  if (lane_of_thread() == 0 && n != 0) atomicAdd(&g.status->counted, static_cast<unsigned long long>(n));
 }
 
 class row_work final : public planned {
@@ -218,34 +240,13 @@ class row_work final : public planned {
   }
 
  private:
-  template <op_id Op, int Per>
-  void launch_registers() {
-    const row_geometry& g = d_.g;
-    const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
-    const unsigned grid =
-        grid_for(j.device, blocks, 24) / static_cast<unsigned>(g.cluster) * static_cast<unsigned>(g.cluster);
-    if (d_.packed) {
-      launch_in_clusters<row_kernel<Op, Per, true>>(j, grid, g.cluster, g);
-    } else {
-      launch_in_clusters<row_kernel<Op, Per, false>>(j, grid, g.cluster, g);
-    }
-  }
-  template <op_id Op>
+  template <class T>
   void launch_fast() {
     const row_geometry& g = d_.g;
     if (g.rows == 0) return;
-    if (d_.how == manner::chunks) {
-      run_long_rows(g, long_, j);
-    } else if (d_.how == manner::columns) {
-      const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
-      launch_kernel<column_kernel<Op>>(j, grid, threads, 0, g, j.counters);
-    } else if (d_.per_thread == 8) {
-      launch_registers<Op, 8>();
-    } else if (d_.per_thread == 16) {
-      launch_registers<Op, 16>();
-    } else if constexpr (most_per_thread(held_of<row_rule<Op>>) == 32) {
-      launch_registers<Op, 32>();
-    }
+    if (d_.how == manner::chunks) return run_long_rows<T>(g, long_, j);
+    if (d_.how == manner::columns) return run_columns<T>(g, j);
+    run_registers<T>(g, d_.per_thread, d_.packed, j);
   }
 
   void enqueue() override {
@@ -259,7 +260,7 @@ class row_work final : public planned {
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
-    ops::for_row_operation(g.op, [&]<class Op>() { launch_fast<Op::id>(); });
+    num::with_format(g.type, [&]<class T>() { launch_fast<T>(); });
     if (g.is_total) {
       run_total(g, parts_, j);
     } else {
@@ -275,6 +276,13 @@ class row_work final : public planned {
 };
 
 }  // namespace
+
+void take_workspace(long_work& w, const row_geometry& g, carver& c) {
+  c.take(w.keys, g.rows);
+  ops::for_row_operation(g.op, [&]<class Op>() {
+    c.take(w.chunks, g.rows, chunks_of(g, g.chunk), sizeof(typename row_rule<Op::id>::total));
+  });
+}
 
 void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) { t.emplace<row_work>(p, j); }
 

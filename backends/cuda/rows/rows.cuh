@@ -85,9 +85,12 @@ enum class quad_access {
 
 struct row_geometry {
   op_id op;
-  const float* x[num::most_elements];  // null: the call lacks it
-  float* out[plan::row_plan::most_outputs];
-  const float* row_g;
+  dtype type;                         // of elements, but for statistics among them
+  const void* x[num::most_elements];  // null: the call lacks it
+  void* out[plan::row_plan::most_outputs];
+  dtype out_type[plan::row_plan::most_outputs];
+  const void* row_g;
+  dtype g_type;
   const std::int64_t* target;
   const float* row_top;
   const float* row_former[2];  // copies, one for each row: results may be written where they were
@@ -96,7 +99,7 @@ struct row_geometry {
   strided_axes<former_place + 2> kept;
   strided_axes<out_place + 1> reduced;  // of x and the first output
   quad_access access[out_place + 1];    // likewise
-  bool aligned;                         // rows of x[0] begin at multiples of 16 bytes
+  bool aligned;                         // rows of x[0] begin at multiples of four elements
   std::int64_t ignore_index;
   double eps;
   double momentum;
@@ -156,29 +159,86 @@ struct row_values {
   float x[N];
 };
 
+// Numbers of a format are binary32 numbers on their way. any_format: it is known at run time.
+struct any_format {};
+template <class T>
+inline constexpr bool is_any = std::is_same_v<T, any_format>;
+template <class T>
+__device__ inline const void* advanced(const void* from, std::int64_t by, dtype type) {
+  if constexpr (is_any<T>)
+    return static_cast<const std::byte*>(from) + by * (type == dtype::f32 ? 4 : 2);
+  else
+    return static_cast<const T*>(from) + by;
+}
+template <class T>
+__device__ inline float number_at(const void* from, std::int64_t i, [[maybe_unused]] dtype type) {
+  if constexpr (is_any<T>) {
+    if (type == dtype::f32) return static_cast<const float*>(from)[i];
+    if (type == dtype::f16) return num::widen_to_float(static_cast<const f16*>(from)[i]);
+    return num::widen_to_float(static_cast<const bf16*>(from)[i]);
+  } else {
+    return num::widen_to_float(static_cast<const T*>(from)[i]);
+  }
+}
+template <class T>
+__device__ inline T narrowed(float x) {
+  if constexpr (std::is_same_v<T, float>)
+    return x;
+  else
+    return num::narrow<T>(x);
+}
+template <class T>
+__device__ inline void set_number(void* to, std::int64_t i, [[maybe_unused]] dtype type, float x) {
+  if constexpr (is_any<T>) {
+    if (type == dtype::f32) static_cast<float*>(to)[i] = x;
+    if (type == dtype::f16) static_cast<f16*>(to)[i] = narrowed<f16>(x);
+    if (type == dtype::bf16) static_cast<bf16*>(to)[i] = narrowed<bf16>(x);
+  } else {
+    static_cast<T*>(to)[i] = narrowed<T>(x);
+  }
+}
+// Of an element operand.
+template <class Rule, int K, class T>
+using element_format = std::conditional_t<(K < Rule::formatted), T, float>;
+
 // A row in the operands.
-template <op_id Op>
+template <op_id Op, class T>
 struct row_site {
   using rule = row_rule<Op>;
   static constexpr int elements = num::elements_of<rule>;
   static constexpr int first_result = rule::per_element ? 1 : 0;
 
-  const float* x[elements];
-  float* out;  // of elements
+  const void* x[elements];
+  void* out;  // of elements
   std::int64_t row;
 
   __device__ row_site(const row_geometry& g, std::int64_t r) : row(r) {
-    for_each_of<elements>([&]<int K>() { x[K] = g.x[K] + row_offset<K>(g, r); });
-    if constexpr (rule::per_element) out = g.out[0] + row_offset<out_place>(g, r);
+    for_each_of<elements>(
+        [&]<int K>() { x[K] = advanced<element_format<rule, K, T>>(g.x[K], row_offset<K>(g, r), g.type); });
+    if constexpr (rule::per_element) {
+      out = const_cast<void*>(advanced<T>(g.out[0], row_offset<out_place>(g, r), g.type));
+    }
+  }
+  // Where operand K, or the elements' output, begins.
+  template <int K>
+  __device__ auto* begin() const {
+    if constexpr (K == out_place)
+      return static_cast<T*>(out);
+    else
+      return static_cast<const element_format<rule, K, T>*>(x[K]);
+  }
+  template <int K>
+  __device__ float number(const row_geometry& g, std::int64_t offset) const {
+    return number_at<element_format<rule, K, T>>(x[K], offset, g.type);
   }
   template <int K>
   __device__ float value(const row_geometry& g, std::int64_t j) const {
     if constexpr (K >= rule::required) {
       constexpr float absent = rule::absent[K];
       if (g.x[K] == nullptr) return absent;
-      if (g.access[K] == quad_access::constant) return *x[K];
+      if (g.access[K] == quad_access::constant) return number<K>(g, 0);
     }
-    return x[K][g.access[K] == quad_access::flat ? j : element_offset<K>(g, j)];
+    return number<K>(g, g.access[K] == quad_access::flat ? j : element_offset<K>(g, j));
   }
   template <int N = elements>
   __device__ row_values<N> values(const row_geometry& g, std::int64_t j) const {
@@ -186,12 +246,17 @@ struct row_site {
     for_each_of<N>([&]<int K>() { v.x[K] = value<K>(g, j); });
     return v;
   }
-  __device__ float& to(const row_geometry& g, std::int64_t j) const { return out[element_offset<out_place>(g, j)]; }
-  // Null: not wanted.
+  __device__ void set(const row_geometry& g, std::int64_t j, float v) const {
+    set_number<T>(out, element_offset<out_place>(g, j), g.type, v);
+  }
   template <int K>
-  __device__ float* result(const row_geometry& g) const {
-    float* const to = g.out[first_result + K];
-    return to == nullptr ? to : to + row_offset<out_place + first_result + K>(g, row);
+  __device__ bool wants(const row_geometry& g) const {
+    return g.out[first_result + K] != nullptr;
+  }
+  template <int K>
+  __device__ void set_result(const row_geometry& g, float v) const {
+    constexpr int output = first_result + K;
+    set_number<any_format>(g.out[output], row_offset<out_place + output>(g, row), g.out_type[output], v);
   }
 };
 
@@ -204,10 +269,12 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
   return {g.bounds, g.length,          g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1,
           g.eps,    g.x[2] != nullptr, g.momentum};
 }
-template <op_id Op>
-__device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op>& at) {
+template <op_id Op, class T>
+__device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T>& at) {
   num::row_operands o;
-  if constexpr (row_rule<Op>::inputs.g >= 0) o.g = g.row_g[row_offset<g_place>(g, at.row)];
+  if constexpr (row_rule<Op>::inputs.g >= 0) {
+    o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.row), g.g_type);
+  }
   if constexpr (row_rule<Op>::inputs.target >= 0) {
     o.target = g.target[row_offset<target_place>(g, at.row)];
     o.ignored = o.target == g.ignore_index;
@@ -217,10 +284,10 @@ __device__ num::row_operands operands_of(const row_geometry& g, const row_site<O
   return o;
 }
 // The top of a row without the look for it: of no elements.
-template <op_id Op>
-__device__ float least_top(const row_geometry& g, const row_site<Op>& at) {
+template <op_id Op, class T>
+__device__ float least_top(const row_geometry& g, const row_site<Op, T>& at) {
   using num::row_look;
-  if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : *at.x[0];
+  if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : at.template number<0>(g, 0);
   if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.row)];
   return row_rule<Op>::look == row_look::greatest ? -row_inf : 0.0f;
 }
@@ -238,16 +305,16 @@ __device__ double term_of(const float* x, float top) {
   return row_rule<Op>::template term<double>(summed_values<Op>(x).x, static_cast<double>(top));
 }
 // An output of element operands; Careful: at the most that binary64 can do.
-template <op_id Op, bool Careful = false>
+template <op_id Op, class T, bool Careful = false>
 __device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, const float* x,
                                            double term) {
   using rule = row_rule<Op>;
   double v[num::elements_of<rule>];
   for (int k = 0; k < num::elements_of<rule>; ++k) v[k] = static_cast<double>(x[k]);
-  if constexpr (Careful && requires { rule::template careful<double>(n, v, term); }) {
-    return rule::template careful<double>(n, v, term);
+  if constexpr (Careful && requires { rule::template careful<T>(n, v, term); }) {
+    return rule::template careful<T>(n, v, term);
   } else {
-    return rule::template element<double>(n, v, term);
+    return rule::template element<T>(n, v, term);
   }
 }
 
@@ -275,9 +342,10 @@ __device__ row_state<Op> state_of(const num::row_call& call, const num::row_oper
   s.top = s.c.fills ? 0.0f : top;
   return s;
 }
-template <op_id Op>
-__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op>& at, float top) {
-  return state_of<Op>(call, operands_of<Op>(g, at), top);
+template <op_id Op, class T>
+__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
+                                  float top) {
+  return state_of<Op>(call, operands_of(g, at), top);
 }
 template <op_id Op, class Row>
 __device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {
@@ -295,19 +363,18 @@ __device__ auto whole_of(const Sums& s) {
 }
 
 // Output j, of x; the target's may be another.
-template <op_id Op, class Numbers, class Row>
+template <op_id Op, class T, class Numbers, class Row>
 __device__ num::verdict<double> output_of(const num::row_call& call, const row_state<Op>& s, const Numbers& numbers,
                                           const Row& row, std::int64_t j, const float* x) {
   using rule = row_rule<Op>;
   if constexpr (rule::has_exception) {
     if (j == s.o.target) {
-      const num::certified c = rule::exception(call, s.o, static_cast<double>(s.top), row);
-      return {c.value, !c.decided};
+      return num::verdict_of<T>(rule::exception(call, s.o, static_cast<double>(s.top), row));
     }
   }
   const double term = rule::keeps_term ? term_of<Op>(x, s.top) : 0.0;
-  const num::verdict<double> v = element_of<Op>(numbers, x, term);
-  return v.open ? element_of<Op, true>(numbers, x, term) : v;
+  const num::verdict<double> v = element_of<Op, T>(numbers, x, term);
+  return v.open ? element_of<Op, T, true>(numbers, x, term) : v;
 }
 
 // Outputs decided by a thread.
@@ -336,9 +403,18 @@ __device__ __noinline__ void leave_open(const row_geometry& g, std::int64_t row,
   g.list(0).add(row);
 }
 
+// Result k of a row that does not fill.
+template <op_id Op, class Numbers>
+__device__ num::certified result_of(const row_geometry& g, const num::row_call& call, const row_state<Op>& s,
+                                    const Numbers& n, int k) {
+  using rule = row_rule<Op>;
+  const auto at = static_cast<double>(rule::counterpart(s.o, k));
+  return num::round_ends(g.out_type[(rule::per_element ? 1 : 0) + k], rule::template result<double>(call, n, at, k));
+}
+
 // The results of a row, or its part of the total, by one thread.
-template <op_id Op, class Numbers, class Sums>
-__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
+template <op_id Op, class T, class Numbers, class Sums>
+__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
                            const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
   using rule = row_rule<Op>;
   if (s.c.fills && g.is_total) {
@@ -356,14 +432,13 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
   bool open = false;
   const std::int64_t elements = rule::per_element ? g.length : 0;
   for_each_of<rule::results>([&]<int K>() {
-    float* const to = at.template result<K>(g);
-    if (to == nullptr) return;
-    num::verdict<double> v = {s.c.value, false};
-    if (!s.c.fills) v = rule::template result<double>(call, n, static_cast<double>(rule::counterpart(s.o, K)), K);
-    if (!v.open) *to = v.value;
-    if (!v.open) tally.add(s.c.fills, 1);
-    if (v.open) g.note_open(at.row, elements + K);
-    open |= v.open;
+    if (!at.template wants<K>(g)) return;
+    num::certified v = {s.c.value, true};
+    if (!s.c.fills) v = result_of<Op>(g, call, s, n, K);
+    if (v.decided) at.template set_result<K>(g, v.value);
+    if (v.decided) tally.add(s.c.fills, 1);
+    if (!v.decided) g.note_open(at.row, elements + K);
+    open |= !v.decided;
   });
   if (open) leave_open<Op>(g, at.row, s.top, sums);
 }
@@ -386,13 +461,13 @@ __device__ T from_lane(const T& v, int distance) {
 }
 
 // Writes outputs first, first + step, ... < end of a row; whether one is open.
-template <op_id Op, class Row>
-__device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
+template <op_id Op, class T, class Row>
+__device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
                                const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
                                std::int64_t end, row_tally& tally) {
   if (s.c.fills) {
     for (std::int64_t j = first; j < end; j += step) {
-      at.to(g, j) = s.c.value;
+      at.set(g, j, s.c.value);
       ++tally.proved;
     }
     return false;
@@ -401,8 +476,8 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
   bool open = false;
 #pragma unroll 4
   for (std::int64_t j = first; j < end; j += step) {
-    const num::verdict<double> v = output_of<Op>(call, s, numbers, row, j, at.values(g, j).x);
-    at.to(g, j) = v.value;
+    const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, j, at.values(g, j).x);
+    at.set(g, j, v.value);
     tally.decided += v.open ? 0 : 1;
     if (v.open) g.note_open(at.row, j);
     open |= v.open;
@@ -422,13 +497,19 @@ __device__ inline void count_rows_decided(counter* counters, row_tally t) {
   }
 }
 
-// The parts of rows.cu, rows_long.cu, rows_late.cu and rows_total.cu: what they take of the workspace, and their launches.
+// The parts of rows.cu, rows_f32.cu and the other formats', rows_late.cu and rows_total.cu: what they take of the workspace, and their
+// launches.
 struct long_work {
   std::uint32_t* keys;
   std::byte* chunks;  // a rule's totals
 };
 void take_workspace(long_work& w, const row_geometry& g, carver& c);
+template <class T>
 void run_long_rows(const row_geometry& g, const long_work& w, const job& j);
+template <class T>
+void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j);
+template <class T>
+void run_columns(const row_geometry& g, const job& j);
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
 void take_total_workspace(std::byte*& parts, carver& c);
@@ -440,6 +521,18 @@ inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
 // Rows side by side are read together where what is found of a row is a sum.
 template <class Rule>
 inline constexpr bool is_tiled = Rule::look != num::row_look::greatest&& Rule::has_sums;
+
+// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
+template <class Rule>
+inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
+// Operands of which a thread holds its elements: those of sums. A third one that may be absent, often the same for all rows, is read
+// again.
+template <class Rule>
+inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
+// Elements that a thread holds, of `held` operands.
+constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
+inline constexpr int row_threads = 256;  // of a block, but in the late tiers
+inline constexpr int row_warps = row_threads / 32;
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
 inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side

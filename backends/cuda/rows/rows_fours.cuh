@@ -1,23 +1,36 @@
-// Rows read and written in fours: elements that lie side by side, 16 bytes an access.
+// Rows read and written in fours: elements that lie side by side, 16 or 8 bytes an access.
 #pragma once
 
 #include "backends/cuda/rows/rows.cuh"
 
 namespace repdl::cuda {
 
-// Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of 16 bytes; `outside` for those that are not.
-__device__ inline float4 load_four(const float* a, int j, int length, float outside) {
-  if (j >= 0 && j + 4 <= length) return *reinterpret_cast<const float4*>(a + j);
-  const auto at = [&](int i) { return i >= 0 && i < length ? a[i] : outside; };
+template <class T>
+struct alignas(4 * sizeof(T)) four_of {
+  T x[4];
+};
+// Four that lie side by side, at a multiple of so many elements.
+template <class T>
+__device__ inline float4 four_at(const T* a) {
+  const auto v = *reinterpret_cast<const four_of<T>*>(a);
+  return {num::widen_to_float(v.x[0]), num::widen_to_float(v.x[1]), num::widen_to_float(v.x[2]),
+          num::widen_to_float(v.x[3])};
+}
+// Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of four; `outside` for those that are not.
+template <class T>
+__device__ inline float4 load_four(const T* a, int j, int length, float outside) {
+  if (j >= 0 && j + 4 <= length) return four_at(a + j);
+  const auto at = [&](int i) { return i >= 0 && i < length ? num::widen_to_float(a[i]) : outside; };
   return {at(j), at(j + 1), at(j + 2), at(j + 3)};
 }
-__device__ inline void store_four(float* to, int j, int length, float4 v) {
+template <class T>
+__device__ inline void store_four(T* to, int j, int length, float4 v) {
   if (j >= 0 && j + 4 <= length) {
-    *reinterpret_cast<float4*>(to + j) = v;
+    *reinterpret_cast<four_of<T>*>(to + j) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
     return;
   }
   const auto set = [&](int i, float x) {
-    if (i >= 0 && i < length) to[i] = x;
+    if (i >= 0 && i < length) to[i] = narrowed<T>(x);
   };
   set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
 }
@@ -27,14 +40,10 @@ template <bool Packed>
 __device__ int place_of(int i, int lane, int lanes, int head) {
   return Packed ? ((i / 4) * lanes + lane) * 4 + i % 4 - head : i * lanes + lane;
 }
-template <bool Packed>
-__device__ int head_of(const float* row) {
-  return Packed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / 4 & 3) : 0;
+template <bool Packed, class T>
+__device__ int head_of(const T* row) {
+  return Packed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) & 3) : 0;
 }
-
-// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
-template <class Rule>
-inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
 
 // The fours of a thread, one after the other, along two axes: each is within the inner one.
 class walk_of_fours {
@@ -76,44 +85,45 @@ __device__ void for_fours(const row_geometry& g, T* row, const Place& place, F&&
   for (int i = 0; i < Count; i += 4, walk.advance()) f(i, row + (walk.template offset<Operand>(g) - place(i)));
 }
 // f(i, v), v being those elements of an operand of any kind.
-template <op_id Op, int Operand, int Count, class Place, class F>
-__device__ void for_more(const row_geometry& g, const float* row, const Place& place, int length, F&& f) {
+template <op_id Op, int Operand, int Count, class T, class Place, class F>
+__device__ void for_more(const row_geometry& g, const T* row, const Place& place, int length, F&& f) {
   constexpr float absent = row_rule<Op>::absent[Operand];
   const auto all = [](float v) { return float4{v, v, v, v}; };
   const quad_access how = g.access[Operand];
   if (row == nullptr || how == quad_access::constant) {
-    const float v = row == nullptr ? absent : *row;
+    const float v = row == nullptr ? absent : num::widen_to_float(*row);
 #pragma unroll
     for (int i = 0; i < Count; i += 4) f(i, all(v));
   } else if (how == quad_access::each) {
     const std::int64_t stride = g.reduced.stride[Operand][0];
 #pragma unroll
     for (int i = 0; i < Count; i += 4) {
-      const auto at = [&](int j) { return j >= 0 && j < length ? row[j * stride] : absent; };
+      const auto at = [&](int j) { return j >= 0 && j < length ? num::widen_to_float(row[j * stride]) : absent; };
       f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
     }
   } else if (how == quad_access::one) {
-    for_fours<Op, Operand, Count>(g, row, place,
-                                  [&](int i, const float* a) { f(i, all(place(i) < length ? a[place(i)] : absent)); });
+    for_fours<Op, Operand, Count>(g, row, place, [&](int i, const T* a) {
+      f(i, all(place(i) < length ? num::widen_to_float(a[place(i)]) : absent));
+    });
   } else {
     for_fours<Op, Operand, Count>(g, row, place,
-                                  [&](int i, const float* a) { f(i, load_four(a, place(i), length, absent)); });
+                                  [&](int i, const T* a) { f(i, load_four(a, place(i), length, absent)); });
   }
 }
 
 // The first N operands of a thread's elements. Those outside of the row are 0, or what stands for an operand that is absent.
-template <op_id Op, int N, int Count, class Place>
-__device__ void read_fours(const row_geometry& g, const row_site<Op>& at, const Place& place, int length,
+template <op_id Op, int N, int Count, class T, class Place>
+__device__ void read_fours(const row_geometry& g, const row_site<Op, T>& at, const Place& place, int length,
                            float (&v)[Count][N]) {
   for_each_of<N>([&]<int K>() {
     const auto set = [&](int i, const float4& w) {
       v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w;
     };
     if constexpr (K < row_rule<Op>::required) {
-      for_fours<Op, K, Count>(g, at.x[K], place,
-                              [&](int i, const float* a) { set(i, load_four(a, place(i), length, 0.0f)); });
+      for_fours<Op, K, Count>(g, at.template begin<K>(), place,
+                              [&](int i, const auto* a) { set(i, load_four(a, place(i), length, 0.0f)); });
     } else {
-      for_more<Op, K, Count>(g, at.x[K], place, length, set);
+      for_more<Op, K, Count>(g, at.template begin<K>(), place, length, set);
     }
   });
 }

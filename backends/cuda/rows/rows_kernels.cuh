@@ -1,4 +1,4 @@
-// The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included by rows.cu only.
+// The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included once for each format (rows_f32.cu).
 #pragma once
 
 #include "backends/cuda/rows/rows_fours.cuh"
@@ -6,8 +6,8 @@
 namespace repdl::cuda {
 namespace {
 
-constexpr int threads = 256;
-constexpr int warps = threads / 32;
+constexpr int threads = row_threads;
+constexpr int warps = row_warps;
 
 // Blocks of a cluster, from which a block may read (9.0 and newer; else a block is alone).
 struct cluster {
@@ -66,33 +66,29 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
 }
 
 // The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
-template <op_id Op, bool Packed, class Sums>
+template <op_id Op, class T, bool Packed, class Sums>
 __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
                                           int lane, int lanes, int length) {
-  const row_site<Op> at(g, row);
+  const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
-  const row_state<Op> state = state_of<Op>(g, call, at, top);
+  const row_state<Op> state = state_of(g, call, at, top);
   const auto numbers = numbers_of<Op>(call, state, whole.of_row());
   int left = 0;
   for (; open != 0; open &= open - 1) {
-    const int j = place_of<Packed>(__ffs(static_cast<int>(open)) - 1, lane, lanes, head_of<Packed>(at.x[0]));
+    const int j =
+        place_of<Packed>(__ffs(static_cast<int>(open)) - 1, lane, lanes, head_of<Packed>(at.template begin<0>()));
     if (j < 0 || j >= length) continue;
-    const num::verdict<double> v = output_of<Op>(call, state, numbers, whole.of_row(), j, at.values(g, j).x);
+    const num::verdict<double> v = output_of<Op, T>(call, state, numbers, whole.of_row(), j, at.values(g, j).x);
     if (v.open) {
       g.note_open(row, j);
       ++left;
     } else {
-      at.to(g, j) = v.value;
+      at.set(g, j, v.value);
     }
   }
   if (left != 0) leave_open<Op>(g, row, top, whole);
   return left;
 }
-
-// Operands of which a thread holds its elements: those of sums. A third one that may be absent, often the same for all rows, is read
-// again.
-template <class Rule>
-inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
 
 // Blocks of a multiprocessor: what an element takes of registers decides.
 template <class Rule>
@@ -102,12 +98,10 @@ constexpr int blocks_at_once(int per) {
   return num::elements_of<Rule> == 1 && !Rule::keeps_term ? 4 : 3;
 }
 
-// Elements that a thread holds, of `held` operands.
-constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere.
-template <op_id Op, int Per, bool Packed>
+template <op_id Op, class T, int Per, bool Packed>
 __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
@@ -130,16 +124,16 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
     const bool active = row < g.rows;
     const int length = active ? n : 0;
-    const row_site<Op> at(g, active ? row : base);
-    const int head = head_of<Packed>(at.x[0]);
+    const row_site<Op, T> at(g, active ? row : base);
+    const int head = head_of<Packed>(at.template begin<0>());
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
-    float top = least_top<Op>(g, at);
-    const num::row_operands own = operands_of<Op>(g, at);  // read with the elements
-    float x[Per][held];                                    // outside of the row: what adds nothing
+    float top = least_top(g, at);
+    const num::row_operands own = operands_of(g, at);  // read with the elements
+    float x[Per][held];                                // outside of the row: what adds nothing
     for_each_of<held>([&]<int K>() {
       const float outside = K != 0 ? 1.0f : rule::look == num::row_look::given ? 0.0f : top;
       if constexpr (Packed) {
-        for_fours<Op, K, Per>(g, at.x[K], place, [&](int i, const float* a) {
+        for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
           const float4 v = load_four(a, place(i), length, outside);
           x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
         });
@@ -167,7 +161,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
           for (int i = 0; i < Count; ++i) v[i][K] = x[first + i][K];
         } else if constexpr (Packed) {
           for_more<Op, K, Count>(
-              g, at.x[K], [&](int i) { return place(first + i); }, length,
+              g, at.template begin<K>(), [&](int i) { return place(first + i); }, length,
               [&](int i, const float4& w) { v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w; });
         } else {
           constexpr float outside = rule::absent[K];
@@ -208,12 +202,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     });
     if constexpr (!rule::per_element) {
       if (lane == 0 && active) {
-        finish_row<Op>(g, call, at, state, numbers_of<Op>(call, state, whole.of_row()), whole, tally);
+        finish_row(g, call, at, state, numbers_of<Op>(call, state, whole.of_row()), whole, tally);
       }
     } else {
       const auto numbers = numbers_of<Op>(call, state, whole.of_row());
       if constexpr (rule::results != 0) {
-        if (lane == 0 && active) finish_row<Op>(g, call, at, state, numbers, whole, tally);
+        if (lane == 0 && active) finish_row(g, call, at, state, numbers, whole, tally);
       }
       unsigned open = 0;
       float out[Per];
@@ -226,7 +220,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         for (int i = 0; i < at_a_time; ++i) {
           double t = 0;
           if constexpr (keeps) t = term[first + i];
-          const num::verdict<double> y = element_of<Op>(numbers, v[i], t);
+          const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
           out[first + i] = state.c.fills ? state.c.value : y.value;
           open |= y.open ? 1u << (first + i) : 0u;
         }
@@ -238,24 +232,25 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
 #pragma unroll
         for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
         if (exceptional != 0) {
-          const num::certified c = rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row());
-          open = c.decided ? open & ~exceptional : open | exceptional;
+          const auto c =
+              num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
+          open = c.open ? open | exceptional : open & ~exceptional;
 #pragma unroll
           for (int i = 0; i < Per; ++i) out[i] = (exceptional >> i & 1u) != 0 ? c.value : out[i];
         }
       }
       if constexpr (Packed) {
-        for_fours<Op, out_place, Per>(g, at.out, place, [&](int i, float* a) {
+        for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
           store_four(a, place(i), length, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
         });
       } else {
 #pragma unroll
         for (int i = 0; i < Per; ++i) {
-          if (place(i) < length) at.to(g, place(i)) = out[i];
+          if (place(i) < length) at.set(g, place(i), out[i]);
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
-      if (open != 0) tally.decided -= outputs_again<Op, Packed>(g, row, top, whole, open, lane, lanes, length);
+      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, open, lane, lanes, length);
     }
   }
   if (blocks.blocks > 1) blocks.meet();  // its memory is read
@@ -263,20 +258,20 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
 }
 
 // A thread per row.
-template <op_id Op>
+template <op_id Op, class T>
 __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   const num::row_call call = call_of(g);
   row_tally tally;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
-    const row_site<Op> at(g, row);
-    float top = least_top<Op>(g, at);
+    const row_site<Op, T> at(g, row);
+    float top = least_top(g, at);
     if constexpr (rule::look == num::row_look::greatest) {
 #pragma unroll 8
       for (std::int64_t j = 0; j < g.length; ++j) top = max_or_nan(top, at.template value<0>(g, j));
     }
-    const row_state<Op> state = state_of<Op>(g, call, at, top);
+    const row_state<Op> state = state_of(g, call, at, top);
     typename rule::template sums<double> part[4];
     if (!state.c.fills) {
       const auto add = [&](int i, std::int64_t j) {
@@ -293,10 +288,10 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
     part[2].merge(part[3]);
     part[0].merge(part[2]);
     if constexpr (rule::results != 0) {
-      finish_row<Op>(g, call, at, state, numbers_of<Op>(call, state, part[0].of_row()), part[0], tally);
+      finish_row(g, call, at, state, numbers_of<Op>(call, state, part[0].of_row()), part[0], tally);
     }
     if constexpr (rule::per_element) {
-      if (write_elements<Op>(g, call, at, state, part[0].of_row(), 0, 1, g.length, tally)) {
+      if (write_elements(g, call, at, state, part[0].of_row(), 0, 1, g.length, tally)) {
         leave_open<Op>(g, row, top, part[0]);
       }
     }
@@ -304,25 +299,55 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
   count_rows_decided(counters, tally);
 }
 
-// What the last results of rows were before: a copy of it.
-__global__ void __launch_bounds__(threads)
-    copy_former(const __grid_constant__ row_geometry g, const float* first, const float* second, float* to) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
-    to[row] = first[row_offset<former_place>(g, row)];
-    to[g.rows + row] = second[row_offset<former_place + 1>(g, row)];
+// Launches Kernel as launch_kernel does, its blocks in clusters.
+template <auto Kernel>
+void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
+  if (!before_launch(record_of<Kernel>, j)) return;
+  if (cluster > 8) {  // what every device can do
+    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
+          "cudaFuncSetAttribute");
   }
+  cudaLaunchAttribute shape{};
+  shape.id = cudaLaunchAttributeClusterDimension;
+  shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(j.what.name(), grid);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.stream = j.stream;
+  config.attrs = &shape;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, Kernel, g, j.counters), j.what.name(), "kernel launch");
 }
 
-__global__ void __launch_bounds__(threads) count_targets(const __grid_constant__ row_geometry g) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  unsigned n = 0;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
-    n += g.target[row_offset<target_place>(g, row)] != g.ignore_index ? 1u : 0u;
+template <op_id Op, class T, int Per>
+void launch_registers(const row_geometry& g, bool packed, const job& j) {
+  const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
+  const auto cluster = static_cast<unsigned>(g.cluster);
+  const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
+  if (packed) {
+    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, g);
+  } else {
+    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, g);
   }
-  n = __reduce_add_sync(full_warp, n);
-  if (lane_of_thread() == 0 && n != 0) atomicAdd(&g.status->counted, static_cast<unsigned long long>(n));
 }
 
 }  // namespace
+
+template <class T>
+void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j) {
+  ops::for_row_operation(g.op, [&]<class Op>() {
+    if (per_thread == 8) return launch_registers<Op::id, T, 8>(g, packed, j);
+    if (per_thread == 16) return launch_registers<Op::id, T, 16>(g, packed, j);
+    if constexpr (most_per_thread(held_of<row_rule<Op::id>>) == 32) launch_registers<Op::id, T, 32>(g, packed, j);
+  });
+}
+
+template <class T>
+void run_columns(const row_geometry& g, const job& j) {
+  const unsigned grid = grid_for(j.device, ceil_div(g.rows, threads), 16);
+  ops::for_row_operation(
+      g.op, [&]<class Op>() { launch_kernel<column_kernel<Op::id, T>>(j, grid, threads, 0, g, j.counters); });
+}
+
 }  // namespace repdl::cuda

@@ -9,6 +9,10 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int warps = threads / 32;
+// Rows of any format: late tiers are few, and their numbers wide.
+template <op_id Op>
+using row_anywhere = row_site<Op, any_format>;
+
 constexpr int sum_threads = 256;  // rows with open outputs are few: what a thread does takes the time
 
 __device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
@@ -16,7 +20,7 @@ __device__ tier tier_of(int level) { return level == 0 ? tier::double_double : t
 
 // The sums of elements [begin, end) in an arithmetic, by a block. In registers, if they are not too many: not in what it is given.
 template <op_id Op, int Level, int Threads>
-__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& to, const row_geometry& g, const row_site<Op>& at,
+__device__ __noinline__ void late_sums_of(late_sums<Op, Level>& to, const row_geometry& g, const row_anywhere<Op>& at,
                                           float top, std::int64_t begin, std::int64_t end, std::byte* scratch) {
   constexpr int summed = row_rule<Op>::summed;
   constexpr int ahead = 4;
@@ -48,7 +52,8 @@ template <op_id Op, int Level>
 __device__ __noinline__ num::certified settle(const row_geometry& g, const num::row_call& call,
                                               const num::row_operands& o, const late_sums<Op, Level>& s, const float* x,
                                               int what) {
-  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(call, o, s, x, what);
+  const dtype to = g.out_type[row_rule<Op>::has_exception ? 0 : what];
+  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(to, call, o, s, x, what);
 }
 
 template <op_id Op>
@@ -63,55 +68,73 @@ __device__ late_sums<Op, Level>* chunk_sums(std::byte* sums, const row_geometry&
                                                  before * static_cast<std::size_t>(g.rows * chunks_of(g, late_chunk)));
 }
 
+// f.template operator()<T>() for the elements' format.
+template <class F>
+__device__ void in_format(dtype type, F&& f) {
+  if (type == dtype::f16) return f.template operator()<f16>();
+  if (type == dtype::bf16) return f.template operator()<bf16>();
+  f.template operator()<float>();
+}
+
 // Output i of a row: of element i, or, after those of all elements, a result.
 template <op_id Op>
 struct row_output {
   using rule = row_rule<Op>;
-  float* to;  // null: not wanted
-  int what;   // settle's
+  bool wanted;
+  int what;  // settle's
   row_values<num::elements_of<rule>> of{};
 
   // How many there are, results wanted or not.
   __device__ static std::int64_t elements(const row_geometry& g) { return rule::per_element ? g.length : 0; }
   __device__ static std::int64_t all(const row_geometry& g) { return elements(g) + rule::results; }
 
-  __device__ row_output(const row_geometry& g, const row_site<Op>& at, const row_state<Op>& s, std::int64_t i) {
+  __device__ row_output(const row_geometry& g, const row_anywhere<Op>& at, const row_state<Op>& s, std::int64_t i) {
     if constexpr (rule::per_element) {
       if (i < g.length) {
-        to = &at.to(g, i);
+        wanted = true;
         what = rule::has_exception && i == s.o.target ? 1 : 0;
         of = at.values(g, i);
         return;
       }
     }
-    to = nullptr;
+    wanted = false;
     for_each_of<rule::results>([&]<int K>() {
-      if (i - elements(g) == K) to = at.template result<K>(g);
+      if (i - elements(g) == K) wanted = at.template wants<K>(g);
     });
     what = static_cast<int>(i - elements(g)) + (rule::per_element ? 1 : 0);
   }
+  __device__ void set(const row_geometry& g, const row_anywhere<Op>& at, std::int64_t i, float v) const {
+    if constexpr (rule::per_element) {
+      if (i < g.length) return at.set(g, i, v);
+    }
+    for_each_of<rule::results>([&]<int K>() {
+      if (i - elements(g) == K) at.template set_result<K>(g, v);
+    });
+  }
   // Whether binary64 leaves it open. What it decides is written, again.
   template <class Numbers, class Row>
-  __device__ bool is_open(const row_geometry& g, const num::row_call& call, const row_state<Op>& s,
-                          const Numbers& numbers, const Row& row, std::int64_t i) const {
-    if (to == nullptr) return false;
-    num::verdict<double> v{};
+  __device__ bool is_open(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
+                          const row_state<Op>& s, const Numbers& numbers, const Row& row, std::int64_t i) const {
+    if (!wanted) return false;
+    num::certified v{};
     if (i < elements(g)) {
-      if constexpr (rule::per_element) v = output_of<Op>(call, s, numbers, row, i, of.x);
-    } else {
-      if constexpr (rule::results != 0) {
-        const int k = static_cast<int>(i - elements(g));
-        v = rule::template result<double>(call, numbers, static_cast<double>(rule::counterpart(s.o, k)), k);
+      if constexpr (rule::per_element) {
+        in_format(g.type, [&]<class T>() {
+          const num::verdict<double> y = output_of<Op, T>(call, s, numbers, row, i, of.x);
+          v = {y.value, !y.open};
+        });
       }
+    } else {
+      if constexpr (rule::results != 0) v = result_of<Op>(g, call, s, numbers, static_cast<int>(i - elements(g)));
     }
-    if (!v.open) *to = v.value;
-    return v.open;
+    if (v.decided) set(g, at, i, v.value);
+    return !v.decided;
   }
 };
 
 // One level's try at the open outputs of a row; whether this thread leaves one open.
 template <op_id Op, int Level>
-__device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_site<Op>& at,
+__device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
                           const row_state<Op>& state, std::uint32_t* open, std::byte* scratch, counter* counters) {
   late_sums<Op, Level> s;
   late_sums_of<Op, Level, threads>(s, g, at, state.top, 0, g.length, scratch);
@@ -124,7 +147,7 @@ __device__ bool try_level(const row_geometry& g, const num::row_call& call, cons
     const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
     left |= !c.decided;
     if (!c.decided) continue;
-    *y.to = c.value;
+    y.set(g, at, i, c.value);
     atomicAnd(open + i / 32, ~bit);
     ++decided;
   }
@@ -147,15 +170,15 @@ __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ r
     return;
   }
   for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x) {
-    const row_site<Op> at(g, list.rows[index]);
+    const row_anywhere<Op> at(g, list.rows[index]);
     const known_row<Op> known = known_of<Op>(g, at.row);
-    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    const row_state<Op> state = state_of(g, call, at, known.top);
     const auto whole = whole_of(known.sums);
     const auto numbers = numbers_of<Op>(call, state, whole);
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < words * 32; i += threads) {
       const bool asked =
-          i < row_output<Op>::all(g) && row_output<Op>(g, at, state, i).is_open(g, call, state, numbers, whole, i);
+          i < row_output<Op>::all(g) && row_output<Op>(g, at, state, i).is_open(g, call, at, state, numbers, whole, i);
       const unsigned word = __ballot_sync(full_warp, asked);
       if (lane_of_thread() == 0) open[i / 32] = word;
     }
@@ -197,8 +220,8 @@ __global__ void __launch_bounds__(sum_threads)
                const std::int64_t row = list.rows[index];
                late_sums<Op, Level> s;
                __syncthreads();
-               late_sums_of<Op, Level, sum_threads>(s, g, row_site<Op>(g, row), known_of<Op>(g, row).top, begin, end,
-                                                    scratch);
+               late_sums_of<Op, Level, sum_threads>(s, g, row_anywhere<Op>(g, row), known_of<Op>(g, row).top, begin,
+                                                    end, scratch);
                if (threadIdx.x == 0)
                  chunk_sums<Op, Level>(sums, g)[row * chunks_of(g, late_chunk) + begin / late_chunk] = s;
              });
@@ -232,9 +255,9 @@ __global__ void __launch_bounds__(threads)
     // Results are beside the last elements.
     const bool results = row_rule<Op>::results != 0 && end == g.length;
     if (few ? begin != 0 : !row_rule<Op>::per_element && !results) return;
-    const row_site<Op> at(g, row);
+    const row_anywhere<Op> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
-    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    const row_state<Op> state = state_of(g, call, at, known.top);
     const auto whole = whole_of(known.sums);
     const auto numbers = numbers_of<Op>(call, state, whole);
     __syncthreads();
@@ -249,14 +272,14 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
       const std::int64_t i = few ? g.open[row].of[k] : k;
       const row_output<Op> y(g, at, state, i);
-      if (!y.is_open(g, call, state, numbers, whole, i)) continue;
+      if (!y.is_open(g, call, at, state, numbers, whole, i)) continue;
       if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, y.of.x, y.what).decided) continue;
       if constexpr (Level > 1) {
         if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, y.of.x, y.what).decided) continue;
       }
       const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
       if (c.decided) {
-        *y.to = c.value;
+        y.set(g, at, i, c.value);
         ++decided;
       } else if (last) {
         atomicAdd(counters + undecided_counter, counter{1});

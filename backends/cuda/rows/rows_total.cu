@@ -25,6 +25,8 @@ using row_late = late_sums<op_id::cross_entropy, Level>;
 template <int Level>
 using late_total = num::cross_entropy_total<late_arithmetic<op_id::cross_entropy, Level>>;
 
+__device__ void set_total(const row_geometry& g, float v) { set_number<any_format>(g.out[0], 0, g.out_type[0], v); }
+
 // Stores the block's part; true in all threads of the last block, which then sees all parts.
 template <class Part>
 __device__ bool is_last_block(const row_geometry& g, int launch, std::byte* parts, const Part& part) {
@@ -61,17 +63,17 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x != 0) return;
   const auto counted = static_cast<std::int64_t>(g.status->counted);
   if (counted == 0 || !num::is_finite(part.sum.hi)) {
-    *g.out[0] = counted == 0 ? (g.is_mean ? row_nan() : 0.0f) : num::non_finite_result(part.sum.hi);
+    set_total(g, counted == 0 ? (g.is_mean ? row_nan() : 0.0f) : num::non_finite_result(part.sum.hi));
     count_elements(counters, tier::proved, 1);
     return;
   }
   num::certified c{0.0f, false};
   if (g.bounds.weight < 1) {  // every term is at least 0
     const double e = (part.slack + part.sum.bound(2 * g.rows + 4096)) * (1 + 0x1p-20);
-    c = g.is_mean && counted != 1 ? num::certify_mean(part.sum.total(), e, counted) : num::certify(part.sum.total(), e);
+    c = num::round_mean_of(g.out_type[0], part.sum.total(), e, g.is_mean ? counted : 1);
   }
   if (c.decided) {
-    *g.out[0] = c.value;
+    set_total(g, c.value);
     count_elements(counters, tier::binary64, 1);
   } else if (g.levels != 0) {
     g.status->total_open = 1;
@@ -83,7 +85,7 @@ __global__ void __launch_bounds__(threads)
 template <int Level>
 __device__ __noinline__ void add_row(late_total<Level>& total, const row_geometry& g, std::int64_t row,
                                      std::byte* scratch) {
-  const row_site<op_id::cross_entropy> at(g, row);
+  const row_site<op_id::cross_entropy, any_format> at(g, row);
   const num::row_operands o = operands_of(g, at);
   if (o.ignored) return;  // the whole block
   float top = -row_inf;
@@ -110,9 +112,9 @@ __global__ void __launch_bounds__(threads)
   if (!is_last_block(g, 1 + Level, parts, total) || threadIdx.x != 0) return;
   total.start();
   for (unsigned i = 0; i < gridDim.x; ++i) total.merge(reinterpret_cast<const late_total<Level>*>(parts)[i]);
-  const num::certified c = total.finish(call_of(g).n);
+  const num::certified c = total.finish(g.out_type[0], call_of(g).n);
   if (c.decided) {
-    *g.out[0] = c.value;
+    set_total(g, c.value);
     g.status->total_open = 0;
     count_elements(counters, Level == 0 ? tier::double_double : tier::exact, 1);
   } else if ((g.levels >> static_cast<unsigned>(Level + 1)) == 0) {

@@ -404,6 +404,7 @@ struct norm_weight_rule : plain_rule {
   static constexpr row_inputs inputs = {{0, 1, 2, Centred ? 3 : -1}};
   static constexpr int summed = Centred ? 4 : 3;
   static constexpr int required = summed;
+  static constexpr int formatted = 2;
   static constexpr bool per_element = false;
   static constexpr int results = 1;
   static constexpr int exact_limbs = 16;

@@ -10,6 +10,7 @@
 //   absent          what stands for each x that the call lacks
 //   summed          sums take the first `summed` of them
 //   required        the first `required` of them are never absent
+//   formatted       the first `formatted` of them are of the call's format; the others are statistics
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
@@ -168,6 +169,10 @@ template <class A>
 REPDL_HD_CALL certified round_to(dtype to, const A& a) {
   return with_format(to, [&]<class T>() { return widened(round_number<T>(a)); });
 }
+// RN(S / n), S within e of s (certify).
+REPDL_HD certified round_mean_of(dtype to, dd s, double e, std::int64_t n) {
+  return with_format(to, [&]<class T>() { return widened(n == 1 ? certify<T>(s, e) : certify_mean<T>(s, e, n)); });
+}
 REPDL_HD certified round_ends(dtype to, const ends<double>& e) {
   return with_format(to, [&]<class T>() {
     const verdict<double> v = verdict_of<T, double>(e);
@@ -209,6 +214,7 @@ struct plain_rule {
   static constexpr float absent[most_elements] = {};
   static constexpr int summed = 1;
   static constexpr int required = 1;
+  static constexpr int formatted = most_elements;
   static constexpr bool per_element = true;
   static constexpr int results = 0;
   static constexpr bool has_sums = true;

@@ -1,29 +1,29 @@
 // Rows that are too long for a cluster: cut into chunks, a block for each. Their greatest keys meet in an integer maximum,
 // their sums are joined by a warp per row, then every chunk writes its outputs. Rows that lie side by side, whose neighbours are nearer
-// than their own elements, likewise, 32 or 128 at a time.
+// than their own elements, likewise, 32 or 128 at a time. Included once for each format (rows_f32.cu).
+#pragma once
+
 #include "backends/cuda/rows/rows_chunks.cuh"
 #include "backends/cuda/rows/rows_fours.cuh"
 
 namespace repdl::cuda {
 namespace {
 
-constexpr int threads = 256;
-constexpr int warps = threads / 32;
-
 // keys: order_key with the sign flipped, so that 0 is less than any.
-template <op_id Op>
-__device__ float top_of(const row_geometry& g, const long_work& w, const row_site<Op>& at) {
-  if constexpr (row_rule<Op>::look != num::row_look::greatest) return least_top<Op>(g, at);
+template <op_id Op, class T>
+__device__ float top_of(const row_geometry& g, const long_work& w, const row_site<Op, T>& at) {
+  if constexpr (row_rule<Op>::look != num::row_look::greatest) return least_top(g, at);
   return num::order_value(static_cast<std::int32_t>(w.keys[at.row] ^ 0x80000000u), num::order_max);
 }
 
+template <class T>
 __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ row_geometry g, std::uint32_t* keys) {
   for_chunks(g, g.chunk, g.rows, [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
-    const float* const x = g.x[0] + row_offset<0>(g, row);
+    const T* const x = static_cast<const T*>(g.x[0]) + row_offset<0>(g, row);
     std::int32_t key = num::order_key(-row_inf, num::order_max);
 #pragma unroll 8
     for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-      key = max(key, num::order_key(x[element_offset<0>(g, j)], num::order_max));
+      key = max(key, num::order_key(num::widen_to_float(x[element_offset<0>(g, j)]), num::order_max));
     }
     key = __reduce_max_sync(full_warp, key);
     if (lane_of_thread() == 0) atomicMax(keys + row, static_cast<std::uint32_t>(key) ^ 0x80000000u);
@@ -40,7 +40,7 @@ struct chunk_place {
   }
 };
 
-template <op_id Op, bool Packed>
+template <op_id Op, class T, bool Packed>
 __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = row_rule<Op>;
   using total = typename rule::total;
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ ro
   const num::row_call call = call_of(g);
   [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
-    const row_site<Op> at(g, row);
-    const row_state<Op> state = state_of<Op>(g, call, at, top_of<Op>(g, work, at));
+    const row_site<Op, T> at(g, row);
+    const row_state<Op> state = state_of(g, call, at, top_of(g, work, at));
     constexpr int chains = Packed ? chains_of<rule> : 1;
     typename rule::template sums<double> part[chains];
     if (state.c.fills) {
@@ -96,26 +96,26 @@ __device__ void for_tiles(const row_geometry& g, F&& f) {
 template <class Rule, int Operand>
 inline constexpr bool is_shared = !Rule::per_element && Operand >= 2;
 // Element j of four rows side by side.
-template <op_id Op>
+template <op_id Op, class T>
 struct four_rows {
   float x[row_rule<Op>::summed][4];
 
-  __device__ four_rows(const row_geometry& g, const row_site<Op>& at, std::int64_t j) {
+  __device__ four_rows(const row_geometry& g, const row_site<Op, T>& at, std::int64_t j) {
     for_each_of<row_rule<Op>::summed>([&]<int K>() {
       constexpr float absent = row_rule<Op>::absent[K];
-      const float* const from = at.x[K] + j * g.reduced.stride[K][0];
+      const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
       float4 v;
       if (is_shared<row_rule<Op>, K> || g.x[K] == nullptr) {
-        const float all = g.x[K] == nullptr ? absent : *from;
+        const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
         v = {all, all, all, all};
       } else {
-        v = *reinterpret_cast<const float4*>(from);
+        v = four_at(from);
       }
       x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
     });
   }
 };
-template <op_id Op, int Each>
+template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
@@ -125,9 +125,9 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
   const int warp = static_cast<int>(threadIdx.x) / 32;
   sums* const of_lane = reinterpret_cast<sums*>(scratch) + lane_of_thread() * Each;
   for_tiles<Each>(g, [&](std::int64_t row, bool active, std::int64_t chunk, std::int64_t begin, std::int64_t end) {
-    const row_site<Op> at(g, row);
+    const row_site<Op, T> at(g, row);
     float top[Each];
-    for (int r = 0; r < Each; ++r) top[r] = least_top<Op>(g, row_site<Op>(g, row + r));
+    for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
     const auto add = [&]<int Count>(std::int64_t j) {
       if constexpr (Each == 1) {
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
       } else {
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
-          const four_rows<Op> v(g, at, j + i * warps);
+          const four_rows<Op, T> v(g, at, j + i * warps);
 #pragma unroll
           for (int r = 0; r < Each; ++r) {
             float x[rule::summed];
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
   });
 }
 
-template <op_id Op>
+template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     join_kernel(const __grid_constant__ row_geometry g, long_work work, counter* counters) {
   using total = typename row_rule<Op>::total;
@@ -182,27 +182,27 @@ __global__ void __launch_bounds__(threads)
     }
     for (int distance = 16; distance >= 1; distance /= 2) sum.join(from_lane(sum, distance));
     if (lane_of_thread() != 0) continue;
-    const row_site<Op> at(g, row);
-    const float top = top_of<Op>(g, work, at);
+    const row_site<Op, T> at(g, row);
+    const float top = top_of(g, work, at);
     known_of<Op>(g, row) = {sum, top};
     if constexpr (row_rule<Op>::results != 0) {
-      const row_state<Op> state = state_of<Op>(g, call, at, top);
-      finish_row<Op>(g, call, at, state, numbers_of<Op>(call, state, whole_of(sum)), sum, tally);
+      const row_state<Op> state = state_of(g, call, at, top);
+      finish_row(g, call, at, state, numbers_of<Op>(call, state, whole_of(sum)), sum, tally);
     }
   }
   count_rows_decided(counters, tally);
 }
 
-template <op_id Op, bool Packed>
+template <op_id Op, class T, bool Packed>
 __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   constexpr int elements = num::elements_of<row_rule<Op>>;
   const num::row_call call = call_of(g);
   [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
-    const row_site<Op> at(g, row);
+    const row_site<Op, T> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
-    const row_state<Op> state = state_of<Op>(g, call, at, known.top);
+    const row_state<Op> state = state_of(g, call, at, known.top);
     bool open = false;
     if constexpr (Packed) {
       const auto whole = whole_of(known.sums);
@@ -217,88 +217,83 @@ __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__
 #pragma unroll
         for (int i = 0; i < at_a_time; ++i) {
           num::verdict<double> y = {state.c.value, false};
-          if (!state.c.fills && place(i) < past) y = output_of<Op>(call, state, numbers, whole, place(i), v[i]);
+          if (!state.c.fills && place(i) < past) y = output_of<Op, T>(call, state, numbers, whole, place(i), v[i]);
           out[i] = y.value;
           if (y.open) g.note_open(row, place(i));
           open |= y.open;
           if (place(i) < past && !y.open) tally.add(state.c.fills, 1);
         }
-        for_fours<Op, out_place, at_a_time>(g, at.out, place, [&](int i, float* a) {
+        for_fours<Op, out_place, at_a_time>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
           store_four(a, place(i), past, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
         });
       }
     } else {
-      open = write_elements<Op>(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
+      open = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
     }
     if (__any_sync(full_warp, open) && lane_of_thread() == 0) g.list(0).add(row);
   };
   for_chunks(g, g.chunk, g.rows, write_chunk);
   count_rows_decided(counters, tally);
 }
-template <op_id Op>
+template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     tile_output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   const num::row_call call = call_of(g);
   row_tally tally;
   for_tiles<1>(g, [&](std::int64_t row, bool active, std::int64_t, std::int64_t begin, std::int64_t end) {
     if (!active) return;
-    const row_site<Op> at(g, row);
+    const row_site<Op, T> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
-    const bool open = write_elements<Op>(g, call, at, state_of<Op>(g, call, at, known.top), whole_of(known.sums),
-                                         begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
+    const bool open = write_elements(g, call, at, state_of(g, call, at, known.top), whole_of(known.sums),
+                                     begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
     if (open) g.list(0).add(row);
   });
   count_rows_decided(counters, tally);
 }
 
-template <op_id Op>
+template <op_id Op, class T>
 void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
   const auto grid = [&](int each) {
     return grid_for(j.device, ceil_div(g.rows, std::int64_t{32} * each) * chunks_of(g, g.chunk), 8);
   };
   if (g.in_fours) {
-    launch_kernel<tile_sum_kernel<Op, 4>>(j, grid(4), threads, 0, g, w);
+    launch_kernel<tile_sum_kernel<Op, T, 4>>(j, grid(4), threads, 0, g, w);
   } else {
-    launch_kernel<tile_sum_kernel<Op, 1>>(j, grid(1), threads, 0, g, w);
+    launch_kernel<tile_sum_kernel<Op, T, 1>>(j, grid(1), threads, 0, g, w);
   }
-  launch_kernel<join_kernel<Op>>(j, joins, threads, 0, g, w, j.counters);
-  if constexpr (row_rule<Op>::per_element) launch_kernel<tile_output_kernel<Op>>(j, grid(1), threads, 0, g, j.counters);
+  launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
+  if constexpr (row_rule<Op>::per_element)
+    launch_kernel<tile_output_kernel<Op, T>>(j, grid(1), threads, 0, g, j.counters);
 }
-template <op_id Op, bool Packed>
+template <op_id Op, class T, bool Packed>
 void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
-  launch_kernel<sum_kernel<Op, Packed>>(j, grid, threads, 0, g, w);
-  launch_kernel<join_kernel<Op>>(j, joins, threads, 0, g, w, j.counters);
+  launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
+  launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
   if constexpr (row_rule<Op>::per_element) {
-    launch_kernel<output_kernel<Op, Packed>>(j, grid, threads, 0, g, j.counters);
+    launch_kernel<output_kernel<Op, T, Packed>>(j, grid, threads, 0, g, j.counters);
   }
 }
-template <op_id Op>
-void launch(const row_geometry& g, const long_work& w, const job& j) {
+template <op_id Op, class T>
+void launch_long(const row_geometry& g, const long_work& w, const job& j) {
   const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
   if constexpr (is_tiled<row_rule<Op>>) {
-    if (g.tiled) return launch_tiles<Op>(g, w, j, joins);
+    if (g.tiled) return launch_tiles<Op, T>(g, w, j, joins);
   }
   if constexpr (row_rule<Op>::look == num::row_look::greatest) {
     const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
     check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
-    launch_kernel<top_kernel>(j, grid, threads, 0, g, w.keys);
+    launch_kernel<top_kernel<T>>(j, grid, threads, 0, g, w.keys);
   }
-  if (g.in_fours) return launch_chunks<Op, true>(g, w, j, joins);
-  launch_chunks<Op, false>(g, w, j, joins);
+  if (g.in_fours) return launch_chunks<Op, T, true>(g, w, j, joins);
+  launch_chunks<Op, T, false>(g, w, j, joins);
 }
 
 }  // namespace
 
-void take_workspace(long_work& w, const row_geometry& g, carver& c) {
-  c.take(w.keys, g.rows);
-  ops::for_row_operation(g.op, [&]<class Op>() {
-    c.take(w.chunks, g.rows, chunks_of(g, g.chunk), sizeof(typename row_rule<Op::id>::total));
-  });
-}
-
+template <class T>
 void run_long_rows(const row_geometry& g, const long_work& w, const job& j) {
-  ops::for_row_operation(g.op, [&]<class Op>() { launch<Op::id>(g, w, j); });
+  ops::for_row_operation(g.op, [&]<class Op>() { launch_long<Op::id, T>(g, w, j); });
 }
 
 }  // namespace repdl::cuda
