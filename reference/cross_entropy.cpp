@@ -56,7 +56,7 @@ loss loss_of(const patterns& x, std::int64_t target, bool outside) {
 /// (D + T) / n, D the sum of the exact parts, T >= 0 that of the logarithms. T is 0 or irrational. Against a midpoint
 /// b, a multiple of 2^-150: D - n b is one too, so T < 2^-150 counts like 2^-151; a larger T needs no more than some
 /// hundred bits.
-rounded total_of(const std::vector<loss>& rows, std::int64_t n) {
+result total_of(const std::vector<loss>& rows, std::int64_t n) {
   mpz_class fixed_sum;
   bool infinite = false, logs = false;
   for (const loss& l : rows) {
@@ -68,7 +68,7 @@ rounded total_of(const std::vector<loss>& rows, std::int64_t n) {
   if (infinite) return infinite_result(false);
   const mpq_class d = mpq_class(fixed_sum) * power_of_two(fixed_unit);
   if (!logs) return exact_result(d / integer(n));
-  const auto t = [&](mpfr_prec_t p) {
+  const auto t = [&rows](mpfr_prec_t p) {
     interval s(p);
     for (const loss& l : rows)
       if (l.row) s = s + l.row->log_sum(p);
@@ -77,11 +77,11 @@ rounded total_of(const std::vector<loss>& rows, std::int64_t n) {
   const interval quick = t(128);
   if (mpfr_cmp_ui_2exp(quick.hi(), 1, -151) < 0)
     return beside_result((d + power_of_two(-151)) / integer(n), d / integer(n));
-  return decided_result([&](mpfr_prec_t p) { return (interval(p, d) + t(p)) / interval(p, integer(n)); });
+  return decided_result([=](mpfr_prec_t p) { return (interval(p, d) + t(p)) / interval(p, integer(n)); });
 }
 
 /// g / n (softmax_i - 1) = -g / n (the weights but e_i) / (k + rho), i the target, g finite and not zero.
-rounded target_gradient(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n) {
+result target_gradient(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n) {
   const mpq_class scale = -g / integer(n);
   const mpq_class step = power_of_two(-151) * (scale < 0 ? -1 : 1);
   if (!row.is_finite(i)) return exact_result(scale);  // softmax_i = 0
@@ -97,10 +97,10 @@ rounded target_gradient(const softmax_row& row, std::size_t i, const mpq_class& 
     const mpq_class exact = -g * mpq_class(row.k - 1), nk = integer(n) * row.k;
     return beside_result((exact + step) / nk, exact / nk);
   }
-  return decided_result([&](mpfr_prec_t p) { return interval(p, scale) * row.sum_without(p, i) / row.sum(p); });
+  return decided_result([=, &row](mpfr_prec_t p) { return interval(p, scale) * row.sum_without(p, i) / row.sum(p); });
 }
 
-rounded gradient(std::uint32_t g, const softmax_row& row, std::size_t i, bool is_target, std::int64_t n) {
+result gradient(std::uint32_t g, const softmax_row& row, std::size_t i, bool is_target, std::int64_t n) {
   const number v = widen(f32, g);
   if (row.invalid() || v.kind == number_kind::nan) return nan_result();
   // The sign of softmax_i - (i = target), 0 where that is exactly 0.
@@ -117,10 +117,11 @@ rounded gradient(std::uint32_t g, const softmax_row& row, std::size_t i, bool is
 
 array cross_entropy(const array& logits, const array& targets, const cross_entropy_case& options, outcomes* where) {
   const problem p(logits, targets, options);
-  const patterns x = logits.patterns();
+  const patterns x = widened(logits).patterns();
   const bool each = options.reduction == "none";
-  array out(f32, each ? targets.shape : shape_list{});
-  const auto put = [&](std::size_t at, const rounded& r) {
+  array out(logits.type, each ? targets.shape : shape_list{});
+  const auto put = [&](std::size_t at, const result& unrounded) {
+    const rounded r = unrounded(out.type);
     out.set(at, r.bits);
     if (where != nullptr) where->push_back(r.where);
   };
@@ -147,24 +148,25 @@ array cross_entropy_backward(const array& g, const array& logits, const array& t
   const bool each = options.reduction == "none";
   if (g.shape != (each ? targets.shape : shape_list{}))
     throw std::invalid_argument("reference::cross_entropy_backward: g's shape");
-  const patterns x = logits.patterns();
+  const patterns x = widened(logits).patterns();
   const std::int64_t n = options.reduction == "mean" ? p.taken : 1;
-  array out(f32, logits.shape);
+  array out(logits.type, logits.shape);
   std::vector<outcome> all(x.size());
   for (std::size_t r = 0; r < p.target.size(); ++r) {
     const std::int64_t base = p.layout.kept[r];
     const softmax_row row(row_of(x, p.layout, base));
     for (std::size_t i = 0; i < p.layout.reduced.size(); ++i) {
       const auto at = static_cast<std::size_t>(base + p.layout.reduced[i]);
-      rounded v;
+      result exact;
       if (p.target[r] == options.ignore_index) {
-        v = zero_result(false);
+        exact = zero_result(false);
       } else if (p.outside(r)) {
-        v = nan_result();
+        exact = nan_result();
       } else {
-        v = gradient(static_cast<std::uint32_t>(g.get(each ? r : 0)), row, i,
-                     static_cast<std::int64_t>(i) == p.target[r], n);
+        exact = gradient(static_cast<std::uint32_t>(convert(g.type, f32, g.get(each ? r : 0))), row, i,
+                         static_cast<std::int64_t>(i) == p.target[r], n);
       }
+      const rounded v = exact(out.type);
       out.set(at, v.bits);
       all[at] = v.where;
     }

@@ -7,9 +7,9 @@
 namespace repdl::reference {
 
 /// RN(b ± sqrt(q)), b a multiple of 2^-150; an exact zero is +0.
-rounded with_root(const mpq_class& b, bool negative, const mpq_class& q);
+result with_root(const mpq_class& b, bool negative, const mpq_class& q);
 
 /// RN(v / n), n > 0; a zero keeps its sign.
-rounded quotient(const extended& v, std::int64_t n);
+result quotient(const extended& v, std::int64_t n);
 
 }  // namespace repdl::reference

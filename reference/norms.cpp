@@ -11,7 +11,7 @@
 
 namespace repdl::reference {
 
-rounded with_root(const mpq_class& b, bool negative, const mpq_class& q) {
+result with_root(const mpq_class& b, bool negative, const mpq_class& q) {
   constexpr long unit = 300;  // in halves of 2^-300, of which an odd number stands for all between its neighbours
   mpz_class root, rest;
   mpz_mul_2exp(root.get_mpz_t(), q.get_num_mpz_t(), 2 * unit);
@@ -23,9 +23,11 @@ rounded with_root(const mpq_class& b, bool negative, const mpq_class& q) {
   if (negative) halves = -halves;
   const mpq_class all = b * power_of_two(unit + 1) + halves;
   if (all.get_den() != 1) throw std::logic_error("reference::norm: a bias between two units");
-  const mpz_class one = 1;
-  return {round_integer(f32, all.get_num_mpz_t(), -(unit + 1)),
-          locate(f32, all.get_num_mpz_t(), one.get_mpz_t(), -(unit + 1))};
+  return [=](dtype t) -> rounded {
+    const mpz_class one = 1;
+    return {round_integer(t, all.get_num_mpz_t(), -(unit + 1)),
+            locate(t, all.get_num_mpz_t(), one.get_mpz_t(), -(unit + 1))};
+  };
 }
 
 namespace {
@@ -56,16 +58,16 @@ struct norm_row {
     }
     const auto n = static_cast<std::int64_t>(x.size());
     mean = {sum.round_mean(n), sum.where(n)};
-    rstd = nan_result();
+    rstd = nan_result()(f32);
     if (!finite || n == 0) return;
     const mpq_class unit = power_of_two(exact_sum::unit) / mpq_class(static_cast<long>(n));
     if (centred) m = mpz_class(sum.value()) * unit;
     const mpq_class v = mpz_class(squares.value()) * unit - m * m + eps;
     if (v != 0) inverse = 1 / v;
-    rstd = v == 0 ? infinite_result(false) : with_root(0, false, inverse);
+    rstd = (v == 0 ? infinite_result(false) : with_root(0, false, inverse))(f32);
   }
 
-  rounded element(std::uint32_t x, const factor& weight, const factor* bias) const {
+  result element(std::uint32_t x, const factor& weight, const factor* bias) const {
     using kind = number_kind;
     if (!finite || inverse == 0 || weight.is(kind::nan) || (bias != nullptr && bias->is(kind::nan)))
       return nan_result();
@@ -96,14 +98,14 @@ std::vector<array> norm(std::string_view op, const std::vector<array>& in, const
   for (std::size_t k = 1; k < in.size(); ++k) {
     if (in[k].absent()) continue;
     if (in[k].shape != l.weight) throw std::invalid_argument("reference::norm: shape of a weight");
-    for (const std::uint32_t v : in[k].patterns()) factors[k - 1].emplace_back(v);
+    for (const std::uint32_t v : widened(in[k]).patterns()) factors[k - 1].emplace_back(v);
   }
   const factor one(0x3f800000);
   const bool has_weight = in.size() > 1 && !in[1].absent(), has_bias = in.size() > 2 && !in[2].absent();
 
-  array out(f32, x.shape), mean(f32, l.rows.kept_shape), rstd(f32, l.rows.kept_shape);
+  array out(x.type, x.shape), mean(f32, l.rows.kept_shape), rstd(f32, l.rows.kept_shape);
   outcomes at_out(index(x.count())), at_mean, at_rstd;
-  const patterns v = x.patterns();
+  const patterns v = widened(x).patterns();
   for (std::size_t r = 0; r < l.rows.kept.size(); ++r) {
     const norm_row row(row_of(v, l.rows, l.rows.kept[r]), centred, rational(eps.value_or(1e-5)));
     mean.set(r, row.mean.bits);
@@ -114,7 +116,7 @@ std::vector<array> norm(std::string_view op, const std::vector<array>& in, const
       const std::int64_t at = l.rows.kept[r] + l.rows.reduced[i];
       const std::size_t k = l.weight_of(i, at);
       const rounded y =
-          row.element(v[index(at)], has_weight ? factors[0][k] : one, has_bias ? &factors[1][k] : nullptr);
+          row.element(v[index(at)], has_weight ? factors[0][k] : one, has_bias ? &factors[1][k] : nullptr)(x.type);
       out.set(index(at), y.bits);
       at_out[index(at)] = y.where;
     }

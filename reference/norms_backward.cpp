@@ -6,13 +6,15 @@
 
 namespace repdl::reference {
 
-rounded quotient(const extended& v, std::int64_t n) {
+result quotient(const extended& v, std::int64_t n) {
   if (v.is_nan()) return nan_result();
   if (v.is_infinite()) return infinite_result(v.negative());
   if (v.is_zero()) return zero_result(v.negative());
-  const mpz_class count = static_cast<long>(n);
-  return {round_quotient(f32, v.significand(), count.get_mpz_t(), v.exponent()),
-          locate(f32, v.significand(), count.get_mpz_t(), v.exponent())};
+  return [=](dtype t) -> rounded {
+    const mpz_class count = static_cast<long>(n);
+    return {round_quotient(t, v.significand(), count.get_mpz_t(), v.exponent()),
+            locate(t, v.significand(), count.get_mpz_t(), v.exponent())};
+  };
 }
 
 namespace {
@@ -41,7 +43,7 @@ struct gradient_call {
       throw std::invalid_argument("reference::norm_backward: shapes");
   }
 
-  static extended at(const array& a, std::size_t i) { return {f32, a.get(i)}; }
+  static extended at(const array& a, std::size_t i) { return {a.type, a.get(i)}; }
   extended mean_of(std::size_t row) const { return centred ? at(*mean, row) : extended(); }
   /// (x - mean) rstd; without a mean x rstd.
   extended h(std::size_t i, const extended& m, const extended& r) const {
@@ -54,7 +56,7 @@ struct gradient_call {
 };
 
 array gradient_to_x(const gradient_call& c, outcomes* where) {
-  array out(f32, c.x->shape);
+  array out(c.x->type, c.x->shape);
   outcomes at_out(index(out.count()));
   const std::size_t n = c.l.rows.reduced.size();
   for (std::size_t row = 0; row < c.l.rows.kept.size(); ++row) {
@@ -71,11 +73,12 @@ array gradient_to_x(const gradient_call& c, outcomes* where) {
     }
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t p = c.place(row, i);
-      rounded y = nan_result();
+      result exact = nan_result();
       if (valid) {
         const extended v = extended(static_cast<int>(n)) * t(i) - first - c.h(p, m, r) * second;
-        y = quotient(r * v, static_cast<std::int64_t>(n));
+        exact = quotient(r * v, static_cast<std::int64_t>(n));
       }
+      const rounded y = exact(out.type);
       out.set(p, y.bits);
       at_out[p] = y.where;
     }
@@ -85,7 +88,7 @@ array gradient_to_x(const gradient_call& c, outcomes* where) {
 }
 
 array gradient_to_weight(const gradient_call& c, outcomes* where) {
-  array out(f32, c.l.weight);
+  array out(c.x->type, c.l.weight);
   std::vector<extended> sums(index(out.count()));
   for (std::size_t row = 0; row < c.l.rows.kept.size(); ++row) {
     const extended m = c.mean_of(row), r = c.at(*c.rstd, row);
@@ -96,7 +99,7 @@ array gradient_to_weight(const gradient_call& c, outcomes* where) {
     }
   }
   for (std::size_t k = 0; k < sums.size(); ++k) {
-    const rounded y = quotient(sums[k], 1);
+    const rounded y = quotient(sums[k], 1)(out.type);
     out.set(k, y.bits);
     if (where != nullptr) where->push_back(y.where);
   }

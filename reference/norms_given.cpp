@@ -9,7 +9,7 @@
 namespace repdl::reference {
 namespace {
 
-extended value_at(const array& a, std::size_t i) { return {f32, a.get(i)}; }
+extended value_at(const array& a, std::size_t i) { return {a.type, a.get(i)}; }
 bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
 mpq_class rational_of(const extended& v) {
   return v.is_zero() ? mpq_class(0) : mpq_class(mpz_class(v.significand())) * power_of_two(v.exponent());
@@ -42,7 +42,7 @@ struct spread {
 };
 
 /// RN(d w / sqrt + b); of no w 1, of no b no term.
-rounded element(const extended& d, const extended& w, const extended* b, const spread& s) {
+result element(const extended& d, const extended& w, const extended* b, const spread& s) {
   const extended z = s.quotient_or_sign(d), product = z * w;
   if (s.divides(d) && is_finite(w) && !w.is_zero() && (b == nullptr || is_finite(*b))) {
     const mpq_class t = rational_of(d) * rational_of(w);
@@ -53,7 +53,7 @@ rounded element(const extended& d, const extended& w, const extended* b, const s
 }
 
 /// (1 - momentum) a + momentum b, b of an average of n elements as its sum is known.
-rounded average(const extended& former, double momentum, const extended& batch, const mpq_class& value) {
+result average(const extended& former, double momentum, const extended& batch, const mpq_class& value) {
   const mpq_class q = rational(momentum);
   const auto times = [](const mpq_class& factor, const extended& v) { return v * extended(factor == 0 ? 0 : 1); };
   if (!is_finite(former) || !is_finite(batch)) {
@@ -63,8 +63,7 @@ rounded average(const extended& former, double momentum, const extended& batch, 
   }
   const mpq_class all = (1 - q) * rational_of(former) + q * value;
   if (all == 0) return zero_result(false);
-  return {round_quotient(f32, all.get_num_mpz_t(), all.get_den_mpz_t(), 0),
-          locate(f32, all.get_num_mpz_t(), all.get_den_mpz_t(), 0)};
+  return exact_result(all);
 }
 
 }  // namespace
@@ -96,8 +95,12 @@ std::vector<array> running_norm(const std::vector<array>& in, const attributes& 
     const mpq_class m = n == 0 ? mpq_class(0) : exact_sum / n;
     const bool known = is_finite(sum) && n != 0;
     const mpq_class v = known && n > 1 ? (squares - exact_sum * m) / (n - 1) : mpq_class(0);
-    const rounded a = average(value_at(mean, c), momentum, n == 0 ? nan_value() : is_finite(sum) ? extended() : sum, m);
-    const rounded b = average(value_at(var, c), momentum, known && n > 1 ? extended() : nan_value(), v);
+    const rounded a = average(value_at(mean, c), momentum,
+                              n == 0           ? nan_value()
+                              : is_finite(sum) ? extended()
+                                               : sum,
+                              m)(f32);
+    const rounded b = average(value_at(var, c), momentum, known && n > 1 ? extended() : nan_value(), v)(f32);
     new_mean.set(c, a.bits);
     new_var.set(c, b.bits);
     at_mean.push_back(a.where);
@@ -126,9 +129,10 @@ array given_norm(std::string_view op, const std::vector<array>& in, const attrib
   const array& var = in[inputs - 1];
   const double eps = attribute_or(attrs, "eps", 1e-5);
 
-  array out(f32, to_weight ? l.weight : x.shape);
+  array out(x.type, to_weight ? l.weight : x.shape);
   outcomes at_out(index(out.count()));
-  const auto put = [&](std::size_t i, const rounded& y) {
+  const auto put = [&](std::size_t i, const result& exact) {
+    const rounded y = exact(out.type);
     out.set(i, y.bits);
     at_out[i] = y.where;
   };

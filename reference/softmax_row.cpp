@@ -61,7 +61,7 @@ interval softmax_row::sum_without(mpfr_prec_t p, std::size_t i) const {
 // Greatest elements of a row with a negligible rho: |g| / (n (k + rho)) is below |g| / (n k). Against a midpoint b, a
 // multiple of 2^-150 below 2^129: |g| - b n k is a multiple of 2^-150 and b n rho < 2^-150, so the comparison with b is
 // that of (|g| - 2^-151) / (n k).
-rounded scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n) {
+result scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n) {
   if (!row.is_finite(i)) return zero_result(g < 0);
   const mpq_class scale = g / mpq_class(mpz_class(static_cast<long>(n)));
   if (row.all_equal()) return exact_result(scale / row.k);
@@ -70,7 +70,7 @@ rounded scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g
     const mpq_class toward_zero = g > 0 ? mpq_class(g - power_of_two(-151)) : mpq_class(g + power_of_two(-151));
     return beside_result(toward_zero / nk, g / nk);
   }
-  return decided_result([&](mpfr_prec_t p) { return interval(p, scale) * row.weight(p, i) / row.sum(p); });
+  return decided_result([=, &row](mpfr_prec_t p) { return interval(p, scale) * row.weight(p, i) / row.sum(p); });
 }
 
 }  // namespace repdl::reference

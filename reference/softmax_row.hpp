@@ -8,6 +8,7 @@
 // (`negligible`), the callers compare without evaluating it; else some thousand bits decide.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -17,21 +18,32 @@
 
 namespace repdl::reference {
 
-/// A result and where it lies.
+/// A result in a format and where it lies.
 struct rounded {
   std::uint64_t bits = 0;
   outcome where;
 };
-inline rounded nan_result() {
-  const std::uint64_t bits = nan_bits(dtype::f32);
-  return {bits, outcome_of_pattern(dtype::f32, bits)};
+/// The same before it is rounded.
+using result = std::function<rounded(dtype)>;
+inline result nan_result() {
+  return [](dtype t) -> rounded { return {nan_bits(t), outcome_of_pattern(t, nan_bits(t))}; };
 }
-inline rounded infinite_result(bool negative) {
-  const std::uint64_t bits = infinity_bits(dtype::f32, negative);
-  return {bits, outcome_of_pattern(dtype::f32, bits)};
+inline result infinite_result(bool negative) {
+  return [=](dtype t) -> rounded {
+    const std::uint64_t bits = infinity_bits(t, negative);
+    return {bits, outcome_of_pattern(t, bits)};
+  };
 }
-inline rounded zero_result(bool negative) {
-  return {zero_bits(dtype::f32, negative), outcome_of_pattern(dtype::f32, 0)};
+inline result zero_result(bool negative) {
+  return [=](dtype t) -> rounded { return {zero_bits(t, negative), outcome_of_pattern(t, 0)}; };
+}
+
+/// Operands of rows are binary32 patterns on their way, whatever format they have.
+inline array widened(const array& x) {
+  if (x.type == dtype::f32) return x;
+  array wide(dtype::f32, x.shape);
+  for (std::size_t i = 0; i < index(x.count()); ++i) wide.set(i, convert(x.type, dtype::f32, x.get(i)));
+  return wide;
 }
 
 class softmax_row {
@@ -74,25 +86,32 @@ class softmax_row {
 };
 
 /// Element i of g / n * softmax(row), g finite and not zero, the row valid.
-rounded scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n);
+result scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g, std::int64_t n);
 
 /// An exact rational result.
-inline rounded exact_result(const mpq_class& q) {
-  rounded r;
-  r.bits = round_exact(dtype::f32, q, &r.where);
-  return r;
+inline result exact_result(const mpq_class& q) {
+  return [=](dtype t) {
+    rounded r;
+    r.bits = round_exact(t, q, &r.where);
+    return r;
+  };
 }
 /// See round_beside.
-inline rounded beside_result(const mpq_class& stand_in, const mpq_class& q) {
-  rounded r;
-  r.bits = round_beside(dtype::f32, stand_in, q, &r.where);
-  return r;
+inline result beside_result(const mpq_class& stand_in, const mpq_class& q) {
+  return [=](dtype t) {
+    rounded r;
+    r.bits = round_beside(t, stand_in, q, &r.where);
+    return r;
+  };
 }
+/// f is kept, and so is what it refers to.
 template <class F>
-rounded decided_result(F&& f) {
-  rounded r;
-  r.bits = decide(dtype::f32, f, &r.where);
-  return r;
+result decided_result(F f) {
+  return [=](dtype t) {
+    rounded r;
+    r.bits = decide(t, f, &r.where);
+    return r;
+  };
 }
 
 /// The axis as a list, and row-major rows of an array along axes.

@@ -185,21 +185,21 @@ void check_row(const std::vector<float>& x, mpfr_prec_t bits, std::mt19937_64& e
   const auto check = [&](const auto& finish, float expected, const char* what, std::size_t i, bool by_wide) {
     check_value(decide(row, o.max, finish, budget), expected, what, x, i, by_wide);
   };
-  check([](const auto& s) { return exact_logsumexp(s); }, o.logsumexp(), "logsumexp", 0, ordinary);
+  check([](const auto& s) { return exact_logsumexp(dtype::f32, s); }, o.logsumexp(), "logsumexp", 0, ordinary);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float e = x[i];
-    const auto softmax = [e](const auto& s) { return exact_scaled_gradient(s, e, 1, 1, false); };
+    const auto softmax = [e](const auto& s) { return exact_scaled_gradient(dtype::f32, s, e, 1, 1, false); };
     check(softmax, o.gradient(e, 1, 1, false), "softmax", i, ordinary);
-    check([e](const auto& s) { return exact_log_softmax(s, e); }, e == -inf ? -inf : o.log_softmax(e), "log_softmax", i,
+    check([e](const auto& s) { return exact_log_softmax(dtype::f32, s, e); }, e == -inf ? -inf : o.log_softmax(e), "log_softmax", i,
           ordinary);
-    check([e](const auto& s) { return exact_cross_entropy(s, e); }, e == -inf ? inf : o.cross_entropy(e),
+    check([e](const auto& s) { return exact_cross_entropy(dtype::f32, s, e); }, e == -inf ? inf : o.cross_entropy(e),
           "cross_entropy", i, ordinary);
     for (int j = 0; j < 3; ++j) {
       const float g = j == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(engine()) & 0xbfffffffu)
                              : gradients[engine() % gradients.size()];
       const std::int64_t n = counts[engine() % counts.size()];
       for (const bool target : {false, true}) {
-        const auto gradient = [&](const auto& s) { return exact_scaled_gradient(s, e, g, n, target); };
+        const auto gradient = [&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, e, g, n, target); };
         check(gradient, o.gradient(e, g, n, target), "gradient", i, false);
       }
     }
@@ -328,16 +328,16 @@ TEST_CASE("long rows, merged parts, budgets") {
   const auto check = [&](const auto& finish, float expected, std::size_t i) {
     check_value({finish(parts[1]), finish(wide_parts[1])}, expected, "merged", {}, i, true);
   };
-  check([](const auto& s) { return exact_logsumexp(s); }, o.logsumexp(), 0);
+  check([](const auto& s) { return exact_logsumexp(dtype::f32, s); }, o.logsumexp(), 0);
   for (std::size_t i = 0; i < 50; ++i) {
-    check([&](const auto& s) { return exact_log_softmax(s, x[i]); }, o.log_softmax(x[i]), i);
-    check([&](const auto& s) { return exact_scaled_gradient(s, x[i], 1, 1, false); }, o.gradient(x[i], 1, 1, false), i);
+    check([&](const auto& s) { return exact_log_softmax(dtype::f32, s, x[i]); }, o.log_softmax(x[i]), i);
+    check([&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, x[i], 1, 1, false); }, o.gradient(x[i], 1, 1, false), i);
   }
   // p = 1 / (3 + 2^-298 + ...): 9 · 2^-149 p / 2 lies just below the midpoint 3 · 2^-150, and 256 bits do not show it.
   const std::vector<float> three = {0x1p-149f, 0.0f, -0x1p-149f};
   const row_of row{three};
-  const auto hard = [](const auto& s) { return exact_scaled_gradient(s, 0, 9 * 0x1p-149f, 2, false); };
-  const auto softmax = [](const auto& s) { return exact_scaled_gradient(s, 0, 1, 1, false); };
+  const auto hard = [](const auto& s) { return exact_scaled_gradient(dtype::f32, s, 0, 9 * 0x1p-149f, 2, false); };
+  const auto softmax = [](const auto& s) { return exact_scaled_gradient(dtype::f32, s, 0, 1, 1, false); };
   CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).exact.decided);
   CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).wide.decided);
   check_value(decide(row, 0x1p-149f, hard, 512), 0x1p-149f, "hard", three, 1);
