@@ -52,7 +52,7 @@ std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, c
                                         const attributes& attrs, word_stream& w);
 std::vector<array> given_norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                      const attributes& attrs, word_stream& w);
-std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
                                  word_stream& w);

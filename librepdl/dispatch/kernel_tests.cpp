@@ -428,10 +428,10 @@ std::vector<group> random_calls(const subject& what) {
 }
 
 // Optimisers: a program for each kind of state, on tensors side by side and strided ones.
-std::vector<group> step_calls(op_id op) {
+std::vector<group> step_calls(const subject& what) {
   const auto call = [&](int inputs, attribute_texts attrs) {
-    test_call c{op, {}, layout::contiguous, std::move(attrs)};
-    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous});
+    test_call c{what.op, {}, layout::contiguous, std::move(attrs)};
+    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : dtype::f32});
     test_call spread = c;
     spread.out = layout::spread;
     for (operand& o : spread.in) o.how = layout::spread;
@@ -443,7 +443,7 @@ std::vector<group> step_calls(op_id op) {
     append(g, from_every_tier(spread, &small_spread));
     return g;
   };
-  if (op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
+  if (what.op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
   std::vector<group> all{call(2, {{"lr", "0.1"}, {"weight_decay", "0.01"}})};
   for (const std::string_view nesterov : {"false", "true"}) {
     all.push_back(call(3, {{"lr", "0.1"}, {"momentum", "0.9"}, {"nesterov", nesterov}}));
@@ -579,7 +579,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (family == ops::family::optimizer) {
-    return step_calls(what.op);
+    return step_calls(what);
   } else if constexpr (family == ops::family::loss) {
     return loss_calls<Op>(what);
   } else if constexpr (family == ops::family::scatter) {
@@ -863,7 +863,8 @@ std::vector<subject> kernel_test_subjects() {
       for (const dtype to : op.out[0].types) {
         // Losses, reductions and sums to places have one format, but for indices.
         const bool one_format =
-            (op.family == "loss" || op.family == "reduce" || op.family == "scatter") && to != dtype::i64;
+            (op.family == "loss" || op.family == "reduce" || op.family == "scatter" || op.family == "optimizer") &&
+            to != dtype::i64;
         if (!one_format || from == to) all.push_back({id, from, to});
       }
     }
