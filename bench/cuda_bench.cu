@@ -5,7 +5,8 @@
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
-//   network         convolutions, the softmax family, norms and sums to places, times alone: bench/pytorch_peers.py has the peer
+//   network         convolutions, the softmax family, norms, optimiser steps and sums to places, times alone: bench/pytorch_peers.py
+//                   has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
@@ -617,6 +618,31 @@ void network(context& ctx) {
     const std::string name = "rows of " + std::to_string(classes) + " cross_entropy";
     report("rows", name, n * 4.0, "B/s", [&] { cross_entropy(ctx, a, target, total); });
     report("rows", name + "_backward", n * 8.0, "B/s", [&] { cross_entropy_backward(ctx, each, a, target, to); });
+  }
+  // Steps of 2^26 parameters, the states f32.
+  if (wanted_of_group("steps")) {
+    const std::int64_t n = std::int64_t{1} << 26;
+    buffer p(n * 4), g(n * 4), wide(n * 4), m(n * 4), v(n * 4);
+    fill_normal(ctx, m, n, 3);
+    fill_normal(ctx, v, n, 4);
+    mul(ctx, const_tensor_view(v.f(), sizes{n}, gpu), const_tensor_view(v.f(), sizes{n}, gpu),
+        tensor_view(v.f(), sizes{n}, gpu));
+    for (const dtype format : {dtype::f32, dtype::f16, dtype::bf16}) {
+      const tensor_view param(p.data, format, sizes{n}, gpu), grad(g.data, format, sizes{n}, gpu);
+      for (const auto& [to, seed] : {std::pair{&param, 1}, {&grad, 2}}) {
+        fill_normal(ctx, wide, n, seed);
+        convert(ctx, const_tensor_view(wide.f(), sizes{n}, gpu), *to);
+      }
+      const tensor_view first(m.f(), sizes{n}, gpu), second(v.f(), sizes{n}, gpu);
+      const std::string name = "steps " + std::string(name_of(format));
+      const double element = static_cast<double>(3 * size_of(format));  // the parameter is read and written
+      report("steps", name + " sgd", static_cast<double>(n) * (element + 8), "B/s", [&] {
+        sgd(ctx, std::vector<sgd_tensor>{{param, grad, first}}, {.lr = 1e-3, .momentum = 0.9, .weight_decay = 1e-4});
+      });
+      report("steps", name + " adamw", static_cast<double>(n) * (element + 16), "B/s", [&] {
+        adamw(ctx, std::vector<adamw_tensor>{{param, grad, first, second}}, {.step = 100});
+      });
+    }
   }
   // Sums of 10^6 rows of 64 to 10^4 places: named evenly, most of them by few or all by one index.
   if (wanted_of_group("places")) {

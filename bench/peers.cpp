@@ -20,6 +20,24 @@ void copy(const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i];
 }
 
+void sgd(float* p, const float* g, float* velocity, std::int64_t n, float lr, float momentum, float weight_decay) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    velocity[i] = momentum * velocity[i] + (g[i] + weight_decay * p[i]);
+    p[i] -= lr * velocity[i];
+  }
+}
+
+void adamw(float* p, const float* g, float* m, float* v, std::int64_t n, float lr, int step) {
+  const float b1 = 0.9f, b2 = 0.999f;
+  const float c1 = 1 - std::pow(b1, static_cast<float>(step)), c2 = 1 - std::pow(b2, static_cast<float>(step));
+  const float keep = 1 - lr * 0.01f, scale = lr / c1, root = 1 / std::sqrt(c2);
+  for (std::int64_t i = 0; i < n; ++i) {
+    m[i] = b1 * m[i] + (1 - b1) * g[i];
+    v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
+    p[i] = keep * p[i] - scale * m[i] / (std::sqrt(v[i]) * root + 1e-8f);
+  }
+}
+
 template <float (*f)(float)>
 static void map(const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);

@@ -18,11 +18,11 @@ struct stored {
   outcome where;
 };
 
-stored rounded_of(const extended& v) {
-  const auto bits = static_cast<std::uint32_t>(v.round(f32));
-  if (v.is_nan() || v.is_infinite()) return {bits, outcome_of_pattern(f32, bits)};
+stored rounded_of(dtype type, const extended& v) {
+  const auto bits = static_cast<std::uint32_t>(v.round(type));
+  if (v.is_nan() || v.is_infinite()) return {bits, outcome_of_pattern(type, bits)};
   const mpz_class one = 1;
-  return {bits, locate(f32, v.significand(), one.get_mpz_t(), v.exponent())};
+  return {bits, locate(type, v.significand(), one.get_mpz_t(), v.exponent())};
 }
 
 mpq_class value(const extended& v) { return mpq_class(mpz_class(v.significand())) * power_of_two(v.exponent()); }
@@ -35,9 +35,9 @@ double number_of(const attributes& attrs, const char* name, double otherwise) {
 struct outputs {
   std::vector<array> arrays;
   std::vector<outcomes> where;
-  array& add(const shape_list& shape) {
+  array& add(const shape_list& shape, dtype type = f32) {
     where.emplace_back();
-    return arrays.emplace_back(f32, shape);
+    return arrays.emplace_back(type, shape);
   }
   void finish(outcomes* all) {
     if (all == nullptr) return;
@@ -55,46 +55,47 @@ bool perfect_root(const mpq_class& c, mpq_class* root) {
 struct adamw_step {
   mpq_class lr, eps, c1, c2, keep;  // keep = 1 - lr wd
   extended lr_x, keep_x;
+  dtype type;  // of p and the result; m and v are f32
 
   stored operator()(std::uint32_t p_bits, std::uint32_t m_bits, std::uint32_t v_bits) const {
-    const extended p(f32, p_bits), m(f32, m_bits), v(f32, v_bits);
+    const extended p(type, p_bits), m(f32, m_bits), v(f32, v_bits);
     const extended decayed = p * keep_x;
     // v < 0 has no root; -0 has the root -0, which is a zero like any other in a sum.
-    if (decayed.is_nan() || m.is_nan() || v.is_nan() || (v.negative() && !v.is_zero())) return special(nan_bits(f32));
+    if (decayed.is_nan() || m.is_nan() || v.is_nan() || (v.negative() && !v.is_zero())) return special(nan_bits(type));
     const mpq_class root_of = v.is_infinite() || v.is_zero() ? mpq_class(0) : mpq_class(value(v) / c2);
     const bool no_divisor = !v.is_infinite() && root_of == 0 && eps == 0;
     const bool no_step = lr == 0 || m.is_zero();
     // lr (m / c1) is NaN, infinite, zero or a number; so is the divisor but for NaN.
     if ((lr == 0 && m.is_infinite()) || (m.is_infinite() && v.is_infinite()) || (no_step && no_divisor))
-      return special(nan_bits(f32));
+      return special(nan_bits(type));
     if (m.is_infinite() || no_divisor) {  // an infinite step
       const bool minus = m.negative() != (lr < 0);
-      if (decayed.is_infinite() && decayed.negative() == minus) return special(nan_bits(f32));
-      return special(infinity_bits(f32, !minus));
+      if (decayed.is_infinite() && decayed.negative() == minus) return special(nan_bits(type));
+      return special(infinity_bits(type, !minus));
     }
-    if (decayed.is_infinite()) return special(infinity_bits(f32, decayed.negative()));
+    if (decayed.is_infinite()) return special(infinity_bits(type, decayed.negative()));
     const mpq_class a = value(decayed);
     stored r{};
     if (no_step || v.is_infinite()) {
-      r.bits = static_cast<std::uint32_t>(round_exact(f32, a, &r.where));
+      r.bits = static_cast<std::uint32_t>(round_exact(type, a, &r.where));
       return r;
     }
     const mpq_class b = lr * value(m) / c1;
     // The root is rational or the result is not: A - B / (s + eps) = t, B != 0, would make s = B / (A - t) - eps.
     if (mpq_class s; perfect_root(root_of, &s)) {
-      r.bits = static_cast<std::uint32_t>(round_exact(f32, a - b / (s + eps), &r.where));
+      r.bits = static_cast<std::uint32_t>(round_exact(type, a - b / (s + eps), &r.where));
       return r;
     }
     // Algebraic of degree 2 over numbers of some thousand bits, so its distance from any midpoint has a lower bound.
     const auto f = [&](mpfr_prec_t bits) {
       return interval(bits, a) - interval(bits, b) / (sqrt(interval(bits, root_of)) + interval(bits, eps));
     };
-    r.bits = static_cast<std::uint32_t>(decide(f32, f, &r.where));
+    r.bits = static_cast<std::uint32_t>(decide(type, f, &r.where));
     return r;
   }
 
-  static stored special(std::uint64_t bits) {
-    return {static_cast<std::uint32_t>(bits), outcome_of_pattern(f32, bits)};
+  stored special(std::uint64_t bits) const {
+    return {static_cast<std::uint32_t>(bits), outcome_of_pattern(type, bits)};
   }
 };
 
@@ -137,25 +138,25 @@ std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, ou
   for (std::size_t t = 0; t < in.size(); t += group) {
     const array& param = in[t];
     const array* velocity = group == 3 ? &in[t + 2] : nullptr;
-    if (in[t + 1].shape != param.shape ||
+    if (in[t + 1].shape != param.shape || in[t + 1].type != param.type ||
         (velocity != nullptr && !velocity->absent() && velocity->shape != param.shape))
       throw std::invalid_argument("reference::sgd: shapes");
-    array& new_param = out.add(param.shape);
+    array& new_param = out.add(param.shape, param.type);
     array* new_velocity = group == 3 ? &out.add(param.shape) : nullptr;
     const std::size_t at = out.arrays.size() - (group == 3 ? 2 : 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(param.count()); ++i) {
-      const extended p(f32, param.get(i)), g(f32, in[t + 1].get(i));
+      const extended p(param.type, param.get(i)), g(param.type, in[t + 1].get(i));
       const extended slope = g + decay * p;
       extended direction = slope;
       if (new_velocity != nullptr) {
         const stored v =
-            rounded_of(velocity->absent() ? slope : momentum * extended(f32, velocity->get(i)) + undamped * slope);
+            rounded_of(f32, velocity->absent() ? slope : momentum * extended(f32, velocity->get(i)) + undamped * slope);
         new_velocity->set(i, v.bits);
         out.where[at + 1].push_back(v.where);
         direction = extended(f32, v.bits);
         if (nesterov) direction = slope + momentum * direction;
       }
-      const stored r = rounded_of(p - lr * direction);
+      const stored r = rounded_of(param.type, p - lr * direction);
       new_param.set(i, r.bits);
       out.where[at].push_back(r.where);
     }
@@ -180,13 +181,15 @@ std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, 
   out.arrays.reserve(in.size());
   for (std::size_t t = 0; t < in.size(); t += 4) {
     for (std::size_t k = 1; k < 4; ++k)
-      if (in[t + k].shape != in[t].shape) throw std::invalid_argument("reference::adamw: shapes");
+      if (in[t + k].shape != in[t].shape || (k == 1 && in[t + k].type != in[t].type))
+        throw std::invalid_argument("reference::adamw: shapes");
     const std::size_t at = out.arrays.size();
-    for (int k = 0; k < 3; ++k) out.add(in[t].shape);
+    step.type = in[t].type;
+    for (int k = 0; k < 3; ++k) out.add(in[t].shape, k == 0 ? step.type : f32);
     for (std::size_t i = 0; i < static_cast<std::size_t>(in[t].count()); ++i) {
-      const extended g(f32, in[t + 1].get(i));
-      const stored m = rounded_of(b1 * extended(f32, in[t + 2].get(i)) + (extended(1) - b1) * g);
-      const stored v = rounded_of(b2 * extended(f32, in[t + 3].get(i)) + (extended(1) - b2) * (g * g));
+      const extended g(step.type, in[t + 1].get(i));
+      const stored m = rounded_of(f32, b1 * extended(f32, in[t + 2].get(i)) + (extended(1) - b1) * g);
+      const stored v = rounded_of(f32, b2 * extended(f32, in[t + 3].get(i)) + (extended(1) - b2) * (g * g));
       const stored p = step(static_cast<std::uint32_t>(in[t].get(i)), m.bits, v.bits);
       const stored* all[] = {&p, &m, &v};
       for (std::size_t k = 0; k < 3; ++k) {

@@ -113,9 +113,11 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
 
 /// The inputs of an operation on layers (convolution, pooling), rows (the softmax family, norms), steps (optimisers) or random
 /// numbers, of the shapes given (absent_shape: left out), such that outputs are of the class where its attributes,
-/// geometry and hyper-parameters allow it. Throws std::invalid_argument for other families.
+/// geometry and hyper-parameters allow it. `type`: of parameters and gradients, else f32. Throws std::invalid_argument for other
+/// families.
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream,
+                               dtype type = dtype::f32);
 
 /// The operands of a loss or its gradient, all of one format.
 std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,

@@ -1,6 +1,7 @@
 // What the makers of sample inputs share. Integers only. The order of the draws is part of the digests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,20 +40,55 @@ inline std::uint64_t odd_of(int length, word_stream& w) {
   const std::uint64_t top = std::uint64_t{1} << (length - 1);
   return top | (w.next64() & (top - 1)) | 1;
 }
+/// Patterns of a format of at most 32 bits. Of binary32 the draws are those of the functions above.
+struct numbers_of {
+  dtype type;
+  const format& f;
+  int p;  ///< precision
+
+  explicit numbers_of(dtype t) : type(t), f(format_of(t)), p(f.precision) {}
+
+  std::uint32_t sign() const { return static_cast<std::uint32_t>(f.sign_bit()); }
+  std::uint32_t largest() const { return static_cast<std::uint32_t>(f.largest()); }
+  std::uint32_t minus_infinity() const { return static_cast<std::uint32_t>(infinity_bits(type, true)); }
+  bool is_finite(std::uint32_t x) const { return (x & f.infinity()) != f.infinity(); }
+  /// (-1)^negative * m * 2^e, which must be a number of the format; rounded to one; its least number where that is 0.
+  std::uint32_t pattern(bool negative, std::uint64_t m, int e) const {
+    return static_cast<std::uint32_t>(exact_pattern(type, negative, m, e));
+  }
+  std::uint32_t rounded(bool negative, std::uint64_t m, int e) const {
+    return static_cast<std::uint32_t>(round(type, negative, m, e, false));
+  }
+  std::uint32_t tiny(bool negative, int e) const { return pattern(negative, 1, std::max(e, f.ulp_min())); }
+  std::uint32_t with_exponent(bool negative, int e, std::uint64_t word) const {
+    return static_cast<std::uint32_t>(compose(type, negative, e, word));
+  }
+  /// A uniform pattern, finite unless `keep`.
+  std::uint32_t finite(std::uint32_t x, bool keep) const { return !keep && !is_finite(x) ? x ^ (1U << (p - 1)) : x; }
+  std::uint32_t ordinary(sample_class c, word_stream& w) const {
+    return static_cast<std::uint32_t>(sample(c, type, w));
+  }
+  std::uint32_t drawn(sample_class c, bool keep, word_stream& w) const {
+    return finite(ordinary(c, w), keep || c == sample_class::single_nonfinite);
+  }
+  std::uint32_t special(word_stream& w) const {
+    return type == dtype::f32 ? special32(w) : static_cast<std::uint32_t>(detail::special(type, w));
+  }
+};
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
 /// The families (samples_layers.cpp, samples_rows.cpp, samples_norms.cpp, samples_norms_backward.cpp, samples_norms_given.cpp,
 /// samples_steps.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w);
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                              const attributes& attrs, word_stream& w);
+                              const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                         const attributes& attrs, word_stream& w);
 std::vector<array> given_norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                      const attributes& attrs, word_stream& w);
-std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
                                  word_stream& w);

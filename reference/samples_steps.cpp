@@ -26,62 +26,97 @@ struct element {
   std::uint32_t v[4];
 };
 
-std::uint32_t half_of(sample_class c, bool negative, int e, word_stream& w) {
-  const std::uint32_t x = pattern32(negative, 1, e);
+std::uint32_t beside(sample_class c, std::uint32_t x, word_stream& w) {
   const bool up = w.flip();
   return c != near_ties ? x : up ? x + 1 : x - 1;
 }
 
+/// Parameters and gradients, of f16, bf16 or f32. What is out of a format's range is rounded.
+struct operands {
+  dtype type;
+  const format& f;
+
+  explicit operands(dtype t) : type(t), f(format_of(t)) {}
+  std::uint32_t pattern(bool negative, std::uint64_t m, int e) const {
+    return static_cast<std::uint32_t>(exact_pattern(type, negative, m, e));
+  }
+  std::uint32_t ordinary(sample_class c, word_stream& w) const {
+    return static_cast<std::uint32_t>(sample(c, type, w));
+  }
+  std::uint32_t drawn(sample_class c, bool keep, word_stream& w) const {
+    const std::uint32_t x = ordinary(c, w);
+    const bool finite = (x & f.infinity()) != f.infinity();
+    return finite || keep || c == single_nonfinite ? x : x ^ (1U << (f.precision - 1));
+  }
+  /// An exponent of the last of `length` bits.
+  int exponent(int least, int most, int length, word_stream& w) const {
+    return w.between(std::max(least, f.ulp_min() + 1), std::min(most, f.emax - length));
+  }
+};
+
 /// p' = p - lr d is p and half an ulp, d = g (states 0) or the new velocity; or v' = mu v + g is.
-element sgd_element(sample_class c, int lr, std::optional<int> mu, word_stream& w) {
+element sgd_element(const operands& o, sample_class c, int lr, std::optional<int> mu, word_stream& w) {
   const bool s = w.flip(), t = w.flip(), in_velocity = w.flip() && mu.has_value();
-  const int e = w.between(-20, 20);
-  const std::uint32_t odd = pattern32(s, odd_of(24, w), e);
+  const int e = o.exponent(-20, 20, o.f.precision, w);
+  const std::uint32_t odd = o.pattern(s, odd_of(o.f.precision, w), e);
   if (c == cancelling) {  // lr g = p exactly or nearly
     const std::uint32_t near = w.below(4) == 0 ? 1 : 0;
-    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << 23), 0, 0}};
+    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << (o.f.precision - 1)), 0, 0}};
   }
+  // Of 16 bits mu v + g is exact; with g = 0 it is beside half an ulp of p as v is.
+  if (in_velocity && o.type != dtype::f32) return {{odd, 0, beside(c, pattern32(t, 1, e - 1 - lr - *mu), w), 0}};
   if (in_velocity) {
-    const std::uint32_t half = half_of(c, t, e - 1 - *mu, w);
-    return {{ordinary(normal_range, w), odd, half, 0}};
+    const std::uint32_t half = beside(c, pattern32(t, 1, e - 1 - *mu), w);
+    return {{o.ordinary(normal_range, w), odd, half, 0}};
   }
-  return {{odd, half_of(c, t, e - 1 - lr, w), 0, 0}};
+  return {{odd, beside(c, o.pattern(t, 1, e - 1 - lr), w), 0, 0}};
 }
 
 /// The new second moment is g^2 (g of 12 bits) or beside, the first g: p - lr g / (|g| + eps).
-element adamw_element(sample_class c, int lr, word_stream& w) {
+element adamw_element(const operands& o, sample_class c, int lr, word_stream& w) {
   const bool s = w.flip(), t = w.flip();
-  const std::uint64_t m = odd_of(12, w);
-  const int e = w.between(-10, 10);
-  element r{{pattern32(s, odd_of(24, w), lr + 1), pattern32(t, m, e), 0, 0}};
+  const int length = std::min(12, o.f.precision);
+  const std::uint64_t m = odd_of(length, w);
+  const int e = o.exponent(-10, 10, length, w);
+  element r{{o.pattern(s, odd_of(o.f.precision, w), lr + 1), o.pattern(t, m, e), 0, 0}};
   if (c == near_ties) {  // v = g^2 * a few ulp: the root is not rational
     const std::uint32_t square = pattern32(false, m * m, 2 * e);
     r.v[3] = pattern32(false, 1 + w.below(3), static_cast<int>(square >> 23) - 127 - 23 + 1);
   }
-  if (c == cancelling) r.v[0] = pattern32(t, 1, lr) + (w.below(4) == 0 ? 1 : 0);
+  if (c == cancelling) r.v[0] = o.pattern(t, 1, lr) + (w.below(4) == 0 ? 1 : 0);
   return r;
 }
 
-element plain_element(sample_class c, word_stream& w) {
+element plain_element(const operands& o, sample_class c, word_stream& w) {
   const bool keep = w.below(16) == 0;
   element r{};
-  for (std::uint32_t& x : r.v) x = drawn(c, keep, w);
+  for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.drawn(c, keep, w) : drawn(c, keep, w);
   if (c == single_nonfinite) {
-    for (std::uint32_t& x : r.v) x = ordinary(normal_range, w);
-    r.v[w.below(4)] = special32(w);
-    if (w.below(3) == 0) r.v[w.below(4)] &= sign32;
+    for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.ordinary(normal_range, w) : ordinary(normal_range, w);
+    const std::uint32_t other = special32(w);
+    const std::uint32_t k = w.below(4);
+    r.v[k] = k < 2 && o.type != dtype::f32 ? static_cast<std::uint32_t>(special(o.type, w)) : other;
+    if (w.below(3) == 0) {
+      const std::uint32_t zero = w.below(4);
+      r.v[zero] &= zero < 2 ? static_cast<std::uint32_t>(o.f.sign_bit()) : sign32;
+    }
   }
-  if (c == wide_exponents && w.flip()) r.v[0] = ordinary(normal_range, w);
+  if (c == wide_exponents && w.flip()) r.v[0] = o.ordinary(normal_range, w);
   if (c == overflow_border && w.flip()) {  // p near the largest number, the step about its ulp
     const bool s = w.flip(), t = w.flip();
-    r.v[0] = 0x7f7fffffU | (s ? sign32 : 0);
-    r.v[1] = pattern32(t, 1, w.between(90, 115));
+    const int ulp = o.f.emax - o.f.precision + 1;
+    r.v[0] = static_cast<std::uint32_t>(o.f.largest() | (s ? o.f.sign_bit() : 0));
+    r.v[1] = o.pattern(t, 1, w.between(ulp - 14, std::min(ulp + 11, o.f.emax)));
     r.v[2] = 0;
     r.v[3] = pattern32(false, 1, w.between(90, 115));
   }
   if (c == cancelling) {
-    const std::uint32_t x = ordinary(normal_range, w);
-    for (std::uint32_t& v : r.v) v = x ^ (w.flip() ? sign32 : 0);
+    const std::uint32_t x = o.ordinary(normal_range, w);
+    const number n = widen(o.type, x);
+    for (std::uint32_t k = 0; k < 4; ++k) {
+      const bool negative = n.negative != w.flip();
+      r.v[k] = k < 2 ? o.pattern(negative, n.significand, n.exponent) : pattern32(negative, n.significand, n.exponent);
+    }
   }
   return r;
 }
@@ -103,8 +138,9 @@ std::vector<std::uint32_t> near_quotients(double p) {
 
 }  // namespace
 
-std::vector<array> step_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w) {
+  const operands o(type);
   const double momentum = attribute_or(attrs, "momentum", 0.0);
   const std::size_t group = operands_of_step(op, attrs);
   if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
@@ -117,13 +153,13 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, const std:
                              attribute_or<std::int64_t>(attrs, "step", 1) == 1;
   std::vector<array> v;
   for (std::size_t t = 0; t < shapes.size(); t += group) {
-    for (std::size_t k = 0; k < group; ++k) v.emplace_back(dtype::f32, shapes[t + k]);
+    for (std::size_t k = 0; k < group; ++k) v.emplace_back(k < 2 ? type : dtype::f32, shapes[t + k]);
     const bool no_velocity = group == 3 && v.back().absent();
     for (std::size_t i = 0; i < static_cast<std::size_t>(v[t].count()); ++i) {
-      element x = !aimed                                          ? plain_element(c, w)
-                  : op == "adamw" && exact_moments                ? adamw_element(c, *lr, w)
-                  : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(c, *lr, mu, w)
-                                                                  : plain_element(c, w);
+      element x = !aimed                                          ? plain_element(o, c, w)
+                  : op == "adamw" && exact_moments                ? adamw_element(o, c, *lr, w)
+                  : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(o, c, *lr, mu, w)
+                                                                  : plain_element(o, c, w);
       // A second moment is hardly ever negative.
       if (op == "adamw" && c != uniform_patterns && c != single_nonfinite && w.below(64) != 0) x.v[3] &= ~sign32;
       for (std::size_t k = 0; k < group; ++k)
@@ -167,21 +203,21 @@ std::size_t operands_of_step(const std::string& op, const attributes& attrs) {
 }
 
 std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream) {
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream, dtype type) {
   word_stream w(seed, stream);
   switch (structured_named(op).kind) {
     case ops::family::convolution:
     case ops::family::pooling:
       return detail::layer_inputs(op, c, shapes, attrs, w);
     case ops::family::softmax:
-      return detail::row_inputs(op, c, shapes, attrs, w);
+      return detail::row_inputs(op, c, shapes, attrs, w, type);
     case ops::family::norm:
       if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference"))
         return detail::given_norm_inputs(op, c, shapes, attrs, w);
       if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w);
       return detail::norm_inputs(op, c, shapes, attrs, w);
     case ops::family::optimizer:
-      return detail::step_inputs(op, c, shapes, attrs, w);
+      return detail::step_inputs(op, c, type, shapes, attrs, w);
     case ops::family::random:
       return detail::random_inputs(c, shapes, attrs, w);
     case ops::family::convert:

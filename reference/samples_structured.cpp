@@ -7,46 +7,20 @@
 namespace repdl::reference {
 namespace {
 
+using detail::numbers_of;
+
 constexpr int unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^unit
 
 using patterns = std::vector<std::uint32_t>;
 
-/// Patterns of a format of at most 32 bits.
-struct terms_of {
-  dtype type;
-  const format& f;
-
-  explicit terms_of(dtype t) : type(t), f(format_of(t)) {}
-
-  std::uint32_t sign() const { return static_cast<std::uint32_t>(f.sign_bit()); }
-  bool is_finite(std::uint32_t x) const { return (x & f.infinity()) != f.infinity(); }
-  /// (-1)^negative * m * 2^e.
-  std::uint32_t exactly(bool negative, std::uint64_t m, int e) const {
-    return static_cast<std::uint32_t>(exact_pattern(type, negative, m, e));
-  }
-  /// ±2^e, or the least number.
-  std::uint32_t tiny(bool negative, int e) const { return exactly(negative, 1, std::max(e, f.ulp_min())); }
-  /// A uniform pattern for sums: all of them would be NaN, so only some rows keep non-finite patterns.
-  std::uint32_t finite(std::uint32_t x, bool keep) const {
-    return !keep && !is_finite(x) ? x ^ (1U << (f.precision - 1)) : x;
-  }
-  std::uint32_t ordinary(sample_class c, word_stream& w) const {
-    return static_cast<std::uint32_t>(sample(c, type, w));
-  }
-  std::uint32_t special(word_stream& w) const {
-    constexpr std::uint32_t list[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001};
-    return type == f32 ? list[w.below(5)] : static_cast<std::uint32_t>(detail::special(type, w));
-  }
-};
-
 /// Appends terms, each the residual's leading bits, until nothing is left or `limit` terms were made.
-void decompose(const terms_of& t, wide_integer residual, std::size_t limit, patterns* terms) {
+void decompose(const numbers_of& t, wide_integer residual, std::size_t limit, patterns* terms) {
   for (; limit > 0 && !residual.is_zero(); --limit) {
     const wide_integer magnitude = residual.magnitude();
     const int low = std::max(magnitude.length() - t.f.precision, t.f.ulp_min() - unit);
     const std::uint64_t top = magnitude.bits_from(low);
     if (top == 0) break;
-    std::uint32_t x = t.exactly(residual.negative(), top, low + unit);
+    std::uint32_t x = t.pattern(residual.negative(), top, low + unit);
     if (!t.is_finite(x)) x -= 1;  // at most the largest number
     terms->push_back(x);
     const number n = widen(t.type, x);
@@ -55,7 +29,7 @@ void decompose(const terms_of& t, wide_integer residual, std::size_t limit, patt
 }
 
 /// A row whose sum (or mean) is what the class says: random terms, then the few that lead to the target.
-patterns aimed_row(const terms_of& t, sample_class c, std::size_t k, bool mean, word_stream& w) {
+patterns aimed_row(const numbers_of& t, sample_class c, std::size_t k, bool mean, word_stream& w) {
   patterns row;
   const int p = t.f.precision;
   const std::size_t reserve = t.type != f32 ? 10 : c == sample_class::overflow_border ? 6 : 4;
@@ -112,7 +86,7 @@ patterns aimed_row(const terms_of& t, sample_class c, std::size_t k, bool mean, 
 
 array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
                  dtype type) {
-  const terms_of t(type);
+  const numbers_of t(type);
   array a(type, {rows, k});
   word_stream w(seed, stream);
   const auto n = static_cast<std::size_t>(k);
@@ -152,7 +126,7 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
 // columns of b 2^c_j times integers, and one pair p_i * q_j carries the result's magnitude.
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,
                      std::uint64_t stream, dtype type) {
-  const terms_of t(type);
+  const numbers_of t(type);
   factors f{array(type, {m, k}), array(type, {k, n}), with_bias ? array(type, {n}) : array()};
   word_stream w(seed, stream);
   const auto rows = static_cast<std::size_t>(m), cols = static_cast<std::size_t>(n),
@@ -194,11 +168,11 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
           const std::uint64_t factor = border ? border_odd + 2 * (static_cast<unsigned>(offset) % 11)
                                               : odd + 2 * (static_cast<unsigned>(offset) % odds);
           const int e = border ? (border_scale + (left ? 0 : 1)) / 2 : scale;
-          x = l == carrier  ? t.exactly(sign, factor, e)
+          x = l == carrier  ? t.pattern(sign, factor, e)
               : l == trifle ? t.tiny(trifle_sign, e - 40)
-                            : t.exactly(negative, even(inner > 1), e);
+                            : t.pattern(negative, even(inner > 1), e);
         } else if (c == sample_class::subnormal) {
-          x = t.exactly(negative, w.next() >> 26, (t.f.ulp_min() - 2) / 2);  // of f32 products in units of 2^-150
+          x = t.pattern(negative, w.next() >> 26, (t.f.ulp_min() - 2) / 2);  // of f32 products in units of 2^-150
         } else if (c == sample_class::cancelling) {
           const std::size_t mirror = inner - 1 - l;
           x = t.ordinary(sample_class::normal_range, w);
@@ -219,8 +193,8 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
       if (left || !with_bias) continue;
       const bool negative = w.flip();
       std::uint32_t b = t.ordinary(c, w);
-      if (tie) b = t.exactly(negative, even(true), scale);
-      if (border) b = t.exactly(negative, even(true), border_scale);
+      if (tie) b = t.pattern(negative, even(true), scale);
+      if (border) b = t.pattern(negative, even(true), border_scale);
       if (c == sample_class::cancelling && w.flip()) b = negative ? t.sign() : 0;
       f.bias.set(i, b);
     }

@@ -103,8 +103,8 @@ struct tally {
 };
 
 void check(std::vector<test::engine>& all, const std::string& op, sample_class c, const test::class_call& call,
-           std::uint64_t stream, tally& counted) {
-  const std::vector<array> in = reference::fill_inputs(op, c, call.shapes, call.attrs, 11, stream);
+           std::uint64_t stream, tally& counted, dtype type = dtype::f32) {
+  const std::vector<array> in = reference::fill_inputs(op, c, call.shapes, call.attrs, 11, stream, type);
   outcomes where;
   const std::vector<array> expected = reference::evaluate_all(op, in, call.attrs, &where);
   for (const array& a : expected) counted.outputs += a.count();
@@ -128,9 +128,14 @@ void check_all() {
   for (const sample_class c : test::network_classes(Op::row.kind)) {
     tally counted;
     std::uint64_t stream = 0;
-    for (const test::class_call& call : test::network_calls(Op::row.kind, op, c))
+    tally narrow;
+    for (const test::class_call& call : test::network_calls(Op::row.kind, op, c)) {
+      if (Op::row.kind == ops::family::optimizer) {
+        for (const dtype type : {dtype::f16, dtype::bf16}) check(all, op, c, call, stream, narrow, type);
+      }
       check(all, op, c, call, stream++, counted);
-    total += counted.outputs;
+    }
+    total += counted.outputs + narrow.outputs;
     char line[96];
     std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
                   static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
@@ -142,6 +147,7 @@ void check_all() {
     const double least = least_share(op, c);
     REQUIRE_MESSAGE(least >= 0, op << " has no shares");
     if (least == 0) continue;  // nothing is promised
+    CHECK_MESSAGE((narrow.outputs == 0 || narrow.hits > 0), op << " " << std::string(name_of(c)) << ", 16 bits");
     CHECK_MESSAGE(static_cast<double>(counted.hits) >= least * static_cast<double>(counted.located),
                   op << " " << std::string(name_of(c)) << ": " << counted.hits << " of " << counted.located);
   }

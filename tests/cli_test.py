@@ -1224,6 +1224,20 @@ class Structured(Case):
             done = self.run_repdl("eval", op, *operands, *[v for n in names for v in ("-o", n)], *[v for a in attrs for v in ("--attr", a)])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual([read_npy(self.dir / n)[2][0] for n in names], expected)
+        # of 16 bits: the middle of two parameters, and beside it what the f32 velocity says
+        for t, p in (("f16", 11), ("bf16", 8)):
+            odd = rounded(F(1), t) - 1
+            for velocity, expected in ((0x3F800000, odd - 1), (0x3F7FFFFF, odd)):
+                operands = [self.save("p.npy", [odd], [1], t), self.save("g.npy", [0], [1], t), self.save("v.npy", [velocity], [1])]
+                done = self.run_repdl("eval", "sgd", *operands, "-o", "p1.npy", "-o", "v1.npy", "--attr", "momentum=1", "--attr",
+                                      "lr=%r" % 2.0**-(p + 1))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([read_npy(self.dir / n)[2][0] for n in ("p1.npy", "v1.npy")], [expected, velocity])
+            operands = [self.save("p.npy", [odd], [1], t), self.save("g.npy", [0], [1], t), self.save("m.npy", [0x3F800000], [1]), zero]
+            done = self.run_repdl("eval", "adamw", *operands, "-o", "p1.npy", "-o", "m1.npy", "-o", "v1.npy", "--attr", "beta1=0.5", "--attr",
+                                  "weight_decay=0", "--attr", "eps=1", "--attr", "lr=%r" % 2.0**-(p + 1))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([read_npy(self.dir / n)[2][0] for n in ("p1.npy", "m1.npy", "v1.npy")], [odd - 1, 0x3F000000, 0])
         done = self.run_repdl("eval", "sgd", one, one, "-o", "only.npy", "--attr", "momentum=0.5")
         self.assertIn("expected 2 output files, got 1", done.stderr)
         self.assertFalse((self.dir / "only.npy").exists())

@@ -617,6 +617,17 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          const tensor_view second(o.out.data() + 8, sizes{2});
          sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}, sgd_tensor{second, o.vx({3})}}, {});
        }},
+      {error_site::operand_dtype, "sgd", "grad",
+       [&] {
+         sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), const_tensor_view(o.d.data(), dtype::f16, {2})}}, {});
+       }},
+      {error_site::operand_dtype, "adamw", "param[1]",
+       [&] {
+         infer(o.op("adamw"),
+               std::vector{o.vx({2}), o.vx({2}), o.vx({2}), o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2}),
+                           const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vx({2}), o.vx({2})},
+               {});
+       }},
       {error_site::overlap, "sgd", "param[1]",
        [&] {
          sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), o.vx({2})}, sgd_tensor{o.vo({2}), o.vx({2})}}, {});

@@ -271,6 +271,22 @@ TEST_CASE("reference: sgd and adamw") {
   CHECK(step("sgd", {inf, bits(1)}, {{"lr", 1.0}}) == patterns{nan32});                         // 0 * inf in the decay
   // 0.1 is the double: 1 - 0.1 * 1 is below 0.9
   CHECK(step("sgd", {bits(1), bits(1)}, {{"lr", 0.1}}) == patterns{0x3f666666});
+  // Half an ulp of 16 bits, and a little more; the velocity stays f32.
+  const auto narrow = [](dtype type, std::uint32_t p, std::uint32_t g, const attributes& attrs) {
+    const std::vector<std::uint32_t> of[] = {{p}, {g}};
+    std::vector<array> operands{array(type, {1}, of[0]), array(type, {1}, of[1])};
+    if (attrs.size() > 1) operands.push_back(array::none());
+    return evaluate_all("sgd", operands, attrs);
+  };
+  for (const auto& [type, one, half] : {std::tuple{dtype::f16, 0x3c00u, 0x1000u}, {dtype::bf16, 0x3f80u, 0x3b80u}}) {
+    CHECK(narrow(type, one, half, {{"lr", -1.0}})[0].get(0) == one);
+    CHECK(narrow(type, one + 1, half, {{"lr", -1.0}})[0].get(0) == one + 2);
+    CHECK(narrow(type, one, half, {{"lr", -1.0 - 0x1p-52}})[0].get(0) == one + 1);
+    const std::vector<array> both = narrow(type, one, half, {{"lr", -1.0}, {"momentum", 0.5}});
+    CHECK(both[0].type == type);
+    CHECK(both[1].type == dtype::f32);
+    CHECK(both[1].get(0) == bits(type == dtype::f16 ? 0x1p-11 : 0x1p-8));
+  }
   const attributes momentum{{"lr", 0.5}, {"momentum", 0.5}, {"dampening", 0.25}};
   CHECK(step("sgd", {bits(1), bits(4), absent}, momentum) == patterns{bits(-1), bits(4)});
   CHECK(step("sgd", {bits(1), bits(4), bits(2)}, momentum) == patterns{bits(-1), bits(4)});  // 1 + 3

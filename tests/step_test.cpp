@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -81,11 +82,23 @@ TEST_CASE("natural numbers against GMP") {
 
 struct hyper {
   bool is_sgd;
+  dtype type;  // of parameters and gradients
   sgd_options sgd;
   adamw_options adamw;
 };
 
-// What one step reads: param, grad, velocity or first moment, second moment.
+// RN_T of a number, and the number that a pattern of T is.
+std::uint32_t pattern_of(dtype type, float x) {
+  return type == dtype::f16 ? num::narrow<f16>(x).bits : type == dtype::bf16 ? num::narrow<bf16>(x).bits : bits(x);
+}
+float value_of(dtype type, std::uint32_t pattern) {
+  const auto narrow = static_cast<std::uint16_t>(pattern);
+  return type == dtype::f16    ? num::widen_to_float(f16{narrow})
+         : type == dtype::bf16 ? num::widen_to_float(bf16{narrow})
+                               : from_bits(pattern);
+}
+
+// What one step reads: param, grad, velocity or first moment, second moment; the first two are numbers of the format.
 using operands = std::vector<float>;
 
 enum class kind { patterns, short_numbers, stuck, near_one, huge, special, subnormal, root, ordinary, count };
@@ -149,9 +162,10 @@ double beta() {
   return k < 7 ? some[k] : static_cast<double>(engine() >> 11) * 0x1p-53;
 }
 
-hyper make_hyper(int trial) {
+hyper make_hyper(int trial, dtype type = dtype::f32) {
   hyper h{};
   h.is_sgd = trial % 2 == 0;
+  h.type = type;
   const auto some = [&] {
     return number(trial % 4 < 2 ? static_cast<int>(engine() % 3) : static_cast<int>(engine() % 8));
   };
@@ -170,6 +184,9 @@ hyper make_hyper(int trial) {
     h.adamw.lr = number(1);
     h.adamw.weight_decay = engine() % 2 == 0 ? 0 : number(1);
     h.adamw.eps = engine() % 3 == 0 ? 0 : std::ldexp(1.0, -static_cast<int>(engine() % 4));
+    // Half an ulp of a parameter in [1/2, 1), or more.
+    const int half = type == dtype::f16 ? 12 : 9;
+    if (type != dtype::f32) h.adamw.lr = std::ldexp(1.0, static_cast<int>(engine() % 3) - half);
   }
   return h;
 }
@@ -194,19 +211,21 @@ operands make_operands(const hyper& h, int i) {
     o[1] = static_cast<float>(-h.sgd.weight_decay * static_cast<double>(o[0]));
     if (i % 2 != 0) o[2] = -o[1];
   }
+  for (std::size_t k = 0; k < 2; ++k) o[k] = value_of(h.type, pattern_of(h.type, o[k]));
   return o;
 }
 
-array column(const std::vector<operands>& all, std::size_t which) {
-  array a(dtype::f32, {static_cast<std::int64_t>(all.size())});
-  for (std::size_t i = 0; i < all.size(); ++i) a.set(i, bits(all[i][which]));
+array column(const hyper& h, const std::vector<operands>& all, std::size_t which) {
+  const dtype type = which < 2 ? h.type : dtype::f32;
+  array a(type, {static_cast<std::int64_t>(all.size())});
+  for (std::size_t i = 0; i < all.size(); ++i) a.set(i, pattern_of(type, all[i][which]));
   return a;
 }
 
 std::vector<array> expected(const hyper& h, const std::vector<operands>& all) {
   if (h.is_sgd) {
-    std::vector<array> in = {column(all, 0), column(all, 1)};
-    if (h.sgd.momentum > 0) in.push_back(h.sgd.first_step ? array::none() : column(all, 2));
+    std::vector<array> in = {column(h, all, 0), column(h, all, 1)};
+    if (h.sgd.momentum > 0) in.push_back(h.sgd.first_step ? array::none() : column(h, all, 2));
     return reference::evaluate_all("sgd", in,
                                    {{"lr", h.sgd.lr},
                                     {"momentum", h.sgd.momentum},
@@ -214,7 +233,7 @@ std::vector<array> expected(const hyper& h, const std::vector<operands>& all) {
                                     {"weight_decay", h.sgd.weight_decay},
                                     {"nesterov", h.sgd.nesterov}});
   }
-  return reference::evaluate_all("adamw", {column(all, 0), column(all, 1), column(all, 2), column(all, 3)},
+  return reference::evaluate_all("adamw", {column(h, all, 0), column(h, all, 1), column(h, all, 2), column(h, all, 3)},
                                  {{"lr", h.adamw.lr},
                                   {"beta1", h.adamw.beta1},
                                   {"beta2", h.adamw.beta2},
@@ -223,22 +242,28 @@ std::vector<array> expected(const hyper& h, const std::vector<operands>& all) {
                                   {"step", h.adamw.step}});
 }
 
-// The new param and states (column 1 stays), by the library. `stride`: of the tensors in memory, may be negative; the
+// The patterns of the new param and states (column 1 stays), by the library. `stride`: of the tensors in memory, may be negative; the
 // elements are cut into tensors of several sizes.
-std::vector<operands> step(context& ctx, const hyper& h, const std::vector<operands>& all, std::int64_t stride) {
+using patterns = std::vector<std::vector<std::uint32_t>>;
+patterns step(context& ctx, const hyper& h, const std::vector<operands>& all, std::int64_t stride) {
   const std::size_t n = all.size();
   const auto room = n * static_cast<std::size_t>(std::abs(stride));
-  std::vector<float> memory(4 * room);
-  const auto place = [&](std::size_t k, std::size_t i) {
+  std::vector<float> memory(4 * room);  // of bytes; columns of 16 bits fill half of their place
+  const auto type_of = [&](std::size_t k) { return k < 2 ? h.type : dtype::f32; };
+  const auto place = [&](std::byte* base, std::size_t k, std::size_t i) {
     const std::size_t at = i * static_cast<std::size_t>(std::abs(stride));
-    return k * room + (stride > 0 ? at : room - 1 - at);
+    return base + k * room * 4 + (stride > 0 ? at : room - 1 - at) * size_of(type_of(k));
   };
+  auto* const host = reinterpret_cast<std::byte*>(memory.data());
   for (std::size_t k = 0; k < 4; ++k) {
-    for (std::size_t i = 0; i < n; ++i) memory[place(k, i)] = all[i][k];
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t b = pattern_of(type_of(k), all[i][k]);
+      std::memcpy(place(host, k, i), &b, size_of(type_of(k)));
+    }
   }
   tensor device(ctx, memory, {memory.size()});
   const auto view = [&](std::size_t k, std::size_t first, std::size_t count) {
-    return tensor_view(static_cast<float*>(device.view().data()) + place(k, first), dtype::f32,
+    return tensor_view(place(static_cast<std::byte*>(device.view().data()), k, first), type_of(k),
                        {static_cast<std::int64_t>(count)}, {stride}, ctx.where());
   };
   std::vector<sgd_tensor> sgd_tensors;
@@ -260,22 +285,23 @@ std::vector<operands> step(context& ctx, const hyper& h, const std::vector<opera
     adamw(ctx, adamw_tensors, h.adamw);
   }
   device.copy_to(memory);
-  std::vector<operands> result(n, operands(4));
+  patterns result(n, std::vector<std::uint32_t>(4));
   for (std::size_t k = 0; k < 4; ++k) {
-    for (std::size_t i = 0; i < n; ++i) result[i][k] = memory[place(k, i)];
+    for (std::size_t i = 0; i < n; ++i) std::memcpy(&result[i][k], place(host, k, i), size_of(type_of(k)));
   }
   return result;
 }
 
 void check(context& ctx, const hyper& h, const std::vector<operands>& all, const std::vector<array>& want,
            std::int64_t stride) {
-  const std::vector<operands> got = step(ctx, h, all, stride);
+  const patterns got = step(ctx, h, all, stride);
   const std::size_t columns[] = {0, 2, 3};
   for (std::size_t k = 0; k < want.size(); ++k) {
     if (want[k].absent()) continue;
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) wrong += bits(got[i][columns[k]]) != want[k].get(i) ? 1 : 0;
-    CHECK_MESSAGE(wrong == 0, (h.is_sgd ? "sgd" : "adamw"), " output ", k, " lr ", h.sgd.lr, " stride ", stride);
+    for (std::size_t i = 0; i < all.size(); ++i) wrong += got[i][columns[k]] != want[k].get(i) ? 1 : 0;
+    CHECK_MESSAGE(wrong == 0, (h.is_sgd ? "sgd " : "adamw "), name_of(h.type), " output ", k, " lr ", h.sgd.lr,
+                  " stride ", stride);
   }
 }
 
@@ -287,8 +313,9 @@ TEST_CASE("sgd and adamw: random and adversarial steps against the oracle, every
     exact.push_back({isa.name, std::make_unique<context>(
                                    context_options{.threads = 2, .isa = isa.name, .first_tier = tier::exact})});
   }
-  for (int trial = 0; trial < 160; ++trial) {
-    const hyper h = make_hyper(trial);
+  constexpr dtype types[] = {dtype::f32, dtype::f16, dtype::bf16};
+  for (int trial = 0; trial < 240; ++trial) {
+    const hyper h = make_hyper(trial, types[trial / 8 % 3]);
     std::vector<operands> all;
     for (int i = 0; i < 500; ++i) all.push_back(make_operands(h, i));
     const std::vector<array> want = expected(h, all);
@@ -310,22 +337,23 @@ TEST_CASE("adamw: moments that can no longer decay are decided without integers"
   // 0.9 m is within 2^-53 of a midpoint for m = 5 2^-149, and rounds up to m again: an embedding's unused rows stay
   // there for ever.
   context ctx({.threads = 1});
-  const hyper h{false, {}, {}};
+  const hyper h{false, dtype::f32, {}, {}};
   const std::vector<operands> all(4096, operands{0.5f, 0.0f, 0x5p-149f, 0x1f3p-149f});
   ctx.reset_statistics();
-  const std::vector<operands> got = step(ctx, h, all, 1);
-  CHECK(bits(got[17][2]) == 5);
-  CHECK(bits(got[17][3]) == 0x1f3);
+  const patterns got = step(ctx, h, all, 1);
+  CHECK(got[17][2] == 5);
+  CHECK(got[17][3] == 0x1f3);
   const statistics s = ctx.read_statistics();
   CHECK(s[tier::exact] == 0);
   CHECK(s[tier::double_double] == 8192);
   CHECK(s[tier::binary64] == 4096);
 }
 
-TEST_CASE("adamw: the formula of the CPU's exact tier and the integers of CUDA's agree") {
+template <class T>
+void compare_exact_tiers() {
   std::int64_t wrong = 0, recognised = 0;
   for (int trial = 1; trial < 800; trial += 2) {
-    const hyper h = make_hyper(trial);
+    const hyper h = make_hyper(trial, dtype_of<T>);
     const double beta[2] = {h.adamw.beta1, h.adamw.beta2};
     double c[2];  // 1 - beta^step, or something like it
     for (int k = 0; k < 2; ++k) c[k] = std::max(0x1p-53, 1 - std::pow(beta[k], static_cast<double>(h.adamw.step)));
@@ -333,30 +361,39 @@ TEST_CASE("adamw: the formula of the CPU's exact tier and the integers of CUDA's
         num::make_adamw_stages(h.adamw.lr, beta[0], beta[1], h.adamw.eps, h.adamw.weight_decay, c[0], c[1]);
     const auto compare = [&](const num::adamw_param& param, float p, float m, float v) {
       num::adamw_scratch scratch;
-      wrong += bits(num::decide(param, p, m, v)) != bits(num::decide(param, p, m, v, scratch)) ? 1 : 0;
+      const T by_formula = num::decide<T>(param, p, m, v);
+      wrong += num::to_bits(by_formula) != num::to_bits(num::decide<T>(param, p, m, v, scratch)) ? 1 : 0;
       num::adamw_formula f{param, p, m, v};
-      float special = 0;
+      T special{};
       if (num::is_special(param, f.p, f.m, f.v, &special)) return;
-      recognised += num::round_ball<float>(f.eval<32>().value.value).decided ? 0 : 1;  // by no ball
+      recognised += num::round_ball<T>(f.eval<32>().value.value).decided ? 0 : 1;  // by no ball
     };
     for (int i = 0; i < 100; ++i) {
       const operands o = make_operands(h, i);
       compare(stages.param, o[0], o[1], i % 3 == 0 ? pick(kind::root) : o[3]);
     }
-    // P = p - (m / (sqrt v + eps)), the quotient an odd multiple of 2^-25, p in [1/2, 1): midpoints, and zeros.
+    // P = p - (m / (sqrt v + eps)), the quotient an odd multiple of half an ulp of p in [1/2, 1): midpoints, and zeros.
+    constexpr int precision = num::format<T>::precision;
     const double eps = std::ldexp(1.0, -static_cast<int>(engine() % 4));
     const num::adamw_stages plain = num::make_adamw_stages(1, 0, 0, eps, 0, 1, 1);
     for (int i = 0; i < 20; ++i) {
       const double root = std::ldexp(static_cast<double>(engine() % 4096), -8);
-      const double quotient = std::ldexp(static_cast<double>(engine() % 256 | 1), -25);
+      const double quotient =
+          std::ldexp(static_cast<double>(engine() % (precision > 8 ? 256 : 64) | 1), -precision - 1);
       const auto m = static_cast<float>((root + eps) * quotient);
+      const std::uint32_t fraction = (1u << 23) - (1u << (24 - precision));
       const auto p = i % 4 == 0 ? static_cast<float>(quotient)
-                                : from_bits(0x3f000000u | (static_cast<std::uint32_t>(engine()) & 0x7fffffu));
+                                : from_bits(0x3f000000u | (static_cast<std::uint32_t>(engine()) & fraction));
       compare(plain.param, p, m, static_cast<float>(root * root));
     }
   }
   CHECK(wrong == 0);
   CHECK(recognised > 500);
+}
+TEST_CASE("adamw: the formula of the CPU's exact tier and the integers of CUDA's agree") {
+  compare_exact_tiers<float>();
+  compare_exact_tiers<f16>();
+  compare_exact_tiers<bf16>();
 }
 
 TEST_CASE("steps: many elements and threads") {

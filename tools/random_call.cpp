@@ -645,11 +645,12 @@ class maker {
 
   void sgd() {
     const double momentum = one_in(3) ? 0 : real(false);
+    const dtype type = narrow_format();
     groups_ = static_cast<std::size_t>(from_to(1, 3));
     for (std::size_t g = 0; g < groups_; ++g) {
       const shape_list s = any_shape();
       const bool first_step = one_in(4);
-      for (int i = 0; i < 2; ++i) add_input(s);
+      for (int i = 0; i < 2; ++i) add_input(s, type);
       if (momentum != 0) add_input(first_step ? absent_shape : s);
     }
     add("lr", real(true));
@@ -660,10 +661,11 @@ class maker {
   }
 
   void adamw() {
+    const dtype type = narrow_format();
     groups_ = static_cast<std::size_t>(from_to(1, 3));
     for (std::size_t g = 0; g < groups_; ++g) {
       const shape_list s = any_shape();
-      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
+      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s, i < 2 ? type : dtype::f32);
     }
     add("lr", real(true));
     add("beta1", below_one());

@@ -381,6 +381,20 @@ std::vector<group> norm_calls(op_id op) {
   return all;
 }
 
+// Calls of binary32 with operands of the subject's format, where they can have it.
+std::vector<group> of_format(std::vector<group> calls, const subject& what) {
+  const operation_info& op = operations()[static_cast<std::size_t>(what.op)];
+  for (group& g : calls) {
+    for (test_call& c : g) {
+      for (std::size_t i = 0; i < c.in.size(); ++i) {
+        const std::vector<dtype>& types = op.in[i].types;
+        if (std::find(types.begin(), types.end(), what.in) != types.end()) c.in[i].type = what.in;
+      }
+    }
+  }
+  return calls;
+}
+
 std::vector<group> random_calls(const subject& what) {
   test_call c{what.op, {}, layout::contiguous, {{"seed", "81985529216486895"}, {"stream", "7"}}};
   const bool drops = what.op == op_id::dropout || what.op == op_id::dropout_backward;
@@ -428,10 +442,10 @@ std::vector<group> random_calls(const subject& what) {
 }
 
 // Optimisers: a program for each kind of state, on tensors side by side and strided ones.
-std::vector<group> step_calls(op_id op) {
+std::vector<group> step_calls(const subject& what) {
   const auto call = [&](int inputs, attribute_texts attrs) {
-    test_call c{op, {}, layout::contiguous, std::move(attrs)};
-    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous});
+    test_call c{what.op, {}, layout::contiguous, std::move(attrs)};
+    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : dtype::f32});
     test_call spread = c;
     spread.out = layout::spread;
     for (operand& o : spread.in) o.how = layout::spread;
@@ -443,7 +457,7 @@ std::vector<group> step_calls(op_id op) {
     append(g, from_every_tier(spread, &small_spread));
     return g;
   };
-  if (op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
+  if (what.op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
   std::vector<group> all{call(2, {{"lr", "0.1"}, {"weight_decay", "0.01"}})};
   for (const std::string_view nesterov : {"false", "true"}) {
     all.push_back(call(3, {{"lr", "0.1"}, {"momentum", "0.9"}, {"nesterov", nesterov}}));
@@ -573,13 +587,13 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::pooling) {
     return pool_calls(what.op);
   } else if constexpr (family == ops::family::softmax) {
-    return row_calls(what.op);
+    return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {
-    return norm_calls(what.op);
+    return of_format(norm_calls(what.op), what);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (family == ops::family::optimizer) {
-    return step_calls(what.op);
+    return step_calls(what);
   } else if constexpr (family == ops::family::loss) {
     return loss_calls<Op>(what);
   } else if constexpr (family == ops::family::scatter) {

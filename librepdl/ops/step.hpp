@@ -1,12 +1,13 @@
 // One step of SGD: each new state and the new parameter is one rounding of one formula (contract, section 4). The tests
 // and the exact arithmetic here also serve the states of AdamW (step_adamw.hpp).
 //
-//     v' = RN(mu v + (1 - d)(g + lambda p))       first step: v' = RN(g + lambda p)
-//     p' = RN(p - lr v')                          nesterov:   p' = RN(p - lr (g + lambda p + mu v'))
-//                                                 mu = 0:     p' = RN(p - lr (g + lambda p))
+//     v' = RN_f32(mu v + (1 - d)(g + lambda p))   first step: v' = RN_f32(g + lambda p)
+//     p' = RN_T(p - lr v')                        nesterov:   p' = RN_T(p - lr (g + lambda p + mu v'))
+//                                                 mu = 0:     p' = RN_T(p - lr (g + lambda p))
 //
-// Domain: hyper-parameters 0 or of magnitude in [2^-200, 2^200], mu < 1; every binary32 operand. Hyper-parameters are
-// the exact values of doubles, and 1 - d is that exact real number.
+// p and g are of the format T, f16, bf16 or f32; states are f32. Domain: hyper-parameters 0 or of magnitude in [2^-200, 2^200],
+// mu < 1; every operand. Hyper-parameters are the exact values of doubles, and 1 - d is that exact real number. Operands of T are
+// binary32 numbers, so what is said of those holds; T says how a sum is rounded, and nothing else.
 //
 // Multiplied out, a formula is a sum of two to four products c x, c a real number that is known exactly, x an operand.
 // Two tiers; u = 2^-53. (Plain binary64 would not do as a first tier: with beta = 0.9 the sum beta m + (1 - beta) g is
@@ -32,19 +33,40 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// What a tier says about one element. undecided: 0 or 1; an integer of the value's width, so that loops vectorise.
+// What a tier says about one element. value: RN_T, or, of f16 and bf16, a number of binary32 that rounds as the exact value does
+// (`unpacked`, format.hpp). undecided: 0 or 1; an integer of the value's width, so that loops vectorise.
 struct outcome {
   float value;
   std::uint32_t undecided;
 };
 
+// RN_T(v), as an outcome has it; NaN need not be canonical.
+template <class T>
+REPDL_HD float value_in(double v) {
+  if constexpr (is_small_float<T>) {
+    return narrow<unpacked<T>>(v).value;
+  } else {
+    return static_cast<float>(v);
+  }
+}
+// What tells results apart.
+template <class T>
+REPDL_HD std::uint32_t result_bits(float value) {
+  if constexpr (is_small_float<T>) {
+    return to_bits(narrow<T>(value));
+  } else {
+    return bits_of(value);
+  }
+}
+
 // num::certify in operations that vectorise: s, e under (C) of certify.hpp; e = +inf for undecided.
+template <class T>
 REPDL_HD outcome test(double s, double e) {
   const bool finite = s - s == 0;
   const double t = s + 0.0;
-  const float low = static_cast<float>(finite ? t - e : s);
-  const float high = static_cast<float>(finite ? t + e : s);
-  const std::uint32_t differs = bits_of(low) ^ bits_of(high);
+  const float low = value_in<T>(finite ? t - e : s);
+  const float high = value_in<T>(finite ? t + e : s);
+  const std::uint32_t differs = result_bits<T>(low) ^ result_bits<T>(high);
   return {canonical(low), (differs | (0u - differs)) >> 31};
 }
 
@@ -70,8 +92,9 @@ struct linear_form {
 // With the slack of the coefficients, |S - (v + tail)| <= e = fl(2^-48 sigma + slack sum|h_i|): 2^-48 = 32u > 9u, and
 // slack is twice the coefficients' error. If e = 0, S = v + tail. If |tail| >= e > 0, S - v is not 0, has the sign of
 // tail, and |S - v| < ulp(v), so that rounding v + tail to odd and rounding S to odd is the same. In both cases RO(v +
-// tail) converted to binary32 is RN(S) (eft.hpp). Otherwise the element is undecided.
-template <bool Plain, class Form>
+// tail) converted to T is RN_T(S) (eft.hpp): midpoints, frequent where T is narrow, are decided here as well. Otherwise the element is
+// undecided.
+template <class T, bool Plain, class Form>
 REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], double force) {
   double s = 0;
   double low = 0;
@@ -109,7 +132,7 @@ REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], doub
   const bool finite = s - s == 0;
   const double rounded = finite ? round_to_odd(v.hi + 0.0, v.lo) : s;
   const std::uint64_t undecided = bits_of(finite ? magnitude_of(v.lo) - e : 0.0) >> 63;
-  return {canonical(static_cast<float>(rounded)), static_cast<std::uint32_t>(undecided)};
+  return {canonical(value_in<T>(rounded)), static_cast<std::uint32_t>(undecided)};
 }
 
 using step_accumulator = fixed_point<-656, 19>;
@@ -137,19 +160,19 @@ REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
 }
 
 // Tier exact. Finite operands.
-template <class Form>
-REPDL_HD float evaluate_exact(const Form& form, const double (&x)[Form::terms]) {
+template <class T, class Form>
+REPDL_HD T evaluate_exact(const Form& form, const double (&x)[Form::terms]) {
   step_accumulator sum;
   for (int i = 0; i < Form::terms; ++i) {
     for (int j = 0; j < 4; ++j) add_product(sum, form.part[i][j], x[i]);
   }
-  return sum.round();
+  return sum.template round<T>();
 }
 
 // ---------------------------------------------------------------------------------------------------------- stages
 //
 // A stage is one formula. Its operands are called x, y, z in `load`, for all stages: the velocity or moment, the
-// gradient, the parameter.
+// gradient, the parameter. T: the format of the result.
 
 // g + lambda p
 struct sgd_first_velocity : linear_form<2, 0> {
@@ -181,18 +204,18 @@ struct adamw_second_moment : linear_form<2> {
 };
 
 // By tier double_double.
-template <bool Plain, class Stage>
+template <class T, bool Plain, class Stage>
 REPDL_HD outcome attempt(const Stage& stage, double force, float x, float y, float z) {
   double operand[Stage::terms];
   Stage::load(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z), operand);
-  return evaluate<Plain>(stage, operand, force);
+  return evaluate<T, Plain>(stage, operand, force);
 }
 // By tier exact; finite operands.
-template <class Stage>
-REPDL_HD float decide(const Stage& stage, float x, float y, float z) {
+template <class T, class Stage>
+REPDL_HD T decide(const Stage& stage, float x, float y, float z) {
   double operand[Stage::terms];
   Stage::load(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z), operand);
-  return evaluate_exact(stage, operand);
+  return evaluate_exact<T>(stage, operand);
 }
 
 // Sets coefficient i to the exact sum of the parts, each 0 or a multiple of 2^-504 below 2^402.

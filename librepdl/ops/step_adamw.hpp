@@ -1,8 +1,8 @@
 // One step of AdamW (contract, section 4): the moments are linear formulas (step.hpp); the parameter is
 //
-//     p' = RN(P),   P = p A - lr (m / c1) / (sqrt(v / c2) + eps),   A = 1 - lr wd,   m, v the new moments.
+//     p' = RN_T(P),   P = p A - lr (m / c1) / (sqrt(v / c2) + eps),   A = 1 - lr wd,   m, v the new moments.
 //
-// Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, wd of either sign; eps >= 0; every binary32 p, m, v.
+// p and the gradient are of the format T, f16, bf16 or f32, the moments f32. Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, wd of either sign; eps >= 0; every binary32 p, m, v.
 //
 // Tier binary64: the formula with k = RN(lr / c1), r = RN(1 / c2), a = RN(A). u = 2^-53.
 //     v r            2u (r, product)           its root then u, and u for the root's own rounding: 2u
@@ -78,16 +78,20 @@ REPDL_HD estimate guess_param(const adamw_param& c, double p, double m, double v
 }
 
 // By tier binary64. `force` is 0, or +inf: undecided.
+template <class T>
 REPDL_HD outcome attempt(const adamw_param& c, double force, float p, float m, float v) {
   const estimate s = guess_param(c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v));
-  return test(s.value, 0x1p-49 * s.magnitude + force);
+  return test<T>(s.value, 0x1p-49 * s.magnitude + force);
 }
 
 // Whether P follows from what is not finite or 0; else m = 0 says that the quotient is 0.
-REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, float* result) {
+template <class T>
+REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, T* result) {
   const double zero = 0;
-  const std::uint32_t infinity_bits = 0x7f800000u;
-  *result = float_of(canonical_nan_f32);
+  const auto infinite = [](bool negative) {
+    return from_bits<T>(static_cast<storage_of<T>>(format<T>::infinity | (negative ? sign_mask<T> : 0)));
+  };
+  *result = from_bits<T>(format<T>::nan);
   if (!(v >= 0) || p != p || m != m) return true;
   const bool v_infinite = v == infinity;
   const bool by_zero = v == zero && c.eps == zero;
@@ -99,11 +103,11 @@ REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, fl
   const int direction = m_infinite || by_zero ? numerator : 0;
   if (!is_finite(p)) {
     const int kept = sign_of(p) * sign_of(c.a);
-    if (kept != 0 && kept != direction) *result = float_of(infinity_bits | (kept < 0 ? 0x80000000u : 0u));
+    if (kept != 0 && kept != direction) *result = infinite(kept < 0);
     return true;
   }
   if (direction != 0) {
-    *result = float_of(infinity_bits | (direction > 0 ? 0x80000000u : 0u));
+    *result = infinite(direction > 0);
     return true;
   }
   if (v_infinite || numerator == 0) m = 0;  // the quotient is 0: P = p A
@@ -129,12 +133,13 @@ struct adamw_formula {
 };
 
 // By tier exact.
-inline float decide(const adamw_param& c, float p, float m, float v) {
+template <class T>
+T decide(const adamw_param& c, float p, float m, float v) {
   adamw_formula f{c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v)};
-  float special = 0;
+  T special{};
   if (is_special(c, f.p, f.m, f.v, &special)) return special;
-  const certified r = decide_surd<float>(f, 2048);
-  return r.decided ? r.value : round_surd<float, 64>(f.eval<64>()).value;
+  const decided_value<T> r = decide_surd<T>(f, 2048);
+  return r.decided ? r.value : round_surd<T, 64>(f.eval<64>()).value;
 }
 
 // Where the exact tier of a GPU keeps its numbers: shared memory.
@@ -146,18 +151,20 @@ struct adamw_scratch {
   natural<58> right;
 };
 
-// The value of the float with that place in the order of all floats: 0 is +0 and -0, k > 0 the pattern k, -k its
-// negative. 0x7f800000, infinity's pattern, stands for 2^128, as it does in rounding.
-inline constexpr std::int32_t greatest_place = 0x7f800000;
-
+// The value of the number of T with that place in the order of all of them: 0 is +0 and -0, k > 0 the pattern k, -k its
+// negative. Infinity's pattern stands for 2^(emax + 1), as it does in rounding.
+template <class T>
 class adamw_decision {
+  using F = format<T>;
+  static constexpr std::int32_t greatest_place = F::infinity;
+
  public:
   REPDL_HD adamw_decision(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch)
       : c_(c), p_(static_cast<double>(p)), m_(static_cast<double>(m)), v_(static_cast<double>(v)), scratch_(scratch) {}
 
   // RN(P), non-finite operands included.
-  REPDL_HD float value() {
-    float result = 0;
+  REPDL_HD T value() {
+    T result{};
     return is_special(c_, p_, m_, v_, &result) ? result : search();
   }
 
@@ -246,20 +253,21 @@ class adamw_decision {
   // to 0.
   REPDL_HD int compare_above(std::int32_t k) {
     const std::uint32_t b = static_cast<std::uint32_t>(k >= 0 ? k : -k - 1);
-    const std::uint32_t e = b >> 23;
-    const std::uint64_t significand = (b & 0x7fffffu) | (e != 0 ? 0x800000u : 0u);
-    return compare_with(2 * significand + 1, static_cast<int>(e != 0 ? e : 1) - 151, k < 0);
+    constexpr std::uint32_t hidden = 1u << (F::precision - 1);
+    const std::uint32_t e = b >> (F::precision - 1);
+    const std::uint64_t significand = (b & (hidden - 1)) | (e != 0 ? hidden : 0u);
+    return compare_with(2 * significand + 1, static_cast<int>(e != 0 ? e : 1) + F::emin - F::precision - 1, k < 0);
   }
 
   // The place of RN(P) is the least k with P < midpoint(k), or the even one of k, k + 1 where P is that midpoint. From
   // the binary64 guess, in steps that double, then by bisection: two comparisons where the guess is right.
-  REPDL_HD float search() {
+  REPDL_HD T search() {
     const double guess = m_ == 0 ? p_ * c_.a : guess_param(c_, p_, m_, v_).value;
-    const float nearest = static_cast<float>(guess);
-    const std::uint32_t b = nearest != nearest ? 0u : bits_of(nearest);
-    const auto size = static_cast<std::int32_t>(b & 0x7fffffffu);
-    std::int64_t low = (b >> 31) != 0 ? -size : size;  // then: P > midpoint(low - 1)
-    std::int64_t high = low;                           // then: P < midpoint(high)
+    const T nearest = rounded<T>(guess);
+    const storage_of<T> b = is_nan(nearest) ? storage_of<T>{} : to_bits(nearest);
+    const auto size = static_cast<std::int32_t>(b & static_cast<storage_of<T>>(~sign_mask<T>));
+    std::int64_t low = (b & sign_mask<T>) != 0 ? -size : size;  // then: P > midpoint(low - 1)
+    std::int64_t high = low;                                    // then: P < midpoint(high)
     std::int64_t step = 1;
     for (;;) {
       const int side = high >= greatest_place ? -1 : compare_above(static_cast<std::int32_t>(high));
@@ -291,11 +299,12 @@ class adamw_decision {
     }
     return at_place(static_cast<std::int32_t>(low));
   }
-  REPDL_HD float tie(std::int32_t k) { return at_place((k & 1) == 0 ? k : k + 1); }
+  REPDL_HD T tie(std::int32_t k) { return at_place((k & 1) == 0 ? k : k + 1); }
   // A zero keeps the sign of P; P = 0 is +0.
-  REPDL_HD float at_place(std::int32_t k) {
-    if (k == 0) return float_of(compare_with(0, -149, false) < 0 ? 0x80000000u : 0u);
-    return float_of(k > 0 ? static_cast<std::uint32_t>(k) : 0x80000000u | static_cast<std::uint32_t>(-k));
+  REPDL_HD T at_place(std::int32_t k) {
+    const bool negative = k < 0 || (k == 0 && compare_with(0, -149, false) < 0);
+    const auto magnitude = static_cast<storage_of<T>>(k < 0 ? -k : k);
+    return from_bits<T>(static_cast<storage_of<T>>(magnitude | (negative ? sign_mask<T> : 0)));
   }
 
   const adamw_param& c_;
@@ -303,8 +312,9 @@ class adamw_decision {
   adamw_scratch& scratch_;
 };
 
-REPDL_HD float decide(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch) {
-  return adamw_decision(c, p, m, v, scratch).value();
+template <class T>
+REPDL_HD T decide(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch) {
+  return adamw_decision<T>(c, p, m, v, scratch).value();
 }
 
 }  // namespace REPDL_ISA

@@ -291,22 +291,23 @@ struct batch_norm_inference_weight_backward : operation<op_id::batch_norm_infere
   static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 
-// The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise.
+// The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise. Parameters and gradients have
+// one format, states are f32.
 struct sgd : operation<op_id::sgd> {
   static constexpr std::string_view formula =
       "v' = momentum v + (1 - dampening)(g + weight_decay p), without v g + weight_decay p; p' = p - lr v'; nesterov: "
       "p' = p - lr (g + weight_decay p + momentum v')";
   using attrs = sgd_options;
-  static constexpr operand in[] = {{"param", F32}, {"grad", F32}, {"velocity", F32, true}};
-  static constexpr operand out[] = {{"param", F32}, {"velocity", F32, true}};
+  static constexpr operand in[] = {{"param", NARROW}, {"grad", NARROW}, {"velocity", F32, true}};
+  static constexpr operand out[] = {{"param", NARROW}, {"velocity", F32, true}};
 };
 struct adamw : operation<op_id::adamw> {
   static constexpr std::string_view formula =
       "m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; c_i = 1 - beta_i^step; p' = p (1 - lr "
       "weight_decay) - lr (m' / c1) / (sqrt(v' / c2) + eps)";
   using attrs = adamw_options;
-  static constexpr operand in[] = {{"param", F32}, {"grad", F32}, {"first_moment", F32}, {"second_moment", F32}};
-  static constexpr operand out[] = {{"param", F32}, {"first_moment", F32}, {"second_moment", F32}};
+  static constexpr operand in[] = {{"param", NARROW}, {"grad", NARROW}, {"first_moment", F32}, {"second_moment", F32}};
+  static constexpr operand out[] = {{"param", NARROW}, {"first_moment", F32}, {"second_moment", F32}};
 };
 
 struct normal : of_nothing<op_id::normal, normal_attrs, FLOATS> {

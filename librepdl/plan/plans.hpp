@@ -192,18 +192,19 @@ struct row_plan {
 
 /// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;
 /// outputs: 0 param, 1 velocity or first_moment, 2 second_moment. An output may be exactly the input of its name.
-/// Null: absent (sgd without velocity; its input at the first step).
+/// Null: absent (sgd without velocity; its input at the first step). param and grad are of the plan's type, states f32.
 struct step_tensor {
   std::int64_t count;  // >= 1
   int rank;
   axes shape;
-  const float* in[4];
+  const void* in[4];
   axes in_stride[4];
-  float* out[3];
+  void* out[3];
   axes out_stride[3];
 };
 struct step_plan {
   ops::op_id op;
+  dtype type;  // f16, bf16 or f32
   sgd_options sgd;
   adamw_options adamw;
   double c1, c2;  // adamw: RN(1 - beta^step)

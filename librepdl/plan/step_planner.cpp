@@ -37,13 +37,15 @@ specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::
   specs all;
   for (std::size_t first = 0; first < in.size(); first += group_in) {
     const const_tensor_view& param = in[first];
+    check_format(op, rows.in()[first].name, param, rows.in()[0].name, in[0]);
+    check_format(op, rows.in()[first + 1].name, in[first + 1], rows.in()[0].name, in[0]);
     for (std::size_t i = first + 1; i < std::min(in.size(), first + group_in); ++i) {
       if (in[i] && !(in[i].shape() == param.shape())) {
         fail(error_site::gradient_shape, op, rows.in()[i].name, "the parameter's shape " + to_string(param.shape()),
              to_string(in[i].shape()));
       }
     }
-    for (std::size_t o = 0; o < group_out; ++o) all.push_back({dtype::f32, param.shape()});
+    for (std::size_t o = 0; o < group_out; ++o) all.push_back({o == 0 ? param.type() : dtype::f32, param.shape()});
   }
   return all;
 }
@@ -72,6 +74,7 @@ void check_step(const adamw_options& a) {
 step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in, std::size_t group_out) {
   step_plan p{};
   p.op = op;
+  if (!in.empty()) p.type = in[0].type();
   for (std::size_t t = 0; t * group_out < out.size(); ++t) {
     const tensor_view& first = out[t * group_out];
     if (first.count() == 0) continue;
@@ -92,11 +95,11 @@ step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in,
     s.rank = loop.rank;
     s.shape = loop.shape;
     for (std::size_t i = 0; i < 4; ++i) {
-      s.in[i] = floats(operand[i]);
+      s.in[i] = operand[i] ? operand[i].data() : nullptr;
       s.in_stride[i] = loop.stride[i];
     }
     for (std::size_t i = 0; i < 3; ++i) {
-      s.out[i] = operand[4 + i] ? static_cast<float*>(out[t * group_out + i].data()) : nullptr;
+      s.out[i] = operand[4 + i] ? out[t * group_out + i].data() : nullptr;
       s.out_stride[i] = loop.stride[4 + i];
     }
     p.tensors.push_back(s);

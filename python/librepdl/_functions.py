@@ -2593,8 +2593,8 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
         first_step: bool = False) -> None:
     """v' = momentum v + (1 - dampening)(g + weight_decay p), without v g + weight_decay p; p' = p - lr v'; nesterov: p' = p - lr (g + weight_decay p + momentum v'), rounded once.
 
-    param: f32, a list of arrays
-    grad: f32, a list of arrays
+    param: f16 bf16 f32, a list of arrays
+    grad: f16 bf16 f32, a list of arrays
     velocity: f32, or None, a list of arrays
     lr: the learning rate
     momentum: >= 0; 0: there is no velocity
@@ -2613,8 +2613,8 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
         step: int = 1) -> None:
     """m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; c_i = 1 - beta_i^step; p' = p (1 - lr weight_decay) - lr (m' / c1) / (sqrt(v' / c2) + eps), rounded once.
 
-    param: f32, a list of arrays
-    grad: f32, a list of arrays
+    param: f16 bf16 f32, a list of arrays
+    grad: f16 bf16 f32, a list of arrays
     first_moment: f32, a list of arrays
     second_moment: f32, a list of arrays
     lr: the learning rate

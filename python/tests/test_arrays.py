@@ -402,3 +402,11 @@ def test_options_of_every_kind():
         librepdl.hardtanh(x, min_val=2)
     with pytest.raises(ValueError, match="threshold: expected a number, not NaN"):
         librepdl.threshold(x, threshold=np.nan)
+
+
+def test_steps_of_float16():
+    # Middles of two numbers, an exact zero, and the middle of the greatest number and infinity.
+    p, g = np.float16([1 + 2**-10, 1 + 3 * 2**-10, 2**-24, 65504]), np.float16([2**-11, 2**-11, 2**-24, -16])
+    velocity = np.zeros(4, np.float32)
+    librepdl.sgd([p], [g], [velocity], lr=1.0, momentum=0.5)
+    assert p.dtype == np.float16 and p.tolist() == [1, 1 + 2**-9, 0, np.inf] and velocity.tolist() == g.tolist()

@@ -12,6 +12,16 @@ namespace {
 // Below this, waking another worker costs more than it saves.
 constexpr std::int64_t elements_per_thread = 16 * step_block;
 
+// Operand k's elements: of inputs the parameter and the gradient are of the plan's type, of outputs the parameter.
+template <class F>
+void for_element_type(dtype plan_type, bool narrow, const F& f) {
+  if (narrow && plan_type != dtype::f32) {
+    f(std::uint16_t{});
+  } else {
+    f(float{});
+  }
+}
+
 // The address of element `first` if the n elements from there on are side by side, else null.
 template <class T>
 T* in_place(const plan::step_tensor& t, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n) {
@@ -22,35 +32,43 @@ T* in_place(const plan::step_tensor& t, const plan::axes& stride, T* data, std::
   return address;
 }
 
-void run_block(const plan::step_tensor& t, const step_kernels& kernels, const void* constants, std::int64_t first,
-               std::int64_t n, step_counts& counts) {
-  alignas(64) float buffers[7][step_block];
+void run_block(const plan::step_tensor& t, dtype type, const step_kernels& kernels, const void* constants,
+               std::int64_t first, std::int64_t n, step_counts& counts) {
+  alignas(64) std::byte buffers[7][step_block * sizeof(float)];
   step_operands o{};
   o.n = n;
   for (std::size_t k = 0; k < 4; ++k) {
     if (t.in[k] == nullptr) continue;
-    o.in[k] = in_place(t, t.in_stride[k], t.in[k], first, n);
-    if (o.in[k] != nullptr) continue;
-    for_runs(t, t.in_stride[k], t.in[k], first, n,
-             [&](const float* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-               for (std::int64_t i = 0; i < run; ++i) buffers[k][done + i] = at[i * step];
-             });
-    o.in[k] = buffers[k];
+    for_element_type(type, k < 2, [&]<class E>(E) {
+      const auto* const data = static_cast<const E*>(t.in[k]);
+      auto* const buffer = reinterpret_cast<E*>(buffers[k]);
+      o.in[k] = in_place(t, t.in_stride[k], data, first, n);
+      if (o.in[k] != nullptr) return;
+      for_runs(t, t.in_stride[k], data, first, n,
+               [&](const E* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+                 for (std::int64_t i = 0; i < run; ++i) buffer[done + i] = at[i * step];
+               });
+      o.in[k] = buffer;
+    });
   }
   bool scatter[3] = {};
   for (std::size_t k = 0; k < 3; ++k) {
     if (t.out[k] == nullptr) continue;
-    o.out[k] = in_place(t, t.out_stride[k], t.out[k], first, n);
+    for_element_type(type, k == 0,
+                     [&]<class E>(E) { o.out[k] = in_place(t, t.out_stride[k], static_cast<E*>(t.out[k]), first, n); });
     scatter[k] = o.out[k] == nullptr;
     if (scatter[k]) o.out[k] = buffers[4 + k];
   }
   kernels.step(constants, o, counts);
   for (std::size_t k = 0; k < 3; ++k) {
     if (!scatter[k]) continue;
-    for_runs(t, t.out_stride[k], t.out[k], first, n,
-             [&](float* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-               for (std::int64_t i = 0; i < run; ++i) at[i * step] = buffers[4 + k][done + i];
-             });
+    for_element_type(type, k == 0, [&]<class E>(E) {
+      const auto* const buffer = reinterpret_cast<const E*>(buffers[4 + k]);
+      for_runs(t, t.out_stride[k], static_cast<E*>(t.out[k]), first, n,
+               [&](E* at, std::int64_t step, std::int64_t done, std::int64_t run) {
+                 for (std::int64_t i = 0; i < run; ++i) at[i * step] = buffer[done + i];
+               });
+    });
   }
 }
 
@@ -70,7 +88,7 @@ void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_ke
       const std::int64_t blocks = (t.count + step_block - 1) / step_block;
       for (std::int64_t b = std::max(mine.begin, before); b < std::min(mine.end, before + blocks); ++b) {
         const std::int64_t first = (b - before) * step_block;
-        run_block(t, kernels, constants, first, std::min(step_block, t.count - first), counts);
+        run_block(t, p.type, kernels, constants, first, std::min(step_block, t.count - first), counts);
       }
       before += blocks;
     }

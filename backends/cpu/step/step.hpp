@@ -12,8 +12,8 @@ inline constexpr std::size_t step_constants_bytes = 2048;
 // n <= step_block elements of one tensor, side by side in memory. Operands and outputs as in plan::step_tensor; an
 // output may be the input of its name. Null: absent.
 struct step_operands {
-  const float* in[4];
-  float* out[3];
+  const void* in[4];
+  void* out[3];
   std::int64_t n;
 };
 

@@ -1,4 +1,5 @@
-// Optimiser steps: a block of elements, one formula after the other. Compiled once per instruction set.
+// Optimiser steps: a block of elements, one formula after the other. Compiled once per instruction set. Parameters and gradients of
+// f16 and bf16 are unpacked to binary32 first, and rounded from there where they are stored (num/format.hpp).
 //
 // The first tier of each formula is a vectorised loop; the elements that it leaves undecided go to the integers.
 // Results wait in buffers until the block is done, because an output may be an input.
@@ -10,6 +11,7 @@ namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 struct constants {
+  dtype type;
   bool is_sgd;
   bool has_momentum;
   bool nesterov;
@@ -21,6 +23,7 @@ struct constants {
 
 void prepare(const plan::step_plan& p, tier first_tier, void* to) {
   auto& c = *static_cast<constants*>(to);
+  c.type = p.type;
   c.is_sgd = p.op == ops::op_id::sgd;
   c.has_momentum = p.sgd.momentum > 0;
   c.nesterov = p.sgd.nesterov;
@@ -50,39 +53,41 @@ std::int64_t count_marks(const marks& m, std::int64_t n) {
 
 // The first tier of a linear formula. x, y, z: n operands each; one that the formula does not have may be any of the
 // others. Everything has to be inlined for the loop to be vectorised.
-template <bool Plain, class Stage>
+template <class T, bool Plain, class Stage>
 [[gnu::flatten]] void attempt_all(const Stage& stage, double force, const float* x, const float* y, const float* z,
                                   block_buffer& out, marks& m, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const num::outcome o = num::attempt<Plain>(stage, force, x[i], y[i], z[i]);
+    const num::outcome o = num::attempt<T, Plain>(stage, force, x[i], y[i], z[i]);
     out.value[i] = o.value;
     m.undecided[i] = o.undecided;
   }
 }
 
-template <class Stage>
+// T: the format of the results.
+template <class T, class Stage>
 void run_stage(const Stage& stage, double force, const float* x, const float* y, const float* z, block_buffer& out,
                marks& m, std::int64_t n, step_counts& counts) {
   if (stage.plain) {
-    attempt_all<true>(stage, force, x, y, z, out, m, n);
+    attempt_all<T, true>(stage, force, x, y, z, out, m, n);
   } else {
-    attempt_all<false>(stage, force, x, y, z, out, m, n);
+    attempt_all<T, false>(stage, force, x, y, z, out, m, n);
   }
   const std::int64_t exact = count_marks(m, n);
   counts.elements[static_cast<int>(tier::double_double)] += n - exact;
   counts.elements[static_cast<int>(tier::exact)] += exact;
   if (exact == 0) return;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (m.undecided[i] != 0) out.value[i] = num::decide(stage, x[i], y[i], z[i]);
+    if (m.undecided[i] != 0) out.value[i] = num::widen_to_float(num::decide<T>(stage, x[i], y[i], z[i]));
   }
 }
 
+template <class T>
 void run_param(const num::adamw_param& c, double force, const float* p, const float* m, const float* v,
                block_buffer& out, marks& undecided, std::int64_t n, step_counts& counts) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const num::outcome o = num::attempt(c, force, p[i], m[i], v[i]);
+    const num::outcome o = num::attempt<T>(c, force, p[i], m[i], v[i]);
     out.value[i] = o.value;
     undecided.undecided[i] = o.undecided;
   }
@@ -91,60 +96,95 @@ void run_param(const num::adamw_param& c, double force, const float* p, const fl
   counts.elements[static_cast<int>(tier::exact)] += exact;
   if (exact == 0) return;
   for (std::int64_t i = 0; i < n; ++i) {
-    if (undecided.undecided[i] != 0) out.value[i] = num::decide(c, p[i], m[i], v[i]);
+    if (undecided.undecided[i] != 0) out.value[i] = num::widen_to_float(num::decide<T>(c, p[i], m[i], v[i]));
   }
 }
 
-void put(float* to, const block_buffer& from, std::int64_t n) {
-  __builtin_memcpy(to, from.value, static_cast<std::size_t>(n) * sizeof(float));
+// n elements of T as binary32 numbers, in a buffer if they are no such numbers already. (Inlined, g++ 12 takes the buffer for
+// uninitialised where n is 0.)
+template <class T>
+[[gnu::noinline]] const float* unpack(const void* from, block_buffer& buffer, std::int64_t n) {
+  const T* const x = static_cast<const T*>(from);
+  if constexpr (std::is_same_v<T, float>) {
+    return x;
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) buffer.value[i] = num::widen_to_float(x[i]);
+    return buffer.value;
+  }
+}
+template <class T>
+void put(void* to, const block_buffer& from, std::int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    __builtin_memcpy(to, from.value, static_cast<std::size_t>(n) * sizeof(float));
+  } else {
+    T* const y = static_cast<T*>(to);
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) y[i] = num::narrow<T>(from.value[i]);
+  }
 }
 
+template <class T>
 void sgd(const constants& c, const step_operands& o, step_counts& counts) {
-  const float* const p = o.in[0];
-  const float* const g = o.in[1];
-  const float* const v = o.in[2];
+  block_buffer unpacked[2];
+  const float* const p = unpack<T>(o.in[0], unpacked[0], o.n);
+  const float* const g = unpack<T>(o.in[1], unpacked[1], o.n);
+  const auto* const v = static_cast<const float*>(o.in[2]);
   block_buffer param;
   marks m{};
   if (!c.has_momentum) {
-    run_stage(c.sgd.plain_param, c.force_double_double, g, g, p, param, m, o.n, counts);
-    put(o.out[0], param, o.n);
+    run_stage<T>(c.sgd.plain_param, c.force_double_double, g, g, p, param, m, o.n, counts);
+    put<T>(o.out[0], param, o.n);
     return;
   }
   block_buffer velocity;
   if (v == nullptr) {
-    run_stage(c.sgd.first_velocity, c.force_double_double, g, g, p, velocity, m, o.n, counts);
+    run_stage<float>(c.sgd.first_velocity, c.force_double_double, g, g, p, velocity, m, o.n, counts);
   } else {
-    run_stage(c.sgd.velocity, c.force_double_double, v, g, p, velocity, m, o.n, counts);
+    run_stage<float>(c.sgd.velocity, c.force_double_double, v, g, p, velocity, m, o.n, counts);
   }
   if (c.nesterov) {
-    run_stage(c.sgd.nesterov_param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
+    run_stage<T>(c.sgd.nesterov_param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
   } else {
-    run_stage(c.sgd.param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
+    run_stage<T>(c.sgd.param, c.force_double_double, velocity.value, g, p, param, m, o.n, counts);
   }
-  put(o.out[1], velocity, o.n);
-  put(o.out[0], param, o.n);
+  put<float>(o.out[1], velocity, o.n);
+  put<T>(o.out[0], param, o.n);
 }
 
+template <class T>
 void adamw(const constants& c, const step_operands& o, step_counts& counts) {
+  block_buffer unpacked[2];
+  const float* const p = unpack<T>(o.in[0], unpacked[0], o.n);
+  const float* const g = unpack<T>(o.in[1], unpacked[1], o.n);
+  const auto* const m = static_cast<const float*>(o.in[2]);
+  const auto* const v = static_cast<const float*>(o.in[3]);
   block_buffer first;
   block_buffer second;
   block_buffer param;
-  marks m{};
-  run_stage(c.adamw.first_moment, c.force_double_double, o.in[2], o.in[1], o.in[1], first, m, o.n, counts);
-  run_stage(c.adamw.second_moment, c.force_double_double, o.in[3], o.in[1], o.in[1], second, m, o.n, counts);
-  run_param(c.adamw.param, c.force_binary64, o.in[0], first.value, second.value, param, m, o.n, counts);
-  put(o.out[1], first, o.n);
-  put(o.out[2], second, o.n);
-  put(o.out[0], param, o.n);
+  marks undecided{};
+  run_stage<float>(c.adamw.first_moment, c.force_double_double, m, g, g, first, undecided, o.n, counts);
+  run_stage<float>(c.adamw.second_moment, c.force_double_double, v, g, g, second, undecided, o.n, counts);
+  run_param<T>(c.adamw.param, c.force_binary64, p, first.value, second.value, param, undecided, o.n, counts);
+  put<float>(o.out[1], first, o.n);
+  put<float>(o.out[2], second, o.n);
+  put<T>(o.out[0], param, o.n);
+}
+
+template <class T>
+void step_of(const constants& c, const step_operands& o, step_counts& counts) {
+  if (c.is_sgd) {
+    sgd<T>(c, o, counts);
+  } else {
+    adamw<T>(c, o, counts);
+  }
 }
 
 void step(const void* constants_of_plan, const step_operands& o, step_counts& counts) {
   const auto& c = *static_cast<const constants*>(constants_of_plan);
-  if (c.is_sgd) {
-    sgd(c, o, counts);
-  } else {
-    adamw(c, o, counts);
-  }
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> == c.type) step_of<T>(c, o, counts);
+  });
 }
 
 static_assert(sizeof(constants) <= step_constants_bytes);

@@ -200,6 +200,7 @@ dispatch::subject subject_of(const plan::reduce_plan& p) {
   const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
   return {p.op, p.type, index ? dtype::i64 : p.type};
 }
+dispatch::subject subject_of(const plan::step_plan& p) { return {p.op, p.type, p.type}; }
 template <class Plan>
 dispatch::subject subject_of(const Plan& p) {
   return {p.op, dtype::f32, dtype::f32};

@@ -283,7 +283,8 @@ void embedding_backward(context& ctx, const_tensor_view g, const_tensor_view ind
 // ---- optimisers
 //
 // Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,
-// the gradient and the doubles given, rounded once; the parameter's update reads the rounded new state.
+// the gradient and the doubles given, rounded once; the parameter's update reads the rounded new state. Parameters and
+// gradients of a call have one format, f16, bf16 or f32, states f32; all tensors of a parameter have its shape.
 
 struct sgd_tensor {
   tensor_view param;

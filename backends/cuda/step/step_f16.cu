@@ -1,0 +1,3 @@
+#include "backends/cuda/step/step_kernels.cuh"
+
+template void repdl::cuda::launch_step<repdl::f16>(const plan::step_plan&, const job&);
