@@ -182,8 +182,8 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::random:
     case ops::family::convolution:
     case ops::family::pooling:
-    case ops::family::norm:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
+    case ops::family::norm:
     case ops::family::softmax:
     case ops::family::optimizer:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0));

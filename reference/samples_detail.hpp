@@ -83,11 +83,11 @@ std::vector<array> layer_inputs(const std::string& op, sample_class c, const std
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                               const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, word_stream& w);
+                               const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                        const attributes& attrs, word_stream& w);
+                                        const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> given_norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                     const attributes& attrs, word_stream& w);
+                                     const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,

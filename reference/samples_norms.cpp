@@ -89,21 +89,21 @@ bool has_midpoints(const design& d, bool weight, bool bias) {
 class norm_maker {
  public:
   norm_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
-             word_stream& w)
-      : c_(c), w_(w), l_(norm_layout_of(op, shapes.at(0), attrs)), n_(l_.rows.reduced.size()) {
+             word_stream& w, dtype type)
+      : t_(type), c_(c), w_(w), l_(norm_layout_of(op, shapes.at(0), attrs)), n_(l_.rows.reduced.size()) {
     centred_ = op != "rms_norm";
     eps_ = attribute_or(attrs, "eps", 1e-5);
     has_weight_ = shapes.size() > 1 && shapes[1] != absent_shape;
     has_bias_ = shapes.size() > 2 && shapes[2] != absent_shape;
     choose_design();
     const std::vector<uint32_t> first = arrange_places();
-    all_.emplace_back(dtype::f32, shapes[0]);
+    all_.emplace_back(type, shapes[0]);
     for (std::size_t r = 0; r < l_.rows.kept.size(); ++r) {
       const patterns row = make_row();
       for (std::size_t i = 0; i < n_; ++i) all_[0].set(index(l_.rows.kept[r] + l_.rows.reduced[i]), row[i]);
     }
     for (std::size_t k = 1; k < shapes.size(); ++k) {
-      all_.push_back(shapes[k] == absent_shape ? array::none() : array(dtype::f32, l_.weight));
+      all_.push_back(shapes[k] == absent_shape ? array::none() : array(type, l_.weight));
     }
     make_weights(first);
     if (c == single_nonfinite) add_special();
@@ -156,19 +156,20 @@ class norm_maker {
   patterns make_row() {
     if (n_ == 0) return {};
     if (design_) return designed_row();
-    if (c_ == cancelling && eps_ != 0 && w_.flip()) return patterns(n_, ordinary(normal_range, w_));
+    if (c_ == cancelling && eps_ != 0 && w_.flip()) return patterns(n_, t_.ordinary(normal_range, w_));
     if (c_ == cancelling || ((c_ == ties || c_ == near_ties) && n_ % 2 == 0)) return spread_row();
     if (c_ == exact_gaps) return outlier_row();
     if (c_ == multiplicities) return group_row();
     const bool keep = w_.below(16) == 0, narrow = w_.flip(), constant = w_.below(8) == 0;
-    const int shift = w_.between(-60, 60);
+    const int shift = t_.type == dtype::f16 ? w_.between(-10, 10) : w_.between(-60, 60);
     patterns row(n_);
     for (uint32_t& x : row) {
-      x = drawn(c_, keep, w_);
+      x = t_.drawn(c_, keep, w_);
       const bool negative = w_.flip();
-      if (c_ == normal_range && narrow) x = static_cast<uint32_t>(compose(dtype::f32, negative, shift, x));
-      if (c_ == subnormal && narrow && has_weight_) x = ordinary(normal_range, w_);
-      if (c_ == single_nonfinite || ((c_ == ties || c_ == near_ties) && !has_weight_)) x = ordinary(normal_range, w_);
+      if (c_ == normal_range && narrow) x = t_.with_exponent(negative, shift, x);
+      if (c_ == subnormal && narrow && has_weight_) x = t_.ordinary(normal_range, w_);
+      if (c_ == single_nonfinite || ((c_ == ties || c_ == near_ties) && !has_weight_))
+        x = t_.ordinary(normal_range, w_);
     }
     if (c_ == zeros && constant) std::fill(row.begin(), row.end(), row[0]);
     return row;
@@ -179,32 +180,34 @@ class norm_maker {
     uint32_t high = 0, low = 0, middle = 0;
     const bool near = c_ == near_ties || c_ == overflow_border;
     if (eps_ != 0 && near) {  // its square is at least 2^26 eps, at times as far above as can be
-      const int least = exponent_of(eps_) / 2 + (has_bias_ ? 14 : 26),
-                most = w_.flip() ? 126 : std::min(least + 40, 126);
-      const uint64_t m = odd_of(24, w_);
-      high = pattern32(false, m, w_.between(least, most) - 23);
-      low = high ^ sign32;
+      const int last = t_.f.emax - 1, least = exponent_of(eps_) / 2 + (has_bias_ ? t_.p / 2 + 2 : t_.p + 2),
+                most = w_.flip() ? last : std::min(least + 40, last);
+      const uint64_t m = odd_of(t_.p, w_);
+      high = t_.pattern(false, m, w_.between(std::min(least, most), most) - t_.p + 1);
+      low = high ^ t_.sign();
     } else if (eps_ != 0) {
-      const std::int64_t c = centred_ && w_.flip() ? w_.between(-(1 << 20), 1 << 20) : 0;
+      const std::int64_t c = centred_ && w_.flip() ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0;
       high = of_integer(c + 3, *quarter_ - 2);
       low = of_integer(c - 3, *quarter_ - 2);
     } else if (!centred_ || (near && d.high + d.low < n_)) {
-      high = ordinary(normal_range, w_) & ~sign32;
-      low = high ^ sign32;
+      high = t_.ordinary(normal_range, w_) & ~t_.sign();
+      low = high ^ t_.sign();
     } else if (d.high + d.low < n_) {
-      const std::int64_t c = w_.between((1 << 23) + 1024, (1 << 24) - 1024), a = w_.between(1, 1023);
-      const int e = w_.between(-40, 20);
+      const int most = 1 << std::min(10, t_.p - 4);
+      const std::int64_t c = w_.between((1 << (t_.p - 1)) + most, (1 << t_.p) - most), a = w_.between(1, most - 1);
+      const int e = t_.type == dtype::f16 ? w_.between(-14, 4) : w_.between(-40, 20);
       high = of_integer(c + a, e);
       low = of_integer(c - a, e);
       middle = of_integer(c, e);
     } else if (!near && w_.flip()) {  // next to each other: an odd number of ulp
-      low = ordinary(normal_range, w_);
+      low = t_.ordinary(normal_range, w_);
       high = low + 1 + 2 * w_.below(8);
     } else {
-      high = ordinary(normal_range, w_);
-      const uint32_t other = ordinary(w_.flip() && !near ? wide_exponents : normal_range, w_);
-      low = finite_pattern(other, false) == high ? high ^ sign32 : finite_pattern(other, false);
-      if (near) low = (low & 0x007fffff) | ((high ^ sign32) & 0xff800000);
+      high = t_.ordinary(normal_range, w_);
+      const uint32_t other = t_.ordinary(w_.flip() && !near ? wide_exponents : normal_range, w_);
+      low = t_.finite(other, false) == high ? high ^ t_.sign() : t_.finite(other, false);
+      const uint32_t significand = (1U << (t_.p - 1)) - 1;
+      if (near) low = (low & significand) | ((high ^ t_.sign()) & ~significand);
     }
     if (w_.below(4) == 0 && (c_ != cancelling || !has_bias_)) std::swap(high, low);
     patterns row(n_);
@@ -216,35 +219,36 @@ class norm_maker {
   void disturb(patterns& row) {
     const auto middle = std::find(place_.begin(), place_.end(), 0);
     const bool negative = w_.flip();
-    const int e = w_.between(-149, -40);
+    const int e = t_.type == dtype::f16 ? w_.between(-24, -14) : w_.between(t_.f.ulp_min(), -40);
     uint32_t& x = middle == place_.end() ? row[below(n_)] : row[index(middle - place_.begin())];
-    x = middle != place_.end() ? pattern32(negative, 1, e) : negative ? x + 1 : x - 1;
+    x = middle != place_.end() ? t_.pattern(negative, 1, e) : negative ? x + 1 : x - 1;
   }
-  static uint32_t of_integer(std::int64_t m, int e) {
-    return pattern32(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
+  uint32_t of_integer(std::int64_t m, int e) const {
+    return t_.pattern(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
   }
 
   /// A number and a few ulp; of an even length, half of them lie an odd number of ulp above the others: the mean is a midpoint.
   patterns spread_row() {
-    const uint32_t c = ordinary(normal_range, w_), range = w_.flip() ? 2 : 16, odd = 1 + 2 * w_.below(8);
+    const uint32_t c = t_.ordinary(normal_range, w_), range = w_.flip() ? 2 : 16, odd = 1 + 2 * w_.below(8);
+    const uint32_t last = t_.type == dtype::f32 ? 0xff : 0xf;
     patterns row(n_);
     for (size i = 0; i < n_; ++i)
-      row[i] = c_ == cancelling ? (c & ~0xffU) + w_.below(range) : (c & ~0xffU) + (i % 2 != 0 ? odd : 0);
+      row[i] = c_ == cancelling ? (c & ~last) + w_.below(range) : (c & ~last) + (i % 2 != 0 ? odd : 0);
     return row;
   }
 
   patterns outlier_row() {
     const uint32_t many = 1 + w_.below(3);
-    const int e = w_.between(-149, 100), above = w_.between(1, 127 - e);
+    const int e = w_.between(t_.f.ulp_min(), t_.type == dtype::f16 ? 12 : 100), above = w_.between(1, t_.f.emax - e);
     patterns row(n_);
     for (uint32_t& x : row) {
       const bool negative = w_.flip(), more = w_.flip();
-      x = static_cast<uint32_t>(compose(dtype::f32, negative, e + (more ? 1 : 0), w_.next()));
+      x = t_.with_exponent(negative, e + (more ? 1 : 0), w_.next());
     }
     for (uint32_t k = 0; k < many; ++k) {
       const bool negative = w_.flip();
       uint32_t& x = row[below(n_)];
-      x = static_cast<uint32_t>(compose(dtype::f32, negative, e + above, w_.next()));
+      x = t_.with_exponent(negative, e + above, w_.next());
     }
     return row;
   }
@@ -253,10 +257,10 @@ class norm_maker {
     uint32_t value[4];
     const uint32_t kinds = 1 + w_.below(4);
     const bool far = w_.flip();
-    value[0] = ordinary(far ? wide_exponents : normal_range, w_);
-    for (uint32_t k = 1; k < kinds; ++k) value[k] = far ? ordinary(normal_range, w_) : value[0] + w_.below(4);
+    value[0] = t_.ordinary(far ? wide_exponents : normal_range, w_);
+    for (uint32_t k = 1; k < kinds; ++k) value[k] = far ? t_.ordinary(normal_range, w_) : value[0] + w_.below(4);
     patterns row(n_);
-    for (uint32_t& x : row) x = finite_pattern(value[w_.below(kinds)], false);
+    for (uint32_t& x : row) x = t_.finite(value[w_.below(kinds)], false);
     return row;
   }
 
@@ -265,14 +269,15 @@ class norm_maker {
   void make_weights(const std::vector<uint32_t>& first) {
     const bool keep = w_.below(16) == 0;
     for (size k = 0; k < first.size(); ++k) {
-      uint32_t weight = drawn(c_, keep, w_), bias = drawn(c_, keep, w_);
+      uint32_t weight = t_.drawn(c_, keep, w_), bias = t_.drawn(c_, keep, w_);
       const bool negative = w_.flip();
       if (c_ == cancelling || c_ == exact_gaps || c_ == multiplicities || c_ == single_nonfinite) {
-        weight = ordinary(normal_range, w_);
-        bias = ordinary(normal_range, w_);
+        weight = t_.ordinary(normal_range, w_);
+        bias = t_.ordinary(normal_range, w_);
       }
-      if (c_ == overflow_border && has_weight_) bias = pattern32(negative, 1, w_.between(90, 104));
-      if (c_ == cancelling && !design_ && weight % 4 != 0) bias &= sign32;
+      if (c_ == overflow_border && has_weight_)
+        bias = t_.pattern(negative, 1, w_.between(std::max(t_.f.emax - 37, 0), t_.f.emax - t_.p + 1));
+      if (c_ == cancelling && !design_ && weight % 4 != 0) bias &= t_.sign();
       const int place = design_ && n_ != 0 ? place_[first[k]] : 0;
       if (place != 0) aim(place > 0 ? design_->above : design_->below, place < 0, weight, bias);
       if (has_weight_) all_[1].set(k, weight);
@@ -283,44 +288,46 @@ class norm_maker {
   /// weight z + bias is what the class says, z = +-ratio (in rows whose values were exchanged: with the other sign).
   void aim(const odd_ratio& z, bool negative, uint32_t& weight, uint32_t& bias) {
     const bool turned = w_.flip(), other = w_.flip();
-    const int e = w_.between(-20, 20);
+    const int e = t_.type == dtype::f16 ? w_.between(-10, 3) : w_.between(-20, 20);
+    const int p = t_.p;
     if (c_ == overflow_border) {  // the largest number / z
-      uint64_t m = (((uint64_t{1} << 24) - 1 - w_.below(3)) * z.denominator << 24) / z.numerator;
-      int exponent = 104 - 24 - z.twos;
-      for (; m >> 24 != 0; m >>= 1) ++exponent;
-      if (z.denominator < 1 << 15 && exponent <= 104) weight = pattern32(turned, m, exponent);
+      uint64_t m = (((uint64_t{1} << p) - 1 - w_.below(3)) * z.denominator << p) / z.numerator;
+      int exponent = t_.f.emax - 2 * p + 1 - z.twos;
+      for (; m >> p != 0; m >>= 1) ++exponent;
+      if (z.denominator < 1 << 15 && exponent <= t_.f.emax - p + 1) weight = t_.pattern(turned, m, exponent);
       return;
     }
-    uint64_t odd = c_ == near_ties ? 1 + 2 * w_.below(4) : odd_of(w_.between(1, 8), w_);
+    uint64_t odd = c_ == near_ties ? 1 + 2 * w_.below(4) : odd_of(w_.between(1, std::min(8, p - 5)), w_);
     if (has_weight_ && !has_bias_) {
       // Itself a number of 25 bits, or an odd number of 2^-150.
       const bool long_enough = z.numerator > z.denominator;
       if (c_ == ties || c_ == near_ties) {
         if (long_enough) {
-          const uint64_t least = (uint64_t{1} << 24) / z.numerator + 1, most = (uint64_t{1} << 25) / z.numerator;
+          const uint64_t least = (uint64_t{1} << p) / z.numerator + 1, most = (uint64_t{2} << p) / z.numerator;
           odd = least + w_.below(static_cast<uint32_t>(std::max<uint64_t>(most - least, 1)));
           odd |= 1;
         }
-        if (odd * z.denominator >= uint64_t{1} << 24 || (!long_enough && z.twos >= 0)) return;
-        weight = pattern32(turned, odd * z.denominator, long_enough ? e : -150 - z.twos);
-      } else if (odd * z.denominator < uint64_t{1} << 24) {
-        weight = pattern32(turned, odd * z.denominator, e);
+        if (odd * z.denominator >= uint64_t{1} << p || (!long_enough && z.twos >= 0)) return;
+        weight = t_.pattern(turned, odd * z.denominator, long_enough ? e : t_.f.ulp_min() - 1 - z.twos);
+      } else if (odd * z.denominator < uint64_t{1} << p) {
+        weight = t_.pattern(turned, odd * z.denominator, e);
       }
       return;
     }
     if (!has_weight_) odd = 1;
-    if (odd * std::max(z.numerator, z.denominator) >= uint64_t{1} << 22 || (!has_weight_ && z.denominator != 1)) return;
+    if (odd * std::max(z.numerator, z.denominator) >= uint64_t{1} << (p - 2) || (!has_weight_ && z.denominator != 1))
+      return;
     // The product is odd z.numerator 2^half.
     const int half = has_weight_ ? e : z.twos;
-    if (has_weight_) weight = pattern32(turned, odd * z.denominator, half - z.twos);
+    if (has_weight_) weight = t_.pattern(turned, odd * z.denominator, half - z.twos);
     const bool product_negative = negative != (has_weight_ && turned);
     if (c_ == cancelling) {
-      bias = pattern32(!product_negative, odd * z.numerator, half);
+      bias = t_.pattern(!product_negative, odd * z.numerator, half);
     } else if (c_ == narrow_lattice) {
-      const uint64_t few = w_.below(64);
-      bias = pattern32(other, few, half + w_.between(-1, 2));
+      const uint64_t few = w_.below(1U << std::min(6, p - 3));
+      bias = t_.pattern(other, few, half + w_.between(-1, 2));
     } else {
-      bias = pattern32(other, (1U << 23) + (1U << 22) + w_.below(1U << 21), half + 1);
+      bias = t_.pattern(other, (1U << (p - 1)) + (1U << (p - 2)) + w_.below(1U << (p - 3)), half + 1);
     }
   }
 
@@ -331,17 +338,18 @@ class norm_maker {
     for (size k = 0; k < all_.size(); ++k) {
       if (where != k && where != all_.size()) continue;
       for (size i = 0; k > 0 && i < index(all_[k].count()); ++i) {
-        const uint32_t special = special32(w_), u = w_.below(8);
+        const uint32_t special = t_.special(w_), u = w_.below(8);
         if (u < 5) all_[k].set(i, u == 0 ? 0 : special);
       }
       for (size r = 0; k == 0 && n_ != 0 && r < l_.rows.kept.size(); ++r) {
         const std::int64_t at = l_.rows.kept[r] + l_.rows.reduced[below(n_)];
-        const uint32_t special = special32(w_);
+        const uint32_t special = t_.special(w_);
         if (where == 0 || w_.below(4) == 0) all_[0].set(index(at), special);
       }
     }
   }
 
+  numbers_of t_;
   sample_class c_;
   word_stream& w_;
   norm_layout l_;
@@ -357,8 +365,8 @@ class norm_maker {
 }  // namespace
 
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, word_stream& w) {
-  return norm_maker(op, c, shapes, attrs, w).result();
+                               const attributes& attrs, word_stream& w, dtype type) {
+  return norm_maker(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

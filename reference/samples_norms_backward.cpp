@@ -30,17 +30,20 @@ __extension__ using int128 = __int128;
 
 int length_of(uint64_t v) { return 64 - std::countl_zero(v); }
 
-std::uint32_t of_integer(std::int64_t m, int e) { return pattern32(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e); }
+/// m 2^e, or what it is rounded to.
+std::uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
+  return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
+}
 
 /// x 2^k, where that is a number.
-std::optional<std::uint32_t> scaled(std::uint32_t x, int k) {
-  const number n = widen(dtype::f32, x);
+std::optional<std::uint32_t> scaled(const numbers_of& t, std::uint32_t x, int k) {
+  const number n = widen(t.type, x);
   if (n.kind == number_kind::zero) return x;
   if (n.kind != number_kind::finite) return std::nullopt;
   const int zeros = std::countr_zero(n.significand), e = n.exponent + zeros + k;
   const uint64_t m = n.significand >> zeros;
-  if (e < -149 || e + length_of(m) > 128) return std::nullopt;
-  return pattern32(n.negative, m, e);
+  if (e < t.f.ulp_min() || e + length_of(m) > t.f.emax + 1) return std::nullopt;
+  return t.pattern(n.negative, m, e);
 }
 
 /// floor(sqrt(v)).
@@ -65,16 +68,16 @@ struct row_statistics {
   std::uint32_t mean, rstd;
 };
 /// Those of finite numbers, to an ulp or so; of a constant row rstd is 1 / sqrt(1e-5).
-row_statistics statistics_of(const patterns& x, bool centred) {
+row_statistics statistics_of(const numbers_of& t, const patterns& x, bool centred) {
   int top = -200;
   for (const std::uint32_t v : x) {
-    const number a = widen(dtype::f32, v);
+    const number a = widen(t.type, v);
     if (a.kind == number_kind::finite) top = std::max(top, a.exponent + length_of(a.significand));
   }
   const int unit = top - 40;
   int128 sum = 0, squares = 0;
   for (const std::uint32_t v : x) {
-    const number a = widen(dtype::f32, v);
+    const number a = widen(t.type, v);
     if (a.kind != number_kind::finite) continue;
     const int shift = a.exponent - unit;
     const int128 m = shift >= 0    ? int128{static_cast<std::int64_t>(a.significand)} << shift
@@ -101,15 +104,19 @@ row_statistics statistics_of(const patterns& x, bool centred) {
 class gradient_maker {
  public:
   gradient_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
-                 word_stream& w)
-      : c_(c),
+                 word_stream& w, dtype type)
+      : t_(type),
+        c_(c),
         w_(w),
         centred_(!op.starts_with("rms")),
         to_weight_(op.ends_with("weight_backward")),
         l_(norm_layout_of(op, shapes.at(1), attrs)),
         n_(l_.rows.reduced.size()) {
-    for (const shape_list& s : shapes) all_.push_back(s == absent_shape ? array::none() : array(dtype::f32, s));
     rstd_ = centred_ ? 3 : 2;
+    for (size k = 0; k < shapes.size(); ++k) {
+      const bool is_statistic = k >= 2 && k <= rstd_;
+      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? dtype::f32 : type, shapes[k]));
+    }
     has_weight_ = all_.size() > rstd_ + 1 && !all_.back().absent();
     make_weights();
     if (to_weight_ && aims()) {
@@ -146,10 +153,10 @@ class gradient_maker {
     power_.assign(index(all_.back().count()), 0);
     for (size k = 0; k < power_.size(); ++k) {
       const bool own = c_ == uniform_patterns || c_ == wide_exponents || c_ == zeros || c_ == all_patterns;
-      uint32_t weight = drawn(own ? c_ : normal_range, keep, w_);
+      uint32_t weight = t_.drawn(own ? c_ : normal_range, keep, w_);
       if (divides()) {
-        power_[k] = w_.between(-10, 10);
-        weight = pattern32(w_.flip(), 1, power_[k]);
+        power_[k] = between(-10, 10, -4, 4);
+        weight = t_.pattern(w_.flip(), 1, power_[k]);
       }
       all_.back().set(k, weight);
     }
@@ -163,7 +170,7 @@ class gradient_maker {
       uint32_t g = a.g[i];
       if (divides() && has_weight_) {
         const size k = l_.weight_of(i, static_cast<int64>(p));
-        g = scaled(g, -power_[k]).value_or(g) ^ (static_cast<uint32_t>(all_.back().get(k)) & sign32);
+        g = scaled(t_, g, -power_[k]).value_or(g) ^ (static_cast<uint32_t>(all_.back().get(k)) & t_.sign());
       }
       all_[0].set(p, g);
       all_[1].set(p, a.x[i]);
@@ -193,28 +200,36 @@ class gradient_maker {
   row of_integers(const std::vector<int64>& t, const std::vector<int64>& d, int unit_t, int unit_x, int64 offset) {
     row a;
     for (size i = 0; i < n_; ++i) {
-      a.g.push_back(of_integer(t[i], unit_t));
-      a.x.push_back(of_integer(offset + d[i], unit_x));
+      a.g.push_back(number_of(t[i], unit_t));
+      a.x.push_back(number_of(offset + d[i], unit_x));
     }
-    a.mean = of_integer(offset, unit_x);
+    a.mean = statistic_of(offset, unit_x);
     return a;
   }
-  int64 any_offset() { return centred_ && w_.flip() ? w_.between(-(1 << 20), 1 << 20) : 0; }
+  uint32_t number_of(int64 m, int e) const { return of_integer(t_, m, e); }
+  static uint32_t statistic_of(int64 m, int e) { return of_integer(numbers_of(dtype::f32), m, e); }
+  /// Exponents of units, within what binary16 has.
+  int between(int least, int most, int least_of_f16, int most_of_f16) {
+    const bool half = t_.type == dtype::f16;
+    return w_.between(half ? least_of_f16 : least, half ? most_of_f16 : most);
+  }
+  int unit_of_x() { return between(-30, 30, -10, 8); }
+  int unit_of_t() { return between(-20, 20, -14, 4); }
+  int64 any_offset() { return centred_ && w_.flip() ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0; }
 
   /// Of one element: -r^3 d^2 t, rms_norm r t (1 - r^2 d^2); r d = +-3 or next to nothing.
   row single() {
-    const int unit = w_.between(-30, 30), unit_t = w_.between(-20, 20);
+    const int unit = unit_of_x(), unit_t = unit_of_t();
     const uint64_t f = centred_ ? 27 : 3;
-    const auto least = static_cast<uint32_t>((uint64_t{1} << 24) / f + 1);
+    const auto least = static_cast<uint32_t>((uint64_t{1} << t_.p) / f + 1);
     int64 t = (least + w_.below(least - 2)) | 1;
-    if (c_ == narrow_lattice) t = w_.between(-64, 64);
+    if (c_ == narrow_lattice) t = w_.between(-few_, few_);
     const bool near = c_ == near_ties, t_negative = w_.flip(), d_negative = w_.flip(), tiny_negative = w_.flip();
     const int e = w_.between(30, 60);
     row a = of_integers({t_negative ? -t : t}, {d_negative ? -1 : 1}, unit_t, unit, near ? 0 : any_offset());
     a.rstd = pattern32(false, 3, -unit);
-    const uint32_t tiny = pattern32(tiny_negative, 1, unit - e);
-    if (near && centred_) a.mean = tiny;
-    if (near && !centred_) a.x[0] = tiny;
+    if (near && centred_) a.mean = pattern32(tiny_negative, 1, unit - e);
+    if (near && !centred_) a.x[0] = t_.tiny(tiny_negative, unit - e);
     return a;
   }
 
@@ -225,7 +240,7 @@ class gradient_maker {
     return r > m / 2 ? r - m : r;
   }
   row lattice_row() {
-    const int unit = w_.between(-30, 30), unit_t = w_.between(-20, 20), tiny = w_.between(50, 90);
+    const int unit = unit_of_x(), unit_t = unit_of_t(), tiny = w_.between(50, 90);
     const bool few = c_ == narrow_lattice, near = c_ == near_ties, negative = w_.flip();
     const auto n = static_cast<int64>(n_);
     const size a = below(n_), b = (a + 1 + below(n_ - 1)) % n_, other = below(n_);
@@ -233,7 +248,7 @@ class gradient_maker {
                by_term = near && other != a && other != b && w_.flip();
     std::vector<int64> t(n_), d(n_);
     for (size i = 0; i < n_; ++i) {
-      const int64 m = few ? w_.between(0, 64) : (5 << 21) + w_.below(1 << 22);
+      const int64 m = few ? w_.between(0, few_) : (5 << (t_.p - 3)) + w_.below(1U << (t_.p - 2));
       t[i] = i % 2 == 0 ? m : -m;
       d[i] = w_.below(8) == 0 ? w_.between(-3, 3) : w_.between(-1, 1);
     }
@@ -250,33 +265,33 @@ class gradient_maker {
     if (centred_) t[b] += move(sum, of_sum ? n / 2 : 0, n);
     row r = of_integers(t, d, unit_t, unit, near && !by_term ? 0 : any_offset());
     r.rstd = pattern32(false, 1, -unit - (of_sum && w_.flip() ? 0 : 1));
-    if (by_term) r.g[other] = pattern32(negative, 1, unit_t - tiny);
+    if (by_term) r.g[other] = t_.tiny(negative, unit_t - tiny);
     if (near && !by_term && centred_) r.mean = pattern32(negative, 1, unit - tiny);
-    if (near && !by_term && !centred_) r.x[b] = pattern32(negative, 1, unit - tiny);
+    if (near && !by_term && !centred_) r.x[b] = t_.tiny(negative, unit - tiny);
     return r;
   }
 
   /// t a multiple of 1 and of h.
   row zero_row() {
-    const int unit = w_.between(-30, 30), unit_t = w_.between(-20, 20);
+    const int unit = unit_of_x(), unit_t = unit_of_t();
     const uint32_t kind = w_.below(4);
     if (kind == 3 && w_.flip()) {  // with rounded statistics
       row a = drawn_row();
       const int e = w_.between(-4, 4);
       const bool constant = centred_ && w_.below(4) == 0;
-      for (size i = 0; i < n_; ++i) a.g[i] = constant ? of_integer(3, e) : scaled(a.x[i], e).value_or(0);
+      for (size i = 0; i < n_; ++i) a.g[i] = constant ? number_of(3, e) : scaled(t_, a.x[i], e).value_or(0);
       return a;
     }
     const bool whole = !centred_ || n_ % 2 == 0;
     const size quarter = n_ % (centred_ ? 8 : 4) == 0 && w_.flip() ? 4 : 1;
     const bool parallel = !centred_ || (whole && kind != 0);
-    const int64 alpha = centred_ ? w_.between(-(1 << 20), 1 << 20) : 0;
-    const int64 beta = parallel ? w_.between(1, 1 << 20) : 0;
+    const int64 alpha = centred_ ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0;
+    const int64 beta = parallel ? w_.between(1, 1 << (t_.p - 4)) : 0;
     std::vector<int64> t(n_), d(n_);
     if (parallel) {  // the sum of d^2 is n / r^2
       for (size i = 0; i < n_ / quarter; ++i) d[i] = i % 2 == 0 ? 1 : -1;
     } else {
-      for (size i = 0; i < n_ / 2; ++i) d[2 * i] = -(d[2 * i + 1] = w_.between(0, 1 << 20));
+      for (size i = 0; i < n_ / 2; ++i) d[2 * i] = -(d[2 * i + 1] = w_.between(0, 1 << (t_.p - 4)));
     }
     for (size i = n_; i > 1; --i) std::swap(d[i - 1], d[below(i)]);
     for (size i = 0; i < n_; ++i) t[i] = alpha + beta * d[i];
@@ -291,10 +306,10 @@ class gradient_maker {
 
   /// v = t or next to it, r t next to the largest number.
   row border_row() {
-    const int unit_t = w_.between(-20, 60), unit = unit_t - 104;
+    const int unit_t = between(-20, 60, -14, 4), unit = unit_t - (t_.f.emax - t_.p + 1);
     std::vector<int64> t(n_), d(n_);
     for (size i = 0; i < n_; ++i) {  // neighbours have the same d, and opposite t
-      const int64 m = (1 << 24) - 1 - static_cast<int64>(w_.below(3));
+      const int64 m = (1 << t_.p) - 1 - static_cast<int64>(w_.below(3));
       const bool alone = i + 1 == n_ && n_ % 2 != 0;
       t[i] = i % 2 != 0 ? (t[i - 1] > 0 ? -m : m) : w_.flip() ? m : -m;
       d[i] = i % 2 != 0 ? d[i - 1] : w_.between(-1, 1);
@@ -309,21 +324,21 @@ class gradient_maker {
   /// Whatever the class has, with the statistics of x or with others.
   row drawn_row() {
     const bool keep = w_.below(16) == 0, narrow = w_.flip(), constant = w_.below(8) == 0;
-    const int shift = w_.between(-40, 40), shift_g = w_.between(-40, 40);
+    const int shift = between(-40, 40, -8, 8), shift_g = between(-40, 40, -8, 8);
     const bool plain =
         c_ == single_nonfinite || c_ == cancelling || c_ == multiplicities || c_ == exact_gaps || c_ == subnormal;
     const sample_class own = plain ? normal_range : c_;
     row a;
     for (size i = 0; i < n_; ++i) {
-      uint32_t x = drawn(own, keep, w_), g = drawn(c_ == subnormal ? c_ : own, keep, w_);
+      uint32_t x = t_.drawn(own, keep, w_), g = t_.drawn(c_ == subnormal ? c_ : own, keep, w_);
       const bool negative = w_.flip();
       if (c_ == normal_range && narrow) {
-        x = static_cast<uint32_t>(compose(dtype::f32, negative, shift, x));
-        g = static_cast<uint32_t>(compose(dtype::f32, !negative != w_.flip(), shift_g, g));
+        x = t_.with_exponent(negative, shift, x);
+        g = t_.with_exponent(!negative != w_.flip(), shift_g, g);
       }
-      if (c_ == exact_gaps && below(n_) < 2) x = scaled(x, w_.between(1, 100)).value_or(x);
-      if (c_ == exact_gaps && below(n_) < 2) g = scaled(g, w_.between(1, 100)).value_or(g);
-      if (c_ == overflow_border) x = ordinary(normal_range, w_);
+      if (c_ == exact_gaps && below(n_) < 2) x = scaled(t_, x, between(1, 100, 1, 8)).value_or(x);
+      if (c_ == exact_gaps && below(n_) < 2) g = scaled(t_, g, between(1, 100, 1, 8)).value_or(g);
+      if (c_ == overflow_border) x = t_.ordinary(normal_range, w_);
       a.x.push_back(x);
       a.g.push_back(g);
     }
@@ -337,7 +352,7 @@ class gradient_maker {
     if (c_ == zeros && constant) std::fill(a.x.begin(), a.x.end(), a.x[0]);
     const bool real = c_ == cancelling || (c_ != narrow_lattice && c_ != wide_exponents && w_.below(4) != 0);
     if (real) {
-      const row_statistics s = statistics_of(a.x, centred_);
+      const row_statistics s = statistics_of(t_, a.x, centred_);
       a.mean = s.mean;
       a.rstd = s.rstd;
       if (c_ == zeros && w_.below(4) == 0) a.rstd = w_.flip() ? 0 : sign32;
@@ -358,9 +373,9 @@ class gradient_maker {
     std::vector<int> unit(l_.rows.kept.size());
     std::vector<int64> offset(unit.size());
     for (size r = 0; r < unit.size(); ++r) {
-      unit[r] = w_.between(-30, 30);
+      unit[r] = unit_of_x();
       offset[r] = any_offset();
-      if (centred_) all_[2].set(r, of_integer(offset[r], unit[r]));
+      if (centred_) all_[2].set(r, statistic_of(offset[r], unit[r]));
       all_[rstd_].set(r, pattern32(w_.flip(), 1, -unit[r]));
       for (size i = 0; i < n_; ++i) {
         const size p = place(r, i);
@@ -372,15 +387,15 @@ class gradient_maker {
       const auto k = static_cast<int64>(those.size());
       if (k == 0) continue;
       const uint64_t seed = w_.next64();
-      const patterns terms = fill_terms(c_, 1, k, false, seed, w_.next64()).patterns();
+      const patterns terms = fill_terms(c_, 1, k, false, seed, w_.next64(), t_.type).patterns();
       for (size i = 0; i < those.size(); ++i) {
         const size r = row_at[those[i]];
         const int s = w_.between(0, 2);
-        const std::optional<uint32_t> g = scaled(terms[i], -s);
+        const std::optional<uint32_t> g = scaled(t_, terms[i], -s);
         const bool negative = w_.flip(), r_negative = (all_[rstd_].get(r) & sign32) != 0;
         const int64 d = int64{1} << (g ? s : 0);
-        all_[1].set(those[i], of_integer(offset[r] + (negative ? -d : d), unit[r]));
-        all_[0].set(those[i], g.value_or(terms[i]) ^ (negative != r_negative ? sign32 : 0));
+        all_[1].set(those[i], number_of(offset[r] + (negative ? -d : d), unit[r]));
+        all_[0].set(those[i], g.value_or(terms[i]) ^ (negative != r_negative ? t_.sign() : 0));
       }
     }
   }
@@ -397,7 +412,7 @@ class gradient_maker {
         const size p = place(r, i), k = l_.weight_of(i, static_cast<int64>(p));
         if (l_.channels != 0 && i == 0) std::fill(waits.begin(), waits.end(), false);
         if (waits[k]) {
-          all_[0].set(p, all_[0].get(last[k]) ^ sign32);
+          all_[0].set(p, all_[0].get(last[k]) ^ t_.sign());
           all_[1].set(p, all_[1].get(last[k]));
         }
         waits[k] = !waits[k];
@@ -419,17 +434,20 @@ class gradient_maker {
       if (k < 2 && n_ != 0) {  // an element of a row
         for (size r = 0; r < l_.rows.kept.size(); ++r) {
           const size p = place(r, below(n_));
-          const uint32_t special = special32(w_);
+          const uint32_t special = t_.special(w_);
           if (where == k || w_.below(4) == 0) all_[k].set(p, special);
         }
       }
       for (size i = 0; k >= 2 && i < index(all_[k].count()); ++i) {
-        const uint32_t special = special32(w_), u = w_.below(8);
-        if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & sign32) : special);
+        const numbers_of t(all_[k].type);
+        const uint32_t special = t.special(w_), u = w_.below(8);
+        if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & t.sign()) : special);
       }
     }
   }
 
+  numbers_of t_;
+  const int few_ = 1 << std::min(6, t_.p - 3);
   sample_class c_;
   word_stream& w_;
   bool centred_, to_weight_, has_weight_ = false;
@@ -442,8 +460,8 @@ class gradient_maker {
 }  // namespace
 
 std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                        const attributes& attrs, word_stream& w) {
-  return gradient_maker(op, c, shapes, attrs, w).result();
+                                        const attributes& attrs, word_stream& w, dtype type) {
+  return gradient_maker(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

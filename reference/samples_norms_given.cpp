@@ -22,7 +22,10 @@ using enum sample_class;
 using std::uint32_t;
 using std::uint64_t;
 
-uint32_t of_integer(std::int64_t m, int e) { return pattern32(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e); }
+/// m 2^e, or what it is rounded to.
+uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
+  return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
+}
 
 /// The exponent of a power of two.
 std::optional<int> exponent_of_power(double v) {
@@ -36,14 +39,19 @@ class given_maker {
 
  public:
   given_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
-              word_stream& w)
+              word_stream& w, dtype type)
       : op_(op),
+        t_(type),
         c_(c),
         w_(w),
         lead_(op.ends_with("weight_backward") ? 1 : 0),
         l_(norm_layout_of(op, shapes.at(lead_), attrs)),
         n_(l_.rows.reduced.size()) {
-    for (const shape_list& s : shapes) all_.push_back(s == absent_shape ? array::none() : array(dtype::f32, s));
+    const size first = op == "batch_norm_inference_backward" || op == "batch_norm_running" || lead_ == 0 ? 1 : 2;
+    for (size k = 0; k < shapes.size(); ++k) {
+      const bool is_statistic = k >= first && k < first + (op == "batch_norm_inference_backward" ? 1 : 2);
+      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? dtype::f32 : type, shapes[k]));
+    }
     momentum_ = exponent_of_power(attribute_or(attrs, "momentum", 0.1));
     eps_ = attribute_or(attrs, "eps", 1e-5);
     if (op == "batch_norm_running") {
@@ -60,7 +68,15 @@ class given_maker {
   bool aims_given() const { return aims() || c_ == overflow_border || c_ == narrow_lattice; }
   bool has(size k) const { return k < all_.size() && !all_[k].absent(); }
   size place(size row, size i) const { return index(l_.rows.kept[row] + l_.rows.reduced[i]); }
-  uint32_t number() { return ordinary(normal_range, w_); }
+  uint32_t number() { return t_.ordinary(normal_range, w_); }
+  uint32_t any_number(bool keep) { return t_.drawn(c_, keep, w_); }
+  uint32_t number_of(std::int64_t m, int e) const { return of_integer(t_, m, e); }
+  static uint32_t statistic_of(std::int64_t m, int e) { return of_integer(numbers_of(dtype::f32), m, e); }
+  /// Exponents of units, within what binary16 has.
+  int between(int least, int most, int least_of_f16, int most_of_f16) {
+    const bool half = t_.type == dtype::f16;
+    return w_.between(half ? least_of_f16 : least, half ? most_of_f16 : most);
+  }
   uint32_t any(bool keep = false) { return drawn(c_, keep, w_); }
 
   // ---- running statistics
@@ -69,13 +85,14 @@ class given_maker {
     // x, weight and bias are batch_norm's.
     std::vector<shape_list> normed{shapes[0]};
     normed.insert(normed.end(), shapes.begin() + 3, shapes.end());
-    std::vector<array> in = norm_inputs("batch_norm", c_, normed, attrs, w_);
+    std::vector<array> in = norm_inputs("batch_norm", c_, normed, attrs, w_, t_.type);
     for (size k = 0; k < in.size(); ++k) all_[k == 0 ? 0 : k + 2] = std::move(in[k]);
     for (size r = 0; r < l_.rows.kept.size(); ++r) {
       const bool negative = w_.below(8) == 0;
       uint32_t mean = any(), var = any();
       var = negative ? var : var & ~sign32;
-      if (c_ == multiplicities || c_ == exact_gaps) mean = n_ == 0 ? mean : all_[0].get(place(r, 0));
+      if (c_ == multiplicities || c_ == exact_gaps)
+        mean = n_ == 0 ? mean : static_cast<uint32_t>(convert(t_.type, dtype::f32, all_[0].get(place(r, 0))));
       if (aims() && momentum_ && *momentum_ > -12 && *momentum_ < 0 && n_ > 1 && w_.below(8) != 0)
         aim_running(r, -*momentum_, mean, var);
       all_[1].set(r, finite_pattern(mean, c_ == uniform_patterns));
@@ -87,18 +104,18 @@ class given_maker {
     const bool near = c_ == near_ties && k > 1;
     const auto n = static_cast<std::int64_t>(n_);
     const bool odd = n % 2 != 0;
-    const int e = near ? w_.between(-149, -60) : w_.between(-40, 20);
-    std::int64_t c = near ? w_.between(0, 1) : 1 + 2 * w_.between(-500, 500), a = 1 + w_.between(0, 30);
+    const int e = near ? between(-149, -60, -24, -14) : between(-40, 20, -14, 4), most = std::min(500, 1 << (t_.p - 3));
+    std::int64_t c = near ? w_.between(0, 1) : 1 + 2 * w_.between(-most, most), a = 1 + w_.between(0, 30);
     if (c_ == cancelling) c = ((std::int64_t{1} << k) - 1) * w_.between(-7, 7);
     if (!odd) a = (n - 1) * (n < 400 ? a : 1);
     const std::int64_t v = odd ? a * a : n * a * (a / (n - 1));
     if (c + a >= std::int64_t{1} << 24 || v >= std::int64_t{1} << 23) return;
     for (size i = 0; i < n_; ++i) {
       const bool middle = odd && i == 0, above = i % 2 != 0;
-      all_[0].set(place(r, i), of_integer(middle ? c : above ? c + a : c - a, e));
+      all_[0].set(place(r, i), number_of(middle ? c : above ? c + a : c - a, e));
     }
     if (c_ == cancelling) {
-      mean = of_integer(-c / ((std::int64_t{1} << k) - 1), e);
+      mean = statistic_of(-c / ((std::int64_t{1} << k) - 1), e);
       return;
     }
     const bool negative = w_.flip();
@@ -145,11 +162,11 @@ class given_maker {
     for (size r = 0; r < l_.rows.kept.size(); ++r) {
       const bool keep = w_.below(16) == 0, below_0 = w_.below(12) == 0, zero = w_.below(16) == 0,
                  aim = aims_given() && w_.below(8) != 0;
-      uint32_t w = any(keep), b = any(keep), m = any(keep), v = any(keep);
+      uint32_t w = any_number(keep), b = any_number(keep), m = any(keep), v = any(keep);
       v = below_0 ? v : v & ~sign32;
       if (zero) v = v & sign32;
       // The root is s 2^t.
-      int s = w_.flip() ? 3 : 1, t = w_.between(-20, 20);
+      int s = w_.flip() ? 3 : 1, t = between(-20, 20, -6, 2);
       if (aim && eps_ != 0 && quarter) {
         s = 1;
         t = *power / 2 + 1;
@@ -160,27 +177,28 @@ class given_maker {
         s = 1;
         t = 0;
       }
-      int e = w_.between(c_ == overflow_border ? 0 : -20, 20);  // of the quotient
+      int e = c_ == overflow_border ? between(0, 20, 0, 2) : between(-20, 20, -6, 2);  // of the quotient
       // A gradient without weight is a midpoint where it is subnormal.
-      if (aim && !forward && !to_weight && !has(weight) && t > 0 && c_ != overflow_border) e = -150;
+      if (aim && !forward && !to_weight && !has(weight) && t > 0 && c_ != overflow_border) e = t_.f.ulp_min() - 1;
       const bool tiny = c_ == near_ties && w_.flip();
       const std::int64_t own = tiny || !aim || !has(mean) ? 0 : w_.between(-30, 30);
       if (aim && tiny) {
         const int exponent = w_.between(-149, -120);
         m = pattern32(w_.flip(), 1, exponent);
       } else if (aim) {
-        m = of_integer(own, e + t);
+        m = statistic_of(own, e + t);
       }
       const int odd_bits = w_.between(1, 5);
       if (aim) aim_weights(has(weight), has(bias), e, odd_bits, w, b);
       // An element: x - M, or g, is s times z 2^(e + t).
       const bool long_w = aim && has(weight) && !has(bias) && c_ != narrow_lattice, few = c_ == cancelling;
       for (size i = 0; i < n_ && !to_weight; ++i) {
-        uint32_t x = any(keep);
-        if ((c_ == multiplicities || c_ == exact_gaps) && w_.flip()) x = m;
-        if (aim && c_ == overflow_border) x = of_integer((w_.flip() ? -1 : 1) * (own + s * 64), e + t);
+        uint32_t x = any_number(keep);
+        const auto same = static_cast<uint32_t>(convert(dtype::f32, t_.type, m));
+        if ((c_ == multiplicities || c_ == exact_gaps) && w_.flip()) x = same;
+        if (aim && c_ == overflow_border) x = number_of((w_.flip() ? -1 : 1) * (own + s * 64), e + t);
         if (aim && c_ != overflow_border) x = aimed(own, s, e + t, long_w, few, odd_bits);
-        if (few && forward && !has(bias) && w_.flip()) x = m;
+        if (few && forward && !has(bias) && w_.flip()) x = same;
         all_[0].set(place(r, i), x);
       }
       if (to_weight) make_terms(r, aim, keep, s, own, e + t, tiny);
@@ -194,17 +212,18 @@ class given_maker {
   void aim_weights(bool weight, bool bias, int e, int bits, uint32_t& w, uint32_t& b) {
     const bool negative = w_.flip(), other = w_.flip();
     if (c_ == overflow_border) {
-      w = pattern32(negative, (uint64_t{1} << 24) - 1 - w_.below(3), 98 - e);
-      b = pattern32(other, 1, w_.between(90, 104));
+      w = t_.rounded(negative, (uint64_t{1} << t_.p) - 1 - w_.below(3), t_.f.emax - t_.p - 5 - e);
+      b = t_.pattern(other, 1, w_.between(std::max(t_.f.emax - 37, 0), t_.f.emax - t_.p + 1));
     } else if (weight && !bias && c_ != narrow_lattice) {
-      w = pattern32(negative, odd_of(25 - 6 + w_.between(0, 1), w_), 0);
+      w = t_.pattern(negative, odd_of(t_.p + 1 - 6 + w_.between(0, 1), w_), 0);
     } else {
       const uint64_t odd = odd_of(weight ? bits : 1, w_);
-      if (weight) w = pattern32(negative, odd, 0);
-      const uint64_t few = w_.below(64);
-      b = c_ == cancelling       ? pattern32(other, odd * (1 + 2 * w_.below(2)), e)
-          : c_ == narrow_lattice ? pattern32(other, few, e + w_.between(-1, 2))
-                                 : pattern32(other, (1U << 23) + (1U << 22) + w_.below(1U << 21), e + 1);
+      if (weight) w = t_.pattern(negative, odd, 0);
+      const uint64_t few = w_.below(1U << std::min(6, t_.p - 3));
+      b = c_ == cancelling ? t_.rounded(other, odd * (1 + 2 * w_.below(2)), e)
+          : c_ == narrow_lattice
+              ? t_.rounded(other, few, e + w_.between(-1, 2))
+              : t_.rounded(other, (1U << (t_.p - 1)) + (1U << (t_.p - 2)) + w_.below(1U << (t_.p - 3)), e + 1);
     }
   }
   /// own + s z in units 2^e, z odd: of 6 bits beside a long weight, else of `bits`; a few values where products cancel.
@@ -213,15 +232,15 @@ class given_maker {
     // Without weight and bias the quotient itself: x - M of 25 bits.
     if (op_ == "batch_norm_inference" && !has(3) && !has(4) && (c_ == ties || c_ == near_ties) && s == 1 &&
         own % 2 != 0)
-      return of_integer((std::int64_t{1} << 24) + 2 * w_.between(64, 1 << 20), e);
+      return number_of((std::int64_t{1} << t_.p) + 2 * w_.between(t_.p < 24 ? 1 : 64, 1 << (t_.p - 4)), e);
     const std::int64_t z = static_cast<std::int64_t>(few ? 1 + 2 * w_.below(2) : odd_of(long_weight ? 6 : bits, w_));
-    return of_integer(own + (negative ? -s * z : s * z), e);
+    return number_of(own + (negative ? -s * z : s * z), e);
   }
 
   /// Terms g (x - M) whose sum is s times an odd number of 25 bits, or 0, or of any numbers.
   void make_terms(size r, bool aim, bool keep, int s, std::int64_t own, int e, bool tiny) {
     for (size i = 0; i < n_; ++i) {
-      uint32_t g = any(keep), x = any(keep);
+      uint32_t g = any_number(keep), x = any_number(keep);
       if (c_ == exact_gaps || c_ == multiplicities) g = w_.flip() ? g : number();
       all_[0].set(place(r, i), g);
       all_[1].set(place(r, i), x);
@@ -229,18 +248,18 @@ class given_maker {
     if (!aim || n_ == 0) return;
     if (c_ == cancelling) {  // pairs
       for (size i = 1; i < n_; i += 2) {
-        all_[0].set(place(r, i), all_[0].get(place(r, i - 1)) ^ sign32);
+        all_[0].set(place(r, i), all_[0].get(place(r, i - 1)) ^ t_.sign());
         all_[1].set(place(r, i), all_[1].get(place(r, i - 1)));
       }
-      if (n_ % 2 != 0) all_[0].set(place(r, n_ - 1), w_.flip() ? 0 : pattern32(false, 1, -149));
+      if (n_ % 2 != 0) all_[0].set(place(r, n_ - 1), w_.flip() ? 0 : t_.tiny(false, -149));
       return;
     }
     const bool negative = w_.flip();
-    const uint32_t sign = negative ? sign32 : 0;
+    const uint32_t sign = negative ? t_.sign() : 0;
     if (n_ == 1) {
-      const int half = c_ == narrow_lattice ? 3 : 12;
-      all_[0].set(place(r, 0), pattern32(negative, odd_of(half + 1, w_), 0));
-      all_[1].set(place(r, 0), of_integer(own + s * static_cast<std::int64_t>(odd_of(half, w_)), e));
+      const int half = c_ == narrow_lattice ? 3 : (t_.p + 1) / 2;
+      all_[0].set(place(r, 0), t_.pattern(negative, odd_of(half + 1, w_), 0));
+      all_[1].set(place(r, 0), number_of(own + s * static_cast<std::int64_t>(odd_of(half, w_)), e));
       return;
     }
     std::int64_t sum = 0;  // of the small ones
@@ -249,13 +268,15 @@ class given_maker {
       const std::int64_t f = last ? 1 : w_.between(-7, 7),
                          z = last ? 2 * w_.between(-7, 7) + 1 - sum % 2 : w_.between(-15, 15);
       sum += z * f;
-      all_[0].set(place(r, i), f == 0 ? 0 : of_integer(f, 0));
-      all_[1].set(place(r, i), of_integer(own + s * z, e));
+      all_[0].set(place(r, i), f == 0 ? 0 : number_of(f, 0));
+      all_[1].set(place(r, i), number_of(own + s * z, e));
     }
-    if (tiny && n_ > 2) all_[0].set(place(r, 2), pattern32(w_.flip(), 1, -149));
-    const std::int64_t large = c_ == narrow_lattice ? 1 : (std::int64_t{1} << 21) + w_.between(1 << 12, 1 << 20);
-    all_[0].set(place(r, 0), pattern32(false, 8, 0) ^ sign);
-    all_[1].set(place(r, 0), of_integer(own + s * large, e));
+    if (tiny && n_ > 2) all_[0].set(place(r, 2), t_.tiny(w_.flip(), -149));
+    const std::int64_t large =
+        c_ == narrow_lattice ? 1
+                             : (std::int64_t{1} << (t_.p - 3)) + w_.between(t_.p < 24 ? 1 : 1 << 12, 1 << (t_.p - 4));
+    all_[0].set(place(r, 0), t_.pattern(false, 8, 0) ^ sign);
+    all_[1].set(place(r, 0), number_of(own + s * large, e));
   }
 
   /// In one operand, or in all.
@@ -266,13 +287,15 @@ class given_maker {
       if (all_[k].absent() || (where != k && where != all_.size())) continue;
       const bool of_x = k <= lead_;
       for (size i = 0; i < index(all_[k].count()); ++i) {
-        const uint32_t special = special32(w_), u = w_.below(of_x ? 64 : 8);
-        if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & sign32) : special);
+        const numbers_of t(all_[k].type);
+        const uint32_t special = t.special(w_), u = w_.below(of_x ? 64 : 8);
+        if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & t.sign()) : special);
       }
     }
   }
 
   const std::string& op_;
+  numbers_of t_;
   sample_class c_;
   word_stream& w_;
   size lead_;
@@ -286,8 +309,8 @@ class given_maker {
 }  // namespace
 
 std::vector<array> given_norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                     const attributes& attrs, word_stream& w) {
-  return given_maker(op, c, shapes, attrs, w).result();
+                                     const attributes& attrs, word_stream& w, dtype type) {
+  return given_maker(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

@@ -213,9 +213,9 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
       return detail::row_inputs(op, c, shapes, attrs, w, type);
     case ops::family::norm:
       if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference"))
-        return detail::given_norm_inputs(op, c, shapes, attrs, w);
-      if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w);
-      return detail::norm_inputs(op, c, shapes, attrs, w);
+        return detail::given_norm_inputs(op, c, shapes, attrs, w, type);
+      if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w, type);
+      return detail::norm_inputs(op, c, shapes, attrs, w, type);
     case ops::family::optimizer:
       return detail::step_inputs(op, c, type, shapes, attrs, w);
     case ops::family::random:

@@ -383,7 +383,7 @@ std::vector<group> norm_calls(op_id op) {
 
 // Calls of binary32 with operands of the subject's format, where they can have it.
 std::vector<group> of_format(std::vector<group> calls, const subject& what) {
-  const operation_info& op = operations()[static_cast<std::size_t>(what.op)];
+  const op_info& op = operations()[static_cast<std::size_t>(what.op)];
   for (group& g : calls) {
     for (test_call& c : g) {
       for (std::size_t i = 0; i < c.in.size(); ++i) {
