@@ -149,6 +149,15 @@ class maker {
     ops::for_each_structured([&]<class Op>() {
       if (Op::name == op_.name) draw<Op>();
     });
+    if (op_.family == "softmax" || op_.family == "norm") in_one_format();
+  }
+  /// The operands that are not binary32 in every call.
+  void in_one_format() {
+    const dtype type = narrow_format();
+    for (std::size_t i = 0; i < c_.formats.size(); ++i) {
+      const std::vector<dtype>& types = op_.in[i].types;
+      if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;
+    }
   }
 
   /// How each structured operation is drawn; one without a case does not compile.
