@@ -566,6 +566,8 @@ void network(context& ctx) {
     rows("layer_norm_weight_backward", 2, [&] { layer_norm_weight_backward(ctx, b, a, mean, rstd, grad_weight); });
     rows("rms_norm", 2, [&] { rms_norm(ctx, a, to, {.eps = 0x1p-23, .weight = weight}, rstd); });
     rows("rms_norm_backward", 3, [&] { rms_norm_backward(ctx, b, a, rstd, to, {.weight = weight}); });
+    rows("var_mean", 1, [&] { var_mean(ctx, a, rstd, mean, {.axis = 1}); });
+    rows("stddev", 1, [&] { stddev(ctx, a, rstd, {.axis = 1}); });
   }
   for (const sizes& shape : {sizes{64, 256, 56, 56}, sizes{64, 1024, 14, 14}}) {
     if (!wanted_of_group("rows")) break;

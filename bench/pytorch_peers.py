@@ -82,6 +82,9 @@ def rows(name):
         g, to_x = torch.randn_like(x), op == "layer_norm_backward"
         return milliseconds(lambda: torch.ops.aten.native_layer_norm_backward(
             g, x, (n,), mean, rstd, weight, bias, (to_x, not to_x, False)))
+    if op in ("var_mean", "stddev"):
+        f = torch.var_mean if op == "var_mean" else torch.std
+        return milliseconds(lambda: f(x, 1))
     if op == "rms_norm":
         return milliseconds(lambda: F.rms_norm(x, (n,), weight, 2**-23))
     if op == "rms_norm_backward":

@@ -95,6 +95,10 @@ const bench::family registered("rows", [](const bench::family& family) {
     });
     add("rms_norm",
         [](operands& o) { repdl::rms_norm(o.ctx, o.in(o.x), o.to(), {.eps = 0x1p-23, .weight = o.weight(o.n)}); });
+    add("var_mean", [](operands& o) {
+      const tensor_view mean(o.out.data(), {o.rows});
+      repdl::var_mean(o.ctx, o.in(o.x), tensor_view(o.row), mean, {.axis = -1});
+    });
     add("layer_norm_backward", [](operands& o) {
       const const_tensor_view of_rows(o.y.data(), repdl::sizes{o.rows});
       repdl::layer_norm_backward(o.ctx, o.in(o.y), o.in(o.x), of_rows, of_rows, o.to(), {.weight = o.weight(o.n)});

@@ -204,6 +204,11 @@ results given(const call& c) {
   return {given_norm(Op::name, c.in, c.attrs, c.where)};
 }
 
+template <class Op>
+results statistic(const call& c) {
+  return statistics(Op::name, c[0], c.attrs, c.where);
+}
+
 struct oracle_line {
   std::string_view name;
   results (*f)(const call& c);
@@ -279,6 +284,9 @@ constexpr oracle_line oracles[] = {
     {"index_add", scattered<ops::index_add>},
     {"embedding_backward", scattered<ops::embedding_backward>},
     {"scatter_add", scattered<ops::scatter_add>},
+    {"var", statistic<ops::var>},
+    {"stddev", statistic<ops::stddev>},
+    {"var_mean", statistic<ops::var_mean>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

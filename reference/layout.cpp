@@ -77,6 +77,11 @@ norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const a
   for (const std::string_view end : {"_backward", "_weight"})
     if (op.ends_with(end)) op.remove_suffix(end.size());
   norm_layout l;
+  if (is_statistic(op)) {
+    l.rows = layout_of(shape, attribute_of<shape_list>(attrs, "axis"), attribute_or(attrs, "keepdim", false));
+    l.weight = {std::ssize(l.rows.reduced)};
+    return l;
+  }
   if (op == "layer_norm" || op == "rms_norm") {
     const shape_list axes = attribute_or<shape_list>(attrs, "axis", {-1});
     l.rows = layout_of(shape, axes, false);

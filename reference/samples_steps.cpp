@@ -7,6 +7,7 @@
 
 #include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
+#include "reference/layout.hpp"
 #include "reference/samples_detail.hpp"
 
 namespace repdl::reference::detail {
@@ -214,6 +215,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::norm:
       if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference"))
         return detail::given_norm_inputs(op, c, shapes, attrs, w, type);
+      if (is_statistic(op)) return detail::statistics_inputs(op, c, shapes, attrs, w, type);
       if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w, type);
       return detail::norm_inputs(op, c, shapes, attrs, w, type);
     case ops::family::optimizer:

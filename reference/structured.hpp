@@ -111,6 +111,9 @@ std::vector<array> running_norm(const std::vector<array>& in, const attributes& 
 /// batch_norm_inference and its gradients.
 array given_norm(std::string_view op, const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 
+/// var, stddev, or var_mean: that and the mean.
+std::vector<array> statistics(std::string_view op, const array& x, const attributes& attrs, outcomes* where = nullptr);
+
 /// Losses of x and t, which broadcast, and their gradients for g.
 array mse_loss(const array& x, const array& t, const attributes& attrs, outcomes* where = nullptr);
 array mse_loss_backward(const array& g, const array& x, const array& t, const attributes& attrs,

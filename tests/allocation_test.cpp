@@ -147,6 +147,10 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        [&] {
          batch_norm_inference(ctx, in({4, 7}), in({7}), in({7}), to({4, 7}), {.weight = in({7}), .bias = in({7})});
        }},
+      {"var_mean",
+       [&] {
+         var_mean(ctx, in({4, 7}), to({4}), {}, {.axis = 1});
+       }},
       {"layer_norm_backward",
        [&] {
          layer_norm_backward(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({4, 7}), {.weight = in({7})});

@@ -236,6 +236,43 @@ inline std::vector<class_call> norms(const std::string& op, sample_class c) {
   return all;
 }
 
+/// var, stddev and var_mean: also with few degrees of freedom, for which large multiples of elements are roots.
+inline std::vector<class_call> statistics(const std::string& op) {
+  struct row {
+    std::int64_t count, length;
+  };
+  std::vector<class_call> all;
+  std::size_t turn = 0;
+  for (const row& r : {row{300, 1},
+                       {3000, 2},
+                       {1500, 3},
+                       {3200, 4},
+                       {1000, 5},
+                       {1500, 8},
+                       {1200, 9},
+                       {1600, 16},
+                       {600, 18},
+                       {1000, 20},
+                       {600, 32},
+                       {200, 65},
+                       {20, 257}}) {
+    for (std::size_t k = 0; k < 4; ++k, ++turn) {
+      const auto n = static_cast<double>(r.length);
+      const double corrections[] = {1, 0, n < 18 ? 1 : n - 8, n < 18 ? -n : n - 2, 0.5, 1, n - 0.5, 0};
+      const std::int64_t count = op == "var_mean" ? r.count / 8 : r.count / 4;
+      class_call call;
+      if (k == 0) call = {{{count, r.length}}, {list("axis", {-1})}};
+      if (k == 1) call = {{{r.length, count}}, {list("axis", {0}), {"keepdim", true}}};
+      if (k == 2) call = {{{1, count, r.length}}, {list("axis", {2, 0})}};
+      if (k == 3) call = {{{r.length, count, 1}}, {list("axis", {-3})}};
+      const double c = corrections[(turn + turn / 4) % std::size(corrections)];
+      if (c != 1) call.attrs.push_back({"correction", c});
+      all.push_back(std::move(call));
+    }
+  }
+  return all;
+}
+
 inline std::vector<class_call> norm_gradients(const std::string& op) {
   const bool to_weight = op.ends_with("weight_backward");
   std::vector<class_call> all;
@@ -420,6 +457,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
       return rows(op);
     case ops::family::norm:
       if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference")) return given_norms(op, c);
+      if (reference::is_statistic(op)) return statistics(op);
       return op.ends_with("backward") ? norm_gradients(op) : norms(op, c);
     case ops::family::optimizer:
       return steps(op, c);

@@ -1279,6 +1279,25 @@ class Structured(Case):
         self.assertIn("rms_norm: -o: expected 1 to 2 output files, got 3", done.stderr)
         self.assertFalse((self.dir / "only.npy").exists())
 
+    def test_statistics(self):
+        r = random.Random(41)
+        rows, n = 3, 11
+        x = [rounded(F(r.randrange(-2000, 2000), 1 << r.randrange(12))) for _ in range(rows * n)]
+        each = [[value(v) for v in x[i * n:i * n + n]] for i in range(rows)]
+        for correction in (F(1), F(0), F(-5, 2), F(n)):
+            attrs = ["--attr", "axis=1", "--attr", "correction=%r" % float(correction)]
+            spread = [sum((v - sum(e) / n) ** 2 for v in e) / (n - correction) if correction != n else None for e in each]
+            var = [0x7FC00000 if q is None else rounded(q) for q in spread]
+            self.check("var", [(x, [rows, n])], ("f32", (rows,), var), *attrs)
+            # q 4^200 is far above 1: its integer root decides.
+            root = [0x7FC00000 if q is None else rounded(F(2 * math.isqrt(int(q * 4**200)) + 1, 2**201)) for q in spread]
+            self.check("stddev", [(x, [rows, n])], ("f32", (rows,), root), *attrs)
+            given = self.save("x.npy", x, [rows, n])
+            done = self.run_repdl("eval", "var_mean", given, "-o", "var.npy", "-o", "mean.npy", *attrs)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(read_npy(self.dir / "var.npy")[2], var)
+            self.assertEqual(read_npy(self.dir / "mean.npy")[2], [rounded(sum(e) / n) for e in each])
+
     def test_gradients_of_norms(self):
         one, two, three, four = 0x3F800000, 0x40000000, 0x40400000, 0x40800000
         six, fourteen, minus = 0x40C00000, 0x41600000, 1 << 31

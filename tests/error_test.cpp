@@ -461,6 +461,21 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          group_norm(o.ctx, o.vx({1, 4}), o.vo({1, 4}), {.groups = 0});
        }},
+      {error_site::attribute_value, "var", "correction",
+       [&] { var(o.ctx, o.vx({2}), o.vo({}), {.correction = std::numeric_limits<double>::infinity()}); }},
+      {error_site::attribute_value, "var_mean", "correction",
+       [&] { var_mean(o.ctx, o.vx({2}), o.vo({}), {}, {.correction = -1e-300}); }},
+      {error_site::axis_range, "stddev", "axis", [&] { stddev(o.ctx, o.vx({2}), o.vo({}), {.axis = 1}); }},
+      {error_site::operand_dtype, "var", "x",
+       [&] { var(o.ctx, const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
+      {error_site::output_shape, "var_mean", "mean",
+       [&] {
+         var_mean(o.ctx, o.vx({2, 3}), o.vo({2}), o.vo({2, 1}), {.axis = 1});
+       }},
+      {error_site::absent_operand, "var_mean", "var",
+       [&] {
+         var_mean(o.ctx, o.vx({2, 3}), {}, o.vo({2}), {.axis = 1});
+       }},
       {error_site::operand_rank, "group_norm", "x", [&] { group_norm(o.ctx, o.vx({4}), o.vo({4})); }},
       {error_site::operand_rank, "batch_norm", "x", [&] { batch_norm(o.ctx, o.vx({}), o.vo({})); }},
       {error_site::axis_range, "batch_norm", "axis", [&] { batch_norm(o.ctx, o.vx({4}), o.vo({4})); }},

@@ -221,6 +221,8 @@ class maker {
                                    op_id::batch_norm_running, op_id::batch_norm_inference,
                                    op_id::batch_norm_inference_backward, op_id::batch_norm_inference_weight_backward>) {
       batch_norm();
+    } else if constexpr (is_one_of<Op, op_id::var, op_id::stddev, op_id::var_mean>) {
+      variance();
     } else if constexpr (Op::row.kind == ops::family::loss) {
       loss(ops::is_gradient<Op>);
     } else if constexpr (Op::id == op_id::embedding_backward) {
@@ -304,7 +306,7 @@ class maker {
       for (const std::int64_t a : axes) reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(s) : a)] = true;
       add("axis", axes);
     }
-    if (op_.family == "softmax") lengthen(s, reduced);
+    if (op_.family == "softmax" || op_.family == "norm") lengthen(s, reduced);
     const bool keep = w_.flip();
     if (keep || w_.flip()) add("keepdim", keep);
     shape_list result;
@@ -584,6 +586,13 @@ class maker {
       add("momentum", one_in(2) ? any_of({0.0, 0.5, 0.25, 0x1p-5, 1.0}) : below_one());
     // Without eps, or with a power of 4, rows can be exact.
     if (op_.name == "rms_norm" || !one_in(3)) add("eps", one_in(3) ? any_of({0.0, 1.0, 0x1p-20}) : real(false));
+  }
+
+  void variance() {
+    shape_list s = any_shape();
+    reduction_of(s, false);
+    if (!one_in(3)) add("correction", one_in(2) ? any_of({0.0, 1.0, 2.0, 0.5, -3.0, 1000.0}) : real(true));
+    add_input(s);
   }
 
   void loss(bool gradient) {

@@ -146,9 +146,9 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
         if (v.shapes[i] != absent_shape) v.shapes[i] = s;
       }
     }
-  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot")) {
+  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot") || reference::is_statistic(c.op)) {
     const bool loss = c.op.starts_with("cross_entropy"),
-               several = op.family == "reduce" || c.op.starts_with("logsumexp");
+               several = op.family != "softmax" || c.op.starts_with("logsumexp");
     const bool given = c.op == "logsumexp_backward" || c.op == "cross_entropy_backward";
     const std::size_t at = given ? 1 : 0;  // of x
     const shape_list& x = c.shapes[at];

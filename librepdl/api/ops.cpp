@@ -364,6 +364,17 @@ void embedding_backward(context& ctx, const_tensor_view g, const_tensor_view ind
   one_output<ops::embedding_backward>(ctx, grad_weight, {o, {}}, g, indices);
 }
 
+void var(context& ctx, const_tensor_view x, tensor_view out, const var_options& o) {
+  one_output<ops::var>(ctx, out, o, x);
+}
+void stddev(context& ctx, const_tensor_view x, tensor_view out, const var_options& o) {
+  one_output<ops::stddev>(ctx, out, o, x);
+}
+void var_mean(context& ctx, const_tensor_view x, tensor_view var, tensor_view mean, const var_options& o) {
+  const tensor_view all[] = {var, mean};
+  api::submit<ops::var_mean>(ctx, {&x, 1}, all, o);
+}
+
 void sgd(context& ctx, std::span<const sgd_tensor> tensors, const sgd_options& o) {
   plan::inline_vector<const_tensor_view, 3> in;
   plan::inline_vector<tensor_view, 2> out;

@@ -300,12 +300,17 @@ std::vector<group> norm_calls(op_id op) {
   const std::string& name = operations()[static_cast<std::size_t>(op)].name;
   const bool gradient = name.ends_with("backward"), to_weight = name.ends_with("weight_backward"),
              has_mean = !name.starts_with("rms"), given = name.starts_with("batch_norm_inference"),
-             running = given || name == "batch_norm_running";
+             running = given || name == "batch_norm_running",
+             statistic = op == op_id::var || op == op_id::stddev || op == op_id::var_mean;
   // outer * inner rows (or, to a weight, sums); their elements lie `inner` apart where the operation lets them.
   const auto call = [&](std::int64_t outer, std::int64_t length, std::int64_t inner, layout how, int operands = 2) {
     static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
     test_call c{op, {}, how, {}};
-    if (!gradient || given) c.attrs.push_back({"eps", "1e-5"});
+    if (statistic) {  // of all lengths
+      c.attrs.push_back({"correction", "0.5"});
+    } else if (!gradient || given) {
+      c.attrs.push_back({"eps", "1e-5"});
+    }
     const std::int64_t half = length % 2 == 0 ? 2 : 1;
     sizes x{outer, length, inner};
     sizes weight{length};
@@ -330,8 +335,8 @@ std::vector<group> norm_calls(op_id op) {
     if (!gradient || !given || to_weight) c.in.push_back({x, how});
     if (running ? !gradient || to_weight : gradient && has_mean) c.in.push_back({kept});
     if (gradient || running) c.in.push_back({kept});
-    if (!to_weight) c.in.push_back({operands > 0 ? weight : sizes{}});
-    if (!gradient && has_mean && operands > 1) c.in.push_back({weight});
+    if (!to_weight && !statistic) c.in.push_back({operands > 0 ? weight : sizes{}});
+    if (!gradient && has_mean && !statistic && operands > 1) c.in.push_back({weight});
     c.optional_out = operands > 0;
     return c;
   };

@@ -257,4 +257,11 @@ inline constexpr auto fields_of<embedding_backward_attrs> =
     std::tuple_cat(std::tuple{field{"rows", &embedding_backward_attrs::rows, "the rows of the weight", true}},
                    fields_of<embedding_backward_options>);
 
+template <>
+inline constexpr auto fields_of<var_options> = std::tuple{
+    field{"axis", &var_options::axis, "the axes to reduce; all when absent"},
+    field{"keepdim", &var_options::keepdim, "keep the reduced axes with size 1"},
+    field{"correction", &var_options::correction,
+          "subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double"}};
+
 }  // namespace repdl::ops

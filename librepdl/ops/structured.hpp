@@ -440,6 +440,23 @@ struct embedding_backward : operation<op_id::embedding_backward> {
   static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 
+// What is found of rows: m their mean, both exact.
+struct var : of_x<op_id::var, var_options, NARROW> {
+  static constexpr std::string_view formula =
+      "(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x";
+};
+struct stddev : of_x<op_id::stddev, var_options, NARROW> {
+  static constexpr std::string_view formula =
+      "sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x";
+};
+struct var_mean : operation<op_id::var_mean> {
+  static constexpr std::string_view formula =
+      "(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m";
+  using attrs = var_options;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"var", NARROW}, {"mean", NARROW, true}};
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";
@@ -464,13 +481,14 @@ constexpr void for_operation(op_id id, F&& f) {
 }
 template <class Op, op_id... Ids>
 inline constexpr bool is_one_of = ((Op::id == Ids) || ...);
-/// Of a row operation. group_norm and batch_norm are layer_norm of other rows, and so are their gradients: their plans say so.
+/// Of a row operation. group_norm and batch_norm are layer_norm of other rows, and so are their gradients; var is var_mean without
+/// the mean: their plans say so.
 template <class F>
 constexpr void for_row_operation(op_id id, F&& f) {
   for_operation<family::softmax, family::norm>(id, [&]<class Op>() {
     using enum op_id;
     constexpr bool of_other_rows = is_one_of<Op, group_norm, batch_norm, group_norm_backward, batch_norm_backward,
-                                             group_norm_weight_backward, batch_norm_weight_backward>;
+                                             group_norm_weight_backward, batch_norm_weight_backward, var>;
     if constexpr (!of_other_rows) f.template operator()<Op>();
   });
 }

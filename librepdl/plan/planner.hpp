@@ -112,6 +112,10 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
 row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<const ops::operand> out, inputs x,
                    outputs y, const norm_call&);
 
+/// var, stddev and var_mean.
+specs infer_var(std::string_view op, std::span<const ops::operand> out, inputs in, const var_options&);
+row_plan make_var(ops::op_id op, inputs in, outputs out, const var_options&);
+
 /// A loss's options, whatever it has.
 struct loss_call {
   repdl::reduction reduction;
@@ -366,7 +370,13 @@ struct planner<Op> {
   }
 };
 template <class Op>
-requires(Op::row.kind == ops::family::norm) struct planner<Op> {
+requires std::is_same_v<typename Op::attrs, var_options>
+struct planner<Op> {
+  static specs infer(inputs in, const var_options& a) { return infer_var(Op::name, Op::out, in, a); }
+  static row_plan make(inputs in, outputs out, const var_options& a) { return make_var(Op::id, in, out, a); }
+};
+template <class Op>
+requires(Op::row.kind == ops::family::norm && !std::is_same_v<typename Op::attrs, var_options>) struct planner<Op> {
   static const const_tensor_view& x(inputs in) { return in[static_cast<std::size_t>(lead_of(Op::in))]; }
   static specs infer(inputs in, const typename Op::attrs& a) {
     return infer_norm(Op::name, Op::in, Op::out, in, check_norm(Op::name, x(in), a));

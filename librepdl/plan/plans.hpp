@@ -162,6 +162,7 @@ struct pool_plan {
 ///   logsumexp              one for each row
 ///   cross_entropy          one for each row, or (mean, sum) one in all
 ///   norms                  one for each element, and mean and rstd for each row, and what becomes of running statistics
+///   var_mean, stddev       one or two for each row
 /// There is an output that is not empty; rows or length may be 0. Row index = row-major over kept_shape.
 struct row_plan {
   static constexpr int most_inputs = 5;
@@ -186,7 +187,7 @@ struct row_plan {
   strides out_stride[most_outputs];
   repdl::reduction reduction;
   std::int64_t ignore_index;
-  double eps;
+  double eps;  // var_mean, stddev: the correction
   double momentum;
 };
 

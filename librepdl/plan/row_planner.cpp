@@ -80,8 +80,8 @@ class row_axes {
   loop_axes kept_, reduced_;
 };
 
-row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_list<row_operand> in,
-                   const tensor_view& out, extent of_out) {
+row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_list<row_operand> in, outputs out,
+                   extent of_out) {
   const std::span<const row_operand> inputs(in.begin(), in.size());
   const const_tensor_view& lead = inputs[static_cast<std::size_t>(x)].view;
   row_axes all;
@@ -95,11 +95,11 @@ row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_
     };
     inline_vector<std::int64_t, row_plan::most_inputs + row_plan::most_outputs> strides;
     for (const row_operand& o : inputs) strides.push_back(stride(o));
-    strides.push_back(stride({out, of_out}));
+    for (const tensor_view& y : out) strides.push_back(y ? stride({y, of_out}) : 0);
     all.push(is_reduced, lead.shape()[i], {strides.data(), strides.size()});
     kept += is_reduced ? 0 : 1;
   }
-  return all.plan(op, x, inputs, {&out, 1});
+  return all.plan(op, x, inputs, out);
 }
 
 extent kept_as(bool keepdim) { return keepdim ? extent::kept_ones : extent::kept; }
@@ -128,8 +128,8 @@ tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options&
 
 row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options& a) {
   const sizes axis{normalize_axis("", a.axis, in[0].rank())};
-  if (in.size() == 1) return make_rows(op, 0, axis, {{in[0]}}, out, extent::all);
-  return make_rows(op, 0, axis, {{in[0]}, {in[1]}}, out, extent::all);
+  if (in.size() == 1) return make_rows(op, 0, axis, {{in[0]}}, {&out, 1}, extent::all);
+  return make_rows(op, 0, axis, {{in[0]}, {in[1]}}, {&out, 1}, extent::all);
 }
 
 tensor_spec infer_logsumexp(inputs in, const reduce_options& a) {
@@ -145,13 +145,13 @@ tensor_spec infer_logsumexp_backward(inputs in, const reduce_options& a) {
 }
 
 row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options& a) {
-  return make_rows(ops::op_id::logsumexp, 0, normalize_axes("", a.axis.list(), in[0].rank()), {{in[0]}}, out,
+  return make_rows(ops::op_id::logsumexp, 0, normalize_axes("", a.axis.list(), in[0].rank()), {{in[0]}}, {&out, 1},
                    kept_as(a.keepdim));
 }
 
 row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options& a) {
   return make_rows(ops::op_id::logsumexp_backward, 1, normalize_axes("", a.axis.list(), in[1].rank()),
-                   {{in[0], kept_as(a.keepdim)}, {in[1]}}, out, extent::all);
+                   {{in[0], kept_as(a.keepdim)}, {in[1]}}, {&out, 1}, extent::all);
 }
 
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
@@ -169,8 +169,9 @@ row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, co
   const extent loss = a.reduction == reduction::none ? extent::kept : extent::one;
   const bool backward = op == ops::op_id::cross_entropy_backward;
   const sizes axis{class_axis("", in[backward ? 1 : 0], a)};
-  row_plan p = backward ? make_rows(op, 1, axis, {{in[0], loss}, {in[1]}, {in[2], extent::kept}}, out, extent::all)
-                        : make_rows(op, 0, axis, {{in[0]}, {in[1], extent::kept}}, out, loss);
+  row_plan p = backward
+                   ? make_rows(op, 1, axis, {{in[0], loss}, {in[1]}, {in[2], extent::kept}}, {&out, 1}, extent::all)
+                   : make_rows(op, 0, axis, {{in[0]}, {in[1], extent::kept}}, {&out, 1}, loss);
   p.reduction = a.reduction;
   p.ignore_index = a.ignore_index;
   return p;
@@ -365,6 +366,21 @@ row_plan make_norm(ops::op_id op, std::span<const ops::operand> in, std::span<co
   row_plan p = all.plan(op, lead, {operands.data(), operands.size()}, y);
   p.eps = a.eps;
   p.momentum = a.momentum;
+  return p;
+}
+
+specs infer_var(std::string_view op, std::span<const ops::operand> out, inputs in, const var_options& a) {
+  check_parameter(op, "correction", a.correction, true);
+  const tensor_spec of_rows = infer_reduce(ops::op_id::var, op, in, {a.axis, a.keepdim});
+  specs all;
+  for (std::size_t i = 0; i < out.size(); ++i) all.push_back(of_rows);
+  return all;
+}
+
+row_plan make_var(ops::op_id op, inputs in, outputs out, const var_options& a) {
+  row_plan p = make_rows(op == ops::op_id::stddev ? op : ops::op_id::var_mean, 0,
+                         normalize_axes("", a.axis.list(), in[0].rank()), {{in[0]}}, out, kept_as(a.keepdim));
+  p.eps = a.correction;
   return p;
 }
 

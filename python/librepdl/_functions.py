@@ -40,9 +40,9 @@ __all__ = [
     "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
     "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
     "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
-    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "sub", "subtract",
-    "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward",
-    "trunc", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "stddev", "sub",
+    "subtract", "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold",
+    "threshold_backward", "trunc", "var", "var_mean", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -81,7 +81,8 @@ ORDER = (
     "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
-    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add",
+    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
+    "var_mean",
 )
 
 # An array of any library.
@@ -3218,3 +3219,54 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     """
     result: A = _call(235, (x, index, source), out, (axis, alpha))
     return result
+
+
+def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
+    """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x, rounded once.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce; all when absent
+    keepdims: keep the reduced axes with size 1
+    correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(236, (x,), out, (axis, keepdims, correction))
+    return result
+
+
+def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
+    """sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x, rounded once.
+
+    x: f32
+    out: f32
+    axis: the axes to reduce; all when absent
+    keepdims: keep the reduced axes with size 1
+    correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(237, (x,), out, (axis, keepdims, correction))
+    return result
+
+
+@overload
+def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None,
+        statistics: Literal[False] = False) -> A: ...
+
+@overload
+def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
+        out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A]: ...
+
+def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
+        out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+    """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m, rounded once.
+
+    x: f32
+    var: f32
+    axis: the axes to reduce; all when absent
+    keepdims: keep the reduced axes with size 1
+    correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    statistics: return mean as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(238, (x,), out, (axis, keepdims, correction), None, statistics)

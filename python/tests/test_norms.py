@@ -129,6 +129,28 @@ def test_given_statistics(axis):
         assert to_weight[channel] == nearest(sum(c * (a - m) for a, c in zip(xs, gs)) * r)
 
 
+@pytest.mark.parametrize(("axis", "keepdims"), [(None, False), ((2, 0), True), (-2, False)])
+@pytest.mark.parametrize("correction", [1.0, 0.0, -2.5])
+def test_statistics(axis, keepdims, correction):
+    x = numbers((3, 4, 5), 24)
+    var, mean = librepdl.var_mean(x, axis, keepdims, correction, statistics=True)
+    assert librepdl.compare(mean, librepdl.mean(x, axis, keepdims))
+    for same in (librepdl.var_mean(x, axis, keepdims, correction), librepdl.var(x, axis, keepdims, correction)):
+        assert librepdl.compare(same, var)
+    root = librepdl.stddev(x, axis, keepdims, correction)
+    gone = range(3) if axis is None else [a % 3 for a in np.atleast_1d(axis)]
+    kept = [a for a in range(3) if a not in gone]
+    rows = np.transpose(x, (*kept, *gone)).reshape(-1, np.prod([x.shape[a] for a in gone]))
+    assert var.shape == np.var(x, axis=axis, keepdims=keepdims).shape
+    for row, v, r in zip(rows, np.ravel(var), np.ravel(root), strict=True):
+        exact = [fractions.Fraction(float(e)) for e in row]
+        q = sum((e - sum(exact) / len(exact)) ** 2 for e in exact) / (len(exact) - fractions.Fraction(correction))
+        with decimal.localcontext() as context:
+            context.prec = 200
+            s = fractions.Fraction((decimal.Decimal(q.numerator) / decimal.Decimal(q.denominator)).sqrt())
+        assert v == nearest(q) and r == nearest(s)
+
+
 def test_prepared_calls():
     x = numbers((4, 9), 9)
     p = librepdl.prepare(lambda: librepdl.rms_norm(x, EPS, statistics=True))
@@ -143,6 +165,9 @@ def test_beside_torch():
     x, weight, bias = (torch.from_numpy(numbers(shape, seed)) for shape, seed in (((4, 6, 5, 7), 10), ((6,), 11), ((6,), 12)))
     f = torch.nn.functional
     last = weight.repeat(2)[:7]
+    var, mean = librepdl.var_mean(x, (0, 2), correction=0.0, statistics=True)
+    for ours, theirs in zip((var, mean), torch.var_mean(x, (0, 2), correction=0.0), strict=True):
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
     for ours, theirs in ((librepdl.layer_norm(x, last), f.layer_norm(x, (7,), last)),
                          (librepdl.rms_norm(x, 2.0**-23, last), f.rms_norm(x, (7,), last)),
                          (librepdl.group_norm(x, weight, bias, groups=2), f.group_norm(x, 2, weight, bias)),
@@ -164,6 +189,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
     (ValueError, "batch_norm: axis: ", lambda: librepdl.batch_norm(X, axis=2)),
     (ValueError, "group_norm: groups: expected a divisor of the 3 channels, got 2", lambda: librepdl.group_norm(X, groups=2)),
     (ValueError, "group_norm: x: ", lambda: librepdl.group_norm(X[0])),
+    (ValueError, "var: correction: ", lambda: librepdl.var(X, correction=float("nan"))),
     (TypeError, "eps", lambda: librepdl.rms_norm(X)),
     (TypeError, "rms_norm: eps: expected a number, got ndarray", lambda: librepdl.rms_norm(X, X[0])),
     (TypeError, "layer_norm: weight: expected an array", lambda: librepdl.layer_norm(X, 1.0)),

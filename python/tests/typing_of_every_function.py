@@ -294,6 +294,11 @@ r_index_add: NDArray[np.float32] = librepdl.index_add(x=x, index=x, source=x, ax
 r_embedding_backward: NDArray[np.float32] = librepdl.embedding_backward(g=x, indices=x, rows=1, padding_idx=1,
     scale_grad_by_freq=True, out=x)
 r_scatter_add: NDArray[np.float32] = librepdl.scatter_add(x=x, index=x, source=x, axis=1, alpha=0.5, out=x)
+r_var: NDArray[np.float32] = librepdl.var(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
+r_stddev: NDArray[np.float32] = librepdl.stddev(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
+r_var_mean_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.var_mean(x=x, axis=(1, 1),
+    keepdims=True, correction=0.5, out=(x, x), statistics=True)
+r_var_mean: NDArray[np.float32] = librepdl.var_mean(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

@@ -260,6 +260,17 @@ void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, con
                                           const_tensor_view running_mean, const_tensor_view running_var,
                                           tensor_view grad_weight, std::int64_t axis = 1, double eps = 1e-5);
 
+// ---- statistics
+
+/// out = (the sum of (x - m)^2 over the axes) / (count - correction), m their exact mean: one formula, rounded once, in f32. All
+/// equal: +0. NaN where an element is NaN or infinite, and where count - correction <= 0.
+/// T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance", Am. Stat. 37 (1983).
+void var(context& ctx, const_tensor_view x, tensor_view out, const var_options& options = {});
+/// out = the root of what var is, exact within the one rounding. (The name std is the language's.)
+void stddev(context& ctx, const_tensor_view x, tensor_view out, const var_options& options = {});
+/// var, and the mean by the rules for sums, which may be absent.
+void var_mean(context& ctx, const_tensor_view x, tensor_view var, tensor_view mean, const var_options& options = {});
+
 // ---- sums to places given by indices
 //
 // f16, bf16 or f32, indices i64. An element that several indices name gets the exact sum of what is added there, rounded once:

@@ -272,4 +272,12 @@ struct embedding_backward_options {
   bool scale_grad_by_freq = false;            ///< divide each sum by the number of its terms, inside the one rounding
 };
 
+/// Options of var, stddev and var_mean.
+struct var_options {
+  axis_list axis = all_axes;  ///< the axes to reduce
+  bool keepdim = false;       ///< keep the reduced axes with size 1
+  double correction =
+      1;  ///< subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+};
+
 }  // namespace repdl

@@ -309,22 +309,24 @@ REPDL_HD_CALL void to_deviation(A& sum, float x, double centre, std::int64_t n) 
   add_to(sum, d);
 }
 
-// RN32(c + D / n). A sum that is one binary64 number decides ties.
-REPDL_HD certified round_mean(double centre, const wide<double>& sum, std::int64_t n) {
+// RN(c + D / n). A sum that is one binary64 number decides ties.
+REPDL_HD certified round_mean(dtype to, double centre, const wide<double>& sum, std::int64_t n) {
   wide<double> s = arithmetic<wide<double>>::number(centre);
   multiply_by_count(s, n);
   add_to(s, sum);
-  if (s.error == 0 && s.value.lo == 0) return certify_mean<float>(s.value.hi, 0.0, n);
-  return certify_mean<float>(s.value, s.error * (1 + 0x1p-10), n);
+  const bool exact = s.error == 0 && s.value.lo == 0;
+  return with_format(to, [&]<class T>() {
+    return widened(exact ? certify_mean<T>(s.value.hi, 0.0, n) : certify_mean<T>(s.value, s.error * (1 + 0x1p-10), n));
+  });
 }
 template <int L>
-REPDL_HD_CALL certified round_mean(double, const ball<L>& sum, std::int64_t n) {
+REPDL_HD_CALL certified round_mean(dtype to, double, const ball<L>& sum, std::int64_t n) {
   if (is_zero(sum)) return {0.0f, true};
   few_limbs mean = with_few_limbs(sum);  // all of it; midpoints are 2^-340 of it away, or nothing
   few_limbs count = arithmetic<few_limbs>::number(1);
   multiply_by_count(count, n);
   divide_by(mean, count);
-  return round_to(dtype::f32, mean);
+  return round_to(to, mean);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- rules
@@ -419,8 +421,8 @@ struct norm_rule : plain_rule {
         const dd all = two_prod(n, r.centre);
         const dd s = two_sum(all.hi, r.sum);
         if (r.gap == 0 && all.lo == 0 && s.lo == 0) {
-          const auto exactly = static_cast<double>(certify_mean<float>(s.hi, 0.0, c.length).value);
-          return {exactly, exactly};
+          const double mean = divide_to_odd(s.hi + 0.0, n);
+          return {mean, mean};
         }
       }
       const R m = (r.centre + r.offset) + 0.0;
@@ -441,7 +443,7 @@ struct norm_rule : plain_rule {
     if (!is_finite(s.plain)) return {is_mean ? canonical(static_cast<float>(s.plain)) : nan, true};
     const std::int64_t n = c.length;
     A sum = s.sum(n);
-    if (is_mean) return round_mean(s.centre, sum, n);
+    if (is_mean) return round_mean(to, s.centre, sum, n);
 
     A v = s.squares(n);
     to_spread(v, sum, n, c.eps);

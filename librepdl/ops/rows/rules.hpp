@@ -3,3 +3,4 @@
 
 #include "librepdl/ops/rows/norm_inference.hpp"
 #include "librepdl/ops/rows/softmax.hpp"
+#include "librepdl/ops/rows/variance.hpp"
