@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""librepdl's convolutions, softmax, norms and sums to places on a GPU beside PyTorch's (cuDNN), in turns.
+"""librepdl's convolutions, softmax, norms, sums to places and pooling on a GPU beside PyTorch's (cuDNN), in turns.
 
-    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows | places]]
+    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows | places | pools]]
 
 Each round runs `repdl_cuda_bench network`, or those cells of it, and times the same ones in PyTorch: float32 without TF32, deterministic
 algorithms, NCHW. Printed: medians over the rounds, and the ratio of the speeds (above 1: librepdl is faster).
@@ -116,8 +116,29 @@ def places(name):
         torch.use_deterministic_algorithms(True)
 
 
+def pools(name):
+    k, fmt, op = re.fullmatch(r"pools (\d)x\d (\w+) (\w+)", name).groups()
+    k, t = int(k), {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[fmt]
+    x = torch.randn(64, 64, 112, 112, device="cuda").to(t)
+    g = torch.randn(64, 64, 56, 56, device="cuda").to(t)
+    size, stride, pad = [k, k], [2, 2], [k - 2, k - 2]
+    aten = torch.ops.aten
+    if op == "avg_pool2d":
+        return milliseconds(lambda: aten.avg_pool2d(x, size, stride, pad, False, False))
+    if op == "avg_pool2d_backward":
+        return milliseconds(lambda: aten.avg_pool2d_backward(g, x, size, stride, pad, False, False, None))
+    if op == "max_pool2d":
+        return milliseconds(lambda: aten.max_pool2d_with_indices(x, size, stride, pad))
+    indices = aten.max_pool2d_with_indices(x, size, stride, pad)[1]
+    torch.use_deterministic_algorithms(False)  # by atomic additions where windows overlap
+    try:
+        return milliseconds(lambda: aten.max_pool2d_with_indices_backward(g, x, size, stride, pad, [1, 1], False, indices))
+    finally:
+        torch.use_deterministic_algorithms(True)
+
+
 def peer(name):
-    return convolution(name) if name.startswith("conv2d") else places(name) if name.startswith("places") else rows(name)
+    return {"conv2d": convolution, "places": places, "pools": pools}.get(name.split()[0], rows)(name)
 
 
 def main():
