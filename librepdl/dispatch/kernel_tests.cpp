@@ -237,6 +237,9 @@ std::vector<group> pool_calls(const subject& what) {
   last.attrs.push_back({"ceil_mode", "true"});
   if (!max) last.attrs.push_back({"count_include_pad", "true"});
   all.push_back(from_every_tier(last));
+  test_call cells = call({"3,3", "3,3", "1,1", 4, 4});
+  cells.attrs.push_back({"ceil_mode", "true"});
+  all.push_back({cells});
   for (const std::string_view divisor : {"-3", "5"}) {
     if (max) break;
     test_call divided = call({"3,3", "2,2", "1,1", 5, 6});
