@@ -5,8 +5,8 @@
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
-//   network         convolutions, the softmax family, norms, optimiser steps and sums to places, times alone: bench/pytorch_peers.py
-//                   has the peer
+//   network         convolutions, the softmax family, norms, pooling, optimiser steps and sums to places, times alone:
+//                   bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
@@ -672,6 +672,34 @@ void network(context& ctx) {
       report("places", "places " + way + " scatter_add", bytes, "B/s", [&] {
         scatter_add(ctx, a, const_tensor_view(each.data, dtype::i64, sizes{n, dim}, gpu), from, to);
       });
+    }
+  }
+  // Windows that do not overlap, and that do.
+  if (wanted_of_group("pools")) {
+    const sizes image{64, 64, 112, 112}, pooled{64, 64, 56, 56};
+    const std::int64_t n = element_count(image), few = element_count(pooled);
+    buffer numbers(n * 4), x(n * 4), g(few * 4), result(few * 4), grad(n * 4);
+    fill_normal(ctx, numbers, n, 1);
+    for (const dtype t : {dtype::f32, dtype::f16, dtype::bf16}) {
+      const auto of = [&](const buffer& b, const sizes& shape) { return tensor_view(b.data, t, shape, gpu); };
+      convert(ctx, const_tensor_view(numbers.f(), image, gpu), of(x, image));
+      convert(ctx, const_tensor_view(numbers.f(), pooled, gpu), of(g, pooled));
+      const double bytes = static_cast<double>(size_of(t)), there = bytes * static_cast<double>(n + few);
+      for (const std::int64_t k : {2, 3}) {
+        const padding2d pad{k - 2, k - 2, k - 2, k - 2};
+        const max_pool2d_options max{.kernel = {k, k}, .stride = pair{2, 2}, .padding = pad};
+        const avg_pool2d_options avg{.kernel = {k, k}, .stride = pair{2, 2}, .padding = pad};
+        const std::string size = std::to_string(k);
+        const std::string name = "pools " + size + "x" + size + " " + std::string(name_of(t)) + " ";
+        report("pools", name + "max_pool2d", there, "B/s",
+               [&] { max_pool2d(ctx, of(x, image), of(result, pooled), max); });
+        report("pools", name + "max_pool2d_backward", there + bytes * static_cast<double>(n), "B/s",
+               [&] { max_pool2d_backward(ctx, of(g, pooled), of(x, image), of(grad, image), max); });
+        report("pools", name + "avg_pool2d", there, "B/s",
+               [&] { avg_pool2d(ctx, of(x, image), of(result, pooled), avg); });
+        report("pools", name + "avg_pool2d_backward", there, "B/s",
+               [&] { avg_pool2d_backward(ctx, of(g, pooled), of(grad, image), avg); });
+      }
     }
   }
 }

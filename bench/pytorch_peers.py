@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""librepdl's convolutions, softmax, norms, optimiser steps and sums to places on a GPU beside PyTorch's (cuDNN), in turns.
+"""librepdl's convolutions, softmax, norms, pooling, optimiser steps and sums to places on a GPU beside PyTorch's (cuDNN), in turns.
 
-    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows | steps | places]]
+    bench/pytorch_peers.py REPDL_CUDA_BENCH [ROUNDS [conv2d | rows | pools | steps | places]]
 
 Each round runs `repdl_cuda_bench network`, or those cells of it, and times the same ones in PyTorch: float32 without TF32, deterministic
 algorithms, NCHW. Printed: medians over the rounds, and the ratio of the speeds (above 1: librepdl is faster).
@@ -129,8 +129,29 @@ def steps(name):
     return milliseconds(torch.optim.AdamW([p], lr=1e-3, fused=True).step)
 
 
+def pools(name):
+    k, fmt, op = re.fullmatch(r"pools (\d)x\d (\w+) (\w+)", name).groups()
+    k, t = int(k), {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[fmt]
+    x = torch.randn(64, 64, 112, 112, device="cuda").to(t)
+    g = torch.randn(64, 64, 56, 56, device="cuda").to(t)
+    size, stride, pad = [k, k], [2, 2], [k - 2, k - 2]
+    aten = torch.ops.aten
+    if op == "avg_pool2d":
+        return milliseconds(lambda: aten.avg_pool2d(x, size, stride, pad, False, False))
+    if op == "avg_pool2d_backward":
+        return milliseconds(lambda: aten.avg_pool2d_backward(g, x, size, stride, pad, False, False, None))
+    if op == "max_pool2d":
+        return milliseconds(lambda: aten.max_pool2d_with_indices(x, size, stride, pad))
+    indices = aten.max_pool2d_with_indices(x, size, stride, pad)[1]
+    torch.use_deterministic_algorithms(False)  # by atomic additions where windows overlap
+    try:
+        return milliseconds(lambda: aten.max_pool2d_with_indices_backward(g, x, size, stride, pad, [1, 1], False, indices))
+    finally:
+        torch.use_deterministic_algorithms(True)
+
+
 def peer(name):
-    peers = {"conv2d": convolution, "places": places, "steps": steps}
+    peers = {"conv2d": convolution, "places": places, "steps": steps, "pools": pools}
     return peers.get(name.split()[0], rows)(name)
 
 

@@ -36,32 +36,40 @@ void for_windows(const windows& win, std::int64_t planes, extent image, F&& f) {
 }
 
 /// The pixel of the window's greatest element: NaN wins (the first one), -0 < +0, then the first index.
-std::int64_t greatest(const patterns& x, std::int64_t first, const std::vector<std::int64_t>& pixels) {
+std::int64_t greatest(dtype t, const patterns& x, std::int64_t first, const std::vector<std::int64_t>& pixels) {
   if (pixels.empty()) throw std::invalid_argument("reference: the greatest of nothing");
   std::int64_t best = pixels[0];
   for (const std::int64_t p : pixels) {
     const std::uint32_t v = x[index(first + p)];
-    if (widen(f32, v).kind == number_kind::nan) return p;
-    if (order_key(f32, v) > order_key(f32, x[index(first + best)])) best = p;
+    if (widen(t, v).kind == number_kind::nan) return p;
+    if (order_key(t, v) > order_key(t, x[index(first + best)])) best = p;
   }
   return best;
 }
 
-std::int64_t divisor(const windows& win, const attributes& attrs, std::size_t present) {
-  return attribute_or(attrs, "count_include_pad", false) ? win.kernel.h * win.kernel.w
-                                                         : static_cast<std::int64_t>(present);
+/// Of window `o` of the result, row-major.
+std::int64_t divisor(const windows& win, const attributes& attrs, extent image, std::int64_t o, std::size_t present) {
+  if (const auto given = attribute_or<std::int64_t>(attrs, "divisor_override", 0); given != 0) return given;
+  if (!attribute_or(attrs, "count_include_pad", false)) return static_cast<std::int64_t>(present);
+  const extent result = win.results(image);
+  return win.padded_taps(image, o / result.w % result.h, o % result.w);
 }
 
-/// out = f(the windows, the elements, the first one of the plane, the taps) for every window.
+/// The terms divided by -n instead of n: their signs are changed.
+void change_sign(dtype t, patterns& v) {
+  for (std::uint32_t& x : v) x ^= static_cast<std::uint32_t>(format_of(t).sign_bit());
+}
+
+/// out = f(the windows, the elements, the first one of the plane, the window's index in the result, the taps) for every window.
 template <class F>
 array pool(const array& x, const attributes& attrs, F&& f) {
   check(x.shape.size() == 4);
   const windows win = pool_windows(attrs);
   const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
   const patterns v = x.patterns();
-  array out(f32, {x.shape[0], x.shape[1], result.h, result.w});
+  array out(x.type, {x.shape[0], x.shape[1], result.h, result.w});
   for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    out.set(index(o), f(win, v, plane * image.h * image.w, pixels));
+    out.set(index(o), f(win, v, plane * image.h * image.w, o, pixels));
   });
   return out;
 }
@@ -69,14 +77,15 @@ array pool(const array& x, const attributes& attrs, F&& f) {
 }  // namespace
 
 array max_pool2d(const array& x, const attributes& attrs) {
-  return pool(x, attrs, [](const windows&, const patterns& v, std::int64_t first, const auto& pixels) {
-    const std::uint64_t best = v[index(first + greatest(v, first, pixels))];
-    return widen(f32, best).kind == number_kind::nan ? nan_bits(f32) : best;
+  const dtype t = x.type;
+  return pool(x, attrs, [&](const windows&, const patterns& v, std::int64_t first, std::int64_t, const auto& pixels) {
+    const std::uint64_t best = v[index(first + greatest(t, v, first, pixels))];
+    return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
   });
 }
 
 array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
-  check(x.shape.size() == 4 && g.shape.size() == 4);
+  check(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
   const windows win = pool_windows(attrs);
   const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
   check(g.shape == shape_list{x.shape[0], x.shape[1], result.h, result.w});
@@ -84,10 +93,10 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
   std::vector<patterns> terms(index(x.count()));  // of each pixel
   for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
     const std::int64_t first = plane * image.h * image.w;
-    terms[index(first + greatest(v, first, pixels))].push_back(gv[index(o)]);
+    terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
   });
-  array out(f32, x.shape);
-  exact_sum s;
+  array out(x.type, x.shape);
+  exact_sum s(x.type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     s.clear();
     for (const std::uint32_t t : terms[i]) s.add(t);
@@ -98,14 +107,19 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
 }
 
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
-  exact_sum s;
-  return pool(x, attrs, [&](const windows& win, const patterns& v, std::int64_t first, const auto& pixels) {
-    s.clear();
-    for (const std::int64_t p : pixels) s.add(v[index(first + p)]);
-    const std::int64_t n = divisor(win, attrs, pixels.size());
-    if (where != nullptr) where->push_back(s.where(n));
-    return s.round_mean(n);
-  });
+  exact_sum s(x.type);
+  const extent image{x.shape.at(2), x.shape.at(3)};
+  return pool(x, attrs,
+              [&](const windows& win, const patterns& v, std::int64_t first, std::int64_t o, const auto& pixels) {
+                const std::int64_t n = divisor(win, attrs, image, o, pixels.size());
+                patterns terms;
+                for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
+                if (n < 0) change_sign(x.type, terms);
+                s.clear();
+                for (const std::uint32_t t : terms) s.add(t);
+                if (where != nullptr) where->push_back(s.where(n < 0 ? -n : n));
+                return s.round_mean(n < 0 ? -n : n);
+              });
 }
 
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {
@@ -117,15 +131,18 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
     std::uint32_t g;
     std::int64_t n;  // the window's divisor
   };
-  const patterns gv = g.patterns();
-  array out(f32, {g.shape[0], g.shape[1], image.h, image.w});
+  patterns gv = g.patterns();
+  const bool negative = attribute_or<std::int64_t>(attrs, "divisor_override", 0) < 0;
+  if (negative) change_sign(g.type, gv);
+  array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
   std::vector<std::vector<term>> terms(index(out.count()));  // of each pixel
   for_windows(win, g.shape[0] * g.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t n = divisor(win, attrs, pixels.size());
-    for (const std::int64_t p : pixels) terms[index(plane * image.h * image.w + p)].push_back({gv[index(o)], n});
+    const std::int64_t n = divisor(win, attrs, image, o, pixels.size());
+    for (const std::int64_t p : pixels)
+      terms[index(plane * image.h * image.w + p)].push_back({gv[index(o)], negative ? -n : n});
   });
   // sum of g / n = (sum of g * (c / n)) / c, c the least common multiple of the divisors.
-  exact_sum one;
+  exact_sum one(g.type);
   mpz_t numerator, common, factor;
   mpz_inits(numerator, common, factor, nullptr);
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -146,8 +163,8 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
         mpz_divexact_ui(factor, common, static_cast<unsigned long>(t.n));
         mpz_addmul(numerator, one.value(), factor);
       }
-      out.set(i, round_quotient(f32, numerator, common, exact_sum::unit));
-      if (where != nullptr) o = locate(f32, numerator, common, exact_sum::unit);
+      out.set(i, round_quotient(g.type, numerator, common, exact_sum::unit));
+      if (where != nullptr) o = locate(g.type, numerator, common, exact_sum::unit);
     }
     if (where != nullptr) where->push_back(o);
   }

@@ -127,6 +127,10 @@ std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, c
 std::vector<array> fill_scatter(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
+/// The operands of a pooling operation, all of one format.
+std::vector<array> fill_pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+
 /// How many operands an optimiser has for each tensor: the optional ones come with a momentum.
 std::size_t operands_of_step(const std::string& op, const attributes& attrs);
 

@@ -35,6 +35,13 @@ inline std::uint32_t finite_pattern(std::uint32_t x, bool keep) {
 inline std::uint32_t drawn(sample_class c, bool keep, word_stream& w) {
   return finite_pattern(ordinary(c, w), keep || c == sample_class::single_nonfinite);
 }
+/// The same, of a format of at most 32 bits.
+inline std::uint32_t drawn(sample_class c, dtype t, bool keep, word_stream& w) {
+  const auto x = static_cast<std::uint32_t>(sample(c, t, w));
+  const auto infinity = static_cast<std::uint32_t>(format_of(t).infinity());
+  const bool change = !keep && c != sample_class::single_nonfinite && (x & infinity) == infinity;
+  return change ? x ^ (1U << (format_of(t).precision - 1)) : x;
+}
 /// An integer of exactly `length` bits; odd.
 inline std::uint64_t odd_of(int length, word_stream& w) {
   const std::uint64_t top = std::uint64_t{1} << (length - 1);

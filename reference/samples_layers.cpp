@@ -5,6 +5,7 @@
 // weight gradient, each input channel of the input gradient). Whatever the geometry, an output with the carrier's tap
 // present is then an odd integer of 25 bits: a tie; with a second, tiny tap it is a near-tie.
 #include <algorithm>
+#include <bit>
 
 #include "reference/attributes.hpp"
 #include "reference/samples_detail.hpp"
@@ -144,27 +145,32 @@ std::vector<array> convolution(const std::string& op, sample_class c, const std:
   return v;
 }
 
-/// Images in which neighbours belong together, whichever windows meet: integers of 24 bits and one scale (their sums
+/// Images in which neighbours belong together, whichever windows meet: integers of the format's precision and one scale (their sums
 /// are often ties), a tiny number at every second pixel of every second row (near-ties), alternating signs (zeros).
-array plane_values(sample_class c, const shape_list& shape, word_stream& w) {
-  array a(dtype::f32, shape);
+array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream& w) {
+  const format& f = format_of(t);
+  const auto sign_bit = static_cast<std::uint32_t>(f.sign_bit());
+  const std::uint32_t hidden = 1U << (f.precision - 1);
+  array a(t, shape);
   const std::size_t height = size_at(shape, 2), width = size_at(shape, 3),
                     planes = size_at(shape, 0) * size_at(shape, 1);
   std::size_t i = 0;
   for (std::size_t p = 0; p < planes; ++p) {
-    const int e = w.between(-20, 20);
+    const int e = t == dtype::f16 ? w.between(-10, 1) : w.between(-20, 20);
     const bool sign = w.flip(), keep = w.below(16) == 0, uneven = w.below(4) == 0;
-    const std::uint32_t value = ordinary(normal_range, w);
+    const auto value = static_cast<std::uint32_t>(sample(normal_range, t, w));
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x, ++i) {
-        std::uint32_t v = drawn(c, keep, w);
+        std::uint32_t v = drawn(c, t, keep, w);
         if (c == ties || c == near_ties) {
           const bool small = c == near_ties && y % 2 == 0 && x % 2 == 0;
-          const std::uint32_t m = (1U << 23) | w.below(1U << 23);
-          v = small ? pattern32(w.flip(), 1, e - 70) : pattern32(sign, m, e);
+          const std::uint32_t m = hidden | w.below(hidden);
+          const std::uint64_t pattern =
+              small ? exact_pattern(t, w.flip(), 1, std::max(e - 70, f.ulp_min())) : exact_pattern(t, sign, m, e);
+          v = static_cast<std::uint32_t>(pattern);
         }
-        if (c == overflow_border) v = (0x7f7fffffU - (v & 3)) | (sign ? sign32 : 0);
-        if (c == cancelling) v = value ^ (x % 2 == 0 ? 0 : sign32) ^ (uneven && w.below(16) == 0 ? 1U : 0U);
+        if (c == overflow_border) v = (static_cast<std::uint32_t>(f.largest()) - (v & 3)) | (sign ? sign_bit : 0);
+        if (c == cancelling) v = value ^ (x % 2 == 0 ? 0 : sign_bit) ^ (uneven && w.below(16) == 0 ? 1U : 0U);
         a.set(i, v);
       }
     }
@@ -172,19 +178,24 @@ array plane_values(sample_class c, const shape_list& shape, word_stream& w) {
   return a;
 }
 
-/// Odd multiples of 2^-150 when divided by n (an even number), subnormal; with n odd, any subnormal numbers.
-array divided_ties(std::int64_t n, const shape_list& shape, word_stream& w) {
+/// Odd multiples of half the least number when divided by n (an even number), subnormal; with n odd, any subnormal numbers.
+/// Integers of up to so many bits times n are numbers of the format.
+int bits_beside(std::int64_t n, dtype t) {
+  return t == f32 ? 12 : format_of(t).precision - std::bit_width(static_cast<std::uint64_t>(n));
+}
+array divided_ties(std::int64_t n, dtype t, const shape_list& shape, word_stream& w) {
+  const int longest = bits_beside(n, t), least = format_of(t).ulp_min();
   int twos = 0;
   for (; n % 2 == 0; n /= 2) ++twos;
-  array a(dtype::f32, shape);
+  array a(t, shape);
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
-    const std::uint64_t m = odd_of(w.between(1, 12), w) * static_cast<std::uint64_t>(n);
-    a.set(i, pattern32(w.flip(), m, twos == 0 ? -149 : twos - 150));
+    const std::uint64_t m = odd_of(w.between(1, longest), w) * static_cast<std::uint64_t>(n);
+    a.set(i, exact_pattern(t, w.flip(), m, twos == 0 ? least : least + twos - 1));
   }
   return a;
 }
 
-std::vector<array> pooling(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                            const attributes& attrs, word_stream& w) {
   const extent k = required_extent(attrs, "kernel");
   const windows win(k, attrs, k);
@@ -192,8 +203,8 @@ std::vector<array> pooling(const std::string& op, sample_class c, const std::vec
   const shape_list& s = shapes[0];
   if (op == "avg_pool2d" && disjoint && s[2] % k.h == 0 && s[3] % k.w == 0) {  // each window is a row of terms
     const std::int64_t rows = s[2] / k.h, columns = s[3] / k.w, taps = k.h * k.w;
-    const array terms = fill_terms(c, s[0] * s[1] * rows * columns, taps, true, w.next64(), 0);
-    array x(dtype::f32, s);
+    const array terms = fill_terms(c, s[0] * s[1] * rows * columns, taps, true, w.next64(), 0, t);
+    array x(t, s);
     for (std::int64_t i = 0; i < x.count(); ++i) {
       const std::int64_t plane = i / (s[2] * s[3]), y = i / s[3] % s[2], col = i % s[3];
       const std::int64_t window = (plane * rows + y / k.h) * columns + col / k.w;
@@ -201,19 +212,21 @@ std::vector<array> pooling(const std::string& op, sample_class c, const std::vec
     }
     return {x};
   }
-  if (op == "avg_pool2d_backward" && disjoint && c == ties) return {divided_ties(k.h * k.w, s, w)};
-  if (op != "max_pool2d_backward") return {plane_values(c, s, w)};
+  if (op == "avg_pool2d_backward" && disjoint && c == ties && bits_beside(k.h * k.w, t) > 0)
+    return {divided_ties(k.h * k.w, t, s, w)};
+  if (op != "max_pool2d_backward") return {plane_values(c, t, s, w)};
   // x of the class, or with one peak in each window of stride 1: it gets all of them.
-  array g = plane_values(c, s, w);
-  array x(dtype::f32, shapes[1]);
+  array g = plane_values(c, t, s, w);
+  array x(t, shapes[1]);
+  const auto hundred = static_cast<std::uint32_t>(convert(f32, t, 0x42c80000));
   const bool peaks = w.below(4) != 0;
   const sample_class other = w.flip() ? narrow_lattice : c;
   const std::int64_t reach_h = (k.h - 1) * win.dilation.h + 1, reach_w = (k.w - 1) * win.dilation.w + 1;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     const std::int64_t y = i / shapes[1][3] % shapes[1][2], col = i % shapes[1][3];
     const bool peak = y % reach_h == reach_h - 1 && col % reach_w == reach_w - 1;
-    const std::uint32_t v = drawn(peaks ? narrow_lattice : other, false, w);
-    x.set(index(i), peaks && peak ? 0x42c80000 + w.below(3) : v);  // around 100
+    const std::uint32_t v = drawn(peaks ? narrow_lattice : other, t, false, w);
+    x.set(index(i), peaks && peak ? hundred + w.below(3) : v);
   }
   return {g, x};
 }
@@ -222,7 +235,17 @@ std::vector<array> pooling(const std::string& op, sample_class c, const std::vec
 
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w) {
-  return op.starts_with("conv2d") ? convolution(op, c, shapes, w) : pooling(op, c, shapes, attrs, w);
+  return op.starts_with("conv2d") ? convolution(op, c, shapes, w) : pooling(op, c, f32, shapes, attrs, w);
 }
 
 }  // namespace repdl::reference::detail
+
+namespace repdl::reference {
+
+std::vector<array> fill_pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream) {
+  word_stream w(seed, stream);
+  return detail::pooling(op, c, t, shapes, attrs, w);
+}
+
+}  // namespace repdl::reference

@@ -1195,6 +1195,35 @@ class Structured(Case):
         self.check("avg_pool2d_backward", [(g, [1, 1, 2, 1])], ("f32", (1, 1, 2, 2), [0x3F000000, 0x3F000000, 0x3F800000, 0x3F800000]),
                    "--attr", "size=2,2", *two)
 
+    def test_pooling_of_every_format(self):
+        r = random.Random(45)
+        h, w, oh, ow = 5, 6, 3, 3  # 2x3, stride 2, to be rounded up: windows over the lower and the right edge
+
+        def taps(y, x):
+            return [(i, j) for i in (2 * y, 2 * y + 1) for j in (2 * x, 2 * x + 1, 2 * x + 2) if i < h and j < w]
+        windows = [taps(y, x) for y in range(oh) for x in range(ow)]
+        pixels = [(i, j) for i in range(h) for j in range(w)]
+        common = ["--attr", "kernel=2,3", "--attr", "stride=2", "--attr", "ceil_mode=true"]
+        size = ["--attr", "size=%d,%d" % (h, w)]
+        for t in ("f16", "bf16", "f32"):
+            for low, high in ((rounded(F(1, 4), t), rounded(F(8), t)), (0, infinity(t)), (0, 40)):
+                x, g = ([r.randrange(low, high) | r.choice((0, sign_bit(t))) for _ in range(n)] for n in (h * w, oh * ow))
+                at, winner = dict(zip(pixels, x)), {}
+                for k, v in enumerate(windows):
+                    winner[k] = max(v, key=lambda p: order(at[p], t))  # the first one
+                image, pooled = (x, [1, 1, h, w], t), (g, [1, 1, oh, ow], t)
+                self.check("max_pool2d", [image], (t, (1, 1, oh, ow), [at[winner[k]] for k in winner]), *common)
+                self.check("max_pool2d_backward", [pooled, image],
+                           (t, (1, 1, h, w), [rounded(sum(value(g[k], t) for k in winner if winner[k] == p), t) for p in pixels]), *common)
+                for divisor in (None, -6, 7):
+                    n = [divisor or len(v) for v in windows]
+                    options = common + (["--attr", "divisor_override=%d" % divisor] if divisor else [])
+                    self.check("avg_pool2d", [image],
+                               (t, (1, 1, oh, ow), [rounded(sum(value(at[p], t) for p in v) / n[k], t) for k, v in enumerate(windows)]),
+                               *options)
+                    back = [rounded(sum(value(g[k], t) / n[k] for k, v in enumerate(windows) if p in v), t) for p in pixels]
+                    self.check("avg_pool2d_backward", [pooled], (t, (1, 1, h, w), back), *options, *size)
+
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
         minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")

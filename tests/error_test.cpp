@@ -161,6 +161,21 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::operand_dtype, "dot", "y",
        [&] { dot(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::f16, {2}), o.vo({})); }},
+      {error_site::operand_dtype, "max_pool2d_backward", "x",
+       [&] {
+         const const_tensor_view x(o.d.data(), dtype::f16, {1, 1, 2, 2});
+         max_pool2d_backward(o.ctx, o.vx({1, 1, 1, 1}), x, o.vo({1, 1, 2, 2}), {.kernel = {2, 2}});
+       }},
+      {error_site::kernel_too_large, "avg_pool2d", "width",
+       [&] {
+         avg_pool2d(o.ctx, o.vx({1, 1, 1, 2}), o.vo({1, 1, 1, 1}),
+                    {.kernel = {1, 4}, .stride = pair{1, 2}, .ceil_mode = true});
+       }},
+      {error_site::attribute_value, "avg_pool2d", "divisor_override",
+       [&] {
+         avg_pool2d(o.ctx, o.vx({1, 1, 1, 2}), o.vo({1, 1, 1, 1}),
+                    {.kernel = {1, 2}, .divisor_override = std::int64_t{1} << 31});
+       }},
       {error_site::operand_dtype, "prelu_weight_backward", "x",
        [&] { prelu_weight_backward(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
       {error_site::operand_rank, "dot", "x",

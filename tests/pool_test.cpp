@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <gmpxx.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/number.hpp"
+#include "reference/samples.hpp"
 #include "tests/class_engines.hpp"
 #include "tests/placed_tensor.hpp"
 
@@ -103,6 +106,60 @@ TEST_CASE("avg_pool2d: one rounding, ties to even, counts of present taps") {
   CHECK(patterns(grad) == patterns({0, 0}));
 }
 
+TEST_CASE("pooling with ceil_mode: a last window over the padded image, and what averages divide by") {
+  context ctx({.threads = 1});
+  const std::vector<float> x = {1, 2, 3, 4, 5};
+  const padding2d sides{.top = 0, .bottom = 0, .left = 1, .right = 1};
+  // Windows of 3 from -1, 2 and 5, the latter behind the image: left out. Of 7 padded columns 6 are under the others.
+  std::vector<float> two(2);
+  max_pool2d(ctx, plane(x, 1, 5), plane(two, 1, 2), {.kernel = {1, 3}, .padding = sides, .ceil_mode = true});
+  CHECK(patterns(two) == patterns({2, 5}));
+  // Windows of 4 from -1 and 2: the second one has 3 taps on the image and 1 on padding.
+  avg_pool2d(ctx, plane(x, 1, 5), plane(two, 1, 2),
+             {.kernel = {1, 4}, .stride = pair{1, 3}, .padding = sides, .count_include_pad = true, .ceil_mode = true});
+  CHECK(patterns(two) == patterns({1.5f, 3}));
+  // Windows of 4 from -1, 1 and 3: the last has 2 on the image, 1 on padding, 1 on nothing.
+  std::vector<float> three(3);
+  const avg_pool2d_options counted{
+      .kernel = {1, 4}, .stride = pair{1, 2}, .padding = sides, .count_include_pad = true, .ceil_mode = true};
+  avg_pool2d(ctx, plane(x, 1, 5), plane(three, 1, 3), counted);
+  CHECK(patterns(three) == patterns({1.5f, 3.5f, 3}));
+  avg_pool2d_options present = counted;
+  present.count_include_pad = false;
+  avg_pool2d(ctx, plane(x, 1, 5), plane(three, 1, 3), present);
+  CHECK(patterns(three) == patterns({2, 3.5f, 4.5f}));
+  // g / 4, / 4, / 3: the middle pixels are in two windows each.
+  std::vector<float> grad(5);
+  const std::vector<float> g = {4, 8, 9};
+  avg_pool2d_backward(ctx, plane(g, 1, 3), plane(grad, 1, 5), counted);
+  CHECK(patterns(grad) == patterns({1, 3, 3, 5, 5}));
+  // Without ceil_mode a window larger than the padded image fits nowhere; with it as long as less than a stride is beyond.
+  std::vector<float> one(1);
+  avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 6}, .stride = pair{1, 2}, .ceil_mode = true});
+  CHECK(patterns(one) == patterns({3}));
+  CHECK_THROWS_AS(
+      avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 7}, .stride = pair{1, 2}, .ceil_mode = true}),
+      error);
+}
+
+TEST_CASE("avg_pool2d: a divisor that is given, of either sign") {
+  context ctx({.threads = 1});
+  const std::vector<float> x = {1, 2, -3, 0, -0.0f, 0x1p-149f};
+  std::vector<float> out(3), grad(6);
+  avg_pool2d(ctx, plane(x, 1, 6), plane(out, 1, 3), {.kernel = {1, 2}, .divisor_override = -4});
+  // An exact zero is +0, what underflows keeps its sign.
+  CHECK(patterns(out) == patterns({-0.75f, 0.75f, -0.0f}));
+  avg_pool2d(ctx, plane(x, 1, 6), plane(out, 1, 3), {.kernel = {1, 2}, .divisor_override = 2147483647});
+  CHECK(patterns(out) == patterns({static_cast<float>(3.0 / 2147483647), static_cast<float>(-3.0 / 2147483647), 0}));
+  const std::vector<float> g = {3, -0.0f, INFINITY};
+  avg_pool2d_backward(ctx, plane(g, 1, 3), plane(grad, 1, 6), {.kernel = {1, 2}, .divisor_override = -2});
+  CHECK(patterns(grad) == patterns({-1.5f, -1.5f, 0, 0, -INFINITY, -INFINITY}));
+  for (const std::int64_t d : {std::int64_t{1} << 31, -(std::int64_t{1} << 31), INT64_MIN}) {
+    CHECK_THROWS_AS(avg_pool2d(ctx, plane(x, 1, 6), plane(out, 1, 3), {.kernel = {1, 2}, .divisor_override = d}),
+                    error);
+  }
+}
+
 // ------------------------------------------------------------------------------------------------- random geometries
 
 float pick(int k) {
@@ -132,11 +189,23 @@ float pick(int k) {
   }
 }
 
-array values(const shape_list& shape) {
-  array a(dtype::f32, shape);
+// Of a format of 16 bits: any pattern, subnormal and large numbers, or the nearest to those of binary32.
+std::uint64_t pick(dtype t, int k) {
+  const reference::format& f = reference::format_of(t);
+  const std::uint64_t b = engine(), sign = (b >> 63) != 0 ? f.sign_bit() : 0;
+  if (t == dtype::f32) return bits(pick(k));
+  if (k == 0) return b & 0xffff;
+  if (k == 2) return b % 20 | sign;
+  if (k == 3) return (f.largest() - b % (4U << (f.precision - 1))) | sign;
+  if (k == 4 && b % 3 == 0) return f.largest() | sign;
+  return reference::convert(dtype::f32, t, bits(pick(k)));
+}
+
+array values(const shape_list& shape, dtype t) {
+  array a(t, shape);
   const auto k = static_cast<int>(engine() % 10);
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
-    a.set(i, bits(pick(k < 9 ? k : static_cast<int>(engine() % 9))));
+    a.set(i, pick(t, k < 9 ? k : static_cast<int>(engine() % 9)));
   }
   return a;
 }
@@ -163,8 +232,11 @@ struct geometry {
       return engine() % 2 == 0 ? 0 : static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(k));
     };
     const padding2d padding{pad(kernel.h), pad(kernel.h), pad(kernel.w), pad(kernel.w)};
-    max = {kernel, stride, padding, dilation};
-    avg = {kernel, stride, padding, engine() % 2 == 0};
+    const bool ceil_mode = engine() % 3 == 0;
+    max = {kernel, stride, padding, dilation, ceil_mode};
+    avg = {kernel,    stride,
+           padding,   engine() % 2 == 0,
+           ceil_mode, engine() % 4 == 0 ? one_of({1, -1, 5, 6, -9, 1 << 30}) : 0};
     return true;
   }
   // Sizes of the result; false if there is none, or a maximum over nothing.
@@ -173,8 +245,12 @@ struct geometry {
     const auto size = [&](std::int64_t image, std::int64_t before, std::int64_t after, std::int64_t k,
                           std::int64_t step, std::int64_t spread) {
       const std::int64_t rest = image + before + after - spread * (k - 1) - 1;
-      if (rest < 0) return std::int64_t{0};
-      const std::int64_t count = rest / step + 1;
+      if (rest < 0 && (!max.ceil_mode || rest <= -step)) return std::int64_t{0};
+      std::int64_t count = rest / step + 1;
+      if (max.ceil_mode) {
+        for (count = 1; (count - 1) * step < rest;) ++count;
+        if ((count - 1) * step >= before + image) --count;
+      }
       for (std::int64_t y = 0; y < count && maximum; ++y) {
         bool present = false;
         for (std::int64_t r = 0; r < k; ++r) {
@@ -199,7 +275,9 @@ struct geometry {
       a.push_back(list("dilation", {max.dilation.h, max.dilation.w}));
     } else {
       a.push_back({"count_include_pad", avg.count_include_pad});
+      a.push_back({"divisor_override", avg.divisor_override});
     }
+    a.push_back({"ceil_mode", max.ceil_mode});
     if (with_size) a.push_back(list("size", {h, w}));
     return a;
   }
@@ -214,7 +292,8 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
          std::make_unique<context>(context_options{.threads = 3, .isa = isa.name, .first_tier = tier::exact})});
   }
   reference::covering settings(3);
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < 900; ++trial) {
+    const dtype type = std::array{dtype::f32, dtype::f16, dtype::bf16}[static_cast<std::size_t>(trial / 4 % 3)];
     const bool maximum = trial % 4 < 2;
     const bool backward = trial % 2 != 0;
     geometry t{};
@@ -223,8 +302,8 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
     const shape_list image{t.n, t.c, t.h, t.w};
     const shape_list result{t.n, t.c, t.oh, t.ow};
     std::vector<array> in;
-    if (backward) in.push_back(values(result));
-    if (maximum || !backward) in.push_back(values(image));
+    if (backward) in.push_back(values(result, type));
+    if (maximum || !backward) in.push_back(values(image, type));
     constexpr const char* names[] = {"max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward"};
     const array want = reference::evaluate(names[trial % 4], in, t.attrs(maximum, !maximum && backward));
     const layout in_layout = tests::layouts[engine() % std::size(tests::layouts)];
@@ -235,7 +314,7 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
               setting++, {10 * static_cast<int>(in_layout) + trial % 4, 10 * static_cast<int>(out_layout) + trial % 4}))
         continue;
       placed_tensor first(*e.ctx, in[0], in_layout);
-      placed_tensor out(*e.ctx, dtype::f32, backward ? image : result, out_layout);
+      placed_tensor out(*e.ctx, type, backward ? image : result, out_layout);
       if (maximum && backward) {
         placed_tensor second(*e.ctx, in[1], out_layout);
         max_pool2d_backward(*e.ctx, first.view(), second.view(), out.view(), t.max);
@@ -246,8 +325,60 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
       } else {
         avg_pool2d(*e.ctx, first.view(), out.view(), t.avg);
       }
-      CHECK_MESSAGE(out.get() == want, names[trial % 4], " ", e.name, " trial ", trial, " image ", t.h, "x", t.w,
-                    " kernel ", t.max.kernel.h, "x", t.max.kernel.w, " stride ", t.max.stride->h, ",", t.max.stride->w);
+      CHECK_MESSAGE(out.get() == want, names[trial % 4], " ", name_of(type), " ", e.name, " trial ", trial, " image ",
+                    t.h, "x", t.w, " kernel ", t.max.kernel.h, "x", t.max.kernel.w, " stride ", t.max.stride->h, ",",
+                    t.max.stride->w);
+    }
+  }
+}
+
+// Sums of every class of inputs, in formats whose sums have many ties.
+TEST_CASE("pooling of f16 and bf16: every class of inputs against the oracle") {
+  using list = std::vector<std::int64_t>;
+  struct problem {
+    shape_list image, result;
+    list kernel, stride, padding;
+    bool ceil_mode;
+  };
+  const problem problems[] = {{{2, 3, 12, 14}, {2, 3, 6, 7}, {2, 2}, {2, 2}, {0}, false},
+                              {{1, 4, 13, 11}, {1, 4, 12, 10}, {2, 2}, {1, 1}, {0}, false},
+                              {{1, 4, 9, 10}, {1, 4, 5, 6}, {3, 3}, {2, 2}, {1}, true}};
+  const std::vector<test::engine> engines = test::engines();
+  std::uint64_t seed = 0;
+  for (const std::string op : {"max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward"}) {
+    const op_info* const o = find(op);
+    REQUIRE(o != nullptr);
+    for (const dtype type : {dtype::f16, dtype::bf16}) {
+      reference::outcomes where;
+      for (const problem& p : problems) {
+        attributes attrs{
+            {"kernel", p.kernel}, {"stride", p.stride}, {"padding", p.padding}, {"ceil_mode", p.ceil_mode}};
+        std::vector<shape_list> shapes;
+        if (op.ends_with("backward")) shapes.push_back(p.result);
+        if (op != "avg_pool2d_backward") shapes.push_back(p.image);
+        if (op == "avg_pool2d_backward") attrs.push_back({"size", list{p.image[2], p.image[3]}});
+        for (const reference::sample_class c : reference::element_classes) {
+          const std::vector<array> in = reference::fill_pooling(op, c, type, shapes, attrs, ++seed, 0);
+          const array want = reference::evaluate(op, in, attrs, &where);
+          for (const test::engine& e : engines) {
+            std::vector<placed_tensor> placed;
+            for (const array& a : in) placed.emplace_back(*e.ctx, a, layout::contiguous);
+            std::vector<const_tensor_view> views;
+            for (placed_tensor& t : placed) views.push_back(t.view());
+            placed_tensor out(*e.ctx, type, want.shape, layout::contiguous);
+            const tensor_view to = out.view();
+            call(*e.ctx, *o, views, {&to, 1}, attrs);
+            CHECK_MESSAGE(out.get() == want, op, " ", name_of(type), " class ", static_cast<int>(c), " ", e.name);
+          }
+        }
+      }
+      if (op == "max_pool2d") continue;
+      const auto share = [&](auto&& is) {
+        return static_cast<double>(std::count_if(where.begin(), where.end(), is)) / static_cast<double>(where.size());
+      };
+      CHECK(share([](const reference::outcome& w) { return w.tie; }) > 0.003);
+      CHECK(share([](const reference::outcome& w) { return w.subnormal; }) > 0.01);
+      CHECK(share([](const reference::outcome& w) { return w.exact_zero; }) > 0.02);
     }
   }
 }
@@ -256,7 +387,7 @@ void check_avg_backward(const std::vector<test::engine>& engines, const array& g
                         const array& want) {
   for (const test::engine& e : engines) {
     placed_tensor in(*e.ctx, g, layout::contiguous);
-    placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
+    placed_tensor out(*e.ctx, want.type, want.shape, layout::contiguous);
     avg_pool2d_backward(*e.ctx, in.view(), out.view(), o);
     CHECK_MESSAGE(out.get().bytes == want.bytes, e.name);
   }
@@ -295,8 +426,11 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
       const std::int64_t first = y * stride - padding;
       return std::min(first + kernel, size) - std::max<std::int64_t>(first, 0);
     };
-    for (int k = 0; k < 11; ++k) {
-      array g(dtype::f32, {1, 1, oh, ow});
+    for (int k = 0; k < 19; ++k) {
+      // 11 on: four kinds of the other formats.
+      const dtype type = k < 11 ? dtype::f32 : k < 15 ? dtype::f16 : dtype::bf16;
+      const int kind = k < 11 ? k : (k - 11) % 4 * 3;
+      array g(type, {1, 1, oh, ow});
       for (std::int64_t y = 0; y < oh; ++y) {
         for (std::int64_t x = 0; x < ow; ++x) {
           const std::int64_t n = present(y, p.h, p.kernel.h, p.stride.h, p.padding.h) *
@@ -304,14 +438,33 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
           // 9: multiples of the counts, which add up to integers, some to ties and to 0; 10: the same, tiny.
           const auto multiple = static_cast<float>(n * (static_cast<std::int64_t>(engine() % 3) - 1));
           const float huge = engine() % 97 == 0 ? std::ldexp(static_cast<float>(n), 24) : 0.0f;
-          g.set(static_cast<std::size_t>(y * ow + x), bits(k < 9    ? pick(k)
-                                                           : k == 9 ? multiple + huge
-                                                                    : std::ldexp(multiple, -149)));
+          const float v = kind == 9 ? multiple + huge : std::ldexp(multiple, -149);
+          g.set(static_cast<std::size_t>(y * ow + x),
+                kind < 9 ? pick(type, kind) : reference::convert(dtype::f32, type, bits(v)));
         }
       }
       const array want = reference::evaluate("avg_pool2d_backward", {g}, attrs);
       INFO("values ", k, " image ", p.h, "x", p.w);
       check_avg_backward(engines, g, o, want);
+    }
+  }
+}
+
+// Two counts along each axis, with a common multiple above 2^29: 299 and 153, 293 and 153.
+TEST_CASE("avg_pool2d_backward: counts of padded taps with a huge common multiple") {
+  using list = std::vector<std::int64_t>;
+  const avg_pool2d_options o{.kernel = {299, 293},
+                             .stride = pair{150, 150},
+                             .padding = {150, 150, 150, 150},
+                             .count_include_pad = true,
+                             .ceil_mode = true};
+  const attributes attrs{{"kernel", list{299, 293}}, {"stride", list{150}},       {"padding", list{150}},
+                         {"ceil_mode", true},        {"count_include_pad", true}, {"size", list{3, 2}}};
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+    for (int k = 0; k < 9; ++k) {
+      array g(type, {1, 1, 2, 2});
+      for (std::size_t i = 0; i < 4; ++i) g.set(i, pick(type, k));
+      check_avg_backward(test::engines(), g, o, reference::evaluate("avg_pool2d_backward", {g}, attrs));
     }
   }
 }
@@ -494,7 +647,7 @@ TEST_CASE("sums of quotients against GMP: at a boundary and 2^-149 / D beside it
 
 TEST_CASE("pooling: channels last, many threads, and an empty batch") {
   const shape_list shape{2, 5, 23, 19};
-  const array x = values(shape);
+  const array x = values(shape, dtype::f32);
   const max_pool2d_options o{.kernel = {3, 3}, .stride = pair{2, 2}, .padding = {1, 1, 1, 1}};
   const attributes attrs{{"kernel", std::vector<std::int64_t>{3, 3}},
                          {"stride", std::vector<std::int64_t>{2, 2}},

@@ -143,6 +143,31 @@ TEST_CASE("reference: pooling") {
            {list("kernel", {1, 3}), list("stride", {1, 1}), list("size", {1, 5})}) ==
         patterns{0x3eaaaaab, 0x3f2aaaab, bits(1), 0x3f2aaaab, 0x3eaaaaab});
   CHECK(of("avg_pool2d", {tensor({1, 1, 1, 2}, {largest, largest})}, {list("kernel", {1, 2})}) == patterns{largest});
+  // rounded up: windows of 2 from 0 and 2, the second with one pixel; from 0 alone where the second would begin on padding
+  const attributes up{list("kernel", {1, 2}), {"ceil_mode", true}};
+  const array three = tensor({1, 1, 1, 3}, {bits(1), bits(4), bits(9)});
+  CHECK(of("max_pool2d", {three}, up) == patterns{bits(4), bits(9)});
+  CHECK(of("avg_pool2d", {three}, up) == patterns{bits(2.5), bits(9)});
+  CHECK(of("avg_pool2d", {tensor({1, 1, 1, 2}, {bits(1), bits(4)})},
+           {list("kernel", {1, 2}), list("padding", {0, 0, 0, 1}), {"ceil_mode", true}}) == patterns{bits(2.5)});
+  attributes counted = up;
+  counted.push_back(list("padding", {0, 0, 1, 1}));
+  counted.push_back({"count_include_pad", true});
+  // windows from -1, 1, of 2 taps each on five padded columns
+  CHECK(of("avg_pool2d", {three}, counted) == patterns{bits(0.5), bits(6.5)});
+  counted[0] = list("kernel", {1, 4});
+  counted.push_back(list("stride", {1, 2}));
+  // from -1 and 1: 3 pixels of 4 taps; 2 pixels, 1 on padding and 1 beyond
+  CHECK(of("avg_pool2d", {three}, counted) == patterns{bits(3.5), 0x408aaaab});
+  // an exact zero is +0, a quotient that underflows keeps its sign
+  CHECK(of("avg_pool2d", {tensor({1, 1, 1, 3}, {bits(6), 0, 1})},
+           {list("kernel", {1, 1}), integer("divisor_override", -4)}) == patterns{bits(-1.5), 0, sign});
+  // f16: (1 + (1 + 2^-10)) / 2 is a tie, its neighbour is even; the largest number twice
+  const array halves(dtype::f16, {1, 1, 1, 4}, std::vector<std::uint32_t>{0x3c00, 0x3c01, 0x7bff, 0x7bff});
+  CHECK(of("avg_pool2d", {halves}, {list("kernel", {1, 2})}) == patterns{0x3c00, 0x7bff});
+  const array ones(dtype::bf16, {1, 1, 1, 2}, std::vector<std::uint32_t>{0x3f80, 0x3f80});
+  CHECK(of("avg_pool2d_backward", {ones}, {list("kernel", {1, 3}), list("stride", {1, 1}), list("size", {1, 4})}) ==
+        patterns{0x3eab, 0x3f2b, 0x3f2b, 0x3eab});
 }
 
 TEST_CASE("reference: softmax, log_softmax, logsumexp") {

@@ -407,16 +407,14 @@ class maker {
   /// Image sizes for the windows drawn so far: at least one window along each axis.
   geometry image_for(reference::extent k, std::int64_t most, reference::extent default_stride) {
     const reference::windows win(k, c_.attrs, default_stride);
-    const auto along = [&](std::int64_t reach, std::int64_t padded, std::int64_t stride, std::int64_t& results) {
+    const auto along = [&](std::int64_t reach, std::int64_t padded) {
       const std::int64_t least = std::max<std::int64_t>(1, reach - padded);
-      const std::int64_t size = least + from_to(0, most);
-      results = (size + padded - reach) / stride + 1;
-      return size;
+      return least + from_to(0, most);
     };
-    geometry g{};
-    g.h = along(win.dilation.h * (k.h - 1) + 1, win.top + win.bottom, win.stride.h, g.oh);
-    g.w = along(win.dilation.w * (k.w - 1) + 1, win.left + win.right, win.stride.w, g.ow);
-    return g;
+    const std::int64_t h = along(win.dilation.h * (k.h - 1) + 1, win.top + win.bottom);
+    const std::int64_t w = along(win.dilation.w * (k.w - 1) + 1, win.left + win.right);
+    const reference::extent results = win.results({h, w});
+    return {h, w, results.h, results.w};
   }
 
   void convolution(ops::op_id op) {
@@ -484,10 +482,13 @@ class maker {
       add("padding", draw_padding(std::min(k.h, k.w) - 1));
     }
     if (!max && w_.flip()) add("count_include_pad", w_.flip());
+    if (one_in(3)) add("ceil_mode", w_.flip());
+    if (!max && one_in(4)) add("divisor_override", any_of<std::int64_t>({0, 1, -1, 3, -4, 7, INT32_MAX, -INT32_MAX}));
+    const dtype type = narrow_format();
     const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
     const shape_list image{n, c, g.h, g.w}, result{n, c, g.oh, g.ow};
-    if (max_backward || avg_backward) add_input(result);
-    if (!avg_backward) add_input(image);
+    if (max_backward || avg_backward) add_input(result, type);
+    if (!avg_backward) add_input(image, type);
     if (avg_backward) add("size", integers{g.h, g.w});
     work_ = count_of(result) * k.h * k.w;
   }

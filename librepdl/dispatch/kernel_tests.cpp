@@ -210,7 +210,8 @@ std::vector<group> conv_gradient_calls(op_id op) {
   return all;
 }
 
-std::vector<group> pool_calls(op_id op) {
+std::vector<group> pool_calls(const subject& what) {
+  const op_id op = what.op;
   const bool max = op == op_id::max_pool2d || op == op_id::max_pool2d_backward;
   const bool backward = op == op_id::max_pool2d_backward || op == op_id::avg_pool2d_backward;
   struct window {
@@ -219,8 +220,8 @@ std::vector<group> pool_calls(op_id op) {
   };
   const auto call = [&](const window& w) {
     test_call c{op, {}, layout::spread, {{"kernel", w.kernel}, {"stride", w.stride}, {"padding", "1"}}};
-    if (backward) c.in.push_back({{2, 3, w.oh, w.ow}});
-    if (max || !backward) c.in.push_back({{2, 3, 9, 11}});
+    if (backward) c.in.push_back({{2, 3, w.oh, w.ow}, layout::spread, what.in});
+    if (max || !backward) c.in.push_back({{2, 3, 9, 11}, layout::spread, what.in});
     if (max) c.attrs.push_back({"dilation", w.dilation});
     if (op == op_id::avg_pool2d_backward) c.attrs.push_back({"size", "9,11"});
     return c;
@@ -229,8 +230,23 @@ std::vector<group> pool_calls(op_id op) {
   const test_call any = call(max ? window{"3,2", "2,1", "2,1", 4, 12} : window{"4,2", "2,1", "1,1", 4, 12});
   group g = from_every_tier(any);
   g.push_back(wide(any));
-  return {
+  std::vector<group> all{
       g, {call({"2,2", "2,2", "1,1", 5, 6})}, {call({"3,3", "3,3", "1,1", 3, 4})}, {call({"3,3", "2,2", "1,1", 5, 6})}};
+  // A last window that reaches over the padded image; divisors of either sign.
+  test_call last = call({"3,2", "3,3", "1,1", 4, 4});
+  last.attrs.push_back({"ceil_mode", "true"});
+  if (!max) last.attrs.push_back({"count_include_pad", "true"});
+  all.push_back(from_every_tier(last));
+  test_call cells = call({"3,3", "3,3", "1,1", 4, 4});
+  cells.attrs.push_back({"ceil_mode", "true"});
+  all.push_back({cells});
+  for (const std::string_view divisor : {"-3", "5"}) {
+    if (max) break;
+    test_call divided = call({"3,3", "2,2", "1,1", 5, 6});
+    divided.attrs.push_back({"divisor_override", divisor});
+    all.push_back({divided});
+  }
+  return all;
 }
 
 // The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks.
@@ -590,7 +606,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::convolution) {
     return conv_gradient_calls(what.op);
   } else if constexpr (family == ops::family::pooling) {
-    return pool_calls(what.op);
+    return pool_calls(what);
   } else if constexpr (family == ops::family::softmax) {
     return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {

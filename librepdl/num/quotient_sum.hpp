@@ -1,9 +1,9 @@
-// RN of an exact sum of quotients g / n, for divisors n without a small common multiple.
+// RN_T of an exact sum of quotients g / n, for divisors n without a small common multiple; T is binary32 or narrower.
 //
 // Every quotient is divided out to 2^lsb, lsb = -149 - 320, in integers; R is the sum of those, truncated, in units of
-// 2^lsb. With K truncated terms the exact sum S lies in (R - K, R + K). Where both ends round to one float, S does too.
+// 2^lsb. With K truncated terms the exact sum S lies in (R - K, R + K). Where both ends round to one number of T, S does too.
 //
-// Otherwise a boundary of rounding is in between: 0, or the middle between two floats. All of them are multiples of
+// Otherwise a boundary of rounding is in between: 0, or the middle between two numbers of T. All of them are multiples of
 // 2^-150 = 2^319 units and the interval is shorter than 2^63, so there is one, b, and R = b + c with |c| <= K: c is the
 // low word of R. What is left is the sign of S - b, which takes no common denominator either: the rests r of the
 // divisions are known modulo their n at any place behind the point, so each pass brings 320 more bits of c + sum r / n,
@@ -77,8 +77,8 @@ REPDL_HD std::uint64_t add_quotient(fixed_point<Lsb, Words>& sum, std::uint64_t 
 
 // terms(use) calls use(g, n) for every term: a float, and 1 <= n < 2^62. common_bits: the divisors have a common
 // multiple of at most 2^common_bits.
-template <class Terms>
-REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) {
+template <class T = float, class Terms>
+REPDL_HD T round_quotient_sum(const Terms& terms, std::int64_t common_bits) {
   constexpr int step = 320;
   fixed_point<-149 - step, 11> sum;
   special_terms special;
@@ -88,14 +88,14 @@ REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) 
     const auto x = decompose(g);
     cut += add_quotient(sum, x.significand, x.exponent, n, x.negative) != 0 ? 1 : 0;
   });
-  if (special.any()) return special.value();
+  if (special.any()) return special.value<T>();
   auto low = sum;
   auto high = sum;
   low.add_scaled(cut, sum.lsb, true);
   high.add_scaled(cut, sum.lsb, false);
-  const float below = low.round();
-  const float above = high.round();
-  if (bits_of(below) == bits_of(above)) return below;
+  const T below = low.template round<T>();
+  const T above = high.template round<T>();
+  if (to_bits(below) == to_bits(above)) return below;
 
   auto c = static_cast<std::int64_t>(sum.word(0));
   auto boundary = sum;
@@ -119,7 +119,7 @@ REPDL_HD float round_quotient_sum(const Terms& terms, std::int64_t common_bits) 
     if (y.sign() != 0 && (nearer.is_zero() || nearer.negative() == y.negative())) return y.negative() ? below : above;
     c = static_cast<std::int64_t>(y.word(0));
   }
-  return boundary.round();
+  return boundary.template round<T>();
 }
 
 }  // namespace REPDL_ISA

@@ -79,14 +79,18 @@ inline constexpr auto fields_of<max_pool2d_options> =
     std::tuple{field{"kernel", &max_pool2d_options::kernel, "the window's h,w", true},
                field{"stride", &max_pool2d_options::stride, "h,w; the window's when absent"},
                field{"padding", &max_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
-               field{"dilation", &max_pool2d_options::dilation, "h,w"}};
+               field{"dilation", &max_pool2d_options::dilation, "h,w"},
+               field{"ceil_mode", &max_pool2d_options::ceil_mode, "a last window may reach over the padded image"}};
 template <>
 inline constexpr auto fields_of<avg_pool2d_options> =
     std::tuple{field{"kernel", &avg_pool2d_options::kernel, "the window's h,w", true},
                field{"stride", &avg_pool2d_options::stride, "h,w; the window's when absent"},
                field{"padding", &avg_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
                field{"count_include_pad", &avg_pool2d_options::count_include_pad,
-                     "divide by the window's size, not by the number of present taps"}};
+                     "divide by the window's taps on the padded image, not by the number of present taps"},
+               field{"ceil_mode", &avg_pool2d_options::ceil_mode, "a last window may reach over the padded image"},
+               field{"divisor_override", &avg_pool2d_options::divisor_override,
+                     "divide by this number, not 0 and of magnitude below 2^31; 0: by the count"}};
 struct avg_pool2d_backward_attrs : avg_pool2d_options {
   std::optional<pair> size;
 };

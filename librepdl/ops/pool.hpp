@@ -30,6 +30,7 @@ inline namespace REPDL_ISA {
 template <class Index>
 struct pool_axis {
   Index image, pooled, taps, stride, dilation, before;
+  Index padded;  // the image and what pads it, as far as windows reach
 
   struct range {
     Index begin, end;
@@ -42,6 +43,11 @@ struct pool_axis {
     const Index from = dilation == 1 ? below : (below + dilation - 1) / dilation;
     const Index to = dilation == 1 ? above : (above + dilation - 1) / dilation;
     return {from < taps ? from : taps, to < taps ? (to > from ? to : from) : taps};
+  }
+  // The taps of output y that are on the padded image; of dilation 1. Only the last window may reach over it.
+  REPDL_HD Index padded_taps(Index y) const {
+    const Index above = padded - y * stride;
+    return above < taps ? above : taps;
   }
   // The outputs between the first and the last whose window can hold image position i; with dilation not all do.
   REPDL_HD range covering(Index i) const {
@@ -69,24 +75,39 @@ struct pool_axis {
   }
 };
 
-// One plane (sample and channel) of a pooling operation. Strides in elements; pointers to the plane.
-template <class Index>
+// One plane (sample and channel) of a pooling operation on elements of format T. Strides in elements; pointers to the plane.
+template <class T, class Index>
 struct pool_plane {
   pool_axis<Index> y, x;
   bool count_include_pad;
-  std::int64_t common;  // avg_pool2d_backward: of all windows' divisors, below 2^29; else 0
-  const float* image;   // x
-  const float* pooled;  // g
+  std::int64_t divisor;  // of all windows, or 0
+  bool negated;          // the sums of averages
+  std::int64_t common;   // avg_pool2d_backward: of all windows' divisors, below 2^29; else 0
+  const T* image;        // x
+  const T* pooled;       // g
   std::int64_t image_row, image_column, pooled_row, pooled_column;
 
-  REPDL_HD float at_image(Index i, Index j) const { return image[i * image_row + j * image_column]; }
-  REPDL_HD float at_pooled(Index i, Index j) const { return pooled[i * pooled_row + j * pooled_column]; }
+  REPDL_HD T at_image(Index i, Index j) const { return image[i * image_row + j * image_column]; }
+  REPDL_HD T at_pooled(Index i, Index j) const { return pooled[i * pooled_row + j * pooled_column]; }
 
-  REPDL_HD Index count(Index oy, Index ox) const {
-    if (count_include_pad) return y.taps * x.taps;
+  // The divisor of a window: 2^62 at most, and 0 where no tap is present.
+  REPDL_HD std::int64_t count(Index oy, Index ox) const {
+    if (divisor != 0) return divisor;
+    if (count_include_pad) return static_cast<std::int64_t>(y.padded_taps(oy)) * x.padded_taps(ox);
     const typename pool_axis<Index>::range r = y.present(oy);
     const typename pool_axis<Index>::range s = x.present(ox);
-    return (r.end - r.begin) * (s.end - s.begin);
+    return static_cast<std::int64_t>(r.end - r.begin) * (s.end - s.begin);
+  }
+
+  // A term of an average's sum, exactly.
+  REPDL_HD float term(T v) const {
+    const float t = widen_to_float(v);
+    return negated ? -t : t;
+  }
+  // The divisors have a common multiple of at most so many bits: of the two counts of windows along each axis that are
+  // divided by their taps on the padded image, the product.
+  REPDL_HD std::int64_t common_bits() const {
+    return divisor != 0 ? 62 : count_include_pad ? 124 : y.common_bits() + x.common_bits();
   }
 
   // Calls use(value, r, s) for the present taps of a window, row-major.
@@ -101,19 +122,19 @@ struct pool_plane {
       }
     }
   }
-  REPDL_HD float max_value(Index oy, Index ox) const {
+  REPDL_HD T max_value(Index oy, Index ox) const {
     std::int32_t best = no_key;
-    for_window(oy, ox, [&](float v, Index, Index) {
+    for_window(oy, ox, [&](T v, Index, Index) {
       const std::int32_t key = order_key(v, order_max);
       best = key > best ? key : best;
     });
-    return order_value(best, order_max);
+    return order_value<T>(best, order_max);
   }
   // Whether tap (r, s) wins its window.
   REPDL_HD bool wins(Index oy, Index ox, Index r, Index s) const {
     std::int32_t best = no_key;
     bool mine = false;
-    for_window(oy, ox, [&](float v, Index at_r, Index at_s) {
+    for_window(oy, ox, [&](T v, Index at_r, Index at_s) {
       const std::int32_t key = order_key(v, order_max);
       if (key > best) {
         best = key;
@@ -145,23 +166,24 @@ struct pool_plane {
 
   REPDL_HD bounded_sum<double> average(Index oy, Index ox) const {
     bounded_sum<double> sum;
-    for_window(oy, ox, [&](float v, Index, Index) { sum.add(static_cast<double>(v)); });
+    for_window(oy, ox, [&](T v, Index, Index) { sum.add(static_cast<double>(term(v))); });
     return sum;
   }
   REPDL_HD bounded_sum<double> max_gradient(Index i, Index j) const {
     bounded_sum<double> sum;
-    for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(static_cast<double>(g)); });
+    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widen(g)); });
     return sum;
   }
   REPDL_HD bounded_sum<double> average_gradient(Index i, Index j) const {
     bounded_sum<double> sum;
-    for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
-      const Index n = count(oy, ox);
+    for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
+      const auto v = static_cast<double>(term(g));
+      const std::int64_t n = count(oy, ox);
       if (common != 0) {
-        sum.add(static_cast<double>(g) * static_cast<double>(common / static_cast<std::int64_t>(n)));
+        sum.add(v * static_cast<double>(common / n));
       } else {
-        const double term = static_cast<double>(g) / static_cast<double>(n);
-        sum.add(term, 0x1p-51 * magnitude_of(term));
+        const double quotient = v / static_cast<double>(n);
+        sum.add(quotient, 0x1p-51 * magnitude_of(quotient));
       }
     });
     return sum;
@@ -169,63 +191,68 @@ struct pool_plane {
 
   // ---- from a sum to the element; `force`: 0, or +inf for undecided
 
-  REPDL_HD static certified finish_average(const bounded_sum<double>& sum, double force, std::int64_t n) {
-    if (n == 0) return {float_of(canonical_nan_f32), true};
-    if (n > std::int64_t{1} << 53) return {0.0f, false};
-    return certify_mean(sum.hi, sum.bound() + force, n);
+  using decision = decided_value<T>;
+  REPDL_HD static decision finish_average(const bounded_sum<double>& sum, double force, std::int64_t n) {
+    if (n == 0) return {from_bits<T>(format<T>::nan), true};
+    if (n > std::int64_t{1} << 53) return {T{}, false};
+    return certify_mean<T>(sum.hi, sum.bound() + force, n);
   }
-  REPDL_HD static certified finish_max_gradient(const bounded_sum<double>& sum, double force) {
-    return certify(sum.hi, sum.bound() + force);
+  REPDL_HD static decision finish_max_gradient(const bounded_sum<double>& sum, double force) {
+    return certify<T>(sum.hi, sum.bound() + force);
   }
-  REPDL_HD certified finish_average_gradient(const bounded_sum<double>& sum, double force) const {
-    if (common != 0) return certify_mean(sum.hi, sum.bound() + force, common);
-    return certify(sum.hi, sum.bound() + force);
+  REPDL_HD decision finish_average_gradient(const bounded_sum<double>& sum, double force) const {
+    if (common != 0) return certify_mean<T>(sum.hi, sum.bound() + force, common);
+    return certify<T>(sum.hi, sum.bound() + force);
   }
 
-  // ---- exact, always decided
+  // ---- exact, always decided; numbers of every format are summed as binary32 ones
 
-  REPDL_HD float exact_average(Index oy, Index ox) const {
-    const Index n = count(oy, ox);
-    if (n == 0) return float_of(canonical_nan_f32);
+  REPDL_HD T exact_average(Index oy, Index ox) const {
+    const std::int64_t n = count(oy, ox);
+    if (n == 0) return from_bits<T>(format<T>::nan);
     exact_sum<float, 1> sum;
-    for_window(oy, ox, [&](float v, Index, Index) { sum.add(v); });
-    return sum.mean(n);
+    for_window(oy, ox, [&](T v, Index, Index) { sum.add(term(v)); });
+    return sum.template mean<T>(n);
   }
-  REPDL_HD float exact_max_gradient(Index i, Index j) const {
+  REPDL_HD T exact_max_gradient(Index i, Index j) const {
     exact_sum<float, 1> sum;
-    for_pixel<true>(i, j, [&](float g, Index, Index) { sum.add(g); });
-    return sum.round();
+    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widen_to_float(g)); });
+    return sum.template round<T>();
   }
-  REPDL_HD float exact_average_gradient(Index i, Index j) const {
+  REPDL_HD T exact_average_gradient(Index i, Index j) const {
     if (common == 0) {
       const auto terms = [&](auto&& use) {
-        for_pixel<false>(i, j, [&](float g, Index oy, Index ox) { use(g, static_cast<std::uint64_t>(count(oy, ox))); });
+        for_pixel<false>(i, j,
+                         [&](T g, Index oy, Index ox) { use(term(g), static_cast<std::uint64_t>(count(oy, ox))); });
       };
-      return round_quotient_sum(terms, count_include_pad ? 62 : y.common_bits() + x.common_bits());
+      return round_quotient_sum<T>(terms, common_bits());
     }
     exact_sum<float, 1> sum;
-    for_pixel<false>(i, j, [&](float g, Index oy, Index ox) {
-      if (!is_finite(widen(g))) return sum.special.add(widen(g));
-      const auto term = decompose(g);
-      const auto weight = static_cast<std::uint64_t>(common / static_cast<std::int64_t>(count(oy, ox)));
-      sum.finite.add_scaled(term.significand * weight, term.exponent, term.negative);
+    for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
+      const float v = term(g);
+      if (!is_finite(widen(v))) return sum.special.add(widen(v));
+      const auto parts = decompose(v);
+      const auto weight = static_cast<std::uint64_t>(common / count(oy, ox));
+      sum.finite.add_scaled(parts.significand * weight, parts.exponent, parts.negative);
     });
-    return sum.mean(common);
+    return sum.template mean<T>(common);
   }
 };
 
 // The plane of sample n and channel c. Plan is plan::pool_plan.
-template <class Index, class Plan>
-REPDL_HD pool_plane<Index> plane_of(const Plan& p, std::int64_t n, std::int64_t c) {
+template <class T, class Index, class Plan>
+REPDL_HD pool_plane<T, Index> plane_of(const Plan& p, std::int64_t n, std::int64_t c) {
   const std::int64_t image_at = n * p.image_stride[0] + c * p.image_stride[1];
   const std::int64_t pooled_at = n * p.pooled_stride[0] + c * p.pooled_stride[1];
   const auto at = [](std::int64_t i) { return static_cast<Index>(i); };
-  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top)},
-          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left)},
+  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top), at(p.padded.h)},
+          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left), at(p.padded.w)},
           p.count_include_pad,
+          p.divisor,
+          p.negated,
           p.common,
-          p.x == nullptr ? nullptr : p.x + image_at,
-          p.g == nullptr ? nullptr : p.g + pooled_at,
+          p.x == nullptr ? nullptr : static_cast<const T*>(p.x) + image_at,
+          p.g == nullptr ? nullptr : static_cast<const T*>(p.g) + pooled_at,
           p.image_stride[2],
           p.image_stride[3],
           p.pooled_stride[2],

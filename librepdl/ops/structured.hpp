@@ -139,16 +139,30 @@ struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
   static constexpr operand out[] = {{"grad_bias", F32}};
 };
 
-struct max_pool2d : of_x<op_id::max_pool2d, max_pool2d_options> {
+// Pooling: operands and results of one format.
+template <op_id Id, class Attrs>
+struct pooling_of_x : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+template <op_id Id, class Attrs>
+struct pooling_gradient : operation<Id> {
+  using attrs = Attrs;
+  static constexpr operand in[] = {{"g", NARROW}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
+};
+struct max_pool2d : pooling_of_x<op_id::max_pool2d, max_pool2d_options> {
   static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
 };
-struct max_pool2d_backward : gradient_at_x<op_id::max_pool2d_backward, max_pool2d_options> {
+struct max_pool2d_backward : pooling_gradient<op_id::max_pool2d_backward, max_pool2d_options> {
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
-struct avg_pool2d : of_x<op_id::avg_pool2d, avg_pool2d_options> {
+struct avg_pool2d : pooling_of_x<op_id::avg_pool2d, avg_pool2d_options> {
   static constexpr std::string_view formula = "(sum of x in the window) / count";
 };
-struct avg_pool2d_backward : gradient<op_id::avg_pool2d_backward, avg_pool2d_backward_attrs> {
+struct avg_pool2d_backward : pooling_gradient<op_id::avg_pool2d_backward, avg_pool2d_backward_attrs> {
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
 };
 

@@ -27,17 +27,25 @@ struct windows {
   std::string_view axis;  // "height", "width"
   std::int64_t size;      // of the image
   std::int64_t kernel, stride, dilation, before, after;
+  bool ceil_mode = false;  // windows that begin on the image or in front of it, though they reach over what pads it
 
   // From the first tap to the last.
   std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
   std::int64_t count() const {
     const std::int64_t padded = size + before + after;
-    if (extent() > padded) {
+    const std::int64_t longest = ceil_mode ? padded + stride - 1 : padded;
+    if (extent() > longest) {
       fail(error_site::kernel_too_large, op, axis,
-           "a window of at most " + std::to_string(padded) + " (the padded image)", std::to_string(extent()));
+           "a window of at most " + std::to_string(longest) + (ceil_mode ? "" : " (the padded image)"),
+           std::to_string(extent()));
     }
-    return (padded - extent()) / stride + 1;
+    const std::int64_t whole = (longest - extent()) / stride;  // of the last window
+    return ceil_mode && whole * stride >= size + before ? whole : whole + 1;
   }
+  // The padded image, as far as windows reach.
+  std::int64_t padded() const { return std::min(size + before + after, (count() - 1) * stride + extent()); }
+  // Taps of window o on the padded image, of dilation 1.
+  std::int64_t padded_taps(std::int64_t o) const { return std::min(kernel, size + before + after - o * stride); }
   // Taps of window o that are in the image.
   std::int64_t present(std::int64_t o) const {
     const std::int64_t start = o * stride - before;
@@ -71,6 +79,11 @@ struct windows {
     const auto include = [&](std::int64_t n) { all = n == 0 ? all : below_largest(all, n / std::gcd(all, n)); };
     if (for_each_at_edge([&](std::int64_t o) { include(present(o)); })) include(kernel);
     return all;
+  }
+  // Likewise of the taps on the padded image: only the last window can have fewer than the others.
+  std::int64_t common_padded() const {
+    const std::int64_t last = padded_taps(count() - 1);
+    return count() > 1 ? below_largest(kernel, last / std::gcd(kernel, last)) : last;
   }
   // The product of two numbers below 2^31, or 0 from largest_common on.
   static std::int64_t below_largest(std::int64_t a, std::int64_t b) { return a * b < largest_common ? a * b : 0; }
@@ -236,19 +249,29 @@ struct pooling {
   std::string_view op;
   pair kernel, stride, dilation;
   padding2d padding;
+  bool ceil_mode;
 
   pooling(std::string_view name, const max_pool2d_options& a)
-      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), dilation(a.dilation), padding(a.padding) {
+      : op(name),
+        kernel(a.kernel),
+        stride(a.stride.value_or(kernel)),
+        dilation(a.dilation),
+        padding(a.padding),
+        ceil_mode(a.ceil_mode) {
     check();
   }
   pooling(std::string_view name, const avg_pool2d_options& a)
-      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding) {
+      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding), ceil_mode(a.ceil_mode) {
     check();
+    if (a.divisor_override <= -largest || a.divisor_override >= largest) {
+      fail(error_site::attribute_value, op, "divisor_override", "a number in (-2^31, 2^31)",
+           std::to_string(a.divisor_override));
+    }
   }
   window_pair over(std::int64_t h, std::int64_t w) const {
     check_pair(op, "size", {h, w}, 0);
-    return {{op, "height", h, kernel.h, stride.h, dilation.h, padding.top, padding.bottom},
-            {op, "width", w, kernel.w, stride.w, dilation.w, padding.left, padding.right}};
+    return {{op, "height", h, kernel.h, stride.h, dilation.h, padding.top, padding.bottom, ceil_mode},
+            {op, "width", w, kernel.w, stride.w, dilation.w, padding.left, padding.right, ceil_mode}};
   }
 
  private:
@@ -277,6 +300,7 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
                     const tensor_view& out) {
   pool_plan p{};
   p.op = op;
+  p.type = out.type();
   p.n = image.shape()[0];
   p.c = image.shape()[1];
   p.h = image.shape()[2];
@@ -289,6 +313,8 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
   p.dilation = q.dilation;
   p.top = q.padding.top;
   p.left = q.padding.left;
+  const window_pair w = q.over(p.h, p.w);
+  p.padded = {w.h.padded(), w.w.padded()};
   p.common = 1;
   for (int i = 0; i < 4; ++i) {
     const auto d = static_cast<std::size_t>(i);
@@ -296,28 +322,40 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
     p.pooled_stride[d] = pooled.strides()[i];
     p.out_stride[d] = out.strides()[i];
   }
-  p.out = static_cast<float*>(out.data());
+  p.out = out.data();
   return p;
 }
 
-// The divisors of all windows: their least common multiple, or 0 where it is too large to be of use.
-std::int64_t common_divisor(const window_pair& w, bool count_include_pad) {
-  return count_include_pad ? windows::below_largest(w.h.kernel, w.w.kernel)
-                           : windows::below_largest(w.h.common(), w.w.common());
+// What the sums of an average are divided by.
+void set_divisors(pool_plan& p, const pooling& q, const avg_pool2d_options& a) {
+  p.count_include_pad = a.count_include_pad;
+  p.negated = a.divisor_override < 0;
+  const window_pair w = q.over(p.h, p.w);
+  const bool whole = w.h.padded_taps(p.oh - 1) == p.kh && w.w.padded_taps(p.ow - 1) == p.kw;
+  p.divisor = a.divisor_override != 0        ? (p.negated ? -a.divisor_override : a.divisor_override)
+              : a.count_include_pad && whole ? p.kh * p.kw
+                                             : 0;
+}
+// Of a plan's windows: the least common multiple of their divisors, or 0 where it is too large to be of use.
+std::int64_t common_divisor(const pool_plan& p, const window_pair& w) {
+  if (p.divisor != 0) return p.divisor < windows::largest_common ? p.divisor : 0;
+  return p.count_include_pad ? windows::below_largest(w.h.common_padded(), w.w.common_padded())
+                             : windows::below_largest(w.h.common(), w.w.common());
 }
 
 }  // namespace
 
 tensor_spec infer_max_pool(inputs in, const max_pool2d_options& a) {
-  return {dtype::f32, max_pooled("max_pool2d", in[0], a)};
+  return {in[0].type(), max_pooled("max_pool2d", in[0], a)};
 }
 tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options& a) {
+  check_format("max_pool2d_backward", "x", in[1], "g", in[0]);
   check_gradient("max_pool2d_backward", in[0], max_pooled("max_pool2d_backward", in[1], a));
-  return {dtype::f32, in[1].shape()};
+  return {in[0].type(), in[1].shape()};
 }
 tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options& a) {
   const sizes& x = image_shape("avg_pool2d", "x", in[0]);
-  return {dtype::f32, pooled_shape(x, pooling("avg_pool2d", a).over(x[2], x[3]))};
+  return {in[0].type(), pooled_shape(x, pooling("avg_pool2d", a).over(x[2], x[3]))};
 }
 tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs& a) {
   constexpr std::string_view op = "avg_pool2d_backward";
@@ -325,7 +363,7 @@ tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_at
   const sizes image{g[0], g[1], a.size->h, a.size->w};
   const window_pair w = pooling(op, a).over(a.size->h, a.size->w);
   check_gradient(op, in[0], pooled_shape(image, w));
-  return {dtype::f32, image};
+  return {in[0].type(), image};
 }
 
 pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const max_pool2d_options& a) {
@@ -333,22 +371,23 @@ pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const 
   const const_tensor_view result(out);
   const const_tensor_view& x = forward ? in[0] : in[1];
   pool_plan p = plan_pool(op, pooling("", a), x, forward ? result : in[0], out);
-  p.x = floats(x);
-  p.g = forward ? nullptr : floats(in[0]);
+  p.x = x.data();
+  p.g = forward ? nullptr : in[0].data();
   return p;
 }
 pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options& a) {
-  pool_plan p = plan_pool(ops::op_id::avg_pool2d, pooling("", a), in[0], out, out);
-  p.x = floats(in[0]);
-  p.count_include_pad = a.count_include_pad;
+  const pooling q("", a);
+  pool_plan p = plan_pool(ops::op_id::avg_pool2d, q, in[0], out, out);
+  p.x = in[0].data();
+  set_divisors(p, q, a);
   return p;
 }
 pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs& a) {
   const pooling q("", a);
   pool_plan p = plan_pool(ops::op_id::avg_pool2d_backward, q, out, in[0], out);
-  p.g = floats(in[0]);
-  p.count_include_pad = a.count_include_pad;
-  p.common = common_divisor(q.over(a.size->h, a.size->w), a.count_include_pad);
+  p.g = in[0].data();
+  set_divisors(p, q, a);
+  p.common = common_divisor(p, q.over(p.h, p.w));
   return p;
 }
 

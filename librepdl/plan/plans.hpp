@@ -142,14 +142,18 @@ struct conv_plan {
 ///   avg_pool2d_backward  pooled g -> image out
 struct pool_plan {
   ops::op_id op;
+  dtype type;  // of the operands and the output: f16, bf16, f32
   std::int64_t n, c, h, w, oh, ow, kh, kw;
   pair stride, dilation;
   std::int64_t top, left;
-  bool count_include_pad;  // avg: the divisor is kh * kw; else the number of present taps of the window
+  bool count_include_pad;  // avg: the divisor is the number of taps on the padded image; else of present taps
+  pair padded;             // the padded image, as far as windows reach
+  std::int64_t divisor;    // avg: of all windows, or 0: each has its own
+  bool negated;            // avg: the sums, since the divisor is negative
   std::int64_t common;     // avg_pool2d_backward: the least common multiple of all windows' divisors if < 2^29, else 0
-  const float* x;
-  const float* g;
-  float* out;
+  const void* x;
+  const void* g;
+  void* out;
   std::array<std::int64_t, 4> image_stride;   // of x
   std::array<std::int64_t, 4> pooled_stride;  // of g
   std::array<std::int64_t, 4> out_stride;

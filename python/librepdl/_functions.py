@@ -2413,69 +2413,75 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     return result
 
 
-def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1, *,
-        out: A | None = None) -> A:
+def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        ceil_mode: bool = False, *, out: A | None = None) -> A:
     """The greatest x in the window; NaN wins, -0 < +0.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
     dilation: h,w
+    ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(181, (x,), out, (kernel, stride, padding, dilation))
+    result: A = _call(181, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
 def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
-        *, out: A | None = None) -> A:
+        ceil_mode: bool = False, *, out: A | None = None) -> A:
     """sum of g over the windows whose (first) greatest x is here, rounded once.
 
-    g: f32
-    x: f32
-    grad_x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    grad_x: f16 bf16 f32
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
     dilation: h,w
+    ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(182, (g, x), out, (kernel, stride, padding, dilation))
+    result: A = _call(182, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
-def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, count_include_pad: bool = False, *,
-        out: A | None = None) -> A:
+def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, count_include_pad: bool = False,
+        ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
     """(sum of x in the window) / count, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
-    count_include_pad: divide by the window's size, not by the number of present taps
+    count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
+    ceil_mode: a last window may reach over the padded image
+    divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(183, (x,), out, (kernel, stride, padding, count_include_pad))
+    result: A = _call(183, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
 def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = None, padding: Ints = 0,
-        count_include_pad: bool = False, *, out: A | None = None) -> A:
+        count_include_pad: bool = False, ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
     """sum over the windows that hold the pixel of g / count, rounded once.
 
-    g: f32
-    grad_x: f32
+    g: f16 bf16 f32
+    grad_x: f16 bf16 f32
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
-    count_include_pad: divide by the window's size, not by the number of present taps
+    count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
+    ceil_mode: a last window may reach over the padded image
+    divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(184, (g,), out, (kernel, stride, padding, count_include_pad, size))
+    result: A = _call(184, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 

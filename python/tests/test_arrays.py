@@ -293,6 +293,21 @@ def test_numpys_own_scalars_are_arrays():
         librepdl.mul(x, np.float64(0.1))
 
 
+def test_pooling_of_float16():
+    x = np.random.default_rng(4).integers(-2**11, 2**11, (2, 3, 7, 6)).astype(np.float16)
+    windows = [[x[:, :, i:i + 3, j:j + 2].astype(np.float64) for j in (0, 2, 4)] for i in (0, 3, 6)]  # the last row: one of 3 taps
+    for pool, reduced in ((librepdl.max_pool2d, np.max), (librepdl.avg_pool2d, np.mean)):
+        exact = np.stack([np.stack([reduced(w, axis=(2, 3)) for w in row], -1) for row in windows], -2)
+        assert bits(pool(x, (3, 2), ceil_mode=True)) == bits(exact.astype(np.float16))
+    sums = np.stack([np.stack([w.sum(axis=(2, 3)) for w in row], -1) for row in windows], -2)
+    assert bits(librepdl.avg_pool2d(x, (3, 2), ceil_mode=True, divisor_override=-4)) == bits((sums / -4 + 0.0).astype(np.float16))
+    g = np.ones((2, 3, 3, 3), np.float16)
+    grad = librepdl.avg_pool2d_backward(g, (3, 2), (7, 6), ceil_mode=True)
+    assert bits(grad[:, :, :6]) == bits(np.full((2, 3, 6, 6), np.float16(1 / 6))) and np.all(grad[:, :, 6] == 0.5)
+    with pytest.raises((TypeError, NotImplementedError), match="max_pool2d_backward: x"):
+        librepdl.max_pool2d_backward(g, x.astype(np.float32), (3, 2), ceil_mode=True)
+
+
 # ------------------------------------------------------------------------------------------------ options, spellings
 
 

@@ -201,13 +201,13 @@ r_conv2d_grad_weight: NDArray[np.float32] = librepdl.conv2d_grad_weight(g=x, x=x
     padding=(1, 1), dilation=(1, 1), groups=1, accumulate="mean", out=x)
 r_conv2d_grad_bias: NDArray[np.float32] = librepdl.conv2d_grad_bias(g=x, out=x)
 r_max_pool2d: NDArray[np.float32] = librepdl.max_pool2d(x=x, kernel=(1, 1), stride=(1, 1), padding=(1, 1),
-    dilation=(1, 1), out=x)
+    dilation=(1, 1), ceil_mode=True, out=x)
 r_max_pool2d_backward: NDArray[np.float32] = librepdl.max_pool2d_backward(g=x, x=x, kernel=(1, 1), stride=(1, 1),
-    padding=(1, 1), dilation=(1, 1), out=x)
+    padding=(1, 1), dilation=(1, 1), ceil_mode=True, out=x)
 r_avg_pool2d: NDArray[np.float32] = librepdl.avg_pool2d(x=x, kernel=(1, 1), stride=(1, 1), padding=(1, 1),
-    count_include_pad=True, out=x)
+    count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
 r_avg_pool2d_backward: NDArray[np.float32] = librepdl.avg_pool2d_backward(g=x, kernel=(1, 1), size=(1, 1),
-    stride=(1, 1), padding=(1, 1), count_include_pad=True, out=x)
+    stride=(1, 1), padding=(1, 1), count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
 r_softmax: NDArray[np.float32] = librepdl.softmax(x=x, axis=1, out=x)
 r_log_softmax: NDArray[np.float32] = librepdl.log_softmax(x=x, axis=1, out=x)
 r_logsumexp: NDArray[np.float32] = librepdl.logsumexp(x=x, axis=(1, 1), keepdims=True, out=x)

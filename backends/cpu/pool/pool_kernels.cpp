@@ -54,27 +54,28 @@ struct sums {
   error = s.error;
 }
 
-using pool_plane = num::pool_plane<int64_t>;
-
+template <class T>
 struct pool_pass {
+  using pool_plane = num::pool_plane<T, int64_t>;
+
   const plan::pool_plan& p;
   const pool_plane plane;
-  float* const out;  // the output's plane
+  T* const out;  // the output's plane
   const int64_t out_row, out_column;
   const double force;
   pool_counts& counts;
 
   pool_pass(const plan::pool_plan& plan, const pool_rows& rows, pool_counts& c)
       : p(plan),
-        plane(num::plane_of<int64_t>(plan, rows.sample, rows.channel)),
-        out(plan.out + rows.sample * plan.out_stride[0] + rows.channel * plan.out_stride[1]),
+        plane(num::plane_of<T, int64_t>(plan, rows.sample, rows.channel)),
+        out(static_cast<T*>(plan.out) + rows.sample * plan.out_stride[0] + rows.channel * plan.out_stride[1]),
         out_row(plan.out_stride[2]),
         out_column(plan.out_stride[3]),
         force(rows.force_exact ? num::infinity : 0.0),
         counts(c) {}
 
-  void put(int64_t i, int64_t j, float v) const { out[i * out_row + j * out_column] = v; }
-  void decide(int64_t i, int64_t j, num::certified c, float (pool_plane::*exact)(int64_t, int64_t) const) const {
+  void put(int64_t i, int64_t j, T v) const { out[i * out_row + j * out_column] = v; }
+  void decide(int64_t i, int64_t j, num::decided_value<T> c, T (pool_plane::*exact)(int64_t, int64_t) const) const {
     put(i, j, c.decided ? c.value : (plane.*exact)(i, j));
     add_count(counts, c.decided ? tier::binary64 : tier::exact, 1);
   }
@@ -105,7 +106,7 @@ struct pool_pass {
       const int64_t length = smaller(from + span, p.w) - begin;
       int32_t* const to = column + (begin - from);
       for (int64_t r = rows.begin; r < rows.end; ++r) {
-        const float* const line =
+        const T* const line =
             plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row + begin * plane.image_column;
         with_stride(
             plane.image_column, [&](auto step) __attribute__((always_inline)) {
@@ -125,11 +126,11 @@ struct pool_pass {
               for (int64_t x = 0; x < n; ++x) best[x] = tap[x * step] > best[x] ? tap[x * step] : best[x];
             });
       }
-      float* const line = out + oy * out_row + first * out_column;
+      T* const line = out + oy * out_row + first * out_column;
       with_stride(
           out_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-            for (int64_t x = 0; x < n; ++x) line[x * step] = num::order_value(best[x], num::order_max);
+            for (int64_t x = 0; x < n; ++x) line[x * step] = num::order_value<T>(best[x], num::order_max);
           });
     }
     add_count(counts, tier::proved, p.ow);
@@ -137,8 +138,15 @@ struct pool_pass {
 
   // ---- avg_pool2d
 
+  // The taps of output y along an axis that an average divides by.
+  int64_t counted(const num::pool_axis<int64_t>& axis, int64_t y) const {
+    if (p.count_include_pad) return axis.padded_taps(y);
+    const auto taps = axis.present(y);
+    return taps.end - taps.begin;
+  }
+
   void average_row(int64_t oy) const {
-    const int64_t most = force != 0 || p.kh * p.kw > (int64_t{1} << 52) ? 0 : windows_per_span();
+    const int64_t most = force != 0 || p.negated || p.kh * p.kw > (int64_t{1} << 52) ? 0 : windows_per_span();
     const auto rows = plane.y.present(oy);
     if (most == 0) {
       for (int64_t ox = 0; ox < p.ow; ++ox) {
@@ -162,13 +170,13 @@ struct pool_pass {
       double* const value = column.value + offset;
       double* const error = column.error + offset;
       for (int64_t r = rows.begin; r < rows.end && length > 0; ++r) {
-        const float* const line =
+        const T* const line =
             plane.image + (oy * p.stride.h + r - p.top) * plane.image_row + begin * plane.image_column;
         with_stride(
             plane.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t j = 0; j < length; ++j) {
-                accumulate(value[j], error[j], static_cast<double>(line[j * step]), 0.0);
+                accumulate(value[j], error[j], num::widen(line[j * step]), 0.0);
               }
             });
       }
@@ -182,10 +190,9 @@ struct pool_pass {
               for (int64_t x = 0; x < n; ++x) accumulate(window.value[x], window.error[x], v[x * step], e[x * step]);
             });
       }
+      const int64_t high = counted(plane.y, oy);
       for (int64_t x = 0; x < n; ++x) {
-        const int64_t origin = from + x * p.stride.w;
-        const int64_t present = larger(0, smaller(origin + p.kw, p.w) - larger(origin, 0));
-        divisor[x] = static_cast<double>(p.count_include_pad ? p.kh * p.kw : (rows.end - rows.begin) * present);
+        divisor[x] = static_cast<double>(p.divisor != 0 ? p.divisor : high * counted(plane.x, first + x));
       }
       quotients(oy, first, n, window, divisor, [&](int64_t ox, num::bounded_sum<double> sum) {
         decide(oy, ox, pool_plane::finish_average(sum, 0.0, plane.count(oy, ox)), &pool_plane::exact_average);
@@ -205,19 +212,19 @@ struct pool_pass {
       odd += num::double_of(num::bits_of(divisor[x]) & 0xfffffffffffffull) != 0 ? 1.0 : 0.0;
       inexact += sum.error[x] == 0 ? 0.0 : 1.0;
     }
-    float* const line = out + i * out_row + first * out_column;
+    T* const line = out + i * out_row + first * out_column;
     with_stride(
         out_column, [&](auto step) __attribute__((always_inline)) {
           if (odd == 0) {
 #pragma omp simd
             for (int64_t x = 0; x < n; ++x) {
-              line[x * step] = num::canonical(static_cast<float>((sum.value[x] + 0.0) * (1 / divisor[x])));
+              line[x * step] = num::narrow<T>((sum.value[x] + 0.0) * (1 / divisor[x]));
             }
           } else {
 #pragma omp simd
             for (int64_t x = 0; x < n; ++x) {
               const double q = num::divide_to_odd(sum.value[x] + 0.0, divisor[x]);
-              line[x * step] = num::canonical(static_cast<float>(q));
+              line[x * step] = num::narrow<T>(q);
             }
           }
         });
@@ -251,7 +258,7 @@ struct pool_pass {
     for (int64_t x = 0; x < n; ++x) best[x] = num::no_key, tap[x] = -1;
     const auto rows = plane.y.present(oy);
     for (int64_t r = rows.begin; r < rows.end; ++r) {
-      const float* const line = plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row;
+      const T* const line = plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row;
       for (int64_t s = 0; s < p.kw; ++s) {
         // The windows whose tap s is in the image.
         const int64_t shift = s * p.dilation.w - p.left;
@@ -259,7 +266,7 @@ struct pool_pass {
         const int64_t high = p.w <= shift ? 0 : (p.w - shift + p.stride.w - 1) / p.stride.w;
         const int64_t begin = larger(low - first, 0);
         const int64_t end = smaller(high - first, n);
-        const float* const from = line + (first * p.stride.w + shift) * plane.image_column;
+        const T* const from = line + (first * p.stride.w + shift) * plane.image_column;
         const auto id = static_cast<int32_t>(r * p.kw + s);
         with_stride(
             p.stride.w * plane.image_column, [&](auto step) __attribute__((always_inline)) {
@@ -314,22 +321,22 @@ struct pool_pass {
               }
               const int64_t r = plane.y.tap(oy, i);
               if (r < 0) continue;
-              const float* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
+              const T* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
               for (int64_t x = 0; x < s.count; ++x) {
                 const int64_t column = tap[x] - r * p.kw;
                 if (column < 0 || column >= p.kw) continue;
                 const int64_t j = (s.first + x) * p.stride.w + column * p.dilation.w - p.left - s.begin;
                 if (j < 0 || j >= length) continue;
-                accumulate(pixel.value[j], pixel.error[j], static_cast<double>(g[x * plane.pooled_column]), 0.0);
+                accumulate(pixel.value[j], pixel.error[j], num::widen(g[x * plane.pooled_column]), 0.0);
               }
             }
             double inexact = 0;
-            float* const line = out + i * out_row + s.begin * out_column;
+            T* const line = out + i * out_row + s.begin * out_column;
             with_stride(
                 out_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd reduction(+ : inexact)
                   for (int64_t j = 0; j < length; ++j) {
-                    line[j * step] = num::canonical(static_cast<float>(pixel.value[j] + 0.0));
+                    line[j * step] = num::narrow<T>(pixel.value[j] + 0.0);
                     inexact += pixel.error[j] == 0 ? 0.0 : 1.0;
                   }
                 });
@@ -349,7 +356,7 @@ struct pool_pass {
   }
 
   void average_gradient_row(int64_t i) const {
-    if (force != 0 || p.common == 0) return pixels(i);
+    if (force != 0 || p.negated || p.common == 0) return pixels(i);
     const bool done = for_stretches([&](const stretch& s) {
       sums window;  // column sums of the windows over this row, weighted
       sums pixel;
@@ -361,15 +368,13 @@ struct pool_pass {
       const auto rows = plane.y.covering(i);
       int64_t weight_rows = -1;  // what the weights were made for
       for (int64_t oy = rows.begin; oy < rows.end; ++oy) {
-        const auto taps = plane.y.present(oy);
-        if (taps.end - taps.begin != weight_rows) {
-          weight_rows = taps.end - taps.begin;
+        const int64_t high = counted(plane.y, oy);
+        if (high != weight_rows) {
+          weight_rows = high;
           int64_t last_count = -1;
           double last_weight = 0;
           for (int64_t x = 0; x < s.count; ++x) {
-            const int64_t origin = (s.first + x) * p.stride.w - p.left;
-            const int64_t present = smaller(origin + p.kw, p.w) - larger(origin, 0);
-            const int64_t n = p.count_include_pad ? p.kh * p.kw : weight_rows * present;
+            const int64_t n = p.divisor != 0 ? p.divisor : high * counted(plane.x, s.first + x);
             if (n != last_count) {
               last_count = n;
               last_weight = static_cast<double>(p.common / n);
@@ -377,12 +382,12 @@ struct pool_pass {
             weight[x] = last_weight;
           }
         }
-        const float* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
+        const T* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
         with_stride(
             plane.pooled_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = 0; x < s.count; ++x) {
-                accumulate(window.value[x], window.error[x], static_cast<double>(g[x * step]) * weight[x], 0.0);
+                accumulate(window.value[x], window.error[x], num::widen(g[x * step]) * weight[x], 0.0);
               }
             });
       }
@@ -410,8 +415,9 @@ struct pool_pass {
   }
 };
 
-void run(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
-  const pool_pass pass(p, rows, counts);
+template <class T>
+void run_as(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
+  const pool_pass<T> pass(p, rows, counts);
   if (p.op == ops::op_id::max_pool2d_backward) return pass.max_gradient_rows(rows.begin, rows.end);
   for (int64_t i = rows.begin; i < rows.end; ++i) {
     if (p.op == ops::op_id::max_pool2d) {
@@ -421,6 +427,17 @@ void run(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
     } else {
       pass.average_gradient_row(i);
     }
+  }
+}
+
+void run(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
+  switch (p.type) {
+    case dtype::f16:
+      return run_as<f16>(p, rows, counts);
+    case dtype::bf16:
+      return run_as<bf16>(p, rows, counts);
+    default:
+      return run_as<float>(p, rows, counts);
   }
 }
 

@@ -9,66 +9,66 @@ namespace {
 
 constexpr int threads = 256;
 
-template <class Index>
-using plane = num::pool_plane<Index>;
+template <class T, class Index>
+using plane = num::pool_plane<T, Index>;
 
 // One element per operation. `force`: 0, or +inf for undecided.
 struct max_pool {
   static constexpr bool backward = false;
   static constexpr tier first = tier::proved;
-  template <class Index>
-  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double) {
+  template <class T, class Index>
+  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double) {
     return {p.max_value(y, x), true};
   }
-  template <class Index>
-  __device__ static float exact(const plane<Index>&, Index, Index) {
-    return 0.0f;
+  template <class T, class Index>
+  __device__ static T exact(const plane<T, Index>&, Index, Index) {
+    return T{};
   }
 };
 struct max_pool_backward {
   static constexpr bool backward = true;
   static constexpr tier first = tier::binary64;
-  template <class Index>
-  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
-    return plane<Index>::finish_max_gradient(p.max_gradient(y, x), force);
+  template <class T, class Index>
+  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
+    return plane<T, Index>::finish_max_gradient(p.max_gradient(y, x), force);
   }
-  template <class Index>
-  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+  template <class T, class Index>
+  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
     return p.exact_max_gradient(y, x);
   }
 };
 struct avg_pool {
   static constexpr bool backward = false;
   static constexpr tier first = tier::binary64;
-  template <class Index>
-  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
-    return plane<Index>::finish_average(p.average(y, x), force, p.count(y, x));
+  template <class T, class Index>
+  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
+    return plane<T, Index>::finish_average(p.average(y, x), force, p.count(y, x));
   }
-  template <class Index>
-  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+  template <class T, class Index>
+  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
     return p.exact_average(y, x);
   }
 };
 struct avg_pool_backward {
   static constexpr bool backward = true;
   static constexpr tier first = tier::binary64;
-  template <class Index>
-  __device__ static num::certified attempt(const plane<Index>& p, Index y, Index x, double force) {
+  template <class T, class Index>
+  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
     return p.finish_average_gradient(p.average_gradient(y, x), force);
   }
-  template <class Index>
-  __device__ static float exact(const plane<Index>& p, Index y, Index x) {
+  template <class T, class Index>
+  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
     return p.exact_average_gradient(y, x);
   }
 };
 
-template <class Operation, class Index>
-__device__ __noinline__ float decide_exactly(const plane<Index>& p, Index y, Index x) {
+template <class Operation, class T, class Index>
+__device__ __noinline__ T decide_exactly(const plane<T, Index>& p, Index y, Index x) {
   return Operation::exact(p, y, x);
 }
 
 // Neighbouring threads write neighbouring elements: along a row, or along the channels where those are innermost.
-template <class Operation, class Index>
+template <class Operation, class T, class Index>
 __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ pool_geometry g, counter* counters) {
   const Index height = static_cast<Index>(Operation::backward ? g.h : g.oh);
   const Index width = static_cast<Index>(Operation::backward ? g.w : g.ow);
@@ -91,13 +91,14 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
       c = rest % channels;
       rest /= channels;
     }
-    const plane<Index> p = num::plane_of<Index>(g, rest, c);
-    num::certified result = Operation::attempt(p, y, x, g.force);
+    const plane<T, Index> p = num::plane_of<T, Index>(g, rest, c);
+    num::decided_value<T> result = Operation::attempt(p, y, x, g.force);
     if (!result.decided) {
       result.value = decide_exactly<Operation>(p, y, x);
       ++undecided;
     }
-    g.out[rest * g.out_stride[0] + c * g.out_stride[1] + y * g.out_stride[2] + x * g.out_stride[3]] = result.value;
+    static_cast<T*>(g.out)[rest * g.out_stride[0] + c * g.out_stride[1] + y * g.out_stride[2] + x * g.out_stride[3]] =
+        result.value;
   }
   if (undecided != 0) {
     count_elements(counters, tier::exact, undecided);
@@ -108,21 +109,28 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
 template <class Operation>
 void prepare_general(const pool_geometry& g, const job& j, dispatch::task& t) {
   const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
-  if (g.small() && !j.device.choice.wide) {
-    plan_launch<pool_kernel<Operation, std::int32_t>>(t, j, grid, threads, g, j.counters);
-  } else {
-    plan_launch<pool_kernel<Operation, std::int64_t>>(t, j, grid, threads, g, j.counters);
-  }
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != g.type) return;
+    if (g.small() && !j.device.choice.wide) {
+      plan_launch<pool_kernel<Operation, T, std::int32_t>>(t, j, grid, threads, g, j.counters);
+    } else {
+      plan_launch<pool_kernel<Operation, T, std::int64_t>>(t, j, grid, threads, g, j.counters);
+    }
+  });
 }
 
 }  // namespace
 
 void prepare(const plan::pool_plan& p, const job& j, dispatch::task& t) {
   pool_geometry g{};
+  g.type = p.type;
   g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
   g.stride = p.stride, g.dilation = p.dilation;
   g.top = p.top, g.left = p.left;
   g.count_include_pad = p.count_include_pad;
+  g.padded = p.padded;
+  g.divisor = p.divisor;
+  g.negated = p.negated;
   g.common = p.common;
   g.x = p.x, g.g = p.g, g.out = p.out;
   for (std::size_t d = 0; d < 4; ++d) {

@@ -6,14 +6,18 @@
 namespace repdl::cuda {
 
 struct pool_geometry {
+  dtype type;
   std::int64_t n, c, h, w, oh, ow, kh, kw;
   pair stride, dilation;
   std::int64_t top, left;
   bool count_include_pad;
+  pair padded;
+  std::int64_t divisor;
+  bool negated;
   std::int64_t common;
-  const float* x;
-  const float* g;
-  float* out;
+  const void* x;
+  const void* g;
+  void* out;
   std::int64_t image_stride[4], pooled_stride[4], out_stride[4];
 
   std::int64_t elements;  // of the output

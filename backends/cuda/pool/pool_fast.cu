@@ -1,5 +1,6 @@
 // Pooling for the shapes that networks use: no dilation, 32-bit offsets; kernels of 2x2 and 3x3 with their loops
-// unrolled. The results are those of pool.cu, which takes over the elements that these kernels cannot decide.
+// unrolled; averages by positive divisors, of windows on the padded image if they count what pads it. The results are those of
+// pool.cu, which takes over the elements that these kernels cannot decide.
 //
 //   forward                  a thread per result
 //   backward, no overlap     (stride >= kernel) a thread per window, which writes all pixels of its cell
@@ -39,7 +40,7 @@ struct divider {
 
 struct compact {
   pool_geometry g;
-  int h, w, oh, ow, kh, kw, sh, sw, top, left;
+  int h, w, oh, ow, kh, kw, sh, sw, top, left, divisor;
   int image[4], pooled[4], out[4];  // strides
   int full_weight;                  // common / (kh kw), or 0 where that is not a positive integer
   double common, reciprocal;
@@ -57,6 +58,7 @@ struct compact {
         sw(static_cast<int>(g.stride.w)),
         top(static_cast<int>(g.top)),
         left(static_cast<int>(g.left)),
+        divisor(static_cast<int>(g.divisor)),
         full_weight(g.common % (g.kh * g.kw) == 0 ? static_cast<int>(g.common / (g.kh * g.kw)) : 0),
         common(static_cast<double>(g.common)),
         reciprocal(1.0 / static_cast<double>(g.common)),
@@ -88,7 +90,7 @@ struct compact {
     return p;
   }
   __device__ int count(int oy, int ox) const {
-    if (g.count_include_pad) return kh * kw;
+    if (divisor != 0) return divisor;
     const int i = oy * sh - top;
     const int j = ox * sw - left;
     return max(min(i + kh, h) - max(i, 0), 0) * max(min(j + kw, w) - max(j, 0), 0);
@@ -106,26 +108,31 @@ __device__ float greater(float a, float b) {
 // within an ulp of it on the side that its remainder shows: the first has an error of at most 2 ulps, so its remainder
 // is exact up to a rounding of relative size 2^-50, and adding remainder * r leaves the last rounding and a few
 // thousandths of an ulp. The second remainder is exact, and its sign rounds to odd.
-__device__ float divide(double s, double n, double r) {
+template <class T>
+__device__ T divide(double s, double n, double r) {
   const double first = s * r;
   const double q = num::fma(num::fma(-first, n, s), r, first);
-  return num::canonical(static_cast<float>(num::round_to_odd(q + 0.0, num::fma(-q, n, s))));
+  return num::narrow<T>(num::round_to_odd(q + 0.0, num::fma(-q, n, s)));
 }
 
-__device__ __noinline__ num::certified average_carefully(const num::pool_plane<int>& p, int y, int x, double force) {
-  num::certified c = num::pool_plane<int>::finish_average(p.average(y, x), force, p.count(y, x));
+template <class T>
+__device__ __noinline__ num::decided_value<T> average_carefully(const num::pool_plane<T, int>& p, int y, int x,
+                                                                double force) {
+  num::decided_value<T> c = num::pool_plane<T, int>::finish_average(p.average(y, x), force, p.count(y, x));
   if (!c.decided) c.value = p.exact_average(y, x);
   return c;
 }
-__device__ __noinline__ num::certified max_gradient_carefully(const num::pool_plane<int>& p, int i, int j,
-                                                              double force) {
-  num::certified c = num::pool_plane<int>::finish_max_gradient(p.max_gradient(i, j), force);
+template <class T>
+__device__ __noinline__ num::decided_value<T> max_gradient_carefully(const num::pool_plane<T, int>& p, int i, int j,
+                                                                     double force) {
+  num::decided_value<T> c = num::pool_plane<T, int>::finish_max_gradient(p.max_gradient(i, j), force);
   if (!c.decided) c.value = p.exact_max_gradient(i, j);
   return c;
 }
-__device__ __noinline__ num::certified average_gradient_carefully(const num::pool_plane<int>& p, int i, int j,
-                                                                  double force) {
-  num::certified c = p.finish_average_gradient(p.average_gradient(i, j), force);
+template <class T>
+__device__ __noinline__ num::decided_value<T> average_gradient_carefully(const num::pool_plane<T, int>& p, int i, int j,
+                                                                         double force) {
+  num::decided_value<T> c = p.finish_average_gradient(p.average_gradient(i, j), force);
   if (!c.decided) c.value = p.exact_average_gradient(i, j);
   return c;
 }
@@ -137,12 +144,12 @@ __device__ void count_exact(counter* counters, std::int64_t exact) {
 }
 
 // Calls use(value) for the present taps of a window; K: its size, 0 for any.
-template <int K, class Use>
-__device__ void for_window(const compact& p, const float* plane, int y, int x, Use&& use) {
+template <int K, class T, class Use>
+__device__ void for_window(const compact& p, const T* plane, int y, int x, Use&& use) {
   const int i = y * p.sh - p.top;
   const int j = x * p.sw - p.left;
   if (K != 0 && i >= 0 && j >= 0 && i + K <= p.h && j + K <= p.w) {
-    const float* const first = plane + i * p.image[2] + j * p.image[3];
+    const T* const first = plane + i * p.image[2] + j * p.image[3];
 #pragma unroll
     for (int r = 0; r < K; ++r) {
 #pragma unroll
@@ -157,7 +164,12 @@ __device__ void for_window(const compact& p, const float* plane, int y, int x, U
   }
 }
 
-template <int K>
+template <class T>
+__device__ T& at_place(const compact& p, const compact::place& o) {
+  return static_cast<T*>(p.g.out)[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]];
+}
+
+template <class T, int K>
 __global__ void __launch_bounds__(threads) max_kernel(const __grid_constant__ compact p, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, p.g.elements);
   const auto elements = static_cast<int>(p.g.elements);
@@ -165,9 +177,9 @@ __global__ void __launch_bounds__(threads) max_kernel(const __grid_constant__ co
        at += static_cast<int>(gridDim.x * threads)) {
     const compact::place o = p.locate(at);
     float best = -__int_as_float(0x7f800000);
-    for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x,
-                  [&](float v, int) { best = greater(best, v); });
-    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = num::canonical(best);
+    for_window<K>(p, static_cast<const T*>(p.g.x) + o.n * p.image[0] + o.c * p.image[1], o.y, o.x,
+                  [&](T v, int) { best = greater(best, num::widen_to_float(v)); });
+    at_place<T>(p, o) = num::narrow<T>(best);
   }
 }
 
@@ -175,7 +187,7 @@ __global__ void __launch_bounds__(threads) max_kernel(const __grid_constant__ co
 // multiple of a power of two above 2^-24 least (its own last bit, or 2^-149 <= 2^-24 2^-125 for subnormal numbers), and
 // K^2 <= 9 terms of at most 2^24 least are below 2^53 of those: the lattice rule (certify.hpp). If least 2^24
 // overflows, the quotient of the two is below 2^24 as well. Infinities and NaN end up in the sum.
-template <int K>
+template <class T, int K>
 __global__ void __launch_bounds__(threads) average_kernel(const __grid_constant__ compact p, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
   const auto elements = static_cast<int>(p.g.elements);
@@ -186,27 +198,28 @@ __global__ void __launch_bounds__(threads) average_kernel(const __grid_constant_
     double sum = 0;
     float greatest = 0;
     float least = __int_as_float(0x7f800000);
-    for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](float v, int) {
+    for_window<K>(p, static_cast<const T*>(p.g.x) + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](T element, int) {
+      const float v = num::widen_to_float(element);
       sum += static_cast<double>(v);
       const float m = fabsf(v);
       greatest = fmaxf(greatest, m);
       least = fminf(least, m == 0 ? __int_as_float(0x7f800000) : m);
     });
     const int n = p.count(o.y, o.x);
-    float value;
+    T value;
     if (greatest <= least * 0x1p24f && n > 0 && p.g.force == 0) {
       const bool finite = sum - sum == 0;
       const double full = K * K;
-      value = K == 2 && n == 4 ? num::canonical(static_cast<float>((sum + 0.0) * 0.25))
-              : !finite        ? num::non_finite_result(sum)
-              : n == K * K     ? divide(sum, full, 1.0 / full)
-                               : divide(sum, static_cast<double>(n), 1.0 / static_cast<double>(n));
+      value = K == 2 && n == 4 ? num::narrow<T>((sum + 0.0) * 0.25)
+              : !finite        ? num::non_finite_result<T>(sum)
+              : n == K * K     ? divide<T>(sum, full, 1.0 / full)
+                               : divide<T>(sum, static_cast<double>(n), 1.0 / static_cast<double>(n));
     } else {
-      const num::certified c = average_carefully(num::plane_of<int>(p.g, o.n, o.c), o.y, o.x, p.g.force);
+      const auto c = average_carefully(num::plane_of<T, int>(p.g, o.n, o.c), o.y, o.x, p.g.force);
       value = c.value;
       exact += c.decided ? 0 : 1;
     }
-    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = value;
+    at_place<T>(p, o) = value;
   }
   count_exact(counters, exact);
 }
@@ -220,44 +233,45 @@ __device__ void cell(int y, int count, int stride, int before, int size, int& be
 }
 
 // stride >= kernel: a pixel is in at most one window, its sum has one term.
-template <int K, bool Max>
+template <class T, int K, bool Max>
 __global__ void __launch_bounds__(threads)
     cell_kernel(const __grid_constant__ compact p, int windows, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
   for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < windows;
        at += static_cast<int>(gridDim.x * threads)) {
     const compact::place o = p.locate(at);
-    const float g = p.g.g[o.n * p.pooled[0] + o.c * p.pooled[1] + o.y * p.pooled[2] + o.x * p.pooled[3]];
+    const float g = num::widen_to_float(
+        static_cast<const T*>(p.g.g)[o.n * p.pooled[0] + o.c * p.pooled[1] + o.y * p.pooled[2] + o.x * p.pooled[3]]);
     int winner = -1;
-    float value = 0;
+    T value{};
     if constexpr (Max) {
       std::int32_t best = num::no_key;
-      for_window<K>(p, p.g.x + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](float v, int tap) {
+      for_window<K>(p, static_cast<const T*>(p.g.x) + o.n * p.image[0] + o.c * p.image[1], o.y, o.x, [&](T v, int tap) {
         const std::int32_t key = num::order_key(v, num::order_max);
         if (key > best) {
           best = key;
           winner = tap;
         }
       });
-      value = num::canonical(g + 0.0f);
+      value = num::narrow<T>(g + 0.0f);
     } else {
       const int n = p.count(o.y, o.x);
       const double x = static_cast<double>(g) + 0.0;
       if (n > 0) {
-        value = x - x == 0 ? num::canonical(static_cast<float>(num::divide_to_odd(x, static_cast<double>(n))))
-                           : num::non_finite_result(x);
+        value =
+            x - x == 0 ? num::narrow<T>(num::divide_to_odd(x, static_cast<double>(n))) : num::non_finite_result<T>(x);
       }
     }
     int row, row_end, column, column_end;
     cell(o.y, p.oh, p.sh, p.top, p.h, row, row_end);
     cell(o.x, p.ow, p.sw, p.left, p.w, column, column_end);
-    float* const out = p.g.out + o.n * p.out[0] + o.c * p.out[1];
+    T* const out = static_cast<T*>(p.g.out) + o.n * p.out[0] + o.c * p.out[1];
     for (int i = row; i < row_end; ++i) {
       const int r = i + p.top - o.y * p.sh;
       for (int j = column; j < column_end; ++j) {
         const int s = j + p.left - o.x * p.sw;
         const bool mine = Max ? r * p.kw + s == winner && s < p.kw && s >= 0 : r >= 0 && r < p.kh && s >= 0 && s < p.kw;
-        out[i * p.out[2] + j * p.out[3]] = mine ? value : 0.0f;
+        out[i * p.out[2] + j * p.out[3]] = mine ? value : T{};
       }
     }
   }
@@ -277,6 +291,7 @@ struct pixel_sum {
 constexpr int tile_columns = 64, tile_rows = 16, most_windows = 2560;
 
 // Tiles of rows x columns; planes * tiles_y * tiles_x of them.
+template <class T>
 __global__ void __launch_bounds__(threads)
     tile_kernel(const __grid_constant__ compact p, divider tiles_x, divider tiles_y, int tiles, counter* counters) {
   __shared__ std::uint8_t winner[most_windows];
@@ -295,15 +310,15 @@ __global__ void __launch_bounds__(threads)
     const int x0 = max(j0 + p.left - p.kw + p.sw, 0) / p.sw;
     const int rows = min((i1 - 1 + p.top) / p.sh + 1, p.oh) - y0;
     const int columns = min((j1 - 1 + p.left) / p.sw + 1, p.ow) - x0;
-    const float* const image = p.g.x + n * p.image[0] + c * p.image[1];
-    const float* const pooled = p.g.g + n * p.pooled[0] + c * p.pooled[1];
-    float* const out = p.g.out + n * p.out[0] + c * p.out[1];
+    const T* const image = static_cast<const T*>(p.g.x) + n * p.image[0] + c * p.image[1];
+    const T* const pooled = static_cast<const T*>(p.g.g) + n * p.pooled[0] + c * p.pooled[1];
+    T* const out = static_cast<T*>(p.g.out) + n * p.out[0] + c * p.out[1];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     for (int y = static_cast<int>(threadIdx.x) / 32; y < rows; y += threads / 32) {
       for (int x = lane; x < columns; x += 32) {
         std::int32_t best = num::no_key;
         int place = 0;
-        const auto offer = [&](float v, int tap) {
+        const auto offer = [&](T v, int tap) {
           const std::int32_t key = num::order_key(v, num::order_max);
           place = key > best ? tap : place;
           best = key > best ? key : best;
@@ -330,7 +345,7 @@ __global__ void __launch_bounds__(threads)
           const int row_tap = (i + p.top - y * p.sh) * p.kw;
           for (int x = x_first; x <= x_last; ++x) {
             if (winner[(y - y0) * columns + x - x0] == row_tap + j + p.left - x * p.sw) {
-              const float g = pooled[y * p.pooled[2] + x * p.pooled[3]];
+              const float g = num::widen_to_float(pooled[y * p.pooled[2] + x * p.pooled[3]]);
               if (terms == 1) sum.add(static_cast<double>(single));
               if (terms >= 1) sum.add(static_cast<double>(g));
               single = g;
@@ -338,12 +353,12 @@ __global__ void __launch_bounds__(threads)
             }
           }
         }
-        float value = num::canonical(single + 0.0f);
+        T value = num::narrow<T>(single + 0.0f);
         if (terms > 1) {
           if (sum.rounded == 0) {
-            value = static_cast<float>(sum.value + 0.0);
+            value = num::narrow<T>(sum.value + 0.0);
           } else {
-            const num::certified r = max_gradient_carefully(num::plane_of<int>(p.g, n, c), i, j, 0.0);
+            const auto r = max_gradient_carefully(num::plane_of<T, int>(p.g, n, c), i, j, 0.0);
             value = r.value;
             exact += r.decided ? 0 : 1;
           }
@@ -356,6 +371,7 @@ __global__ void __launch_bounds__(threads)
   count_exact(counters, exact);
 }
 
+template <class T>
 __global__ void __launch_bounds__(threads)
     average_gradient_kernel(const __grid_constant__ compact p, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, p.g.elements);
@@ -368,27 +384,27 @@ __global__ void __launch_bounds__(threads)
     const int y_last = min((o.y + p.top) / p.sh, p.oh - 1);
     const int x_first = max(o.x + p.left - p.kw + p.sw, 0) / p.sw;
     const int x_last = min((o.x + p.left) / p.sw, p.ow - 1);
-    const float* const pooled = p.g.g + o.n * p.pooled[0] + o.c * p.pooled[1];
+    const T* const pooled = static_cast<const T*>(p.g.g) + o.n * p.pooled[0] + o.c * p.pooled[1];
     const auto full = static_cast<double>(p.full_weight);
     pixel_sum sum;
     for (int y = y_first; y <= y_last; ++y) {
       for (int x = x_first; x <= x_last; ++x) {
-        const auto g = static_cast<double>(pooled[y * p.pooled[2] + x * p.pooled[3]]);
+        const double g = num::widen(pooled[y * p.pooled[2] + x * p.pooled[3]]);
         const int n = p.count(y, x);
         double weight = full;
         if (n != p.kh * p.kw) weight = static_cast<double>(static_cast<int>(p.g.common) / n);
         sum.add(g * weight);
       }
     }
-    float value;
+    T value;
     if (sum.rounded == 0) {
-      value = divide(sum.value, p.common, p.reciprocal);
+      value = divide<T>(sum.value, p.common, p.reciprocal);
     } else {
-      const num::certified r = average_gradient_carefully(num::plane_of<int>(p.g, o.n, o.c), o.y, o.x, 0.0);
+      const auto r = average_gradient_carefully(num::plane_of<T, int>(p.g, o.n, o.c), o.y, o.x, 0.0);
       value = r.value;
       exact += r.decided ? 0 : 1;
     }
-    p.g.out[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]] = value;
+    at_place<T>(p, o) = value;
   }
   count_exact(counters, exact);
 }
@@ -405,11 +421,13 @@ bool offsets_fit(const std::int64_t (&stride)[4], std::int64_t n, std::int64_t c
   return reach < std::int64_t{1} << 31;
 }
 
-}  // namespace
-
-bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch::task& t) {
+// Of elements of format T.
+template <class T>
+bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::task& t) {
   const bool backward = op == ops::op_id::max_pool2d_backward || op == ops::op_id::avg_pool2d_backward;
   const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_backward;
+  const bool each_padded = g.count_include_pad && g.divisor == 0;
+  if (!max && (each_padded || g.negated || g.divisor >= std::int64_t{1} << 29)) return false;
   if (!g.small() || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
   if (!offsets_fit(g.image_stride, g.n, g.c, g.h, g.w) || !offsets_fit(g.pooled_stride, g.n, g.c, g.oh, g.ow) ||
       !offsets_fit(g.out_stride, g.n, g.c, backward ? g.h : g.oh, backward ? g.w : g.ow)) {
@@ -423,9 +441,9 @@ bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch:
     const compact p(g, g.oh, g.ow);
     const auto start = [&]<auto Kernel>() { plan_launch<Kernel>(t, j, grid(g.elements), threads, p, j.counters); };
     if (max) {
-      two ? start.operator()<max_kernel<2>>() : start.operator()<max_kernel<3>>();
+      two ? start.template operator()<max_kernel<T, 2>>() : start.template operator()<max_kernel<T, 3>>();
     } else {
-      two ? start.operator()<average_kernel<2>>() : start.operator()<average_kernel<3>>();
+      two ? start.template operator()<average_kernel<T, 2>>() : start.template operator()<average_kernel<T, 3>>();
     }
   } else if (g.stride.h >= g.kh && g.stride.w >= g.kw) {
     const compact p(g, g.oh, g.ow);
@@ -435,9 +453,9 @@ bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch:
       plan_launch<Kernel>(t, j, grid(windows), threads, p, windows, j.counters);
     };
     if (max) {
-      two ? start.operator()<cell_kernel<2, true>>() : start.operator()<cell_kernel<0, true>>();
+      two ? start.template operator()<cell_kernel<T, 2, true>>() : start.template operator()<cell_kernel<T, 0, true>>();
     } else {
-      start.operator()<cell_kernel<0, false>>();
+      start.template operator()<cell_kernel<T, 0, false>>();
     }
   } else if (max) {
     const std::int64_t rows = (tile_rows + g.kh - 2) / g.stride.h + 2;
@@ -447,14 +465,24 @@ bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch:
     const std::int64_t x = ceil_div(g.w, tile_columns);
     const std::int64_t y = ceil_div(g.h, tile_rows);
     const auto tiles = static_cast<int>(g.n * g.c * x * y);
-    plan_launch<tile_kernel>(t, j, grid_for(j.device, tiles, 16), threads, p, divider(x), divider(y), tiles,
-                             j.counters);
+    plan_launch<tile_kernel<T>>(t, j, grid_for(j.device, tiles, 16), threads, p, divider(x), divider(y), tiles,
+                                j.counters);
   } else {
     if (g.common == 0) return false;
     const compact p(g, g.h, g.w);
-    plan_launch<average_gradient_kernel>(t, j, grid(g.elements), threads, p, j.counters);
+    plan_launch<average_gradient_kernel<T>>(t, j, grid(g.elements), threads, p, j.counters);
   }
   return true;
+}
+
+}  // namespace
+
+bool prepare_fast(ops::op_id op, const pool_geometry& g, const job& j, dispatch::task& t) {
+  bool taken = false;
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> == g.type) taken = prepare_of<T>(op, g, j, t);
+  });
+  return taken;
 }
 
 }  // namespace repdl::cuda

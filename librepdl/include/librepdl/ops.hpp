@@ -78,7 +78,9 @@ void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, 
 //
 // Images are (n, channels, h, w), kernels (output channels, input channels / groups, kh, kw); channels-last is a matter
 // of strides. A tap on padding is absent: it is not a product with zero. Output sizes:
-// floor((h + top + bottom - dilation.h (kh - 1) - 1) / stride.h) + 1.
+// floor((h + top + bottom - dilation.h (kh - 1) - 1) / stride.h) + 1. Of pooling with ceil_mode the quotient is rounded up, and a
+// last window that would begin behind the image, at h + top or later, is left out. Pooling: f16, bf16 or f32, all operands and
+// the result of one format.
 
 /// out (n, o, oh, ow) = the cross-correlation of x with w, + bias_o, each element rounded once (accumulate::exact) or
 /// by the contract's FMA chain over input channel, kernel row, kernel column.
@@ -99,7 +101,8 @@ void max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const max_po
 /// grad_x = the exact sum, rounded once, of g over the windows whose first greatest element (row-major) is here.
 void max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                          const max_pool2d_options& options);
-/// out (n, c, oh, ow) = (exact sum of the window) / count, rounded once; NaN for a count of 0.
+/// out (n, c, oh, ow) = (exact sum of the window) / count, rounded once; NaN for a count of 0. The count: of the present taps; with
+/// count_include_pad, of the taps on the padded image; or divisor_override, which may be negative.
 void avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool2d_options& options);
 /// grad_x = the exact sum of g / count over the windows that hold the element, rounded once.
 void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool2d_options& options);

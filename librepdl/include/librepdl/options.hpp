@@ -96,6 +96,7 @@ struct max_pool2d_options {
   std::optional<pair> stride{};  ///< absent: the window's size
   padding2d padding{};           ///< absent taps; every window must have at least one that is present
   pair dilation{};
+  bool ceil_mode = false;  ///< a last window may reach over the padded image
 };
 
 /// Options of avg_pool2d and avg_pool2d_backward.
@@ -103,7 +104,9 @@ struct avg_pool2d_options {
   pair kernel{};                   ///< the window
   std::optional<pair> stride{};    ///< absent: the window's size
   padding2d padding{};             ///< absent taps
-  bool count_include_pad = false;  ///< divide by the window's size, not by the number of taps that are present
+  bool count_include_pad = false;  ///< divide by the window's taps on the padded image, not by those that are present
+  bool ceil_mode = false;          ///< a last window may reach over the padded image
+  std::int64_t divisor_override = 0;  ///< divide by this number, of magnitude below 2^31; 0: by the count
 };
 
 /// Options of softmax, log_softmax and their backward operations.
