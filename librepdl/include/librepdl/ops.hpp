@@ -111,7 +111,7 @@ void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, 
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or
 // only -inf is NaN. Near-ties are decided with multi-limb exponentials and logarithms (librepdl/ops/rows/
-// exponential_sum.hpp).
+// exponential_sum.hpp). Operands are f16, bf16 or f32, all of one format, which is the result's.
 
 /// out_i = e^x_i / sum of e^x_j along the axis.
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& options = {});
@@ -199,7 +199,8 @@ void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, con
 // A row is what is normalised over; m is its exact mean, v its exact variance, the mean of (x - m)^2. Each element of out is
 // one formula of x, weight, bias and eps, rounded once: rounded statistics take no part in it. Those are outputs of their own,
 // for backward operations: mean = m and rstd = 1 / sqrt(v + eps) of each row, each rounded once, of the shape of x without the
-// axes that are normalised over; absent, they are not written.
+// axes that are normalised over; absent, they are not written. x, weight, bias, out and their gradients are f16, bf16 or f32, all of
+// one format; statistics are f32.
 
 /// out = (x - m) / sqrt(v + eps) * weight + bias, rows along the axes; weight and bias have x's sizes along them.
 /// J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", arXiv:1607.06450 (2016).
