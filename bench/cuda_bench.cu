@@ -541,33 +541,43 @@ void network(context& ctx) {
              [&] { conv2d_grad_weight(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
     }
   }
-  for (const std::int64_t cols : {128, 1024, 4096, 8192, 32768, 131072}) {
+  for (const dtype t : {dtype::f32, dtype::f16, dtype::bf16}) {
     if (!wanted_of_group("rows")) break;
     constexpr std::int64_t n = std::int64_t{1} << 28;
-    buffer x(n * 4), y(n * 4), out(n * 4);
-    fill_normal(ctx, x, n, 1);
-    fill_normal(ctx, y, n, 2);
-    const sizes shape{n / cols, cols};
-    const const_tensor_view a(x.f(), shape, gpu), b(y.f(), shape, gpu);
-    const tensor_view to(out.f(), shape, gpu);
-    const auto rows = [&](const std::string& op, double passes, const std::function<void()>& call) {
-      report("rows", "rows of " + std::to_string(cols) + " " + op, passes * n * 4, "B/s", call);
-    };
-    rows("softmax", 2, [&] { softmax(ctx, a, to); });
-    rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
-    rows("softmax_backward", 3, [&] { softmax_backward(ctx, a, b, to); });
-    rows("log_softmax_backward", 3, [&] { log_softmax_backward(ctx, a, b, to); });
-    const const_tensor_view weight(y.f(), sizes{cols}, gpu), bias(y.f() + cols, sizes{cols}, gpu);
-    buffer statistics(static_cast<std::size_t>(2 * n / cols) * 4);
-    const tensor_view mean(statistics.f(), sizes{n / cols}, gpu), rstd(statistics.f() + n / cols, sizes{n / cols}, gpu);
-    rows("layer_norm", 2, [&] { layer_norm(ctx, a, to, {.weight = weight, .bias = bias}, {mean, rstd}); });
-    rows("layer_norm_backward", 3, [&] { layer_norm_backward(ctx, b, a, mean, rstd, to, {.weight = weight}); });
-    const tensor_view grad_weight(out.f(), sizes{cols}, gpu);
-    rows("layer_norm_weight_backward", 2, [&] { layer_norm_weight_backward(ctx, b, a, mean, rstd, grad_weight); });
-    rows("rms_norm", 2, [&] { rms_norm(ctx, a, to, {.eps = 0x1p-23, .weight = weight}, rstd); });
-    rows("rms_norm_backward", 3, [&] { rms_norm_backward(ctx, b, a, rstd, to, {.weight = weight}); });
-    rows("var_mean", 1, [&] { var_mean(ctx, a, rstd, mean, {.axis = 1}); });
-    rows("stddev", 1, [&] { stddev(ctx, a, rstd, {.axis = 1}); });
+    const std::size_t size = size_of(t);
+    buffer x(n * 4), y(n * size), out(n * size);
+    for (const buffer* to : {&y, &x}) {
+      fill_normal(ctx, x, n, to == &x ? 1 : 2);
+      convert(ctx, {x.f(), sizes{n}, gpu}, {out.data, t, sizes{n}, gpu});
+      must(cudaMemcpy(to->data, out.data, n * size, cudaMemcpyDeviceToDevice), "copy");
+    }
+    for (const std::int64_t cols : {128, 1024, 4096, 8192, 32768, 131072}) {
+      const sizes shape{n / cols, cols};
+      const const_tensor_view a(x.data, t, shape, gpu), b(y.data, t, shape, gpu);
+      const tensor_view to(out.data, t, shape, gpu);
+      const auto rows = [&](const std::string& op, int passes, const std::function<void()>& call) {
+        const std::string format = t == dtype::f32 ? "" : std::string(name_of(t)) + " ";
+        report("rows", "rows of " + std::to_string(cols) + " " + format + op,
+               static_cast<double>(passes) * static_cast<double>(n) * static_cast<double>(size), "B/s", call);
+      };
+      rows("softmax", 2, [&] { softmax(ctx, a, to); });
+      rows("log_softmax", 2, [&] { log_softmax(ctx, a, to); });
+      rows("softmax_backward", 3, [&] { softmax_backward(ctx, a, b, to); });
+      rows("log_softmax_backward", 3, [&] { log_softmax_backward(ctx, a, b, to); });
+      const const_tensor_view weight(y.data, t, sizes{cols}, gpu), bias(x.data, t, sizes{cols}, gpu);
+      buffer statistics(static_cast<std::size_t>(2 * n / cols) * 4);
+      const tensor_view mean(statistics.f(), sizes{n / cols}, gpu),
+          rstd(statistics.f() + n / cols, sizes{n / cols}, gpu);
+      rows("layer_norm", 2, [&] { layer_norm(ctx, a, to, {.weight = weight, .bias = bias}, {mean, rstd}); });
+      rows("layer_norm_backward", 3, [&] { layer_norm_backward(ctx, b, a, mean, rstd, to, {.weight = weight}); });
+      const tensor_view grad_weight(out.data, t, sizes{cols}, gpu);
+      rows("layer_norm_weight_backward", 2, [&] { layer_norm_weight_backward(ctx, b, a, mean, rstd, grad_weight); });
+      rows("rms_norm", 2, [&] { rms_norm(ctx, a, to, {.eps = 0x1p-23, .weight = weight}, rstd); });
+      rows("rms_norm_backward", 3, [&] { rms_norm_backward(ctx, b, a, rstd, to, {.weight = weight}); });
+      const tensor_view var(statistics.data, t, sizes{n / cols}, gpu), m(rstd.data(), t, sizes{n / cols}, gpu);
+      rows("var_mean", 1, [&] { var_mean(ctx, a, var, m, {.axis = 1}); });
+      rows("stddev", 1, [&] { stddev(ctx, a, var, {.axis = 1}); });
+    }
   }
   for (const sizes& shape : {sizes{64, 256, 56, 56}, sizes{64, 1024, 14, 14}}) {
     if (!wanted_of_group("rows")) break;

@@ -47,7 +47,8 @@ def convolution(name):
 
 
 def rows(name):
-    n, op = re.fullmatch(r"rows of ([\dx]+) (\w+)", name).groups()
+    n, fmt, op = re.fullmatch(r"rows of ([\dx]+) (?:(f16|bf16) )?(\w+)", name).groups()
+    t = {None: torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[fmt]
     if op.startswith(("group_norm", "batch_norm")):
         x = torch.randn(64, *map(int, n.split("x")), device="cuda")
         weight, bias = torch.randn(2, x.shape[1], device="cuda")
@@ -73,8 +74,8 @@ def rows(name):
                 return milliseconds(lambda: F.cross_entropy(x, target))
         loss = F.cross_entropy(x, target)
         return milliseconds(lambda: torch.autograd.grad(loss, x, retain_graph=True))
-    x = torch.randn(2**28 // n, n, device="cuda")
-    weight, bias = torch.randn(2, n, device="cuda")
+    x = torch.randn(2**28 // n, n, device="cuda").to(t)
+    weight, bias = torch.randn(2, n, device="cuda").to(t)
     if op == "layer_norm":
         return milliseconds(lambda: F.layer_norm(x, (n,), weight, bias))
     if op.startswith("layer_norm"):
@@ -97,7 +98,7 @@ def rows(name):
         return milliseconds(lambda: torch.log_softmax(x, 1))
     y = torch.softmax(x, 1)
     backward = torch.ops.aten._softmax_backward_data if op == "softmax_backward" else torch.ops.aten._log_softmax_backward_data
-    return milliseconds(lambda: backward(x, y, 1, torch.float32))
+    return milliseconds(lambda: backward(x, y, 1, t))
 
 
 def places(name):

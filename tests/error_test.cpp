@@ -421,6 +421,17 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::axis_range, "log_softmax", "axis", [&] { log_softmax(o.ctx, o.vx({}), o.vo({})); }},
       {error_site::gradient_shape, "softmax_backward", "g",
        [&] { softmax_backward(o.ctx, o.vx({2}), o.vy({3}), o.vo({3})); }},
+      {error_site::operand_dtype, "softmax_backward", "y",
+       [&] { softmax_backward(o.ctx, o.vx({2}), const_tensor_view(o.x.data(), dtype::bf16, {2}), o.vo({2})); }},
+      {error_site::operand_dtype, "layer_norm", "weight",
+       [&] {
+         layer_norm(o.ctx, o.vx({1, 2}), o.vo({1, 2}), {.weight = const_tensor_view(o.x.data(), dtype::f16, {2})});
+       }},
+      {error_site::operand_dtype, "layer_norm_backward", "mean",
+       [&] {
+         const const_tensor_view half(o.x.data(), dtype::f16, {1, 2}), row(o.x.data(), dtype::f16, {1});
+         layer_norm_backward(o.ctx, half, half, row, o.vx({1}), tensor_view(o.o.data(), dtype::f16, {1, 2}));
+       }},
       {error_site::target_shape, "cross_entropy", "targets",
        [&] {
          cross_entropy(o.ctx, o.vx({2, 3}), const_tensor_view(o.i.data(), sizes{3}), o.vo({}));
@@ -482,7 +493,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] { var_mean(o.ctx, o.vx({2}), o.vo({}), {}, {.correction = -1e-300}); }},
       {error_site::axis_range, "stddev", "axis", [&] { stddev(o.ctx, o.vx({2}), o.vo({}), {.axis = 1}); }},
       {error_site::operand_dtype, "var", "x",
-       [&] { var(o.ctx, const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
+       [&] { var(o.ctx, const_tensor_view(o.d), o.vo({})); }},
       {error_site::output_shape, "var_mean", "mean",
        [&] {
          var_mean(o.ctx, o.vx({2, 3}), o.vo({2}), o.vo({2, 1}), {.axis = 1});

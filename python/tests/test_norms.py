@@ -64,6 +64,18 @@ def test_formulas(library, name, with_weight, with_bias):
     assert library.bytes(alone) == library.bytes(got[0])
 
 
+def test_rows_of_float16():
+    x = np.array([[1, 3], [-2, -8], [0, 2**-24]], np.float16)
+    out, mean, rstd = librepdl.layer_norm(x, eps=0.0, statistics=True)
+    assert out.dtype == np.float16 and mean.dtype == rstd.dtype == np.float32
+    assert out.tolist() == [[-1, 1], [1, -1], [-1, 1]]
+    assert mean.tolist() == [2.0, -5.0, 2.0**-25] and rstd[0] == 1 and rstd[2] == 2.0**25
+    same = np.full((2, 4), 7, np.float16)
+    assert librepdl.softmax(same).tolist() == [[0.25] * 4] * 2 and librepdl.softmax(same).dtype == np.float16
+    with pytest.raises(TypeError, match="y|f16"):
+        librepdl.softmax_backward(same, same.astype(np.float32))
+
+
 def test_the_mean_is_that_of_mean():
     x = numbers((5, 300), 4) + np.float32(1000)
     _, mean, _ = librepdl.layer_norm(x, statistics=True)
