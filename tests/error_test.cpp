@@ -430,7 +430,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::operand_dtype, "layer_norm_backward", "mean",
        [&] {
          const const_tensor_view half(o.x.data(), dtype::f16, {1, 2}), row(o.x.data(), dtype::f16, {1});
-         layer_norm_backward(o.ctx, half, half, row, o.vx({1}), tensor_view(o.o.data(), dtype::f16, {1, 2}));
+         layer_norm_backward(o.ctx, half, half, row, o.vx({1}), tensor_view(o.out.data(), dtype::f16, {1, 2}));
        }},
       {error_site::target_shape, "cross_entropy", "targets",
        [&] {
