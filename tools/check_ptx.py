@@ -57,6 +57,8 @@ indexing_by_design = {
     "conv::finish_list_kernel": copies,
     "conv::repair_kernel": copies,
     "step_kernel": (1, "finds its tensor in a list by bisection and reads that entry: an array of structures"),
+    "settle_kernel": (1, "as step_kernel"),
+    "last_kernel": (1, "as step_kernel"),
     "decide_exactly": (0, "reads the words of a coefficient in a loop: a single array"),
     "repdl::num::cuda::round_formula": (0, "reads the limbs of its balls in loops: single arrays"),
 }

@@ -466,7 +466,8 @@ std::vector<group> random_calls(const subject& what) {
 std::vector<group> step_calls(const subject& what) {
   const auto call = [&](int inputs, attribute_texts attrs) {
     test_call c{what.op, {}, layout::contiguous, std::move(attrs)};
-    for (int i = 0; i < inputs; ++i) c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : dtype::f32});
+    for (int i = 0; i < inputs; ++i)
+      c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : dtype::f32});
     test_call spread = c;
     spread.out = layout::spread;
     for (operand& o : spread.in) o.how = layout::spread;
@@ -476,6 +477,12 @@ std::vector<group> step_calls(const subject& what) {
     for (operand& o : small_spread.in) o.shape = {2, 1, 5};
     group g = from_every_tier(c, &small);
     append(g, from_every_tier(spread, &small_spread));
+    if (what.op == op_id::adamw) {  // from the last tier's last level
+      for (const test_call& s : {small, small_spread}) {
+        g.push_back(wide(s));
+        g.back().first_tier = tier::exact;
+      }
+    }
     return g;
   };
   if (what.op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};

@@ -76,13 +76,21 @@ REPDL_HD_CALL algebraic<L> square_root(const algebraic<L>& a) {
   return {square_root(a.value), (a.power - odd) / 2, over ? both : upper, over ? a.lower : both};
 }
 
-// The sign of a number in a field of that degree, or 2.
+// What is closer to 0 than 2^least_power(a, degree) is 0, of a in a field of that degree.
 template <int L>
-REPDL_HD_CALL int sign_of(const algebraic<L>& a, int degree) {
-  const ball<L>& b = a.value;
+REPDL_HD std::int64_t least_power(const algebraic<L>& a, int degree) {
+  return a.power - (degree - 1) * a.upper - a.lower;
+}
+// The sign of a number in a ball that is 0 if it is closer to 0 than 2^least, or 2.
+template <int L>
+REPDL_HD_CALL int sign_of(const ball<L>& b, std::int64_t least) {
   if (b.exact()) return sign_of(b);
   if (!b.middle.is_zero() && b.radius.below_power(b.middle.exponent - 1)) return b.middle.negative != 0 ? -1 : 1;
-  return upper(b).below_power(a.power - (degree - 1) * a.upper - a.lower) ? 0 : 2;
+  return upper(b).below_power(least) ? 0 : 2;
+}
+template <int L>
+REPDL_HD int sign_of(const algebraic<L>& a, int degree) {
+  return sign_of(a.value, least_power(a, degree));
 }
 
 // What eval<L>() of a formula with square roots returns (formula.hpp); degree: 2 for each.

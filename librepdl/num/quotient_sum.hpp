@@ -18,7 +18,7 @@
 // Checked by tests/pool_test.cpp against GMP.
 #pragma once
 
-#include "librepdl/num/big_integer.hpp"
+#include "librepdl/num/fixed_point.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {

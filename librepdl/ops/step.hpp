@@ -26,8 +26,8 @@
 // Checked by tests/step_test.cpp against exact rationals.
 #pragma once
 
-#include "librepdl/num/big_integer.hpp"
 #include "librepdl/num/certify.hpp"
+#include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/format.hpp"
 
 namespace repdl::num {

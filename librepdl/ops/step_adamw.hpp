@@ -2,7 +2,8 @@
 //
 //     p' = RN_T(P),   P = p A - lr (m / c1) / (sqrt(v / c2) + eps),   A = 1 - lr wd,   m, v the new moments.
 //
-// p and the gradient are of the format T, f16, bf16 or f32, the moments f32. Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, wd of either sign; eps >= 0; every binary32 p, m, v.
+// p and the gradient are of the format T, f16, bf16 or f32, the moments f32. Domain: as step.hpp; c1, c2 doubles in [2^-53, 1]; lr, wd
+// of either sign; eps >= 0; every p, m, v.
 //
 // Tier binary64: the formula with k = RN(lr / c1), r = RN(1 / c2), a = RN(A). u = 2^-53.
 //     v r            2u (r, product)           its root then u, and u for the root's own rounding: 2u
@@ -14,21 +15,12 @@
 // 2^-75), so the quotient is 0 or in [2^-550, 2^581]. A non-finite result is that of the formula tree and final; v < 0
 // gives NaN, v = -0 counts as 0 (eps + -0 is +0: a sum).
 //
-// Tier exact, on the CPU: adamw_formula. CUDA, whose threads have no room for its numbers, compares P with midpoints t of
-// neighbouring floats in integers. With X = p A - t, Y = X c1 and Q = Y eps - lr m, and s = sqrt(v / c2), s + eps > 0,
-//     sign(P - t) = sign(Y s + Q),
-// and where Y and Q have opposite signs that of Y s + Q is found by comparing Y^2 v with Q^2 c2. No tie is missed, and
-// nothing is approximated: it always decides. How many bits that takes:
-//     X    a step_accumulator: p, -(lr wd) p and t are multiples of 2^-653; |X| < 2^530: 19 words
-//     Y    |c1| <= 1 has 53 bits: 1186 + 53 = 1239 bits, 20 words
-//     Q    Y eps is a multiple of 2^(-656 - 105 - 252) = 2^-1013 below 2^731, lr m one of 2^-453 below 2^329;
-//          aligned at the lower of their exponents: 731 + 1013 + 1 = 1745 bits, 28 words
-//     Q^2 c2: 56 words and one;   Y^2 v: 40 words and one
-// Trailing zero words are dropped first; ordinary numbers take 400 to 900 bits in Q^2 c2.
+// Tier exact: adamw_formula, in balls (num/algebraic.hpp) of more and more bits.
 // Checked by tests/step_test.cpp against exact rationals and intervals of 4000 bits.
 #pragma once
 
 #include "librepdl/num/algebraic.hpp"
+#include "librepdl/num/multi_limb_in_place.hpp"
 #include "librepdl/ops/step.hpp"
 
 namespace repdl::num {
@@ -114,7 +106,7 @@ REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, T*
   return false;
 }
 
-// Tier exact on the CPU: P as a formula (algebraic.hpp). A ball of 4096 bits always decides. With U, V and powers as there, in bits:
+// Tier exact: P as a formula (algebraic.hpp). A ball of 4096 bits always decides. With U, V and powers as there, in bits:
 //     A                  U 509, power >= -506;  p A less a midpoint t, e: U 786, power >= -655 (x = lr wd of 106 bits, 2^-400 to 2^400)
 //     sqrt(v / c2)       U 25, V 39, power -75 to 117;  + eps: U 396, V 39, power >= -252;  times c1: U 449, power >= -358
 //     lr m               U 77, power >= -401;  the quotient: U 116, V 449, power -518 to 610
@@ -132,189 +124,87 @@ struct adamw_formula {
   }
 };
 
-// By tier exact.
+// The bits of the last level.
+inline constexpr int adamw_limbs = 64;
+
+// By tier exact, on the CPU.
 template <class T>
 T decide(const adamw_param& c, float p, float m, float v) {
   adamw_formula f{c, static_cast<double>(p), static_cast<double>(m), static_cast<double>(v)};
   T special{};
   if (is_special(c, f.p, f.m, f.v, &special)) return special;
   const decided_value<T> r = decide_surd<T>(f, 2048);
-  return r.decided ? r.value : round_surd<T, 64>(f.eval<64>()).value;
+  return r.decided ? r.value : round_surd<T, adamw_limbs>(f.eval<adamw_limbs>()).value;
 }
 
-// Where the exact tier of a GPU keeps its numbers: shared memory.
-struct adamw_scratch {
-  natural<20> y;   // |X|, then |Y|
-  natural<29> q;   // |Y eps|, then |Q|
-  natural<29> lm;  // |lr m|
-  natural<58> left;
-  natural<58> right;
+// Where a GPU keeps the numbers of its last level, shared memory.
+template <int L>
+struct adamw_space {
+  ball<L> value, divisor, move, x;
+  limb_space<L> limbs;
 };
 
-// The value of the number of T with that place in the order of all of them: 0 is +0 and -0, k > 0 the pattern k, -k its
-// negative. Infinity's pattern stands for 2^(emax + 1), as it does in rounding.
-template <class T>
-class adamw_decision {
+// The formula in place: space.value becomes its ball.
+template <int L>
+REPDL_HD_CALL void evaluate_in_place(const adamw_formula& f, adamw_space<L>& s) {
+  const auto number = [&](double x) -> const ball<L>& {
+    set_value(s.x, x);
+    return s.x;
+  };
+  set_value(s.value, 1);
+  add_to(s.value, number(f.c.lr_wd.hi), true, s.limbs);
+  add_to(s.value, number(f.c.lr_wd.lo), true, s.limbs);
+  multiply_by(s.value, number(f.p), s.limbs);
+  if (f.m == 0) return;
+  set_value(s.divisor, f.v);
+  divide_by(s.divisor, number(f.c.c2), s.limbs);
+  take_root(s.divisor, s.limbs);
+  add_to(s.divisor, number(f.c.eps), false, s.limbs);
+  multiply_by(s.divisor, number(f.c.c1), s.limbs);
+  set_value(s.move, f.c.lr);
+  multiply_by(s.move, number(f.m), s.limbs);
+  divide_by(s.move, s.divisor, s.limbs);
+  add_to(s.value, s.move, true, s.limbs);
+}
+
+// RN_T of the formula, as round_surd has it, in place. The bounds below which the value, and its distance from a border, are 0 do
+// not depend on the level: 128 bits know them.
+template <class T, int L>
+REPDL_HD_CALL decided_value<T> round_in_place(const adamw_formula& f, adamw_space<L>& s) {
   using F = format<T>;
-  static constexpr std::int32_t greatest_place = F::infinity;
-
- public:
-  REPDL_HD adamw_decision(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch)
-      : c_(c), p_(static_cast<double>(p)), m_(static_cast<double>(m)), v_(static_cast<double>(v)), scratch_(scratch) {}
-
-  // RN(P), non-finite operands included.
-  REPDL_HD T value() {
-    T result{};
-    return is_special(c_, p_, m_, v_, &result) ? result : search();
-  }
-
- private:
-  // The sign of P - t, t = +-significand 2^exponent. m = 0 says that the quotient is 0.
-  REPDL_HD int compare_with(std::uint64_t significand, int exponent, bool negative) {
-    natural<20>& y = scratch_.y;
-    int y_sign = 0;
-    int y_exponent = step_accumulator::lsb;
-    {
-      step_accumulator x;
-      add_product(x, 1.0, p_);
-      add_product(x, -c_.lr_wd.hi, p_);
-      add_product(x, -c_.lr_wd.lo, p_);
-      x.add_scaled(significand, exponent, !negative);
-      y_sign = x.sign();
-      if (x.negative()) x.negate();
-      y.size = 0;
-      for (int i = 0; i < step_accumulator::words; ++i) {
-        const std::uint64_t word = x.word(i);
-        if (y.size != 0 || word != 0) {
-          y.word[y.size++] = word;
-        } else {
-          y_exponent += 64;
-        }
-      }
-      trim(y);
-    }
-    if (m_ == 0) return y_sign;
-    const auto c1 = decompose(c_.c1);
-    multiply(y, c1.significand);
-    y_exponent += c1.exponent;
-    // Q = Y eps - lr m
-    natural<29>& q = scratch_.q;
-    natural<29>& lm = scratch_.lm;
-    const auto eps = decompose(c_.eps);
-    const auto lr = decompose(c_.lr);
-    const auto m = decompose(m_);
-    assign(q, y);
-    multiply(q, eps.significand);
-    assign(lm, lr.significand);
-    multiply(lm, m.significand);
-    int q_exponent = y_exponent + eps.exponent;
-    const int lm_exponent = lr.exponent + m.exponent;
-    int q_sign = 0;
-    const int eps_part = q.size == 0 ? 0 : y_sign;
-    const int lm_part = lm.size == 0 ? 0 : lr.negative != m.negative ? 1 : -1;  // of -lr m
-    if (eps_part == 0) {
-      assign(q, lm);
-      q_exponent = lm_exponent;
-      q_sign = lm_part;
-    } else if (lm_part == 0) {
-      q_sign = eps_part;
-    } else {
-      if (q_exponent > lm_exponent) {
-        shift_left(q, q_exponent - lm_exponent);
-        q_exponent = lm_exponent;
-      } else {
-        shift_left(lm, lm_exponent - q_exponent);
-      }
-      if (eps_part == lm_part) {
-        add(q, lm);
-        q_sign = eps_part;
-      } else {
-        q_sign = subtract(q, lm) * eps_part;
-      }
-    }
-    int sign = 0;  // of Y s + Q
-    if (y_sign == 0 || v_ == 0 || y_sign == q_sign) {
-      sign = q_sign;
-    } else if (q_sign == 0) {
-      sign = y_sign;
-    } else {
-      const auto v = decompose(v_);
-      const auto c2 = decompose(c_.c2);
-      multiply(y, y, scratch_.left);
-      multiply(scratch_.left, v.significand);
-      multiply(q, q, scratch_.right);
-      multiply(scratch_.right, c2.significand);
-      sign = y_sign * compare(scratch_.left, 2 * y_exponent + v.exponent, scratch_.right, 2 * q_exponent + c2.exponent);
-    }
-    return sign;
-  }
-
-  // The sign of P - (the midpoint between places k and k + 1): (2 significand + 1) 2^(exponent - 1) of the one nearer
-  // to 0.
-  REPDL_HD int compare_above(std::int32_t k) {
-    const std::uint32_t b = static_cast<std::uint32_t>(k >= 0 ? k : -k - 1);
-    constexpr std::uint32_t hidden = 1u << (F::precision - 1);
-    const std::uint32_t e = b >> (F::precision - 1);
-    const std::uint64_t significand = (b & (hidden - 1)) | (e != 0 ? hidden : 0u);
-    return compare_with(2 * significand + 1, static_cast<int>(e != 0 ? e : 1) + F::emin - F::precision - 1, k < 0);
-  }
-
-  // The place of RN(P) is the least k with P < midpoint(k), or the even one of k, k + 1 where P is that midpoint. From
-  // the binary64 guess, in steps that double, then by bisection: two comparisons where the guess is right.
-  REPDL_HD T search() {
-    const double guess = m_ == 0 ? p_ * c_.a : guess_param(c_, p_, m_, v_).value;
-    const T nearest = rounded<T>(guess);
-    const storage_of<T> b = is_nan(nearest) ? storage_of<T>{} : to_bits(nearest);
-    const auto size = static_cast<std::int32_t>(b & static_cast<storage_of<T>>(~sign_mask<T>));
-    std::int64_t low = (b & sign_mask<T>) != 0 ? -size : size;  // then: P > midpoint(low - 1)
-    std::int64_t high = low;                                    // then: P < midpoint(high)
-    std::int64_t step = 1;
-    for (;;) {
-      const int side = high >= greatest_place ? -1 : compare_above(static_cast<std::int32_t>(high));
-      if (side == 0) return tie(static_cast<std::int32_t>(high));
-      if (side < 0) break;
-      low = high + 1;
-      high = high + step < greatest_place ? high + step : greatest_place;
-      step *= 2;
-    }
-    if (low == high && step == 1) {  // nothing is known below
-      for (;;) {
-        const int side = low <= -greatest_place ? 1 : compare_above(static_cast<std::int32_t>(low - 1));
-        if (side == 0) return tie(static_cast<std::int32_t>(low - 1));
-        if (side > 0) break;
-        high = low - 1;
-        low = low - step > -greatest_place ? low - step : -greatest_place;
-        step *= 2;
-      }
-    }
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      const int side = compare_above(static_cast<std::int32_t>(middle));
-      if (side == 0) return tie(static_cast<std::int32_t>(middle));
-      if (side < 0) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return at_place(static_cast<std::int32_t>(low));
-  }
-  REPDL_HD T tie(std::int32_t k) { return at_place((k & 1) == 0 ? k : k + 1); }
-  // A zero keeps the sign of P; P = 0 is +0.
-  REPDL_HD T at_place(std::int32_t k) {
-    const bool negative = k < 0 || (k == 0 && compare_with(0, -149, false) < 0);
-    const auto magnitude = static_cast<storage_of<T>>(k < 0 ? -k : k);
-    return from_bits<T>(static_cast<storage_of<T>>(magnitude | (negative ? sign_mask<T> : 0)));
-  }
-
-  const adamw_param& c_;
-  double p_, m_, v_;
-  adamw_scratch& scratch_;
-};
-
-template <class T>
-REPDL_HD T decide(const adamw_param& c, float p, float m, float v, adamw_scratch& scratch) {
-  return adamw_decision<T>(c, p, m, v, scratch).value();
+  using storage = storage_of<T>;
+  evaluate_in_place(f, s);
+  const surd<2> bounds = f.eval<2>();
+  if (s.value.exact()) return {from_bits<T>(round_bits<T>(s.value.middle)), true};
+  if (sign_of(s.value, least_power(bounds.value, bounds.degree)) == 0) return {T{}, true};
+  // The ends (ends_of).
+  magnitude r = add(s.value.radius, power_magnitude(s.value.radius.exponent));
+  if (!s.value.middle.is_zero()) r = add(r, power_magnitude(s.value.middle.exponent - 64 * L + 2));
+  bool inexact = false;
+  normalise_to(s.x.middle, &r.significand, 1, r.exponent + 64, 0, &inexact);
+  add_to(s.move.middle, s.value.middle, s.x.middle, true, s.limbs.w, &inexact);
+  const storage low = round_bits<T>(s.move.middle);
+  add_to(s.move.middle, s.value.middle, s.x.middle, false, s.limbs.w, &inexact);
+  const storage high = round_bits<T>(s.move.middle);
+  if (low == high) return {from_bits<T>(low), true};
+  // Neighbours, and the border between them (round_formula).
+  const bool negative = (low & sign_mask<T>) != 0;
+  const storage inner = negative ? high : low;
+  const storage outer = negative ? low : high;
+  if (outer != static_cast<storage>(inner + 1)) return {T{}, false};
+  const auto value_of = [](storage b) {
+    const auto magnitude = static_cast<storage>(b & static_cast<storage>(~sign_mask<T>));
+    const double v = magnitude == F::infinity ? power_of_two(F::emax + 1) : widen(from_bits<T>(magnitude));
+    return (b & sign_mask<T>) != 0 ? -v : v;
+  };
+  const double border = 0.5 * (value_of(inner) + value_of(outer));
+  set_value(s.x, border);
+  add_to(s.value, s.x, true, s.limbs);
+  const algebraic<2> distance = bounds.value - dyadic<2>(border);
+  const int side = sign_of(s.value, least_power(distance, bounds.degree));
+  if (side == 2) return {T{}, false};
+  const auto even = static_cast<storage>((inner & 1) == 0 ? inner : outer);
+  return {from_bits<T>(side == 0 ? even : side < 0 ? low : high), true};
 }
 
 }  // namespace REPDL_ISA

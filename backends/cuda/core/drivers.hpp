@@ -135,18 +135,7 @@ void prepare(const plan::random_plan&, const job&, dispatch::task&);
 void prepare(const plan::map_plan&, const job&, dispatch::task&);
 void prepare(const plan::loss_plan&, const job&, dispatch::task&);
 void prepare(const plan::scatter_plan&, const job&, dispatch::task&);
-
-// It only runs: a task does not hold the parameters of a step's launches.
-void run(const plan::step_plan&, const job&);
-class step_work final : public planned {
- public:
-  step_work(const plan::step_plan& plan, const job& given) : planned(given), p_(plan) {}
-
- private:
-  void enqueue() override { cuda::run(p_, j); }
-  const plan::step_plan p_;
-};
-inline void prepare(const plan::step_plan& p, const job& j, dispatch::task& t) { t.emplace<step_work>(p, j); }
+void prepare(const plan::step_plan&, const job&, dispatch::task&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

@@ -3,9 +3,12 @@
 // Many tensors share a launch: their descriptions travel in the kernel's parameters, and a block finds the tensor of
 // its next unit of work (unit_size elements) by bisection. Tensors that are not contiguous get a launch of their own.
 //
-// A thread that cannot decide an element in the first tier does so at once in integers; that is rare, and needs no
-// workspace and no second kernel. The wide numbers of AdamW's parameter live in shared memory, one set per warp, and
-// the lanes of a warp take turns: on the stack they would reserve a gigabyte of the device's memory.
+// A thread that cannot decide a linear formula in the first tier does so at once in integers; that is rare. Where AdamW's
+// parameter is undecided, the old one is stored in its place, and the element noted in the workspace (noted_elements). Two kernels go
+// through what is noted, and make the new parameter of the old one and the new moments:
+//   settle_kernel  the formula in balls of 128 bits, then of 512, a thread an element
+//   last_kernel    4096 bits, which always decide, a thread a block
+// Numbers of 512 bits and more lie in shared memory: on the threads' stacks they would take gigabytes of the device's.
 #pragma once
 
 #include "backends/cuda/core/axes.cuh"
@@ -19,8 +22,11 @@ namespace {
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
 constexpr int batch = 4;  // elements that a thread works on at a time
+constexpr std::int64_t unit_size = step_unit;
+static_assert(unit_size == threads * batch);
 constexpr int blocks_per_multiprocessor = 3;
-constexpr std::int64_t unit_size = threads * batch;
+constexpr int settle_threads = 32;
+constexpr int settle_limbs = 8;
 
 struct tiers_forced {
   double double_double;  // 0 or +inf
@@ -60,26 +66,19 @@ __device__ float run_stage(const Stage& stage, double force, bool active, float 
   return value;
 }
 
-template <class T>
-__device__ __noinline__ T decide_param(const num::adamw_param& c, float p, float m, float v,
-                                       num::adamw_scratch& scratch) {
-  return num::decide<T>(c, p, m, v, scratch);
-}
-
 // A program is what is done to one element. in: as plan::step_tensor; out: its outputs, in its order. The parameter, in binary32, is
-// rounded to T where it is stored (num::outcome).
-struct no_scratch {};
-
+// rounded to T where it is stored (num::outcome). run says whether the parameter is open. settles: whether that may be.
 template <class T, class Param>
 struct sgd_without_velocity {
   using type = T;
   static constexpr int inputs = 2, outputs = 1;
-  using scratch = no_scratch;
+  static constexpr bool settles = false;
   Param param;
   tiers_forced force;
 
-  __device__ void run(const float (&in)[4], float (&out)[3], bool active, scratch&, counter* counters) const {
+  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
     out[0] = run_stage<T>(param, force.double_double, active, 0.0f, in[1], in[0], counters);
+    return false;
   }
   __device__ static void count_first(counter* counters, std::int64_t n) {
     count_elements(counters, tier::double_double, n);
@@ -90,14 +89,15 @@ template <class T, class Velocity, class Param, bool ReadsState>
 struct sgd_with_velocity {
   using type = T;
   static constexpr int inputs = ReadsState ? 3 : 2, outputs = 2;
-  using scratch = no_scratch;
+  static constexpr bool settles = false;
   Velocity velocity;
   Param param;
   tiers_forced force;
 
-  __device__ void run(const float (&in)[4], float (&out)[3], bool active, scratch&, counter* counters) const {
+  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
     out[1] = run_stage<float>(velocity, force.double_double, active, in[2], in[1], in[0], counters);
     out[0] = run_stage<T>(param, force.double_double, active, out[1], in[1], in[0], counters);
+    return false;
   }
   __device__ static void count_first(counter* counters, std::int64_t n) {
     count_elements(counters, tier::double_double, 2 * n);
@@ -108,30 +108,19 @@ template <class T>
 struct adamw_program {
   using type = T;
   static constexpr int inputs = 4, outputs = 3;
-  using scratch = num::adamw_scratch;
+  static constexpr bool settles = true;
   num::adamw_stages stages;
   tiers_forced force;
 
-  __device__ void run(const float (&in)[4], float (&out)[3], bool active, scratch& wide, counter* counters) const {
+  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
     const float p = in[0];
     const float m = run_stage<float>(stages.first_moment, force.double_double, active, in[2], in[1], 0.0f, counters);
     const float v = run_stage<float>(stages.second_moment, force.double_double, active, in[3], in[1], 0.0f, counters);
     const num::outcome o = num::attempt<T>(stages.param, force.binary64, p, m, v);
-    float value = o.value;
-    const bool exact = active && o.undecided != 0;
-    const unsigned undecided = __ballot_sync(full_warp, exact);
-    if (undecided != 0) {
-      for (unsigned rest = undecided; rest != 0; rest &= rest - 1) {
-        if (lane_of_thread() == __ffs(static_cast<int>(rest)) - 1) {
-          value = num::widen_to_float(decide_param<T>(stages.param, p, m, v, wide));
-        }
-        __syncwarp();
-      }
-      count_exact(counters, tier::binary64, exact);
-    }
-    out[0] = value;
+    out[0] = o.value;
     out[1] = m;
     out[2] = v;
+    return active && o.undecided != 0;
   }
   __device__ static void count_first(counter* counters, std::int64_t n) {
     count_elements(counters, tier::double_double, 2 * n);
@@ -165,7 +154,54 @@ __device__ void for_outputs(const F& f) {
   if constexpr (Program::outputs > 2) f.template operator()<float, 2>();
 }
 
+// ---- open elements
+
+// A unit is unit_size elements of a tensor in row-major order, a warp's part of it 32 batch of them.
+constexpr int words_of_warp = batch;
+constexpr int words_of_unit = unit_size / 32;
+static_assert(warps == sizeof(std::uint64_t));
+
+// A warp notes what it leaves open of its part: open[j] of element 32 j + lane or, packed, batch lane + j.
+template <class Program>
+__device__ void note(const noted_elements& noted, std::int64_t unit, const bool (&open)[batch], bool packed) {
+  if constexpr (Program::settles) {
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    bool some = false;
+#pragma unroll
+    for (int j = 0; j < batch; ++j) some = some || open[j];
+    const bool any = __any_sync(full_warp, some) != 0;
+    if (lane_of_thread() == 0) noted.flags[unit * warps + warp] = static_cast<std::uint8_t>(any);
+    if (!any) return;
+    std::uint32_t* const words = noted.words + unit * words_of_unit + warp * words_of_warp;
+    if (packed) {
+      unsigned bits = 0;
+#pragma unroll
+      for (int j = 0; j < batch; ++j) bits |= static_cast<unsigned>(open[j]) << (batch * (lane_of_thread() % 8) + j);
+#pragma unroll
+      for (int other = 1; other < 8; other *= 2) bits |= __shfl_xor_sync(full_warp, bits, other);
+      if (lane_of_thread() % 8 == 0) words[lane_of_thread() / 8] = bits;
+    } else {
+#pragma unroll
+      for (int j = 0; j < batch; ++j) {
+        const unsigned bits = __ballot_sync(full_warp, open[j]);
+        if (lane_of_thread() == 0) words[j] = bits;
+      }
+    }
+  }
+}
+
+// The place in a unit of element j of a thread that takes them one by one: a warp's lie side by side.
+__device__ int place_of(int j) { return (static_cast<int>(threadIdx.x / 32) * batch + j) * 32 + lane_of_thread(); }
+
 // ---- contiguous tensors
+
+// Where AdamW's parameter and moments are: outputs, and the element's places in them.
+struct param_site {
+  void* param;
+  const float* first;
+  const float* second;
+  std::int64_t at_param, at_first, at_second;
+};
 
 struct tensor {
   const void* in[4];
@@ -179,31 +215,42 @@ struct tensor_list {
   unsigned packed[2];  // a bit per tensor: every pointer is aligned to a pack
   std::int64_t units;
   tensor at[tensors_per_launch];
-};
 
-template <class Program>
-__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
-    step_kernel(const __grid_constant__ Program program, const __grid_constant__ tensor_list list, counter* counters) {
-  __shared__ typename Program::scratch scratch[warps];
-  typename Program::scratch& mine = scratch[threadIdx.x / 32];
-  for (std::int64_t unit = blockIdx.x; unit < list.units; unit += gridDim.x) {
+  // That of a unit.
+  __device__ int index_of(std::int64_t unit) const {
     int low = 0;
-    int high = list.tensors - 1;
+    int high = tensors - 1;
     while (low < high) {
       const int middle = (low + high + 1) / 2;
-      if (list.at[middle].first_unit <= unit) {
+      if (at[middle].first_unit <= unit) {
         low = middle;
       } else {
         high = middle - 1;
       }
     }
-    const tensor& t = list.at[low];
+    return low;
+  }
+  __device__ param_site site(std::int64_t unit, int place) const {
+    const tensor& t = at[index_of(unit)];
+    const std::int64_t i = (unit - t.first_unit) * unit_size + place;
+    return {t.out[0], static_cast<const float*>(t.out[1]), static_cast<const float*>(t.out[2]), i, i, i};
+  }
+};
+
+template <class Program>
+__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
+    step_kernel(const __grid_constant__ Program program, const __grid_constant__ tensor_list list, noted_elements noted,
+                counter* counters) {
+  for (std::int64_t unit = blockIdx.x; unit < list.units; unit += gridDim.x) {
+    const int index = list.index_of(unit);
+    const tensor& t = list.at[index];
     const std::int64_t first = (unit - t.first_unit) * unit_size;
     if (first == 0 && threadIdx.x == 0) Program::count_first(counters, t.count);
-    // Packed: a thread's elements lie side by side; else they are `threads` apart, so that a warp's lie side by side.
-    const bool packed = (list.packed[low / 32] >> (low % 32) & 1) != 0 && first + unit_size <= t.count;
+    // Packed: a thread's elements lie side by side.
+    const bool packed = (list.packed[index / 32] >> (index % 32) & 1) != 0 && first + unit_size <= t.count;
     float in[batch][4];
     float out[batch][3];
+    bool open[batch];
     if (packed) {
       for_inputs<Program>([&]<class E, int K>() {
         const auto x = reinterpret_cast<const pack<E>*>(static_cast<const E*>(t.in[K]) + first)[threadIdx.x];
@@ -213,7 +260,7 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        const std::int64_t i = first + j * threads + threadIdx.x;
+        const std::int64_t i = first + place_of(j);
         for_inputs<Program>([&]<class E, int K>() {
           in[j][K] = i < t.count ? num::widen_to_float(static_cast<const E*>(t.in[K])[i]) : 0.0f;
         });
@@ -226,9 +273,11 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     }
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
-      const bool active = packed || first + j * threads + threadIdx.x < t.count;
-      program.run(in[j], out[j], active, mine, counters);
+      const bool active = packed || first + place_of(j) < t.count;
+      open[j] = program.run(in[j], out[j], active, counters);
+      if (open[j]) out[j][0] = in[j][0];
     }
+    note<Program>(noted, unit, open, packed);
     if (packed) {
       for_outputs<Program>([&]<class E, int K>() {
         pack<E> y;
@@ -239,7 +288,7 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        const std::int64_t i = first + j * threads + threadIdx.x;
+        const std::int64_t i = first + place_of(j);
         for_outputs<Program>([&]<class E, int K>() {
           if (i < t.count) static_cast<E*>(t.out[K])[i] = stored<E>(out[j][K]);
         });
@@ -254,30 +303,137 @@ struct strided_tensor {
   const void* in[4];
   void* out[3];
   std::int64_t count;
+  std::int64_t units;
   strided_axes<7> axes;  // four inputs, three outputs
+
+  __device__ param_site site(std::int64_t unit, int place) const {
+    std::int64_t to[7];
+    axes.locate(unit * unit_size + place, to);
+    return {out[0], static_cast<const float*>(out[1]), static_cast<const float*>(out[2]), to[4], to[5], to[6]};
+  }
 };
 
 template <class Program>
 __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     strided_step_kernel(const __grid_constant__ Program program, const __grid_constant__ strided_tensor t,
-                        counter* counters) {
-  __shared__ typename Program::scratch scratch[warps];
-  typename Program::scratch& mine = scratch[threadIdx.x / 32];
+                        noted_elements noted, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) Program::count_first(counters, t.count);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * threads; base < t.count; base += step) {
-    const std::int64_t i = base + threadIdx.x;
-    const bool active = i < t.count;
-    std::int64_t at[7];
-    t.axes.locate(active ? i : 0, at);
-    float in[4] = {};
-    float out[3];
-    for_inputs<Program>([&]<class E, int K>() { in[K] = num::widen_to_float(static_cast<const E*>(t.in[K])[at[K]]); });
-    program.run(in, out, active, mine, counters);
-    for_outputs<Program>([&]<class E, int K>() {
-      if (active) static_cast<E*>(t.out[K])[at[4 + K]] = stored<E>(out[K]);
-    });
+  for (std::int64_t unit = blockIdx.x; unit < t.units; unit += gridDim.x) {
+    unsigned mask = 0;
+#pragma unroll 1
+    for (int j = 0; j < batch; ++j) {
+      const std::int64_t i = unit * unit_size + place_of(j);
+      const bool active = i < t.count;
+      std::int64_t at[7];
+      t.axes.locate(active ? i : 0, at);
+      float in[4] = {};
+      float out[3];
+      for_inputs<Program>(
+          [&]<class E, int K>() { in[K] = num::widen_to_float(static_cast<const E*>(t.in[K])[at[K]]); });
+      const bool left = program.run(in, out, active, counters);
+      if (left) out[0] = in[0];
+      if (left) mask |= 1u << static_cast<unsigned>(j);
+      for_outputs<Program>([&]<class E, int K>() {
+        if (active) static_cast<E*>(t.out[K])[at[4 + K]] = stored<E>(out[K]);
+      });
+    }
+    bool open[batch];
+#pragma unroll
+    for (int j = 0; j < batch; ++j) open[j] = (mask >> j & 1) != 0;
+    note<Program>(noted, unit, open, false);
   }
+}
+
+// ---- the exact tier of AdamW's parameter
+
+// Calls decide(bits, unit, place) by a warp for every word of noted elements, the first of them that of the place in the unit; it returns
+// the bits that are left.
+template <class Decide>
+__device__ void for_noted(const noted_elements& noted, std::int64_t units, const Decide& decide) {
+  const std::int64_t warp = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t first = 32 * warp; first < units; first += step) {
+    const std::int64_t own = first + lane_of_thread();
+    const std::uint64_t flags = own < units ? reinterpret_cast<const std::uint64_t*>(noted.flags)[own] : 0;
+    for (unsigned some = __ballot_sync(full_warp, flags != 0); some != 0; some &= some - 1) {
+      const int lane = __ffs(static_cast<int>(some)) - 1;
+      const std::uint64_t set = __shfl_sync(full_warp, flags, lane);
+      for (int w = 0; w < words_of_unit; ++w) {
+        if ((set >> (8 * (w / words_of_warp)) & 1) == 0) continue;
+        std::uint32_t* const word = noted.words + (first + lane) * words_of_unit + w;
+        const unsigned bits = *word;
+        if (bits == 0) continue;
+        const unsigned left = decide(bits, first + lane, 32 * w);
+        if (lane_of_thread() == 0) *word = left;
+        __syncwarp();
+      }
+    }
+  }
+}
+
+__device__ inline void count_settled(counter* counters, unsigned bits) {
+  if (lane_of_thread() != 0 || bits == 0) return;
+  count_elements(counters, tier::exact, __popc(bits));
+  count_elements(counters, tier::binary64, -static_cast<std::int64_t>(__popc(bits)));
+}
+
+// The old parameter and the new moments of an element; whether the parameter follows from what is not finite or 0.
+template <class T>
+__device__ bool load_formula(num::adamw_formula& f, const param_site& at, T& special) {
+  f.p = num::widen(static_cast<const T*>(at.param)[at.at_param]);
+  f.m = static_cast<double>(at.first[at.at_first]);
+  f.v = static_cast<double>(at.second[at.at_second]);
+  return num::is_special(f.c, f.p, f.m, f.v, &special);
+}
+
+// skip: of a self-test, which leaves all to last_kernel.
+template <class T, class Tensors>
+__global__ void __launch_bounds__(settle_threads)
+    settle_kernel(const num::adamw_param given, const __grid_constant__ Tensors tensors, noted_elements noted,
+                  bool skip, counter* counters) {
+  __shared__ num::adamw_space<settle_limbs> spaces[settle_threads];
+  const num::adamw_param c = given;
+  for_noted(noted, tensors.units, [&](unsigned bits, std::int64_t unit, int place) {
+    const bool mine = !skip && (bits >> lane_of_thread() & 1) != 0;
+    bool decided = false;
+    if (mine) {
+      const param_site at = tensors.site(unit, place + lane_of_thread());
+      num::adamw_formula f{c, 0, 0, 0};
+      T special{};
+      const bool is_special = load_formula(f, at, special);
+      num::decided_value<T> r{special, is_special};
+      if (!r.decided) r = num::round_surd<T, 2>(f.eval<2>());
+      if (!r.decided) r = num::round_in_place<T, settle_limbs>(f, spaces[threadIdx.x]);
+      decided = r.decided;
+      if (decided) static_cast<T*>(at.param)[at.at_param] = r.value;
+    }
+    const unsigned done = __ballot_sync(full_warp, decided);
+    count_settled(counters, done);
+    return bits & ~done;
+  });
+}
+
+template <class T, class Tensors>
+__global__ void __launch_bounds__(32) last_kernel(const num::adamw_param given, const __grid_constant__ Tensors tensors,
+                                                  noted_elements noted, counter* counters) {
+  __shared__ num::adamw_space<num::adamw_limbs> space;
+  const num::adamw_param c = given;
+  for_noted(noted, tensors.units, [&](unsigned bits, std::int64_t unit, int place) {
+    unsigned done = 0;
+    if (lane_of_thread() == 0) {
+      for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
+        const int i = __ffs(static_cast<int>(rest)) - 1;
+        const param_site at = tensors.site(unit, place + i);
+        num::adamw_formula f{c, 0, 0, 0};
+        T value{};
+        if (!load_formula(f, at, value)) value = num::round_in_place<T, num::adamw_limbs>(f, space).value;
+        static_cast<T*>(at.param)[at.at_param] = value;
+      }
+      done = bits;
+    }
+    count_settled(counters, done);
+    return 0u;
+  });
 }
 
 // ---- host
@@ -292,17 +448,34 @@ bool contiguous(const plan::step_tensor& t) {
   return all;
 }
 
+// One launch over tensors, and, of AdamW, those that decide what it leaves open. Units of the workspace are taken one after the other.
+template <auto Kernel, class Program, class Tensors>
+void launch_over(const Program& program, const Tensors& tensors, const job& j, noted_elements& noted) {
+  launch_kernel<Kernel>(j, grid_for(j.device, tensors.units, 16), threads, 0, program, tensors, noted, j.counters);
+  if constexpr (Program::settles) {
+    using T = typename Program::type;
+    const std::int64_t portions = ceil_div(tensors.units, 32);
+    launch_kernel<settle_kernel<T, Tensors>>(j, grid_for(j.device, ceil_div(portions, settle_threads / 32), 8),
+                                             settle_threads, 0, program.stages.param, tensors, noted,
+                                             j.device.choice.wide, j.counters);
+    launch_kernel<last_kernel<T, Tensors>>(j, grid_for(j.device, portions, 1), 32, 0, program.stages.param, tensors,
+                                           noted, j.counters);
+    noted.words += tensors.units * words_of_unit;
+    noted.flags += tensors.units * warps;
+  }
+}
+
 template <class Program>
-void flush(const Program& program, tensor_list& list, const job& j) {
+void flush(const Program& program, tensor_list& list, const job& j, noted_elements& noted) {
   if (list.tensors == 0) return;
-  launch_kernel<step_kernel<Program>>(j, grid_for(j.device, list.units, 16), threads, 0, program, list, j.counters);
+  launch_over<step_kernel<Program>>(program, list, j, noted);
   list = {};
 }
 
 // Launches the program on those tensors of the plan that `takes` accepts.
 template <class Program, class Takes>
-void launch(const Program& program, const plan::step_plan& p, const job& j, const Takes& takes) {
-  static_assert(sizeof(Program) + sizeof(tensor_list) + sizeof(counter*) <= 4096);
+void launch(const Program& program, const plan::step_plan& p, const job& j, noted_elements noted, const Takes& takes) {
+  static_assert(sizeof(Program) + sizeof(tensor_list) + sizeof(noted_elements) + sizeof(counter*) <= 4096);
   tensor_list list{};
   for (const plan::step_tensor& t : p.tensors) {
     if (!takes(t)) continue;
@@ -325,10 +498,11 @@ void launch(const Program& program, const plan::step_plan& p, const job& j, cons
       to.first_unit = list.units;
       list.units += ceil_div(t.count, unit_size);
       list.packed[list.tensors / 32] |= static_cast<unsigned>(packed) << (list.tensors % 32);
-      if (++list.tensors == tensors_per_launch) flush(program, list, j);
+      if (++list.tensors == tensors_per_launch) flush(program, list, j, noted);
     } else {
       strided_tensor s{};
       s.count = t.count;
+      s.units = ceil_div(t.count, unit_size);
       s.axes.set_shape(t.rank, t.shape);
       for (std::size_t k = 0; k < Program::inputs; ++k) {
         s.in[k] = t.in[k];
@@ -338,17 +512,16 @@ void launch(const Program& program, const plan::step_plan& p, const job& j, cons
         s.out[k] = t.out[k];
         s.axes.set_stride(static_cast<int>(4 + k), t.out_stride[k]);
       }
-      const unsigned grid = grid_for(j.device, ceil_div(t.count, threads), 16);
-      launch_kernel<strided_step_kernel<Program>>(j, grid, threads, 0, program, s, j.counters);
+      launch_over<strided_step_kernel<Program>>(program, s, j, noted);
     }
   }
-  flush(program, list, j);
+  flush(program, list, j, noted);
 }
 
 }  // namespace
 
 template <class T>
-void launch_step(const plan::step_plan& p, const job& j) {
+void launch_step(const plan::step_plan& p, const job& j, const noted_elements& noted) {
   const tiers_forced force = {j.first_tier > tier::double_double ? num::infinity : 0.0,
                               j.first_tier > tier::binary64 ? num::infinity : 0.0};
   const auto all = [](const plan::step_tensor&) { return true; };
@@ -357,16 +530,17 @@ void launch_step(const plan::step_plan& p, const job& j) {
   if (p.op == ops::op_id::adamw) {
     const adamw_options& a = p.adamw;
     const auto stages = num::make_adamw_stages(a.lr, a.beta1, a.beta2, a.eps, a.weight_decay, p.c1, p.c2);
-    return launch(adamw_program<T>{stages, force}, p, j, all);
+    return launch(adamw_program<T>{stages, force}, p, j, noted, all);
   }
   using num::sgd_first_velocity, num::sgd_velocity, num::sgd_param, num::sgd_nesterov_param, num::sgd_plain_param;
   const num::sgd_stages s = num::make_sgd_stages(p.sgd.lr, p.sgd.momentum, p.sgd.dampening, p.sgd.weight_decay);
   const auto with_velocity = [&]<class Param>(const Param& param) {
-    launch(sgd_with_velocity<T, sgd_velocity, Param, true>{s.velocity, param, force}, p, j, later_step);
-    launch(sgd_with_velocity<T, sgd_first_velocity, Param, false>{s.first_velocity, param, force}, p, j, first_step);
+    launch(sgd_with_velocity<T, sgd_velocity, Param, true>{s.velocity, param, force}, p, j, noted, later_step);
+    launch(sgd_with_velocity<T, sgd_first_velocity, Param, false>{s.first_velocity, param, force}, p, j, noted,
+           first_step);
   };
   if (!(p.sgd.momentum > 0)) {
-    launch(sgd_without_velocity<T, sgd_plain_param>{s.plain_param, force}, p, j, all);
+    launch(sgd_without_velocity<T, sgd_plain_param>{s.plain_param, force}, p, j, noted, all);
   } else if (p.sgd.nesterov) {
     with_velocity(s.nesterov_param);
   } else {
