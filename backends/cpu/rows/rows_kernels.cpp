@@ -212,8 +212,8 @@ class row_walker {
           s.x[k] = floats_of(k) + at.x[k] + i;
         } else {
           num::with_format(type_of<rule>(p_, k), [&]<class T>() {
-            const T* const row = static_cast<const T*>(operand<rule>(p_, k)) + at.x[k];
-            gather_row(p_, stride_of<rule>(p_, k).reduced, row, i, s.n, w_.x[k]);
+            const T* const from = static_cast<const T*>(operand<rule>(p_, k)) + at.x[k];
+            gather_row(p_, stride_of<rule>(p_, k).reduced, from, i, s.n, w_.x[k]);
           });
         }
       }
@@ -420,6 +420,7 @@ class row_walker {
       });
     }
     if constexpr (finds_greatest) greatest_of_columns(s.x[0], p_.length, columns, t.top);
+    t.top_or_0[0] = 0;  // g++ does not see that there is a column
     for (std::int64_t c = 0; c < columns; ++c) {
       t.own[c] = c < rows ? operands_of<rule>(p_, w_.place[c]) : num::row_operands{};
       if constexpr (!finds_greatest) t.top[c] = c < rows ? cpu::REPDL_ISA::top_of<rule>(p_, w_.place[c]) : 0.0f;

@@ -414,7 +414,6 @@ struct norm_rule : plain_rule {
 #endif
   template <class R>
   REPDL_HD static ends<R> result(const row_call& c, const numbers<R>& r, R, int k) {
-    using M = math<R>;
     if (Centred && k == 0) {
       if constexpr (std::is_same_v<R, double>) {
         const double n = static_cast<double>(c.length);
