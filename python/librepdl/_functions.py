@@ -2488,8 +2488,8 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
 def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     """e^x_i / sum of e^x_j along the axis, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2500,8 +2500,8 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
 def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     """x_i - ln sum of e^x_j along the axis, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2512,8 +2512,8 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
 def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """ln sum of e^x over the axes, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -2526,9 +2526,9 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
         *, out: A | None = None) -> A:
     """logsumexp(x) - x_target per row; their mean, sum, or each, rounded once.
 
-    logits: f32
+    logits: f16 bf16 f32
     targets: i64
-    out: f32
+    out: f16 bf16 f32
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -2541,9 +2541,9 @@ def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: s
 def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     """y_i * (g_i - sum of g_j * y_j along the axis), rounded once.
 
-    g: f32
-    y: f32
-    grad_x: f32
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    grad_x: f16 bf16 f32
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -2554,9 +2554,9 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
 def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     """g_i - e^y_i * sum of g_j along the axis, rounded once.
 
-    g: f32
-    y: f32
-    grad_x: f32
+    g: f16 bf16 f32
+    y: f16 bf16 f32
+    grad_x: f16 bf16 f32
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2567,9 +2567,9 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
 def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """g * e^x_i / sum of e^x_j over the axes, rounded once.
 
-    g: f32
-    x: f32
-    grad_x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    grad_x: f16 bf16 f32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -2582,10 +2582,10 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = Non
         ignore_index: int = -100, *, out: A | None = None) -> A:
     """g * (softmax(x)_i - (i = target)), / rows not ignored for mean, rounded once.
 
-    g: f32
-    logits: f32
+    g: f16 bf16 f32
+    logits: f16 bf16 f32
     targets: i64
-    grad_logits: f32
+    grad_logits: f16 bf16 f32
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -2893,10 +2893,10 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """(x - m) / sqrt(v + eps) * weight + bias, m and v the mean and variance over the axes; m; 1 / sqrt(v + eps), rounded once.
 
-    x: f32
-    weight: f32, or None
-    bias: f32, or None
-    out: f32
+    x: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -2917,9 +2917,9 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
         statistics: bool = False) -> Any:
     """x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps), rounded once.
 
-    x: f32
-    weight: f32, or None
-    out: f32
+    x: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    out: f16 bf16 f32
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
@@ -2940,10 +2940,10 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """as layer_norm, over a group of channels (axis 1) of a sample (axis 0); weight and bias per channel, rounded once.
 
-    x: f32
-    weight: f32, or None
-    bias: f32, or None
-    out: f32
+    x: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     groups: divides the channels, axis 1
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -2964,10 +2964,10 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """as layer_norm, over all but one axis, along which weight and bias lie: training, rounded once.
 
-    x: f32
-    weight: f32, or None
-    bias: f32, or None
-    out: f32
+    x: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -2976,16 +2976,16 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     return _call(220, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
-def layer_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, axis: Ints = -1, *,
+def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
         out: A | None = None) -> A:
     """rstd * (t - (sum of t) / n - h * (sum of t * h) / n) over the axes, t = g * weight, h = (x - mean) * rstd, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f32, or None
-    grad_x: f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -2993,14 +2993,14 @@ def layer_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, a
     return result
 
 
-def rms_norm_backward(g: A, x: A, rstd: A, weight: A | None = None, axis: Ints = -1, *, out: A | None = None) -> A:
+def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints = -1, *, out: A | None = None) -> A:
     """rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     rstd: f32
-    weight: f32, or None
-    grad_x: f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3008,16 +3008,16 @@ def rms_norm_backward(g: A, x: A, rstd: A, weight: A | None = None, axis: Ints =
     return result
 
 
-def group_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, groups: int = 1, *,
+def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, groups: int = 1, *,
         out: A | None = None) -> A:
     """as layer_norm_backward, over a group of channels of a sample, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f32, or None
-    grad_x: f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3025,15 +3025,16 @@ def group_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, g
     return result
 
 
-def batch_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, axis: int = 1, *, out: A | None = None) -> A:
+def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: int = 1, *,
+        out: A | None = None) -> A:
     """as layer_norm_backward, over all but one axis: training, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f32, or None
-    grad_x: f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3041,14 +3042,14 @@ def batch_norm_backward(g: A, x: A, mean: A, rstd: A, weight: A | None = None, a
     return result
 
 
-def layer_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: Ints = -1, *, out: A | None = None) -> A:
+def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    grad_weight: f32
+    grad_weight: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3056,13 +3057,13 @@ def layer_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: Ints = -1, *,
     return result
 
 
-def rms_norm_weight_backward(g: A, x: A, rstd: A, axis: Ints = -1, *, out: A | None = None) -> A:
+def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A | None = None) -> A:
     """sum of g * x * rstd over all that share the weight, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     rstd: f32
-    grad_weight: f32
+    grad_weight: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3070,14 +3071,14 @@ def rms_norm_weight_backward(g: A, x: A, rstd: A, axis: Ints = -1, *, out: A | N
     return result
 
 
-def group_norm_weight_backward(g: A, x: A, mean: A, rstd: A, groups: int = 1, *, out: A | None = None) -> A:
+def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    grad_weight: f32
+    grad_weight: f16 bf16 f32
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3085,14 +3086,14 @@ def group_norm_weight_backward(g: A, x: A, mean: A, rstd: A, groups: int = 1, *,
     return result
 
 
-def batch_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: int = 1, *, out: A | None = None) -> A:
+def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     mean: f32
     rstd: f32
-    grad_weight: f32
+    grad_weight: f16 bf16 f32
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3101,26 +3102,26 @@ def batch_norm_weight_backward(g: A, x: A, mean: A, rstd: A, axis: int = 1, *, o
 
 
 @overload
-def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | None = None,
         statistics: Literal[False] = False) -> A: ...
 
 @overload
-def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: Sequence[A | None] | None = None,
         statistics: Literal[True]) -> tuple[A, A, A, A, A]: ...
 
-def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | Sequence[A | None] | None = None,
         statistics: bool = False) -> Any:
     """as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, running_var' = (1 - momentum) running_var + momentum v n / (n - 1), rounded once.
 
-    x: f32
+    x: f16 bf16 f32
     running_mean: f32
     running_var: f32
-    weight: f32, or None
-    bias: f32, or None
-    out: f32
+    weight: f16 bf16 f32, or None
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     momentum: the batch's weight, 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
@@ -3130,16 +3131,16 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     return _call(229, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
-def batch_norm_inference(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
+def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, *, out: A | None = None) -> A:
     """(x - running_mean) / sqrt(running_var + eps) * weight + bias, rounded once.
 
-    x: f32
+    x: f16 bf16 f32
     running_mean: f32
     running_var: f32
-    weight: f32, or None
-    bias: f32, or None
-    out: f32
+    weight: f16 bf16 f32, or None
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3148,14 +3149,14 @@ def batch_norm_inference(x: A, running_mean: A, running_var: A, weight: A | None
     return result
 
 
-def batch_norm_inference_backward(g: A, running_var: A, weight: A | None = None, axis: int = 1, eps: float = 1e-05, *,
-        out: A | None = None) -> A:
+def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = None, axis: int = 1, eps: float = 1e-05,
+        *, out: A | None = None) -> A:
     """g * weight / sqrt(running_var + eps), rounded once.
 
-    g: f32
+    g: f16 bf16 f32
     running_var: f32
-    weight: f32, or None
-    grad_x: f32
+    weight: f16 bf16 f32, or None
+    grad_x: f16 bf16 f32
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3164,15 +3165,15 @@ def batch_norm_inference_backward(g: A, running_var: A, weight: A | None = None,
     return result
 
 
-def batch_norm_inference_weight_backward(g: A, x: A, running_mean: A, running_var: A, axis: int = 1,
+def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_var: Any, axis: int = 1,
         eps: float = 1e-05, *, out: A | None = None) -> A:
     """(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps), rounded once.
 
-    g: f32
-    x: f32
+    g: f16 bf16 f32
+    x: f16 bf16 f32
     running_mean: f32
     running_var: f32
-    grad_weight: f32
+    grad_weight: f16 bf16 f32
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3230,8 +3231,8 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
 def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
@@ -3244,8 +3245,8 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
 def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
     """sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x, rounded once.
 
-    x: f32
-    out: f32
+    x: f16 bf16 f32
+    out: f16 bf16 f32
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
@@ -3267,8 +3268,8 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m, rounded once.
 
-    x: f32
-    var: f32
+    x: f16 bf16 f32
+    var: f16 bf16 f32
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
