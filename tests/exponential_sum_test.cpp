@@ -190,8 +190,8 @@ void check_row(const std::vector<float>& x, mpfr_prec_t bits, std::mt19937_64& e
     const float e = x[i];
     const auto softmax = [e](const auto& s) { return exact_scaled_gradient(dtype::f32, s, e, 1, 1, false); };
     check(softmax, o.gradient(e, 1, 1, false), "softmax", i, ordinary);
-    check([e](const auto& s) { return exact_log_softmax(dtype::f32, s, e); }, e == -inf ? -inf : o.log_softmax(e), "log_softmax", i,
-          ordinary);
+    check([e](const auto& s) { return exact_log_softmax(dtype::f32, s, e); }, e == -inf ? -inf : o.log_softmax(e),
+          "log_softmax", i, ordinary);
     check([e](const auto& s) { return exact_cross_entropy(dtype::f32, s, e); }, e == -inf ? inf : o.cross_entropy(e),
           "cross_entropy", i, ordinary);
     for (int j = 0; j < 3; ++j) {
@@ -331,7 +331,8 @@ TEST_CASE("long rows, merged parts, budgets") {
   check([](const auto& s) { return exact_logsumexp(dtype::f32, s); }, o.logsumexp(), 0);
   for (std::size_t i = 0; i < 50; ++i) {
     check([&](const auto& s) { return exact_log_softmax(dtype::f32, s, x[i]); }, o.log_softmax(x[i]), i);
-    check([&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, x[i], 1, 1, false); }, o.gradient(x[i], 1, 1, false), i);
+    check([&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, x[i], 1, 1, false); },
+          o.gradient(x[i], 1, 1, false), i);
   }
   // p = 1 / (3 + 2^-298 + ...): 9 · 2^-149 p / 2 lies just below the midpoint 3 · 2^-150, and 256 bits do not show it.
   const std::vector<float> three = {0x1p-149f, 0.0f, -0x1p-149f};

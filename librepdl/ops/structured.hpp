@@ -228,7 +228,8 @@ struct batch_norm : norm_of_rows<op_id::batch_norm, batch_norm_options> {
 template <op_id Id, class Attrs>
 struct norm_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {
+      {"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}, {"weight", NARROW, true}};
   static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 template <op_id Id, class Attrs>
@@ -281,8 +282,11 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
   using attrs = batch_norm_running_options;
   static constexpr operand in[] = {
       {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}, {"weight", NARROW, true}, {"bias", NARROW, true}};
-  static constexpr operand out[] = {
-      {"out", NARROW}, {"mean", F32, true}, {"rstd", F32, true}, {"running_mean", F32, true}, {"running_var", F32, true}};
+  static constexpr operand out[] = {{"out", NARROW},
+                                    {"mean", F32, true},
+                                    {"rstd", F32, true},
+                                    {"running_mean", F32, true},
+                                    {"running_var", F32, true}};
 };
 struct batch_norm_inference : operation<op_id::batch_norm_inference> {
   static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";

@@ -214,9 +214,7 @@ norm_role role_of(std::string_view name) {
   return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
 }
 
-bool is_statistic(std::string_view name) {
-  return name.starts_with("running_") || role_of(name) == norm_role::of_row;
-}
+bool is_statistic(std::string_view name) { return name.starts_with("running_") || role_of(name) == norm_role::of_row; }
 
 // What a row is where its elements have nothing in common but their channel: so much of it as lies near each other. Channels that
 // lie side by side are rows side by side, of `cut` elements along an axis; else a row is what lies within one channel.
