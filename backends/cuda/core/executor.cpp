@@ -201,6 +201,8 @@ dispatch::subject subject_of(const plan::reduce_plan& p) {
   return {p.op, p.type, index ? dtype::i64 : p.type};
 }
 dispatch::subject subject_of(const plan::step_plan& p) { return {p.op, p.type, p.type}; }
+dispatch::subject subject_of(const plan::pool_plan& p) { return {p.op, p.type, p.type}; }
+dispatch::subject subject_of(const plan::row_plan& p) { return {p.op, p.in_type[0], p.in_type[0]}; }
 template <class Plan>
 dispatch::subject subject_of(const Plan& p) {
   return {p.op, dtype::f32, dtype::f32};
