@@ -185,21 +185,23 @@ void check_row(const std::vector<float>& x, mpfr_prec_t bits, std::mt19937_64& e
   const auto check = [&](const auto& finish, float expected, const char* what, std::size_t i, bool by_wide) {
     check_value(decide(row, o.max, finish, budget), expected, what, x, i, by_wide);
   };
-  check([](const auto& s) { return exact_logsumexp(dtype::f32, s); }, o.logsumexp(), "logsumexp", 0, ordinary);
+  check([](const auto& s) { return exact_logsumexp(repdl::dtype::f32, s); }, o.logsumexp(), "logsumexp", 0, ordinary);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float e = x[i];
-    const auto softmax = [e](const auto& s) { return exact_scaled_gradient(dtype::f32, s, e, 1, 1, false); };
+    const auto softmax = [e](const auto& s) { return exact_scaled_gradient(repdl::dtype::f32, s, e, 1, 1, false); };
     check(softmax, o.gradient(e, 1, 1, false), "softmax", i, ordinary);
-    check([e](const auto& s) { return exact_log_softmax(dtype::f32, s, e); }, e == -inf ? -inf : o.log_softmax(e),
-          "log_softmax", i, ordinary);
-    check([e](const auto& s) { return exact_cross_entropy(dtype::f32, s, e); }, e == -inf ? inf : o.cross_entropy(e),
-          "cross_entropy", i, ordinary);
+    check([e](const auto& s) { return exact_log_softmax(repdl::dtype::f32, s, e); },
+          e == -inf ? -inf : o.log_softmax(e), "log_softmax", i, ordinary);
+    check([e](const auto& s) { return exact_cross_entropy(repdl::dtype::f32, s, e); },
+          e == -inf ? inf : o.cross_entropy(e), "cross_entropy", i, ordinary);
     for (int j = 0; j < 3; ++j) {
       const float g = j == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(engine()) & 0xbfffffffu)
                              : gradients[engine() % gradients.size()];
       const std::int64_t n = counts[engine() % counts.size()];
       for (const bool target : {false, true}) {
-        const auto gradient = [&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, e, g, n, target); };
+        const auto gradient = [&](const auto& s) {
+          return exact_scaled_gradient(repdl::dtype::f32, s, e, g, n, target);
+        };
         check(gradient, o.gradient(e, g, n, target), "gradient", i, false);
       }
     }
@@ -328,17 +330,19 @@ TEST_CASE("long rows, merged parts, budgets") {
   const auto check = [&](const auto& finish, float expected, std::size_t i) {
     check_value({finish(parts[1]), finish(wide_parts[1])}, expected, "merged", {}, i, true);
   };
-  check([](const auto& s) { return exact_logsumexp(dtype::f32, s); }, o.logsumexp(), 0);
+  check([](const auto& s) { return exact_logsumexp(repdl::dtype::f32, s); }, o.logsumexp(), 0);
   for (std::size_t i = 0; i < 50; ++i) {
-    check([&](const auto& s) { return exact_log_softmax(dtype::f32, s, x[i]); }, o.log_softmax(x[i]), i);
-    check([&](const auto& s) { return exact_scaled_gradient(dtype::f32, s, x[i], 1, 1, false); },
+    check([&](const auto& s) { return exact_log_softmax(repdl::dtype::f32, s, x[i]); }, o.log_softmax(x[i]), i);
+    check([&](const auto& s) { return exact_scaled_gradient(repdl::dtype::f32, s, x[i], 1, 1, false); },
           o.gradient(x[i], 1, 1, false), i);
   }
   // p = 1 / (3 + 2^-298 + ...): 9 · 2^-149 p / 2 lies just below the midpoint 3 · 2^-150, and 256 bits do not show it.
   const std::vector<float> three = {0x1p-149f, 0.0f, -0x1p-149f};
   const row_of row{three};
-  const auto hard = [](const auto& s) { return exact_scaled_gradient(dtype::f32, s, 0, 9 * 0x1p-149f, 2, false); };
-  const auto softmax = [](const auto& s) { return exact_scaled_gradient(dtype::f32, s, 0, 1, 1, false); };
+  const auto hard = [](const auto& s) {
+    return exact_scaled_gradient(repdl::dtype::f32, s, 0, 9 * 0x1p-149f, 2, false);
+  };
+  const auto softmax = [](const auto& s) { return exact_scaled_gradient(repdl::dtype::f32, s, 0, 1, 1, false); };
   CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).exact.decided);
   CHECK_FALSE(decide(row, 0x1p-149f, hard, 256).wide.decided);
   check_value(decide(row, 0x1p-149f, hard, 512), 0x1p-149f, "hard", three, 1);
@@ -380,7 +384,7 @@ certified total_of(const std::vector<std::vector<float>>& rows, const std::vecto
     halves[i % 2].add_row(sum_of_row<A>(row_of{rows[i]}, max), rows[i][targets[i]]);
   }
   halves[0].merge(halves[1]);
-  return halves[0].finish(n);
+  return halves[0].finish(repdl::dtype::f32, n);
 }
 
 TEST_CASE("cross_entropy over rows") {
@@ -430,14 +434,15 @@ TEST_CASE("cross_entropy over rows") {
 // By balls and by wide numbers, from the exact sum.
 decision log_softmax_backward(float g, float y, const sum_accumulator& total, int budget) {
   const auto in = [&]<class A>() {
-    return exact_log_softmax_backward<A>(g, y, arithmetic<exact_form<A>>::of_limbs(limbs_of_sum<8>(total)));
+    return exact_log_softmax_backward<A>(repdl::dtype::f32, g, y,
+                                         arithmetic<exact_form<A>>::of_limbs(limbs_of_sum<8>(total)));
   };
   return {decide_by_levels([&]<int L>() { return in.template operator()<ball<L>>(); }, budget),
           in.template operator()<wide<double>>()};
 }
 decision softmax_backward(float g, float y, const dot_accumulator& dot) {
   const auto in = [&]<class A>() {
-    return exact_softmax_backward(g, y, arithmetic<A>::of_limbs(limbs_of_sum<16>(dot)));
+    return exact_softmax_backward(repdl::dtype::f32, g, y, arithmetic<A>::of_limbs(limbs_of_sum<16>(dot)));
   };
   return {in.template operator()<ball<16>>(), in.template operator()<wide<double>>()};
 }
