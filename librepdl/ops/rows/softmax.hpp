@@ -601,15 +601,17 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   }
 };
 #if defined(__CUDACC__)
-// y cut at -600, and whether the formula is another one: of +inf and NaN, or beyond 600, which careful has.
+// y cut at -600, whether it is -inf, whose weight is 0, and whether the formula is another one: of +inf and NaN, or beyond 600, which
+// careful has.
 struct cut_output {
   double y;
+  bool absent;
   bool beyond;
 };
 REPDL_HD cut_output cut_at_600(double y) {
   const auto upper = static_cast<unsigned>(bits_of(y) >> 32);
   const bool beyond = (upper - 0x4082c000u < 0x80000000u - 0x4082c000u) | (upper > 0xfff00000u);
-  return {upper > 0xc082c000u ? least_gap : y, beyond};
+  return {upper > 0xc082c000u ? least_gap : y, upper == 0xfff00000u, beyond};
 }
 #endif
 template <>
@@ -627,11 +629,11 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     return verdict_of<T>(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
   }
 #if defined(__CUDACC__)
-  // -inf as -600: a g of 0 is left open.
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const cut_output cut = cut_at_600(x[1]);
-    verdict<R> v = verdict_of<T>(log_softmax_gradient<R>(x[0], fast_exp(cut.y), r.hi, r.lo, r.slack));
+    const R weight = cut.absent ? 0.0 : fast_exp(cut.y);
+    verdict<R> v = verdict_of<T>(log_softmax_gradient<R>(x[0], weight, r.hi, r.lo, r.slack));
     v.open |= cut.beyond;
     return v;
   }
