@@ -64,7 +64,7 @@ def grouped(library, row, arrays, options):
     if first_step:
         for name in optional:
             if name in lists:  # written and not read
-                lists[name] = [library.array(b"\x7f" * len(library.bytes(p)), "f32", p.shape) for p in lists["param"]]
+                lists[name] = [library.array(b"\x7f" * 4 * math.prod(p.shape), "f32", p.shape) for p in lists["param"]]
     getattr(librepdl, row["name"])(**lists, **options, **({"first_step": first_step} if optional else {}))
     outputs = [o["name"] for o in row["outputs"] if o["name"] in lists]
     return [lists[name][t] for t in range(len(lists["param"])) for name in outputs]
