@@ -403,13 +403,21 @@ __device__ __noinline__ void leave_open(const row_geometry& g, std::int64_t row,
   g.list(0).add(row);
 }
 
+// The format of an output that is known at run time.
+__device__ inline dtype type_of_output(const row_geometry& g, int output) {
+  dtype type = g.out_type[0];
+  for_each_of<plan::row_plan::most_outputs>([&]<int K>() { type = K == output ? g.out_type[K] : type; });
+  return type;
+}
+
 // Result k of a row that does not fill.
 template <op_id Op, class Numbers>
 __device__ num::certified result_of(const row_geometry& g, const num::row_call& call, const row_state<Op>& s,
                                     const Numbers& n, int k) {
   using rule = row_rule<Op>;
   const auto at = static_cast<double>(rule::counterpart(s.o, k));
-  return num::round_ends(g.out_type[(rule::per_element ? 1 : 0) + k], rule::template result<double>(call, n, at, k));
+  return num::round_ends(type_of_output(g, (rule::per_element ? 1 : 0) + k),
+                         rule::template result<double>(call, n, at, k));
 }
 
 // The results of a row, or its part of the total, by one thread.

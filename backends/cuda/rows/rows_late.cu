@@ -52,7 +52,7 @@ template <op_id Op, int Level>
 __device__ __noinline__ num::certified settle(const row_geometry& g, const num::row_call& call,
                                               const num::row_operands& o, const late_sums<Op, Level>& s, const float* x,
                                               int what) {
-  const dtype to = g.out_type[row_rule<Op>::has_exception ? 0 : what];
+  const dtype to = type_of_output(g, row_rule<Op>::has_exception ? 0 : what);
   return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(to, call, o, s, x, what);
 }
 
