@@ -33,22 +33,8 @@ std::uint32_t beside(sample_class c, std::uint32_t x, word_stream& w) {
 }
 
 /// Parameters and gradients, of f16, bf16 or f32. What is out of a format's range is rounded.
-struct operands {
-  dtype type;
-  const format& f;
-
-  explicit operands(dtype t) : type(t), f(format_of(t)) {}
-  std::uint32_t pattern(bool negative, std::uint64_t m, int e) const {
-    return static_cast<std::uint32_t>(exact_pattern(type, negative, m, e));
-  }
-  std::uint32_t ordinary(sample_class c, word_stream& w) const {
-    return static_cast<std::uint32_t>(sample(c, type, w));
-  }
-  std::uint32_t drawn(sample_class c, bool keep, word_stream& w) const {
-    const std::uint32_t x = ordinary(c, w);
-    const bool finite = (x & f.infinity()) != f.infinity();
-    return finite || keep || c == single_nonfinite ? x : x ^ (1U << (f.precision - 1));
-  }
+struct operands : numbers_of {
+  using numbers_of::numbers_of;
   /// An exponent of the last of `length` bits.
   int exponent(int least, int most, int length, word_stream& w) const {
     return w.between(std::max(least, f.ulp_min() + 1), std::min(most, f.emax - length));
@@ -58,11 +44,11 @@ struct operands {
 /// p' = p - lr d is p and half an ulp, d = g (states 0) or the new velocity; or v' = mu v + g is.
 element sgd_element(const operands& o, sample_class c, int lr, std::optional<int> mu, word_stream& w) {
   const bool s = w.flip(), t = w.flip(), in_velocity = w.flip() && mu.has_value();
-  const int e = o.exponent(-20, 20, o.f.precision, w);
-  const std::uint32_t odd = o.pattern(s, odd_of(o.f.precision, w), e);
+  const int e = o.exponent(-20, 20, o.p, w);
+  const std::uint32_t odd = o.pattern(s, odd_of(o.p, w), e);
   if (c == cancelling) {  // lr g = p exactly or nearly
     const std::uint32_t near = w.below(4) == 0 ? 1 : 0;
-    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << (o.f.precision - 1)), 0, 0}};
+    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << (o.p - 1)), 0, 0}};
   }
   // Of 16 bits mu v + g is exact; with g = 0 it is beside half an ulp of p as v is.
   if (in_velocity && o.type != dtype::f32) return {{odd, 0, beside(c, pattern32(t, 1, e - 1 - lr - *mu), w), 0}};
@@ -76,10 +62,10 @@ element sgd_element(const operands& o, sample_class c, int lr, std::optional<int
 /// The new second moment is g^2 (g of 12 bits) or beside, the first g: p - lr g / (|g| + eps).
 element adamw_element(const operands& o, sample_class c, int lr, word_stream& w) {
   const bool s = w.flip(), t = w.flip();
-  const int length = std::min(12, o.f.precision);
+  const int length = std::min(12, o.p);
   const std::uint64_t m = odd_of(length, w);
   const int e = o.exponent(-10, 10, length, w);
-  element r{{o.pattern(s, odd_of(o.f.precision, w), lr + 1), o.pattern(t, m, e), 0, 0}};
+  element r{{o.pattern(s, odd_of(o.p, w), lr + 1), o.pattern(t, m, e), 0, 0}};
   if (c == near_ties) {  // v = g^2 * a few ulp: the root is not rational
     const std::uint32_t square = pattern32(false, m * m, 2 * e);
     r.v[3] = pattern32(false, 1 + w.below(3), static_cast<int>(square >> 23) - 127 - 23 + 1);
@@ -99,14 +85,14 @@ element plain_element(const operands& o, sample_class c, word_stream& w) {
     r.v[k] = k < 2 && o.type != dtype::f32 ? static_cast<std::uint32_t>(special(o.type, w)) : other;
     if (w.below(3) == 0) {
       const std::uint32_t zero = w.below(4);
-      r.v[zero] &= zero < 2 ? static_cast<std::uint32_t>(o.f.sign_bit()) : sign32;
+      r.v[zero] &= zero < 2 ? o.sign() : sign32;
     }
   }
   if (c == wide_exponents && w.flip()) r.v[0] = o.ordinary(normal_range, w);
   if (c == overflow_border && w.flip()) {  // p near the largest number, the step about its ulp
     const bool s = w.flip(), t = w.flip();
-    const int ulp = o.f.emax - o.f.precision + 1;
-    r.v[0] = static_cast<std::uint32_t>(o.f.largest() | (s ? o.f.sign_bit() : 0));
+    const int ulp = o.f.emax - o.p + 1;
+    r.v[0] = o.largest() | (s ? o.sign() : 0);
     r.v[1] = o.pattern(t, 1, w.between(ulp - 14, std::min(ulp + 11, o.f.emax)));
     r.v[2] = 0;
     r.v[3] = pattern32(false, 1, w.between(90, 115));

@@ -18,11 +18,13 @@
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::available;
 using tests::layout;
 using tests::placed_tensor;
 
@@ -65,14 +67,6 @@ array run(context& ctx, const call_case& c, layout from = layout::contiguous, la
   placed_tensor out(ctx, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), to);
   call(ctx, op, views, std::vector{out.view()}, c.attrs);
   return out.get();
-}
-
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
 }
 
 // Shapes of rows, or of sums to a weight, of about n elements: one after the other, and across.
@@ -126,21 +120,7 @@ array scalar(float v) { return floats({v}, {}); }
 }  // namespace
 
 TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts, against the oracle") {
-  struct setting {
-    std::string isa;
-    tier first;
-    int threads;
-    std::unique_ptr<context> ctx;
-  };
-  std::vector<setting> settings;
-  for (const std::string& isa : available()) {
-    for (const tier first : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        const context_options o{.threads = threads, .isa = isa, .first_tier = first};
-        settings.push_back({isa, first, threads, std::make_unique<context>(o)});
-      }
-    }
-  }
+  const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(19, 0);
   std::uint64_t stream = 0;
@@ -151,7 +131,7 @@ TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts,
       for (const call_case& c : cases(kind, n, weight, stream += 32)) {
         const array want = reference::evaluate(c.op, c.in, c.attrs);
         for (std::size_t i = 0; i < settings.size(); ++i) {
-          const setting& s = settings[i];
+          const tests::setting& s = settings[i];
           if (!some.takes(static_cast<int>(i), {find(c.op)->id, static_cast<int>(kind)})) continue;
           if (n > 1000 && s.first == tier::exact) continue;
           CAPTURE(c.op);

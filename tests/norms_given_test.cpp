@@ -16,11 +16,13 @@
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::available;
 using tests::layout;
 using tests::placed_tensor;
 
@@ -85,14 +87,6 @@ std::vector<array> run(context& ctx, const call_case& c, layout from = layout::c
   return all;
 }
 
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
-}
-
 constexpr const char* operations_given[] = {"batch_norm_running", "batch_norm_inference",
                                             "batch_norm_inference_backward", "batch_norm_inference_weight_backward"};
 constexpr sample_class classes[] = {sample_class::uniform_patterns,
@@ -120,20 +114,7 @@ array row(const std::vector<float>& v, shape_list shape = {}) {
 }  // namespace
 
 TEST_CASE("given norms: every class, tier, number of threads, layout and choice of outputs, against the oracle") {
-  struct setting {
-    std::string isa;
-    tier first;
-    std::unique_ptr<context> ctx;
-  };
-  std::vector<setting> settings;
-  for (const std::string& isa : available()) {
-    for (const tier first : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        const context_options o{.threads = threads, .isa = isa, .first_tier = first};
-        settings.push_back({isa, first, std::make_unique<context>(o)});
-      }
-    }
-  }
+  const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(37, 0);
   std::uint64_t stream = 0;
@@ -154,7 +135,7 @@ TEST_CASE("given norms: every class, tier, number of threads, layout and choice 
           std::int64_t count = 0;
           for (const array& a : want) count += a.count();
           for (std::size_t i = 0; i < settings.size(); ++i) {
-            const setting& s = settings[i];
+            const tests::setting& s = settings[i];
             if (!some.takes(static_cast<int>(i), {find(c.op)->id, static_cast<int>(kind)})) continue;
             if (n > 1000 && s.first == tier::exact) continue;
             CAPTURE(c.op);

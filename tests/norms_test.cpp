@@ -19,11 +19,13 @@
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::available;
 using tests::layout;
 using tests::placed_tensor;
 using tests::to_sizes;
@@ -77,14 +79,6 @@ std::vector<array> run(context& ctx, const call_case& c, layout from = layout::c
   return results;
 }
 
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
-}
-
 // Shapes of rows of about n elements: one after the other, and across.
 std::vector<call_case> cases(sample_class kind, std::int64_t n, double eps, int operands, std::uint64_t stream) {
   const attribute e{"eps", eps};
@@ -123,21 +117,7 @@ array row(const std::vector<float>& v) { return floats(v, {static_cast<std::int6
 }  // namespace
 
 TEST_CASE("norms: every class of rows, every tier, threads, layouts and statistics, against the oracle") {
-  struct setting {
-    std::string isa;
-    tier first;
-    int threads;
-    std::unique_ptr<context> ctx;
-  };
-  std::vector<setting> settings;
-  for (const std::string& isa : available()) {
-    for (const tier first : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        const context_options o{.threads = threads, .isa = isa, .first_tier = first};
-        settings.push_back({isa, first, threads, std::make_unique<context>(o)});
-      }
-    }
-  }
+  const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(17, 0);
   std::uint64_t stream = 0;
@@ -151,7 +131,7 @@ TEST_CASE("norms: every class of rows, every tier, threads, layouts and statisti
         std::int64_t count = 0;
         for (const array& a : want) count += a.count();
         for (std::size_t i = 0; i < settings.size(); ++i) {
-          const setting& s = settings[i];
+          const tests::setting& s = settings[i];
           if (!some.takes(static_cast<int>(i), {find(c.op)->id, static_cast<int>(kind)})) continue;
           if (n > 1000 && s.first == tier::exact) continue;
           CAPTURE(c.op);

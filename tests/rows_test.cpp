@@ -22,6 +22,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "reference/evaluate.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
@@ -33,6 +34,7 @@ using repdl::tensor_view;
 using repdl::tier;
 using repdl::reference::array;
 using repdl::reference::shape_list;
+using repdl::tests::available;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
@@ -264,14 +266,6 @@ std::vector<call_case> cases(int rows, int n, int kind, source& s) {
     }
   }
   return all;
-}
-
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const repdl::isa_info& i : repdl::instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
 }
 
 // Compares with the oracle in every way that must not matter.

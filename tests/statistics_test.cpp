@@ -14,11 +14,13 @@
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::available;
 using tests::layout;
 using tests::placed_tensor;
 
@@ -58,31 +60,10 @@ array row(const std::vector<float>& v) {
   return a;
 }
 
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 TEST_CASE("statistics: every class, tier, number of threads and layout, against the oracle") {
-  struct setting {
-    std::string isa;
-    tier first;
-    std::unique_ptr<context> ctx;
-  };
-  std::vector<setting> settings;
-  for (const std::string& isa : available()) {
-    for (const tier first : {tier::proved, tier::binary64, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        const context_options o{.threads = threads, .isa = isa, .first_tier = first};
-        settings.push_back({isa, first, std::make_unique<context>(o)});
-      }
-    }
-  }
+  const std::vector<tests::setting> settings = tests::every_setting();
   const double corrections[] = {1, 0, 0.5, -2, 3, 0x1p-200, -0x1p200, 0.1, 1 - 0x1p-53};
   reference::covering some(6);
   reference::word_stream words(41, 0);
@@ -106,7 +87,7 @@ TEST_CASE("statistics: every class, tier, number of threads and layout, against 
           std::int64_t count = 0;
           for (const array& a : want) count += a.count();
           for (std::size_t i = 0; i < settings.size(); ++i) {
-            const setting& s = settings[i];
+            const tests::setting& s = settings[i];
             if (!some.takes(static_cast<int>(i), {find(op)->id, k})) continue;
             CAPTURE(op);
             CAPTURE(n);

@@ -152,6 +152,19 @@ REPDL_HD double widen(T a) {
   return static_cast<double>(widen_to_float(a));
 }
 
+// f.template operator()<T>() for f16, bf16 or, of every other type, float.
+template <class F>
+REPDL_HD auto with_format(dtype of, const F& f) {
+  switch (of) {
+    case dtype::f16:
+      return f.template operator()<f16>();
+    case dtype::bf16:
+      return f.template operator()<bf16>();
+    default:
+      return f.template operator()<float>();
+  }
+}
+
 REPDL_HD bool is_regular(double v) { return v - v == 0; }
 
 // c ? a : b, on the CPU by their bits: where what is chosen is compared g++ 12 compares before it chooses, between truths, and

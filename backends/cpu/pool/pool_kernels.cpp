@@ -431,14 +431,7 @@ void run_as(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts
 }
 
 void run(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
-  switch (p.type) {
-    case dtype::f16:
-      return run_as<f16>(p, rows, counts);
-    case dtype::bf16:
-      return run_as<bf16>(p, rows, counts);
-    default:
-      return run_as<float>(p, rows, counts);
-  }
+  num::with_format(p.type, [&]<class T>() { run_as<T>(p, rows, counts); });
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ inline float number_at(const void* data, dtype type, std::int64_t i) noexcept {
   return num::with_format(type, [=]<class T>() { return num::widen_to_float(static_cast<const T*>(data)[i]); });
 }
 inline void set_number(void* data, dtype type, std::int64_t i, float x) noexcept {
-  num::with_format(type, [=]<class T>() { static_cast<T*>(data)[i] = num::narrow<T>(static_cast<double>(x)); });
+  num::with_format(type, [=]<class T>() { static_cast<T*>(data)[i] = num::narrow<T>(x); });
 }
 
 // The element operands of a call.

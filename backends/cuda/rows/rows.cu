@@ -260,13 +260,9 @@ class row_work final : public planned {
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
-    if (g.type == dtype::f16) {
-      launch_fast<f16>();
-    } else if (g.type == dtype::bf16) {
-      launch_fast<bf16>();
-    } else {
-      launch_fast<float>();
-    }
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      if (dtype_of<T> == g.type) launch_fast<T>();
+    });
     if (g.is_total) {
       run_total(g, parts_, j);
     } else {

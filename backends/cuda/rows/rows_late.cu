@@ -68,7 +68,7 @@ __device__ late_sums<Op, Level>* chunk_sums(std::byte* sums, const row_geometry&
                                                  before * static_cast<std::size_t>(g.rows * chunks_of(g, late_chunk)));
 }
 
-// f.template operator()<T>() for the elements' format.
+// num::with_format for what is of the device alone.
 template <class F>
 __device__ void in_format(dtype type, F&& f) {
   if (type == dtype::f16) return f.template operator()<f16>();

@@ -266,8 +266,9 @@ void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, con
 
 // ---- statistics
 
-/// out = (the sum of (x - m)^2 over the axes) / (count - correction), m their exact mean: one formula, rounded once, in f32. All
-/// equal: +0. NaN where an element is NaN or infinite, and where count - correction <= 0.
+/// out = (the sum of (x - m)^2 over the axes) / (count - correction), m their exact mean: one formula, rounded once. x
+/// and out are f16, bf16 or f32, of one format. All equal: +0. NaN where an element is NaN or infinite, and where
+/// count - correction <= 0.
 /// T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance", Am. Stat. 37 (1983).
 void var(context& ctx, const_tensor_view x, tensor_view out, const var_options& options = {});
 /// out = the root of what var is, exact within the one rounding. (The name std is the language's.)

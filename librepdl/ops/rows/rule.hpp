@@ -28,7 +28,8 @@
 //                   always has. what: the output's number; with an exception 1 is the element at the target
 //
 // Operands and outputs are of one format, binary16, bfloat16 or binary32; statistics of rows, which norms make and their gradients take,
-// are binary32. Numbers of the narrow formats are binary32 numbers on their way through: what is said of those holds of them.
+// are binary32. Numbers of the narrow formats, and the middles between two of them, are binary32 numbers or midpoints: what is said of
+// those holds of them, and they are binary32 numbers on their way through.
 //
 // What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
 #pragma once
@@ -148,18 +149,6 @@ REPDL_HD verdict<R> verdict_of(const ends<R>& e) {
   return {low, row_math<R>::differ(low, row_math<R>::template rounded<T>(e.high))};
 }
 
-// f.template operator()<T>() for a format of rows.
-template <class F>
-REPDL_HD auto with_format(dtype of, const F& f) {
-  switch (of) {
-    case dtype::f16:
-      return f.template operator()<f16>();
-    case dtype::bf16:
-      return f.template operator()<bf16>();
-    default:
-      return f.template operator()<float>();
-  }
-}
 template <class T>
 REPDL_HD certified widened(const decided_value<T>& c) {
   return {widen_to_float(c.value), c.decided};
@@ -198,7 +187,8 @@ REPDL_HD bool has_midpoints_in_place(unsigned upper) {
   if constexpr (std::is_same_v<T, f16>) return upper < 0x40f00000u;  // 2^16
   return upper - 0x38200000u < 0x47d00000u - 0x38200000u;            // 2^-125 to 2^126
 }
-// What `narrow` makes RN_T(v) of, for a v that is no midpoint.
+// What `narrow` makes RN_T(v) of, for a v that is no midpoint of T: of the narrow formats v cut to binary32, its last bit set. Midpoints
+// have a last bit of 0 there, so it is none, and on v's side of all of them.
 template <class T>
 REPDL_HD float value_of([[maybe_unused]] double v) {
 #if defined(__CUDA_ARCH__)

@@ -247,7 +247,8 @@ REPDL_HD verdict<R> gap_element(R x, const logarithm_numbers<R>& r) {
 #if defined(__CUDACC__)
 // On a GPU the bits of binary64 below a binary32 number's last one, 29 of them, say how far v is from a midpoint, 2^28, in its own
 // ulps, from 2^-125 to 2^126. v errs by less than `margin` of them. Of narrower formats they are the upper 29 of those below the last
-// one, and the margin is 2 of their units at least.
+// one: the margin in their units is less by the bits that are left out, and rounded up; 1 more for those, which are cut off, and for what
+// above_subnormals rounds.
 inline constexpr unsigned no_margin = 0x10000000u;  // what this test decides nothing with
 REPDL_HD unsigned margin_of(double relative, unsigned roundings) {
   return relative < 1 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
