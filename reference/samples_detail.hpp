@@ -1,4 +1,5 @@
-// What the makers of sample inputs share. Integers only. The order of the draws is part of the digests.
+// What the makers of sample inputs share. Integers only. The order of the draws is part of the digests: no two of them are
+// arguments of one call, whose order compilers choose.
 #pragma once
 
 #include <algorithm>

@@ -54,9 +54,8 @@ class place {
       aim(all, before);
     }
     while (all.size() + 1 < n && (tie || c_ == cancelling || c_ == overflow_border)) {
-      const std::uint64_t x = tie && f_.emax > 15 && w_.flip()
-                                  ? exact_pattern(type_, w_.flip(), odd_of(f_.precision, w_), w_.between(20, 60))
-                                  : sample(c_ == overflow_border ? c_ : normal_range, type_, w_);
+      const std::uint64_t x =
+          tie && f_.emax > 15 && w_.flip() ? large() : sample(c_ == overflow_border ? c_ : normal_range, type_, w_);
       all.insert(all.begin() + static_cast<std::ptrdiff_t>(w_.below(static_cast<std::uint32_t>(all.size() + 1))), x);
       all.push_back(x ^ f_.sign_bit());
     }
@@ -78,6 +77,11 @@ class place {
   }
 
  private:
+  std::uint64_t large() {
+    const int e = w_.between(20, 60);
+    const std::uint64_t m = odd_of(f_.precision, w_);
+    return exact_pattern(type_, w_.flip(), m, e);
+  }
   /// (-1)^negative m 2^e as a term, as it has to be for that to be what it gives; 0 where the format has no such number.
   std::uint64_t term(bool negative, std::uint64_t m, int e) const {
     const int at = e + shift_;

@@ -117,7 +117,10 @@ class statistics_maker {
     patterns row(n_, d.about_zero ? 0 : low);
     for (size i = 0; i < d.high; ++i) row[i] = high;
     for (size i = d.high; d.about_zero && i < d.high + d.low; ++i) row[i] = low;
-    if (c_ == near_ties) row[n_ - 1] = t_.tiny(w_.flip(), w_.between(-149, -90));
+    if (c_ == near_ties) {
+      const int exponent = w_.between(-149, -90);
+      row[n_ - 1] = t_.tiny(w_.flip(), exponent);
+    }
     for (size i = n_; i > 1; --i) std::swap(row[i - 1], row[below(i)]);
     return row;
   }
