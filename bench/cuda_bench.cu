@@ -352,6 +352,8 @@ void reductions(context& ctx, std::int64_t n) {
     report("max" + what, bytes, [&] { max(ctx, all, to({})); });
     report("argmax" + what, bytes, [&] { argmax(ctx, all, to_indices({})); });
     report("dot" + what, 2 * bytes, [&] { dot(ctx, all, other, to({})); });
+    report("vector_norm 1" + what, bytes, [&] { vector_norm(ctx, all, to({}), {.p = 1}); });
+    report("vector_norm 2" + what, bytes, [&] { vector_norm(ctx, all, to({})); });
     report("prelu_weight_backward" + what, 2 * bytes, [&] { prelu_weight_backward(ctx, all, other, to({})); });
     for (const std::int64_t cols : {256, 4096, 32768}) {
       const const_tensor_view matrix = all.reshape({n / cols, cols});

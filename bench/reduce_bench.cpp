@@ -43,6 +43,17 @@ void dot(benchmark::State& state, const std::string& isa) {
   bench::per_element(state, n);
 }
 
+// Against dot, of which it is one of a vector and itself.
+void norm(benchmark::State& state, const std::string& isa) {
+  const std::int64_t n = state.range(0);
+  repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
+  const std::vector<float> x = bench::normal(n, 1);
+  float out = 0;
+  const repdl::tensor_view to(&out, repdl::sizes{});
+  bench::by_turns(state, ctx, [&] { repdl::vector_norm(ctx, x, to); }, {"dot", [&] { repdl::dot(ctx, x, x, to); }});
+  bench::per_element(state, n);
+}
+
 // One axis of a 2048 x 2048 matrix.
 template <class T>
 void axis_sum(benchmark::State& state, const std::string& isa) {
@@ -91,6 +102,7 @@ const bench::family registered("sums", [](const bench::family& family) {
     };
     add("sum", sum<float>)->Arg(1 << 14)->Arg(1 << 26);
     add("dot", dot<float>)->Arg(1 << 14)->Arg(1 << 26);
+    add("vector_norm", norm)->Arg(1 << 14)->Arg(1 << 26);
     add("sum-axis", axis_sum<float>)->Arg(0)->Arg(1);
     add("sum-f16", sum<repdl::f16>)->Arg(1 << 14)->Arg(1 << 26);
     add("dot-f16", dot<repdl::f16>)->Arg(1 << 14)->Arg(1 << 26);

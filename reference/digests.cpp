@@ -155,8 +155,17 @@ std::vector<array> prelu_inputs(const digest_case& c) {
 std::vector<array> reduction_inputs(const digest_case& c) {
   const auto axes = attribute_of<std::vector<std::int64_t>>(c.attrs, "axis");
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
-  const array terms = fill_terms(c.kind, static_cast<std::int64_t>(l.kept.size()),
-                                 static_cast<std::int64_t>(l.reduced.size()), c.op == "mean", c.seed, 0, c.formats[0]);
+  const auto rows = static_cast<std::int64_t>(l.kept.size()), k = static_cast<std::int64_t>(l.reduced.size());
+  array terms;
+  if (c.op == "sum_squares" || c.op == "vector_norm") {
+    const double p = attribute_or(c.attrs, "p", 2.0);
+    const magnitude_sum kind = c.op == "sum_squares" ? magnitude_sum::squares
+                               : p == 2              ? magnitude_sum::root
+                                                     : magnitude_sum::plain;
+    terms = fill_magnitudes(c.kind, rows, k, kind, c.seed, 0, c.formats[0]);
+  } else {
+    terms = fill_terms(c.kind, rows, k, c.op == "mean", c.seed, 0, c.formats[0]);
+  }
   array x(c.formats[0], c.shapes[0]);
   std::size_t i = 0;
   for (const std::int64_t base : l.kept)

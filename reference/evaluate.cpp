@@ -157,6 +157,9 @@ results stepped(const call& c) {
   return F(c.in, c.attrs, c.where);
 }
 
+array oracle_vector_norm(const call& c) {
+  return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
+}
 array oracle_convert(const call& c) { return converted(c[0], c.type(), c.where); }
 array oracle_uniform(const call& c) {
   const auto end = [&](const char* name, double otherwise) {
@@ -287,6 +290,8 @@ constexpr oracle_line oracles[] = {
     {"var", statistic<ops::var>},
     {"stddev", statistic<ops::stddev>},
     {"var_mean", statistic<ops::var_mean>},
+    {"sum_squares", of<sum_squares>},
+    {"vector_norm", named<oracle_vector_norm>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

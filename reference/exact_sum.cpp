@@ -1,3 +1,5 @@
+#include <gmpxx.h>
+
 #include "reference/structured.hpp"
 
 namespace repdl::reference {
@@ -59,6 +61,20 @@ std::uint32_t exact_sum::round_mean(std::int64_t n) {
   bits = static_cast<std::uint32_t>(round_quotient(type_, value(), d, unit));
   mpz_clear(d);
   return bits;
+}
+
+std::uint32_t exact_sum::round_root(outcome* where) {
+  std::uint32_t bits = 0;
+  *where = this->where();
+  if (special(&bits)) return bits;
+  // In halves of 2^-299, of which an odd number stands for all between its neighbours: midpoints are multiples of 2^-150.
+  constexpr int shift = 150;
+  mpz_class root, rest, units(value());
+  mpz_mul_2exp(units.get_mpz_t(), units.get_mpz_t(), 2 * shift);
+  mpz_sqrtrem(root.get_mpz_t(), rest.get_mpz_t(), units.get_mpz_t());
+  const mpz_class halves = 2 * root + (rest == 0 ? 0 : 1), one = 1;
+  *where = locate(type_, halves.get_mpz_t(), one.get_mpz_t(), unit / 2 - shift - 1);
+  return static_cast<std::uint32_t>(round_integer(type_, halves.get_mpz_t(), unit / 2 - shift - 1));
 }
 
 outcome exact_sum::where(std::int64_t n) {

@@ -104,6 +104,11 @@ array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, 
 array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
                  dtype type = dtype::f32);
 
+/// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
+enum class magnitude_sum { plain, squares, root };
+array fill_magnitudes(sample_class c, std::int64_t rows, std::int64_t k, magnitude_sum kind, std::uint64_t seed,
+                      std::uint64_t stream, dtype type = dtype::f32);
+
 /// Factors (m, k) and (k, n) whose products are of the class, and a bias (n) if asked for. dot: m = n = 1.
 struct factors {
   array a, b, bias;

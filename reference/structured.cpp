@@ -79,6 +79,39 @@ array prelu_weight_backward(const array& g, const array& x, const std::optional<
   return out;
 }
 
+array sum_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  array out(x.type, l.kept_shape);
+  const patterns all = x.patterns();
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    exact_sum s(x.type);
+    for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
+    out.set(o++, s.round());
+    if (where != nullptr) where->push_back(s.where());
+  }
+  return out;
+}
+
+array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  array size = x;
+  for (std::size_t i = 0; i < index(x.count()); ++i) size.set(i, x.get(i) & ~format_of(x.type).sign_bit());
+  if (p == 1) return reduce(reduction::sum, size, axes, keepdim, where);
+  if (p != 2) return reduce(p > 0 ? reduction::max : reduction::min, size, axes, keepdim);
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  array out(x.type, l.kept_shape);
+  const patterns all = x.patterns();
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    exact_sum s(x.type);
+    for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
+    outcome at;
+    out.set(o++, s.round_root(&at));
+    if (where != nullptr) where->push_back(at);
+  }
+  return out;
+}
+
 array dot(const array& x, const array& y, outcomes* where) {
   if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
   const patterns a = x.patterns(), b = y.patterns();

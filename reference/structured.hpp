@@ -34,6 +34,8 @@ class exact_sum {
   std::uint32_t round();
   /// RN(sum / n); NaN for n = 0.
   std::uint32_t round_mean(std::int64_t n);
+  /// RN of the sum's root, and where that lies; of terms that are not negative.
+  std::uint32_t round_root(outcome* where);
   /// Where sum / n lies.
   outcome where(std::int64_t n = 1);
   /// The finite sum in units of 2^-298.
@@ -59,6 +61,12 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
 /// The exact sums of x > 0 ? +0 : g * x over the axes, rounded once.
 array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
                             outcomes* where = nullptr);
+
+/// The exact sums of x^2 over the axes; vector_norm of p = 1, 2, inf, -inf.
+array sum_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
+                  outcomes* where = nullptr);
+array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim,
+                  outcomes* where = nullptr);
 
 /// The exact dot product of two vectors, rounded once; rank 0.
 array dot(const array& x, const array& y, outcomes* where = nullptr);

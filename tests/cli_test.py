@@ -1082,13 +1082,22 @@ class Structured(Case):
                 for option, shape, groups in (("axis=1", (8,), [[i * 11 + j for j in range(11)] for i in range(8)]),
                                               ("axis=0", (11,), [[i * 11 + j for i in range(8)] for j in range(11)])):
                     def check(op, type, f, *operands):
-                        self.check(op, [(o, [8, 11], t) for o in operands], (type, shape, [f(g) for g in groups]), "--attr", option)
+                        self.check(op, [(o, [8, 11], t) for o in operands], (type, shape, [f(g) for g in groups]), "--attr",
+                                   *([option] if isinstance(option, str) else option))
                     check("sum", t, lambda g: rounded(sum(v[i] for i in g), t), x)
                     check("mean", t, lambda g: rounded(sum(v[i] for i in g) / len(g), t), x)
                     check("max", t, lambda g: max((x[i] for i in g), key=lambda b: order(b, t)), x)
                     check("min", t, lambda g: min((x[i] for i in g), key=lambda b: order(b, t)), x)
                     check("argmax", "i64", lambda g: max(range(len(g)), key=lambda i: order(x[g[i]], t)), x)
                     check("argmin", "i64", lambda g: min(range(len(g)), key=lambda i: order(x[g[i]], t)), x)
+                    check("sum_squares", t, lambda g: rounded(sum(v[i] ** 2 for i in g), t), x)
+                    option = [option, "--attr", "p=1"]
+                    check("vector_norm", t, lambda g: rounded(sum(abs(v[i]) for i in g), t), x)
+                    option = [*option[:-1], "p=-inf"]
+                    check("vector_norm", t, lambda g: rounded(min(abs(v[i]) for i in g), t), x)
+                    option = [*option[:-1], "p=2"]  # far more bits than the format has
+                    check("vector_norm", t, lambda g: rounded(F(2 * math.isqrt(int(sum(v[i] ** 2 for i in g) * 4**400)) + 1, 2**401), t), x)
+                    option = option[0]
                     check("prelu_weight_backward", t, lambda g: rounded(sum(v[i] * w[i] for i in g if w[i] <= 0), t), x, y)
                 self.check("dot", [(x, [88], t), (y, [88], t)], (t, (), [rounded(sum(a * b for a, b in zip(v, w)), t)]))
             largest, one, half = infinity(t) - 1, rounded(F(1), t), rounded(F(1, 2), t)

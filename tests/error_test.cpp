@@ -487,6 +487,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          group_norm(o.ctx, o.vx({1, 4}), o.vo({1, 4}), {.groups = 0});
        }},
+      {error_site::attribute_value, "vector_norm", "p", [&] { vector_norm(o.ctx, o.vx({2}), o.vo({}), {.p = 3}); }},
+      {error_site::attribute_value, "vector_norm", "p",
+       [&] { vector_norm(o.ctx, o.vx({2}), o.vo({}), {.p = std::numeric_limits<double>::quiet_NaN()}); }},
+      {error_site::empty_reduction, "vector_norm", "x",
+       [&] { vector_norm(o.ctx, o.vx({0}), o.vo({}), {.p = -std::numeric_limits<double>::infinity()}); }},
       {error_site::attribute_value, "var", "correction",
        [&] { var(o.ctx, o.vx({2}), o.vo({}), {.correction = std::numeric_limits<double>::infinity()}); }},
       {error_site::attribute_value, "var_mean", "correction",

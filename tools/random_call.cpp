@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "librepdl/ops/structured.hpp"
@@ -168,7 +169,9 @@ class maker {
       convert();
     } else if constexpr (Op::id == op_id::dot) {
       dot();
-    } else if constexpr (is_one_of<Op, op_id::sum, op_id::mean>) {
+    } else if constexpr (Op::id == op_id::vector_norm) {
+      vector_norm();
+    } else if constexpr (is_one_of<Op, op_id::sum, op_id::mean, op_id::sum_squares>) {
       reduce(false);
     } else if constexpr (Op::id == op_id::prelu_weight_backward) {
       reduce(false);
@@ -322,6 +325,13 @@ class maker {
     shape_list s = any_shape();
     reduction_of(s, needs_one);
     add_input(s, narrow_format());
+  }
+
+  void vector_norm() {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const double p = any_of({1.0, 2.0, 2.0, infinity, -infinity});
+    if (p != 2 || w_.flip()) add("p", p);
+    reduce(std::isinf(p));
   }
 
   void matmul() {

@@ -113,6 +113,13 @@ void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view 
   api::submit<ops::prelu_weight_backward>(ctx, in, {&out, 1}, options);
 }
 
+void sum_squares(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
+  reduce<ops::sum_squares>(ctx, x, out, options);
+}
+void vector_norm(context& ctx, const_tensor_view x, tensor_view out, const vector_norm_options& options) {
+  one_output<ops::vector_norm>(ctx, out, options, x);
+}
+
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out, const matmul_options& options) {
   const const_tensor_view in[] = {a, b, options.bias};
   api::submit<ops::matmul>(ctx, in, {&out, 1}, options);

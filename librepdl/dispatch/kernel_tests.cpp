@@ -136,6 +136,16 @@ std::vector<group> reduce_calls(const subject& what) {
   }
   return all;
 }
+std::vector<group> vector_norm_calls(const subject& what) {
+  std::vector<group> all;
+  for (const std::string_view p : {"1", "2", "inf", "-inf"}) {
+    for (group& g : reduce_calls(what)) {
+      for (test_call& c : g) c.attrs.push_back({"p", p});
+      all.push_back(std::move(g));
+    }
+  }
+  return all;
+}
 std::vector<group> dot_calls(dtype type) {
   std::vector<group> all;
   for (const std::int64_t n : {19, 67, 16411}) {
@@ -600,6 +610,8 @@ std::vector<group> structured_calls(const subject& what) {
   constexpr ops::family family = Op::row.kind;
   if constexpr (Op::id == op_id::dot) {
     return dot_calls(what.in);
+  } else if constexpr (Op::id == op_id::vector_norm) {
+    return vector_norm_calls(what);
   } else if constexpr (Op::id == op_id::conv2d) {
     return conv2d_calls();
   } else if constexpr (Op::id == op_id::conv2d_grad_bias) {

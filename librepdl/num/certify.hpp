@@ -134,6 +134,31 @@ REPDL_HD decided_value<T> certify_mean(dd s, double e, std::int64_t n) {
   return same_bits(out[0], out[1]);
 }
 
+// RO(sqrt v) in binary64: v - r^2 is a binary64 number for r = fl(sqrt v), and its sign is that of the rest. v = 0, or in [2^-900,
+// 2^900]; NaN below 0.
+REPDL_HD double root_to_odd(double v) {
+  const double r = num::sqrt(v);
+  const dd p = two_prod(r, r);
+  return round_to_odd(r, (v - p.hi) - p.lo);
+}
+
+// RN(sqrt S) from s and e under (C). A root is monotone, and both ends are rounded once: with m a midpoint or a number of T, of at most 25
+// bits, sqrt v < m iff v < m^2, which has 50 bits, so that rounding v, and its root, to odd moves neither across one. An end below 0
+// is NaN and passes no test; e = 0 decides ties.
+template <class T = float>
+REPDL_HD decided_value<T> certify_root(double s, double e) {
+  const double t = s + 0.0;
+  if (!is_finite(s)) return {non_finite_result<T>(s), true};
+  return same_bits(rounded<T>(root_to_odd(t - e)), rounded<T>(root_to_odd(t + e)));
+}
+// From a double-double.
+template <class T = float>
+REPDL_HD decided_value<T> certify_root(dd s, double e) {
+  const dd_ends ends = interval_ends(s, e, 0);
+  return same_bits(rounded<T>(root_to_odd(round_to_odd(ends.lo.hi + 0.0, ends.lo.lo))),
+                   rounded<T>(root_to_odd(round_to_odd(ends.hi.hi + 0.0, ends.hi.lo))));
+}
+
 // --------------------------------------------------------------------------------------------------------- lattice
 
 // 2^e, -1022 <= e <= 1023.

@@ -270,6 +270,15 @@ using sum_accumulator = exact_accumulator<float, 1>;
 using dot_accumulator = exact_accumulator<float, 2>;
 static_assert(sum_accumulator::words == 6 && dot_accumulator::words == 10);
 
+// RN_T(sqrt s) of s >= 0, by way of RO(s): certify_root.
+template <class T, class Sum>
+REPDL_HD T round_root(const Sum& s) {
+  const double nearest = s.template round<double>();
+  Sum rest = s;
+  rest.add(-nearest);
+  return rounded<T>(root_to_odd(round_to_odd(nearest, static_cast<double>(rest.sign()))));
+}
+
 // The terms that fixed_point cannot hold (contract, section 3, rule 1).
 struct special_terms {
   bool nan = false;
@@ -326,6 +335,11 @@ struct exact_sum {
   template <class T = From>
   REPDL_HD T round() const {
     return special.any() ? special.template value<T>() : finite.template round<T>();
+  }
+  // Of the sum's root; of terms that are not negative.
+  template <class T = From>
+  REPDL_HD T root() const {
+    return special.any() ? special.template value<T>() : round_root<T>(finite);
   }
   // Of n >= 1 terms.
   template <class T = From>

@@ -268,4 +268,10 @@ inline constexpr auto fields_of<var_options> = std::tuple{
     field{"correction", &var_options::correction,
           "subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double"}};
 
+template <>
+inline constexpr auto fields_of<vector_norm_options> =
+    std::tuple{field{"p", &vector_norm_options::p, "1, 2, inf or -inf"},
+               field{"axis", &vector_norm_options::axis, "the axes to reduce; all when absent"},
+               field{"keepdim", &vector_norm_options::keepdim, "keep the reduced axes with size 1"}};
+
 }  // namespace repdl::ops

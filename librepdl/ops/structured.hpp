@@ -475,6 +475,18 @@ struct var_mean : operation<op_id::var_mean> {
   static constexpr operand out[] = {{"var", NARROW}, {"mean", NARROW, true}};
 };
 
+// Reductions whose plans are those of dot, sum, max or min.
+struct sum_squares : reduction_of_x<op_id::sum_squares> {
+  static constexpr std::string_view formula = "sum of x^2 over the axes";
+};
+struct vector_norm : operation<op_id::vector_norm> {
+  static constexpr std::string_view formula =
+      "over the axes, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf, -inf: the greatest, least |x|";
+  using attrs = vector_norm_options;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";

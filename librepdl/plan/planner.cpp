@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace repdl::plan {
@@ -266,6 +267,39 @@ reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const 
   p.type = x.type();
   for (std::size_t i = 0; i < in.size(); ++i) p.in[i].data = in[i].data();
   p.out = out.data();
+  return p;
+}
+
+reduce_plan make_sum_squares(inputs in, const tensor_view& out, const reduce_options& a) {
+  const const_tensor_view both[] = {in[0], in[0]};
+  return make_reduce(ops::op_id::dot, both, out, a);
+}
+
+namespace {
+
+// Whose plan it is.
+ops::op_id reduction_of(const vector_norm_options& a) {
+  using enum ops::op_id;
+  return a.p == 1 ? sum : a.p == 2 ? dot : a.p > 0 ? max : min;
+}
+
+}  // namespace
+
+tensor_spec infer_vector_norm(inputs in, const vector_norm_options& a) {
+  constexpr std::string_view op = "vector_norm";
+  if (a.p != 1 && a.p != 2 && !std::isinf(a.p)) {
+    fail(error_site::attribute_value, op, "p", "1, 2, inf or -inf", to_text(a.p));
+  }
+  return infer_reduce(reduction_of(a), op, in, {a.axis, a.keepdim});
+}
+
+reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_norm_options& a) {
+  const reduce_options along{a.axis, a.keepdim};
+  const ops::op_id op = reduction_of(a);
+  const bool root = op == ops::op_id::dot;
+  reduce_plan p = root ? make_sum_squares(in, out, along) : make_reduce(op, in, out, along);
+  p.root = root;
+  p.magnitudes = !root;
   return p;
 }
 

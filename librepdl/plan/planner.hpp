@@ -42,6 +42,10 @@ tensor_spec infer_convert(inputs in, const ops::convert_attrs&);
 tensor_spec infer_reduce(ops::op_id op, std::string_view name, inputs in, const reduce_options&);
 reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options&);
 
+reduce_plan make_sum_squares(inputs in, const tensor_view& out, const reduce_options&);
+tensor_spec infer_vector_norm(inputs in, const vector_norm_options&);
+reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_norm_options&);
+
 tensor_spec infer_dot(inputs in);
 tensor_spec infer_matmul(inputs in, const matmul_options&);
 matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&);
@@ -215,6 +219,23 @@ struct planner<ops::dot> {
   static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_dot(in); }
   static reduce_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
     return make_reduce(ops::op_id::dot, in, out, {});
+  }
+};
+
+template <>
+struct planner<ops::sum_squares> {
+  static tensor_spec infer(inputs in, const reduce_options& a) {
+    return infer_reduce(ops::op_id::sum_squares, "sum_squares", in, a);
+  }
+  static reduce_plan make(inputs in, const tensor_view& out, const reduce_options& a) {
+    return make_sum_squares(in, out, a);
+  }
+};
+template <>
+struct planner<ops::vector_norm> {
+  static tensor_spec infer(inputs in, const vector_norm_options& a) { return infer_vector_norm(in, a); }
+  static reduce_plan make(inputs in, const tensor_view& out, const vector_norm_options& a) {
+    return make_vector_norm(in, out, a);
   }
 };
 

@@ -53,7 +53,8 @@ struct map_plan {
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
 /// sum, mean, max, min: out of the inputs' format. argmax, argmin: out i64, the row-major index within the reduced axes as the
 /// caller gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
-/// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias.
+/// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias. sum_squares: dot of x and x;
+/// vector_norm: that, sum, max or min.
 struct reduce_plan {
   ops::op_id op;
   dtype type;  // of the inputs and the bias: f16, bf16, f32
@@ -73,6 +74,8 @@ struct reduce_plan {
   axes out_stride;   // along the kept axes
   const void* bias;  // of dot; null: none
   axes bias_stride;  // along the kept axes
+  bool magnitudes;   // of one input: its elements without their signs
+  bool root;         // of dot: the result's root
 
   bool is_sum() const noexcept {
     using enum ops::op_id;

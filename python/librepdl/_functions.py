@@ -41,8 +41,9 @@ __all__ = [
     "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
     "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
     "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "stddev", "sub",
-    "subtract", "sum", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold",
-    "threshold_backward", "trunc", "var", "var_mean", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink",
+    "threshold", "threshold_backward", "trunc", "var", "var_mean", "vector_norm", "where", "xlogy",
+    "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -82,7 +83,7 @@ ORDER = (
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
     "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
-    "var_mean",
+    "var_mean", "sum_squares", "vector_norm",
 )
 
 # An array of any library.
@@ -3277,3 +3278,30 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     return _call(238, (x,), out, (axis, keepdims, correction), None, statistics)
+
+
+def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """sum of x^2 over the axes, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(239, (x,), out, (axis, keepdims))
+    return result
+
+
+def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """over the axes, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf, -inf: the greatest, least |x|, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    p: 1, 2, inf or -inf
+    axis: the axes to reduce; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(240, (x,), out, (p, axis, keepdims))
+    return result

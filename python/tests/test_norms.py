@@ -163,6 +163,21 @@ def test_statistics(axis, keepdims, correction):
         assert v == nearest(q) and r == nearest(s)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, float("inf"), -float("inf")])
+def test_vector_norms(p):
+    x = numbers((3, 4, 5), 25)
+    out = librepdl.vector_norm(x, p, (0, 2), True)
+    assert out.shape == (1, 4, 1)
+    for row, got, square in zip(np.moveaxis(x, 1, 0).reshape(4, 15), out.ravel(), librepdl.sum_squares(x, (2, 0)), strict=True):
+        exact = [abs(fractions.Fraction(float(v))) for v in row]
+        q = sum(v * v for v in exact)
+        assert square == nearest(q)
+        with decimal.localcontext() as context:
+            context.prec = 200
+            root = fractions.Fraction((decimal.Decimal(q.numerator) / decimal.Decimal(q.denominator)).sqrt())
+        assert got == nearest({1.0: sum(exact), 2.0: root}.get(p, max(exact) if p > 0 else min(exact)))
+
+
 def test_prepared_calls():
     x = numbers((4, 9), 9)
     p = librepdl.prepare(lambda: librepdl.rms_norm(x, EPS, statistics=True))
@@ -201,6 +216,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
     (ValueError, "batch_norm: axis: ", lambda: librepdl.batch_norm(X, axis=2)),
     (ValueError, "group_norm: groups: expected a divisor of the 3 channels, got 2", lambda: librepdl.group_norm(X, groups=2)),
     (ValueError, "group_norm: x: ", lambda: librepdl.group_norm(X[0])),
+    (ValueError, "vector_norm: p: expected 1, 2, inf or -inf, got 3", lambda: librepdl.vector_norm(X, 3.0)),
     (ValueError, "var: correction: ", lambda: librepdl.var(X, correction=float("nan"))),
     (TypeError, "eps", lambda: librepdl.rms_norm(X)),
     (TypeError, "rms_norm: eps: expected a number, got ndarray", lambda: librepdl.rms_norm(X, X[0])),

@@ -299,6 +299,8 @@ r_stddev: NDArray[np.float32] = librepdl.stddev(x=x, axis=(1, 1), keepdims=True,
 r_var_mean_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.var_mean(x=x, axis=(1, 1),
     keepdims=True, correction=0.5, out=(x, x), statistics=True)
 r_var_mean: NDArray[np.float32] = librepdl.var_mean(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
+r_sum_squares: NDArray[np.float32] = librepdl.sum_squares(x=x, axis=(1, 1), keepdims=True, out=x)
+r_vector_norm: NDArray[np.float32] = librepdl.vector_norm(x=x, p=0.5, axis=(1, 1), keepdims=True, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

@@ -1,4 +1,4 @@
-// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot, prelu_weight_backward.
+// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot, prelu_weight_backward, sum_squares, vector_norm.
 //
 // Which terms meet in which order depends on the strides, the number of threads and the instruction set; the results do
 // not, because each is the correctly rounded value of the exact result (sums), or a selection in a total order.

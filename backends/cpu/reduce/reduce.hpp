@@ -26,6 +26,9 @@ inline constexpr std::int64_t tracked_length = 64;
 // The height of the evaluation tree over one column block: 3 levels in a group, one addition per group.
 inline constexpr int column_height = static_cast<int>(column_block) / row_group + 3;
 
+// What becomes of sums, as a number: 0 nothing, n a mean of n terms, and
+inline constexpr std::int64_t root_of_sum = -1;
+
 // value: the block's sum by binary64 additions over a tree of height <= reduce_loops::row_height.
 // magnitude >= (1 - 2^-45) · the sum of the terms' absolute values. Non-finite terms: value says so, magnitude is void.
 struct block_sum {
@@ -75,7 +78,7 @@ struct reduce_loops {
   // (hi, lo) += sum by two_sum; sum = 0. magnitude += rows · largest; largest = 0. (dot: largest stays 0.)
   void (*close_columns)(std::int64_t columns, std::int64_t rows, double* sum, float* largest, double* hi, double* lo,
                         double* magnitude) noexcept;
-  // certify(hi + lo, factor · magnitude), or certify_mean with `count` > 0; returns how many are undecided. factor is
+  // certify(hi + lo, factor · magnitude), certify_mean with `count` > 0, certify_root with root_of_sum; returns how many are undecided. factor is
   // num::rounded_compensated_bound of a magnitude of 1, 1 for tracked columns, or infinity to make every test fail.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, double factor, const double* hi,
                                   const double* lo, const double* magnitude, T* out, std::int32_t* decided) noexcept;

@@ -429,6 +429,8 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
   };
   if (count == 0) {
     test([](double x) { return num::rounded<T>(x); });
+  } else if (count == root_of_sum) {
+    test([](double x) { return num::rounded<T>(num::root_to_odd(x)); });
   } else {
     const double d = static_cast<double>(count);
     test([d](double x) { return num::rounded<T>(num::divide_to_odd(x, d)); });
@@ -439,7 +441,9 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
     if (decided[j] != 0) continue;
     const double s = num::is_finite(hi[j]) ? hi[j] + lo[j] : hi[j];
     const double e = factor * magnitude[j];
-    const num::decided_value<T> c = count == 0 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, count);
+    const num::decided_value<T> c = count == 0             ? num::certify<T>(s, e)
+                                    : count == root_of_sum ? num::certify_root<T>(s, e)
+                                                           : num::certify_mean<T>(s, e, count);
     out[j] = c.value;
     decided[j] = c.decided ? 1 : 0;
     open += c.decided ? 0 : 1;

@@ -23,8 +23,10 @@ struct reduce_call {
   const reduce_loops<T>& kernels;
   tier first_tier;
   bool forced(tier t) const noexcept { return static_cast<int>(first_tier) > static_cast<int>(t); }
-  // 0 for a sum, n for a mean over n terms.
-  std::int64_t divisor() const noexcept { return plan.op == ops::op_id::mean ? plan.length : 0; }
+  // 0 for a sum, n for a mean over n terms, root_of_sum.
+  std::int64_t divisor() const noexcept {
+    return plan.root ? root_of_sum : plan.op == ops::op_id::mean ? plan.length : 0;
+  }
 };
 
 // Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1.
@@ -68,11 +70,15 @@ struct decision {
 
 template <class T, class Sum>  // double, num::dd
 num::decided_value<T> round_result(Sum s, double e, std::int64_t divisor) noexcept {
-  return divisor == 0 ? num::certify<T>(s, e) : num::certify_mean<T>(s, e, divisor);
+  return divisor == 0             ? num::certify<T>(s, e)
+         : divisor == root_of_sum ? num::certify_root<T>(s, e)
+                                  : num::certify_mean<T>(s, e, divisor);
 }
 template <class T, class Sum>  // an exact accumulator
 T round_exactly(const Sum& s, std::int64_t divisor) noexcept {
-  return divisor == 0 ? s.template round<T>() : s.template mean<T>(divisor);
+  return divisor == 0             ? s.template round<T>()
+         : divisor == root_of_sum ? num::round_root<T>(s)
+                                  : s.template mean<T>(divisor);
 }
 
 // The tiers after binary64, for a finite sum whose terms' lsb exponent is known.

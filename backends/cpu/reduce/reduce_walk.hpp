@@ -89,7 +89,7 @@ class block_stream {
     const T* part[2] = {};
     bool direct[2] = {};
     for (int k = 0; k < plan_.inputs; ++k) {
-      direct[k] = walk_.inner_stride(k) == 1 && run == b.n && !plan_.drops_positive();
+      direct[k] = walk_.inner_stride(k) == 1 && run == b.n && !plan_.drops_positive() && !plan_.magnitudes;
       part[k] = direct[k] ? here(k) : worker_.pack[k];
     }
     for (std::int64_t done = 0; done < b.n;) {
@@ -103,6 +103,7 @@ class block_stream {
       walk_.advance(m);
     }
     if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
+    if (plan_.magnitudes) drop_signs(worker_.pack[0], b.n);
     b.x = part[0];
     b.y = part[plan_.inputs - 1];
     at_ += b.n;
@@ -119,6 +120,11 @@ class block_stream {
       g[i] = num::from_bits<T>(num::to_bits(g[i]) & keep);
       x[i] = num::from_bits<T>(num::to_bits(x[i]) & keep);
     }
+  }
+  static void drop_signs(T* x, std::int64_t n) {
+    using storage = num::storage_of<T>;
+    for (std::int64_t i = 0; i < n; ++i)
+      x[i] = num::from_bits<T>(num::to_bits(x[i]) & static_cast<storage>(~num::sign_mask<T>));
   }
   static void gather(const T* from, std::int64_t stride, std::int64_t n, T* to) noexcept {
     if (stride == 1) {

@@ -1,4 +1,4 @@
-// Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward.
+// Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward, sum_squares, vector_norm.
 //
 // An output's terms are cut into `chunks`; a work item is one chunk of one output.
 //   rows      a team (some lanes of a warp, or a block) per item, for terms that lie side by side in memory
@@ -88,6 +88,8 @@ class reduce_work final : public planned {
     r_.op = p.op;
     r_.p.length = p.length;
     r_.p.is_mean = p.op == ops::op_id::mean;
+    r_.p.is_root = p.root;
+    r_.magnitudes = p.magnitudes;
     r_.p.exact = p.is_exact_in_binary64();
     r_.p.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
     r_.first = describe(p, j.device, false);

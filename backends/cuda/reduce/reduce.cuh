@@ -35,6 +35,7 @@ struct reduce_parameters {
   std::int64_t length;  // terms per output
   std::int64_t height;  // additions on the longest path of a term, all launches together
   bool is_mean;
+  bool is_root;        // of a sum of products
   bool exact;          // every partial sum is a binary64 number (reduce_plan::is_exact_in_binary64)
   bool forced;         // the test of this tier must fail (context_options::first_tier)
   std::uint32_t flip;  // extremum: order_max or order_min
@@ -49,6 +50,7 @@ REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
 // For sums, the repairing launches divide the work differently.
 struct reduction {
   ops::op_id op;
+  bool magnitudes;
   reduce_parameters p;
   reduce_geometry first;
   reduce_geometry repair;

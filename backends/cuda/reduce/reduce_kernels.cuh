@@ -319,12 +319,20 @@ void launch_reduction(const reduction& r, const job& j) {
       launch_sum<without_positive<fast_sum<2, T>>, without_positive<dd_sum<2, T>>, without_positive<exact_sum<2, T>>>(
           r, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
+      if constexpr (Op::id == ops::op_id::sum) {
+        if (r.magnitudes) {
+          return launch_sum<of_magnitudes<fast_sum<1, T>>, of_magnitudes<dd_sum<1, T>>, of_magnitudes<exact_sum<1, T>>>(
+              r, j);
+        }
+      }
       launch_sum<fast_sum<1, T>, dd_sum<1, T>, exact_sum<1, T>>(r, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
       launch<arg_extremum<T>>(r.first, r.p, r.partials, r.undecided, false, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
+      if (r.magnitudes) return launch<of_magnitudes<extremum<T>>>(r.first, r.p, r.partials, r.undecided, false, j);
       launch<extremum<T>>(r.first, r.p, r.partials, r.undecided, false, j);
-    } else {
+    } else if constexpr (!ops::is_one_of<Op, ops::op_id::sum_squares,
+                                         ops::op_id::vector_norm>) {  // plans of the others
       static_assert(ops::has_no_case<Op>, "a reduction without a kernel");
     }
   });

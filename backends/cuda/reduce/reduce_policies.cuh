@@ -35,8 +35,11 @@ __device__ double term_of(float x, [[maybe_unused]] float y) {
   if constexpr (Inputs == 2) return static_cast<double>(x) * static_cast<double>(y);
 }
 
-template <class T, class Sum>  // double, num::dd
+template <int Inputs, class T, class Sum>  // double, num::dd
 __device__ num::decided_value<T> certify_sum(Sum s, double e, const reduce_parameters& p) {
+  if constexpr (Inputs == 2) {
+    if (p.is_root) return num::certify_root<T>(s, e);
+  }
   return p.is_mean ? num::certify_mean<T>(s, e, p.length) : num::certify<T>(s, e);
 }
 // The mean of nothing.
@@ -91,11 +94,11 @@ struct fast_sum {
     }
     if constexpr (Inputs == 1 && std::is_same_v<T, f16>) {
       if (p.exact) {  // lo is 0
-        *out = certify_sum<T>(sum.hi, 0.0, p).value;
+        *out = certify_sum<Inputs, T>(sum.hi, 0.0, p).value;
         return true;
       }
     }
-    const num::decided_value<T> c = certify_sum<T>(sum.total(), sum.bound(p.height, 4), p);
+    const num::decided_value<T> c = certify_sum<Inputs, T>(sum.total(), sum.bound(p.height, 4), p);
     if (c.decided) *out = c.value;
     return c.decided;
   }
@@ -139,7 +142,7 @@ struct dd_sum {
     }
     if (p.height > num::greatest_height) return false;
     const double e = num::lattice_holds_dd(magnitude, lsb) ? 0.0 : num::dd_bound(p.height, magnitude);
-    const num::decided_value<T> c = certify_sum<T>(sum, e, p);
+    const num::decided_value<T> c = certify_sum<Inputs, T>(sum, e, p);
     if (c.decided) *out = c.value;
     return c.decided;
   }
@@ -164,7 +167,11 @@ struct exact_sum {
   }
   __device__ void merge(const exact_sum& o) { sum.merge(o.sum); }
   __device__ bool finish(const reduce_parameters& p, T* out) const {
-    if (!is_undefined(p, out)) *out = p.is_mean ? sum.template mean<T>(p.length) : sum.template round<T>();
+    if (is_undefined(p, out)) return true;
+    *out = p.is_mean ? sum.template mean<T>(p.length) : sum.template round<T>();
+    if constexpr (Inputs == 2) {
+      if (p.is_root) *out = sum.template root<T>();
+    }
     return true;
   }
 };
@@ -212,6 +219,21 @@ struct extremum {
   __device__ bool finish(const reduce_parameters& p, T* out) const {
     *out = num::narrow<T>(num::order_value(key, p.flip));  // exact
     return true;
+  }
+};
+
+// Of elements without their signs.
+template <class P>
+struct of_magnitudes : P {
+  static_assert(P::inputs == 1);
+  __device__ void take(const reduce_parameters& p, float x, float y, std::int64_t i) { P::take(p, fabsf(x), y, i); }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&y)[batch_terms],
+                             const Index& index_of) {
+    float a[batch_terms];
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) a[i] = fabsf(x[i]);
+    P::take_batch(p, a, y, index_of);
   }
 };
 

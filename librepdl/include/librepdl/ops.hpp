@@ -42,6 +42,15 @@ void argmin(context& ctx, const_tensor_view x, tensor_view out, const reduce_opt
 /// out (rank 0) = the sum of x_k * y_k over two vectors of one length and one format, f16, bf16 or f32, rounded once; empty: +0.
 void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 
+/// out = the sum of x^2 over the axes, rounded once, by the rules for sums.
+void sum_squares(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
+/// The norm of x over the axes: p = 1, the sum of |x|; 2, the root of the exact sum of x^2, rounded once; inf and -inf, the greatest
+/// and the least |x|, of nothing an invalid_argument. NaN where an element is NaN, and, but for the least, else +inf where one is
+/// infinite. Over no elements: +0. Any other p: invalid_argument.
+/// Source of the root: S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Trans. Comput. 57 (2008):
+/// rounding to odd.
+void vector_norm(context& ctx, const_tensor_view x, tensor_view out, const vector_norm_options& options = {});
+
 /// The gradient of prelu at its weight: out = the sum over the axes of x > 0 ? +0 : g * x, rounded once; of g and x of one
 /// shape and one format, f16, bf16 or f32. All axes for a weight of one element, all but that of the channels for one each.
 void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,

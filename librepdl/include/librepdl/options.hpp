@@ -283,4 +283,11 @@ struct var_options {
       1;  ///< subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
 };
 
+/// Options of vector_norm.
+struct vector_norm_options {
+  double p = 2;               ///< 1, 2, inf or -inf
+  axis_list axis = all_axes;  ///< the axes to reduce
+  bool keepdim = false;       ///< keep the reduced axes with size 1
+};
+
 }  // namespace repdl
