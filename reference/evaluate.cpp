@@ -212,6 +212,11 @@ results statistic(const call& c) {
   return statistics(Op::name, c[0], c.attrs, c.where);
 }
 
+template <bool WithIndices>
+results max_pooled(const call& c) {
+  return max_pool2d(c[0], c.attrs, WithIndices);
+}
+
 struct oracle_line {
   std::string_view name;
   results (*f)(const call& c);
@@ -233,7 +238,7 @@ constexpr oracle_line oracles[] = {
     {"conv2d_grad_input", of<conv2d_grad_input>},
     {"conv2d_grad_weight", of<conv2d_grad_weight>},
     {"conv2d_grad_bias", of<conv2d_grad_bias>},
-    {"max_pool2d", of<max_pool2d>},
+    {"max_pool2d", max_pooled<false>},
     {"max_pool2d_backward", of<max_pool2d_backward>},
     {"avg_pool2d", of<avg_pool2d>},
     {"avg_pool2d_backward", of<avg_pool2d_backward>},
@@ -292,6 +297,12 @@ constexpr oracle_line oracles[] = {
     {"var_mean", statistic<ops::var_mean>},
     {"sum_squares", of<sum_squares>},
     {"vector_norm", named<oracle_vector_norm>},
+    {"max_pool2d_with_indices", max_pooled<true>},
+    {"adaptive_max_pool2d", max_pooled<false>},
+    {"adaptive_max_pool2d_with_indices", max_pooled<true>},
+    {"adaptive_max_pool2d_backward", of<max_pool2d_backward>},
+    {"adaptive_avg_pool2d", of<avg_pool2d>},
+    {"adaptive_avg_pool2d_backward", of<avg_pool2d_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

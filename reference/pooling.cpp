@@ -1,4 +1,6 @@
-// Pooling: windows of one channel, taps row-major; a tap outside the image is absent.
+// Pooling: windows of one channel, taps row-major; a tap outside the image is absent. Adaptive operations are those without a
+// kernel.
+#include <optional>
 #include <stdexcept>
 
 #include "reference/structured.hpp"
@@ -7,32 +9,54 @@
 namespace repdl::reference {
 namespace {
 
-windows pool_windows(const attributes& attrs) {
-  const extent k = required_extent(attrs, "kernel");
-  return {k, attrs, k};
-}
-
 void check(bool ok) {
   if (!ok) throw std::invalid_argument("reference: pooling shapes");
 }
 
-/// The present pixels of window (y, x), row-major.
-std::vector<std::int64_t> taps(const windows& win, extent image, std::int64_t y, std::int64_t x) {
-  std::vector<std::int64_t> v;
-  for (std::int64_t r = 0; r < win.kernel.h; ++r)
-    for (std::int64_t s = 0; s < win.kernel.w; ++s)
-      if (const auto pixel = win.pixel(image, y, x, r, s)) v.push_back(*pixel);
-  return v;
-}
+struct pool_windows {
+  extent image, result;
+  std::optional<windows> fixed;  ///< absent: adaptive
+
+  /// pooled: how many windows there are if they are adaptive.
+  pool_windows(const attributes& attrs, extent of_image, std::optional<extent> pooled) : image(of_image) {
+    if (const auto k = extent_of(attrs, "kernel")) {
+      fixed.emplace(*k, attrs, *k);
+      result = fixed->results(image);
+    } else {
+      result = pooled.value();
+    }
+  }
+
+  /// The present pixels of window (y, x), row-major.
+  std::vector<std::int64_t> taps(std::int64_t y, std::int64_t x) const {
+    std::vector<std::int64_t> v;
+    if (fixed) {
+      for (std::int64_t r = 0; r < fixed->kernel.h; ++r)
+        for (std::int64_t s = 0; s < fixed->kernel.w; ++s)
+          if (const auto pixel = fixed->pixel(image, y, x, r, s)) v.push_back(*pixel);
+    } else {
+      for (std::int64_t i = 0; i < image.h; ++i)
+        for (std::int64_t j = 0; j < image.w; ++j)
+          if (holds(y, image.h, result.h, i) && holds(x, image.w, result.w, j)) v.push_back(i * image.w + j);
+    }
+    return v;
+  }
+
+ private:
+  /// Whether adaptive window o of `count` holds position i: floor(o size / count) <= i < ceil((o + 1) size / count), that is,
+  /// whether [i, i + 1) and [o, o + 1) size / count meet.
+  static bool holds(std::int64_t o, std::int64_t size, std::int64_t count, std::int64_t i) {
+    return o * size < (i + 1) * count && i * count < (o + 1) * size;
+  }
+};
 
 /// Calls f(plane, the window's index in the result, its taps) for all windows.
 template <class F>
-void for_windows(const windows& win, std::int64_t planes, extent image, F&& f) {
-  const extent result = win.results(image);
+void for_windows(const pool_windows& win, std::int64_t planes, F&& f) {
   for (std::int64_t plane = 0; plane < planes; ++plane)
-    for (std::int64_t y = 0; y < result.h; ++y)
-      for (std::int64_t x = 0; x < result.w; ++x)
-        f(plane, (plane * result.h + y) * result.w + x, taps(win, image, y, x));
+    for (std::int64_t y = 0; y < win.result.h; ++y)
+      for (std::int64_t x = 0; x < win.result.w; ++x)
+        f(plane, (plane * win.result.h + y) * win.result.w + x, win.taps(y, x));
 }
 
 /// The pixel of the window's greatest element: NaN wins (the first one), -0 < +0, then the first index.
@@ -48,11 +72,10 @@ std::int64_t greatest(dtype t, const patterns& x, std::int64_t first, const std:
 }
 
 /// Of window `o` of the result, row-major.
-std::int64_t divisor(const windows& win, const attributes& attrs, extent image, std::int64_t o, std::size_t present) {
+std::int64_t divisor(const pool_windows& win, const attributes& attrs, std::int64_t o, std::size_t present) {
   if (const auto given = attribute_or<std::int64_t>(attrs, "divisor_override", 0); given != 0) return given;
   if (!attribute_or(attrs, "count_include_pad", false)) return static_cast<std::int64_t>(present);
-  const extent result = win.results(image);
-  return win.padded_taps(image, o / result.w % result.h, o % result.w);
+  return win.fixed.value().padded_taps(win.image, o / win.result.w % win.result.h, o % win.result.w);
 }
 
 /// The terms divided by -n instead of n: their signs are changed.
@@ -64,35 +87,42 @@ void change_sign(dtype t, patterns& v) {
 template <class F>
 array pool(const array& x, const attributes& attrs, F&& f) {
   check(x.shape.size() == 4);
-  const windows win = pool_windows(attrs);
-  const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
+  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent_of(attrs, "size"));
   const patterns v = x.patterns();
-  array out(x.type, {x.shape[0], x.shape[1], result.h, result.w});
-  for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    out.set(index(o), f(win, v, plane * image.h * image.w, o, pixels));
+  array out(x.type, {x.shape[0], x.shape[1], win.result.h, win.result.w});
+  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    out.set(index(o), f(win, v, plane * win.image.h * win.image.w, o, pixels));
   });
   return out;
 }
 
 }  // namespace
 
-array max_pool2d(const array& x, const attributes& attrs) {
+std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices) {
   const dtype t = x.type;
-  return pool(x, attrs, [&](const windows&, const patterns& v, std::int64_t first, std::int64_t, const auto& pixels) {
-    const std::uint64_t best = v[index(first + greatest(t, v, first, pixels))];
+  std::vector<std::int64_t> where;
+  array out = pool(x, attrs, [&](const auto&, const patterns& v, std::int64_t first, std::int64_t, const auto& pixels) {
+    where.push_back(greatest(t, v, first, pixels));
+    const std::uint64_t best = v[index(first + where.back())];
     return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
   });
+  std::vector<array> all{std::move(out)};
+  if (with_indices) {
+    array indices(dtype::i64, all[0].shape);
+    for (std::size_t i = 0; i < where.size(); ++i) indices.set(i, static_cast<std::uint64_t>(where[i]));
+    all.push_back(std::move(indices));
+  }
+  return all;
 }
 
 array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
   check(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
-  const windows win = pool_windows(attrs);
-  const extent image{x.shape[2], x.shape[3]}, result = win.results(image);
-  check(g.shape == shape_list{x.shape[0], x.shape[1], result.h, result.w});
+  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent{g.shape[2], g.shape[3]});
+  check(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
   const patterns v = x.patterns(), gv = g.patterns();
   std::vector<patterns> terms(index(x.count()));  // of each pixel
-  for_windows(win, x.shape[0] * x.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t first = plane * image.h * image.w;
+  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    const std::int64_t first = plane * win.image.h * win.image.w;
     terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
   });
   array out(x.type, x.shape);
@@ -108,10 +138,9 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
 
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
   exact_sum s(x.type);
-  const extent image{x.shape.at(2), x.shape.at(3)};
   return pool(x, attrs,
-              [&](const windows& win, const patterns& v, std::int64_t first, std::int64_t o, const auto& pixels) {
-                const std::int64_t n = divisor(win, attrs, image, o, pixels.size());
+              [&](const pool_windows& win, const patterns& v, std::int64_t first, std::int64_t o, const auto& pixels) {
+                const std::int64_t n = divisor(win, attrs, o, pixels.size());
                 patterns terms;
                 for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
                 if (n < 0) change_sign(x.type, terms);
@@ -124,9 +153,9 @@ array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
 
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {
   check(g.shape.size() == 4);
-  const windows win = pool_windows(attrs);
-  const extent image = required_extent(attrs, "size"), result = win.results(image);
-  check(g.shape[2] == result.h && g.shape[3] == result.w);
+  const extent image = required_extent(attrs, "size");
+  const pool_windows win(attrs, image, extent{g.shape[2], g.shape[3]});
+  check(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
   struct term {
     std::uint32_t g;
     std::int64_t n;  // the window's divisor
@@ -136,8 +165,8 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
   if (negative) change_sign(g.type, gv);
   array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
   std::vector<std::vector<term>> terms(index(out.count()));  // of each pixel
-  for_windows(win, g.shape[0] * g.shape[1], image, [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t n = divisor(win, attrs, image, o, pixels.size());
+  for_windows(win, g.shape[0] * g.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    const std::int64_t n = divisor(win, attrs, o, pixels.size());
     for (const std::int64_t p : pixels)
       terms[index(plane * image.h * image.w + p)].push_back({gv[index(o)], negative ? -n : n});
   });

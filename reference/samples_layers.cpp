@@ -195,13 +195,28 @@ array divided_ties(std::int64_t n, dtype t, const shape_list& shape, word_stream
   return a;
 }
 
+/// The windows of a call; those of an adaptive one are aimed at as if they were all of a size.
+windows windows_of(const std::string& op, const std::vector<shape_list>& shapes, const attributes& attrs) {
+  if (const auto k = extent_of(attrs, "kernel")) return {*k, attrs, *k};
+  const auto last = [](const shape_list& s) { return extent{s[2], s[3]}; };
+  const bool backward = op.ends_with("backward");
+  const auto size = extent_of(attrs, "size");
+  const extent pooled = backward ? last(shapes[0]) : size.value();
+  const extent image = !backward ? last(shapes[0]) : shapes.size() > 1 ? last(shapes[1]) : size.value();
+  const auto side = [](std::int64_t of_image, std::int64_t of_pooled) {
+    return of_pooled == 0 || of_image < of_pooled ? 1 : (of_image + of_pooled - 1) / of_pooled;
+  };
+  const extent k{side(image.h, pooled.h), side(image.w, pooled.w)};
+  return {k, {}, k};
+}
+
 std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                            const attributes& attrs, word_stream& w) {
-  const extent k = required_extent(attrs, "kernel");
-  const windows win(k, attrs, k);
+  const windows win = windows_of(op, shapes, attrs);
+  const extent k = win.kernel;
   const bool disjoint = win.stride.h == k.h && win.stride.w == k.w && win.top + win.bottom + win.left + win.right == 0;
   const shape_list& s = shapes[0];
-  if (op == "avg_pool2d" && disjoint && s[2] % k.h == 0 && s[3] % k.w == 0) {  // each window is a row of terms
+  if (op.ends_with("avg_pool2d") && disjoint && s[2] % k.h == 0 && s[3] % k.w == 0) {  // each window is a row of terms
     const std::int64_t rows = s[2] / k.h, columns = s[3] / k.w, taps = k.h * k.w;
     const array terms = fill_terms(c, s[0] * s[1] * rows * columns, taps, true, w.next64(), 0, t);
     array x(t, s);
@@ -212,9 +227,9 @@ std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const
     }
     return {x};
   }
-  if (op == "avg_pool2d_backward" && disjoint && c == ties && bits_beside(k.h * k.w, t) > 0)
+  if (op.ends_with("avg_pool2d_backward") && disjoint && c == ties && bits_beside(k.h * k.w, t) > 0)
     return {divided_ties(k.h * k.w, t, s, w)};
-  if (op != "max_pool2d_backward") return {plane_values(c, t, s, w)};
+  if (!op.ends_with("max_pool2d_backward")) return {plane_values(c, t, s, w)};
   // x of the class, or with one peak in each window of stride 1: it gets all of them.
   array g = plane_values(c, t, s, w);
   array x(t, shapes[1]);

@@ -85,7 +85,8 @@ array conv2d(const array& x, const array& w, const array* bias, const attributes
 array conv2d_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where = nullptr);
 array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
 array conv2d_grad_bias(const array& g, outcomes* where = nullptr);
-array max_pool2d(const array& x, const attributes& attrs);
+/// out, and with indices where in its plane each is.
+std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices);
 array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where = nullptr);
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);

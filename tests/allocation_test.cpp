@@ -123,6 +123,10 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        [&] {
          avg_pool2d_backward(ctx, in({1, 2, 3, 3}), to({1, 2, 6, 6}), {.kernel = {2, 2}});
        }},
+      {"adaptive_avg_pool2d",
+       [&] {
+         adaptive_avg_pool2d(ctx, in({1, 2, 7, 5}), to({1, 2, 3, 3}), {.size = {3, 3}});
+       }},
       {"softmax",
        [&] {
          softmax(ctx, in({4, 7}), to({4, 7}));

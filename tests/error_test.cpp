@@ -413,6 +413,22 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 4, 2}),
                     {.kernel = {1, 1}, .padding = {.top = 1, .bottom = 1}});
        }},
+      {error_site::missing_attribute, "adaptive_avg_pool2d", "size",
+       [&] {
+         infer(o.op("adaptive_avg_pool2d"), std::vector{o.vx({1, 1, 2, 2})});
+       }},
+      {error_site::attribute_value, "adaptive_max_pool2d", "size",
+       [&] {
+         adaptive_max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 2, 2}), {.size = {-1, 2}});
+       }},
+      {error_site::empty_window, "adaptive_max_pool2d", "width",
+       [&] {
+         adaptive_max_pool2d(o.ctx, o.vx({1, 1, 2, 0}), o.vo({1, 1, 2, 2}), {.size = {2, 2}});
+       }},
+      {error_site::gradient_shape, "adaptive_max_pool2d_backward", "g",
+       [&] {
+         adaptive_max_pool2d_backward(o.ctx, o.vx({2, 1, 1, 1}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 2, 2}));
+       }},
       {error_site::gradient_shape, "max_pool2d_backward", "g",
        [&] {
          max_pool2d_backward(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 2, 2}), {.kernel = {2, 2}});

@@ -332,6 +332,104 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
   }
 }
 
+TEST_CASE("adaptive pooling: known answers") {
+  context ctx({.threads = 1});
+  const std::vector<float> x = {1, 2, 6, -4, -0.0f};  // windows of 5 in 3: [0, 2), [1, 4), [3, 5)
+  std::vector<float> three(3), five(5), ten(10);
+  std::vector<std::int64_t> where(3);
+  const tensor_view indices(where.data(), dtype::i64, {1, 1, 1, 3});
+  adaptive_avg_pool2d(ctx, plane(x, 1, 5), plane(three, 1, 3), {.size = {1, 3}});
+  CHECK(patterns(three) == patterns({1.5f, 4 / 3.0f, -2}));
+  adaptive_max_pool2d_with_indices(ctx, plane(x, 1, 5), plane(three, 1, 3), indices, {.size = {1, 3}});
+  CHECK(patterns(three) == patterns({2, 6, -0.0f}));
+  CHECK(where == std::vector<std::int64_t>{1, 2, 4});
+  // The second element is in two windows and wins one; g / 2 + g / 3 is rounded once.
+  const std::vector<float> g = {4, 9, 8};
+  adaptive_max_pool2d_backward(ctx, plane(g, 1, 3), plane(x, 1, 5), plane(five, 1, 5));
+  CHECK(patterns(five) == patterns({0, 4, 9, 0, 8}));
+  adaptive_avg_pool2d_backward(ctx, plane(g, 1, 3), plane(five, 1, 5));
+  CHECK(patterns(five) == patterns({2, 5, 3, 7, 4}));
+  // More windows than elements: each holds one or two.
+  adaptive_avg_pool2d(ctx, plane(x, 1, 5), plane(ten, 1, 10), {.size = {1, 10}});
+  CHECK(patterns(ten) == patterns({1, 1, 2, 2, 6, 6, -4, -4, 0, 0}));
+  // Nothing: the mean is NaN, a greatest element is not there; windows that are not there give nothing.
+  const const_tensor_view nothing(x.data(), dtype::f32, {1, 1, 0, 5});
+  adaptive_avg_pool2d(ctx, nothing, plane(three, 1, 3), {.size = {1, 3}});
+  CHECK(patterns(three) == std::vector<std::uint32_t>(3, nan_bits));
+  CHECK_THROWS_AS(adaptive_max_pool2d(ctx, nothing, plane(three, 1, 3), {.size = {1, 3}}), error);
+  adaptive_avg_pool2d_backward(ctx, {x.data(), dtype::f32, {1, 1, 0, 3}}, plane(five, 1, 5));
+  CHECK(patterns(five) == std::vector<std::uint32_t>(5, 0));
+}
+
+TEST_CASE("max_pool2d_with_indices: the first of equals, the first NaN, and padding") {
+  context ctx({.threads = 1});
+  const float nan = from_bits(0xffc00001u);
+  const std::vector<float> x = {-INFINITY, -INFINITY, 3, 3, 1, nan, nan, 7};
+  std::vector<float> out(4);
+  std::vector<std::int64_t> where(4);
+  const tensor_view indices(where.data(), dtype::i64, {1, 1, 1, 4});
+  max_pool2d_with_indices(ctx, plane(x, 1, 8), plane(out, 1, 4), indices, {.kernel = {1, 2}});
+  CHECK(patterns(out) == std::vector<std::uint32_t>{bits(-INFINITY), bits(3), nan_bits, nan_bits});
+  CHECK(where == std::vector<std::int64_t>{0, 2, 5, 6});
+  max_pool2d_with_indices(ctx, plane(x, 2, 4), plane(out, 1, 4), indices,
+                          {.kernel = {2, 2}, .stride = pair{2, 1}, .padding = {0, 0, 1, 0}});
+  CHECK(where == std::vector<std::int64_t>{4, 5, 5, 6});
+}
+
+TEST_CASE("pooling by descriptors: adaptive windows and indices against the oracle, every layout and tier") {
+  std::vector<test::engine> engines = test::engines();
+  for (const isa_info& isa : instruction_sets()) {
+    if (!isa.available) continue;
+    engines.push_back(
+        {std::string(isa.name) + " exact",
+         std::make_unique<context>(context_options{.threads = 3, .isa = isa.name, .first_tier = tier::exact})});
+  }
+  const std::string names[] = {"adaptive_max_pool2d",          "adaptive_max_pool2d_with_indices",
+                               "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
+                               "adaptive_avg_pool2d_backward", "max_pool2d_with_indices"};
+  using list = std::vector<std::int64_t>;
+  for (int trial = 0; trial < 900; ++trial) {
+    const std::string& op = names[trial % 6];
+    const dtype type = std::array{dtype::f32, dtype::f16, dtype::bf16}[static_cast<std::size_t>(trial / 6 % 3)];
+    geometry t{};
+    do t.make();
+    while (!t.fit(true));
+    if (op.starts_with("adaptive")) {
+      t.oh = one_of({1, 2, 3, 4, 7, 13});
+      t.ow = one_of({1, 2, 3, 4, 7, 33});
+    }
+    const shape_list image{t.n, t.c, t.h, t.w}, result{t.n, t.c, t.oh, t.ow};
+    attributes attrs;
+    std::vector<array> in;
+    if (op.ends_with("backward")) in.push_back(values(result, type));
+    if (op != "adaptive_avg_pool2d_backward") in.push_back(values(image, type));
+    if (op == "max_pool2d_with_indices") {
+      attrs = t.attrs(true, false);
+    } else if (op == "adaptive_avg_pool2d_backward") {
+      attrs = {{"size", list{t.h, t.w}}};
+    } else if (!op.ends_with("backward")) {
+      attrs = {{"size", list{t.oh, t.ow}}};
+    }
+    const std::vector<array> want = reference::evaluate_all(op, in, attrs);
+    for (const test::engine& e : engines) {
+      if (engine() % 3 != 0) continue;
+      const auto any = [] { return tests::layouts[engine() % std::size(tests::layouts)]; };
+      std::vector<placed_tensor> placed, out;
+      std::vector<const_tensor_view> views;
+      std::vector<tensor_view> to;
+      for (const array& a : in) placed.emplace_back(*e.ctx, a, any());
+      for (placed_tensor& v : placed) views.push_back(v.view());
+      for (const array& a : want) out.emplace_back(*e.ctx, a.type, a.shape, any());
+      for (placed_tensor& v : out) to.push_back(v.view());
+      call(*e.ctx, *find(op), views, to, attrs);
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        CHECK_MESSAGE(out[i].get() == want[i], op, " ", name_of(type), " ", e.name, " trial ", trial, " output ", i,
+                      " image ", t.h, "x", t.w, " result ", t.oh, "x", t.ow);
+      }
+    }
+  }
+}
+
 // Sums of every class of inputs, in formats whose sums have many ties.
 TEST_CASE("pooling of f16 and bf16: every class of inputs against the oracle") {
   using list = std::vector<std::int64_t>;

@@ -200,8 +200,9 @@ class maker {
     } else if constexpr (is_one_of<Op, op_id::conv2d, op_id::conv2d_grad_input, op_id::conv2d_grad_weight,
                                    op_id::conv2d_grad_bias>) {
       convolution(Op::id);
-    } else if constexpr (is_one_of<Op, op_id::max_pool2d, op_id::max_pool2d_backward, op_id::avg_pool2d,
-                                   op_id::avg_pool2d_backward>) {
+    } else if constexpr (Op::name.starts_with("adaptive_")) {
+      adaptive_pooling(Op::id);
+    } else if constexpr (Op::row.kind == ops::family::pooling) {
       pooling(Op::id);
     } else if constexpr (is_one_of<Op, op_id::softmax, op_id::log_softmax, op_id::softmax_backward,
                                    op_id::log_softmax_backward>) {
@@ -469,7 +470,7 @@ class maker {
   void pooling(ops::op_id op) {
     const bool max_backward = op == ops::op_id::max_pool2d_backward,
                avg_backward = op == ops::op_id::avg_pool2d_backward;
-    const bool max = op == ops::op_id::max_pool2d || max_backward;
+    const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_with_indices || max_backward;
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t largest = one_in(6) ? 9 : 3;
@@ -501,6 +502,26 @@ class maker {
     if (!avg_backward) add_input(image, type);
     if (avg_backward) add("size", integers{g.h, g.w});
     work_ = count_of(result) * k.h * k.w;
+  }
+
+  void adaptive_pooling(ops::op_id op) {
+    const bool max_backward = op == ops::op_id::adaptive_max_pool2d_backward,
+               avg_backward = op == ops::op_id::adaptive_avg_pool2d_backward;
+    std::int64_t n = from_to(1, 3), c = magnitude(4);
+    if (one_in(60)) (w_.flip() ? n : c) = 0;
+    const std::int64_t most = one_in(6) ? 60 : 12;
+    std::int64_t h = from_to(1, most), w = from_to(1, most), oh = from_to(one_in(20) ? 0 : 1, 9), ow = from_to(1, 9);
+    if (one_in(3)) {  // all of one size
+      h = oh * from_to(1, 5);
+      w = ow * from_to(1, 5);
+    }
+    const bool max = op != ops::op_id::adaptive_avg_pool2d && !avg_backward;
+    if (max) h = std::max<std::int64_t>(h, 1);
+    const dtype type = narrow_format();
+    if (max_backward || avg_backward) add_input({n, c, oh, ow}, type);
+    if (!avg_backward) add_input({n, c, h, w}, type);
+    if (!max_backward) add("size", avg_backward ? integers{h, w} : integers{oh, ow});
+    work_ = n * c * (h + oh) * (w + ow);
   }
 
   void rows() {

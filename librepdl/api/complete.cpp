@@ -44,6 +44,10 @@ void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tens
   if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
 }
 
+void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out) {
+  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+}
+
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out) {
   if (a.rows) return;
   plan::check_rank(op, "grad_weight", out, 2, "rows of a weight");

@@ -188,6 +188,29 @@ void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, 
   api::submit<ops::avg_pool2d_backward>(ctx, {&g, 1}, {&grad_x, 1}, {o, {}});
 }
 
+void max_pool2d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                             const max_pool2d_options& o) {
+  const tensor_view both[] = {out, indices};
+  api::submit<ops::max_pool2d_with_indices>(ctx, {&x, 1}, both, o);
+}
+void adaptive_max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool2d_options& o) {
+  one_output<ops::adaptive_max_pool2d>(ctx, out, o, x);
+}
+void adaptive_max_pool2d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                                      const adaptive_pool2d_options& o) {
+  const tensor_view both[] = {out, indices};
+  api::submit<ops::adaptive_max_pool2d_with_indices>(ctx, {&x, 1}, both, o);
+}
+void adaptive_max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x) {
+  one_output<ops::adaptive_max_pool2d_backward>(ctx, grad_x, {}, g, x);
+}
+void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool2d_options& o) {
+  one_output<ops::adaptive_avg_pool2d>(ctx, out, o, x);
+}
+void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x) {
+  one_output<ops::adaptive_avg_pool2d_backward>(ctx, grad_x, {}, g);
+}
+
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
   api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, o);
 }

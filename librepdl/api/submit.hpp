@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -38,6 +39,7 @@ void complete(std::string_view op, ops::randint_attrs& a, const tensor_view& out
 void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}
@@ -50,7 +52,9 @@ concept grouped = requires(const typename Op::attrs& a) {
 
 // Operations whose outputs may be more than one.
 template <class Op>
-concept many_outputs = !grouped<Op> && Op::row.kind == ops::family::norm;
+concept many_outputs = !grouped<Op> && requires(plan::inputs in, const typename Op::attrs& a) {
+  { plan::planner<Op>::infer(in, a) } -> std::same_as<plan::specs>;
+};
 
 template <class Op>
 plan::operand_rows rows_of(std::size_t inputs, const typename Op::attrs& attrs) {

@@ -220,9 +220,30 @@ std::vector<group> conv_gradient_calls(op_id op) {
   return all;
 }
 
+std::vector<group> adaptive_pool_calls(const subject& what) {
+  const op_id op = what.op;
+  const bool avg_backward = op == op_id::adaptive_avg_pool2d_backward,
+             max_backward = op == op_id::adaptive_max_pool2d_backward;
+  // Windows of several sizes, and of one: then of all the kernels of those that have one.
+  std::vector<group> all;
+  for (const auto& [h, w, oh, ow] : {std::array<std::int64_t, 4>{9, 11, 4, 7}, {8, 6, 4, 3}, {9, 12, 3, 4}}) {
+    test_call c{op, {}, layout::spread, {}};
+    if (avg_backward || max_backward) c.in.push_back({{2, 3, oh, ow}, layout::spread, what.in});
+    if (!avg_backward) c.in.push_back({{2, 3, h, w}, layout::spread, what.in});
+    if (avg_backward) c.attrs.push_back({"size", std::to_string(h) + "," + std::to_string(w)});
+    if (!avg_backward && !max_backward) {
+      c.attrs.push_back({"size", std::to_string(oh) + "," + std::to_string(ow)});
+    }
+    group g = from_every_tier(c);
+    g.push_back(wide(c));
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
 std::vector<group> pool_calls(const subject& what) {
   const op_id op = what.op;
-  const bool max = op == op_id::max_pool2d || op == op_id::max_pool2d_backward;
+  const bool max = op == op_id::max_pool2d || op == op_id::max_pool2d_with_indices || op == op_id::max_pool2d_backward;
   const bool backward = op == op_id::max_pool2d_backward || op == op_id::avg_pool2d_backward;
   struct window {
     std::string_view kernel, stride, dilation;
@@ -625,7 +646,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::convolution) {
     return conv_gradient_calls(what.op);
   } else if constexpr (family == ops::family::pooling) {
-    return pool_calls(what);
+    return Op::name.starts_with("adaptive_") ? adaptive_pool_calls(what) : pool_calls(what);
   } else if constexpr (family == ops::family::softmax) {
     return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {

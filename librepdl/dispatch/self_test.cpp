@@ -126,8 +126,9 @@ void expect(context::impl& c, const std::vector<std::pair<std::vector<std::uint3
   }
   const device_words out(c, expected.size());
   const tensor_view view(out.data(), dtype::f32, shape, c.options.where);
-  if constexpr (std::is_same_v<Op, ops::sgd>) {
-    c.run(Op::name, plan::planner<Op>::make(in, {&view, 1}, attrs));
+  const plan::outputs one(&view, 1);
+  if constexpr (requires { plan::planner<Op>::make(in, one, attrs); }) {
+    c.run(Op::name, plan::planner<Op>::make(in, one, attrs));
   } else {
     c.run(Op::name, plan::planner<Op>::make(in, view, attrs));
   }

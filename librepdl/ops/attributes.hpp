@@ -100,6 +100,16 @@ inline constexpr auto fields_of<avg_pool2d_backward_attrs> =
                    std::tuple{field{"size", &avg_pool2d_backward_attrs::size, "the image's h,w", true}});
 
 template <>
+inline constexpr auto fields_of<adaptive_pool2d_options> =
+    std::tuple{field{"size", &adaptive_pool2d_options::size, "the result's h,w", true}};
+struct adaptive_avg_pool2d_backward_attrs {
+  std::optional<pair> size;
+};
+template <>
+inline constexpr auto fields_of<adaptive_avg_pool2d_backward_attrs> =
+    std::tuple{field{"size", &adaptive_avg_pool2d_backward_attrs::size, "the image's h,w", true}};
+
+template <>
 inline constexpr auto fields_of<softmax_options> =
     std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
 template <>

@@ -1,7 +1,8 @@
 // Pooling windows: which pixels a window holds, which windows hold a pixel, and one output element at a time, for every
 // geometry. Kernels with faster loops come here for the elements that they cannot decide.
 //
-//     max_pool2d            the greatest x in the window in the contract's order (order.hpp); absent taps do not count
+//     max_pool2d            the greatest x in the window in the contract's order (order.hpp); absent taps do not count;
+//                           with_indices: and where in the plane, row-major, the first of them is
 //     max_pool2d_backward   the sum of g over the windows whose winner (the first greatest, row-major) is the pixel
 //     avg_pool2d            RN(sum of the present x / count)
 //     avg_pool2d_backward   RN(sum of g_o / count_o over the windows o that hold the pixel)
@@ -26,17 +27,23 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 // One axis: output positions against image positions, position y and tap r meeting at y * stride + r * dilation -
-// before. Index: std::int64_t, or std::int32_t where every position and product fits.
+// before; if adaptive at floor(y image / pooled) + r, up to and without ceil((y + 1) image / pooled). Index: std::int64_t, or
+// std::int32_t where every position and product fits.
 template <class Index>
 struct pool_axis {
   Index image, pooled, taps, stride, dilation, before;
   Index padded;  // the image and what pads it, as far as windows reach
+  bool adaptive;
 
   struct range {
     Index begin, end;
   };
+  // Where tap 0 of output y is.
+  REPDL_HD Index origin(Index y) const { return adaptive ? y * image / pooled : y * stride - before; }
+  REPDL_HD Index position(Index y, Index r) const { return origin(y) + r * dilation; }
   // The taps of output y that are present.
   REPDL_HD range present(Index y) const {
+    if (adaptive) return {0, ((y + 1) * image + pooled - 1) / pooled - this->origin(y)};
     const Index origin = y * stride - before;
     const Index below = origin >= 0 ? 0 : -origin;
     const Index above = image - origin <= 0 ? 0 : image - origin;
@@ -51,6 +58,7 @@ struct pool_axis {
   }
   // The outputs between the first and the last whose window can hold image position i; with dilation not all do.
   REPDL_HD range covering(Index i) const {
+    if (adaptive) return {i * pooled / image, ((i + 1) * pooled + image - 1) / image};
     const Index first = i + before - (taps - 1) * dilation;
     const Index from = first <= 0 ? 0 : (first + stride - 1) / stride;
     const Index to = (i + before) / stride + 1;
@@ -67,8 +75,8 @@ struct pool_axis {
   }
   // The tap of output y that is at i, or -1.
   REPDL_HD Index tap(Index y, Index i) const {
-    const Index distance = i + before - y * stride;
-    if (distance < 0) return -1;
+    const Index distance = i - origin(y);
+    if (adaptive || distance < 0) return distance < 0 ? -1 : distance;
     if (dilation == 1) return distance < taps ? distance : -1;
     const Index r = distance / dilation;
     return r < taps && r * dilation == distance ? r : -1;
@@ -105,9 +113,9 @@ struct pool_plane {
     return negated ? -t : t;
   }
   // The divisors have a common multiple of at most so many bits: of the two counts of windows along each axis that are
-  // divided by their taps on the padded image, the product.
+  // divided by their taps on the padded image, or are adaptive, the product.
   REPDL_HD std::int64_t common_bits() const {
-    return divisor != 0 ? 62 : count_include_pad ? 124 : y.common_bits() + x.common_bits();
+    return divisor != 0 ? 62 : count_include_pad || y.adaptive ? 124 : y.common_bits() + x.common_bits();
   }
 
   // Calls use(value, r, s) for the present taps of a window, row-major.
@@ -115,11 +123,10 @@ struct pool_plane {
   REPDL_HD void for_window(Index oy, Index ox, Use&& use) const {
     const typename pool_axis<Index>::range rows = y.present(oy);
     const typename pool_axis<Index>::range columns = x.present(ox);
+    const Index column = x.origin(ox);
     for (Index r = rows.begin; r < rows.end; ++r) {
-      const Index i = oy * y.stride + r * y.dilation - y.before;
-      for (Index s = columns.begin; s < columns.end; ++s) {
-        use(at_image(i, ox * x.stride + s * x.dilation - x.before), r, s);
-      }
+      const Index i = y.position(oy, r);
+      for (Index s = columns.begin; s < columns.end; ++s) use(at_image(i, column + s * x.dilation), r, s);
     }
   }
   REPDL_HD T max_value(Index oy, Index ox) const {
@@ -130,18 +137,26 @@ struct pool_plane {
     });
     return order_value<T>(best, order_max);
   }
-  // Whether tap (r, s) wins its window.
-  REPDL_HD bool wins(Index oy, Index ox, Index r, Index s) const {
-    std::int32_t best = no_key;
-    bool mine = false;
-    for_window(oy, ox, [&](T v, Index at_r, Index at_s) {
+  // The tap that wins its window.
+  struct winner {
+    std::int32_t key;
+    Index r, s;
+  };
+  REPDL_HD winner winner_of(Index oy, Index ox) const {
+    winner best{no_key, 0, 0};
+    for_window(oy, ox, [&](T v, Index r, Index s) {
       const std::int32_t key = order_key(v, order_max);
-      if (key > best) {
-        best = key;
-        mine = at_r == r && at_s == s;
-      }
+      if (key > best.key) best = {key, r, s};
     });
-    return mine;
+    return best;
+  }
+  // A pixel's index in the plane, row-major.
+  REPDL_HD std::int64_t index_of(Index i, Index j) const { return static_cast<std::int64_t>(i) * x.image + j; }
+  // max_value, and where it is.
+  REPDL_HD T max_value(Index oy, Index ox, std::int64_t* where) const {
+    const winner w = winner_of(oy, ox);
+    *where = index_of(y.position(oy, w.r), x.position(ox, w.s));
+    return order_value<T>(w.key, order_max);
   }
   // Calls use(g, oy, ox) for the windows that hold pixel (i, j); of max_pool2d: that it wins.
   template <bool Max, class Use>
@@ -155,7 +170,8 @@ struct pool_plane {
         const Index s = x.tap(ox, j);
         if (s < 0) continue;
         if constexpr (Max) {
-          if (!wins(oy, ox, r, s)) continue;
+          const winner w = winner_of(oy, ox);
+          if (w.r != r || w.s != s) continue;
         }
         use(at_pooled(oy, ox), oy, ox);
       }
@@ -245,8 +261,8 @@ REPDL_HD pool_plane<T, Index> plane_of(const Plan& p, std::int64_t n, std::int64
   const std::int64_t image_at = n * p.image_stride[0] + c * p.image_stride[1];
   const std::int64_t pooled_at = n * p.pooled_stride[0] + c * p.pooled_stride[1];
   const auto at = [](std::int64_t i) { return static_cast<Index>(i); };
-  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top), at(p.padded.h)},
-          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left), at(p.padded.w)},
+  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top), at(p.padded.h), p.adaptive},
+          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left), at(p.padded.w), p.adaptive},
           p.count_include_pad,
           p.divisor,
           p.negated,

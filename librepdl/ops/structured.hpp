@@ -487,6 +487,36 @@ struct vector_norm : operation<op_id::vector_norm> {
   static constexpr operand out[] = {{"out", NARROW}};
 };
 
+// Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.
+template <op_id Id, class Attrs>
+struct pooling_with_indices : pooling_of_x<Id, Attrs> {
+  static constexpr operand out[] = {{"out", NARROW}, {"indices", I64}};
+};
+struct max_pool2d_with_indices : pooling_with_indices<op_id::max_pool2d_with_indices, max_pool2d_options> {
+  static constexpr std::string_view formula = "max_pool2d; where in the plane (row-major) the first greatest x is";
+};
+struct adaptive_max_pool2d : pooling_of_x<op_id::adaptive_max_pool2d, adaptive_pool2d_options> {
+  static constexpr std::string_view formula =
+      "the greatest of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w";
+};
+struct adaptive_max_pool2d_with_indices
+    : pooling_with_indices<op_id::adaptive_max_pool2d_with_indices, adaptive_pool2d_options> {
+  static constexpr std::string_view formula =
+      "adaptive_max_pool2d; where in the plane (row-major) the first greatest x is";
+};
+struct adaptive_max_pool2d_backward : pooling_gradient<op_id::adaptive_max_pool2d_backward, no_attrs> {
+  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
+};
+struct adaptive_avg_pool2d : pooling_of_x<op_id::adaptive_avg_pool2d, adaptive_pool2d_options> {
+  static constexpr std::string_view formula =
+      "the mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w";
+};
+struct adaptive_avg_pool2d_backward
+    : pooling_gradient<op_id::adaptive_avg_pool2d_backward, adaptive_avg_pool2d_backward_attrs> {
+  static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / their size";
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";

@@ -296,7 +296,8 @@ sizes max_pooled(std::string_view op, const const_tensor_view& x, const max_pool
   return shape;
 }
 
-pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& image, const const_tensor_view& pooled,
+// Of windows side by side, without padding.
+pool_plan plan_pool(ops::op_id op, pair kernel, const const_tensor_view& image, const const_tensor_view& pooled,
                     const tensor_view& out) {
   pool_plan p{};
   p.op = op;
@@ -307,14 +308,10 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
   p.w = image.shape()[3];
   p.oh = pooled.shape()[2];
   p.ow = pooled.shape()[3];
-  p.kh = q.kernel.h;
-  p.kw = q.kernel.w;
-  p.stride = q.stride;
-  p.dilation = q.dilation;
-  p.top = q.padding.top;
-  p.left = q.padding.left;
-  const window_pair w = q.over(p.h, p.w);
-  p.padded = {w.h.padded(), w.w.padded()};
+  p.kh = kernel.h;
+  p.kw = kernel.w;
+  p.stride = kernel;
+  p.padded = {p.h, p.w};
   p.common = 1;
   for (int i = 0; i < 4; ++i) {
     const auto d = static_cast<std::size_t>(i);
@@ -324,6 +321,29 @@ pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& im
   }
   p.out = out.data();
   return p;
+}
+pool_plan plan_pool(ops::op_id op, const pooling& q, const const_tensor_view& image, const const_tensor_view& pooled,
+                    const tensor_view& out) {
+  pool_plan p = plan_pool(op, q.kernel, image, pooled, out);
+  p.stride = q.stride;
+  p.dilation = q.dilation;
+  p.top = q.padding.top;
+  p.left = q.padding.left;
+  const window_pair w = q.over(p.h, p.w);
+  p.padded = {w.h.padded(), w.w.padded()};
+  return p;
+}
+
+specs pooled_specs(std::span<const ops::operand> out, const const_tensor_view& x, const sizes& shape) {
+  specs all;
+  all.push_back({x.type(), shape});
+  if (out.size() > 1) all.push_back({dtype::i64, shape});
+  return all;
+}
+
+void set_indices(pool_plan& p, const tensor_view& indices) {
+  p.indices = static_cast<std::int64_t*>(indices.data());
+  for (int i = 0; i < 4; ++i) p.indices_stride[static_cast<std::size_t>(i)] = indices.strides()[i];
 }
 
 // What the sums of an average are divided by.
@@ -345,8 +365,8 @@ std::int64_t common_divisor(const pool_plan& p, const window_pair& w) {
 
 }  // namespace
 
-tensor_spec infer_max_pool(inputs in, const max_pool2d_options& a) {
-  return {in[0].type(), max_pooled("max_pool2d", in[0], a)};
+specs infer_max_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const max_pool2d_options& a) {
+  return pooled_specs(out, in[0], max_pooled(op, in[0], a));
 }
 tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options& a) {
   check_format("max_pool2d_backward", "x", in[1], "g", in[0]);
@@ -366,13 +386,14 @@ tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_at
   return {in[0].type(), image};
 }
 
-pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const max_pool2d_options& a) {
-  const bool forward = op == ops::op_id::max_pool2d;
-  const const_tensor_view result(out);
-  const const_tensor_view& x = forward ? in[0] : in[1];
-  pool_plan p = plan_pool(op, pooling("", a), x, forward ? result : in[0], out);
+pool_plan make_max_pool(ops::op_id op, inputs in, outputs out, const max_pool2d_options& a) {
+  const bool backward = op == ops::op_id::max_pool2d_backward;
+  const const_tensor_view result(out[0]);
+  const const_tensor_view& x = backward ? in[1] : in[0];
+  pool_plan p = plan_pool(backward ? op : ops::op_id::max_pool2d, pooling("", a), x, backward ? in[0] : result, out[0]);
   p.x = x.data();
-  p.g = forward ? nullptr : in[0].data();
+  p.g = backward ? in[0].data() : nullptr;
+  if (out.size() > 1) set_indices(p, out[1]);
   return p;
 }
 pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options& a) {
@@ -388,6 +409,88 @@ pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::a
   p.g = in[0].data();
   set_divisors(p, q, a);
   p.common = common_divisor(p, q.over(p.h, p.w));
+  return p;
+}
+
+// ---- adaptive pooling
+
+namespace {
+
+// The windows of one axis: of `size` positions floor(i size / count) up to and without ceil((i + 1) size / count).
+//
+// With size = q count + r and r / count = a / b in lowest terms, window i has q + ceil((i + 1) a / b) - floor(i a / b) positions. Of
+// one size are they with a = 0: q; and a = 1: q + 1. Else the first one has q + 1, and the one with b / a, no integer, inside
+// q + 2.
+struct adaptive_windows {
+  std::int64_t size, count;
+
+  bool regular() const { return count > 0 && size > 0 && size % count == 0; }
+  // The least common multiple of their sizes, or 0 from largest_common on.
+  std::int64_t common() const {
+    if (count == 0 || size == 0) return 1;
+    const std::int64_t q = size / count, r = size % count;
+    if (r == 0) return q;
+    return r == std::gcd(r, count) ? q + 1 : windows::below_largest(q + 1, q + 2);
+  }
+};
+
+void check_adaptive(std::string_view op, pair image, pair pooled) {
+  check_pair(op, "size", image, 0);
+  check_pair(op, "size", pooled, 0);
+}
+void check_adaptive_max(std::string_view op, const sizes& x, pair pooled) {
+  for (const auto& [size, count, axis] : {std::tuple{x[2], pooled.h, "height"}, std::tuple{x[3], pooled.w, "width"}}) {
+    if (size == 0 && x[0] * x[1] * pooled.h * pooled.w != 0) {
+      fail(error_site::empty_window, op, axis, "at least one element of the image in every window",
+           "none in window 0 of " + std::to_string(count));
+    }
+  }
+}
+
+}  // namespace
+
+specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, pair pooled) {
+  const sizes& x = image_shape(op, "x", in[0]);
+  check_adaptive(op, {x[2], x[3]}, pooled);
+  if (op.starts_with("adaptive_max")) check_adaptive_max(op, x, pooled);
+  return pooled_specs(out, in[0], {x[0], x[1], pooled.h, pooled.w});
+}
+tensor_spec infer_adaptive_max_pool_backward(inputs in) {
+  constexpr std::string_view op = "adaptive_max_pool2d_backward";
+  check_format(op, "x", in[1], "g", in[0]);
+  const sizes& g = image_shape(op, "g", in[0]);
+  const sizes& x = image_shape(op, "x", in[1]);
+  check_adaptive(op, {x[2], x[3]}, {g[2], g[3]});
+  check_adaptive_max(op, x, {g[2], g[3]});
+  check_gradient(op, in[0], {x[0], x[1], g[2], g[3]});
+  return {in[0].type(), x};
+}
+tensor_spec infer_adaptive_avg_pool_backward(inputs in, pair image) {
+  constexpr std::string_view op = "adaptive_avg_pool2d_backward";
+  const sizes& g = image_shape(op, "g", in[0]);
+  check_adaptive(op, image, {g[2], g[3]});
+  return {in[0].type(), {g[0], g[1], image.h, image.w}};
+}
+
+pool_plan make_adaptive_pool(ops::op_id op, inputs in, outputs out) {
+  using enum ops::op_id;
+  const bool max_backward = op == adaptive_max_pool2d_backward, avg_backward = op == adaptive_avg_pool2d_backward;
+  const const_tensor_view result(out[0]);
+  const const_tensor_view& image = max_backward ? in[1] : avg_backward ? result : in[0];
+  const const_tensor_view& pooled = max_backward || avg_backward ? in[0] : result;
+  const adaptive_windows h{image.shape()[2], pooled.shape()[2]}, w{image.shape()[3], pooled.shape()[3]};
+  const bool regular = h.regular() && w.regular();
+  const pair kernel = regular ? pair{h.size / h.count, w.size / w.count} : pair{};
+  pool_plan p = plan_pool(max_backward                ? max_pool2d_backward
+                          : avg_backward              ? avg_pool2d_backward
+                          : op == adaptive_avg_pool2d ? avg_pool2d
+                                                      : max_pool2d,
+                          kernel, image, pooled, out[0]);
+  p.adaptive = !regular;
+  p.x = avg_backward ? nullptr : image.data();
+  p.g = max_backward || avg_backward ? in[0].data() : nullptr;
+  if (out.size() > 1) set_indices(p, out[1]);
+  if (avg_backward) p.common = windows::below_largest(h.common(), w.common());
   return p;
 }
 

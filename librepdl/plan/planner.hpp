@@ -68,13 +68,17 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv
 tensor_spec infer_conv_grad_bias(inputs in);
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out);
 
-tensor_spec infer_max_pool(inputs in, const max_pool2d_options&);
+specs infer_max_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const max_pool2d_options&);
 tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options&);
-pool_plan make_max_pool(ops::op_id op, inputs in, const tensor_view& out, const max_pool2d_options&);
+pool_plan make_max_pool(ops::op_id op, inputs in, outputs out, const max_pool2d_options&);
 tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options&);
 pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options&);
 tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs&);
 pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs&);
+specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, pair pooled);
+tensor_spec infer_adaptive_max_pool_backward(inputs in);
+tensor_spec infer_adaptive_avg_pool_backward(inputs in, pair image);
+pool_plan make_adaptive_pool(ops::op_id op, inputs in, outputs out);
 
 tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options&);
 row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options&);
@@ -327,18 +331,19 @@ struct planner<ops::conv2d_grad_bias> {
   }
 };
 
-template <>
-struct planner<ops::max_pool2d> {
-  static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool(in, a); }
-  static pool_plan make(inputs in, const tensor_view& out, const max_pool2d_options& a) {
-    return make_max_pool(ops::op_id::max_pool2d, in, out, a);
+template <class Op>
+requires(std::is_same_v<typename Op::attrs, max_pool2d_options>&& Op::id !=
+         ops::op_id::max_pool2d_backward) struct planner<Op> {
+  static specs infer(inputs in, const max_pool2d_options& a) { return infer_max_pool(Op::name, Op::out, in, a); }
+  static pool_plan make(inputs in, outputs out, const max_pool2d_options& a) {
+    return make_max_pool(Op::id, in, out, a);
   }
 };
 template <>
 struct planner<ops::max_pool2d_backward> {
   static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool_backward(in, a); }
   static pool_plan make(inputs in, const tensor_view& out, const max_pool2d_options& a) {
-    return make_max_pool(ops::op_id::max_pool2d_backward, in, out, a);
+    return make_max_pool(ops::op_id::max_pool2d_backward, in, {&out, 1}, a);
   }
 };
 template <>
@@ -355,6 +360,33 @@ struct planner<ops::avg_pool2d_backward> {
   }
   static pool_plan make(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs& a) {
     return make_avg_pool_backward(in, out, a);
+  }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, adaptive_pool2d_options>
+struct planner<Op> {
+  static specs infer(inputs in, const adaptive_pool2d_options& a) {
+    return infer_adaptive_pool(Op::name, Op::out, in, a.size);
+  }
+  static pool_plan make(inputs in, outputs out, const adaptive_pool2d_options&) {
+    return make_adaptive_pool(Op::id, in, out);
+  }
+};
+template <>
+struct planner<ops::adaptive_max_pool2d_backward> {
+  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_adaptive_max_pool_backward(in); }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
+    return make_adaptive_pool(ops::op_id::adaptive_max_pool2d_backward, in, {&out, 1});
+  }
+};
+template <>
+struct planner<ops::adaptive_avg_pool2d_backward> {
+  static tensor_spec infer(inputs in, const ops::adaptive_avg_pool2d_backward_attrs& a) {
+    return infer_adaptive_avg_pool_backward(in, *a.size);
+  }
+  static pool_plan make(inputs in, const tensor_view& out, const ops::adaptive_avg_pool2d_backward_attrs&) {
+    return make_adaptive_pool(ops::op_id::adaptive_avg_pool2d_backward, in, {&out, 1});
   }
 };
 

@@ -138,8 +138,10 @@ struct conv_plan {
 };
 
 /// Pooling over (n, c, h, w). Window (y, x) covers image pixels (y * stride.h + r * dilation.h - top, likewise w) for
-/// r < kh, s < kw, those outside the image being absent.
-///   max_pool2d           image x -> pooled out; every window has a present tap
+/// r < kh, s < kw, those outside the image being absent; adaptive: pixels from floor(y h / oh) up to and without
+/// ceil((y + 1) h / oh), likewise w. Adaptive operations have the plans of the others, and adaptive ones only where the windows are
+/// of several sizes.
+///   max_pool2d           image x -> pooled out, and where in the plane each is; every window has a present tap
 ///   max_pool2d_backward  pooled g, image x -> image out
 ///   avg_pool2d           image x -> pooled out
 ///   avg_pool2d_backward  pooled g -> image out
@@ -149,6 +151,7 @@ struct pool_plan {
   std::int64_t n, c, h, w, oh, ow, kh, kw;
   pair stride, dilation;
   std::int64_t top, left;
+  bool adaptive;           // then kh, kw, stride, dilation are 1, top and left 0
   bool count_include_pad;  // avg: the divisor is the number of taps on the padded image; else of present taps
   pair padded;             // the padded image, as far as windows reach
   std::int64_t divisor;    // avg: of all windows, or 0: each has its own
@@ -157,9 +160,10 @@ struct pool_plan {
   const void* x;
   const void* g;
   void* out;
+  std::int64_t* indices;                      // max_pool2d: row-major in the plane, or null
   std::array<std::int64_t, 4> image_stride;   // of x
   std::array<std::int64_t, 4> pooled_stride;  // of g
-  std::array<std::int64_t, 4> out_stride;
+  std::array<std::int64_t, 4> out_stride, indices_stride;
 };
 
 /// Rows: along the reduced axes of a tensor something is found that every element is computed with. There is one row of `length`

@@ -8,34 +8,36 @@ from librepdl import _core
 from librepdl._typing import DType, Ints
 
 __all__ = [
-    "abs", "abs_backward", "absolute", "adamw", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "argmax",
-    "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward",
-    "batch_norm", "batch_norm_backward", "batch_norm_inference", "batch_norm_inference_backward",
-    "batch_norm_inference_weight_backward", "batch_norm_running", "batch_norm_weight_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
-    "binary_cross_entropy_with_logits_backward", "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip",
-    "clip_backward", "clip_backward_hi", "clip_backward_lo", "conv2d", "conv2d_grad_bias", "conv2d_grad_input",
-    "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy",
-    "cross_entropy_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu",
-    "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2",
-    "exp2_backward", "expm1", "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
-    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a",
-    "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
-    "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
-    "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
-    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan",
-    "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
-    "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
-    "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log", "log10",
-    "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
-    "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
-    "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
-    "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
-    "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward",
-    "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow",
-    "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward",
-    "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6",
-    "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
+    "abs", "abs_backward", "absolute", "adamw", "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward",
+    "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool2d_with_indices", "add", "addcdiv",
+    "addcdiv_backward_z", "addcmul", "argmax", "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y",
+    "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward", "batch_norm_inference",
+    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "batch_norm_running",
+    "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
+    "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "ceil", "celu",
+    "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
+    "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign",
+    "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward", "div", "div_backward_y",
+    "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf",
+    "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1", "expm1_backward", "floor",
+    "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
+    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
+    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
+    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
+    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward",
+    "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
+    "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu",
+    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
+    "lerp_scalar_backward_x", "less", "less_equal", "log", "log10", "log10_backward", "log1p", "log1p_backward",
+    "log2", "log2_backward", "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
+    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
+    "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum",
+    "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss",
+    "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x",
+    "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward",
+    "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward",
+    "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
     "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
     "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
     "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
@@ -83,7 +85,9 @@ ORDER = (
     "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
     "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
-    "var_mean", "sum_squares", "vector_norm",
+    "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
+    "adaptive_avg_pool2d_backward",
 )
 
 # An array of any library.
@@ -3304,4 +3308,83 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(240, (x,), out, (p, axis, keepdims))
+    return result
+
+
+def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        ceil_mode: bool = False, *, out: A | None = None) -> A:
+    """max_pool2d; where in the plane (row-major) the first greatest x is.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    indices: i64
+    kernel: the window's h,w
+    stride: h,w; the window's when absent
+    padding: top,bottom,left,right, or h,w, or one number
+    dilation: h,w
+    ceil_mode: a last window may reach over the padded image
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(241, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    return result
+
+
+def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
+    """The greatest of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    size: the result's h,w
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(242, (x,), out, (size,))
+    return result
+
+
+def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: A | None = None) -> A:
+    """adaptive_max_pool2d; where in the plane (row-major) the first greatest x is.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    indices: i64
+    size: the result's h,w
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(243, (x,), out, (size,))
+    return result
+
+
+def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
+    """sum of g over the windows whose (first) greatest x is here, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(244, (g, x), out, None)
+    return result
+
+
+def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
+    """The mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    size: the result's h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(245, (x,), out, (size,))
+    return result
+
+
+def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A:
+    """sum over the windows that hold the pixel of g / their size, rounded once.
+
+    g: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    size: the image's h,w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(246, (g,), out, (size,))
     return result

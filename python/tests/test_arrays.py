@@ -4,6 +4,7 @@ import array as stdlib_array
 import inspect
 import pathlib
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -306,6 +307,29 @@ def test_pooling_of_float16():
     assert bits(grad[:, :, :6]) == bits(np.full((2, 3, 6, 6), np.float16(1 / 6))) and np.all(grad[:, :, 6] == 0.5)
     with pytest.raises((TypeError, NotImplementedError), match="max_pool2d_backward: x"):
         librepdl.max_pool2d_backward(g, x.astype(np.float32), (3, 2), ceil_mode=True)
+
+
+def test_adaptive_pooling_and_indices():
+    x = np.random.default_rng(5).standard_normal((2, 3, 7, 5)).astype(np.float32)
+    windows = [[np.ix_(range(2), range(3), range(7 * i // 3, -(-7 * (i + 1) // 3)), range(5 * j // 2, -(-5 * (j + 1) // 2)))
+                for j in range(2)] for i in range(3)]
+    plane = np.arange(35).reshape(1, 1, 7, 5) + np.zeros((2, 3, 1, 1), np.int64)
+    greatest, where = librepdl.adaptive_max_pool2d_with_indices(x, (3, 2))
+    mean = librepdl.adaptive_avg_pool2d(x, (3, 2))
+    assert where.dtype == np.int64 and bits(greatest) == bits(librepdl.adaptive_max_pool2d(x, (3, 2)))
+    assert bits(np.take_along_axis(x.reshape(2, 3, 35), where.reshape(2, 3, 6), -1)) == bits(greatest.reshape(2, 3, 6))
+    for i, row in enumerate(windows):
+        for j, w in enumerate(row):
+            n = x[w].shape[2] * x[w].shape[3]
+            assert bits(x[w].max(axis=(2, 3))) == bits(greatest[:, :, i, j])
+            assert all(k in plane[w][0, 0] for k in where[:, :, i, j].ravel())
+            exact = [[float(sum(map(Fraction, map(float, c.ravel()))) / n) for c in sample] for sample in x[w]]
+            assert bits(np.array(exact, np.float32)) == bits(mean[:, :, i, j])
+    g = np.ones((2, 3, 3, 2), np.float32)
+    assert librepdl.adaptive_max_pool2d_backward(g, x).sum() == g.size
+    assert bits(librepdl.adaptive_avg_pool2d_backward(g, (6, 4))) == bits(np.full((2, 3, 6, 4), np.float32(1 / 4)))
+    out, where = librepdl.max_pool2d_with_indices(x, 2)
+    assert bits(out) == bits(librepdl.max_pool2d(x, 2)) and where[0, 0, 0, 0] in (0, 1, 5, 6)
 
 
 # ------------------------------------------------------------------------------------------------ options, spellings

@@ -61,6 +61,7 @@ struct pool_pass {
   const plan::pool_plan& p;
   const pool_plane plane;
   T* const out;  // the output's plane
+  int64_t* const indices;
   const int64_t out_row, out_column;
   const double force;
   pool_counts& counts;
@@ -69,6 +70,9 @@ struct pool_pass {
       : p(plan),
         plane(num::plane_of<T, int64_t>(plan, rows.sample, rows.channel)),
         out(static_cast<T*>(plan.out) + rows.sample * plan.out_stride[0] + rows.channel * plan.out_stride[1]),
+        indices(plan.indices == nullptr
+                    ? nullptr
+                    : plan.indices + rows.sample * plan.indices_stride[0] + rows.channel * plan.indices_stride[1]),
         out_row(plan.out_stride[2]),
         out_column(plan.out_stride[3]),
         force(rows.force_exact ? num::infinity : 0.0),
@@ -80,15 +84,44 @@ struct pool_pass {
     add_count(counts, c.decided ? tier::binary64 : tier::exact, 1);
   }
 
-  // Windows side by side whose columns fit a buffer; 0: not even one does.
+  // Windows side by side whose columns fit a buffer; 0: not even one does, or they are not all of one size.
   int64_t windows_per_span() const {
+    if (p.adaptive) return 0;
     const int64_t span = (p.kw - 1) * p.dilation.w + 1;
     return span > width ? 0 : smaller((width - span) / p.stride.w + 1, width);
   }
 
   // ---- max_pool2d
 
+  void put_winner(int64_t oy, int64_t ox, T v, int64_t where) const {
+    put(oy, ox, v);
+    indices[oy * p.indices_stride[2] + ox * p.indices_stride[3]] = where;
+  }
+  void max_row_with_indices(int64_t oy) const {
+    const bool side_by_side = !p.adaptive && p.kh * p.kw < (int64_t{1} << 31);
+    for (int64_t first = 0; first < p.ow; first += width) {
+      const int64_t n = smaller(width, p.ow - first);
+      int32_t tap[width];
+      if (side_by_side) find_winners(oy, first, n, tap);
+      for (int64_t ox = first; ox < first + n; ++ox) {
+        int64_t where;
+        T v;
+        if (side_by_side) {
+          const auto columns = static_cast<int32_t>(p.kw);
+          const int64_t i = plane.y.position(oy, tap[ox - first] / columns);
+          const int64_t j = plane.x.position(ox, tap[ox - first] % columns);
+          where = plane.index_of(i, j);
+          v = num::order_value<T>(num::order_key(plane.at_image(i, j), num::order_max), num::order_max);
+        } else {
+          v = plane.max_value(oy, ox, &where);
+        }
+        put_winner(oy, ox, v, where);
+      }
+    }
+    add_count(counts, tier::proved, p.ow);
+  }
   void max_row(int64_t oy) const {
+    if (p.indices != nullptr) return max_row_with_indices(oy);
     const int64_t most = windows_per_span();
     const auto rows = plane.y.present(oy);
     for (int64_t first = 0; first < p.ow; first += most) {
@@ -303,7 +336,7 @@ struct pool_pass {
 
   void max_gradient_rows(int64_t begin, int64_t end) const {
     const int64_t rows_of_pixel = (p.kh - 1) * p.dilation.h / p.stride.h + 1;
-    const bool fits = force == 0 && rows_of_pixel <= winner_rows && p.kh * p.kw < (int64_t{1} << 31);
+    const bool fits = !p.adaptive && force == 0 && rows_of_pixel <= winner_rows && p.kh * p.kw < (int64_t{1} << 31);
     const bool done =
         fits && for_stretches([&](const stretch& s) {
           int32_t winners[winner_rows][width];
@@ -356,7 +389,7 @@ struct pool_pass {
   }
 
   void average_gradient_row(int64_t i) const {
-    if (force != 0 || p.negated || p.common == 0) return pixels(i);
+    if (p.adaptive || force != 0 || p.negated || p.common == 0) return pixels(i);
     const bool done = for_stretches([&](const stretch& s) {
       sums window;  // column sums of the windows over this row, weighted
       sums pixel;

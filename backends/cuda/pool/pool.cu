@@ -25,6 +25,7 @@ struct max_pool {
     return T{};
   }
 };
+struct max_pool_with_indices : max_pool {};
 struct max_pool_backward {
   static constexpr bool backward = true;
   static constexpr tier first = tier::binary64;
@@ -92,7 +93,15 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
       rest /= channels;
     }
     const plane<T, Index> p = num::plane_of<T, Index>(g, rest, c);
-    num::decided_value<T> result = Operation::attempt(p, y, x, g.force);
+    num::decided_value<T> result;
+    if constexpr (std::is_same_v<Operation, max_pool_with_indices>) {
+      std::int64_t where;
+      result = {p.max_value(y, x, &where), true};
+      g.indices[rest * g.indices_stride[0] + c * g.indices_stride[1] + y * g.indices_stride[2] +
+                x * g.indices_stride[3]] = where;
+    } else {
+      result = Operation::attempt(p, y, x, g.force);
+    }
     if (!result.decided) {
       result.value = decide_exactly<Operation>(p, y, x);
       ++undecided;
@@ -127,35 +136,36 @@ void prepare(const plan::pool_plan& p, const job& j, dispatch::task& t) {
   g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
   g.stride = p.stride, g.dilation = p.dilation;
   g.top = p.top, g.left = p.left;
+  g.adaptive = p.adaptive;
   g.count_include_pad = p.count_include_pad;
   g.padded = p.padded;
   g.divisor = p.divisor;
   g.negated = p.negated;
   g.common = p.common;
   g.x = p.x, g.g = p.g, g.out = p.out;
+  g.indices = p.indices;
   for (std::size_t d = 0; d < 4; ++d) {
     g.image_stride[d] = p.image_stride[d];
     g.pooled_stride[d] = p.pooled_stride[d];
     g.out_stride[d] = p.out_stride[d];
+    g.indices_stride[d] = p.indices_stride[d];
   }
   g.channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[3];
   g.force = j.first_tier > tier::double_double ? num::infinity : 0.0;
   const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
   g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
   if (!j.device.choice.wide && prepare_fast(p.op, g, j, t)) return;
-  ops::for_operation<ops::family::pooling>(p.op, [&]<class Op>() {
-    if constexpr (Op::id == ops::op_id::max_pool2d) {
-      prepare_general<max_pool>(g, j, t);
-    } else if constexpr (Op::id == ops::op_id::max_pool2d_backward) {
-      prepare_general<max_pool_backward>(g, j, t);
-    } else if constexpr (Op::id == ops::op_id::avg_pool2d) {
-      prepare_general<avg_pool>(g, j, t);
-    } else if constexpr (Op::id == ops::op_id::avg_pool2d_backward) {
-      prepare_general<avg_pool_backward>(g, j, t);
-    } else {
-      static_assert(ops::has_no_case<Op>, "a pooling operation without a kernel");
-    }
-  });
+  switch (p.op) {
+    case ops::op_id::max_pool2d:
+      return p.indices != nullptr ? prepare_general<max_pool_with_indices>(g, j, t)
+                                  : prepare_general<max_pool>(g, j, t);
+    case ops::op_id::max_pool2d_backward:
+      return prepare_general<max_pool_backward>(g, j, t);
+    case ops::op_id::avg_pool2d:
+      return prepare_general<avg_pool>(g, j, t);
+    default:
+      return prepare_general<avg_pool_backward>(g, j, t);
+  }
 }
 
 }  // namespace repdl::cuda

@@ -41,8 +41,8 @@ struct divider {
 struct compact {
   pool_geometry g;
   int h, w, oh, ow, kh, kw, sh, sw, top, left, divisor;
-  int image[4], pooled[4], out[4];  // strides
-  int full_weight;                  // common / (kh kw), or 0 where that is not a positive integer
+  int image[4], pooled[4], out[4], indices[4];  // strides
+  int full_weight;                              // common / (kh kw), or 0 where that is not a positive integer
   double common, reciprocal;
   divider channels, height, width;  // of what a thread index runs over
 
@@ -69,6 +69,7 @@ struct compact {
       image[d] = static_cast<int>(g.image_stride[d]);
       pooled[d] = static_cast<int>(g.pooled_stride[d]);
       out[d] = static_cast<int>(g.out_stride[d]);
+      indices[d] = static_cast<int>(g.indices_stride[d]);
     }
   }
 
@@ -169,17 +170,30 @@ __device__ T& at_place(const compact& p, const compact::place& o) {
   return static_cast<T*>(p.g.out)[o.n * p.out[0] + o.c * p.out[1] + o.y * p.out[2] + o.x * p.out[3]];
 }
 
-template <class T, int K>
+template <class T, int K, bool Indices>
 __global__ void __launch_bounds__(threads) max_kernel(const __grid_constant__ compact p, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, p.g.elements);
   const auto elements = static_cast<int>(p.g.elements);
   for (int at = static_cast<int>(blockIdx.x * threads + threadIdx.x); at < elements;
        at += static_cast<int>(gridDim.x * threads)) {
     const compact::place o = p.locate(at);
-    float best = -__int_as_float(0x7f800000);
-    for_window<K>(p, static_cast<const T*>(p.g.x) + o.n * p.image[0] + o.c * p.image[1], o.y, o.x,
-                  [&](T v, int) { best = greater(best, num::widen_to_float(v)); });
-    at_place<T>(p, o) = num::narrow<T>(best);
+    const T* const plane = static_cast<const T*>(p.g.x) + o.n * p.image[0] + o.c * p.image[1];
+    if constexpr (Indices) {
+      std::int32_t best = num::no_key;
+      int winner = 0;
+      for_window<K>(p, plane, o.y, o.x, [&](T v, int tap) {
+        const std::int32_t key = num::order_key(v, num::order_max);
+        winner = key > best ? tap : winner;
+        best = key > best ? key : best;
+      });
+      at_place<T>(p, o) = num::order_value<T>(best, num::order_max);
+      p.g.indices[o.n * p.indices[0] + o.c * p.indices[1] + o.y * p.indices[2] + o.x * p.indices[3]] =
+          static_cast<std::int64_t>(o.y * p.sh - p.top + winner / K) * p.w + o.x * p.sw - p.left + winner % K;
+    } else {
+      float best = -__int_as_float(0x7f800000);
+      for_window<K>(p, plane, o.y, o.x, [&](T v, int) { best = greater(best, num::widen_to_float(v)); });
+      at_place<T>(p, o) = num::narrow<T>(best);
+    }
   }
 }
 
@@ -428,8 +442,9 @@ bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::t
   const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_backward;
   const bool each_padded = g.count_include_pad && g.divisor == 0;
   if (!max && (each_padded || g.negated || g.divisor >= std::int64_t{1} << 29)) return false;
-  if (!g.small() || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
+  if (!g.small() || g.adaptive || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
   if (!offsets_fit(g.image_stride, g.n, g.c, g.h, g.w) || !offsets_fit(g.pooled_stride, g.n, g.c, g.oh, g.ow) ||
+      !offsets_fit(g.indices_stride, g.n, g.c, g.oh, g.ow) ||
       !offsets_fit(g.out_stride, g.n, g.c, backward ? g.h : g.oh, backward ? g.w : g.ow)) {
     return false;
   }
@@ -440,8 +455,10 @@ bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::t
     if (!two && !three) return false;
     const compact p(g, g.oh, g.ow);
     const auto start = [&]<auto Kernel>() { plan_launch<Kernel>(t, j, grid(g.elements), threads, p, j.counters); };
-    if (max) {
-      two ? start.template operator()<max_kernel<T, 2>>() : start.template operator()<max_kernel<T, 3>>();
+    if (max && g.indices != nullptr) {
+      two ? start.template operator()<max_kernel<T, 2, true>>() : start.template operator()<max_kernel<T, 3, true>>();
+    } else if (max) {
+      two ? start.template operator()<max_kernel<T, 2, false>>() : start.template operator()<max_kernel<T, 3, false>>();
     } else {
       two ? start.template operator()<average_kernel<T, 2>>() : start.template operator()<average_kernel<T, 3>>();
     }

@@ -115,6 +115,22 @@ void max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x,
 void avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool2d_options& options);
 /// grad_x = the exact sum of g / count over the windows that hold the element, rounded once.
 void avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool2d_options& options);
+/// max_pool2d, and indices (i64, out's shape): row h + column of the first greatest element (the first NaN) in its plane.
+void max_pool2d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                             const max_pool2d_options& options);
+/// out (n, c, size.h, size.w) = the greatest element of each window, in the order of max_pool2d. Window i has the rows from
+/// floor(i h / size.h) up to and without ceil((i + 1) h / size.h), likewise columns.
+void adaptive_max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool2d_options& options);
+/// That, and indices as those of max_pool2d_with_indices.
+void adaptive_max_pool2d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                                      const adaptive_pool2d_options& options);
+/// grad_x = the exact sum, rounded once, of g over the windows whose first greatest element (row-major) is here. g is of the shape
+/// that adaptive_max_pool2d gave.
+void adaptive_max_pool2d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x);
+/// out (n, c, size.h, size.w) = the exact mean of each window of adaptive_max_pool2d, rounded once; of an empty image NaN.
+void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool2d_options& options);
+/// grad_x = the exact sum, rounded once, over the windows that hold the element of g / the size of the window.
+void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x);
 
 // ---- softmax and losses
 //

@@ -109,6 +109,11 @@ struct avg_pool2d_options {
   std::int64_t divisor_override = 0;  ///< divide by this number, of magnitude below 2^31; 0: by the count
 };
 
+/// Options of the adaptive pooling operations.
+struct adaptive_pool2d_options {
+  pair size{};  ///< of the result
+};
+
 /// Options of softmax, log_softmax and their backward operations.
 struct softmax_options {
   std::int64_t axis = -1;  ///< negative ones count from the end
