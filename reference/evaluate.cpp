@@ -9,6 +9,7 @@
 
 #include "librepdl/ops/structured.hpp"
 #include "reference/elementwise.hpp"
+#include "reference/layout.hpp"
 #include "reference/nearby.hpp"
 
 namespace repdl::reference {
@@ -207,11 +208,6 @@ results given(const call& c) {
   return {given_norm(Op::name, c.in, c.attrs, c.where)};
 }
 
-template <class Op>
-results statistic(const call& c) {
-  return statistics(Op::name, c[0], c.attrs, c.where);
-}
-
 template <bool WithIndices>
 results max_pooled(const call& c) {
   return max_pool2d(c[0], c.attrs, WithIndices);
@@ -292,9 +288,6 @@ constexpr oracle_line oracles[] = {
     {"index_add", scattered<ops::index_add>},
     {"embedding_backward", scattered<ops::embedding_backward>},
     {"scatter_add", scattered<ops::scatter_add>},
-    {"var", statistic<ops::var>},
-    {"stddev", statistic<ops::stddev>},
-    {"var_mean", statistic<ops::var_mean>},
     {"sum_squares", of<sum_squares>},
     {"vector_norm", named<oracle_vector_norm>},
     {"max_pool2d_with_indices", max_pooled<true>},
@@ -311,7 +304,7 @@ constexpr const oracle_line* oracle_named(std::string_view name) {
   return nullptr;
 }
 constexpr auto check = []<class Op>() {
-  static_assert(oracle_named(Op::name) != nullptr, "an operation without oracle");
+  static_assert(oracle_named(Op::name) != nullptr || ops::is_statistic<Op>, "an operation without oracle");
 };
 static_assert((ops::for_each_structured(check), true));
 
@@ -320,6 +313,7 @@ static_assert((ops::for_each_structured(check), true));
 std::vector<array> evaluate_all(const std::string& op, const std::vector<array>& in, const attributes& attrs,
                                 outcomes* where, std::int64_t* in_64_bits) {
   if (const ops::elementwise_row* row = elementwise_named(op)) return {elementwise(*row, in, attrs, where, in_64_bits)};
+  if (is_statistic(op)) return statistics(op, call{in, attrs, where}[0], attrs, where);
   if (const oracle_line* o = oracle_named(op)) return o->f({in, attrs, where});
   throw std::logic_error("reference: no oracle for " + op);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "librepdl/ops/structured.hpp"
 #include "reference/attributes.hpp"
 
 namespace repdl::reference {
@@ -70,6 +71,12 @@ reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>
     if (!reduced[i] || keepdim) out_shape.push_back(reduced[i] ? 1 : shape[i]);
   }
   return {out_shape, offsets(kept_size, kept_stride), offsets(gone_size, gone_stride)};
+}
+
+bool is_statistic(std::string_view op) {
+  bool is = false;
+  ops::for_each_structured([&]<class Op>() { is = is || (ops::is_statistic<Op> && Op::name == op); });
+  return is;
 }
 
 norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs) {

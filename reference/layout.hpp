@@ -30,8 +30,8 @@ struct norm_layout {
     return channels == 0 ? i : index(at / inner % channels);
   }
 };
-/// Whether it is var, stddev or var_mean: rows without weights.
-inline bool is_statistic(std::string_view op) { return op == "var" || op == "stddev" || op == "var_mean"; }
+/// Whether it is var or another statistic: rows without weights.
+bool is_statistic(std::string_view op);
 /// Of x. Throws std::invalid_argument for what is no layer_norm, rms_norm, group_norm or batch_norm, nor a gradient of one, nor a
 /// statistic.
 norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs);

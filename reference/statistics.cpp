@@ -1,4 +1,4 @@
-// var, stddev and var_mean (contract, section 4): rational numbers, and a root of one.
+// Statistics of rows (contract, section 4): rational numbers, and a root of one.
 #include <stdexcept>
 
 #include "reference/attributes.hpp"
@@ -30,6 +30,31 @@ std::optional<mpq_class> spread_of(const patterns& x) {
   return mpq_class(squares) * power_of_two(2 * unit) / mpq_class(n * n);
 }
 
+/// Of a row of numbers.
+struct row {
+  mpq_class spread, degrees;  ///< the sum of (x - m)^2; its number less the correction, above 0
+  std::int64_t count;
+
+  mpq_class variance() const { return spread / degrees; }
+};
+result exact_or_zero(const mpq_class& q) { return q == 0 ? zero_result(false) : exact_result(q); }
+
+/// The first result of each; var_mean has the mean as well.
+struct statistic {
+  std::string_view name;
+  result (*of)(const row&);
+};
+constexpr statistic all_statistics[] = {
+    {"var", [](const row& r) { return exact_or_zero(r.variance()); }},
+    {"var_mean", [](const row& r) { return exact_or_zero(r.variance()); }},
+    {"stddev", [](const row& r) { return r.spread == 0 ? zero_result(false) : with_root(0, false, r.variance()); }},
+};
+const statistic& statistic_named(std::string_view name) {
+  for (const statistic& s : all_statistics)
+    if (s.name == name) return s;
+  throw std::logic_error("reference: no oracle for " + std::string(name));
+}
+
 }  // namespace
 
 std::vector<array> statistics(std::string_view op, const array& x, const attributes& attrs, outcomes* where) {
@@ -39,21 +64,17 @@ std::vector<array> statistics(std::string_view op, const array& x, const attribu
       mpq_class(static_cast<unsigned long>(l.reduced.size())) - rational(attribute_or(attrs, "correction", 1.0));
   array var(x.type, l.kept_shape), mean(x.type, l.kept_shape);
   outcomes at_var, at_mean;
+  const statistic& what = statistic_named(op);
   const patterns all = x.patterns(), wide = widened(x).patterns();
   for (std::size_t r = 0; r < l.kept.size(); ++r) {
-    const patterns row = row_of(all, l, l.kept[r]);
+    const patterns elements = row_of(all, l, l.kept[r]);
     const std::optional<mpq_class> spread = spread_of(row_of(wide, l, l.kept[r]));
-    result exact = nan_result();
-    if (spread && degrees > 0) {
-      const mpq_class q = *spread / degrees;
-      exact = q == 0 ? zero_result(false) : op == "stddev" ? with_root(0, false, q) : exact_result(q);
-    }
-    const rounded v = exact(x.type);
+    const auto n = static_cast<std::int64_t>(elements.size());
+    const rounded v = (spread && degrees > 0 ? what.of({*spread, degrees, n}) : nan_result())(x.type);
     var.set(r, v.bits);
     at_var.push_back(v.where);
     exact_sum sum(x.type);
-    for (const std::uint32_t e : row) sum.add(e);
-    const auto n = static_cast<std::int64_t>(row.size());
+    for (const std::uint32_t e : elements) sum.add(e);
     mean.set(r, sum.round_mean(n));
     at_mean.push_back(sum.where(n));
   }

@@ -18,6 +18,7 @@
 #if defined(REPDL_WITH_REFERENCE)
 #include "reference/attributes.hpp"
 #include "reference/known_answers.hpp"
+#include "reference/layout.hpp"
 #endif
 
 namespace repdl::tools {
@@ -120,9 +121,10 @@ class writer {
     if (o_.again || text != text_of(path)) write_file(path, text);
   }
 
-  /// Those of an elementwise operation that are not there, in each format of the operand that has most.
+  /// Those of an elementwise operation that are not there, in each format of the operand that has most; of a new statistic.
   static void add_cases(const op_info& op, std::vector<case_line>& lines) {
-    if (op.family != "elementwise") return;
+    const bool statistic = reference::is_statistic(op.name);
+    if (op.family != "elementwise" && !(statistic && lines.empty())) return;
     const auto most = std::max_element(op.in.begin(), op.in.end(), [](const operand_info& a, const operand_info& b) {
       return a.types.size() < b.types.size();
     });
@@ -133,7 +135,8 @@ class writer {
     std::set<std::string> there;
     for (const case_line& l : lines) there.insert(without_seed(l.c));
     for (const dtype t : most->types) {
-      for (reference::digest_case& c : reference::proposed_cases(op, t)) {
+      for (reference::digest_case& c :
+           statistic ? reference::proposed_statistics(op, t) : reference::proposed_cases(op, t)) {
         if (there.contains(without_seed(c))) continue;
         c.seed = reference::case_seed(c.op, c.formats, lines.size() + 1);
         lines.push_back({std::move(c), {}});

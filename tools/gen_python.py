@@ -57,8 +57,19 @@ class Operation:
         self.state = ("seed", "stream") if self.random else ()
 
     @property
+    def several(self):
+        """Whether a tuple of outputs is returned, always."""
+        return not self.grouped and not self.statistics and len(self.row["outputs"]) > 1
+
+    @property
+    def returns(self):
+        if self.several:
+            return f"tuple[{', '.join([self.result] + ['Any'] * (len(self.row['outputs']) - 1))}]"
+        return "None" if self.grouped else "Any" if self.statistics else self.result
+
+    @property
     def result(self):
-        """The type of the result: that of the operands, or any."""
+        """The type of the first result: that of the operands, or any."""
         out = self.row["outputs"][0]
         like = self.leading
         same = like and like["types"] == out["types"] and all(a["name"] != "dtype" for a in self.attributes)
@@ -104,7 +115,7 @@ class Operation:
             pieces.append("*")
         if self.statistics:
             return [*pieces, f"out: {self.result} | Sequence[{self.result} | None] | None = None", "statistics: bool = False"]
-        pieces.append(f"out: {self.result} | None = None")
+        pieces.append("out: Sequence[Any] | None = None" if self.several else f"out: {self.result} | None = None")
         return pieces + ([] if inputs else ["like: Any = None"])
 
     @property
@@ -148,6 +159,8 @@ class Operation:
         if self.statistics:
             names = ", ".join(self.statistics[:-1]) + " and " * (len(self.statistics) > 1) + self.statistics[-1]
             lines.append(f"statistics: return {names} as well, in a tuple; out is then one too, of arrays or None")
+        if self.several:
+            lines.append("A tuple is returned; out is one, too, of arrays or None.")
         if self.grouped:
             written = ", ".join(o["name"] for o in row["outputs"])
             lines.append(f"Updated in place: {written}.")
@@ -161,8 +174,7 @@ class Operation:
     def source(self, method=False):
         indent = "    " if method else ""
         pieces = (["self"] if method else []) + self.parameters
-        returns = "None" if self.grouped else "Any" if self.statistics else self.result
-        text = self.overloads + wrapped(f"{indent}def {self.name}(", pieces, f") -> {returns}:", indent)
+        text = self.overloads + wrapped(f"{indent}def {self.name}(", pieces, f") -> {self.returns}:", indent)
         body = indent + "    "
         text += [body + '"""' + self.docstring[0]]
         text += [(body + line).rstrip() for line in self.docstring[1:]]
@@ -180,7 +192,8 @@ class Operation:
         elif self.statistics:
             text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, statistics)")
         else:
-            text += returned(body, self.result, f"_call({self.index}, ({self.operands}), out, {self.values({})})")
+            more = ", None, True" if self.several else ""
+            text += returned(body, self.returns, f"_call({self.index}, ({self.operands}), out, {self.values({})}{more})")
         return "\n".join(text)
 
 
@@ -278,6 +291,8 @@ def uses(operations):
             given.append(value if o.family == "elementwise" and name in [i["name"] for i in o.row["inputs"]] else f"{name}={value}")
         owner = "g" if o.random else "librepdl"
         kind = {"A": "NDArray[np.float32]", "Any": "Any"}[o.result] if not o.grouped else None
+        if o.several:
+            kind = o.returns.replace(o.result, kind, 1)
         if o.statistics:
             given.pop()
             count = 1 + len(o.statistics)

@@ -225,7 +225,7 @@ class maker {
                                    op_id::batch_norm_running, op_id::batch_norm_inference,
                                    op_id::batch_norm_inference_backward, op_id::batch_norm_inference_weight_backward>) {
       batch_norm();
-    } else if constexpr (is_one_of<Op, op_id::var, op_id::stddev, op_id::var_mean>) {
+    } else if constexpr (ops::is_statistic<Op>) {
       variance();
     } else if constexpr (Op::row.kind == ops::family::loss) {
       loss(ops::is_gradient<Op>);

@@ -226,14 +226,17 @@ std::vector<group> adaptive_pool_calls(const subject& what) {
              max_backward = op == op_id::adaptive_max_pool2d_backward;
   // Windows of several sizes, and of one: then of all the kernels of those that have one.
   std::vector<group> all;
-  for (const auto& [h, w, oh, ow] : {std::array<std::int64_t, 4>{9, 11, 4, 7}, {8, 6, 4, 3}, {9, 12, 3, 4}}) {
+  struct geometry {
+    sizes image, pooled;
+    std::string_view image_size, pooled_size;
+  };
+  for (const geometry& of : {geometry{{2, 3, 9, 11}, {2, 3, 4, 7}, "9,11", "4,7"},
+                             {{2, 3, 8, 6}, {2, 3, 4, 3}, "8,6", "4,3"},
+                             {{2, 3, 9, 12}, {2, 3, 3, 4}, "9,12", "3,4"}}) {
     test_call c{op, {}, layout::spread, {}};
-    if (avg_backward || max_backward) c.in.push_back({{2, 3, oh, ow}, layout::spread, what.in});
-    if (!avg_backward) c.in.push_back({{2, 3, h, w}, layout::spread, what.in});
-    if (avg_backward) c.attrs.push_back({"size", std::to_string(h) + "," + std::to_string(w)});
-    if (!avg_backward && !max_backward) {
-      c.attrs.push_back({"size", std::to_string(oh) + "," + std::to_string(ow)});
-    }
+    if (avg_backward || max_backward) c.in.push_back({of.pooled, layout::spread, what.in});
+    if (!avg_backward) c.in.push_back({of.image, layout::spread, what.in});
+    if (!max_backward) c.attrs.push_back({"size", avg_backward ? of.image_size : of.pooled_size});
     group g = from_every_tier(c);
     g.push_back(wide(c));
     all.push_back(std::move(g));
@@ -343,12 +346,11 @@ std::vector<group> row_calls(op_id op) {
 }
 
 // Norms: rows as those of the softmax family, side by side and across, with and without weights and statistics.
-std::vector<group> norm_calls(op_id op) {
+std::vector<group> norm_calls(op_id op, bool statistic) {
   const std::string& name = operations()[static_cast<std::size_t>(op)].name;
   const bool gradient = name.ends_with("backward"), to_weight = name.ends_with("weight_backward"),
              has_mean = !name.starts_with("rms"), given = name.starts_with("batch_norm_inference"),
-             running = given || name == "batch_norm_running",
-             statistic = op == op_id::var || op == op_id::stddev || op == op_id::var_mean;
+             running = given || name == "batch_norm_running";
   // outer * inner rows (or, to a weight, sums); their elements lie `inner` apart where the operation lets them.
   const auto call = [&](std::int64_t outer, std::int64_t length, std::int64_t inner, layout how, int operands = 2) {
     static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
@@ -650,7 +652,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::softmax) {
     return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {
-    return of_format(norm_calls(what.op), what);
+    return of_format(norm_calls(what.op, ops::is_statistic<Op>), what);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (family == ops::family::optimizer) {

@@ -458,7 +458,9 @@ struct embedding_backward : operation<op_id::embedding_backward> {
   static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 
-// What is found of rows: m their mean, both exact.
+// What is found of rows: m their mean, both exact. Statistics: the operations with these options.
+template <class Op>
+inline constexpr bool is_statistic = std::is_same_v<typename Op::attrs, var_options>;
 struct var : of_x<op_id::var, var_options, NARROW> {
   static constexpr std::string_view formula =
       "(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x";

@@ -376,7 +376,7 @@ specs infer_var(std::string_view op, std::span<const ops::operand> out, inputs i
 }
 
 row_plan make_var(ops::op_id op, inputs in, outputs out, const var_options& a) {
-  row_plan p = make_rows(op == ops::op_id::stddev ? op : ops::op_id::var_mean, 0,
+  row_plan p = make_rows(op == ops::op_id::var ? ops::op_id::var_mean : op, 0,
                          normalize_axes("", a.axis.list(), in[0].rank()), {{in[0]}}, out, kept_as(a.keepdim));
   p.eps = a.correction;
   return p;

@@ -3312,7 +3312,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
 
 
 def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
-        ceil_mode: bool = False, *, out: A | None = None) -> A:
+        ceil_mode: bool = False, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     """max_pool2d; where in the plane (row-major) the first greatest x is.
 
     x: f16 bf16 f32
@@ -3323,9 +3323,10 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     padding: top,bottom,left,right, or h,w, or one number
     dilation: h,w
     ceil_mode: a last window may reach over the padded image
+    A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(241, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: tuple[A, Any] = _call(241, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3341,16 +3342,17 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     return result
 
 
-def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: A | None = None) -> A:
+def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     """adaptive_max_pool2d; where in the plane (row-major) the first greatest x is.
 
     x: f16 bf16 f32
     out: f16 bf16 f32
     indices: i64
     size: the result's h,w
+    A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(243, (x,), out, (size,))
+    result: tuple[A, Any] = _call(243, (x,), out, (size,), None, True)
     return result
 
 

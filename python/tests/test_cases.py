@@ -82,7 +82,9 @@ def call(library, row, arrays, attributes):
     function = getattr(librepdl, row["name"])
     inputs = len(row["inputs"])
     if len(row["outputs"]) > 1:
-        return function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options, statistics=True)
+        if any(o["optional"] for o in row["outputs"]):
+            options["statistics"] = True
+        return function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)
     if all(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in inspect.signature(function).parameters.values()):
         return [function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)]
     return [function(*arrays[:inputs], **options)]

@@ -301,11 +301,11 @@ r_var_mean_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepd
 r_var_mean: NDArray[np.float32] = librepdl.var_mean(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
 r_sum_squares: NDArray[np.float32] = librepdl.sum_squares(x=x, axis=(1, 1), keepdims=True, out=x)
 r_vector_norm: NDArray[np.float32] = librepdl.vector_norm(x=x, p=0.5, axis=(1, 1), keepdims=True, out=x)
-r_max_pool2d_with_indices: NDArray[np.float32] = librepdl.max_pool2d_with_indices(x=x, kernel=(1, 1), stride=(1, 1),
-    padding=(1, 1), dilation=(1, 1), ceil_mode=True, out=x)
+r_max_pool2d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.max_pool2d_with_indices(x=x, kernel=(1, 1),
+    stride=(1, 1), padding=(1, 1), dilation=(1, 1), ceil_mode=True, out=[x])
 r_adaptive_max_pool2d: NDArray[np.float32] = librepdl.adaptive_max_pool2d(x=x, size=(1, 1), out=x)
-r_adaptive_max_pool2d_with_indices: NDArray[np.float32] = librepdl.adaptive_max_pool2d_with_indices(x=x, size=(1, 1),
-    out=x)
+r_adaptive_max_pool2d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.adaptive_max_pool2d_with_indices(x=x,
+    size=(1, 1), out=[x])
 r_adaptive_max_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_max_pool2d_backward(g=x, x=x, out=x)
 r_adaptive_avg_pool2d: NDArray[np.float32] = librepdl.adaptive_avg_pool2d(x=x, size=(1, 1), out=x)
 r_adaptive_avg_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_avg_pool2d_backward(g=x, size=(1, 1), out=x)
