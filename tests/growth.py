@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The growth test: two elementwise functions in three formats, added as HACKING.md says: one with an option, one whose results
-are integers.
+are integers; and a row operation, a statistic in three formats.
 
     tests/growth.py WORK_DIR [--jobs N]
 
-Applies tests/growth/functions.patch, which is all that is written by hand, to a copy of the committed tree, makes the rest with the
-commands that HACKING.md names, and builds. Then the functions must be everywhere: verified, swept against the oracle, in the
-command line, the documents, the C++ and the C interface, and, where nvcc is, among the CUDA kernels. No line of a digest that
-was there before may change.
+Applies tests/growth/functions.patch and row.patch, which are all that is written by hand, to a copy of the committed tree, makes
+the rest with the commands that HACKING.md names, and builds. Then the operations must be everywhere: verified, swept against the
+oracle, called at random, in the command line, the documents, the C interface and, of elementwise functions, the C++ one, and,
+where nvcc is, among the CUDA kernels. No line of a digest that was there before may change.
 """
 import argparse
 import pathlib
@@ -20,10 +20,15 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 here = root / "tests/growth"
 functions = ("quadratic", "exponent")
-by_hand = {"librepdl/ops/elementwise.def", "reference/elementwise.cpp", *(f"librepdl/ops/{f}.hpp" for f in functions)}
+row = "var_of_mean"
+by_hand = {
+    "functions.patch": {"librepdl/ops/elementwise.def", "reference/elementwise.cpp", *(f"librepdl/ops/{f}.hpp" for f in functions)},
+    "row.patch": {"librepdl/ops/structured.def", "librepdl/ops/structured.hpp", "librepdl/ops/rows/rules.hpp", f"librepdl/ops/rows/{row}.hpp",
+                  "reference/statistics.cpp"},
+}
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
         "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/bodies.hpp", "docs/operations.md", "README.md",
-        "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in functions),
+        "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in (*functions, row)),
         *(f"librepdl/dispatch/known_answers/{f}.def" for f in functions)}
 
 
@@ -56,9 +61,13 @@ def main():
         rows = [line.split("\t") for line in run("git", "diff", "--cached", "--numstat", cwd=source).splitlines()]
         return {name: int(deleted) for _, deleted, name in rows}
 
-    run("git", "apply", here / "functions.patch", cwd=source)
-    expect(set(changed()) == by_hand, f"written by hand: {', '.join(sorted(by_hand))}")
-    expect(run("git", "diff", "--cached", "--numstat", "--", "reference", cwd=source).startswith("2\t0\t"), "one oracle line each")
+    patched = set()
+    for patch, files in by_hand.items():
+        run("git", "apply", here / patch, cwd=source)
+        expect(set(changed()) - patched == files, f"written by hand: {', '.join(sorted(files))}")
+        patched |= files
+    lines = run("git", "diff", "--cached", "--numstat", "--", "reference", cwd=source).splitlines()
+    expect([line[:4] for line in lines] == ["2\t0\t", "1\t0\t"], "one oracle line each")
 
     run(sys.executable, "tools/gen_elementwise.py", cwd=source)
     run("cmake", "--preset", "cpu", "-DREPDL_WERROR=OFF", cwd=source)
@@ -69,7 +78,7 @@ def main():
     run("cmake", "--build", build, *targets)  # with the known answers
     run(repdl, "docs", "--write", cwd=source)
     run(sys.executable, "tools/gen_python.py", repdl, cwd=source)
-    others = set(changed()) ^ (by_hand | made)
+    others = set(changed()) ^ (patched | made)
     expect(not others, f"made by commands: {', '.join(sorted(made))}" + (f"; not as expected: {', '.join(sorted(others))}" if others else ""))
     lost = {name: n for name, n in changed().items() if name.startswith(("docs/digests", "librepdl/dispatch")) and n > 0}
     expect(not lost, "no line of a digest or a known answer changed")
@@ -77,13 +86,16 @@ def main():
     cases = (source / "docs/digests/cases/quadratic.txt").read_text()
     for t in ("f16", "bf16", "f32"):
         expect(re.search(rf" {t},{t} .* scale=h[0-9a-f]+ -> ", cases), f"cases of {t} with the option")
-    for f in functions:
+    cases = (source / f"docs/digests/cases/{row}.txt").read_text()
+    expect(all(f" {t},{t} " in cases for t in ("f16", "bf16", "f32")), f"cases of {row} in each format")
+    expect(" 0 undecided" in run(repdl, "fuzz", "--op", row, "--count", "5000", cwd=source), f"{row} called at random")
+    for f in (*functions, row):
         verified = run(repdl, "verify", f, "--quick", cwd=source)
         expect(" 0 mismatches" in verified, re.search("verified: .*", verified).group())
         swept = run(repdl, "sweep", f, "--count", "200000", cwd=source)
         expect(re.search(r"^mismatches +0$", swept, re.M), f"{f} swept")
     expect(re.search(r"^quadratic +\(x\) \[scale=1\]", run(repdl, "info", "--operations", cwd=source), re.M), "repdl info")
-    expect(all(f"`{f}`" in (source / "docs/operations.md").read_text() for f in functions), "docs/operations.md")
+    expect(all(f"`{f}`" in (source / "docs/operations.md").read_text() for f in (*functions, row)), "docs/operations.md")
 
     data = struct.pack("<2f", 3, -0.5)
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
@@ -92,6 +104,8 @@ def main():
     run(repdl, "eval", "quadratic", "x.npy", "-o", "y.npy", "--attr", "scale=0.5", cwd=work)
     expect((work / "y.npy").read_bytes()[-8:] == struct.pack("<2f", 4.5, 0.125), "repdl eval")
     run(repdl, "eval", "exponent", "x.npy", "-o", "e.npy", cwd=work)
+    run(repdl, "eval", row, "x.npy", "-o", "v.npy", cwd=work)
+    expect((work / "v.npy").read_bytes()[-4:] == struct.pack("<f", 3.0625), f"repdl eval {row}")
     exponents = (work / "e.npy").read_bytes()
     expect(exponents[-8:] == struct.pack("<2i", 1, -1) and b"'<i4'" in exponents, "repdl eval to integers")
 
