@@ -198,10 +198,13 @@ dispatch::subject subject_of(const plan::scatter_plan& p) { return {p.op, p.type
 dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
 dispatch::subject subject_of(const plan::reduce_plan& p) {
   const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
-  return {p.op, p.type, index ? dtype::i64 : p.type};
+  const bool norm = p.magnitudes || p.root;
+  return {norm ? ops::op_id::vector_norm : p.op, p.type, index ? dtype::i64 : p.type};
 }
 dispatch::subject subject_of(const plan::step_plan& p) { return {p.op, p.type, p.type}; }
-dispatch::subject subject_of(const plan::pool_plan& p) { return {p.op, p.type, p.type}; }
+dispatch::subject subject_of(const plan::pool_plan& p) {
+  return {p.indices != nullptr ? ops::op_id::max_pool2d_with_indices : p.op, p.type, p.type};
+}
 dispatch::subject subject_of(const plan::row_plan& p) { return {p.op, p.in_type[0], p.in_type[0]}; }
 template <class Plan>
 dispatch::subject subject_of(const Plan& p) {
