@@ -211,10 +211,8 @@ class row_walker {
         if (direct[k]) {
           s.x[k] = floats_of(k) + at.x[k] + i;
         } else {
-          num::with_format(type_of<rule>(p_, k), [&]<class T>() {
-            const T* const from = static_cast<const T*>(operand<rule>(p_, k)) + at.x[k];
-            gather_row(p_, stride_of<rule>(p_, k).reduced, from, i, s.n, w_.x[k]);
-          });
+          gather_row(p_, stride_of<rule>(p_, k).reduced, type_of<rule>(p_, k), operand<rule>(p_, k), at.x[k], i, s.n,
+                     w_.x[k]);
         }
       }
       s.ahead = reinterpret_cast<std::uintptr_t>(s.x[0]);
@@ -224,9 +222,7 @@ class row_walker {
       if (keeps) s.keep = w_.keep + i;
       f(s, i, direct_out ? static_cast<float*>(p_.out[0]) + at.out[0] + i : w_.out);
       if (!writes || direct_out) continue;
-      num::with_format(p_.out_type[0], [&]<class T>() {
-        scatter_row(p_, p_.out_stride[0].reduced, static_cast<T*>(p_.out[0]) + at.out[0], i, s.n, w_.out);
-      });
+      scatter_row(p_, p_.out_stride[0].reduced, p_.out_type[0], p_.out[0], at.out[0], i, s.n, w_.out);
     }
   }
   const float* floats_of(int k) const noexcept { return static_cast<const float*>(operand<rule>(p_, k)); }
@@ -411,13 +407,13 @@ class row_walker {
     slice s = {{}, w_.keep, p_.length, 0};
     tile_memory memory;
     tile_rows& t = memory.rows;
+    std::int64_t begins[tile_columns];
     for (int k = 0; k < elements; ++k) {
       s.x[k] = w_.x[k];
       if (operand<rule>(p_, k) == nullptr) continue;
-      num::with_format(type_of<rule>(p_, k), [&]<class T>() {
-        gather_tile(p_, stride_of<rule>(p_, k).reduced, static_cast<const T*>(operand<rule>(p_, k)), rows, columns,
-                    w_.x[k], [&](std::int64_t c) { return w_.place[c].x[k]; });
-      });
+      for (std::int64_t c = 0; c < rows; ++c) begins[c] = w_.place[c].x[k];
+      gather_tile(p_, stride_of<rule>(p_, k).reduced, type_of<rule>(p_, k), operand<rule>(p_, k), begins, rows, columns,
+                  w_.x[k]);
     }
     if constexpr (finds_greatest) greatest_of_columns(s.x[0], p_.length, columns, t.top);
     t.top_or_0[0] = 0;  // g++ does not see that there is a column
@@ -431,11 +427,10 @@ class row_walker {
     }
     if constexpr (rule::has_sums) sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
     for (std::int64_t c = 0; c < columns; c += L) group(t, s, c, columns);
-    if constexpr (rule::per_element)
-      num::with_format(p_.out_type[0], [&]<class T>() {
-        scatter_tile(p_, p_.out_stride[0].reduced, static_cast<T*>(p_.out[0]), rows, columns, w_.out,
-                     [&](std::int64_t c) { return w_.place[c].out[0]; });
-      });
+    if constexpr (rule::per_element) {
+      for (std::int64_t c = 0; c < rows; ++c) begins[c] = w_.place[c].out[0];
+      scatter_tile(p_, p_.out_stride[0].reduced, p_.out_type[0], p_.out[0], begins, rows, columns, w_.out);
+    }
     std::int64_t decided = 0;
     for (std::int64_t c = 0; c < rows; ++c) {
       const row_place& at = w_.place[c];

@@ -150,9 +150,10 @@ inline void narrow_all(const float* from, std::int64_t n, T* to) noexcept {
     for (std::int64_t i = 0; i < n; ++i) to[i] = num::narrow<T>(from[i]);
   }
 }
+// What moves numbers of any format is compiled once, not for every operation: `at` is where the row begins in the operand.
 template <class T>
-inline void gather_row(const plan::row_plan& p, const plan::axes& along, const T* row, std::int64_t begin,
-                       std::int64_t n, float* to) {
+inline void gather_row_of(const plan::row_plan& p, const plan::axes& along, const T* row, std::int64_t begin,
+                          std::int64_t n, float* to) {
   runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
     const T* const from = row + offset;
     if (stride == 1) {
@@ -164,9 +165,13 @@ inline void gather_row(const plan::row_plan& p, const plan::axes& along, const T
     }
   });
 }
+[[gnu::noinline]] inline void gather_row(const plan::row_plan& p, const plan::axes& along, dtype type, const void* from,
+                                         std::int64_t at, std::int64_t begin, std::int64_t n, float* to) noexcept {
+  num::with_format(type, [&]<class T>() { gather_row_of(p, along, static_cast<const T*>(from) + at, begin, n, to); });
+}
 template <class T>
-inline void scatter_row(const plan::row_plan& p, const plan::axes& along, T* row, std::int64_t begin, std::int64_t n,
-                        const float* from) {
+inline void scatter_row_of(const plan::row_plan& p, const plan::axes& along, T* row, std::int64_t begin, std::int64_t n,
+                           const float* from) {
   runs_of_row(p, along, begin, n, [&](std::int64_t first, std::int64_t m, std::int64_t offset, std::int64_t stride) {
     T* const to = row + offset;
     if (stride == 1) {
@@ -177,18 +182,24 @@ inline void scatter_row(const plan::row_plan& p, const plan::axes& along, T* row
   });
 }
 
-// Rows [0, count) side by side: element j of row c at [j * columns + c] of a tile. place(c): where row c begins in an operand.
+[[gnu::noinline]] inline void scatter_row(const plan::row_plan& p, const plan::axes& along, dtype type, void* to,
+                                          std::int64_t at, std::int64_t begin, std::int64_t n,
+                                          const float* from) noexcept {
+  num::with_format(type, [&]<class T>() { scatter_row_of(p, along, static_cast<T*>(to) + at, begin, n, from); });
+}
+
+// Rows [0, count) side by side: element j of row c at [j * columns + c] of a tile. place[c]: where row c begins in an operand.
 // copy(i, j, n): n elements from i on of the operand, and as many from j on of the tile.
-template <class Place, class F>
+template <class F>
 [[gnu::always_inline]] inline void over_tile(const plan::row_plan& p, const plan::axes& along, std::int64_t count,
-                                             std::int64_t columns, const Place& place, const F& copy) noexcept {
+                                             std::int64_t columns, const std::int64_t* place, const F& copy) noexcept {
   bool together = true;
-  for (std::int64_t c = 1; c < count; ++c) together = together && place(c) == place(0) + c;
+  for (std::int64_t c = 1; c < count; ++c) together = together && place[c] == place[0] + c;
   const std::int64_t length = p.length;
   if (p.reduced_rank == 1 && !together) {
     const std::int64_t stride = along[0];
     for (std::int64_t c = 0; c < count; ++c) {
-      const std::int64_t base = place(c);
+      const std::int64_t base = place[c];
       for (std::int64_t j = 0; j < length; ++j) copy(base + j * stride, j * columns + c, 1);
     }
     return;
@@ -196,33 +207,39 @@ template <class Place, class F>
   walk<1> w = along_row(p, along);
   for (std::int64_t j = 0; j < length; ++j, w.advance(1)) {
     if (together) {
-      copy(w.offset(0) + place(0), j * columns, count);
+      copy(w.offset(0) + place[0], j * columns, count);
     } else {
-      for (std::int64_t c = 0; c < count; ++c) copy(w.offset(0) + place(c), j * columns + c, 1);
+      for (std::int64_t c = 0; c < count; ++c) copy(w.offset(0) + place[c], j * columns + c, 1);
     }
   }
 }
 // Columns without a row are 0.
-template <class T, class Place>
-inline void gather_tile(const plan::row_plan& p, const plan::axes& along, const T* from, std::int64_t count,
-                        std::int64_t columns, float* to, const Place& place) noexcept {
-  over_tile(
-      p, along, count, columns,
-      place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
-        widen_all(from + i, n, to + j);
-      });
+[[gnu::noinline]] inline void gather_tile(const plan::row_plan& p, const plan::axes& along, dtype type,
+                                          const void* from, const std::int64_t* place, std::int64_t count,
+                                          std::int64_t columns, float* to) noexcept {
+  num::with_format(type, [&]<class T>() {
+    const T* const x = static_cast<const T*>(from);
+    over_tile(
+        p, along, count, columns,
+        place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
+          widen_all(x + i, n, to + j);
+        });
+  });
   for (std::int64_t j = 0; j < p.length && count < columns; ++j) {
     for (std::int64_t c = count; c < columns; ++c) to[j * columns + c] = 0.0f;
   }
 }
-template <class T, class Place>
-inline void scatter_tile(const plan::row_plan& p, const plan::axes& along, T* to, std::int64_t count,
-                         std::int64_t columns, const float* from, const Place& place) noexcept {
-  over_tile(
-      p, along, count, columns,
-      place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
-        narrow_all(from + j, n, to + i);
-      });
+[[gnu::noinline]] inline void scatter_tile(const plan::row_plan& p, const plan::axes& along, dtype type, void* to,
+                                           const std::int64_t* place, std::int64_t count, std::int64_t columns,
+                                           const float* from) noexcept {
+  num::with_format(type, [&]<class T>() {
+    T* const x = static_cast<T*>(to);
+    over_tile(
+        p, along, count, columns,
+        place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {
+          narrow_all(from + j, n, x + i);
+        });
+  });
 }
 
 }  // namespace repdl::cpu::REPDL_ISA
