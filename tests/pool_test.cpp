@@ -361,6 +361,20 @@ TEST_CASE("adaptive pooling: known answers") {
   CHECK(patterns(five) == std::vector<std::uint32_t>(5, 0));
 }
 
+// Windows of 23334 and 23335 elements, whose least common multiple is above 2^29: sums of quotients, with ties among them.
+TEST_CASE("adaptive_avg_pool2d_backward: sizes with a huge common multiple") {
+  const attributes attrs{{"size", std::vector<std::int64_t>{70001, 3}}};
+  const array g = reference::fill_pooling("adaptive_avg_pool2d_backward", reference::sample_class::ties, dtype::f32,
+                                          {{1, 1, 3, 2}}, attrs, 1, 0)[0];
+  const array want = reference::evaluate("adaptive_avg_pool2d_backward", {g}, attrs);
+  for (const test::engine& e : test::engines()) {
+    placed_tensor in(*e.ctx, g, layout::contiguous);
+    placed_tensor out(*e.ctx, dtype::f32, want.shape, layout::contiguous);
+    adaptive_avg_pool2d_backward(*e.ctx, in.view(), out.view());
+    CHECK_MESSAGE(out.get().bytes == want.bytes, e.name);
+  }
+}
+
 TEST_CASE("max_pool2d_with_indices: the first of equals, the first NaN, and padding") {
   context ctx({.threads = 1});
   const float nan = from_bits(0xffc00001u);

@@ -439,8 +439,9 @@ void check_adaptive(std::string_view op, pair image, pair pooled) {
   check_pair(op, "size", pooled, 0);
 }
 void check_adaptive_max(std::string_view op, const sizes& x, pair pooled) {
+  if (element_count({x[0], x[1], pooled.h, pooled.w}) == 0) return;
   for (const auto& [size, count, axis] : {std::tuple{x[2], pooled.h, "height"}, std::tuple{x[3], pooled.w, "width"}}) {
-    if (size == 0 && x[0] * x[1] * pooled.h * pooled.w != 0) {
+    if (size == 0) {
       fail(error_site::empty_window, op, axis, "at least one element of the image in every window",
            "none in window 0 of " + std::to_string(count));
     }
