@@ -1233,6 +1233,43 @@ class Structured(Case):
                     back = [rounded(sum(value(g[k], t) / n[k] for k, v in enumerate(windows) if p in v), t) for p in pixels]
                     self.check("avg_pool2d_backward", [pooled], (t, (1, 1, h, w), back), *options, *size)
 
+    def check_with_indices(self, op, image, values, where, *options):
+        given = self.save("x.npy", *image)
+        done = self.run_repdl("eval", op, given, "-o", "max.npy", "-o", "where.npy", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_npy(self.dir / "max.npy")[2], values)
+        self.assertEqual(read_npy(self.dir / "where.npy")[::2], ("i64", where))
+
+    def test_adaptive_pooling_and_indices(self):
+        r = random.Random(46)
+        for t in ("f16", "bf16", "f32"):
+            for h, w, oh, ow in ((5, 7, 3, 4), (4, 6, 2, 3), (2, 3, 5, 4)):
+                def taps(y, x):  # where [i, i + 1) and [y, y + 1) h / oh meet
+                    return [(i, j) for i in range(h) for j in range(w)
+                            if max(i, F(y * h, oh)) < min(i + 1, F((y + 1) * h, oh)) and max(j, F(x * w, ow)) < min(j + 1, F((x + 1) * w, ow))]
+                windows = [taps(y, x) for y in range(oh) for x in range(ow)]
+                pixels = [(i, j) for i in range(h) for j in range(w)]
+                x, g = ([r.randrange(rounded(F(1, 4), t), rounded(F(8), t)) | r.choice((0, sign_bit(t))) for _ in range(n)]
+                        for n in (h * w, oh * ow))
+                at = dict(zip(pixels, x))
+                winner = [max(v, key=lambda p: order(at[p], t)) for v in windows]
+                image, pooled, size = (x, [1, 1, h, w], t), (g, [1, 1, oh, ow], t), ["--attr", "size=%d,%d" % (oh, ow)]
+                greatest, where = [at[p] for p in winner], [i * w + j for i, j in winner]
+                self.check("adaptive_max_pool2d", [image], (t, (1, 1, oh, ow), greatest), *size)
+                self.check_with_indices("adaptive_max_pool2d_with_indices", image, greatest, where, *size)
+                self.check("adaptive_max_pool2d_backward", [pooled, image],
+                           (t, (1, 1, h, w), [rounded(sum(value(g[k], t) for k, q in enumerate(winner) if q == p), t) for p in pixels]))
+                self.check("adaptive_avg_pool2d", [image],
+                           (t, (1, 1, oh, ow), [rounded(sum(value(at[p], t) for p in v) / len(v), t) for v in windows]), *size)
+                back = [rounded(sum(value(g[k], t) / len(v) for k, v in enumerate(windows) if p in v), t) for p in pixels]
+                self.check("adaptive_avg_pool2d_backward", [pooled], (t, (1, 1, h, w), back), "--attr", "size=%d,%d" % (h, w))
+                if oh < h:  # windows of 2 x 3 that overlap, the first ones over the left edge
+                    lists = [[(i, j) for i in (y, y + 1) for j in (2 * k - 1, 2 * k, 2 * k + 1) if 0 <= j < w]
+                             for y in range(h - 1) for k in range((w - 2) // 2 + 1)]
+                    winner = [max(v, key=lambda p: order(at[p], t)) for v in lists]
+                    self.check_with_indices("max_pool2d_with_indices", image, [at[p] for p in winner], [i * w + j for i, j in winner],
+                                            "--attr", "kernel=2,3", "--attr", "stride=1,2", "--attr", "padding=0,0,1,0")
+
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
         minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")
