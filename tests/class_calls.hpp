@@ -96,21 +96,24 @@ inline std::vector<class_call> convolutions(const std::string& op) {
 
 inline std::vector<class_call> adaptive_poolings(const std::string& op) {
   std::vector<class_call> all;
-  for (const auto& [planes, h, w, oh, ow] : {std::array<std::int64_t, 5>{40, 16, 16, 8, 8},
-                                             {20, 13, 11, 5, 7},
-                                             {300, 2, 3, 1, 1},
-                                             {30, 7, 7, 7, 7},
-                                             {10, 16, 16, 2, 2},
-                                             {20, 8, 6, 11, 9},
-                                             {60, 6, 6, 4, 3},
-                                             {12, 15, 10, 6, 10},
-                                             {300, 8, 4, 4, 2}}) {
+  // As many outputs of each operation.
+  const bool backward = op.ends_with("backward");
+  for (const auto& [most, h, w, oh, ow] : {std::array<std::int64_t, 5>{40, 16, 16, 8, 8},
+                                           {20, 13, 11, 5, 7},
+                                           {300, 2, 3, 1, 1},
+                                           {30, 7, 7, 7, 7},
+                                           {10, 16, 16, 2, 2},
+                                           {20, 8, 6, 11, 9},
+                                           {60, 6, 6, 4, 3},
+                                           {12, 15, 10, 6, 10},
+                                           {300, 8, 4, 4, 2}}) {
+    const std::int64_t planes = backward ? (most + 2) / 3 : op.ends_with("indices") ? (most + 1) / 2 : most;
     const shape_list image{2, planes, h, w}, result{2, planes, oh, ow};
     class_call c;
-    if (op.ends_with("backward")) c.shapes.push_back(result);
+    if (backward) c.shapes.push_back(result);
     if (op != "adaptive_avg_pool2d_backward") c.shapes.push_back(image);
     if (op == "adaptive_avg_pool2d_backward") c.attrs = {list("size", {h, w})};
-    if (!op.ends_with("backward")) c.attrs = {list("size", {oh, ow})};
+    if (!backward) c.attrs = {list("size", {oh, ow})};
     all.push_back(std::move(c));
   }
   return all;

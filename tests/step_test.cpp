@@ -301,7 +301,7 @@ void compare_exact_tiers() {
   num::adamw_space<num::adamw_limbs> space;
   num::adamw_space<8> few;
   std::int64_t wrong = 0, recognised = 0;
-  for (int trial = 1; trial < 800; trial += 2) {
+  for (int trial = 1; trial < 800; trial += 16) {
     const hyper h = make_hyper(trial, dtype_of<T>);
     const double beta[2] = {h.adamw.beta1, h.adamw.beta2};
     double c[2];  // 1 - beta^step, or something like it
