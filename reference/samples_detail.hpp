@@ -26,6 +26,15 @@ inline std::uint32_t special32(word_stream& w) {
   constexpr std::uint32_t list[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001};
   return list[w.below(5)];
 }
+/// floor(sqrt n).
+inline std::uint64_t root_of(std::uint64_t n) {
+  std::uint64_t r = 0;
+  for (int bit = 31; bit >= 0; --bit) {
+    const std::uint64_t t = r | std::uint64_t{1} << bit;
+    if (t * t <= n) r = t;
+  }
+  return r;
+}
 /// Infinities, NaN, payloads, signalling ones.
 std::uint64_t special(dtype t, word_stream& w);
 /// A uniform pattern, finite unless `keep`.

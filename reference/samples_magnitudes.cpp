@@ -14,15 +14,6 @@ namespace {
 using enum sample_class;
 using std::uint64_t;
 
-uint64_t root_of(uint64_t n) {
-  uint64_t r = 0;
-  for (int bit = 15; bit >= 0; --bit) {
-    const uint64_t t = r | uint64_t{1} << bit;
-    if (t * t <= n) r = t;
-  }
-  return r;
-}
-
 class magnitude_row {
  public:
   magnitude_row(sample_class c, std::size_t k, magnitude_sum kind, dtype t, word_stream& w)
@@ -69,7 +60,7 @@ class magnitude_row {
       rest = 2 * target - 1;
     }
     for (uint64_t a = 0; rest != 0; rest -= a * a) {
-      a = root_of(rest);
+      a = detail::root_of(rest);
       put(a, e);
     }
   }

@@ -18,14 +18,6 @@ using enum sample_class;
 using std::uint32_t;
 using std::uint64_t;
 
-uint64_t root_of(uint64_t n) {
-  uint64_t r = 0;
-  for (int bit = 31; bit >= 0; --bit) {
-    const uint64_t t = r | uint64_t{1} << bit;
-    if (t * t <= n) r = t;
-  }
-  return r;
-}
 uint64_t odd_part(uint64_t n) { return n >> std::countr_zero(n); }
 
 struct design {

@@ -79,25 +79,12 @@ array prelu_weight_backward(const array& g, const array& x, const std::optional<
   return out;
 }
 
-array sum_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
-  const reduce_layout l = layout_of(x.shape, axes, keepdim);
-  array out(x.type, l.kept_shape);
-  const patterns all = x.patterns();
-  std::size_t o = 0;
-  for (const std::int64_t base : l.kept) {
-    exact_sum s(x.type);
-    for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
-    out.set(o++, s.round());
-    if (where != nullptr) where->push_back(s.where());
-  }
-  return out;
-}
+namespace {
 
-array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
-  array size = x;
-  for (std::size_t i = 0; i < index(x.count()); ++i) size.set(i, x.get(i) & ~format_of(x.type).sign_bit());
-  if (p == 1) return reduce(reduction::sum, size, axes, keepdim, where);
-  if (p != 2) return reduce(p > 0 ? reduction::max : reduction::min, size, axes, keepdim);
+/// round(the exact sum of squares, where it lies) for every result.
+template <class Round>
+array of_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where,
+                 const Round& round) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   array out(x.type, l.kept_shape);
   const patterns all = x.patterns();
@@ -106,10 +93,27 @@ array vector_norm(const array& x, double p, const std::optional<shape_list>& axe
     exact_sum s(x.type);
     for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
     outcome at;
-    out.set(o++, s.round_root(&at));
+    out.set(o++, round(s, &at));
     if (where != nullptr) where->push_back(at);
   }
   return out;
+}
+
+}  // namespace
+
+array sum_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  return of_squares(x, axes, keepdim, where, [](exact_sum& s, outcome* at) {
+    *at = s.where();
+    return s.round();
+  });
+}
+
+array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  array size = x;
+  for (std::size_t i = 0; i < index(x.count()); ++i) size.set(i, x.get(i) & ~format_of(x.type).sign_bit());
+  if (p == 1) return reduce(reduction::sum, size, axes, keepdim, where);
+  if (p != 2) return reduce(p > 0 ? reduction::max : reduction::min, size, axes, keepdim);
+  return of_squares(x, axes, keepdim, where, [](exact_sum& s, outcome* at) { return s.round_root(at); });
 }
 
 array dot(const array& x, const array& y, outcomes* where) {

@@ -283,7 +283,7 @@ struct geometry {
   }
 };
 
-TEST_CASE("pooling: random geometries, layouts and values against the oracle, every tier") {
+std::vector<test::engine> engines_of_every_tier() {
   std::vector<test::engine> engines = test::engines();
   for (const isa_info& isa : instruction_sets()) {
     if (!isa.available) continue;
@@ -291,6 +291,11 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
         {std::string(isa.name) + " exact",
          std::make_unique<context>(context_options{.threads = 3, .isa = isa.name, .first_tier = tier::exact})});
   }
+  return engines;
+}
+
+TEST_CASE("pooling: random geometries, layouts and values against the oracle, every tier") {
+  const std::vector<test::engine> engines = engines_of_every_tier();
   reference::covering settings(3);
   for (int trial = 0; trial < 900; ++trial) {
     const dtype type = std::array{dtype::f32, dtype::f16, dtype::bf16}[static_cast<std::size_t>(trial / 4 % 3)];
@@ -391,13 +396,7 @@ TEST_CASE("max_pool2d_with_indices: the first of equals, the first NaN, and padd
 }
 
 TEST_CASE("pooling by descriptors: adaptive windows and indices against the oracle, every layout and tier") {
-  std::vector<test::engine> engines = test::engines();
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    engines.push_back(
-        {std::string(isa.name) + " exact",
-         std::make_unique<context>(context_options{.threads = 3, .isa = isa.name, .first_tier = tier::exact})});
-  }
+  const std::vector<test::engine> engines = engines_of_every_tier();
   const std::string names[] = {"adaptive_max_pool2d",          "adaptive_max_pool2d_with_indices",
                                "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
                                "adaptive_avg_pool2d_backward", "max_pool2d_with_indices"};

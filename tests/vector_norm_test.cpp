@@ -16,14 +16,18 @@
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::magnitude_sum;
 using reference::sample_class;
 using reference::shape_list;
+using tests::available;
+using tests::every_setting;
 using tests::layout;
 using tests::placed_tensor;
+using tests::setting;
 
 namespace {
 
@@ -64,32 +68,6 @@ array run(context& ctx, const std::string& name, const std::vector<array>& x, co
   const tensor_view out_views[] = {out.view()};
   call(ctx, op, views, out_views, attrs);
   return out.get();
-}
-
-std::vector<std::string> available() {
-  std::vector<std::string> names;
-  for (const isa_info& i : instruction_sets()) {
-    if (i.available) names.push_back(i.name);
-  }
-  return names;
-}
-
-struct setting {
-  std::string isa;
-  tier first;
-  std::unique_ptr<context> ctx;
-};
-std::vector<setting> every_setting() {
-  std::vector<setting> all;
-  for (const std::string& isa : available()) {
-    for (const tier first : {tier::proved, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        const context_options o{.threads = threads, .isa = isa, .first_tier = first};
-        all.push_back({isa, first, std::make_unique<context>(o)});
-      }
-    }
-  }
-  return all;
 }
 
 }  // namespace
