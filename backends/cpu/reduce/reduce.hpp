@@ -78,8 +78,9 @@ struct reduce_loops {
   // (hi, lo) += sum by two_sum; sum = 0. magnitude += rows · largest; largest = 0. (dot: largest stays 0.)
   void (*close_columns)(std::int64_t columns, std::int64_t rows, double* sum, float* largest, double* hi, double* lo,
                         double* magnitude) noexcept;
-  // certify(hi + lo, factor · magnitude), certify_mean with `count` > 0, certify_root with root_of_sum; returns how many are undecided. factor is
-  // num::rounded_compensated_bound of a magnitude of 1, 1 for tracked columns, or infinity to make every test fail.
+  // certify(hi + lo, factor · magnitude), certify_mean with `count` > 0, certify_root with root_of_sum; returns how many are
+  // undecided. factor is num::rounded_compensated_bound of a magnitude of 1, 1 for tracked columns, or infinity to make every
+  // test fail.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, double factor, const double* hi,
                                   const double* lo, const double* magnitude, T* out, std::int32_t* decided) noexcept;
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
