@@ -188,6 +188,8 @@ std::vector<array> inputs(const digest_case& c) {
       return fill_losses(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::scatter:
       return fill_scatter(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
+    case ops::family::nll:
+      return fill_nll(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::pooling:
       return fill_pooling(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::random:

@@ -161,6 +161,7 @@ results stepped(const call& c) {
 array oracle_vector_norm(const call& c) {
   return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
 }
+array oracle_nll_loss_backward(const call& c) { return nll_loss_backward(c.in, c.attrs, c.where); }
 array oracle_convert(const call& c) { return converted(c[0], c.type(), c.where); }
 array oracle_uniform(const call& c) {
   const auto end = [&](const char* name, double otherwise) {
@@ -288,6 +289,8 @@ constexpr oracle_line oracles[] = {
     {"index_add", scattered<ops::index_add>},
     {"embedding_backward", scattered<ops::embedding_backward>},
     {"scatter_add", scattered<ops::scatter_add>},
+    {"nll_loss", stepped<nll_loss>},
+    {"nll_loss_backward", named<oracle_nll_loss_backward>},
     {"sum_squares", of<sum_squares>},
     {"vector_norm", named<oracle_vector_norm>},
     {"max_pool2d_with_indices", max_pooled<true>},

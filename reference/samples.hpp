@@ -128,6 +128,10 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
 std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
+/// The operands of nll_loss or its gradient, of one format but for total_weight.
+std::vector<array> fill_nll(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                            const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
+
 /// The operands of a sum to places, x, g and the source of one format; indices in range.
 std::vector<array> fill_scatter(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, std::uint64_t seed, std::uint64_t stream);

@@ -213,6 +213,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::matmul:
     case ops::family::loss:
     case ops::family::scatter:
+    case ops::family::nll:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

@@ -150,6 +150,10 @@ std::uint64_t entropy_element(std::string_view op, dtype t, const std::uint64_t*
 std::uint64_t loss_element(std::string_view op, dtype t, const std::uint64_t* in, double parameter, std::int64_t n,
                            outcome* where = nullptr);
 
+/// nll_loss of x, targets and weight: the result, and the sum of the weights. Its gradient, of g, x, targets, weight and total_weight.
+std::vector<array> nll_loss(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+array nll_loss_backward(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+
 /// index_add and scatter_add of x, index and source; embedding_backward of g and indices.
 array scatter(std::string_view op, const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 

@@ -494,6 +494,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::matmul:
     case ops::family::loss:
     case ops::family::scatter:
+    case ops::family::nll:
       break;
   }
   throw std::logic_error("no calls of " + op);

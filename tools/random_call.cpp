@@ -233,6 +233,8 @@ class maker {
       embedding_backward();
     } else if constexpr (Op::row.kind == ops::family::scatter) {
       scatter(Op::id == op_id::scatter_add);
+    } else if constexpr (Op::row.kind == ops::family::nll) {
+      nll(ops::is_gradient<Op>);
     } else {
       static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
     }
@@ -545,7 +547,12 @@ class maker {
     add_input(s);
   }
 
-  void cross_entropy(bool backward) {
+  struct rows_with_targets {
+    shape_list x, targets, loss;
+    bool is_mean;
+  };
+  /// Of cross_entropy and nll_loss, with their attributes.
+  rows_with_targets draw_rows_with_targets() {
     shape_list s = any_shape(1);
     std::int64_t axis = from_to(0, std::ssize(s) - 1);
     if (one_in(2)) {
@@ -553,16 +560,29 @@ class maker {
     } else {
       axis = s.size() > 1 ? 1 : 0;
     }
-    lengthen(s, only(axis, s));
+    if (op_.family == "softmax") lengthen(s, only(axis, s));
     const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
     if (w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
     shape_list targets = s;
     targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(axis));
-    if (backward) add_input(reduction == "none" ? targets : shape_list{});
-    add_input(s);
-    add_input(targets, dtype::i64);
     classes_ = s[static_cast<std::size_t>(axis)];
+    return {s, targets, reduction == "none" ? targets : shape_list{}, reduction == "mean"};
+  }
+  void cross_entropy(bool backward) {
+    const rows_with_targets r = draw_rows_with_targets();
+    if (backward) add_input(r.loss);
+    add_input(r.x);
+    add_input(r.targets, dtype::i64);
+  }
+  void nll(bool backward) {
+    const rows_with_targets r = draw_rows_with_targets();
+    const dtype type = narrow_format();
+    if (backward) add_input(r.loss, type);
+    add_input(r.x, type);
+    add_input(r.targets, dtype::i64);
+    add_input(w_.flip() ? shape_list{classes_} : absent_shape, type);
+    if (backward) add_input(r.is_mean || w_.flip() ? shape_list{} : absent_shape);
   }
 
   void norm_of_axes() {
@@ -838,7 +858,7 @@ class maker {
         op_.family == "elementwise" ? ops::aliases::any : reference::structured_named(op_.name).may_alias;
     const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (op_.family == "norm" && op_.out[o].optional && w_.flip()) {
+      if (groups_ == 1 && op_.out[o].optional && w_.flip()) {
         p.out.emplace_back();
         continue;
       }
@@ -910,6 +930,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
                     : vector                                                                 ? 1
                     : family == "matmul"                                                     ? 2
                     : family == "softmax" && !op.name.starts_with("logsumexp")               ? 1
+                    : family == "nll"                                                        ? 1
                     : op.name.starts_with("group_norm") || op.name.starts_with("batch_norm") ? 1
                     : op.name == "index_add" || op.name == "scatter_add"                     ? 1
                                                                                              : 0;

@@ -146,10 +146,11 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
         if (v.shapes[i] != absent_shape) v.shapes[i] = s;
       }
     }
-  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot") || reference::is_statistic(c.op)) {
-    const bool loss = c.op.starts_with("cross_entropy"),
-               several = op.family != "softmax" || c.op.starts_with("logsumexp");
-    const bool given = c.op == "logsumexp_backward" || c.op == "cross_entropy_backward";
+  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot") || reference::is_statistic(c.op) ||
+             op.family == "nll") {
+    const bool loss = c.op.starts_with("cross_entropy") || op.family == "nll",
+               several = !loss && (op.family != "softmax" || c.op.starts_with("logsumexp"));
+    const bool given = c.op == "logsumexp_backward" || (loss && c.op.ends_with("_backward"));
     const std::size_t at = given ? 1 : 0;  // of x
     const shape_list& x = c.shapes[at];
     const std::vector<bool> reduced = reduced_axes(c, x, !several, loss ? (x.size() > 1 ? 1 : 0) : -1);
@@ -168,7 +169,7 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
       }
     }
     for (std::size_t i = 0; i < v.shapes.size(); ++i) {
-      if (i == at) continue;
+      if (i == at || op.in[i].name == "weight" || c.shapes[i] == absent_shape) continue;
       v.shapes[i] = c.shapes[i] == x && !loss ? v.shapes[at] : c.shapes[i].empty() ? shape_list{} : rows;
     }
     attribute* axis = attribute_named(v.attrs, "axis");

@@ -142,12 +142,13 @@ void* context::impl::workspace(std::string_view op, std::size_t bytes) {
   return own;
 }
 
-dispatch::launch context::impl::launch() const noexcept {
+dispatch::launch context::impl::launch(const dispatch::subject& what) const noexcept {
   return {.threads = options.threads,
           .stream = options.stream,
           .first_tier = options.first_tier,
           .last_tier_bits = options.last_tier_bits,
-          .self_test = self_test};
+          .self_test = self_test,
+          .what = what};
 }
 
 std::vector<device_info> devices(std::string* why_no_gpu) {

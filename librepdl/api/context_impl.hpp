@@ -52,21 +52,21 @@ struct [[gnu::visibility("hidden")]] context::impl {
     memory->deallocate(data, bytes, options.where, options.stream);
   }
   void* workspace(std::string_view op, std::size_t bytes);
-  dispatch::launch launch() const noexcept;
+  dispatch::launch launch(const dispatch::subject& what) const noexcept;
 
   // The one way from a plan to a backend.
   template <class Plan>
-  void run(std::string_view op, const Plan& plan) {
+  void run(const dispatch::subject& what, const Plan& plan) {
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     if (recorder != nullptr) {
       auto task = std::make_unique<dispatch::stored_task>();
-      executor->prepare(plan, launch(), *task);
-      recorder->add(op, std::move(task));
+      executor->prepare(plan, launch(what), *task);
+      recorder->add(what.name(), std::move(task));
       return;
     }
     dispatch::stored_task task;
-    executor->prepare(plan, launch(), task);
-    task->run(workspace(op, dispatch::addressable(op, task->bytes())));
+    executor->prepare(plan, launch(what), task);
+    task->run(workspace(what.name(), dispatch::addressable(what.name(), task->bytes())));
   }
 };
 

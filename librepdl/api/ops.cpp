@@ -246,6 +246,17 @@ void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view
   api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, o);
 }
 
+void nll_loss(context& ctx, const_tensor_view x, const_tensor_view targets, tensor_view out, const nll_loss_options& o,
+              tensor_view total_weight) {
+  const const_tensor_view in[] = {x, targets, o.weight};
+  const tensor_view both[] = {out, total_weight};
+  api::submit<ops::nll_loss>(ctx, in, both, o);
+}
+void nll_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view targets,
+                       tensor_view grad_x, const nll_loss_options& o, const_tensor_view total_weight) {
+  one_output<ops::nll_loss_backward>(ctx, grad_x, o, g, x, targets, o.weight, total_weight);
+}
+
 void mse_loss(context& ctx, const_tensor_view x, const_tensor_view t, tensor_view out, const loss_options& o) {
   one_output<ops::mse_loss>(ctx, out, o, x, t);
 }

@@ -56,7 +56,8 @@ void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outp
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);
   if (out[0].count() == 0) return;
   const auto numbers = plan::numbers_of(row, format_of(row, in), options);
-  context_access::of(ctx).run(name, plan::make_map(op, in, out[0], {numbers.data(), options.size()}));
+  context_access::of(ctx).run({op, format_of(row, in), spec.type},
+                              plan::make_map(op, in, out[0], {numbers.data(), options.size()}));
 }
 
 }  // namespace repdl::api

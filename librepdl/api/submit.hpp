@@ -89,14 +89,15 @@ void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs
   plan::check_devices(Op::name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, Op::row.may_alias);
   context::impl& c = context_access::of(ctx);
+  const dispatch::subject what{Op::id, in.empty() ? dtype::f32 : in[0].type(), specs[0].type};
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
-    if (!p.tensors.empty()) c.run(Op::name, p);
+    if (!p.tensors.empty()) c.run(what, p);
   } else if constexpr (many_outputs<Op>) {
     const auto is_to_write = [](const tensor_view& v) { return v && v.count() != 0; };
-    if (std::any_of(out.begin(), out.end(), is_to_write)) c.run(Op::name, plan::planner<Op>::make(in, out, attrs));
+    if (std::any_of(out.begin(), out.end(), is_to_write)) c.run(what, plan::planner<Op>::make(in, out, attrs));
   } else if (out[0].count() != 0) {
-    c.run(Op::name, plan::planner<Op>::make(in, out[0], attrs));
+    c.run(what, plan::planner<Op>::make(in, out[0], attrs));
   }
 }
 

@@ -15,7 +15,8 @@
 
 namespace repdl::dispatch {
 
-/// What kernels are chosen for: an operation and the formats of its first input and its first output.
+/// What was called: an operation, and the formats of its first input (elementwise: of the call; binary32 where there is none) and
+/// of its first output.
 struct subject {
   ops::op_id op;
   dtype in;
@@ -56,6 +57,7 @@ struct launch {
   tier first_tier;
   int last_tier_bits;
   const kernel_choice* self_test;  // not null: a call of a self-test
+  subject what{};
 };
 
 /// Each backend runs every family of operations. A context owns one executor.

@@ -28,6 +28,7 @@ struct operand {
   sizes shape;
   layout how = layout::spread;
   dtype type = dtype::f32;
+  bool number = false;  // an optional operand of rank 0, which would else be absent
 };
 
 using attribute_texts = std::vector<std::pair<std::string_view, std::string_view>>;
@@ -628,6 +629,34 @@ std::vector<group> scatter_calls(const subject& what) {
   return all;
 }
 
+// Losses at targets: each, their sum and mean, with weights and without; few samples and many.
+std::vector<group> nll_calls(const subject& what) {
+  const bool gradient = what.op == op_id::nll_loss_backward;
+  const auto call = [&](std::int64_t samples, std::string_view reduction, bool weighted, layout how) {
+    const sizes x{samples, 7, 5}, rows{samples, 5};
+    test_call c{what.op, {}, how, {{"reduction", reduction}}};
+    if (gradient) c.in.push_back({reduction == "none" ? rows : sizes{}, how, what.in});
+    c.in.push_back({x, how, what.in});
+    c.in.push_back({rows, how, dtype::i64});
+    c.in.push_back({weighted ? sizes{7} : sizes{}, how, what.in});
+    if (gradient && reduction == "mean") c.in.push_back({{}, how, dtype::f32, true});
+    return c;
+  };
+  std::vector<group> all;
+  for (const std::string_view reduction : {"none", "sum", "mean"}) {
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      group g;
+      for (const bool weighted : {false, true}) {
+        const test_call c = call(how == layout::spread ? 9 : 211, reduction, weighted, how);
+        append(g, from_every_tier(c));
+        append(g, from_every_tier(wide(c)));
+      }
+      all.push_back(std::move(g));
+    }
+  }
+  return all;
+}
+
 template <class Op>
 std::vector<group> structured_calls(const subject& what) {
   constexpr ops::family family = Op::row.kind;
@@ -661,6 +690,8 @@ std::vector<group> structured_calls(const subject& what) {
     return loss_calls<Op>(what);
   } else if constexpr (family == ops::family::scatter) {
     return scatter_calls(what);
+  } else if constexpr (family == ops::family::nll) {
+    return nll_calls(what);
   } else {
     static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
   }
@@ -849,7 +880,7 @@ class placed_call {
     arena places;
     for (std::size_t i = 0; i < t.in.size(); ++i) {
       // Without a shape an optional tensor is absent; any other is a single element.
-      present_.push_back(!op_.in[i].optional || !t.in[i].shape.empty());
+      present_.push_back(!op_.in[i].optional || !t.in[i].shape.empty() || t.in[i].number);
       in_.push_back(present_[i] ? places.place({t.in[i].type, t.in[i].shape}, t.in[i].how, static_cast<int>(i))
                                 : placed{});
     }

@@ -101,9 +101,9 @@ void test_elementwise(context::impl& c, ops::op_id op) {
   const int options = row.options.count();
   for (int i = 0; i < options; ++i) defaults[i] = row.options.all[i].otherwise.in(dtype::f32);
   const dtype result = row.result_type(dtype::f32);
-  c.run(row.name, plan::make_map(op, {views, static_cast<std::size_t>(row.arity)},
-                                 tensor_view(out.data(), result, shape, c.options.where),
-                                 {defaults, static_cast<std::size_t>(options)}));
+  c.run({op, dtype::f32, result}, plan::make_map(op, {views, static_cast<std::size_t>(row.arity)},
+                                                 tensor_view(out.data(), result, shape, c.options.where),
+                                                 {defaults, static_cast<std::size_t>(options)}));
   const std::vector<std::uint32_t> got = out.read(n, size_of(result));
   for (std::size_t i = 0; i < n; ++i) {
     if (got[i] == expected[i]) continue;
@@ -127,10 +127,11 @@ void expect(context::impl& c, const std::vector<std::pair<std::vector<std::uint3
   const device_words out(c, expected.size());
   const tensor_view view(out.data(), dtype::f32, shape, c.options.where);
   const plan::outputs one(&view, 1);
+  constexpr subject what{Op::id, dtype::f32, dtype::f32};
   if constexpr (requires { plan::planner<Op>::make(in, one, attrs); }) {
-    c.run(Op::name, plan::planner<Op>::make(in, one, attrs));
+    c.run(what, plan::planner<Op>::make(in, one, attrs));
   } else {
-    c.run(Op::name, plan::planner<Op>::make(in, view, attrs));
+    c.run(what, plan::planner<Op>::make(in, view, attrs));
   }
   const std::vector<std::uint32_t> got = out.read(expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {

@@ -118,6 +118,12 @@ inline constexpr auto fields_of<cross_entropy_options> =
                field{"reduction", &cross_entropy_options::reduction, "mean, sum or none, over the rows not ignored"},
                field{"ignore_index", &cross_entropy_options::ignore_index, "rows with this target take no part"}};
 
+template <>
+inline constexpr auto fields_of<nll_loss_options> =
+    std::tuple{field{"axis", &nll_loss_options::axis, "the classes; 1 when absent, 0 for a vector"},
+               field{"reduction", &nll_loss_options::reduction, "mean, sum or none, over the rows not ignored"},
+               field{"ignore_index", &nll_loss_options::ignore_index, "rows with this target take no part"}};
+
 // Of every norm.
 template <class Options>
 inline constexpr auto eps_field =

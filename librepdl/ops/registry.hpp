@@ -270,7 +270,7 @@ template <class Op, class T, int K>
 using operand_of = std::conditional_t<(K < Op::arity) && operand_at(Op::operands, K).is_boolean, bool, T>;
 
 /// The families of structured.def.
-enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, norm, optimizer, loss, scatter };
+enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, norm, optimizer, loss, scatter, nll };
 
 /// One row of structured.def.
 struct structured_row {

@@ -435,6 +435,23 @@ struct kl_div_backward : loss_gradient<op_id::kl_div_backward, kl_div_options> {
       "-g t, with log_target -g e^t, / elements for mean, / samples for batchmean";
 };
 
+// Losses of the elements at targets.
+struct nll_loss : operation<op_id::nll_loss> {
+  static constexpr std::string_view formula =
+      "-weight_target * x_target per row; their sum / sum of weight_target (mean), their sum, or each; the sum of "
+      "weight_target";
+  using attrs = nll_loss_options;
+  static constexpr operand in[] = {{"x", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}, {"total_weight", F32, true}};
+};
+struct nll_loss_backward : operation<op_id::nll_loss_backward> {
+  static constexpr std::string_view formula = "-g * weight_i at i = target, / total_weight for mean; +0 elsewhere";
+  using attrs = nll_loss_options;
+  static constexpr operand in[] = {
+      {"g", NARROW}, {"x", NARROW}, {"targets", I64}, {"weight", NARROW, true}, {"total_weight", F32, true}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
+};
+
 // Sums to places that indices give. A place that no index names keeps the bits that it had.
 template <op_id Id>
 struct sum_to_places : operation<Id> {

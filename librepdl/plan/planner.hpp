@@ -86,6 +86,11 @@ tensor_spec infer_logsumexp(inputs in, const reduce_options&);
 row_plan make_logsumexp(inputs in, const tensor_view& out, const reduce_options&);
 tensor_spec infer_logsumexp_backward(inputs in, const reduce_options&);
 row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce_options&);
+/// The classes of cross_entropy and nll_loss, in an operand of this name.
+int class_axis(std::string_view op, std::string_view name, const const_tensor_view& x,
+               std::optional<std::int64_t> axis);
+/// The shape of their targets, which are checked.
+sizes check_targets(std::string_view op, const const_tensor_view& x, int axis, const const_tensor_view& targets);
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options&);
 tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&);
 row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options&);
@@ -140,6 +145,11 @@ loss_call check_loss(std::string_view op, const kl_div_options&);
 tensor_spec infer_loss(std::string_view op, std::span<const ops::operand> rows, inputs in, const loss_call&,
                        bool gradient);
 loss_plan make_loss(ops::op_id op, inputs in, const tensor_view& out, const loss_call&, bool gradient);
+
+specs infer_nll_loss(inputs in, const nll_loss_options&);
+tensor_spec infer_nll_loss_backward(inputs in, const nll_loss_options&);
+nll_plan make_nll_loss(inputs in, outputs out, const nll_loss_options&);
+nll_plan make_nll_loss_backward(inputs in, const tensor_view& out, const nll_loss_options&);
 
 tensor_spec infer_index_add(std::string_view op, inputs in, const index_add_options&);
 tensor_spec infer_scatter_add(std::string_view op, inputs in, const index_add_options&);
@@ -420,6 +430,18 @@ struct planner<Op> {
   }
   static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
     return make_cross_entropy(Op::id, in, out, a);
+  }
+};
+template <>
+struct planner<ops::nll_loss> {
+  static specs infer(inputs in, const nll_loss_options& a) { return infer_nll_loss(in, a); }
+  static nll_plan make(inputs in, outputs out, const nll_loss_options& a) { return make_nll_loss(in, out, a); }
+};
+template <>
+struct planner<ops::nll_loss_backward> {
+  static tensor_spec infer(inputs in, const nll_loss_options& a) { return infer_nll_loss_backward(in, a); }
+  static nll_plan make(inputs in, const tensor_view& out, const nll_loss_options& a) {
+    return make_nll_loss_backward(in, out, a);
   }
 };
 template <class Op>

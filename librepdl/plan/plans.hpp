@@ -244,6 +244,34 @@ struct loss_plan {
   axes out_stride;
 };
 
+/// nll_loss and its gradient. The space is that of the samples, for the gradient that of x; `class_of` steps through the number of an
+/// element's class as strides do through memory.
+struct nll_plan {
+  ops::op_id op;
+  dtype type;  // of x, weight and out
+  repdl::reduction reduction;
+  bool each;  // an output per element
+  std::int64_t classes;
+  std::int64_t ignore_index;
+  int rank;
+  std::int64_t count;  // the product of shape
+  axes shape;
+  const void* x;  // nll_loss: x of class 0; its gradient: g
+  axes x_stride;
+  std::int64_t class_stride;  // of x
+  const std::int64_t* targets;
+  axes target_stride;
+  const void* weight;  // null: ones
+  std::int64_t weight_stride;
+  const float* total;  // what gradients are divided by; null: nothing
+  axes class_of;       // of gradients
+  void* out;
+  axes out_stride;
+  float* total_weight;  // nll_loss: the sum of the weights, or null
+
+  bool has_sums() const noexcept { return !each || total_weight != nullptr; }
+};
+
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.
 struct random_plan {
   ops::op_id op;  // uniform, permutation, normal, bernoulli, randint, dropout, dropout_backward

@@ -5,32 +5,31 @@
 
 namespace repdl::plan {
 
+int class_axis(std::string_view op, std::string_view name, const const_tensor_view& x,
+               std::optional<std::int64_t> axis) {
+  if (x.rank() == 0) fail(error_site::operand_rank, op, name, "at least one axis", "rank 0");
+  return normalize_axis(op, axis.value_or(x.rank() > 1 ? 1 : 0), x.rank());
+}
+
+sizes check_targets(std::string_view op, const const_tensor_view& x, int axis, const const_tensor_view& targets) {
+  sizes rows;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i != axis) rows.push_back(x.shape()[i]);
+  }
+  if (!(targets.shape() == rows)) {
+    fail(error_site::target_shape, op, "targets", "shape " + to_string(rows), to_string(targets.shape()));
+  }
+  return rows;
+}
+
 namespace {
 
 bool is_in(const sizes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-sizes without_axis(const sizes& shape, int axis) {
-  sizes rest;
-  for (int i = 0; i < shape.size(); ++i) {
-    if (i != axis) rest.push_back(shape[i]);
-  }
-  return rest;
-}
-
-int class_axis(std::string_view op, const const_tensor_view& logits, const cross_entropy_options& a) {
-  if (logits.rank() == 0) {
-    fail(error_site::operand_rank, op, "logits", "at least one axis", "rank 0");
-  }
-  return normalize_axis(op, a.axis.value_or(logits.rank() > 1 ? 1 : 0), logits.rank());
-}
-
-// Shape of the targets, and of the loss.
-sizes check_targets(std::string_view op, const const_tensor_view& logits, const const_tensor_view& targets,
-                    const cross_entropy_options& a) {
-  const sizes rows = without_axis(logits.shape(), class_axis(op, logits, a));
-  if (!(targets.shape() == rows)) {
-    fail(error_site::target_shape, op, "targets", "shape " + to_string(rows), to_string(targets.shape()));
-  }
+// The shape of the loss.
+sizes loss_of_rows(std::string_view op, const const_tensor_view& logits, const const_tensor_view& targets,
+                   const cross_entropy_options& a) {
+  const sizes rows = check_targets(op, logits, class_axis(op, "logits", logits, a.axis), targets);
   return a.reduction == reduction::none ? rows : sizes{};
 }
 
@@ -155,20 +154,20 @@ row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce
 }
 
 tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
-  return {in[0].type(), check_targets("cross_entropy", in[0], in[1], a)};
+  return {in[0].type(), loss_of_rows("cross_entropy", in[0], in[1], a)};
 }
 
 tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options& a) {
   constexpr std::string_view op = "cross_entropy_backward";
   check_format(op, "logits", in[1], "g", in[0]);
-  check_gradient(op, in[0], check_targets(op, in[1], in[2], a));
+  check_gradient(op, in[0], loss_of_rows(op, in[1], in[2], a));
   return {in[1].type(), in[1].shape()};
 }
 
 row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options& a) {
   const extent loss = a.reduction == reduction::none ? extent::kept : extent::one;
   const bool backward = op == ops::op_id::cross_entropy_backward;
-  const sizes axis{class_axis("", in[backward ? 1 : 0], a)};
+  const sizes axis{class_axis("", "", in[backward ? 1 : 0], a.axis)};
   row_plan p = backward
                    ? make_rows(op, 1, axis, {{in[0], loss}, {in[1]}, {in[2], extent::kept}}, {&out, 1}, extent::all)
                    : make_rows(op, 0, axis, {{in[0]}, {in[1], extent::kept}}, {&out, 1}, loss);

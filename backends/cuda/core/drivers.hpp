@@ -135,6 +135,7 @@ void prepare(const plan::random_plan&, const job&, dispatch::task&);
 void prepare(const plan::map_plan&, const job&, dispatch::task&);
 void prepare(const plan::loss_plan&, const job&, dispatch::task&);
 void prepare(const plan::scatter_plan&, const job&, dispatch::task&);
+void prepare(const plan::nll_plan&, const job&, dispatch::task&);
 void prepare(const plan::step_plan&, const job&, dispatch::task&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of

@@ -190,27 +190,6 @@ allocator& default_allocator() {
   return *instance;
 }
 
-// Which self-tests stand for a plan's kernels.
-dispatch::subject subject_of(const plan::map_plan& p) { return {p.op, p.in_type, p.out_type}; }
-dispatch::subject subject_of(const plan::random_plan& p) { return {p.op, dtype::f32, p.out_type}; }
-dispatch::subject subject_of(const plan::loss_plan& p) { return {p.op, p.type, p.type}; }
-dispatch::subject subject_of(const plan::scatter_plan& p) { return {p.op, p.type, p.type}; }
-dispatch::subject subject_of(const plan::matmul_plan&) { return {ops::op_id::matmul, dtype::f32, dtype::f32}; }
-dispatch::subject subject_of(const plan::reduce_plan& p) {
-  const bool index = p.op == ops::op_id::argmax || p.op == ops::op_id::argmin;
-  const bool norm = p.magnitudes || p.root;
-  return {norm ? ops::op_id::vector_norm : p.op, p.type, index ? dtype::i64 : p.type};
-}
-dispatch::subject subject_of(const plan::step_plan& p) { return {p.op, p.type, p.type}; }
-dispatch::subject subject_of(const plan::pool_plan& p) {
-  return {p.indices != nullptr ? ops::op_id::max_pool2d_with_indices : p.op, p.type, p.type};
-}
-dispatch::subject subject_of(const plan::row_plan& p) { return {p.op, p.in_type[0], p.in_type[0]}; }
-template <class Plan>
-dispatch::subject subject_of(const Plan& p) {
-  return {p.op, dtype::f32, dtype::f32};
-}
-
 class cuda_executor final : public dispatch::executor {
  public:
   explicit cuda_executor(const context_options& o)
@@ -236,7 +215,7 @@ class cuda_executor final : public dispatch::executor {
 
 #define REPDL_PREPARE(family)                                                                         \
   void prepare(const plan::family##_plan& p, const dispatch::launch& l, dispatch::task& t) override { \
-    cuda::prepare(p, job_of(subject_of(p), l), t);                                                    \
+    cuda::prepare(p, job_of(l), t);                                                                   \
   }
   REPDL_FAMILIES(REPDL_PREPARE)
 #undef REPDL_PREPARE
@@ -303,8 +282,8 @@ class cuda_executor final : public dispatch::executor {
     }
   };
 
-  job job_of(const dispatch::subject& what, const dispatch::launch& l) const noexcept {
-    job j{what, stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits, l.self_test != nullptr};
+  job job_of(const dispatch::launch& l) const noexcept {
+    job j{l.what, stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits, l.self_test != nullptr};
     if (j.self_test) {
       j.device.choice = *l.self_test;
       if (l.self_test->multiprocessors > 0) j.device.multiprocessors = l.self_test->multiprocessors;

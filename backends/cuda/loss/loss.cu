@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/join.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/loss/loss_each.hpp"
 #include "librepdl/ops/losses_entropy.hpp"
@@ -61,22 +62,6 @@ template <class Op>
 constexpr int inputs_of = static_cast<int>(std::size(Op::in));
 
 // ---- sums
-
-// Joins what the threads of a block hold into thread 0's.
-template <int Threads, class Sum>
-__device__ void join(Sum& mine) {
-  __shared__ std::uint64_t memory[Threads * sizeof(Sum) / 8];
-  static_assert(sizeof(Sum) % 8 == 0);
-  Sum* const all = reinterpret_cast<Sum*>(memory);
-  all[threadIdx.x] = mine;
-  for (int half = Threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < static_cast<unsigned>(half)) {
-      mine.merge(all[threadIdx.x + half]);
-      all[threadIdx.x] = mine;
-    }
-  }
-}
 
 template <class Op, class T>
 __global__ void __launch_bounds__(threads)

@@ -164,6 +164,18 @@ void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, 
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& options = {});
 
+/// The loss at targets: each -w x[target], w = weight[target], or 1; their sum; or their mean, the sum divided by the sum of w. x has the
+/// logarithms of probabilities along options.axis (log_softmax makes them); targets are i64 of x's shape without that axis; out is a scalar
+/// (rank 0) or has the targets' shape. total_weight, if it is given, an f32 scalar, becomes the sum of w. A target outside the
+/// classes that is not ignore_index makes its terms NaN; rows with ignore_index take no part. The mean over nothing is NaN. One rounding
+/// of each result, the quotient of the exact sums included.
+void nll_loss(context& ctx, const_tensor_view x, const_tensor_view targets, tensor_view out,
+              const nll_loss_options& options = {}, tensor_view total_weight = {});
+/// grad_x_i = -g weight[i] where i is the row's target, for the mean divided by total_weight, which it then needs: as nll_loss gave it,
+/// rounded; +0 elsewhere. NaN in a row whose target is outside the classes. g has the shape of nll_loss's output; x gives its shape alone.
+void nll_loss_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view targets,
+                       tensor_view grad_x, const nll_loss_options& options = {}, const_tensor_view total_weight = {});
+
 /// The mean, the sum, or each of (x - t)^2, |x - t|, and of d = x - t
 ///   smooth_l1_loss   |d| < beta ? d^2 / (2 beta) : |d| - beta / 2
 ///   huber_loss       |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)

@@ -129,6 +129,14 @@ struct cross_entropy_options {
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
 };
 
+/// Options of nll_loss and nll_loss_backward.
+struct nll_loss_options {
+  std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
+  repdl::reduction reduction = repdl::reduction::mean;
+  std::int64_t ignore_index = -100;  ///< rows with this target take no part
+  const_tensor_view weight{};        ///< of x's format, one for each class; absent: 1
+};
+
 /// Options of layer_norm.
 struct layer_norm_options {
   axis_list axis = -1;         ///< the axes that are normalised over

@@ -1,0 +1,107 @@
+// The driver of nll_loss and its gradient: threads. Sums are added up in binary64 first; if that decides nothing, once more, exactly.
+#include "backends/cpu/nll/nll.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/nll/nll_terms.hpp"
+
+namespace repdl::cpu {
+namespace {
+
+using std::int64_t;
+
+// Below this, waking another worker costs more than it saves.
+constexpr int64_t elements_per_thread = 16 << 10;
+// Elements whose sums are added up one after the other.
+constexpr int64_t block = 4096;
+
+// What a worker knows of the sums.
+struct worker {
+  num::nll_sum sum;
+  num::exact_nll_sum exact;
+};
+
+num::measured_sum measured(const nll_partial::sum& s) { return {{s.hi, s.lo}, s.magnitude}; }
+
+class nll_work final : public planned<plan::nll_plan> {
+ public:
+  nll_work(const plan::nll_plan& plan, const setting& setting) noexcept
+      : planned(plan, setting),
+        loops_(s.set.nll->of(p.op, p.type)),
+        threads_(static_cast<int>(std::clamp<int64_t>(p.count / elements_per_thread, 1, s.launch.threads))) {}
+
+  plan::checked_size bytes() const override {
+    return p.has_sums() ? plan::checked_size::product(sizeof(worker), threads_) : plan::checked_size();
+  }
+
+  void run(void* workspace) override {
+    if (p.each) {
+      parallel(threads_, [&](int thread, int used) {
+        const range mine = share(p.count, thread, used);
+        loops_.each(p, mine.begin, mine.end);
+      });
+      s.count.add(tier::proved, p.count);
+    }
+    if (!p.has_sums()) return;
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      if (dtype_of<T> == p.type) add_up<T>(static_cast<worker*>(workspace));
+    });
+    s.count.check_decided(s.launch.last_tier_bits);
+  }
+
+ private:
+  template <class T>
+  void add_up(worker* workers) {
+    for (int t = 0; t < threads_; ++t) new (workers + t) worker;
+    parallel(threads_, [&](int thread, int used) {
+      const range mine = share(p.count, thread, used, block);
+      num::nll_sum& sum = workers[thread].sum;
+      for (int64_t first = mine.begin; first < mine.end; first += block) {
+        const nll_partial part = loops_.sum(p, first, std::min(first + block, mine.end));
+        sum.merge({measured(part.products), measured(part.weights)});
+      }
+    });
+    for (int t = 1; t < threads_; ++t) workers[0].sum.merge(workers[t].sum);
+    const num::nll_total how{p.reduction == repdl::reduction::mean, p.weight != nullptr,
+                             s.launch.first_tier > tier::binary64, p.count / block + block + max_threads};
+    tally counted;
+    T* const out = p.each ? nullptr : static_cast<T*>(p.out);
+    bool open = false;
+    const auto write = [&](auto* to, auto result) {
+      if (to == nullptr) return;
+      if (result.decided) *to = result.value;
+      counted.add(result.decided ? tier::binary64 : tier::exact, 1);
+      open |= !result.decided;
+    };
+    write(out, num::certify_nll<T>(workers[0].sum, how));
+    write(p.total_weight, num::certify_weights(workers[0].sum, how));
+    if (open) {
+      parallel(threads_, [&](int thread, int used) {
+        const range mine = share(p.count, thread, used);
+        num::exact_nll_sum& sum = workers[thread].exact;
+        for_targets<T>(p, mine.begin, mine.end, [&](num::nll_target kind, T x, T w, int64_t) {
+          if (kind != num::nll_target::ignored) sum.add(num::widen_to_float(x), num::widen_to_float(w));
+        });
+      });
+      for (int t = 1; t < threads_; ++t) workers[0].exact.merge(workers[t].exact);
+      if (out != nullptr) {
+        const num::decided_value<T> r = num::round_nll<T>(workers[0].exact, how.mean);
+        *out = r.value;
+        counted.undecided += r.decided ? 0 : 1;
+      }
+      if (p.total_weight != nullptr) *p.total_weight = workers[0].exact.weights.round<float>();
+    }
+    s.count.add(counted);
+  }
+
+  const nll_kernels::loops loops_;
+  const int threads_;
+};
+
+}  // namespace
+
+void prepare(const plan::nll_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<nll_work>(p, s); }
+
+}  // namespace repdl::cpu

@@ -1,0 +1,227 @@
+// nll_loss and its gradient. Losses and gradients of elements: a thread for each. A sum or mean, and the sum of the weights, are four
+// launches, whatever the data (as loss.cu): sums of blocks in binary64, one block that joins them and tests, and where that leaves
+// anything open the same exactly.
+#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/join.cuh"
+#include "backends/cuda/core/launch.cuh"
+#include "librepdl/ops/nll.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 256;
+constexpr int exact_threads = 64;
+constexpr int blocks_per_multiprocessor = 8;
+constexpr int most_sums = 1024;  // blocks of a sum
+
+struct nll_geometry {
+  std::int64_t classes, ignore_index, class_stride, weight_stride;
+  const void* x;
+  const std::int64_t* targets;
+  const void* weight;
+  const float* total;
+  void* out;
+  std::int64_t count;
+  bool small;            // count below 2^31
+  strided_axes<4> axes;  // x, targets, out, the element's class
+};
+
+template <int N>
+__device__ void locate(const nll_geometry& g, std::int64_t i, std::int64_t (&offset)[N]) {
+  if (g.small) {
+    g.axes.template locate<0>(static_cast<std::uint32_t>(i), offset);
+  } else {
+    g.axes.template locate<0>(static_cast<std::uint64_t>(i), offset);
+  }
+}
+template <class T>
+__device__ double weight_of(const nll_geometry& g, std::int64_t target) {
+  return g.weight == nullptr ? 1.0 : num::widen(static_cast<const T*>(g.weight)[target * g.weight_stride]);
+}
+
+// What a sample takes part with: NaN where its class is absent.
+struct nll_term {
+  num::nll_target kind;
+  double x, w;
+};
+template <class T, int N>
+__device__ nll_term term_at(const nll_geometry& g, const std::int64_t (&at)[N]) {
+  const std::int64_t target = g.targets[at[1]];
+  const num::nll_target kind = num::kind_of_target(target, g.ignore_index, g.classes);
+  const double nan = num::double_of(num::format<double>::nan);
+  if (kind != num::nll_target::present) return {kind, nan, nan};
+  return {kind, num::widen(static_cast<const T*>(g.x)[at[0] + target * g.class_stride]), weight_of<T>(g, target)};
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) nll_losses(const __grid_constant__ nll_geometry g, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < g.count; i += step) {
+    std::int64_t at[3];
+    locate(g, i, at);
+    const nll_term t = term_at<T>(g, at);
+    static_cast<T*>(g.out)[at[2]] = t.kind == num::nll_target::ignored ? T{} : num::nll_product<T>(t.x, t.w);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__ nll_geometry g, counter* counters) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < g.count; i += step) {
+    std::int64_t at[4];
+    locate(g, i, at);
+    const std::int64_t target = g.targets[at[1]];
+    const num::nll_target kind = num::kind_of_target(target, g.ignore_index, g.classes);
+    T value = kind == num::nll_target::absent ? num::from_bits<T>(num::format<T>::nan) : T{};
+    if (kind == num::nll_target::present && target == at[3]) {
+      const double of = num::widen(static_cast<const T*>(g.x)[at[0]]);
+      const double w = weight_of<T>(g, target);
+      value =
+          g.total == nullptr ? num::nll_product<T>(of, w) : num::nll_quotient<T>(of, w, static_cast<double>(*g.total));
+    }
+    static_cast<T*>(g.out)[at[2]] = value;
+  }
+}
+
+// Sums of a block's share of the elements: of num::nll_sum, or, where `open` says so, of num::exact_nll_sum.
+template <class T, class Sum, int Threads>
+__device__ void add_up(const nll_geometry& g, Sum* sums) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
+  Sum mine;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < g.count; i += step) {
+    std::int64_t at[2];
+    locate(g, i, at);
+    const nll_term t = term_at<T>(g, at);
+    if (t.kind == num::nll_target::ignored) continue;
+    if constexpr (std::is_same_v<Sum, num::nll_sum>) {
+      mine.add(t.x, t.w);
+    } else {
+      mine.add(static_cast<float>(t.x), static_cast<float>(t.w));
+    }
+  }
+  join<Threads>(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+}
+template <class T>
+__global__ void __launch_bounds__(threads) nll_sums(const __grid_constant__ nll_geometry g, num::nll_sum* sums) {
+  add_up<T, num::nll_sum, threads>(g, sums);
+}
+template <class T>
+__global__ void __launch_bounds__(exact_threads)
+    nll_exact_sums(const __grid_constant__ nll_geometry g, const int* open, num::exact_nll_sum* sums) {
+  if (*open != 0) add_up<T, num::exact_nll_sum, exact_threads>(g, sums);
+}
+
+// out, total_weight: null where they are not wanted.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    nll_total(const num::nll_sum* sums, int blocks, const __grid_constant__ num::nll_total how, T* out,
+              float* total_weight, int* open, counter* counters) {
+  num::nll_sum mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += threads) mine.merge(sums[b]);
+  join<threads>(mine);
+  if (threadIdx.x != 0) return;
+  *open = 0;
+  const auto write = [&](auto* to, auto r) {
+    if (to == nullptr) return;
+    if (r.decided) {
+      *to = r.value;
+    } else {
+      *open = 1;
+    }
+    count_elements(counters, r.decided ? tier::binary64 : tier::exact, 1);
+  };
+  write(out, num::certify_nll<T>(mine, how));
+  write(total_weight, num::certify_weights(mine, how));
+}
+template <class T>
+__global__ void __launch_bounds__(exact_threads)
+    nll_exact_total(const num::exact_nll_sum* sums, int blocks, bool mean, const int* open, T* out, float* total_weight,
+                    counter* counters) {
+  if (*open == 0) return;
+  num::exact_nll_sum mine;
+  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += exact_threads) mine.merge(sums[b]);
+  join<exact_threads>(mine);
+  if (threadIdx.x != 0) return;
+  if (out != nullptr) {
+    const num::decided_value<T> r = num::round_nll<T>(mine, mean);
+    *out = r.value;
+    if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
+  }
+  if (total_weight != nullptr) *total_weight = mine.weights.template round<float>();
+}
+
+class nll_work final : public planned {
+ public:
+  nll_work(const plan::nll_plan& plan, const job& given) : planned(given), p_(plan) {
+    if (!p_.has_sums()) return;
+    blocks_ = blocks_of(threads);
+    exact_blocks_ = blocks_of(exact_threads);
+    space.take(sums_, blocks_);
+    space.take(exact_sums_, exact_blocks_);
+    space.take(open_, 1);
+  }
+
+ private:
+  int blocks_of(int size) const {
+    const unsigned grid = grid_for(j.device, ceil_div(p_.count, 4 * size), blocks_per_multiprocessor);
+    return std::min(static_cast<int>(grid), most_sums);
+  }
+
+  nll_geometry geometry() const {
+    nll_geometry g{};
+    g.classes = p_.classes, g.ignore_index = p_.ignore_index;
+    g.class_stride = p_.class_stride, g.weight_stride = p_.weight_stride;
+    g.x = p_.x, g.targets = p_.targets, g.weight = p_.weight, g.total = p_.total, g.out = p_.out;
+    g.count = p_.count;
+    g.small = fits_32_bits(p_.count) && !j.device.choice.wide;
+    g.axes.set_shape(p_.rank, p_.shape);
+    g.axes.set_stride(0, p_.x_stride);
+    g.axes.set_stride(1, p_.target_stride);
+    g.axes.set_stride(2, p_.out_stride);
+    g.axes.set_stride(3, p_.class_of);
+    return g;
+  }
+
+  void enqueue() override {
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      if (dtype_of<T> == p_.type) launch<T>(geometry());
+    });
+  }
+
+  template <class T>
+  void launch(const nll_geometry& g) {
+    if (p_.each && p_.count > 0) {
+      const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), 32);
+      if (p_.op == ops::op_id::nll_loss) {
+        launch_kernel<nll_losses<T>>(j, grid, threads, 0, g, j.counters);
+      } else {
+        launch_kernel<nll_gradients<T>>(j, grid, threads, 0, g, j.counters);
+      }
+    }
+    if (!p_.has_sums()) return;
+    const num::nll_total how{p_.reduction == repdl::reduction::mean, p_.weight != nullptr,
+                             j.first_tier > tier::binary64, p_.count / (std::int64_t{blocks_} * threads) + 64};
+    T* const out = p_.each ? nullptr : static_cast<T*>(p_.out);
+    launch_kernel<nll_sums<T>>(j, blocks_, threads, 0, g, sums_);
+    launch_kernel<nll_total<T>>(j, 1, threads, 0, sums_, blocks_, how, out, p_.total_weight, open_, j.counters);
+    launch_kernel<nll_exact_sums<T>>(j, exact_blocks_, exact_threads, 0, g, open_, exact_sums_);
+    launch_kernel<nll_exact_total<T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, how.mean, open_, out,
+                                      p_.total_weight, j.counters);
+  }
+
+  const plan::nll_plan p_;
+  int blocks_ = 0;
+  int exact_blocks_ = 0;
+  num::nll_sum* sums_ = nullptr;
+  num::exact_nll_sum* exact_sums_ = nullptr;
+  int* open_ = nullptr;
+};
+
+}  // namespace
+
+void prepare(const plan::nll_plan& p, const job& j, dispatch::task& t) { t.emplace<nll_work>(p, j); }
+
+}  // namespace repdl::cuda
