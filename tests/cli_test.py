@@ -1429,6 +1429,31 @@ class Structured(Case):
                 self.check("embedding_backward", [(source, [4, n // 4, dim], t), (index, [4, n // 4], "i64")], (t, (rows, dim), out),
                            "--attr", "rows=5", "--attr", "padding_idx=2", "--attr", "scale_grad_by_freq=%s" % str(scale).lower())
 
+    def test_losses_at_targets(self):
+        r = random.Random(41)
+        for t in ("f16", "bf16", "f32"):
+            n, classes = 30, 5
+            x = [rounded(F(r.randrange(-2000, 0), 1 << r.randrange(4, 12)), t) for _ in range(n * classes)]
+            weight = [rounded(F(r.randrange(1, 2000), 1 << 9), t) for _ in range(classes)]
+            targets = [r.choice((0, 1, 2, 4, -7)) for _ in range(n)]
+            terms = [(value(x[i * classes + k], t), value(weight[k], t)) for i, k in enumerate(targets) if k != -7]
+            loss, total = -sum(a * w for a, w in terms), sum(w for _, w in terms)
+            names = ["out.npy", "total.npy"]
+            files = [self.save("in%d.npy" % i, *operand) for i, operand in enumerate(
+                [(x, [n, classes], t), (targets, [n], "i64"), (weight, [classes], t)])]
+            for reduction, expected in (("mean", loss / total), ("sum", loss)):
+                done = self.run_repdl("eval", "nll_loss", *files, *[v for name in names for v in ("-o", name)],
+                                      "--attr", "ignore_index=-7", "--attr", "reduction=%s" % reduction)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(read_npy(self.dir / "out.npy"), (t, (), [rounded(expected, t)]))
+                self.assertEqual(read_npy(self.dir / "total.npy"), ("f32", (), [rounded(total, "f32")]))
+            g, divisor = rounded(F(3, 7), t), rounded(F(5, 3), "f32")
+            out = [rounded(-value(g, t) * value(weight[k], t) / value(divisor, "f32"), t) if k == targets[i] else 0
+                   for i in range(n) for k in range(classes)]
+            self.check("nll_loss_backward",
+                       [([g], [], t), (x, [n, classes], t), (targets, [n], "i64"), (weight, [classes], t), ([divisor], [], "f32")],
+                       (t, (n, classes), out), "--attr", "ignore_index=-7")
+
     def test_every_operation_is_tested(self):
         names = [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()]
         text = pathlib.Path(__file__).read_text()

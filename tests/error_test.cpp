@@ -752,6 +752,30 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          index_add(o.ctx, o.vx({3}), {o.i.data(), {3}}, const_tensor_view(o.out.data(), {3}), o.vo({3}));
        }},
+      {error_site::target_shape, "nll_loss", "targets",
+       [&] {
+         nll_loss(o.ctx, o.vx({3, 2}), {o.i.data(), {2}}, o.vo({}));
+       }},
+      {error_site::weight_shape, "nll_loss", "weight",
+       [&] {
+         nll_loss(o.ctx, o.vx({3, 2}), {o.i.data(), {3}}, o.vo({}), {.weight = o.vy({3})});
+       }},
+      {error_site::operand_dtype, "nll_loss", "weight",
+       [&] {
+         nll_loss(o.ctx, o.vx({3, 2}), {o.i.data(), {3}}, o.vo({}), {.weight = {o.y.data(), dtype::f16, {2}}});
+       }},
+      {error_site::operand_rank, "nll_loss", "x",
+       [&] {
+         nll_loss(o.ctx, o.vx({}), {o.i.data(), {1}}, o.vo({}));
+       }},
+      {error_site::absent_operand, "nll_loss_backward", "total_weight",
+       [&] {
+         nll_loss_backward(o.ctx, o.vx({}), o.vy({3, 2}), {o.i.data(), {3}}, o.vo({3, 2}));
+       }},
+      {error_site::operand_rank, "nll_loss_backward", "total_weight",
+       [&] {
+         nll_loss_backward(o.ctx, o.vx({}), o.vy({3, 2}), {o.i.data(), {3}}, o.vo({3, 2}), {}, o.vx({1}));
+       }},
       {error_site::operand_dtype, "scatter_add", "source",
        [&] {
          scatter_add(o.ctx, o.vx({3}), {o.i.data(), {3}}, {o.x.data(), dtype::f16, {3}}, o.vo({3}));

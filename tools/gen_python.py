@@ -107,7 +107,7 @@ class Operation:
         if elementwise:
             pieces.append("/")
         pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
-        pieces += [f"{i['name']}: A | None = None" for i in optional]
+        pieces += [f"{i['name']}: {'A' if i['types'] == self.leading['types'] else 'Any'} | None = None" for i in optional]
         if elementwise:
             pieces.append("*")
         pieces += [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]

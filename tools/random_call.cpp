@@ -858,7 +858,7 @@ class maker {
         op_.family == "elementwise" ? ops::aliases::any : reference::structured_named(op_.name).may_alias;
     const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (groups_ == 1 && op_.out[o].optional && w_.flip()) {
+      if (op_.family != "optimizer" && op_.out[o].optional && w_.flip()) {
         p.out.emplace_back();
         continue;
       }

@@ -34,17 +34,17 @@ __all__ = [
     "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
     "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum",
     "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss",
-    "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "not_equal", "pow", "pow_backward_x",
-    "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward",
-    "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward",
-    "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
-    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
-    "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
-    "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
-    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "stddev", "sub",
-    "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink",
-    "threshold", "threshold_backward", "trunc", "var", "var_mean", "vector_norm", "where", "xlogy",
+    "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "nll_loss", "nll_loss_backward",
+    "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu",
+    "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a",
+    "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rms_norm",
+    "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow",
+    "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign",
+    "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward",
+    "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward",
+    "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square",
+    "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward",
+    "tanhshrink", "threshold", "threshold_backward", "trunc", "var", "var_mean", "vector_norm", "where", "xlogy",
     "xlogy_backward_x", "xlogy_backward_y",
 ]
 
@@ -87,7 +87,7 @@ ORDER = (
     "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
     "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
-    "adaptive_avg_pool2d_backward",
+    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward",
 )
 
 # An array of any library.
@@ -3389,4 +3389,48 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(246, (g,), out, (size,))
+    return result
+
+
+@overload
+def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = None, reduction: str = "mean",
+        ignore_index: int = -100, *, out: A | None = None, statistics: Literal[False] = False) -> A: ...
+
+@overload
+def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = None, reduction: str = "mean",
+        ignore_index: int = -100, *, out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A]: ...
+
+def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = None, reduction: str = "mean",
+        ignore_index: int = -100, *, out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+    """-weight_target * x_target per row; their sum / sum of weight_target (mean), their sum, or each; the sum of weight_target, rounded once.
+
+    x: f16 bf16 f32
+    targets: i64
+    weight: f16 bf16 f32, or None
+    out: f16 bf16 f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows not ignored
+    ignore_index: rows with this target take no part
+    statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(247, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+
+
+def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
+        axis: int | None = None, reduction: str = "mean", ignore_index: int = -100, *, out: A | None = None) -> A:
+    """-g * weight_i at i = target, / total_weight for mean; +0 elsewhere, rounded once.
+
+    g: f16 bf16 f32
+    x: f16 bf16 f32
+    targets: i64
+    weight: f16 bf16 f32, or None
+    total_weight: f32, or None
+    grad_x: f16 bf16 f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows not ignored
+    ignore_index: rows with this target take no part
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(248, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result

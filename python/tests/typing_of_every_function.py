@@ -309,6 +309,12 @@ r_adaptive_max_pool2d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.a
 r_adaptive_max_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_max_pool2d_backward(g=x, x=x, out=x)
 r_adaptive_avg_pool2d: NDArray[np.float32] = librepdl.adaptive_avg_pool2d(x=x, size=(1, 1), out=x)
 r_adaptive_avg_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_avg_pool2d_backward(g=x, size=(1, 1), out=x)
+r_nll_loss_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.nll_loss(x=x, targets=x, weight=x,
+    axis=1, reduction="mean", ignore_index=1, out=(x, x), statistics=True)
+r_nll_loss: NDArray[np.float32] = librepdl.nll_loss(x=x, targets=x, weight=x, axis=1, reduction="mean",
+    ignore_index=1, out=x)
+r_nll_loss_backward: NDArray[np.float32] = librepdl.nll_loss_backward(g=x, x=x, targets=x, weight=x, total_weight=x,
+    axis=1, reduction="mean", ignore_index=1, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})
