@@ -91,7 +91,7 @@ void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs
   context::impl& c = context_access::of(ctx);
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
-    if (!p.tensors.empty()) c.run(Op::name, p);
+    if (!p.empty()) c.run(Op::name, p);
   } else if constexpr (many_outputs<Op>) {
     const auto is_to_write = [](const tensor_view& v) { return v && v.count() != 0; };
     if (std::any_of(out.begin(), out.end(), is_to_write)) c.run(Op::name, plan::planner<Op>::make(in, out, attrs));

@@ -202,6 +202,7 @@ dispatch::subject subject_of(const plan::reduce_plan& p) {
   return {norm ? ops::op_id::vector_norm : p.op, p.type, index ? dtype::i64 : p.type};
 }
 dispatch::subject subject_of(const plan::step_plan& p) { return {p.op, p.type, p.type}; }
+dispatch::subject subject_of(const plan::clip_plan& p) { return {p.op, p.type, p.type}; }
 dispatch::subject subject_of(const plan::pool_plan& p) {
   return {p.indices != nullptr ? ops::op_id::max_pool2d_with_indices : p.op, p.type, p.type};
 }
