@@ -309,6 +309,8 @@ r_adaptive_max_pool2d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.a
 r_adaptive_max_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_max_pool2d_backward(g=x, x=x, out=x)
 r_adaptive_avg_pool2d: NDArray[np.float32] = librepdl.adaptive_avg_pool2d(x=x, size=(1, 1), out=x)
 r_adaptive_avg_pool2d_backward: NDArray[np.float32] = librepdl.adaptive_avg_pool2d_backward(g=x, size=(1, 1), out=x)
+r_total_norm: Any = librepdl.total_norm(x=[x], p=0.5)
+r_clip_grad_norm: Any = librepdl.clip_grad_norm(grad=[x], max_norm=0.5, p=0.5)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})
