@@ -103,13 +103,14 @@ struct clip_factor {
 };
 
 // g' of an element x. a = 0 where N is infinite: so infinities there are NaN. Otherwise a is in [2^-300, 2^25): x a is 0 or above 2^-450,
-// a multiple of 2^-502, and nothing underflows. Where b is not 1, x a is exact: one of the tails is 0.
-template <class T>
+// a multiple of 2^-502, and nothing underflows. Divides: b is not 1; then x a is exact.
+template <bool Divides, class T>
 REPDL_HD T clipped(const clip_factor& f, T g) {
   const dd s = two_prod(widen(g), f.a);
+  if constexpr (!Divides) return narrow<T>(round_to_odd(s.hi, s.lo));
   const double q = s.hi / f.b;
   const dd p = two_prod(q, f.b);
-  return narrow<T>(round_to_odd(q, ((s.hi - p.hi) - p.lo) + s.lo));
+  return narrow<T>(round_to_odd(q, (s.hi - p.hi) - p.lo));
 }
 
 // The factor, or the step P / Q beside which, or at which, f 2^t lies; the largest factor is 1.

@@ -60,13 +60,18 @@ norm_partial sum(const void* from, std::int64_t n) noexcept {
   }
 }
 
+template <bool Divides, class T>
+[[gnu::flatten]] void clip_all(const T* x, T* y, std::int64_t n, const num::clip_factor& by) {
+  const num::clip_factor f = by;
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = num::clipped<Divides>(f, x[i]);
+}
 template <class T>
-[[gnu::flatten]] void clip(const void* from, void* out, std::int64_t n, const clip_quotient& by) noexcept {
+void clip(const void* from, void* out, std::int64_t n, const clip_quotient& by) noexcept {
   const num::clip_factor f{by.a, by.b};
   const auto* const x = static_cast<const T*>(from);
   auto* const y = static_cast<T*>(out);
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = num::clipped(f, x[i]);
+  f.b == 1 ? clip_all<false>(x, y, n, f) : clip_all<true>(x, y, n, f);
 }
 
 clip_kernels::loops of(dtype type, double p) noexcept {

@@ -142,7 +142,8 @@ __global__ void __launch_bounds__(threads) clip_elements(const __grid_constant__
   const num::clip_factor f = result->factor;
   if (f.a == f.b && e.in == e.out) return;
   for_elements<threads>(e, [&](const std::int64_t(&at)[2]) {
-    static_cast<T*>(e.out)[at[1]] = num::clipped(f, static_cast<const T*>(e.in)[at[0]]);
+    const T g = static_cast<const T*>(e.in)[at[0]];
+    static_cast<T*>(e.out)[at[1]] = f.b == 1 ? num::clipped<false>(f, g) : num::clipped<true>(f, g);
   });
 }
 
