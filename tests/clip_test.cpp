@@ -67,6 +67,7 @@ std::vector<array> run(context& ctx, const std::string& name, const std::vector<
   }
   call(ctx, op, views, out_views, attrs);
   std::vector<array> all;
+  all.reserve(results.size());
   for (placed_tensor* p : results) all.push_back(p->get());
   return all;
 }

@@ -49,7 +49,7 @@ const T* side_by_side(const Space& space, const plan::axes& stride, const T* dat
 }
 template <class Space, class T>
 void scatter_to(const Space& space, const plan::axes& stride, const T* buffer, T* data, std::int64_t first,
-             std::int64_t n) {
+                std::int64_t n) {
   for_runs(space, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
     for (std::int64_t i = 0; i < run; ++i) at[i * step] = buffer[done + i];
   });
