@@ -2,25 +2,25 @@
 //
 //     N = sum |x|, sqrt(sum x^2) or the greatest |x|,   f = min(1, c / (N + 10^-6)),   g' = RN(g f),   c the double max_norm.
 //
-// f is one number for all elements, and g' a step function of it: it has its steps where g f is a midpoint of T, that is at the
-// rational numbers
+// f is one number for all elements, and g' a step function of it. Its steps are where g f is a midpoint of T, at the rational
+// numbers
 //     M 2^k / G,   M < 2^25 a midpoint's significand, G < 2^24 that of g (of binary32; those of f16 and bf16 are among them).
-// Let [1, 2] hold f 2^t. There a step is P / Q with P and Q below 2^25 (M 2^k or M above, G or G 2^-k below), so that two of them are
-// more than 2^-50 apart. So instead of f any number will do that lies between the same two steps, and a binary64 number does. It is
-// found once:
-//     F, f 2^t rounded to binary64, off by less than 2^-52
-//     no step closer to F than 2^-51:   F, between the same steps as f 2^t
-//     else that step, P / Q:            f 2^t < P / Q: RN(P / Q) - 2^-51, which is off from P / Q by less than 2^-50 and more than 0,
-//                                       likewise above; equal: the quotient of P and Q
-// A step so close is a convergent of F's continued fraction (Legendre: closer than 1 / (2 Q^2)), and the last one below 2^25, for later
-// ones would be closer still. On which side f lies is asked of double-double first, then of integers (compare_exactly): once a call,
-// whatever the elements are, before any is written.
+// Let f 2^t be in [1, 2). A step there, or at 2, is P / Q with P and Q below 2^25: P = M 2^k or M, which is at most 2 G, Q = G or
+// G 2^-k, which is at most M. So two of them are more than 2^-50 apart, and instead of f any number will do that lies between the same
+// two. It is found once:
+//     F: f 2^t rounded to binary64, off by less than 2^-52
+//     no step closer to F than 2^-51: then F lies between the same steps as f 2^t
+//     else P / Q is that step, and f 2^t less than 2^-50 from it: if f 2^t < P / Q, take RN(P / Q) - 2^-51, which is less than P / Q,
+//     by less than 2^-50; likewise above; if they are equal, the quotient of P and Q
+// A step so close is a convergent of F's continued fraction (Legendre: it is closer than 1 / (2 Q^2)), and the last one with P below
+// 2^25, for a later one would be closer still. On which side of it f lies is asked of double-double first, then of integers
+// (compare_exactly): once a call, whatever the elements are, before any of them is written.
 //
 // Elements: g a / b, rounded once by way of rounding to odd, with b = 1, or a = P 2^-t, b = Q and g a exact (clipped).
 //
-// f = P / Q exactly: N is a binary fraction n / 2^k (a root of one is one, or irrational), and f = c 10^6 / (10^6 N + 1), where 5 does not
-// divide 10^6 n + 2^k, k > 0, or 10^6 n + 1: 5^6 stays in P. So f is never 1, nor a power of two, and ties there are in binary32 alone.
-// Nothing of this is relied upon.
+// When is f = P / Q? N is a binary fraction n / 2^k (a root of one is one, or irrational), and f = c 10^6 2^k / (10^6 n + 2^k), whose
+// denominator 5 does not divide: 5^6 divides P. So f is never 1 exactly, nor a power of two, and ties, M = P G / Q, are of more than
+// 12 bits: of binary32 alone. Nothing here relies on that.
 //
 // Sums: tracked_sum (sums.hpp), which knows its error, and that it made none. Squares and magnitudes do not cancel, so that it is
 // below 3 h^2 u^2 S; where that is too much for F, of sums higher than 2^24, integers find S.
@@ -102,8 +102,8 @@ struct clip_factor {
   double a, b;
 };
 
-// g' of an element x. a = 0 where N is infinite: so infinities there are NaN. Otherwise a is in [2^-300, 2^25): x a is 0 or above 2^-450,
-// a multiple of 2^-502, and nothing underflows. Divides: b is not 1; then x a is exact.
+// g' of an element x. a = 0 where N is infinite: so infinities there are NaN. Otherwise a is in [2^-300, 2^25): x a is 0 or above
+// 2^-450, a multiple of 2^-502, and nothing underflows. Divides: b is not 1; then x a is exact.
 template <bool Divides, class T>
 REPDL_HD T clipped(const clip_factor& f, T g) {
   const dd s = two_prod(widen(g), f.a);

@@ -1,5 +1,5 @@
-// The loops of norms of lists and of clipping of one instruction set. The driver (clip.cpp) is compiled once: it walks over strides and
-// threads, and decides.
+// The loops of norms of lists and of clipping of one instruction set. The driver (clip.cpp) is compiled once: it walks over strides
+// and threads, and decides.
 #pragma once
 
 #include "backends/cpu/core/families.hpp"
