@@ -656,6 +656,10 @@ void network(context& ctx) {
       report("steps", name + " adamw", static_cast<double>(n) * (element + 16), "B/s", [&] {
         adamw(ctx, std::vector<adamw_tensor>{{param, grad, first, second}}, {.step = 100});
       });
+      report("steps", name + " clip_grad_norm", static_cast<double>(n) * element, "B/s",
+             [&] {  // read twice, and written
+               clip_grad_norm(ctx, std::vector<const_tensor_view>{grad}, std::vector{param}, {.max_norm = 1e-3});
+             });
     }
   }
   // Sums of 10^6 rows of 64 to 10^4 places: named evenly, most of them by few or all by one index.

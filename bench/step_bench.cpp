@@ -1,5 +1,5 @@
 // Steps of 2^16 (in cache) and 2^24 parameters, one thread: sgd with momentum, and adamw, against a plain loop in binary32 compiled
-// with -Ofast over the same numbers.
+// with -Ofast over the same numbers. Gradients clipped by their norm, against a product.
 #include <benchmark/benchmark.h>
 
 #include "bench/by_turns.hpp"
@@ -61,6 +61,21 @@ void adamw_step(benchmark::State& state, const std::string& isa) {
   bench::per_element(state, n);
 }
 
+template <class T>
+void clip(benchmark::State& state, const std::string& isa) {
+  const std::int64_t n = state.range(0);
+  context ctx(context_options{.threads = 1, .isa = isa});
+  operands<T> o(ctx, n);
+  const const_tensor_view g(o.g);
+  const tensor_view out(o.p);
+  bench::by_turns(state, ctx,
+                  [&] {
+                    clip_grad_norm(ctx, {&g, 1}, {&out, 1}, {.max_norm = 1e-3});
+                  },
+                  {"mul", [&] { mul(ctx, g, g, out); }});
+  bench::per_element(state, n);
+}
+
 const bench::family registered("steps", [](const bench::family& family) {
   for (const isa_info& isa : instruction_sets()) {
     if (!isa.available) continue;
@@ -73,6 +88,9 @@ const bench::family registered("steps", [](const bench::family& family) {
     add("adamw", adamw_step<float>);
     add("adamw-f16", adamw_step<f16>);
     add("adamw-bf16", adamw_step<bf16>);
+    add("clip_grad_norm", clip<float>);
+    add("clip_grad_norm-f16", clip<f16>);
+    add("clip_grad_norm-bf16", clip<bf16>);
   }
 });
 

@@ -299,6 +299,8 @@ constexpr oracle_line oracles[] = {
     {"adaptive_max_pool2d_backward", of<max_pool2d_backward>},
     {"adaptive_avg_pool2d", of<avg_pool2d>},
     {"adaptive_avg_pool2d_backward", of<avg_pool2d_backward>},
+    {"total_norm", stepped<total_norm>},
+    {"clip_grad_norm", stepped<clip_grad_norm>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

@@ -94,7 +94,7 @@ struct numbers_of {
 };
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
 /// The families (samples_layers.cpp, samples_rows.cpp, samples_norms.cpp, samples_norms_backward.cpp, samples_norms_given.cpp,
-/// samples_statistics.cpp, samples_steps.cpp).
+/// samples_statistics.cpp, samples_steps.cpp, samples_lists.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w);
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
@@ -108,6 +108,8 @@ std::vector<array> given_norm_inputs(const std::string& op, sample_class c, cons
 std::vector<array> statistics_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                      const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, word_stream& w);
+std::vector<array> list_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
                                  word_stream& w);

@@ -205,6 +205,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
       if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w, type);
       return detail::norm_inputs(op, c, shapes, attrs, w, type);
     case ops::family::optimizer:
+      if (op == "total_norm" || op == "clip_grad_norm") return detail::list_inputs(op, c, type, shapes, attrs, w);
       return detail::step_inputs(op, c, type, shapes, attrs, w);
     case ops::family::random:
       return detail::random_inputs(c, shapes, attrs, w);

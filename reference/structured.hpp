@@ -161,6 +161,10 @@ array scatter(std::string_view op, const std::vector<array>& in, const attribute
 std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 
+/// Of a list as one vector: its norm; the gradients of a list, clipped, and their norm.
+std::vector<array> total_norm(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+std::vector<array> clip_grad_norm(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+
 /// RN(low + (high - low) * u); low and high are binary64 patterns.
 array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, std::uint64_t low,
               std::uint64_t high, outcomes* where = nullptr);

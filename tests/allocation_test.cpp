@@ -179,6 +179,14 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        [&] {
          adamw(ctx, {&moments, 1}, {});
        }},
+      {"total_norm",
+       [&] {
+         total_norm(ctx, {both, 1}, to({}));
+       }},
+      {"clip_grad_norm",
+       [&] {
+         clip_grad_norm(ctx, {both, 1}, {&sum_of_both, 1}, {.max_norm = 0.5}, tensor_view(out.data() + 8, sizes{}));
+       }},
       {"add, dynamic",
        [&] {
          call(ctx, dynamic_add, both, {&sum_of_both, 1}, {});

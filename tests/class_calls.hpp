@@ -380,6 +380,19 @@ inline std::vector<class_call> steps(const std::string& op, sample_class c) {
   std::vector<class_call> all;
   const bool exact = c == sample_class::ties || c == sample_class::near_ties ||
                      c == sample_class::cancelling;  // these need powers of two
+  if (op == "total_norm" || op == "clip_grad_norm") {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const auto with = [&](double max_norm, double p) {
+      all.push_back({{a, {0, 3}, b, one}, {{"p", p}}});
+      if (op == "clip_grad_norm") all.back().attrs.push_back({"max_norm", max_norm});
+    };
+    for (const double p : {2.0, 1.0, infinity}) with(1000001 * 0x1p-20, p);
+    if (exact) return all;
+    with(1, 2);
+    with(0x1p-140, 1);
+    with(infinity, 2);
+    return all;
+  }
   if (op == "sgd") {
     const auto with = [&](double lr, double mu, double damp, double decay, bool nesterov, bool first) {
       std::vector<shape_list> shapes = groups(mu == 0 ? 2 : 3, {a, b, one});

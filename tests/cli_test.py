@@ -1317,6 +1317,18 @@ class Structured(Case):
         self.assertIn("expected 2 output files, got 1", done.stderr)
         self.assertFalse((self.dir / "only.npy").exists())
 
+    def test_lists(self):
+        for t in ("f16", "bf16", "f32"):
+            three, four = [self.save(n, [rounded(F(v), t)], s, t) for n, v, s in (("3.npy", 3, [1]), ("4.npy", -4, []))]
+            for op, attrs, expected in (("total_norm", [], [5]), ("total_norm", ["p=1"], [7]), ("total_norm", ["p=inf"], [4]),
+                                        ("clip_grad_norm", ["max_norm=2.5"], [F(15, 2) / (5 + F(1, 10**6)), -10 / (5 + F(1, 10**6)), 5]),
+                                        ("clip_grad_norm", ["max_norm=6"], [3, -4, 5]),
+                                        ("clip_grad_norm", ["max_norm=2.5", "p=1"], [F(15, 2) / (7 + F(1, 10**6)), -10 / (7 + F(1, 10**6))])):
+                names = ["out%d.npy" % i for i in range(len(expected))]  # the norm may be left out
+                done = self.run_repdl("eval", op, three, four, *[v for n in names for v in ("-o", n)], *[v for a in attrs for v in ("--attr", a)])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([read_npy(self.dir / n)[2][0] for n in names], [rounded(F(v), t) for v in expected])
+
     def test_random_numbers(self):
         generator = ["--attr", "seed=1", "--attr", "stream=2"]
         draws = [philox(1, 2, i // 4)[i % 4] for i in range(40)]

@@ -402,6 +402,7 @@ std::vector<digest_case> far_cases() {
         c.attrs = {{"dtype", std::string("f16")}};
       }
       if (op.name == "sgd") c.attrs = {{"momentum", 0.9}};
+      if (op.name == "clip_grad_norm") c.attrs = {{"max_norm", 0.7}};
       if (op.name == "permutation") c.attrs = {{"n", std::int64_t{57}}};
       of_op.push_back(c);
     }

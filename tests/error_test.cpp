@@ -701,6 +701,43 @@ std::vector<cpp_case> cpp_cases(operands& o) {
                {.beta1 = 1});
        }},
       {error_site::attribute_value, "adamw", "step", [&] { adamw(o.ctx, {}, {.step = 0}); }},
+      {error_site::attribute_value, "total_norm", "p", [&] { total_norm(o.ctx, {}, o.vo({}), {.p = 3}); }},
+      {error_site::attribute_value, "clip_grad_norm", "max_norm",
+       [&] {
+         clip_grad_norm(o.ctx, std::vector<const_tensor_view>{o.vx({2})}, std::vector{o.vo({2})}, {.max_norm = -1});
+       }},
+      {error_site::attribute_value, "clip_grad_norm", "max_norm",
+       [&] { clip_grad_norm(o.ctx, {}, {}, {.max_norm = std::numeric_limits<double>::quiet_NaN()}); }},
+      {error_site::attribute_value, "clip_grad_norm", "p",
+       [&] { clip_grad_norm(o.ctx, {}, {}, {.p = -std::numeric_limits<double>::infinity()}); }},
+      {error_site::missing_attribute, "clip_grad_norm", "max_norm",
+       [&] {
+         infer(o.op("clip_grad_norm"), std::vector{o.vx({2})}, {{"p", 1.0}});
+       }},
+      {error_site::operand_dtype, "total_norm", "x[1]",
+       [&] {
+         total_norm(o.ctx, std::vector{o.vx({2}), const_tensor_view(o.d.data(), dtype::f16, {2})}, o.vo({}));
+       }},
+      {error_site::operand_dtype, "clip_grad_norm", "grad[1]",
+       [&] {
+         clip_grad_norm(o.ctx, std::vector{o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2})},
+                        std::vector{o.vo({2}), o.vo({2})});
+       }},
+      {error_site::absent_operand, "total_norm", "out", [&] { total_norm(o.ctx, {}, {}); }},
+      {error_site::output_dtype, "total_norm", "out",
+       [&] { total_norm(o.ctx, {}, tensor_view(o.d.data(), dtype::f64, {})); }},
+      {error_site::output_shape, "clip_grad_norm", "total_norm",
+       [&] {
+         clip_grad_norm(o.ctx, std::vector<const_tensor_view>{o.vx({2})}, std::vector{o.vo({2})}, {}, o.vo({1}));
+       }},
+      {error_site::output_count, "clip_grad_norm", "outputs",
+       [&] {
+         clip_grad_norm(o.ctx, std::vector<const_tensor_view>{o.vx({2}), o.vx({2})}, std::vector{o.vo({2})});
+       }},
+      {error_site::overlap, "clip_grad_norm", "grad[1]",
+       [&] {
+         clip_grad_norm(o.ctx, std::vector<const_tensor_view>{o.vx({2}), o.vx({2})}, std::vector{o.vo({2}), o.vo({2})});
+       }},
       {error_site::attribute_value, "normal", "stddev",
        [&] {
          generator g;

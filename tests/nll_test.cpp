@@ -34,11 +34,11 @@ struct nll_call {
 };
 attribute whole(const char* name, std::int64_t v) { return {name, v}; }
 const nll_call calls[] = {
-    {{700, 9}, {}, 1, false},
-    {{700, 9}, {}, 1, true},
+    {{100, 9}, {}, 1, false},
+    {{100, 9}, {}, 1, true},
     {{60, 5, 11}, {whole("ignore_index", 3)}, 1, true},
-    {{13, 2, 3, 4, 40}, {whole("axis", -1), whole("ignore_index", -1)}, 4, true},
-    {{4096, 3}, {whole("axis", 1)}, 1, false},
+    {{13, 2, 3, 4, 4}, {whole("axis", -1), whole("ignore_index", -1)}, 4, true},
+    {{600, 3}, {whole("axis", 1)}, 1, false},
     {{17}, {}, 0, true},
     {{3, 1000}, {whole("axis", 0)}, 0, false},
 };
@@ -109,10 +109,10 @@ void check_classes(const std::string& op, const std::string& reduction, int roun
 
 TEST_CASE("nll_loss: every class, each loss") {
   counts n;
-  check_classes("nll_loss", "none", 4, n);
+  check_classes("nll_loss", "none", 3, n);
   CHECK(n.outputs > 200000);
   CHECK(n.ties > 1000);
-  CHECK(n.near_ties > 1000);
+  CHECK(n.near_ties > 500);
   CHECK(n.subnormal > 1000);
   CHECK(n.overflows > 100);
   CHECK(n.nan > 100);
@@ -121,14 +121,14 @@ TEST_CASE("nll_loss: every class, each loss") {
 TEST_CASE("nll_loss: every class, sums and means") {
   for (const std::string reduction : {"sum", "mean"}) {
     counts n;
-    check_classes("nll_loss", reduction, 20, n);
+    check_classes("nll_loss", reduction, 15, n);
     MESSAGE(reduction << ": " << n.ties << " ties, " << n.near_ties << " near-ties, " << n.overflows << " overflows, "
                       << n.zeros << " zeros, " << n.subnormal << " subnormal, " << n.nan << " NaN");
     CHECK(n.ties > 100);
     CHECK(n.near_ties > 30);
     CHECK(n.subnormal > 30);
     CHECK(n.nan > 30);
-    CHECK((reduction == "mean" || n.overflows > 30));
+    CHECK((reduction == "mean" || n.overflows > 20));
     CHECK((reduction == "mean" || n.zeros > 100));
   }
 }
@@ -136,7 +136,7 @@ TEST_CASE("nll_loss: every class, sums and means") {
 TEST_CASE("nll_loss_backward: every class") {
   for (const std::string reduction : {"none", "sum", "mean"}) {
     counts n;
-    check_classes("nll_loss_backward", reduction, reduction == "none" ? 1 : 4, n);
+    check_classes("nll_loss_backward", reduction, 1, n);
     CHECK(n.outputs > 200000);
     CHECK((reduction != "none" || n.ties > 300));
     CHECK((reduction != "mean" || n.ties > 300));

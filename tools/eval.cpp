@@ -56,8 +56,11 @@ int run_eval(command_arguments raw) {
   if (to_stdout && ::isatty(STDOUT_FILENO) == 1) {
     usage("eval", "-o", "standard output to be a file or a pipe for '-'", "a terminal");
   }
-  // Optional outputs at the end may be left out.
-  const auto is_optional = [&](const operand_info& o) { return o.optional && !grouped; };
+  // Optional outputs at the end may be left out; of an optimiser those that name no input, which come once.
+  const auto is_optional = [&](const operand_info& o) {
+    const auto has_its_name = [&](const operand_info& i) { return i.name == o.name; };
+    return o.optional && !(grouped && std::any_of(op->in.begin(), op->in.end(), has_its_name));
+  };
   const auto optional = static_cast<std::size_t>(std::count_if(op->out.begin(), op->out.end(), is_optional));
   const auto expect_destinations = [&](std::size_t n) {
     if (destinations.size() <= n && destinations.size() + optional >= n) return;

@@ -65,7 +65,14 @@ class Operation:
     def returns(self):
         if self.several:
             return f"tuple[{', '.join([self.result] + ['Any'] * (len(self.row['outputs']) - 1))}]"
-        return "None" if self.grouped else "Any" if self.statistics else self.result
+        if self.grouped:
+            return "Any" if self.once else "None"
+        return "Any" if self.statistics else self.result
+
+    @property
+    def once(self):
+        """The names of outputs of a grouped operation that name no operand: they come once, and are returned."""
+        return [o["name"] for o in self.row["outputs"] if o["name"] not in [i["name"] for i in self.row["inputs"]]]
 
     @property
     def result(self):
@@ -98,6 +105,7 @@ class Operation:
         elementwise = self.family == "elementwise"
         if self.grouped:
             pieces = [f"{i['name']}: Sequence[Any]" for i in inputs]
+            pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
             pieces += [f"{i['name']}: Sequence[Any] | None = None" for i in optional]
             pieces += ["*"] + [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
             return pieces + (["first_step: bool = False"] if optional else [])
@@ -162,8 +170,11 @@ class Operation:
         if self.several:
             lines.append("A tuple is returned; out is one, too, of arrays or None.")
         if self.grouped:
-            written = ", ".join(o["name"] for o in row["outputs"])
-            lines.append(f"Updated in place: {written}.")
+            written = ", ".join(o["name"] for o in row["outputs"] if o["name"] not in self.once)
+            if written:
+                lines.append(f"Updated in place: {written}.")
+            if self.once:
+                lines.append(f"Returned: {', '.join(self.once)}, an array of the same library.")
             if any(i["optional"] for i in row["inputs"]):
                 lines.append("first_step: the optional state is written and not read")
         elif self.family == "elementwise" and len(row["inputs"]) > 1:
@@ -181,7 +192,8 @@ class Operation:
         text += [body + '"""']
         if self.grouped:
             first = "first_step" if any(i["optional"] for i in self.row["inputs"]) else "False"
-            text.append(f"{body}_core.call_grouped({self.index}, ({self.operands}), {self.values({})}, {first})")
+            returns = "return " if self.once else ""
+            text.append(f"{body}{returns}_core.call_grouped({self.index}, ({self.operands}), {self.values({})}, {first})")
         elif method:
             advance = "False" if self.name.endswith("_backward") else "True"
             like = "None" if self.row["inputs"] else "like"
@@ -290,7 +302,7 @@ def uses(operations):
             value = "[x]" if kind.startswith("Sequence") else "x" if kind == "A" or (kind == "Any" and name != "like") else examples[kind]
             given.append(value if o.family == "elementwise" and name in [i["name"] for i in o.row["inputs"]] else f"{name}={value}")
         owner = "g" if o.random else "librepdl"
-        kind = {"A": "NDArray[np.float32]", "Any": "Any"}[o.result] if not o.grouped else None
+        kind = {"A": "NDArray[np.float32]", "Any": "Any", "None": None}[o.returns if o.grouped else o.result]
         if o.several:
             kind = o.returns.replace(o.result, kind, 1)
         if o.statistics:

@@ -52,18 +52,30 @@ std::vector<tensor_spec> placed_call::infer_outputs() const {
   return infer(*op, views, attrs);
 }
 
+std::size_t placed_call::group_out() const {
+  const auto once = [&](const operand_info& o) {
+    return op->family == "optimizer" &&
+           std::none_of(op->in.begin(), op->in.end(), [&](const operand_info& i) { return i.name == o.name; });
+  };
+  return (out.size() - static_cast<std::size_t>(std::count_if(op->out.begin(), op->out.end(), once))) / groups;
+}
+const operand_info& placed_call::output_info(std::size_t i) const {
+  const std::size_t group = group_out();
+  return i < group * groups ? op->out[i % group] : op->out[op->out.size() - (out.size() - i)];
+}
+
 std::string placed_call::operand_name(std::size_t tensor) const {
   std::string name;
-  const auto add = [&](std::size_t i, const std::vector<operand_info>& infos, std::size_t all) {
-    const std::size_t group = all / groups;
-    name += joined(name.empty() ? "" : " and ", infos[i % group].name);
-    if (groups > 1) name += joined("[", std::to_string(i / group), "]");
+  const auto add = [&](std::size_t i, const operand_info& info, std::size_t group) {
+    name += joined(name.empty() ? "" : " and ", info.name);
+    if (groups > 1 && i < group * groups) name += joined("[", std::to_string(i / group), "]");
   };
+  const std::size_t group_in = in.size() / groups;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (in[i] == tensor) add(i, op->in, in.size());
+    if (in[i] == tensor) add(i, op->in[i % group_in], group_in);
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i] == tensor) add(i, op->out, out.size());
+    if (out[i] == tensor) add(i, output_info(i), group_out());
   }
   return name;
 }
@@ -180,7 +192,7 @@ std::string describe(const placed_call& c) {
     if (!c.in[i]) text += joined("  ", c.op->in[i % (c.in.size() / c.groups)].name, ": absent\n");
   }
   for (std::size_t i = 0; i < c.out.size(); ++i) {
-    if (!c.out[i]) text += joined("  ", c.op->out[i].name, ": absent\n");
+    if (!c.out[i]) text += joined("  ", c.output_info(i).name, ": absent\n");
   }
   return text;
 }

@@ -20,6 +20,9 @@ struct placed_call {
   std::vector<std::optional<std::size_t>> in, out;
   std::size_t groups = 1;  ///< optimizers: of operands, one group per tensor
 
+  /// The outputs of a group; those that come once (total_norm), after the groups', name no input.
+  std::size_t group_out() const;
+  const operand_info& output_info(std::size_t i) const;
   /// What infer() says about the inputs.
   std::vector<tensor_spec> infer_outputs() const;
   /// "x", "param[1]"; of one that is an input and an output: both.

@@ -215,6 +215,8 @@ class maker {
       sgd();
     } else if constexpr (Op::id == op_id::adamw) {
       adamw();
+    } else if constexpr (is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {
+      list(Op::id == op_id::clip_grad_norm);
     } else if constexpr (is_one_of<Op, op_id::layer_norm, op_id::layer_norm_backward, op_id::layer_norm_weight_backward,
                                    op_id::rms_norm, op_id::rms_norm_backward, op_id::rms_norm_weight_backward>) {
       norm_of_axes();
@@ -744,6 +746,17 @@ class maker {
     add("weight_decay", real(true));
     add("step", one_in(4) ? static_cast<std::int64_t>(w_.next64() >> 2) + 1 : magnitude(10));
   }
+  void list(bool clips) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const dtype type = narrow_format();
+    groups_ = static_cast<std::size_t>(from_to(1, 4));
+    for (std::size_t g = 0; g < groups_; ++g) add_input(any_shape(), type);
+    const double p = any_of({2.0, 2.0, 1.0, infinity});
+    if (p != 2 || w_.flip()) add("p", p);
+    if (!clips) return;
+    const double any = real(false);
+    add("max_norm", one_in(2) ? any : any_of({1000001 * 0x1p-20, 1.0, infinity, 0.0}));
+  }
   double below_one() {
     const double u = static_cast<double>(w_.next64() >> 11) * 0x1p-53;
     return one_in(2) ? std::max(u, 0x1p-53) : any_of({0.0, 0.5, 0.9, 0.999, 1 - 0x1p-53, 0x1p-200});
@@ -856,25 +869,25 @@ class maker {
     const std::vector<tensor_spec> outputs = p.infer_outputs();
     const ops::aliases aliases =
         op_.family == "elementwise" ? ops::aliases::any : reference::structured_named(op_.name).may_alias;
-    const std::size_t group_out = outputs.size() / groups_, group_in = in.size() / groups_;
+    p.out.resize(outputs.size());
+    const std::size_t group_out = p.group_out(), group_in = in.size() / groups_;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
-      if (op_.family != "optimizer" && op_.out[o].optional && w_.flip()) {
-        p.out.emplace_back();
-        continue;
-      }
+      const bool in_group = o < group_out * groups_;
+      const bool may_be_absent = op_.family != "optimizer" || !in_group;
+      if (may_be_absent && p.output_info(o).optional && w_.flip()) continue;
       std::optional<std::size_t> alias;
       if (aliases == ops::aliases::first && one_in(3)) {
         alias = p.in[0];
       } else if (aliases == ops::aliases::any && one_in(5)) {
         alias = p.in[w_.below(static_cast<std::uint32_t>(p.in.size()))];
       } else if (aliases == ops::aliases::same_name && one_in(2)) {
-        for (std::size_t i = 0; i < group_in; ++i) {
+        for (std::size_t i = 0; in_group && i < group_in; ++i) {
           if (op_.in[i].name == op_.out[o % group_out].name) alias = p.in[o / group_out * group_in + i];
         }
       }
       const bool legal =
           alias && p.memory.tensors()[*alias].spec == outputs[o] && !has_repeats(p.memory.tensors()[*alias]);
-      p.out.push_back(legal ? *alias : add_tensor(p, outputs[o], false));
+      p.out[o] = legal ? *alias : add_tensor(p, outputs[o], false);
     }
   }
 

@@ -443,4 +443,16 @@ void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_opti
   api::submit<ops::adamw>(ctx, in, out, o);
 }
 
+void total_norm(context& ctx, std::span<const const_tensor_view> tensors, tensor_view out,
+                const total_norm_options& o) {
+  api::submit<ops::total_norm>(ctx, tensors, {&out, 1}, o);
+}
+void clip_grad_norm(context& ctx, std::span<const const_tensor_view> grads, std::span<const tensor_view> out,
+                    const clip_grad_norm_options& o, tensor_view total_norm) {
+  plan::inline_vector<tensor_view, 4> all;
+  for (const tensor_view& v : out) all.push_back(v);
+  all.push_back(total_norm);
+  api::submit<ops::clip_grad_norm>(ctx, grads, all, o);
+}
+
 }  // namespace repdl

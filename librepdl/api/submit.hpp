@@ -92,7 +92,7 @@ void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs
   const dispatch::subject what{Op::id, in.empty() ? dtype::f32 : in[0].type(), specs[0].type};
   if constexpr (grouped<Op>) {
     const auto p = plan::planner<Op>::make(in, out, attrs);
-    if (!p.tensors.empty()) c.run(what, p);
+    if (!p.empty()) c.run(what, p);
   } else if constexpr (many_outputs<Op>) {
     const auto is_to_write = [](const tensor_view& v) { return v && v.count() != 0; };
     if (std::any_of(out.begin(), out.end(), is_to_write)) c.run(what, plan::planner<Op>::make(in, out, attrs));

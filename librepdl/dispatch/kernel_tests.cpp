@@ -530,6 +530,27 @@ std::vector<group> step_calls(const subject& what) {
   return all;
 }
 
+// Lists of tensors as one vector, from every tier: side by side and strided, many and few elements, each norm, factors below 1 and of 1.
+std::vector<group> list_calls(const subject& what) {
+  group g;
+  for (const std::string_view p : {"2", "1", "inf"}) {
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      const auto call = [&](const sizes& shape, std::string_view max_norm) {
+        test_call c{
+            what.op, {{shape, how, what.in}, {{}, how, what.in}, {{0, 3}, how, what.in}, {shape, how, what.in}}, how};
+        c.attrs.push_back({"p", p});
+        if (what.op == op_id::clip_grad_norm) c.attrs.push_back({"max_norm", max_norm});
+        return c;
+      };
+      const test_call many = call({3, 5, 2, 31, 17}, "0.1");
+      const test_call small = call({2, 1, 5}, "0.1");
+      append(g, from_every_tier(many, &small));
+      append(g, from_every_tier(call({7, 3}, "1e30"), &small));
+    }
+  }
+  return {g};
+}
+
 // Losses: of each element, and all in one, from every tier; without the operands that may be absent; kl_div of logarithms, too.
 template <class Op>
 std::vector<group> loss_calls(const subject& what) {
@@ -684,6 +705,8 @@ std::vector<group> structured_calls(const subject& what) {
     return of_format(norm_calls(what.op, ops::is_statistic<Op>), what);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
+  } else if constexpr (ops::is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {
+    return list_calls(what);
   } else if constexpr (family == ops::family::optimizer) {
     return step_calls(what);
   } else if constexpr (family == ops::family::loss) {
@@ -880,7 +903,7 @@ class placed_call {
     arena places;
     for (std::size_t i = 0; i < t.in.size(); ++i) {
       // Without a shape an optional tensor is absent; any other is a single element.
-      present_.push_back(!op_.in[i].optional || !t.in[i].shape.empty() || t.in[i].number);
+      present_.push_back(!op_.in[i % op_.in.size()].optional || !t.in[i].shape.empty() || t.in[i].number);
       in_.push_back(present_[i] ? places.place({t.in[i].type, t.in[i].shape}, t.in[i].how, static_cast<int>(i))
                                 : placed{});
     }

@@ -290,4 +290,11 @@ inline constexpr auto fields_of<vector_norm_options> =
                field{"axis", &vector_norm_options::axis, "the axes to reduce; all when absent"},
                field{"keepdim", &vector_norm_options::keepdim, "keep the reduced axes with size 1"}};
 
+template <>
+inline constexpr auto fields_of<total_norm_options> = std::tuple{field{"p", &total_norm_options::p, "1, 2 or inf"}};
+template <>
+inline constexpr auto fields_of<clip_grad_norm_options> =
+    std::tuple{field{"max_norm", &clip_grad_norm_options::max_norm, ">= 0, or inf", true},
+               field{"p", &clip_grad_norm_options::p, "of the norm: 1, 2 or inf"}};
+
 }  // namespace repdl::ops

@@ -536,6 +536,22 @@ struct adaptive_avg_pool2d_backward
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / their size";
 };
 
+// Lists of tensors as one vector: x0 x1 ...; of clip_grad_norm the outputs likewise, then the norm.
+struct total_norm : operation<op_id::total_norm> {
+  static constexpr std::string_view formula =
+      "over all elements of all tensors, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf: the greatest |x|";
+  using attrs = total_norm_options;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+struct clip_grad_norm : operation<op_id::clip_grad_norm> {
+  static constexpr std::string_view formula =
+      "grad min(1, max_norm / (N + 10^-6)), N total_norm of all gradients, not rounded; N";
+  using attrs = clip_grad_norm_options;
+  static constexpr operand in[] = {{"grad", NARROW}};
+  static constexpr operand out[] = {{"grad", NARROW}, {"total_norm", NARROW, true}};
+};
+
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";

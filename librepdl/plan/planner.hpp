@@ -162,8 +162,9 @@ scatter_plan make_embedding_backward(inputs in, const tensor_view& out, const op
 class operand_rows {
  public:
   operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out) : in_(in), out_(out) {}
-  /// As many groups as the inputs fill.
-  operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given);
+  /// As many groups as the inputs fill; `once`: outputs that come once, after the others.
+  operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given,
+               std::span<const ops::operand> once = {});
   /// One group's inputs; empty where operands come once.
   std::span<const ops::operand> group() const { return group_; }
   operand_rows(const operand_rows&) = delete;
@@ -183,6 +184,9 @@ specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::
 void check_step(const sgd_options&);
 void check_step(const adamw_options&);
 step_plan make_step(ops::op_id op, inputs in, outputs out, std::size_t group_in, std::size_t group_out);
+specs infer_total_norm(const operand_rows& rows, inputs in, const total_norm_options&);
+specs infer_clip_grad_norm(const operand_rows& rows, inputs in, const clip_grad_norm_options&);
+clip_plan make_clip(ops::op_id op, inputs in, outputs out, double p, double max_norm);
 /// RN(1 - beta^step), 0 <= beta < 1, step >= 1.
 double bias_correction(double beta, std::int64_t step);
 
@@ -498,6 +502,32 @@ struct planner<ops::adamw> {
     p.c1 = bias_correction(a.beta1, a.step);
     p.c2 = bias_correction(a.beta2, a.step);
     return p;
+  }
+};
+
+template <>
+struct planner<ops::total_norm> {
+  static operand_rows rows(std::size_t n, const total_norm_options&) {
+    return {ops::total_norm::in, {}, n, ops::total_norm::out};
+  }
+  static specs infer(const operand_rows& rows, inputs in, const total_norm_options& a) {
+    return infer_total_norm(rows, in, a);
+  }
+  static clip_plan make(inputs in, outputs out, const total_norm_options& a) {
+    return make_clip(ops::op_id::total_norm, in, out, a.p, 0);
+  }
+};
+template <>
+struct planner<ops::clip_grad_norm> {
+  static operand_rows rows(std::size_t n, const clip_grad_norm_options&) {
+    return {ops::clip_grad_norm::in, std::span(ops::clip_grad_norm::out).first(1), n,
+            std::span(ops::clip_grad_norm::out).last(1)};
+  }
+  static specs infer(const operand_rows& rows, inputs in, const clip_grad_norm_options& a) {
+    return infer_clip_grad_norm(rows, in, a);
+  }
+  static clip_plan make(inputs in, outputs out, const clip_grad_norm_options& a) {
+    return make_clip(ops::op_id::clip_grad_norm, in, out, a.p, a.max_norm);
   }
 };
 

@@ -221,6 +221,30 @@ struct step_plan {
   adamw_options adamw;
   double c1, c2;  // adamw: RN(1 - beta^step)
   inline_vector<step_tensor, 1> tensors;
+
+  bool empty() const noexcept { return tensors.empty(); }
+};
+
+/// total_norm and clip_grad_norm: many tensors as one vector. An output may be exactly its input.
+struct clip_tensor {
+  std::int64_t count;  // >= 1
+  int rank;
+  axes shape;
+  const void* in;
+  axes in_stride;
+  void* out;  // null: of total_norm
+  axes out_stride;
+};
+struct clip_plan {
+  ops::op_id op;
+  dtype type;  // f16, bf16 or f32
+  double p;    // 1, 2 or inf
+  double max_norm;
+  void* total;  // null: not wanted
+  inline_vector<clip_tensor, 1> tensors;
+
+  bool clips() const noexcept { return op == ops::op_id::clip_grad_norm; }
+  bool empty() const noexcept { return tensors.empty() && total == nullptr; }
 };
 
 /// Losses and their gradients: elements over `rank` axes, their operands as the operation has them, broadcast ones with

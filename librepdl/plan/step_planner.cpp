@@ -4,7 +4,8 @@
 
 namespace repdl::plan {
 
-operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given)
+operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops::operand> out, std::size_t given,
+                           std::span<const ops::operand> once)
     : group_(in) {
   const std::size_t tensors = (given + in.size() - 1) / in.size();
   if (tensors > 1) names_.reserve(tensors * (in.size() + out.size()));  // the rows point to them
@@ -21,6 +22,7 @@ operand_rows::operand_rows(std::span<const ops::operand> in, std::span<const ops
   add(in, true);
   const std::size_t inputs_end = all_.size();
   add(out, false);
+  for (const ops::operand& row : once) all_.push_back(row);
   in_ = std::span(all_).first(inputs_end);
   out_ = std::span(all_).subspan(inputs_end);
 }

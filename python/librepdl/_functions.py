@@ -16,36 +16,36 @@ __all__ = [
     "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
-    "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign",
-    "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward", "div", "div_backward_y",
-    "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf",
-    "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1", "expm1_backward", "floor",
-    "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
-    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
-    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
-    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
-    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward",
-    "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
-    "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu",
-    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
-    "lerp_scalar_backward_x", "less", "less_equal", "log", "log10", "log10_backward", "log1p", "log1p_backward",
-    "log2", "log2_backward", "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
-    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward",
-    "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum",
-    "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss",
-    "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative", "nll_loss", "nll_loss_backward",
-    "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu",
-    "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a",
-    "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rms_norm",
-    "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow",
-    "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign",
-    "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward",
-    "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward",
-    "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square",
-    "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward",
-    "tanhshrink", "threshold", "threshold_backward", "trunc", "var", "var_mean", "vector_norm", "where", "xlogy",
-    "xlogy_backward_x", "xlogy_backward_y",
+    "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
+    "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward", "div",
+    "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward",
+    "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1",
+    "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
+    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
+    "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
+    "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
+    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss",
+    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
+    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
+    "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log", "log10",
+    "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
+    "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
+    "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
+    "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
+    "mish_backward", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative",
+    "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar",
+    "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward",
+    "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder",
+    "remainder_backward_y", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt",
+    "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid",
+    "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss",
+    "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward",
+    "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt",
+    "sqrt_backward", "square", "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a",
+    "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "total_norm", "trunc", "var",
+    "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -87,7 +87,7 @@ ORDER = (
     "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
     "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
-    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward",
+    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
 )
 
 # An array of any library.
@@ -3434,3 +3434,27 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     """
     result: A = _call(248, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
+
+
+def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
+    """over all elements of all tensors, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf: the greatest |x|, rounded once.
+
+    x: f16 bf16 f32, a list of arrays
+    p: 1, 2 or inf
+    Returned: out, an array of the same library.
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _core.call_grouped(249, (x,), (p,), False)
+
+
+def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
+    """grad min(1, max_norm / (N + 10^-6)), N total_norm of all gradients, not rounded; N, rounded once.
+
+    grad: f16 bf16 f32, a list of arrays
+    max_norm: >= 0, or inf
+    p: of the norm: 1, 2 or inf
+    Updated in place: grad.
+    Returned: total_norm, an array of the same library.
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _core.call_grouped(250, (grad,), (max_norm, p), False)

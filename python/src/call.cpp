@@ -333,7 +333,7 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   return object;
 }
 
-void call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, bool first_step) {
+nb::object call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, bool first_step) {
   // Operands are given name by name, and taken tensor by tensor.
   std::vector<std::vector<array>> arrays(op.in.size());
   std::size_t tensors = 0;
@@ -353,7 +353,16 @@ void call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, 
                                 .c_str());
     }
   }
-  if (tensors == 0) return;
+  // Outputs that name no operand come once: they are made, and returned.
+  std::vector<const operand_info*> own;
+  for (const operand_info& o : op.out) {
+    const auto has_its_name = [&](const operand_info& i) { return i.name == o.name; };
+    if (std::none_of(op.in.begin(), op.in.end(), has_its_name)) own.push_back(&o);
+  }
+  if (tensors == 0) {
+    if (own.empty()) return nb::none();
+    throw nb::value_error((op.name + ": " + op.in[0].name + ": expected one or more arrays, got none").c_str());
+  }
   std::vector<const_tensor_view> in;
   std::vector<tensor_view> out;
   for (std::size_t t = 0; t < tensors; ++t) {
@@ -367,12 +376,24 @@ void call_grouped(const op_info& op, const nb::tuple& lists, nb::handle values, 
       }
     }
   }
-  run(op, arrays[0][0], in, out, attributes_of(op, values, nullptr));
+  const attributes attrs = attributes_of(op, values, nullptr);
+  std::vector<array> made;
+  if (!own.empty()) {
+    const std::vector<tensor_spec> specs = infer(op, in, attrs);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      array& a = made.emplace_back(specs[out.size()], arrays[0][0]);
+      out.push_back(a.writable(op.name, own[i]->name));
+    }
+  }
+  run(op, arrays[0][0], in, out, attrs);
+  const nb::object result = made.empty() ? nb::none() : made[0].take();
+  arrays.push_back(std::move(made));
   if (recording::current != nullptr) {
     for (auto& list : arrays) {
       for (array& a : list) recording::current->arrays.push_back(std::move(a));
     }
   }
+  return result;
 }
 
 }  // namespace
@@ -381,9 +402,9 @@ nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::
   const op_info& op = operations()[static_cast<std::size_t>(index)];
   return named(op, [&] { return call(op, in, out, values, like, statistics); });
 }
-void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
+nb::object call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
   const op_info& op = operations()[static_cast<std::size_t>(index)];
-  named(op, [&] { call_grouped(op, lists, values, first_step); });
+  return named(op, [&] { return call_grouped(op, lists, values, first_step); });
 }
 
 thread_local recording* recording::current = nullptr;

@@ -19,8 +19,8 @@ PyObject* exception_for(const error& e);
 nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like, nb::handle statistics);
 
 // An operation on groups of tensors, updated in place: a list for each operand. first_step: the optional state is written
-// and not read.
-void call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step);
+// and not read. Returns the output that comes once, or None.
+nb::object call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step);
 
 // While this thread prepares calls: their context, and the arrays that they name.
 struct recording {

@@ -449,3 +449,12 @@ def test_steps_of_float16():
     velocity = np.zeros(4, np.float32)
     librepdl.sgd([p], [g], [velocity], lr=1.0, momentum=0.5)
     assert p.dtype == np.float16 and p.tolist() == [1, 1 + 2**-9, 0, np.inf] and velocity.tolist() == g.tolist()
+
+
+def test_clipping_a_list(library):
+    three, four = library.array(np.float32(3).tobytes(), "f32", (1,)), library.array(np.float32(-4).tobytes(), "f32", ())
+    assert float(librepdl.total_norm([three, four])) == 5
+    assert float(librepdl.total_norm((three, four), p=1)) == 7
+    norm = librepdl.clip_grad_norm([three, four], 2.5)
+    assert type(norm) is type(three) and float(norm) == 5
+    assert [float(three[0]), float(four)] == [float.fromhex("0x1.7ffffap0"), float.fromhex("-0x1.fffffap0")]

@@ -65,9 +65,10 @@ def grouped(library, row, arrays, options):
         for name in optional:
             if name in lists:  # written and not read
                 lists[name] = [library.array(b"\x7f" * 4 * math.prod(p.shape), "f32", p.shape) for p in lists["param"]]
-    getattr(librepdl, row["name"])(**lists, **options, **({"first_step": first_step} if optional else {}))
+    once = getattr(librepdl, row["name"])(**lists, **options, **({"first_step": first_step} if optional else {}))
     outputs = [o["name"] for o in row["outputs"] if o["name"] in lists]
-    return [lists[name][t] for t in range(len(lists["param"])) for name in outputs]
+    updated = [lists[name][t] for t in range(len(lists[names[0]])) for name in outputs]
+    return updated if once is None else [*updated, once]
 
 
 def call(library, row, arrays, attributes):

@@ -315,6 +315,8 @@ r_nll_loss: NDArray[np.float32] = librepdl.nll_loss(x=x, targets=x, weight=x, ax
     ignore_index=1, out=x)
 r_nll_loss_backward: NDArray[np.float32] = librepdl.nll_loss_backward(g=x, x=x, targets=x, weight=x, total_weight=x,
     axis=1, reduction="mean", ignore_index=1, out=x)
+r_total_norm: Any = librepdl.total_norm(x=[x], p=0.5)
+r_clip_grad_norm: Any = librepdl.clip_grad_norm(grad=[x], max_norm=0.5, p=0.5)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

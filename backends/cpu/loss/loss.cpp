@@ -17,15 +17,6 @@ constexpr std::int64_t elements_per_thread = 16 * loss_block;
 
 constexpr std::size_t most_inputs = std::size(plan::loss_plan{}.in);
 
-template <class T>
-T* in_place(const plan::loss_plan& p, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n) {
-  T* address = nullptr;
-  for_runs(p, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t, std::int64_t run) {
-    if (run == n && (step == 1 || n == 1)) address = at;
-  });
-  return address;
-}
-
 // The operands of a block. What is done once for many elements is compiled once for all operations.
 template <class T>
 struct block {
@@ -43,13 +34,7 @@ struct block {
       const auto* data = static_cast<const T*>(p.in[k].data);
       in[k] = buffers[k];
       if (data == nullptr) continue;
-      in[k] = in_place(p, p.in[k].stride, data, first, n);
-      if (in[k] != nullptr) continue;
-      for_runs(p, p.in[k].stride, data, first, n,
-               [&](const T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-                 for (std::int64_t i = 0; i < run; ++i) buffers[k][done + i] = at[i * step];
-               });
-      in[k] = buffers[k];
+      in[k] = side_by_side(p, p.in[k].stride, data, first, n, buffers[k]);
     }
   }
   T operand(std::size_t k, std::int64_t i) const { return static_cast<const T*>(in[k])[i]; }
@@ -102,10 +87,7 @@ void run_each(const plan::loss_plan& p, std::size_t operands, const loss_kernels
     }
     counted.add(tier::binary64, n - left);
     if (to != nullptr) return;
-    for_runs(p, p.out_stride, static_cast<T*>(p.out), first, n,
-             [&](T* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-               for (std::int64_t i = 0; i < run; ++i) at[i * step] = results[done + i];
-             });
+    scatter_to(p, p.out_stride, results, static_cast<T*>(p.out), first, n);
   });
 }
 

@@ -22,16 +22,6 @@ void for_element_type(dtype plan_type, bool narrow, const F& f) {
   }
 }
 
-// The address of element `first` if the n elements from there on are side by side, else null.
-template <class T>
-T* in_place(const plan::step_tensor& t, const plan::axes& stride, T* data, std::int64_t first, std::int64_t n) {
-  T* address = nullptr;
-  for_runs(t, stride, data, first, n, [&](T* at, std::int64_t step, std::int64_t, std::int64_t run) {
-    if (run == n && (step == 1 || n == 1)) address = at;
-  });
-  return address;
-}
-
 void run_block(const plan::step_tensor& t, dtype type, const step_kernels& kernels, const void* constants,
                std::int64_t first, std::int64_t n, step_counts& counts) {
   alignas(64) std::byte buffers[7][step_block * sizeof(float)];
@@ -41,14 +31,7 @@ void run_block(const plan::step_tensor& t, dtype type, const step_kernels& kerne
     if (t.in[k] == nullptr) continue;
     for_element_type(type, k < 2, [&]<class E>(E) {
       const auto* const data = static_cast<const E*>(t.in[k]);
-      auto* const buffer = reinterpret_cast<E*>(buffers[k]);
-      o.in[k] = in_place(t, t.in_stride[k], data, first, n);
-      if (o.in[k] != nullptr) return;
-      for_runs(t, t.in_stride[k], data, first, n,
-               [&](const E* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-                 for (std::int64_t i = 0; i < run; ++i) buffer[done + i] = at[i * step];
-               });
-      o.in[k] = buffer;
+      o.in[k] = side_by_side(t, t.in_stride[k], data, first, n, reinterpret_cast<E*>(buffers[k]));
     });
   }
   bool scatter[3] = {};
@@ -63,11 +46,7 @@ void run_block(const plan::step_tensor& t, dtype type, const step_kernels& kerne
   for (std::size_t k = 0; k < 3; ++k) {
     if (!scatter[k]) continue;
     for_element_type(type, k == 0, [&]<class E>(E) {
-      const auto* const buffer = reinterpret_cast<const E*>(buffers[4 + k]);
-      for_runs(t, t.out_stride[k], static_cast<E*>(t.out[k]), first, n,
-               [&](E* at, std::int64_t step, std::int64_t done, std::int64_t run) {
-                 for (std::int64_t i = 0; i < run; ++i) at[i * step] = buffer[done + i];
-               });
+      scatter_to(t, t.out_stride[k], reinterpret_cast<const E*>(buffers[4 + k]), static_cast<E*>(t.out[k]), first, n);
     });
   }
 }
@@ -76,22 +55,16 @@ void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_ke
               counters& count) noexcept {
   alignas(64) std::byte constants[step_constants_bytes];
   kernels.prepare(p, l.first_tier, constants);
-  std::int64_t total = 0;  // in blocks: none of them crosses tensors
-  for (const plan::step_tensor& t : p.tensors) total += (t.count + step_block - 1) / step_block;
+  const std::int64_t total = blocks_of(p.tensors, step_block);
   const int threads = static_cast<int>(
       std::clamp<std::int64_t>((total * step_block + elements_per_thread - 1) / elements_per_thread, 1, l.threads));
   parallel(threads, [&](int thread, int workers) {
     const range mine = share(total, thread, workers);
     step_counts counts;
-    std::int64_t before = 0;  // blocks of the tensors so far
-    for (const plan::step_tensor& t : p.tensors) {
-      const std::int64_t blocks = (t.count + step_block - 1) / step_block;
-      for (std::int64_t b = std::max(mine.begin, before); b < std::min(mine.end, before + blocks); ++b) {
-        const std::int64_t first = (b - before) * step_block;
-        run_block(t, p.type, kernels, constants, first, std::min(step_block, t.count - first), counts);
-      }
-      before += blocks;
-    }
+    for_blocks_of(p.tensors, step_block, mine.begin, mine.end,
+                  [&](const plan::step_tensor& t, std::int64_t first, std::int64_t n) {
+                    run_block(t, p.type, kernels, constants, first, n, counts);
+                  });
     for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);
   });
 }

@@ -359,4 +359,19 @@ struct adamw_tensor {
 /// to binary64.
 void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_options& options = {});
 
+// ---- norms of lists
+//
+// Many tensors of any shapes and of one format, f16, bf16 or f32, as one vector. The norm is exact, whatever its size and theirs.
+
+/// out, a scalar of their format, = RN(N): N the sum of |x| over all elements of all tensors (p = 1), the root of the sum of x^2
+/// (2), the greatest |x| (inf). A NaN among them: NaN; else an infinity: +inf. Of no elements +0 (out is f32 where there are no
+/// tensors).
+void total_norm(context& ctx, std::span<const const_tensor_view> tensors, tensor_view out,
+                const total_norm_options& options = {});
+/// out[i] = RN(grads[i] * min(1, max_norm / (N + 10^-6))), N the norm of all gradients and 10^-6 the decimal, both exact: one
+/// rounding. Where the factor is 1 the bits stay. N = inf: the factor is 0; N = NaN: everything is NaN. out has a tensor for each of
+/// grads, of its shape, and may be exactly that. total_norm, which may be absent, = RN(N).
+void clip_grad_norm(context& ctx, std::span<const const_tensor_view> grads, std::span<const tensor_view> out,
+                    const clip_grad_norm_options& options = {}, tensor_view total_norm = {});
+
 }  // namespace repdl

@@ -303,4 +303,15 @@ struct vector_norm_options {
   bool keepdim = false;       ///< keep the reduced axes with size 1
 };
 
+/// Options of total_norm.
+struct total_norm_options {
+  double p = 2;  ///< 1, 2 or inf
+};
+
+/// Options of clip_grad_norm.
+struct clip_grad_norm_options {
+  double max_norm = 1;  ///< >= 0, or inf; exactly this double
+  double p = 2;         ///< of the norm: 1, 2 or inf
+};
+
 }  // namespace repdl
