@@ -183,6 +183,19 @@ TEST_CASE("nll_loss: every tier decides, and no order of the samples changes a b
   }
 }
 
+TEST_CASE("nll_loss: optional operands at the end may be left out") {
+  context ctx;
+  const float x[] = {-1, -2, -3, -4}, g = 1;
+  const std::int64_t targets[] = {1, 0};
+  const const_tensor_view view(x, {2, 2}), at(targets, sizes{2});
+  float out = 0, grad[4] = {};
+  call(ctx, *find("nll_loss"), {{view, at}}, {{tensor_view(&out, {}), tensor_view()}}, {});
+  CHECK(out == 2.5f);
+  call(ctx, *find("nll_loss_backward"), {{const_tensor_view(&g, {}), view, at}}, {{tensor_view(grad, {2, 2})}},
+       {{"reduction", std::string("sum")}});
+  CHECK((grad[0] == 0 && grad[1] == -1 && grad[2] == -1 && grad[3] == 0));
+}
+
 TEST_CASE("nll_loss: nothing, ignored samples, weights that add up to 0, infinities") {
   context ctx;
   const auto loss = [&](const std::vector<float>& x, const std::vector<std::int64_t>& targets,

@@ -4,6 +4,9 @@
 namespace repdl::plan {
 namespace {
 
+// Optional operands at the end may be left out.
+const_tensor_view operand(inputs in, std::size_t i) { return i < in.size() ? in[i] : const_tensor_view(); }
+
 // Checks weight against x, which has this number of classes. Returns the shape of the loss.
 sizes check_nll(std::string_view op, const const_tensor_view& x, const const_tensor_view& targets,
                 const const_tensor_view& weight, const nll_loss_options& a) {
@@ -51,7 +54,7 @@ void set_space(nll_plan& p, loop_axes& l, int sorted_by) {
 
 specs infer_nll_loss(inputs in, const nll_loss_options& a) {
   specs both;
-  both.push_back({in[0].type(), check_nll("nll_loss", in[0], in[1], in[2], a)});
+  both.push_back({in[0].type(), check_nll("nll_loss", in[0], in[1], operand(in, 2), a)});
   both.push_back({dtype::f32, {}});
   return both;
 }
@@ -59,8 +62,8 @@ specs infer_nll_loss(inputs in, const nll_loss_options& a) {
 tensor_spec infer_nll_loss_backward(inputs in, const nll_loss_options& a) {
   constexpr std::string_view op = "nll_loss_backward";
   check_format(op, "x", in[1], "g", in[0]);
-  check_gradient(op, in[0], check_nll(op, in[1], in[2], in[3], a));
-  const const_tensor_view& total = in[4];
+  check_gradient(op, in[0], check_nll(op, in[1], in[2], operand(in, 3), a));
+  const const_tensor_view total = operand(in, 4);
   if (a.reduction == reduction::mean && !total) {
     fail(error_site::absent_operand, op, "total_weight", "a tensor, for the mean", "none");
   }
@@ -72,7 +75,7 @@ tensor_spec infer_nll_loss_backward(inputs in, const nll_loss_options& a) {
 
 nll_plan make_nll_loss(inputs in, outputs out, const nll_loss_options& a) {
   const int axis = class_axis("", "", in[0], a.axis);
-  nll_plan p = plan_of(ops::op_id::nll_loss, in[0], in[1], in[2], axis, a);
+  nll_plan p = plan_of(ops::op_id::nll_loss, in[0], in[1], operand(in, 2), axis, a);
   p.each = a.reduction == reduction::none;
   p.x = in[0].data();
   p.class_stride = in[0].strides()[axis];
@@ -92,7 +95,7 @@ nll_plan make_nll_loss(inputs in, outputs out, const nll_loss_options& a) {
 
 nll_plan make_nll_loss_backward(inputs in, const tensor_view& out, const nll_loss_options& a) {
   const int axis = class_axis("", "", in[1], a.axis);
-  nll_plan p = plan_of(ops::op_id::nll_loss_backward, in[1], in[2], in[3], axis, a);
+  nll_plan p = plan_of(ops::op_id::nll_loss_backward, in[1], in[2], operand(in, 3), axis, a);
   p.each = true;
   p.x = in[0].data();
   p.total = a.reduction == reduction::mean ? static_cast<const float*>(in[4].data()) : nullptr;
