@@ -194,8 +194,8 @@ namespace {
 
 bool is_reduced(const sizes& axes, int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); }
 
-// kept: the strides of the output, the inputs and the bias; inner: of the inputs.
-reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes kept, loop_axes inner) {
+// kept: the strides of the output, the inputs and the bias; inner: of the inputs. Normalises both.
+reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes& kept, loop_axes& inner) {
   kept.squeeze();
   kept.sort_by(0);
   kept.merge();

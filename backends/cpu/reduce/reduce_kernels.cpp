@@ -1,4 +1,6 @@
 // Inner loops of the reductions. Compiled once per instruction set. Contracts: backends/cpu/reduce/reduce.hpp.
+#include <bit>
+
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/map/unpacked.hpp"
 #include "backends/cpu/reduce/reduce.hpp"
@@ -17,9 +19,9 @@ constexpr int chains = 8;
 constexpr int step = chains * lanes64;
 static_assert(row_block % step == 0 && lanes32 == 2 * lanes64);
 
-// The additions on the longest path: one per step, three levels over the chains, a chain over the lanes.
+// The additions on the longest path: one per step, three levels over the chains, and those over the lanes.
 static_assert(chains == 8);
-constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
+constexpr int height = static_cast<int>(row_block) / step + 3 + std::countr_zero(static_cast<unsigned>(lanes64));
 
 [[gnu::always_inline]] inline f32v magnitude_bits(f32v v) {
   using bits = vec<std::uint32_t, lanes32>;
@@ -35,10 +37,29 @@ constexpr int height = static_cast<int>(row_block) / step + 3 + lanes64;
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
 #endif
 
-[[gnu::always_inline]] inline double total(f64v v) {
-  double s = 0;
-  for (int i = 0; i < lanes64; ++i) s += v[i];
-  return s;
+// The larger magnitude of each lane; of a NaN anything, as the sum is NaN then. As integers, where there is an instruction for that: the
+// units that add are busy.
+[[gnu::always_inline]] inline f32v raised(f32v largest, f32v v) {
+#if defined(__AVX512F__)
+  return as<f32v>(_mm512_maskz_max_epu32(0xffff, as<__m512i>(magnitude_bits(v)), as<__m512i>(largest)));
+#elif defined(__AVX2__)
+  return as<f32v>(_mm256_max_epu32(as<__m256i>(magnitude_bits(v)), as<__m256i>(largest)));
+#else
+  return larger(magnitude_bits(v), largest);
+#endif
+}
+
+// Halves are added as registers as long as there are halves.
+template <class V>
+[[gnu::always_inline]] inline double total(V v) {
+  constexpr int lanes = sizeof(V) / sizeof(double);
+  if constexpr (lanes == 2) {
+    return v[0] + v[1];
+  } else {
+    vec<double, lanes / 2> half[2];
+    __builtin_memcpy(half, &v, sizeof v);
+    return total(half[0] + half[1]);
+  }
 }
 
 template <class T>
@@ -56,7 +77,7 @@ struct step_of {
     for (int i = 0; i < step; i += unpacked_block) unpack(from + i, x + i);
   }
   [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
-  [[gnu::always_inline]] f32v magnitudes(int i) const { return magnitude_bits(load<f32v>(x + i * lanes32)); }
+  [[gnu::always_inline]] f32v narrow(int i) const { return load<f32v>(x + i * lanes32); }
 };
 template <>
 struct step_of<float> {
@@ -64,7 +85,7 @@ struct step_of<float> {
 
   [[gnu::always_inline]] explicit step_of(const float* from) : x(from) {}
   [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
-  [[gnu::always_inline]] f32v magnitudes(int i) const { return magnitude_bits(load<f32v>(x + i * lanes32)); }
+  [[gnu::always_inline]] f32v narrow(int i) const { return load<f32v>(x + i * lanes32); }
 };
 constexpr int step_halves = step / lanes64;
 constexpr int step_registers = step / lanes32;
@@ -82,7 +103,7 @@ struct single_terms {
   [[gnu::always_inline]] void fold(const terms& x, const terms&) {
     if constexpr (!looks) return;
 #pragma GCC unroll 8
-    for (int i = 0; i < step_registers; ++i) largest[i & 1] = larger(x.magnitudes(i), largest[i & 1]);
+    for (int i = 0; i < step_registers; ++i) largest[i & 1] = raised(largest[i & 1], x.narrow(i));
   }
   // Each lane of `largest` has seen at most steps · step_registers terms.
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
@@ -108,8 +129,8 @@ struct product_terms {
   [[gnu::always_inline]] void fold(const terms& x, const terms& y) {
 #pragma GCC unroll 8
     for (int i = 0; i < step_registers; ++i) {
-      largest_x = larger(x.magnitudes(i), largest_x);
-      largest_y = larger(y.magnitudes(i), largest_y);
+      largest_x = raised(largest_x, x.narrow(i));
+      largest_y = raised(largest_y, y.narrow(i));
     }
   }
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
@@ -295,7 +316,7 @@ void sum_columns(const T* const* rows, std::int64_t columns, double* __restrict 
       store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + pairwise(t));
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < row_group; ++r) big = larger(magnitude_bits(widened<f32v>(rows[r] + j)), big);
+    for (int r = 0; r < row_group; ++r) big = raised(big, widened<f32v>(rows[r] + j));
     store(largest + j, big);
   }
   for (; j < columns; ++j) {
