@@ -118,7 +118,13 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
   return all;
 }
 
-// Reductions: rows and columns, in one piece and in chunks that are joined.
+// As on a device of one multiprocessor.
+test_call on_one(test_call c) {
+  c.choice.multiprocessors = 1;
+  return c;
+}
+
+// Reductions: rows and columns, in one piece and in chunks that are joined, few and many for the device.
 std::vector<group> reduce_calls(const subject& what) {
   const auto call = [&](const sizes& shape, layout in, layout out, std::string_view axis) {
     return test_call{what.op, {{shape, in, what.in}}, out, {{"axis", axis}}};
@@ -128,8 +134,13 @@ std::vector<group> reduce_calls(const subject& what) {
   const test_call packed_rows = call({15, 76}, layout::packs, layout::contiguous, "-1");
   const test_call long_rows = call({1, 16411}, layout::contiguous, layout::contiguous, "1");
   const test_call long_columns = call({701, 3}, layout::contiguous, layout::contiguous, "0");
-  std::vector<group> all{from_every_tier(columns), {rows, packed_rows}, from_every_tier(long_rows), {long_columns}};
+  std::vector<group> all{from_every_tier(on_one(columns)),
+                         {on_one(rows), on_one(packed_rows)},
+                         from_every_tier(long_rows),
+                         {long_columns},
+                         from_every_tier(rows)};
   all.front().push_back(wide(columns));
+  append(all.back(), {packed_rows, columns});
   if (what.op == op_id::prelu_weight_backward) {
     for (group& g : all) {
       for (test_call& c : g) c.in.push_back(c.in[0]);
@@ -150,16 +161,16 @@ std::vector<group> vector_norm_calls(const subject& what) {
 std::vector<group> dot_calls(dtype type) {
   std::vector<group> all;
   for (const std::int64_t n : {19, 67, 16411}) {
-    all.push_back(from_every_tier(
-        {op_id::dot, {{{n}, layout::spread, type}, {{n}, layout::contiguous, type}}, layout::contiguous}));
+    const test_call c{op_id::dot, {{{n}, layout::spread, type}, {{n}, layout::contiguous, type}}, layout::contiguous};
+    all.push_back(from_every_tier(c));
+    append(all.back(), from_every_tier(wide(c)));
   }
   return all;
 }
 
 std::vector<group> matmul_calls() {
   const test_call batches{op_id::matmul, {{{3, 2, 5, 37}}, {{3, 1, 37, 7}}, {{2, 5, 7}}}};
-  test_call large{op_id::matmul, {{{2, 35, 19}}, {{2, 19, 70}}}};
-  large.choice.multiprocessors = 1;
+  const test_call large = on_one({op_id::matmul, {{{2, 35, 19}}, {{2, 19, 70}}}});
   test_call chain = batches;
   chain.attrs = {{"accumulate", "fma_chain"}};
   // Few outputs of long sums become dot products, by rows and by columns.
@@ -310,10 +321,6 @@ std::vector<group> row_calls(op_id op) {
     }
     return c;
   };
-  const auto on_one = [](test_call c) {
-    c.choice.multiprocessors = 1;
-    return c;
-  };
   const auto small = [&](const sizes& x, std::string_view reduction) {
     test_call c = call(x, 2, layout::spread, reduction);
     if (axes) c.attrs = {{"axis", "1,2"}};
@@ -388,10 +395,6 @@ std::vector<group> norm_calls(op_id op, bool statistic) {
     if (!to_weight && !statistic) c.in.push_back({operands > 0 ? weight : sizes{}});
     if (!gradient && has_mean && !statistic && operands > 1) c.in.push_back({weight});
     c.optional_out = operands > 0;
-    return c;
-  };
-  const auto on_one = [](test_call c) {
-    c.choice.multiprocessors = 1;
     return c;
   };
   std::vector<group> all;

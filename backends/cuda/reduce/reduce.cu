@@ -7,7 +7,7 @@
 // With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second
 // kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that the
 // double-double launches work off, and after them the exact ones. The launches do not depend on the data: no host round
-// trip.
+// trip. Few short sums are one launch, of a block for each.
 #include <algorithm>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
@@ -75,6 +75,12 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   return g;
 }
 
+bool is_short(const plan::reduce_plan& p, const reduce_geometry& g, const properties& device) {
+  constexpr std::int64_t longest = 16384;
+  return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest &&
+         (!g.columns || p.length < 32) && !device.choice.wide;
+}
+
 std::size_t partial_size(const plan::reduce_plan& p) {
   using T = float;  // partial results are as large in every format
   if (p.inputs == 2) return std::max({sizeof(fast_sum<2, T>), sizeof(dd_sum<2, T>), sizeof(exact_sum<2, T>)});
@@ -93,6 +99,14 @@ class reduce_work final : public planned {
     r_.p.exact = p.is_exact_in_binary64();
     r_.p.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
     r_.first = describe(p, j.device, false);
+    r_.is_short = is_short(p, r_.first, j.device);
+    if (r_.is_short) {
+      r_.first.columns = false;
+      r_.first.team = reduce_threads;
+      r_.first.chunks = 1;
+      r_.first.chunk_length = p.length;
+      return;
+    }
     std::int64_t chunks = r_.first.chunks;
     if (p.is_sum()) {
       r_.repair = describe(p, j.device, true);

@@ -47,13 +47,14 @@ REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
   return bytes == 4 ? batch_terms : 2 * batch_terms / inputs;
 }
 
-// For sums, the repairing launches divide the work differently.
+// For sums, the repairing launches divide the work differently; short ones are one launch.
 struct reduction {
   ops::op_id op;
   bool magnitudes;
   reduce_parameters p;
   reduce_geometry first;
   reduce_geometry repair;
+  bool is_short;
   std::uint32_t* undecided;
   std::byte* partials;
 };

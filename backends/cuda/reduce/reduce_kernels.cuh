@@ -127,10 +127,9 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
   }
 }
 
-// Decides one output, or marks it. `marked`: the bitmap held the outputs to work off, decided ones are cleared.
+// Writes one output, if that is decided.
 template <class P>
-__device__ bool finish(P acc, const reduce_geometry& g, const reduce_parameters& p, std::int64_t output,
-                       std::uint32_t* undecided, bool marked) {
+__device__ bool write_result(P acc, const reduce_geometry& g, const reduce_parameters& p, std::int64_t output) {
   if constexpr (P::inputs == 2) {
     if (g.bias != nullptr) {  // c is the product c * 1
       std::int64_t offset[1];
@@ -145,6 +144,13 @@ __device__ bool finish(P acc, const reduce_geometry& g, const reduce_parameters&
     locate<2>(g, g.kept, output, offset);
     static_cast<typename P::output*>(g.out)[offset[0]] = value;
   }
+  return decided;
+}
+// The same, or marks it. `marked`: the bitmap held the outputs to work off, decided ones are cleared.
+template <class P>
+__device__ bool finish(const P& acc, const reduce_geometry& g, const reduce_parameters& p, std::int64_t output,
+                       std::uint32_t* undecided, bool marked) {
+  const bool decided = write_result(acc, g, p, output);
   const std::uint32_t bit = 1u << (output & 31);
   if (decided && marked) atomicAnd(undecided + (output >> 5), ~bit);
   if (!decided && !marked) atomicOr(undecided + (output >> 5), bit);
@@ -168,6 +174,17 @@ __device__ P shuffle(const P& from, int distance) {
 template <class P>
 __device__ void merge_lanes(P& acc, int lanes) {
   for (int distance = lanes / 2; distance >= 1; distance /= 2) acc.merge(shuffle(acc, distance));
+}
+
+// Merges what all threads of a block hold into thread 0's. The block meets before it uses the memory, and after.
+template <class P>
+__device__ void merge_block(P& acc, P* of_warp) {
+  __syncthreads();
+  if ((threadIdx.x & 31) == 0) of_warp[threadIdx.x / 32] = acc;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int i = 1; i < warps; ++i) acc.merge(of_warp[i]);
+  }
 }
 
 template <class P>
@@ -200,14 +217,7 @@ __global__ void __launch_bounds__(threads, 3)
       }
       __syncwarp();
       merge_lanes(acc, min(g.team, 32));
-      if (g.team > 32) {
-        __syncthreads();
-        if ((threadIdx.x & 31) == 0) of_warp[threadIdx.x / 32] = acc;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-          for (int i = 1; i < warps; ++i) acc.merge(of_warp[i]);
-        }
-      }
+      if (g.team > 32) merge_block(acc, of_warp);
       if (lane == 0 && active) {
         if (g.chunks > 1) {
           partials[output * g.chunks + chunk] = acc;
@@ -264,6 +274,37 @@ __global__ void __launch_bounds__(threads)
   if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
 }
 
+// Few short sums: a block for each, which goes on to the next tier where one leaves its output open.
+template <class P>
+__device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, unsigned char* shared, bool* decided,
+                        counter* counters) {
+  const std::int64_t output = blockIdx.x;
+  P acc;
+  take_terms(acc, g, p, row_pointers<P>(g, output), 0, g.length, threads, static_cast<int>(threadIdx.x));
+  __syncwarp();
+  merge_lanes(acc, 32);
+  merge_block(acc, reinterpret_cast<P*>(shared));
+  if (threadIdx.x == 0) {
+    *decided = write_result(acc, g, p, output);
+    count_elements(counters, P::decides, *decided ? 1 : 0);
+  }
+  __syncthreads();
+  return *decided;
+}
+template <class Fast, class DoubleDouble, class Exact>
+__global__ void __launch_bounds__(threads)
+    short_sums(const reduce_geometry g, const reduce_parameters p, bool force_exact, counter* counters) {
+  constexpr std::size_t largest = sizeof(DoubleDouble) > sizeof(Exact) ? sizeof(DoubleDouble) : sizeof(Exact);
+  static_assert(sizeof(Fast) <= largest);
+  alignas(16) __shared__ unsigned char shared[warps * largest];
+  __shared__ bool decided;
+  if (attempt<Fast>(g, p, shared, &decided, counters)) return;
+  reduce_parameters late = p;
+  late.forced = force_exact;
+  if (attempt<DoubleDouble>(g, late, shared, &decided, counters)) return;
+  attempt<Exact>(g, late, shared, &decided, counters);
+}
+
 template <class P>
 void launch(const reduce_geometry& g, const reduce_parameters& p, void* partials, std::uint32_t* undecided, bool marked,
             const job& j) {
@@ -296,6 +337,13 @@ std::int64_t height_of(const reduce_geometry& g) {
 
 template <class Fast, class DoubleDouble, class Exact>
 void launch_sum(const reduction& r, const job& j) {
+  if (r.is_short) {
+    reduce_parameters p = r.p;
+    p.forced = j.first_tier > tier::binary64;
+    p.height = height_of(r.first);
+    return launch_kernel<short_sums<Fast, DoubleDouble, Exact>>(j, r.first.outputs, threads, 0, r.first, p,
+                                                                j.first_tier > tier::double_double, j.counters);
+  }
   check(cudaMemsetAsync(r.undecided, 0, static_cast<std::size_t>(ceil_div(r.first.outputs, 32)) * 4, j.stream),
         "reduce", "cudaMemsetAsync");
   reduce_parameters p = r.p;
