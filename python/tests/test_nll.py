@@ -37,9 +37,9 @@ def test_each_loss_along_any_axis():
 
 def test_errors():
     x, targets = np.float32([[-1, -2]]), np.int64([0])
-    with pytest.raises(ValueError, match=r"nll_loss: targets: expected shape \(1\), got \(2\)"):
+    with pytest.raises(ValueError, match=r"nll_loss: targets: expected shape \[1\], got \[2\]"):
         librepdl.nll_loss(x, np.int64([0, 1]))
-    with pytest.raises(ValueError, match=r"nll_loss: weight: expected shape \(2\), got \(3\)"):
+    with pytest.raises(ValueError, match=r"nll_loss: weight: expected shape \[2\], got \[3\]"):
         librepdl.nll_loss(x, targets, np.float32([1, 2, 3]))
     with pytest.raises(ValueError, match="nll_loss_backward: total_weight: expected a tensor, for the mean, got none"):
         librepdl.nll_loss_backward(np.float32(1), x, targets)
