@@ -54,7 +54,10 @@ class nll_maker {
       return exact_pattern(t_, false, divisor_ * factor_[k % 4], static_cast<int>(k % 3) - length);
     }
     if (c_ == overflow_border) return exact_pattern(t_, false, 1 + k % 4, -1);
-    if (c_ == subnormal) return exact_pattern(t_, w_.flip(), 1 + w_.below(4), -1);
+    if (c_ == subnormal) {
+      const bool negative = w_.flip();
+      return exact_pattern(t_, negative, 1 + w_.below(4), -1);
+    }
     return tame(sample(c_ == single_nonfinite && w_.below(8) != 0 ? normal_range : c_, t_, w_));
   }
   uint64_t total() {
@@ -86,7 +89,8 @@ class nll_maker {
     }
     if (c_ == overflow_border) {
       const uint64_t m = detail::odd_of(p, w_);
-      return exact_pattern(t_, w_.flip(), m, f_.emax - p + 1 - w_.between(0, 1));
+      const bool negative = w_.flip();
+      return exact_pattern(t_, negative, m, f_.emax - p + 1 - w_.between(0, 1));
     }
     return tame(sample(c_ == single_nonfinite && w_.flip() ? normal_range : c_, t_, w_));
   }
@@ -120,7 +124,14 @@ class nll_maker {
     const int beside = c_ == near_ties ? p - bits : 0;
     if (n < 2 || beside < 0 || e - 1 - beside < f_.ulp_min()) return all;
     all[0] = exact_pattern(t_, negative, y, e + 1);
-    all[1] = exact_pattern(t_, negative, (uint64_t{n} << beside) + (beside > 0 ? 1 : 0), e - 1 - beside);
+    const bool far = n >= 4 && w_.flip() && e - 40 >= f_.ulp_min();  // what is beside it is beyond binary64
+    all[1] = exact_pattern(t_, negative, (uint64_t{n} << beside) + (beside > 0 && !far ? 1 : 0), e - 1 - beside);
+    if (beside > 0 && far) {
+      const bool other = w_.flip();
+      const int below = w_.between(30, 40);
+      all[2] = exact_pattern(t_, other, 1, e - below);
+      all[3] = all[0];
+    }
     return all;
   }
 
