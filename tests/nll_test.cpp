@@ -107,7 +107,7 @@ void check_classes(const std::string& op, const std::string& reduction, int roun
 
 }  // namespace
 
-TEST_CASE("nll_loss: every class, each loss") {
+TEST_CASE("nll_loss: classes of operands, each loss") {
   counts n;
   check_classes("nll_loss", "none", 3, n);
   CHECK(n.outputs > 200000);
@@ -118,7 +118,7 @@ TEST_CASE("nll_loss: every class, each loss") {
   CHECK(n.nan > 100);
 }
 
-TEST_CASE("nll_loss: every class, sums and means") {
+TEST_CASE("nll_loss: classes of operands, sums and means") {
   for (const std::string reduction : {"sum", "mean"}) {
     counts n;
     check_classes("nll_loss", reduction, 15, n);
@@ -133,7 +133,7 @@ TEST_CASE("nll_loss: every class, sums and means") {
   }
 }
 
-TEST_CASE("nll_loss_backward: every class") {
+TEST_CASE("nll_loss_backward: classes of operands") {
   for (const std::string reduction : {"none", "sum", "mean"}) {
     counts n;
     check_classes("nll_loss_backward", reduction, 1, n);
