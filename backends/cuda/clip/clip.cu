@@ -5,6 +5,7 @@
 //   norm_exact_total if the flag is set: one block joins them and decides by integers
 //   clip_elements    of each tensor: the elements times the factor, which is known before the first of them is written
 #include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/join.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/clip.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -61,22 +62,6 @@ struct call {
   std::int64_t height;   // of the additions
   bool forced;           // what is finite is decided exactly
 };
-
-// Joins what the threads of a block hold into thread 0's.
-template <int Threads, class Sum>
-__device__ void join(Sum& mine) {
-  __shared__ std::uint64_t memory[Threads * sizeof(Sum) / 8];
-  static_assert(sizeof(Sum) % 8 == 0);
-  Sum* const all = reinterpret_cast<Sum*>(memory);
-  all[threadIdx.x] = mine;
-  for (int half = Threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < static_cast<unsigned>(half)) {
-      mine.merge(all[threadIdx.x + half]);
-      all[threadIdx.x] = mine;
-    }
-  }
-}
 
 template <class T, norm_kind Kind>
 __global__ void __launch_bounds__(threads) norm_sums(const __grid_constant__ elements e, num::norm_sum* sums) {
