@@ -367,11 +367,15 @@ void reductions(context& ctx, std::int64_t n) {
     });
   }
   if (wanted("sum small")) {
-    const const_tensor_view small(x.f(), sizes{1 << 20}, gpu);
     const tensor_view one(out.f(), sizes{}, gpu);
-    const std::vector<result> all = race({{"small", 4 << 20, [&] { sum(ctx, small, one); }}});
-    std::printf("%-26s %9.2f us\n", "sum small (2^20)", all[0].ms * 1e3);
-    json.row("reductions", "sum small (2^20)", "B/s", all);
+    for (const int log2 : {10, 14, 15, 20}) {
+      const std::int64_t terms = std::int64_t{1} << log2;
+      const const_tensor_view small(x.f(), sizes{terms}, gpu);
+      const std::vector<result> all = race({{"small", static_cast<double>(4 * terms), [&] { sum(ctx, small, one); }}});
+      const std::string name = "sum small (2^" + std::to_string(log2) + ")";
+      std::printf("%-26s %9.2f us\n", name.c_str(), all[0].ms * 1e3);
+      json.row("reductions", name, "B/s", all);
+    }
   }
   if (wanted("permutation")) {
     const std::int64_t count = 1 << 24;

@@ -16,11 +16,8 @@ struct problem {
   std::int64_t taken = 0;            // rows not ignored
 
   problem(const array& logits, const array& targets, const cross_entropy_case& o) {
-    const auto rank = static_cast<std::int64_t>(logits.shape.size());
-    std::int64_t axis = o.axis.value_or(rank == 1 ? 0 : 1);
-    if (axis < 0) axis += rank;
-    layout = layout_of(logits.shape, one_axis(axis), false);
-    classes = logits.shape.at(static_cast<std::size_t>(axis));
+    layout = layout_of_classes(logits.shape, o.axis);
+    classes = std::ssize(layout.reduced);
     if (targets.shape != layout.kept_shape) throw std::invalid_argument("reference::cross_entropy: targets' shape");
     if (o.reduction != "mean" && o.reduction != "sum" && o.reduction != "none")
       throw std::invalid_argument("reference::cross_entropy: reduction");

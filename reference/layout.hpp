@@ -18,6 +18,10 @@ struct reduce_layout {
   std::vector<std::int64_t> reduced;
 };
 reduce_layout layout_of(const shape_list& shape, const std::optional<shape_list>& axes, bool keepdim);
+/// Rows of classes, of cross_entropy and nll_loss: along axis 1 where none is given, of a vector 0.
+inline reduce_layout layout_of_classes(const shape_list& shape, const std::optional<std::int64_t>& axis) {
+  return layout_of(shape, shape_list{axis.value_or(shape.size() == 1 ? 0 : 1)}, false);
+}
 
 /// The rows of a norm: of x, whose channels group_norm cuts into parts.
 struct norm_layout {

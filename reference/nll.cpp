@@ -20,26 +20,24 @@ element over(const element& a, const element& b) {
 }
 
 struct problem {
-  std::vector<std::int64_t> base;    // of each sample in x, row-major
+  reduce_layout rows;                // of x: a sample each
   std::vector<std::int64_t> target;  // of each sample
-  std::int64_t classes = 0, step = 1, ignored = 0;
+  std::int64_t ignored = 0;
   std::string reduction;
 
   problem(const array& x, const array& targets, const attributes& attrs)
-      : ignored(attribute_or<std::int64_t>(attrs, "ignore_index", -100)),
+      : rows(layout_of_classes(x.shape, attribute_of<std::int64_t>(attrs, "axis"))),
+        ignored(attribute_or<std::int64_t>(attrs, "ignore_index", -100)),
         reduction(attribute_or<std::string>(attrs, "reduction", "mean")) {
-    const auto rank = static_cast<std::int64_t>(x.shape.size());
-    std::int64_t axis = attribute_of<std::int64_t>(attrs, "axis").value_or(rank == 1 ? 0 : 1);
-    if (axis < 0) axis += rank;
-    const reduce_layout l = layout_of(x.shape, shape_list{axis}, false);
-    if (targets.shape != l.kept_shape) throw std::invalid_argument("reference::nll_loss: targets' shape");
-    classes = x.shape.at(static_cast<std::size_t>(axis));
-    for (auto i = static_cast<std::size_t>(axis) + 1; i < x.shape.size(); ++i) step *= x.shape[i];
-    base = l.kept;
-    for (std::size_t i = 0; i < base.size(); ++i) target.push_back(static_cast<std::int64_t>(targets.get(i)));
+    if (targets.shape != rows.kept_shape) throw std::invalid_argument("reference::nll_loss: targets' shape");
+    for (std::size_t i = 0; i < samples(); ++i) target.push_back(static_cast<std::int64_t>(targets.get(i)));
   }
+  std::size_t samples() const { return rows.kept.size(); }
+  std::int64_t classes() const { return std::ssize(rows.reduced); }
+  /// Where in x a class of a sample is.
+  std::size_t at(std::size_t i, std::int64_t c) const { return index(rows.kept[i] + rows.reduced[index(c)]); }
   bool is_ignored(std::size_t i) const { return target[i] == ignored; }
-  bool is_absent(std::size_t i) const { return target[i] < 0 || target[i] >= classes; }
+  bool is_absent(std::size_t i) const { return target[i] < 0 || target[i] >= classes(); }
 };
 
 element weight_at(const array& weight, std::int64_t c) {
@@ -59,7 +57,7 @@ std::vector<array> nll_loss(const std::vector<array>& in, const attributes& attr
   const bool each = p.reduction == "none";
   array out(x.type, each ? in[1].shape : shape_list{}), total(dtype::f32, {});
   element sum = element::zero(), weights = element::zero();
-  for (std::size_t i = 0; i < p.base.size(); ++i) {
+  for (std::size_t i = 0; i < p.samples(); ++i) {
     element w = element::nan(), l = element::nan();
     if (p.is_ignored(i)) {
       if (each) put(out, i, element::zero(), where);
@@ -67,7 +65,7 @@ std::vector<array> nll_loss(const std::vector<array>& in, const attributes& attr
     }
     if (!p.is_absent(i)) {
       w = weight_at(weight, p.target[i]);
-      l = negated(times(w, element::of(x.type, x.get(index(p.base[i] + p.target[i] * p.step)))));
+      l = negated(times(w, element::of(x.type, x.get(p.at(i, p.target[i])))));
     }
     if (each) put(out, i, l, where);
     sum = plus(sum, l);
@@ -84,9 +82,9 @@ array nll_loss_backward(const std::vector<array>& in, const attributes& attrs, o
   const bool each = p.reduction == "none", mean = p.reduction == "mean";
   array out(x.type, x.shape);
   std::vector<outcome> all(static_cast<std::size_t>(out.count()));
-  for (std::size_t i = 0; i < p.base.size(); ++i) {
-    for (std::int64_t c = 0; c < p.classes; ++c) {
-      const std::size_t at = index(p.base[i] + c * p.step);
+  for (std::size_t i = 0; i < p.samples(); ++i) {
+    for (std::int64_t c = 0; c < p.classes(); ++c) {
+      const std::size_t at = p.at(i, c);
       element v = element::zero();
       if (!p.is_ignored(i) && p.is_absent(i)) {
         v = element::nan();

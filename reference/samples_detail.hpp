@@ -35,6 +35,12 @@ inline std::uint64_t root_of(std::uint64_t n) {
   }
   return r;
 }
+/// 1/x modulo 2^64 for odd x (Newton: each step doubles the correct bits, 3 at first).
+inline std::uint64_t inverse(std::uint64_t x) {
+  std::uint64_t y = x;
+  for (int i = 0; i < 5; ++i) y *= 2 - x * y;
+  return y;
+}
 /// Infinities, NaN, payloads, signalling ones.
 std::uint64_t special(dtype t, word_stream& w);
 /// A uniform pattern, finite unless `keep`.

@@ -1,7 +1,8 @@
 // Operands of nll_loss and its gradient. Some samples are ignored; some calls have targets that are no class. Products of elements are
 // midpoints where the factors are odd integers whose product has one bit more than the format (p), and next to midpoints where its p last
 // bits are 2^(p - 1) + 1 or - 1; the gradient's divisor divides the weights. Of a sum all other samples come in pairs that cancel; without
-// weights two make the midpoint. Of a mean all x are y but two, 2 y and n / 2 units, and all weights are one number: it is a half beside y.
+// weights two make the midpoint. Of a mean all x are y but two, 2 y and n / 2 units, and all weights are one number: it is a half beside y,
+// exactly, or with a rest within reach of binary64 or beyond it.
 #include <bit>
 #include <stdexcept>
 
@@ -15,13 +16,6 @@ namespace {
 using enum sample_class;
 using std::int64_t;
 using std::uint64_t;
-
-/// 1 / a modulo 2^64, a odd.
-uint64_t inverse(uint64_t a) {
-  uint64_t x = a;
-  for (int i = 0; i < 5; ++i) x *= 2 - a * x;
-  return x;
-}
 
 class nll_maker {
  public:
@@ -78,7 +72,7 @@ class nll_maker {
       if (a == 1) return exact_pattern(t_, negative, detail::odd_of(p, w_), e - p);
       if (c_ == near_ties) {
         const uint64_t r = (uint64_t{1} << (p - 1)) + (w_.flip() ? 1 : uint64_t{0} - 1);
-        return exact_pattern(t_, negative, (inverse(a) * r) & ((uint64_t{1} << p) - 1), e - p);
+        return exact_pattern(t_, negative, (detail::inverse(a) * r) & ((uint64_t{1} << p) - 1), e - p);
       }
       // a b of p + 1 bits.
       uint64_t b = 0;
@@ -135,12 +129,11 @@ class nll_maker {
     return all;
   }
 
+ private:
   sample_class c_;
   dtype t_;
   const format& f_;
   word_stream& w_;
-
- private:
   bool keep_;
   uint64_t divisor_;
   uint64_t factor_[4];
@@ -155,13 +148,8 @@ std::vector<array> fill_nll(const std::string& op, sample_class c, dtype t, cons
   const bool gradient = op == "nll_loss_backward";
   const std::string reduction = attribute_or<std::string>(attrs, "reduction", "mean");
   const shape_list& shape = shapes.at(gradient ? 1 : 0);
-  const auto rank = static_cast<int64_t>(shape.size());
-  int64_t axis = attribute_of<int64_t>(attrs, "axis").value_or(rank == 1 ? 0 : 1);
-  if (axis < 0) axis += rank;
-  const reduce_layout l = layout_of(shape, shape_list{axis}, false);
-  const int64_t classes = shape.at(static_cast<std::size_t>(axis));
-  int64_t step = 1;
-  for (auto i = static_cast<std::size_t>(axis) + 1; i < shape.size(); ++i) step *= shape[i];
+  const reduce_layout l = layout_of_classes(shape, attribute_of<int64_t>(attrs, "axis"));
+  const int64_t classes = std::ssize(l.reduced);
   const bool sums = !gradient && reduction != "none";
   const bool mean_of_aims = sums && reduction == "mean" && make.aims();
   const array targets =
@@ -211,7 +199,7 @@ std::vector<array> fill_nll(const std::string& op, sample_class c, dtype t, cons
     if (pairs && i >= terms.size() && !second && i + 1 == n) v = zero_bits(t, w.flip());
     if (second) v = before ^ format_of(t).sign_bit();
     before = v;
-    x.set(index(l.kept[i] + k * step), v);
+    x.set(index(l.kept[i] + l.reduced[index(k)]), v);
   }
   std::vector<array> in{x, chosen};
   if (shapes.size() > 2) in.push_back(weight);

@@ -9,15 +9,8 @@
 namespace repdl::reference {
 namespace {
 
-using detail::odd_of, detail::special;
+using detail::inverse, detail::odd_of, detail::special;
 __extension__ using wide = unsigned __int128;  // products of two significands
-
-/// 1/x modulo 2^64 for odd x (Newton: each step doubles the correct bits, 3 at first).
-std::uint64_t inverse(std::uint64_t x) {
-  std::uint64_t y = x;
-  for (int i = 0; i < 5; ++i) y *= 2 - x * y;
-  return y;
-}
 
 struct operands {
   std::uint64_t v[3];

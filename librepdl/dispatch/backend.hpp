@@ -57,7 +57,7 @@ struct launch {
   tier first_tier;
   int last_tier_bits;
   const kernel_choice* self_test;  // not null: a call of a self-test
-  subject what{};
+  subject what{};                  // CUDA: whose self-tests are looked at first
 };
 
 /// Each backend runs every family of operations. A context owns one executor.

@@ -22,7 +22,7 @@ sizes check_nll(std::string_view op, const const_tensor_view& x, const const_ten
   return a.reduction == reduction::none ? rows : sizes{};
 }
 
-// What both have. The axes are those of the samples, with the strides of the operands that are pushed.
+// What both have.
 nll_plan plan_of(ops::op_id op, const const_tensor_view& x, const const_tensor_view& targets,
                  const const_tensor_view& weight, int axis, const nll_loss_options& a) {
   nll_plan p{};

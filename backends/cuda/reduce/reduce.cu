@@ -75,6 +75,7 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   return g;
 }
 
+// Two blocks on a multiprocessor, one for each output, and at most 64 terms for each of its threads.
 bool is_short(const plan::reduce_plan& p, const reduce_geometry& g, const properties& device) {
   constexpr std::int64_t longest = 16384;
   return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest &&
