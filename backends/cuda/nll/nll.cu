@@ -26,12 +26,18 @@ struct nll_geometry {
   strided_axes<4> axes;  // x, targets, out, the element's class
 };
 
-template <int N>
-__device__ void locate(const nll_geometry& g, std::int64_t i, std::int64_t (&offset)[N]) {
-  if (g.small) {
-    g.axes.template locate<0>(static_cast<std::uint32_t>(i), offset);
-  } else {
-    g.axes.template locate<0>(static_cast<std::uint64_t>(i), offset);
+// use(the first N offsets of an element) for a thread's share of all.
+template <int Threads, int N, class Use>
+__device__ void for_elements(const nll_geometry& g, const Use& use) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < g.count; i += step) {
+    std::int64_t at[N];
+    if (g.small) {
+      g.axes.template locate<0>(static_cast<std::uint32_t>(i), at);
+    } else {
+      g.axes.template locate<0>(static_cast<std::uint64_t>(i), at);
+    }
+    use(at);
   }
 }
 template <class T>
@@ -56,22 +62,16 @@ __device__ nll_term term_at(const nll_geometry& g, const std::int64_t (&at)[N]) 
 template <class T>
 __global__ void __launch_bounds__(threads) nll_losses(const __grid_constant__ nll_geometry g, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < g.count; i += step) {
-    std::int64_t at[3];
-    locate(g, i, at);
+  for_elements<threads, 3>(g, [&](const std::int64_t(&at)[3]) {
     const nll_term t = term_at<T>(g, at);
     static_cast<T*>(g.out)[at[2]] = t.kind == num::nll_target::ignored ? T{} : num::nll_product<T>(t.x, t.w);
-  }
+  });
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__ nll_geometry g, counter* counters) {
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < g.count; i += step) {
-    std::int64_t at[4];
-    locate(g, i, at);
+  for_elements<threads, 4>(g, [&](const std::int64_t(&at)[4]) {
     const std::int64_t target = g.targets[at[1]];
     const num::nll_target kind = num::kind_of_target(target, g.ignore_index, g.classes);
     T value = kind == num::nll_target::absent ? num::from_bits<T>(num::format<T>::nan) : T{};
@@ -82,25 +82,22 @@ __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__
           g.total == nullptr ? num::nll_product<T>(of, w) : num::nll_quotient<T>(of, w, static_cast<double>(*g.total));
     }
     static_cast<T*>(g.out)[at[2]] = value;
-  }
+  });
 }
 
 // Sums of a block's share of the elements: of num::nll_sum, or, where `open` says so, of num::exact_nll_sum.
 template <class T, class Sum, int Threads>
 __device__ void add_up(const nll_geometry& g, Sum* sums) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
   Sum mine;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < g.count; i += step) {
-    std::int64_t at[2];
-    locate(g, i, at);
+  for_elements<Threads, 2>(g, [&](const std::int64_t(&at)[2]) {
     const nll_term t = term_at<T>(g, at);
-    if (t.kind == num::nll_target::ignored) continue;
+    if (t.kind == num::nll_target::ignored) return;
     if constexpr (std::is_same_v<Sum, num::nll_sum>) {
       mine.add(t.x, t.w);
     } else {
       mine.add(static_cast<float>(t.x), static_cast<float>(t.w));
     }
-  }
+  });
   join<Threads>(mine);
   if (threadIdx.x == 0) sums[blockIdx.x] = mine;
 }
