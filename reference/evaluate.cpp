@@ -131,11 +131,9 @@ decltype(auto) argument(const call& c, std::size_t& next) {
     return c.integer("axis", -1);
   } else if constexpr (std::is_same_v<type, bool>) {
     return c.value("keepdim", false);
-  } else if constexpr (std::is_same_v<type, matmul_case>) {
-    return c.product();
   } else {
-    static_assert(std::is_same_v<type, cross_entropy_case>);
-    return c.loss();
+    static_assert(std::is_same_v<type, matmul_case>);
+    return c.product();
   }
 }
 
@@ -160,6 +158,21 @@ results stepped(const call& c) {
 
 array oracle_vector_norm(const call& c) {
   return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
+}
+/// Without weights and smoothing by the formula of their own.
+array oracle_cross_entropy(const call& c) {
+  if (c.optional(2) != nullptr || c.value("label_smoothing", 0.0) != 0)
+    return blended_cross_entropy(c.in, c.attrs, c.where);
+  return cross_entropy(c[0], c[1], c.loss(), c.where);
+}
+array oracle_cross_entropy_backward(const call& c) {
+  if (c.optional(3) != nullptr || c.value("label_smoothing", 0.0) != 0)
+    return blended_cross_entropy_backward(c.in, c.attrs, c.where);
+  return cross_entropy_backward(c[0], c[1], c[2], c.loss(), c.where);
+}
+array oracle_cross_entropy_probabilities(const call& c) { return blended_cross_entropy(c.in, c.attrs, c.where); }
+array oracle_cross_entropy_probabilities_backward(const call& c) {
+  return blended_cross_entropy_backward(c.in, c.attrs, c.where);
 }
 array oracle_nll_loss_backward(const call& c) { return nll_loss_backward(c.in, c.attrs, c.where); }
 array oracle_convert(const call& c) { return converted(c[0], c.type(), c.where); }
@@ -242,11 +255,13 @@ constexpr oracle_line oracles[] = {
     {"softmax", of<softmax>},
     {"log_softmax", of<log_softmax>},
     {"logsumexp", of<logsumexp>},
-    {"cross_entropy", of<cross_entropy>},
+    {"cross_entropy", named<oracle_cross_entropy>},
     {"softmax_backward", of<softmax_backward>},
     {"log_softmax_backward", of<log_softmax_backward>},
     {"logsumexp_backward", of<logsumexp_backward>},
-    {"cross_entropy_backward", of<cross_entropy_backward>},
+    {"cross_entropy_backward", named<oracle_cross_entropy_backward>},
+    {"cross_entropy_probabilities", named<oracle_cross_entropy_probabilities>},
+    {"cross_entropy_probabilities_backward", named<oracle_cross_entropy_probabilities_backward>},
     {"sgd", stepped<sgd>},
     {"adamw", stepped<adamw>},
     {"normal", named<oracle_normal>},

@@ -280,14 +280,86 @@ array class_targets(const numbers_of& f, sample_class c, const shape_list& shape
   return t;
 }
 
+// Whether numbers are small ones, so that outputs are where the class wants them.
+bool aims(sample_class c) { return c == ties || c == near_ties || c == exact_gaps || c == multiplicities; }
+
+/// For each class. In classes that aim: of losses beside a gap one power of two for all, else integers.
+array class_weights(const numbers_of& t, sample_class c, std::int64_t classes, bool gradient, word_stream& w) {
+  array a(t.type, {classes});
+  const bool keeps_sign = w.below(8) == 0, one = !gradient && (c == near_ties || c == ties);
+  const int power = w.between(-2, 2);
+  for (std::size_t i = 0; i < index(classes); ++i) {
+    const std::uint32_t word = w.next();
+    std::uint32_t v = one ? t.pattern(false, 1, power) : t.pattern(false, 1 + word % 3, 0);
+    if (!aims(c)) {
+      v = t.drawn(c, false, w);
+      if (!keeps_sign) v &= ~t.sign();
+      if (word % 16 == 0) v = 0;
+    }
+    if (c == single_nonfinite) v = word % 32 == 0 ? t.special(w) : t.pattern(false, 1 + word % 3, -1);
+    a.set(i, v);
+  }
+  return a;
+}
+/// Where classes aim: of a loss 1 beside the greatest, and for ties -1 there, so that the coefficients add up to 0 and the loss is a gap;
+/// of gradients quarters. Where there is -inf, mostly 0.
+array class_probabilities(const numbers_of& t, sample_class c, const shape_list& shape, const reduce_layout& l,
+                          const std::vector<patterns>& rows, bool gradient, word_stream& w) {
+  std::vector<patterns> all;
+  for (const patterns& row : rows) {
+    const std::size_t n = row.size();
+    patterns p(n);
+    const bool keeps_sign = w.below(8) == 0;
+    const std::uint32_t chosen = n == 0 ? 0 : w.below(static_cast<std::uint32_t>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t word = w.next();
+      if (aims(c)) {
+        p[i] = gradient || c == multiplicities ? t.pattern(false, word % 4, -2) : i == chosen ? t.pattern(false, 1, 0) : 0;
+      } else if (c == wide_exponents || c == uniform_patterns || c == subnormal) {
+        p[i] = t.drawn(c, false, w);
+        if (!keeps_sign) p[i] &= ~t.sign();
+      } else {
+        p[i] = word % 4 == 0 ? 0 : t.rounded(keeps_sign && word % 8 == 1, word >> 8, -24);
+      }
+      if (c == single_nonfinite && word % 64 == 7) p[i] = t.special(w);
+      if (row[i] == t.minus_infinity() && word % 5 != 2) p[i] = 0;
+    }
+    if (c == ties && !gradient) {
+      for (std::size_t i = 0; i < n && n > 1; ++i) {
+        if ((row[i] & t.sign()) != 0) continue;  // the greatest
+        if (i == chosen) p[(i + 1) % n] = t.pattern(false, 1, 0);
+        p[i] = t.pattern(true, 1, 0);
+      }
+    }
+    all.push_back(std::move(p));
+  }
+  return placed(t.type, shape, l, all);
+}
+/// A small number that weights or rows add up to, or 1.
+std::int64_t divisor_of(const numbers_of& t, sample_class c, const array& targets, const array& weight,
+                        std::uint64_t ignored) {
+  if (!aims(c)) return 1;
+  std::int64_t sum = 0;
+  for (std::size_t r = 0; r < index(targets.count()); ++r) {
+    const std::uint64_t v = targets.get(r);
+    if (v == ignored || v >= static_cast<std::uint64_t>(weight.count())) continue;
+    for (std::int64_t k = 1; k <= 3; ++k) {
+      if (weight.get(v) == t.pattern(false, static_cast<std::uint64_t>(k), 0)) sum += k;
+    }
+  }
+  return std::max<std::int64_t>(sum, 1);
+}
+
 }  // namespace
 
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                               const attributes& attrs, word_stream& w, dtype type) {
   const numbers_of t(type);
   const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward");
-  const bool several = op.starts_with("logsumexp");
-  const shape_list& shape = shapes[gradient && (loss || several) ? 1 : 0];  // of the logits
+  const bool several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");
+  const std::size_t first = gradient && (loss || several) ? 1 : 0;  // the logits
+  const shape_list& shape = shapes[first];
+  const bool weighted = loss && first + 2 < shapes.size() && shapes[first + 2] != absent_shape;
   std::optional<shape_list> axes;
   if (several) {
     axes = attribute_of<std::vector<std::int64_t>>(attrs, "axis");
@@ -303,16 +375,28 @@ std::vector<array> row_inputs(const std::string& op, sample_class c, const std::
     return {placed(type, shape, l, g), placed(type, shape, l, y)};
   }
   std::vector<patterns> rows;
-  for (std::size_t r = 0; r < l.kept.size(); ++r) rows.push_back(logits_row(t, c, n, gradient, w));
+  const sample_class of_row = probabilities && !gradient && c == ties ? near_ties : c;
+  for (std::size_t r = 0; r < l.kept.size(); ++r) rows.push_back(logits_row(t, of_row, n, gradient, w));
   const array x = placed(type, shape, l, rows);
   std::vector<array> v{x};
-  if (loss) v.push_back(class_targets(t, c, shapes.back(), rows, attrs, w));
+  if (probabilities) {
+    v.push_back(class_probabilities(t, c, shape, l, rows, gradient, w));
+  } else if (loss) {
+    v.push_back(class_targets(t, c, shapes[first + 1], rows, attrs, w));
+  }
+  if (weighted) v.push_back(class_weights(t, c, static_cast<std::int64_t>(n), gradient, w));
   if (!gradient) return v;
   std::int64_t divisor = 1;
   if (loss && attribute_or<std::string>(attrs, "reduction", "mean") == "mean") {
     const auto ignored = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "ignore_index", -100));
     divisor = 0;
-    for (std::size_t r = 0; r < rows.size(); ++r) divisor += v[1].get(r) != ignored;
+    if (probabilities) {
+      divisor = std::ssize(rows);
+    } else if (weighted) {
+      divisor = divisor_of(t, c, v[1], v[2], ignored);
+    } else {
+      for (std::size_t r = 0; r < rows.size(); ++r) divisor += v[1].get(r) != ignored;
+    }
   }
   array g(type, shapes[0]);
   if (n != 0) divisor *= static_cast<std::int64_t>(power_below(n));

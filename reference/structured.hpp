@@ -108,6 +108,9 @@ array cross_entropy(const array& logits, const array& targets, const cross_entro
                     outcomes* where = nullptr);
 array cross_entropy_backward(const array& g, const array& logits, const array& targets,
                              const cross_entropy_case& options, outcomes* where = nullptr);
+/// With weights (or none), label smoothing, or probabilities in place of targets.
+array blended_cross_entropy(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+array blended_cross_entropy_backward(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 
 /// layer_norm, rms_norm, group_norm and batch_norm of x, weight and bias: the result, mean (not of rms_norm) and rstd.
 std::vector<array> norm(std::string_view op, const std::vector<array>& in, const attributes& attrs,

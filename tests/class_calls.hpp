@@ -158,13 +158,13 @@ inline std::vector<class_call> poolings(const std::string& op) {
 
 inline std::vector<class_call> rows(const std::string& op) {
   const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward"),
-             several = op.starts_with("logsumexp");
+             several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");
   std::vector<class_call> all;
   struct row {
     std::int64_t count, length;
   };
   std::vector<row> sizes{{200, 1}, {700, 2}, {700, 3}, {600, 4}, {500, 7}, {240, 16}, {60, 32}, {16, 100}, {2, 1000}};
-  const bool one_each = op == "logsumexp" || op == "cross_entropy";
+  const bool one_each = op == "logsumexp" || (loss && !gradient);
   if (one_each) sizes = {{1500, 1}, {6000, 2}, {5000, 3}, {3000, 5}, {1000, 9}, {300, 16}, {60, 50}, {1, 1000}};
   for (const row& s : sizes) {
     const auto push = [&](const shape_list& x, const shape_list& kept, attributes attrs, bool scalar) {
@@ -172,12 +172,24 @@ inline std::vector<class_call> rows(const std::string& op) {
       class_call c;
       if (gradient && (loss || several)) c.shapes.push_back(g);
       c.shapes.push_back(x);
-      if (loss) c.shapes.push_back(kept);
+      if (loss) c.shapes.push_back(probabilities ? x : kept);
       if (gradient && !loss && !several) c.shapes.push_back(x);
       c.attrs = std::move(attrs);
       all.push_back(std::move(c));
     };
-    if (loss) {
+    if (probabilities) {
+      const std::int64_t n = std::max<std::int64_t>(s.count / (gradient ? 6 : 4), 1);
+      push({n, s.length}, {n}, {text("reduction", "none")}, false);
+      push({n, s.length}, {n}, {text("reduction", "none"), {"label_smoothing", .125}}, false);
+      all.back().shapes.push_back({s.length});
+      if (s.length > 100) continue;
+      for (const std::int64_t k : {1, 3, 8}) {
+        push({k, s.length}, {k}, {text("reduction", "mean")}, true);
+        push({k, s.length, 2}, {k, 2}, {text("reduction", "sum"), {"label_smoothing", .1}}, true);
+        all.back().shapes.push_back({s.length});
+      }
+      // The same rules, of targets with weights: cross_entropy_test.cpp.
+    } else if (loss) {
       push({s.count, s.length}, {s.count}, {text("reduction", "none"), {"ignore_index", std::int64_t{1000}}}, false);
       if (s.length > 100) continue;
       for (const std::int64_t n : {1, 2, 4, 3, 32}) {

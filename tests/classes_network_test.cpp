@@ -46,6 +46,8 @@ constexpr share shares[] = {
     {"log_softmax", 0, 0, 0, .75, .04, .4, .7, 0},
     {"logsumexp", .05, 0, 0, 0, .3, .15, .6, .05},
     {"cross_entropy", .1, .1, 0, .7, .1, .25, .6, .1},
+    {"cross_entropy_probabilities", 0, 0, 0, 0, 0, 0, 0, 0},
+    {"cross_entropy_probabilities_backward", 0, 0, 0, 0, 0, 0, 0, 0},
     {"softmax_backward", .85, .7, .75, .7, .85, .6, .9, .85},
     {"log_softmax_backward", 0, 0, .6, .6, .85, .2, .3, .25},
     {"logsumexp_backward", 0, 0, .6, .2, .85, .015, .65, .8},

@@ -1286,6 +1286,13 @@ class Structured(Case):
         self.check("log_softmax_backward", [([one, two], [2]), ([0, inf | minus], [2])], ("f32", (2,), [0xC0000000, two]))
         self.check("logsumexp_backward", [([two], [1]), zeros], ("f32", (1, 2), [one, one]), "--attr", "axis=1")
         self.check("cross_entropy_backward", [([one], []), zeros, targets], ("f32", (1, 2), [half | minus, half]))
+        # with weights, smoothing, probabilities
+        weight, sure = ([two, one], [2]), ([one, 0], [1, 2])
+        self.check("cross_entropy", [zeros, targets, weight], ("f32", (), [ln2 + (1 << 23)]), "--attr", "reduction=sum")
+        self.check("cross_entropy", [zeros, targets, weight], ("f32", (), [ln2]))
+        self.check("cross_entropy_backward", [([one], []), zeros, targets, weight], ("f32", (1, 2), [half | minus, half]))
+        self.check("cross_entropy_probabilities", [zeros, sure], ("f32", (), [ln2]), "--attr", "label_smoothing=0.25")
+        self.check("cross_entropy_probabilities_backward", [([one], []), zeros, sure], ("f32", (1, 2), [half | minus, half]))
 
     def test_optimizers(self):
         one = self.save("one.npy", [0x3F800000], [1])

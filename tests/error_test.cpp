@@ -456,6 +456,32 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          cross_entropy(o.ctx, o.vx({2, 3}), o.vy({2}), o.vo({}));
        }},
+      {error_site::weight_shape, "cross_entropy", "weight",
+       [&] {
+         cross_entropy(o.ctx, o.vx({2, 3}), {o.i.data(), sizes{2}}, o.vo({}), {.weight = o.vy({2})});
+       }},
+      {error_site::operand_dtype, "cross_entropy_backward", "weight",
+       [&] {
+         cross_entropy_backward(o.ctx, o.vx({}), o.vx({2, 3}), {o.i.data(), sizes{2}}, o.vo({2, 3}),
+                                {.weight = {o.y.data(), dtype::bf16, {3}}});
+       }},
+      {error_site::attribute_value, "cross_entropy", "label_smoothing",
+       [&] {
+         cross_entropy(o.ctx, o.vx({2, 3}), {o.i.data(), sizes{2}}, o.vo({}), {.label_smoothing = 0x1p-65});
+       }},
+      {error_site::attribute_value, "cross_entropy_probabilities", "label_smoothing",
+       [&] {
+         cross_entropy_probabilities(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vo({}), {.label_smoothing = 1.5});
+       }},
+      {error_site::target_shape, "cross_entropy_probabilities", "probabilities",
+       [&] {
+         cross_entropy_probabilities(o.ctx, o.vx({2, 3}), o.vy({3, 2}), o.vo({}));
+       }},
+      {error_site::operand_dtype, "cross_entropy_probabilities_backward", "probabilities",
+       [&] {
+         cross_entropy_probabilities_backward(o.ctx, o.vx({}), o.vx({2, 3}), {o.y.data(), dtype::f16, {2, 3}},
+                                              o.vo({2, 3}));
+       }},
       {error_site::attribute_value, "cross_entropy", "reduction",
        [&] {
          infer(o.op("cross_entropy"), std::vector{o.vx({2, 3}), const_tensor_view(o.i.data(), sizes{2})},

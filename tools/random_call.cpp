@@ -209,8 +209,8 @@ class maker {
       rows();
     } else if constexpr (is_one_of<Op, op_id::logsumexp, op_id::logsumexp_backward>) {
       logsumexp(Op::id == op_id::logsumexp_backward);
-    } else if constexpr (is_one_of<Op, op_id::cross_entropy, op_id::cross_entropy_backward>) {
-      cross_entropy(Op::id == op_id::cross_entropy_backward);
+    } else if constexpr (Op::name.starts_with("cross_entropy")) {
+      cross_entropy(ops::is_gradient<Op>, Op::name.starts_with("cross_entropy_prob"));
     } else if constexpr (Op::id == op_id::sgd) {
       sgd();
     } else if constexpr (Op::id == op_id::adamw) {
@@ -554,7 +554,7 @@ class maker {
     bool is_mean;
   };
   /// Of cross_entropy and nll_loss, with their attributes.
-  rows_with_targets draw_rows_with_targets() {
+  rows_with_targets draw_rows_with_targets(bool probabilities = false) {
     shape_list s = any_shape(1);
     std::int64_t axis = from_to(0, std::ssize(s) - 1);
     if (one_in(2)) {
@@ -565,17 +565,23 @@ class maker {
     if (op_.family == "softmax") lengthen(s, only(axis, s));
     const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
-    if (w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
+    if (!probabilities && w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
     shape_list targets = s;
     targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(axis));
     classes_ = s[static_cast<std::size_t>(axis)];
     return {s, targets, reduction == "none" ? targets : shape_list{}, reduction == "mean"};
   }
-  void cross_entropy(bool backward) {
-    const rows_with_targets r = draw_rows_with_targets();
+  void cross_entropy(bool backward, bool probabilities) {
+    const rows_with_targets r = draw_rows_with_targets(probabilities);
     if (backward) add_input(r.loss);
     add_input(r.x);
-    add_input(r.targets, dtype::i64);
+    if (probabilities) {
+      add_input(r.x);
+    } else {
+      add_input(r.targets, dtype::i64);
+    }
+    if (w_.flip()) add_input(one_in(4) ? absent_shape : shape_list{classes_});
+    if (w_.flip()) add("label_smoothing", any_of<double>({0.1, 0.25, 1, 0x1p-64}));
   }
   void nll(bool backward) {
     const rows_with_targets r = draw_rows_with_targets();

@@ -222,8 +222,7 @@ void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_
 }
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& o) {
-  const const_tensor_view in[] = {logits, targets};
-  api::submit<ops::cross_entropy>(ctx, in, {&out, 1}, o);
+  one_output<ops::cross_entropy>(ctx, out, o, logits, targets, o.weight);
 }
 void softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
                       const softmax_options& o) {
@@ -242,8 +241,16 @@ void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, 
 }
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& o) {
-  const const_tensor_view in[] = {g, logits, targets};
-  api::submit<ops::cross_entropy_backward>(ctx, in, {&grad_logits, 1}, o);
+  one_output<ops::cross_entropy_backward>(ctx, grad_logits, o, g, logits, targets, o.weight);
+}
+void cross_entropy_probabilities(context& ctx, const_tensor_view logits, const_tensor_view probabilities,
+                                 tensor_view out, const cross_entropy_probabilities_options& o) {
+  one_output<ops::cross_entropy_probabilities>(ctx, out, o, logits, probabilities, o.weight);
+}
+void cross_entropy_probabilities_backward(context& ctx, const_tensor_view g, const_tensor_view logits,
+                                          const_tensor_view probabilities, tensor_view grad_logits,
+                                          const cross_entropy_probabilities_options& o) {
+  one_output<ops::cross_entropy_probabilities_backward>(ctx, grad_logits, o, g, logits, probabilities, o.weight);
 }
 
 void nll_loss(context& ctx, const_tensor_view x, const_tensor_view targets, tensor_view out, const nll_loss_options& o,

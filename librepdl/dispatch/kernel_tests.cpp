@@ -297,7 +297,9 @@ std::vector<group> pool_calls(const subject& what) {
 
 // The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks.
 std::vector<group> row_calls(op_id op) {
-  const bool loss = op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
+  const bool probabilities = op == op_id::cross_entropy_probabilities ||
+                             op == op_id::cross_entropy_probabilities_backward,
+             loss = probabilities || op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
   const bool axes = op == op_id::logsumexp || op == op_id::logsumexp_backward;
   // x: the row's elements along `axis`, with what the operation takes beside it.
   const auto call = [&](const sizes& x, int axis, layout how, std::string_view reduction = "none") {
@@ -313,6 +315,12 @@ std::vector<group> row_calls(op_id op) {
       c.in = {{x, how}, {x, how}};
     } else if (op == op_id::logsumexp_backward) {
       c.in = {{kept}, {x, how}};
+    } else if (probabilities) {
+      if (op == op_id::cross_entropy_probabilities_backward) c.in.push_back({reduction == "none" ? kept : sizes{}});
+      c.in.push_back({x, how});
+      c.in.push_back({x, how});
+      c.in.push_back({{x[axis]}, layout::contiguous});
+      c.attrs.push_back({"label_smoothing", "0.125"});
     } else if (op == op_id::cross_entropy_backward) {
       c.in = {{reduction == "none" ? kept : sizes{}}, {x, how}, {kept, layout::spread, dtype::i64}};
     } else {
@@ -334,6 +342,18 @@ std::vector<group> row_calls(op_id op) {
     g.push_back(wide(g.back()));
     all.push_back(std::move(g));
     if (!loss) break;
+  }
+  if (probabilities) {  // the same rules, of targets: the sum of weights
+    const bool gradient = op == op_id::cross_entropy_probabilities_backward;
+    for (const std::string_view reduction : {"none", "mean"}) {
+      test_call c{gradient ? op_id::cross_entropy_backward : op_id::cross_entropy, {}, layout::spread};
+      c.attrs = {{"axis", "1"}, {"reduction", reduction}, {"label_smoothing", "0.125"}};
+      if (gradient) c.in.push_back({reduction == "none" ? sizes{9, 3} : sizes{}});
+      c.in.push_back({{9, 7, 3}, layout::spread});
+      c.in.push_back({{9, 3}, layout::spread, dtype::i64});
+      c.in.push_back({{7}, layout::contiguous});
+      all.push_back(from_every_tier(c));
+    }
   }
   for (const std::int64_t length : {63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;

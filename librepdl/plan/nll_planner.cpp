@@ -12,13 +12,7 @@ sizes check_nll(std::string_view op, const const_tensor_view& x, const const_ten
                 const const_tensor_view& weight, const nll_loss_options& a) {
   const int axis = class_axis(op, "x", x, a.axis);
   const sizes rows = check_targets(op, x, axis, targets);
-  if (weight) {
-    check_format(op, "weight", weight, "x", x);
-    const sizes classes{x.shape()[axis]};
-    if (!(weight.shape() == classes)) {
-      fail(error_site::weight_shape, op, "weight", "shape " + to_string(classes), to_string(weight.shape()));
-    }
-  }
+  check_class_weights(op, "x", x, axis, weight);
   return a.reduction == reduction::none ? rows : sizes{};
 }
 

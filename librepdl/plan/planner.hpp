@@ -91,9 +91,20 @@ int class_axis(std::string_view op, std::string_view name, const const_tensor_vi
                std::optional<std::int64_t> axis);
 /// The shape of their targets, which are checked.
 sizes check_targets(std::string_view op, const const_tensor_view& x, int axis, const const_tensor_view& targets);
-tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options&);
-tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options&);
-row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options&);
+/// Their weights: one for each class, or none.
+void check_class_weights(std::string_view op, std::string_view name, const const_tensor_view& x, int axis,
+                         const const_tensor_view& weight);
+/// cross_entropy in all forms. probabilities: in place of targets.
+struct cross_entropy_call {
+  std::optional<std::int64_t> axis;
+  repdl::reduction reduction;
+  std::int64_t ignore_index;
+  double label_smoothing;
+  bool probabilities;
+  bool backward;
+};
+tensor_spec infer_cross_entropy(std::string_view op, inputs in, const cross_entropy_call&);
+row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_call&);
 
 /// Of a norm's options: which axes of x are a row, and which of them weights have.
 struct norm_call {
@@ -429,11 +440,25 @@ struct planner<ops::logsumexp_backward> {
 template <class Op>
 requires std::is_same_v<typename Op::attrs, cross_entropy_options>
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const cross_entropy_options& a) {
-    return ops::is_gradient<Op> ? infer_cross_entropy_backward(in, a) : infer_cross_entropy(in, a);
+  static cross_entropy_call of(const cross_entropy_options& a) {
+    return {a.axis, a.reduction, a.ignore_index, a.label_smoothing, false, ops::is_gradient<Op>};
   }
+  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy(Op::name, in, of(a)); }
   static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
-    return make_cross_entropy(Op::id, in, out, a);
+    return make_cross_entropy(in, out, of(a));
+  }
+};
+template <class Op>
+requires std::is_same_v<typename Op::attrs, cross_entropy_probabilities_options>
+struct planner<Op> {
+  static cross_entropy_call of(const cross_entropy_probabilities_options& a) {
+    return {a.axis, a.reduction, -100, a.label_smoothing, true, ops::is_gradient<Op>};
+  }
+  static tensor_spec infer(inputs in, const cross_entropy_probabilities_options& a) {
+    return infer_cross_entropy(Op::name, in, of(a));
+  }
+  static row_plan make(inputs in, const tensor_view& out, const cross_entropy_probabilities_options& a) {
+    return make_cross_entropy(in, out, of(a));
   }
 };
 template <>

@@ -172,6 +172,8 @@ struct pool_plan {
 ///   softmax, log_softmax, their gradients, logsumexp_backward, cross_entropy_backward   an output for each element
 ///   logsumexp              one for each row
 ///   cross_entropy          one for each row, or (mean, sum) one in all
+///   cross_entropy_probabilities and its gradient, which are also those of cross_entropy with weights or smoothing, likewise: of targets
+///                          there are no probabilities, of probabilities no targets
 ///   norms                  one for each element, and mean and rstd for each row, and what becomes of running statistics
 ///   var_mean, stddev       one or two for each row
 /// There is an output that is not empty; rows or length may be 0. Row index = row-major over kept_shape.
@@ -198,7 +200,7 @@ struct row_plan {
   strides out_stride[most_outputs];
   repdl::reduction reduction;
   std::int64_t ignore_index;
-  double eps;  // var_mean, stddev: the correction
+  double eps;  // var_mean, stddev: the correction; cross_entropy_probabilities: the smoothing
   double momentum;
 };
 

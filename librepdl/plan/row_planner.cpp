@@ -11,30 +11,40 @@ int class_axis(std::string_view op, std::string_view name, const const_tensor_vi
   return normalize_axis(op, axis.value_or(x.rank() > 1 ? 1 : 0), x.rank());
 }
 
-sizes check_targets(std::string_view op, const const_tensor_view& x, int axis, const const_tensor_view& targets) {
-  sizes rows;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i != axis) rows.push_back(x.shape()[i]);
+namespace {
+sizes without(const sizes& shape, int axis) {
+  sizes rest;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (i != axis) rest.push_back(shape[i]);
   }
+  return rest;
+}
+}  // namespace
+
+sizes check_targets(std::string_view op, const const_tensor_view& x, int axis, const const_tensor_view& targets) {
+  const sizes rows = without(x.shape(), axis);
   if (!(targets.shape() == rows)) {
     fail(error_site::target_shape, op, "targets", "shape " + to_string(rows), to_string(targets.shape()));
   }
   return rows;
 }
 
+void check_class_weights(std::string_view op, std::string_view name, const const_tensor_view& x, int axis,
+                         const const_tensor_view& weight) {
+  if (!weight) return;
+  check_format(op, "weight", weight, name, x);
+  const sizes classes{x.shape()[axis]};
+  if (!(weight.shape() == classes)) {
+    fail(error_site::weight_shape, op, "weight", "shape " + to_string(classes), to_string(weight.shape()));
+  }
+}
+
 namespace {
 
 bool is_in(const sizes& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
-// The shape of the loss.
-sizes loss_of_rows(std::string_view op, const const_tensor_view& logits, const const_tensor_view& targets,
-                   const cross_entropy_options& a) {
-  const sizes rows = check_targets(op, logits, class_axis(op, "logits", logits, a.axis), targets);
-  return a.reduction == reduction::none ? rows : sizes{};
-}
-
-// What operands have of x: all axes, or the kept ones (`keepdim`: the reduced ones as 1), or one number.
-enum class extent { all, kept, kept_ones, one };
+// What operands have of x: all axes, or the kept ones (`keepdim`: the reduced ones as 1), or one number, or the one reduced axis.
+enum class extent { all, kept, kept_ones, one, reduced };
 struct row_operand {
   const_tensor_view view;
   extent of = extent::all;
@@ -89,6 +99,7 @@ row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_
     const bool is_reduced = is_in(reduced, i);
     const auto stride = [&](const row_operand& o) {
       if (o.of == extent::all) return o.view.strides()[i];
+      if (o.of == extent::reduced) return is_reduced ? o.view.strides()[0] : std::int64_t{0};
       if (is_reduced || o.of == extent::one) return std::int64_t{0};
       return o.view.strides()[o.of == extent::kept ? kept : i];
     };
@@ -153,24 +164,58 @@ row_plan make_logsumexp_backward(inputs in, const tensor_view& out, const reduce
                    {{in[0], kept_as(a.keepdim)}, {in[1]}}, {&out, 1}, extent::all);
 }
 
-tensor_spec infer_cross_entropy(inputs in, const cross_entropy_options& a) {
-  return {in[0].type(), loss_of_rows("cross_entropy", in[0], in[1], a)};
+tensor_spec infer_cross_entropy(std::string_view op, inputs in, const cross_entropy_call& a) {
+  const std::size_t at = a.backward ? 1 : 0;
+  const const_tensor_view& logits = in[at];
+  const const_tensor_view& targets = in[at + 1];
+  const int axis = class_axis(op, "logits", logits, a.axis);
+  if (!(a.label_smoothing == 0 || (a.label_smoothing >= 0x1p-64 && a.label_smoothing <= 1))) {
+    fail(error_site::attribute_value, op, "label_smoothing", "0, or from 2^-64 to 1", to_text(a.label_smoothing));
+  }
+  sizes rows;
+  if (a.probabilities) {
+    check_format(op, "probabilities", targets, "logits", logits);
+    if (!(targets.shape() == logits.shape())) {
+      fail(error_site::target_shape, op, "probabilities", "shape " + to_string(logits.shape()),
+           to_string(targets.shape()));
+    }
+    rows = without(logits.shape(), axis);
+  } else {
+    rows = check_targets(op, logits, axis, targets);
+  }
+  if (at + 2 < in.size()) check_class_weights(op, "logits", logits, axis, in[at + 2]);
+  const sizes loss = a.reduction == reduction::none ? rows : sizes{};
+  if (!a.backward) return {logits.type(), loss};
+  check_format(op, "logits", logits, "g", in[0]);
+  check_gradient(op, in[0], loss);
+  return {logits.type(), logits.shape()};
 }
 
-tensor_spec infer_cross_entropy_backward(inputs in, const cross_entropy_options& a) {
-  constexpr std::string_view op = "cross_entropy_backward";
-  check_format(op, "logits", in[1], "g", in[0]);
-  check_gradient(op, in[0], loss_of_rows(op, in[1], in[2], a));
-  return {in[1].type(), in[1].shape()};
-}
-
-row_plan make_cross_entropy(ops::op_id op, inputs in, const tensor_view& out, const cross_entropy_options& a) {
+// Rows without weights and smoothing have a rule of their own. Operands of the others: (g,) logits, targets, weight, probabilities.
+row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_call& a) {
+  using enum ops::op_id;
+  const std::size_t at = a.backward ? 1 : 0;
   const extent loss = a.reduction == reduction::none ? extent::kept : extent::one;
-  const bool backward = op == ops::op_id::cross_entropy_backward;
-  const sizes axis{class_axis("", "", in[backward ? 1 : 0], a.axis)};
-  row_plan p = backward
-                   ? make_rows(op, 1, axis, {{in[0], loss}, {in[1]}, {in[2], extent::kept}}, {&out, 1}, extent::all)
-                   : make_rows(op, 0, axis, {{in[0]}, {in[1], extent::kept}}, {&out, 1}, loss);
+  const extent of_out = a.backward ? extent::all : loss;
+  const sizes axis{class_axis("", "", in[at], a.axis)};
+  const row_operand logits{in[at]};
+  const row_operand targets{in[at + 1], extent::kept};
+  const const_tensor_view none;
+  const row_operand weight = at + 2 < in.size() && in[at + 2] ? row_operand{in[at + 2], extent::reduced}
+                                                              : row_operand{none, extent::one};
+  row_plan p;
+  if (!a.probabilities && !weight.view && a.label_smoothing == 0) {
+    p = a.backward ? make_rows(cross_entropy_backward, 1, axis, {{in[0], loss}, logits, targets}, {&out, 1}, of_out)
+                   : make_rows(cross_entropy, 0, axis, {logits, targets}, {&out, 1}, of_out);
+  } else {
+    const row_operand t = a.probabilities ? row_operand{none, extent::one} : targets;
+    const row_operand probabilities = a.probabilities ? row_operand{in[at + 1]} : row_operand{none, extent::one};
+    p = a.backward ? make_rows(cross_entropy_probabilities_backward, 1, axis,
+                               {{in[0], loss}, logits, t, weight, probabilities}, {&out, 1}, of_out)
+                   : make_rows(cross_entropy_probabilities, 0, axis, {logits, t, weight, probabilities}, {&out, 1},
+                               of_out);
+    p.eps = a.label_smoothing;
+  }
   p.reduction = a.reduction;
   p.ignore_index = a.ignore_index;
   return p;

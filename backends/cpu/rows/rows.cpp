@@ -24,12 +24,13 @@ struct row_facts {
   num::row_inputs inputs;
   float absent[num::most_elements];
   bool one_pass;  // outputs, of one operand that is read twice
+  bool is_loss;
 };
 row_facts facts_of(ops::op_id op) noexcept {
   row_facts f{};
   ops::for_row_operation(op, [&]<class Op>() {
     using rule = num::row_rule<Op::id>;
-    f = {rule::inputs, {}, rule::per_element && rule::summed == 1};
+    f = {rule::inputs, {}, rule::per_element && rule::summed == 1, num::is_loss<rule>};
     std::copy_n(rule::absent, num::most_elements, f.absent);
   });
   return f;
@@ -99,7 +100,7 @@ class row_call {
   void run(counters& count) noexcept {
     for (int t = 0; t < layout_.threads; ++t) set_up(job_.worker(t));
     count_rows();
-    if (p_.op == op_id::cross_entropy && p_.reduction != repdl::reduction::none) {
+    if (layout_.facts.is_loss && p_.reduction != repdl::reduction::none) {
       loss();
     } else {
       each_row();
@@ -130,11 +131,29 @@ class row_call {
   void count_rows() noexcept {
     const int target = layout_.facts.inputs.target;
     job_.n = 1;
+    job_.total = 1;
     if (target < 0 || p_.reduction != repdl::reduction::mean) return;
-    job_.n = 0;
-    walk<1> w(p_.kept_rank, p_.kept_shape, {&p_.in_stride[target].kept}, 0);
-    for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1))
-      job_.n += static_cast<const std::int64_t*>(p_.in[target])[w.offset(0)] != p_.ignore_index ? 1 : 0;
+    const auto* const targets = static_cast<const std::int64_t*>(p_.in[target]);
+    if (targets == nullptr) {
+      job_.n = p_.rows;
+    } else {
+      const int weight = layout_.facts.inputs.elements() > 1 ? layout_.facts.inputs.element[1] : -1;
+      job_.weighted = weight >= 0 && p_.in[weight] != nullptr;
+      job_.n = 0;
+      walk<1> w(p_.kept_rank, p_.kept_shape, {&p_.in_stride[target].kept}, 0);
+      for (std::int64_t r = 0; r < p_.rows; ++r, w.advance(1)) {
+        const std::int64_t t = targets[w.offset(0)];
+        if (t == p_.ignore_index) continue;
+        ++job_.n;
+        if (job_.weighted) job_.weights.add(weight_of(weight, t));
+      }
+    }
+    job_.total = job_.weighted ? static_cast<double>(job_.weights.round<double>()) : static_cast<double>(job_.n);
+  }
+  // NaN outside the classes.
+  float weight_of(int weight, std::int64_t target) const noexcept {
+    if (target < 0 || target >= p_.length) return num::float_of(num::canonical_nan_f32);
+    return number_at(p_.in[weight], p_.in_type[weight], offset_in_row(p_, p_.in_stride[weight].reduced, target));
   }
 
   void each_row() noexcept {
@@ -159,7 +178,7 @@ class row_call {
     }
   }
 
-  // cross_entropy, mean or sum.
+  // Of a loss, mean or sum.
   void loss() noexcept {
     tally& count = job_.worker(0).count;
     if (job_.n == 0) {

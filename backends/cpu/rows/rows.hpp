@@ -56,13 +56,16 @@ struct row_worker {
 // A call.
 struct row_job {
   const plan::row_plan* plan;
-  std::int64_t n;        // what results are divided by
+  std::int64_t n;        // what results are divided by, but for
+  num::exact_sum<float, 1> weights;  // the sum of the weights at targets,
+  double total;          // which is this, or n
+  bool weighted;
   std::int64_t columns;  // rows per tile; 0: one row at a time
   int team;              // threads that share one row
   bool forced;           // binary64 decides nothing
   bool skips_wide;       // nor do wide numbers
   bool streams;          // outputs
-  bool wide_loss;        // cross_entropy over all rows: in wide numbers
+  bool wide_loss;        // a loss over all rows: in wide numbers
   int last_tier_bits;
   unsigned char* workers;
   std::size_t worker_bytes;
@@ -92,7 +95,7 @@ struct row_kernels {
   row_phase (*begin)(const row_job&, std::int64_t row) noexcept;
   void (*piece)(const row_job&, row_worker&, row_phase, std::int64_t begin, std::int64_t end) noexcept;
   row_phase (*join)(const row_job&, int team, row_phase) noexcept;
-  // cross_entropy over all rows, of what `workers` of them added up since start_loss.
+  // A loss over all rows, of what `workers` of them added up since start_loss.
   void (*start_loss)(const row_job&, int workers) noexcept;
   row_loss (*loss)(const row_job&, int workers) noexcept;
 };

@@ -148,12 +148,12 @@ template <class Rule, bool Keep>
 
 // The same in wide numbers, added to `total`.
 template <class Rule>
-[[gnu::noinline, gnu::flatten]] inline void wide_sums_of(const slice& s, double row_top,
+[[gnu::noinline, gnu::flatten]] inline void wide_sums_of(const slice& s, double row_top, const num::row_call& call,
                                                          typename Rule::template late<num::wide<double>>& total) {
   using sum = typename Rule::template late<num::wide<f64v>>;
   constexpr int chains = 2;
   sum sums[chains];
-  for (sum& c : sums) c.start(V::all(row_top));
+  for (sum& c : sums) num::start_sums(c, V::all(row_top), call);
   const auto add = [&](sum & to, const float* const* from, std::int64_t i) __attribute__((always_inline)) {
     const operands_at<Rule::summed> at(from, i);
     [&]<int... K>(std::integer_sequence<int, K...>) { to.add(at.x[K]...); }

@@ -1,4 +1,6 @@
 // The last tier of rows on the CPU: multi-limb balls, by one thread, for the elements that the kernels left open.
+#include <limits>
+
 #include "backends/cpu/rows/rows_places.hpp"
 #include "librepdl/ops/rows/rules.hpp"
 
@@ -12,9 +14,10 @@ struct all {
 };
 
 template <class Rule, class A>
-typename Rule::template late<A> sums_of_row(const plan::row_plan& p, const row_place& at, double top) noexcept {
+typename Rule::template late<A> sums_of_row(const plan::row_plan& p, const num::row_call& call, const row_place& at,
+                                            double top) noexcept {
   typename Rule::template late<A> s;
-  s.start(top);
+  num::start_sums(s, top, call);
   [&]<int... K>(std::integer_sequence<int, K...>) {
     walk<1> along[] = {along_row(p, stride_of<Rule>(p, K).reduced)...};
     for (std::int64_t j = 0; j < p.length; ++j, (along[K].advance(1), ...)) {
@@ -35,12 +38,12 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
                     std::int64_t count, int what, float* value) noexcept {
   const plan::row_plan& p = *job.plan;
   const num::row_operands own = operands_of<Rule>(p, at);
-  const num::row_call call = call_of<Rule>(p, {}, job.n);
+  const num::row_call call = call_of<Rule>(job, {});
   const dtype to = p.out_type[Rule::has_exception ? 0 : what];
   bool decided[row_chunk] = {};
   std::int64_t open = count;
   const auto level = [&]<int Limbs>() {
-    const auto s = sums_of_row<Rule, num::ball<Limbs>>(p, at, static_cast<double>(top));
+    const auto s = sums_of_row<Rule, num::ball<Limbs>>(p, call, at, static_cast<double>(top));
     for (std::int64_t i = 0; i < count; ++i) {
       if (decided[i]) continue;
       const num::certified c = Rule::template settle<num::ball<Limbs>>(to, call, own, s, x[i], what);
@@ -58,24 +61,25 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
   return open;
 }
 
-template <int Limbs>
+template <class Rule, int Limbs>
 num::certified loss_level(const row_job& job) noexcept {
-  using rule = num::row_rule<ops::op_id::cross_entropy>;
+  using rule = Rule;
   const plan::row_plan& p = *job.plan;
-  num::cross_entropy_total<num::ball<Limbs>> total;
+  const num::row_call call = call_of<rule>(job, {});
+  typename rule::template late_total<num::ball<Limbs>> total;
   total.start();
   row_places<rule> rows(p, 0);
   for (std::int64_t r = 0; r < p.rows; ++r, rows.advance()) {
     const row_place at = rows.here();
     const num::row_operands own = operands_of<rule>(p, at);
-    if (own.ignored) continue;
-    float top = own.at_target;
+    if (rule::classify(call, own, 0).fills) continue;  // ignored, or without classes: others were seen
+    float top = -std::numeric_limits<float>::infinity();
     walk<1> w = along_row(p, stride_of<rule>(p, 0).reduced);
     for (std::int64_t j = 0; j < p.length; ++j, w.advance(1))
       top = std::max(top, number_at(operand<rule>(p, 0), type_of<rule>(p, 0), at.x[0] + w.offset(0)));
-    total.add_row(sums_of_row<rule, num::ball<Limbs>>(p, at, static_cast<double>(top)), own.at_target);
+    total.add_row(sums_of_row<rule, num::ball<Limbs>>(p, call, at, static_cast<double>(top)), own);
   }
-  return total.finish(p.out_type[0], job.n);
+  return total.finish(p.out_type[0], call);
 }
 
 }  // namespace
@@ -89,7 +93,12 @@ std::int64_t settle_exactly(const row_job& job, const row_place& at, float top, 
 }
 
 row_loss loss_exactly(const row_job& job) noexcept {
-  const auto c = num::decide_by_levels([&]<int Limbs>() { return loss_level<Limbs>(job); }, job.last_tier_bits);
+  num::certified c{0.0f, false};
+  ops::for_row_operation(job.plan->op, [&]<class Op>() {
+    using rule = num::row_rule<Op::id>;
+    if constexpr (num::is_loss<rule>)
+      c = num::decide_by_levels([&]<int Limbs>() { return loss_level<rule, Limbs>(job); }, job.last_tier_bits);
+  });
   return {c.value, c.decided, false};
 }
 

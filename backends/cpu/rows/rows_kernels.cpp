@@ -11,18 +11,22 @@ using ops::op_id;
 using wide_number = num::wide<double>;
 
 // One worker's part of a sum of losses.
+template <class Rule>
 struct loss_sums {
   num::tracked_sum<f64v> lanes;  // of tiles
   f64v lanes_slack = {};
   num::tracked_sum<double> sum;
   double slack = 0;
   std::int64_t rows = 0;
-  num::cross_entropy_total<wide_number> wide;
+  typename Rule::template late_total<wide_number> wide;
   bool nan = false;
   bool infinite = false;
 };
-static_assert(sizeof(loss_sums) <= sizeof(row_worker::loss));
-loss_sums& loss_of(row_worker& w) { return *reinterpret_cast<loss_sums*>(w.loss); }
+template <class Rule>
+loss_sums<Rule>& loss_of(row_worker& w) {
+  static_assert(sizeof(loss_sums<Rule>) <= sizeof(row_worker::loss));
+  return *reinterpret_cast<loss_sums<Rule>*>(w.loss);
+}
 
 template <op_id Op>
 class row_walker {
@@ -31,7 +35,7 @@ class row_walker {
   static constexpr bool finds_greatest = rule::look == num::row_look::greatest;
   static constexpr int elements = num::elements_of<rule>;
   static constexpr int first_result = rule::per_element ? 1 : 0;
-  static constexpr bool is_loss = Op == op_id::cross_entropy;
+  static constexpr bool is_loss = num::is_loss<rule>;
 
  public:
   row_walker(const row_job& job, row_worker& w) noexcept : job_(job), p_(*job.plan), w_(w) {
@@ -43,7 +47,7 @@ class row_walker {
     const std::int64_t height = (row_height > tile_height ? row_height : tile_height) + 2;
     num::row_bounds bounds = rule::bounds(n, height, tile_height + n / L + 4 * L + n / row_chunk + job.team + 8);
     if (job.forced) bounds = num::row_bounds::nothing();
-    call_ = call_of<rule>(p_, bounds, job.n);
+    call_ = call_of<rule>(job, bounds);
     sums_up_ = is_loss && p_.reduction != repdl::reduction::none;
   }
 
@@ -126,9 +130,9 @@ class row_walker {
         break;
       case row_phase::late:
         mine.late = {};
-        mine.late.start(top_of(r));
+        num::start_sums(mine.late, top_of(r), call_);
         chunks<rule::summed>(r.at, begin, end, false, [&](const slice& s, std::int64_t, float*) {
-          wide_sums_of<rule>(s, top_of(r), mine.late);
+          wide_sums_of<rule>(s, top_of(r), call_, mine.late);
         });
         break;
       case row_phase::settle:
@@ -156,20 +160,22 @@ class row_walker {
         int open = open_results(r);
         for (int i = 0; i < team; ++i) open += part_of(i).open;
         if constexpr (rule::has_exception) {
-          r.exception = num::round_ends(p_.out_type[0],
-                                        rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>()));
-          if (!r.exception.decided) ++open;
+          if (r.own.target >= 0) {
+            r.exception = num::round_ends(p_.out_type[0],
+                                          rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>()));
+            if (!r.exception.decided) ++open;
+          }
         }
         if (open == 0) return finish(r);
         return job_.skips_wide ? row_phase::settle : row_phase::late;
       }
       case row_phase::late:
         r.late = {};
-        r.late.start(top_of(r));
+        num::start_sums(r.late, top_of(r), call_);
         for (int i = 0; i < team; ++i) r.late.merge(part_of(i).late);
         if constexpr (is_loss) {
           if (job_.wide_loss) {
-            loss_of(w_).wide.add_row(r.late, r.own.at_target);
+            loss_of<rule>(w_).wide.add_row(r.late, r.own);
             return row_phase::done;
           }
         }
@@ -233,8 +239,8 @@ class row_walker {
   template <class T>
   element_of<rule, T> element(const row& r) const noexcept {
     const f64v top = V::all(top_of(r));
-    const f64v g = V::all(static_cast<double>(r.own.g));
-    return {rule::template prepare<f64v>(call_, g, top, r.sums.template of_row<f64v>()), top};
+    const num::row_given<f64v> own{V::all(static_cast<double>(r.own.g)), V::all(static_cast<double>(r.own.weight))};
+    return {rule::template prepare<f64v>(call_, own, top, r.sums.template of_row<f64v>()), top};
   }
   void outputs(const row& r, part& mine, std::int64_t begin, std::int64_t end) noexcept {
     num::with_format(p_.out_type[0], [&]<class T>() { outputs(r, element<T>(r), mine, begin, end); });
@@ -318,11 +324,11 @@ class row_walker {
   void set(int output, std::int64_t at, float x) noexcept { set_number(p_.out[output], p_.out_type[output], at, x); }
 
   row_phase summed_up(row& r) noexcept {
-    const auto numbers = rule::template prepare<double>(call_, static_cast<double>(r.own.g), top_of(r),
-                                                        r.sums.template of_row<double>());
+    const num::row_given<double> own{static_cast<double>(r.own.g), static_cast<double>(r.own.weight)};
+    const auto numbers = rule::template prepare<double>(call_, own, top_of(r), r.sums.template of_row<double>());
     if constexpr (is_loss) {
       if (sums_up_) {
-        add_loss(loss_of(w_), numbers, r.own.at_target);
+        add_loss(loss_of<rule>(w_), numbers, r.own.at_target);
         return row_phase::done;
       }
     }
@@ -347,7 +353,7 @@ class row_walker {
 
   // The last of a row: the element at its target, and its results.
   row_phase finish(const row& r) noexcept {
-    if constexpr (rule::has_exception) {
+    if (rule::has_exception && r.own.target >= 0) {
       const std::int64_t at = offset_in_row(p_, p_.out_stride[0].reduced, r.own.target);
       write(r.at.out[0] + at, r.exception, r, 1);
     }
@@ -359,9 +365,11 @@ class row_walker {
   }
 
   row_phase fill(const row& r, float value) noexcept {
-    if (sums_up_) {
-      if (!r.own.ignored) (value == value ? loss_of(w_).infinite : loss_of(w_).nan) = true;
-      return row_phase::done;
+    if constexpr (is_loss) {
+      if (sums_up_) {
+        if (value != 0) (value == value ? loss_of<rule>(w_).infinite : loss_of<rule>(w_).nan) = true;
+        return row_phase::done;
+      }
     }
     if constexpr (rule::per_element) {
       walk<1> along = along_row(p_, p_.out_stride[0].reduced);
@@ -376,8 +384,9 @@ class row_walker {
     return row_phase::done;
   }
 
-  static void add_loss(loss_sums& to, const num::logarithm_numbers<double>& numbers, float at_target) noexcept {
-    const num::loss_part of_row = num::loss_of_row(numbers, at_target);
+  template <class Sums, class Numbers>
+  static void add_loss(Sums& to, const Numbers& numbers, float at_target) noexcept {
+    const num::loss_part<double> of_row = rule::part(numbers, static_cast<double>(at_target));
     to.sum.add(of_row.gap);
     to.sum.add(of_row.log);
     to.slack += of_row.slack;
@@ -389,7 +398,7 @@ class row_walker {
     num::row_operands own[tile_columns];
     float top[tile_columns];
     double top_or_0[tile_columns];
-    double g[tile_columns];
+    double g[tile_columns], weight[tile_columns];
     double counterpart[rule::results + 1][tile_columns];
     bool again[tile_columns];
     float exception[tile_columns];
@@ -423,6 +432,7 @@ class row_walker {
       t.again[c] = c >= rows || rule::classify(call_, t.own[c], t.top[c]).fills;
       t.top_or_0[c] = t.again[c] ? 0.0 : static_cast<double>(t.top[c]);
       t.g[c] = static_cast<double>(t.own[c].g);
+      t.weight[c] = static_cast<double>(t.own[c].weight);
       for (int k = 0; k < rule::results; ++k) t.counterpart[k][c] = static_cast<double>(rule::counterpart(t.own[c], k));
     }
     if constexpr (rule::has_sums) sums_of_columns<rule>(s, columns, t.top_or_0, t.sums);
@@ -439,7 +449,7 @@ class row_walker {
         continue;
       }
       ++decided;
-      if constexpr (rule::has_exception)
+      if (rule::has_exception && t.own[c].target >= 0)
         set(0, at.out[0] + offset_in_row(p_, p_.out_stride[0].reduced, t.own[c].target), t.exception[c]);
       for (int k = 0; k < rule::results && !sums_up_; ++k) {
         if (wants(k)) set(first_result + k, at.out[first_result + k], t.result[k][c]);
@@ -455,7 +465,7 @@ class row_walker {
                                              std::int64_t columns) noexcept {
     const f64v top = load<f64v>(t.top_or_0 + c);
     const auto& sums = t.sums[c / L];
-    const auto numbers = rule::template prepare<f64v>(call_, load<f64v>(t.g + c), top, sums.of_row());
+    const auto numbers = rule::template prepare<f64v>(call_, {load<f64v>(t.g + c), load<f64v>(t.weight + c)}, top, sums.of_row());
     i32h are_open = {};
     if constexpr (rule::per_element) {
       num::with_format(p_.out_type[0], [&]<class T>() {
@@ -478,7 +488,7 @@ class row_walker {
     for (int l = 0; l < L; ++l) t.again[c + l] = t.again[c + l] || open[l] != 0;
     if constexpr (rule::has_exception) {
       for (int l = 0; l < L; ++l) {
-        if (t.again[c + l]) continue;
+        if (t.again[c + l] || t.own[c + l].target < 0) continue;
         const num::certified e = num::round_ends(
             p_.out_type[0], rule::exception(call_, t.own[c + l], t.top_or_0[c + l], sums.lane(l).of_row()));
         t.again[c + l] = !e.decided;
@@ -491,12 +501,11 @@ class row_walker {
       for (int l = 0; l < L; ++l) live[l] = t.again[c + l] ? 0.0 : 1.0;
       const auto counts = load<f64v>(live) > 0.0;
       const f64v zero = {};
-      const f64v tiny = numbers.log.value == 0.0 ? zero : V::all(0x1p-690);
-      const auto gap = num::two_sum(top, -load<f64v>(t.counterpart[0] + c));
-      loss_sums& to = loss_of(w_);
-      to.lanes.add(num::double_word<f64v>{counts ? gap.hi : zero, counts ? gap.lo : zero});
-      to.lanes.add(counts ? numbers.log.value : zero);
-      to.lanes_slack += counts ? numbers.log.slack + tiny : zero;
+      const num::loss_part<f64v> of_rows = rule::part(numbers, load<f64v>(t.counterpart[0] + c));
+      loss_sums<rule>& to = loss_of<rule>(w_);
+      to.lanes.add(num::double_word<f64v>{counts ? of_rows.gap.hi : zero, counts ? of_rows.gap.lo : zero});
+      to.lanes.add(counts ? of_rows.log : zero);
+      to.lanes_slack += counts ? of_rows.slack : zero;
       to.rows += L;
     }
   }
@@ -505,13 +514,21 @@ class row_walker {
   const plan::row_plan& p_;
   row_worker& w_;
   num::row_call call_;
-  bool sums_up_;  // cross_entropy over all rows
+  bool sums_up_;  // a loss over all rows
 };
 
 // f.template operator()<Op>() for the call's operation.
 template <class F>
 [[gnu::always_inline]] inline void with_operation(const row_job& job, const F& f) {
   ops::for_row_operation(job.plan->op, [&]<class Op>() { f.template operator()<Op::id>(); });
+}
+
+// The same of a loss.
+template <class F>
+[[gnu::always_inline]] inline void with_loss(const row_job& job, const F& f) {
+  with_operation(job, [&]<op_id Op>() {
+    if constexpr (num::is_loss<num::row_rule<Op>>) f.template operator()<Op>();
+  });
 }
 
 // Of a team: the row is the first worker's, a part each one's.
@@ -524,11 +541,13 @@ typename row_walker<Op>::part& part_of(row_worker& w) {
   return *reinterpret_cast<typename row_walker<Op>::part*>(w.part);
 }
 
+template <op_id Op>
 row_loss finish_loss(const row_job& job, int workers) noexcept {
-  loss_sums all;
+  using rule = num::row_rule<Op>;
+  loss_sums<rule> all;
   all.wide.start();
   for (int i = 0; i < workers; ++i) {
-    const loss_sums& o = loss_of(job.worker(i));
+    const loss_sums<rule>& o = loss_of<rule>(job.worker(i));
     all.sum.merge(o.sum);
     all.slack += o.slack;
     for (int l = 0; l < L; ++l) {
@@ -542,12 +561,12 @@ row_loss finish_loss(const row_job& job, int workers) noexcept {
   }
   if (all.nan || all.infinite) return {all.nan ? num::float_of(num::canonical_nan_f32) : inf, true, true};
   num::certified c = {0.0f, false};
+  const num::row_call call = call_of<rule>(job, {});
   if (job.wide_loss) {
-    c = all.wide.finish(job.plan->out_type[0], job.n);
+    c = all.wide.finish(job.plan->out_type[0], call);
   } else if (!job.forced) {
-    const num::dd s = all.sum.total();
     const double e = (all.slack + all.sum.bound(4 * all.rows)) * (1 + 0x1p-20);
-    c = num::round_mean_of(job.plan->out_type[0], s, e, job.n);
+    c = num::round_loss(job.plan->out_type[0], all.sum.total(), e, call);
   }
   return {c.value, c.decided, false};
 }
@@ -583,13 +602,20 @@ constinit const row_kernels row_table = {
         },
     .start_loss =
         [](const row_job& job, int workers) noexcept {
-          for (int i = 0; i < workers; ++i) {
-            loss_sums& s = loss_of(job.worker(i));
-            s = {};
-            s.wide.start();
-          }
+          with_loss(job, [&]<op_id Op>() {
+            for (int i = 0; i < workers; ++i) {
+              auto& s = loss_of<num::row_rule<Op>>(job.worker(i));
+              s = {};
+              s.wide.start();
+            }
+          });
         },
-    .loss = finish_loss,
+    .loss =
+        [](const row_job& job, int workers) noexcept {
+          row_loss l{};
+          with_loss(job, [&]<op_id Op>() { l = finish_loss<Op>(job, workers); });
+          return l;
+        },
 };
 
 }  // namespace repdl::cpu::REPDL_ISA

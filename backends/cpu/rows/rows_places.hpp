@@ -88,11 +88,16 @@ inline num::row_operands operands_of(const plan::row_plan& p, const row_place& a
   const auto number = [&p](int i, std::int64_t offset) { return number_at(p.in[i], p.in_type[i], offset); };
   if constexpr (Rule::inputs.g >= 0) r.g = number(Rule::inputs.g, at.g);
   if constexpr (Rule::inputs.target >= 0) {
-    r.target = static_cast<const std::int64_t*>(p.in[Rule::inputs.target])[at.target];
+    const auto* const targets = static_cast<const std::int64_t*>(p.in[Rule::inputs.target]);
+    if (targets == nullptr) return r;
+    r.target = targets[at.target];
     r.ignored = r.target == p.ignore_index;
-    if (r.has_target(p.length))
-      r.at_target =
-          number(Rule::inputs.element[0], at.x[0] + offset_in_row(p, stride_of<Rule>(p, 0).reduced, r.target));
+    if (!r.has_target(p.length)) return r;
+    const auto there = [&](int k) {
+      return number(Rule::inputs.element[k], at.x[k] + offset_in_row(p, stride_of<Rule>(p, k).reduced, r.target));
+    };
+    r.at_target = there(0);
+    if constexpr (num::elements_of<Rule> > 1) r.weight = operand<Rule>(p, 1) == nullptr ? Rule::absent[1] : there(1);
   }
   for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(Rule::inputs.former[k], at.former[k]);
   return r;
@@ -107,9 +112,13 @@ inline float top_of(const plan::row_plan& p, const row_place& at) noexcept {
   return 0.0f;
 }
 template <class Rule>
-inline num::row_call call_of(const plan::row_plan& p, const num::row_bounds& bounds, std::int64_t n) noexcept {
-  constexpr int bias = Rule::inputs.element[2];
-  return {bounds, p.length, n, p.eps, bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr, p.momentum};
+inline num::row_call call_of(const row_job& job, const num::row_bounds& bounds) noexcept {
+  const plan::row_plan& p = *job.plan;
+  constexpr int target = Rule::inputs.target, bias = Rule::inputs.element[2];
+  const bool biased = target >= 0 ? p.in[target >= 0 ? target : 0] == nullptr
+                                  : bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr;
+  return {bounds, p.length, job.n, p.eps, biased, p.momentum, job.total,
+          job.weighted ? &job.weights.finite : nullptr};
 }
 
 inline bool contiguous(const plan::row_plan& p, const plan::axes& stride) noexcept {

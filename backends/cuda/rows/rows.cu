@@ -129,7 +129,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
     g.g_type = p.in_type[rule.inputs.g];
   }
   if (rule.inputs.top >= 0) g.row_top = static_cast<const float*>(input(rule.inputs.top, top_place));
-  const bool targets = rule.inputs.target >= 0;
+  const bool targets = rule.inputs.target >= 0;  // or probabilities in their place
   if (targets) g.target = static_cast<const std::int64_t*>(input(rule.inputs.target, target_place));
   for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
     g.out[k] = p.out[k];
@@ -143,7 +143,9 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.ignore_index = p.ignore_index;
   g.eps = p.eps;
   g.momentum = p.momentum;
+  g.biased = targets ? g.target == nullptr : g.x[2] != nullptr;
   g.is_mean = targets && p.reduction == repdl::reduction::mean;
+  g.is_weighted = g.is_mean && g.target != nullptr && rule.inputs.elements() > 1 && g.x[1] != nullptr;
   g.is_total = targets && !rule.per_element && p.reduction != repdl::reduction::none;
   const bool wide = first <= tier::double_double;
   const bool quarter = rule.exact || (bits >= 256 && !device.choice.wide);
@@ -231,9 +233,10 @@ class row_work final : public planned {
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
     if (d_.former[0] != nullptr) space.take(former_, 2, g.rows);
     if (d_.how == manner::chunks) take_workspace(long_, g, space);
+    if (g.is_weighted) take_weight_workspace(weights_, space);
     if (g.is_total) {
       space.take(g.losses, g.rows);
-      take_total_workspace(parts_, space);
+      take_total_workspace(parts_, g, space);
     } else {
       take_late_workspace(parts_, g, space);
     }
@@ -260,6 +263,7 @@ class row_work final : public planned {
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
+    if (g.is_weighted && g.rows != 0) run_weights(g, weights_, j);
     ops::for_each_format<ops::NARROW>([&]<class T>() {
       if (dtype_of<T> == g.type) launch_fast<T>();
     });
@@ -274,7 +278,8 @@ class row_work final : public planned {
   std::size_t zeroed_ = 0;
   float* former_ = nullptr;
   long_work long_{};
-  std::byte* parts_ = nullptr;  // of the total, or late sums
+  std::byte* weights_ = nullptr;  // parts of the sum of weights,
+  std::byte* parts_ = nullptr;    // of the total, or late sums
 };
 
 }  // namespace

@@ -64,7 +64,9 @@ struct row_status {
   unsigned long long counted;    // rows that are not ignored
   unsigned long long open[3];    // lengths of the lists
   std::uint32_t total_open;      // not 0: the total is not decided yet
-  std::uint32_t blocks_done[4];  // of each launch for the total
+  std::uint32_t blocks_done[5];  // of each launch for the total, and of that for the sum of weights
+  double total;                  // the sum of the weights at targets, rounded,
+  num::exact_sum<float, 1> weights;
 };
 
 // Places of operands: first those with elements, x[0], ..
@@ -103,8 +105,10 @@ struct row_geometry {
   std::int64_t ignore_index;
   double eps;
   double momentum;
+  bool biased;  // row_call's
   bool is_mean;
-  bool is_total;       // cross_entropy, mean or sum
+  bool is_weighted;    // means are divided by the sum of the weights at targets
+  bool is_total;       // a loss, mean or sum
   std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
   bool tiled;          // whether rows side by side are read together
   bool in_fours;       // whether four elements, or four such rows, are
@@ -265,9 +269,15 @@ __device__ inline float row_nan() { return num::float_of(num::canonical_nan_f32)
 
 // ---------------------------------------------------------------------------------------------------- a rule's questions
 
+// The rows that a mean is divided by.
+__device__ inline std::int64_t counted_rows(const row_geometry& g) {
+  return g.target == nullptr ? g.rows : static_cast<std::int64_t>(g.status->counted);
+}
 __device__ inline num::row_call call_of(const row_geometry& g) {
-  return {g.bounds, g.length,          g.is_mean ? static_cast<std::int64_t>(g.status->counted) : 1,
-          g.eps,    g.x[2] != nullptr, g.momentum};
+  num::row_call c{g.bounds, g.length, g.is_mean ? counted_rows(g) : 1, g.eps, g.biased, g.momentum};
+  c.total = g.is_weighted ? g.status->total : static_cast<double>(c.n);
+  c.weights = g.is_weighted ? &g.status->weights.finite : nullptr;
+  return c;
 }
 template <op_id Op, class T>
 __device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T>& at) {
@@ -276,9 +286,12 @@ __device__ num::row_operands operands_of(const row_geometry& g, const row_site<O
     o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.row), g.g_type);
   }
   if constexpr (row_rule<Op>::inputs.target >= 0) {
+    if (g.target == nullptr) return o;
     o.target = g.target[row_offset<target_place>(g, at.row)];
     o.ignored = o.target == g.ignore_index;
-    if (o.has_target(g.length)) o.at_target = at.template value<0>(g, o.target);
+    if (!o.has_target(g.length)) return o;
+    o.at_target = at.template value<0>(g, o.target);
+    if constexpr (num::elements_of<row_rule<Op>> > 1) o.weight = at.template value<1>(g, o.target);
   }
   for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row]; });
   return o;
@@ -349,7 +362,8 @@ __device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& ca
 }
 template <op_id Op, class Row>
 __device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {
-  return row_rule<Op>::template prepare<double>(call, static_cast<double>(s.o.g), static_cast<double>(s.top), row);
+  const num::row_given<double> own{static_cast<double>(s.o.g), static_cast<double>(s.o.weight)};
+  return row_rule<Op>::template prepare<double>(call, own, static_cast<double>(s.top), row);
 }
 
 // Of a part that is the whole, or of a total.
@@ -429,10 +443,9 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
     return;
   }
-  const float counterpart = rule::counterpart(s.o, 0);
-  if constexpr (requires { num::loss_of_row(n, counterpart); }) {
+  if constexpr (num::is_loss<rule>) {
     if (g.is_total) {
-      const num::loss_part p = num::loss_of_row(n, counterpart);
+      const num::loss_part<double> p = rule::part(n, static_cast<double>(rule::counterpart(s.o, 0)));
       g.losses[at.row] = {p.gap.hi, p.gap.lo, p.log, p.slack};
       return;
     }
@@ -520,7 +533,9 @@ template <class T>
 void run_columns(const row_geometry& g, const job& j);
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
-void take_total_workspace(std::byte*& parts, carver& c);
+void take_weight_workspace(std::byte*& parts, carver& c);
+void run_weights(const row_geometry& g, std::byte* parts, const job& j);
+void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
 // Partial sums of a thread, so that additions do not wait for each other.

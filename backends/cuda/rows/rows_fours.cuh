@@ -93,7 +93,14 @@ __device__ void for_more(const row_geometry& g, const T* row, const Place& place
   if (row == nullptr || how == quad_access::constant) {
     const float v = row == nullptr ? absent : num::widen_to_float(*row);
 #pragma unroll
-    for (int i = 0; i < Count; i += 4) f(i, all(v));
+    for (int i = 0; i < Count; i += 4) {
+      if constexpr (row_rule<Op>::outside_is_absent) {
+        const auto at = [&](int j) { return j >= 0 && j < length ? v : absent; };
+        f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
+      } else {
+        f(i, all(v));
+      }
+    }
   } else if (how == quad_access::each) {
     const std::int64_t stride = g.reduced.stride[Operand][0];
 #pragma unroll

@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         unsigned exceptional = 0;
 #pragma unroll
         for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
-        if (exceptional != 0) {
+        if (exceptional != 0 && state.o.target >= 0) {
           const auto c =
               num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
           open = c.open ? open | exceptional : open & ~exceptional;

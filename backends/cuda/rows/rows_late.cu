@@ -25,7 +25,7 @@ __device__ __noinline__ void late_sums_of(late_sums<Op, Level>& to, const row_ge
   constexpr int summed = row_rule<Op>::summed;
   constexpr int ahead = 4;
   late_sums<Op, Level> s{};
-  s.start(static_cast<double>(top));
+  num::start_sums(s, static_cast<double>(top), call_of(g));
   const auto add = [&](const row_values<summed>& v) {
     [&]<int... K>(std::integer_sequence<int, K...>) { s.add(static_cast<double>(v.x[K])...); }
     (std::make_integer_sequence<int, summed>{});
@@ -234,7 +234,7 @@ __device__ __noinline__ void join_chunks(late_sums<Op, Level>& s, const row_geom
   const std::int64_t chunks = chunks_of(g, late_chunk);
   const late_sums<Op, Level>* const parts = chunk_sums<Op, Level>(sums, g) + row * chunks;
   s = late_sums<Op, Level>{};
-  s.start(static_cast<double>(top));
+  num::start_sums(s, static_cast<double>(top), call_of(g));
   for (std::int64_t c = threadIdx.x; c < chunks; c += threads) s.merge(parts[c]);
   __syncwarp();
   over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });

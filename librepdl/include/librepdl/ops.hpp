@@ -146,7 +146,10 @@ void log_softmax(context& ctx, const_tensor_view x, tensor_view out, const softm
 void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
 /// The mean, the sum, or each of logsumexp(row) - row[target]; targets are i64 of the logits' shape without the class
 /// axis; out is a scalar (rank 0) or has the targets' shape. A target outside the classes that is not ignore_index
-/// makes its terms NaN; the mean over nothing is NaN.
+/// makes its terms NaN; the mean over nothing is NaN. With weights w or label smoothing s a row's loss is the sum of a_c (logsumexp(row) -
+/// row_c), a_c = (1 - s) w_t (c = t) + w_c s / classes, t the target, terms with a_c = 0 being absent, and the mean divides by the sum of
+/// w_t; a weight with a part in a row that is infinite or NaN makes it NaN, a target outside the classes also the sum of w_t.
+/// C. Szegedy and others, "Rethinking the Inception architecture for computer vision", CVPR 2016: smoothing.
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& options = {});
 
@@ -160,9 +163,21 @@ void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y
 void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                         const reduce_options& options = {});
 /// grad_logits_i = g (softmax(row)_i - (i = target)), divided by the number of rows not ignored for the mean; g has the
-/// shape of cross_entropy's output.
+/// shape of cross_entropy's output. With weights or smoothing: g (A softmax(row)_i - a_i), A the sum of a_c.
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& options = {});
+
+/// The mean over rows, the sum, or each of sum over c of a_c (logsumexp(row) - row_c), a_c = w_c ((1 - s) p_c + s / classes), w the
+/// weights, s options.label_smoothing: terms with a_c = 0 are absent. probabilities have the shape and the format of the logits and need
+/// not add up to 1; out is a scalar (rank 0) or has their shape without the class axis. A weight or probability that is infinite or
+/// NaN makes its row NaN; a row without classes is +0. One rounding for each output.
+void cross_entropy_probabilities(context& ctx, const_tensor_view logits, const_tensor_view probabilities,
+                                 tensor_view out, const cross_entropy_probabilities_options& options = {});
+/// grad_logits_i = g (A softmax(row)_i - a_i), A the sum of a_c, divided by the number of rows for the mean; g has the shape of
+/// cross_entropy_probabilities' output.
+void cross_entropy_probabilities_backward(context& ctx, const_tensor_view g, const_tensor_view logits,
+                                          const_tensor_view probabilities, tensor_view grad_logits,
+                                          const cross_entropy_probabilities_options& options = {});
 
 /// The loss at targets: each -w x[target], w = weight[target], or 1; their sum; or their mean, the sum divided by the sum of w. x has the
 /// logarithms of probabilities along options.axis (log_softmax makes them); targets are i64 of x's shape without that axis; out is a scalar

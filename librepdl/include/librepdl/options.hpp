@@ -127,6 +127,16 @@ struct cross_entropy_options {
   std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
   repdl::reduction reduction = repdl::reduction::mean;
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
+  double label_smoothing = 0;        ///< 0, or from 2^-64 to 1; exactly this double
+  const_tensor_view weight{};        ///< of the logits' format, one for each class; absent: 1
+};
+
+/// Options of cross_entropy_probabilities and cross_entropy_probabilities_backward.
+struct cross_entropy_probabilities_options {
+  std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
+  repdl::reduction reduction = repdl::reduction::mean;
+  double label_smoothing = 0;  ///< 0, or from 2^-64 to 1; exactly this double
+  const_tensor_view weight{};  ///< of the logits' format, one for each class; absent: 1
 };
 
 /// Options of nll_loss and nll_loss_backward.

@@ -207,6 +207,7 @@ struct cross_entropy_total {
     logarithms = A{};
     any_positive = 0;
   }
+  REPDL_HD void add_row(const exponential_sum<A>& s, const row_operands& o) { add_row(s, o.at_target); }
   // x_t finite; a row with x_t = -inf makes the total +inf, which is the caller's to see.
   REPDL_HD void add_row(const exponential_sum<A>& s, float x_t) {
     if (s.is_single()) return;
@@ -220,6 +221,7 @@ struct cross_entropy_total {
     logarithms = num::add(logarithms, other.logarithms);
     any_positive |= other.any_positive;
   }
+  REPDL_HD certified finish(dtype to, const row_call& c) const { return finish(to, c.n); }
   // RN(total / n), 1 <= n < 2^53.
   REPDL_HD_CALL certified finish(dtype to, std::int64_t n) const {
     if (any_positive == 0) return decided_float(gaps.mean(n));

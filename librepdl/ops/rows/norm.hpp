@@ -355,7 +355,7 @@ struct norm_rule : plain_rule {
   template <class R>
   using numbers = norm_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R, R top, const deviations<R>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>&, R top, const deviations<R>& s) {
     using M = row_math<R>;
     const R zero = M::all(0.0);
     const double n = static_cast<double>(c.length);
@@ -504,8 +504,8 @@ struct running_norm_rule : norm_rule<true> {
   template <class R>
   using numbers = running_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R top, const deviations<R>& s) {
-    const norm_numbers<R> all = base::prepare<R>(c, g, top, s);
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R top, const deviations<R>& s) {
+    const norm_numbers<R> all = base::prepare<R>(c, own, top, s);
     const double n = static_cast<double>(c.length);
     const double part = 1 / n;
     constexpr int k = deviation_sums<R>::k;

@@ -262,8 +262,9 @@ struct norm_gradient_rule : plain_rule {
   template <class R>
   using numbers = norm_gradient_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R rstd, R mean, const gradient_moments<R, Centred>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R mean, const gradient_moments<R, Centred>& s) {
     const double n = static_cast<double>(c.length);
+    const R rstd = own.g;
     const double g = c.bounds.sum * (1 + 0x1p-10);
     const double part = 1 / n;
     const R scale = rstd * rstd * part;
@@ -426,7 +427,7 @@ struct norm_weight_rule : plain_rule {
   template <class R>
   using numbers = weight_gradient_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R, R, const signed_sum<R, true>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>&, R, const signed_sum<R, true>& s) {
     const R value = s.lowest() + 0.0;
     return {value, s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)};
   }

@@ -103,10 +103,10 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   template <class R>
   using numbers = norm_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R top, const no_sums<R>&) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R top, const no_sums<R>&) {
     using M = math<R>;
     const R zero = M::all(0.0);
-    const R rstd = reciprocal_root_of_spread(c, g);
+    const R rstd = reciprocal_root_of_spread(c, own.g);
     const R relative = M::all(relative_or_nothing(c, 0x1.8p-50 * (1 + 0x1p-10)));
     return {zero, zero, top, M::all(-0.0), zero, rstd, relative, zero, M::all(c.biased ? 0.0 : -0.0), zero};
   }
@@ -163,8 +163,8 @@ struct row_rule<ops::op_id::batch_norm_inference_backward> : given_statistics {
     R rstd, relative;
   };
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const no_sums<R>&) {
-    return {reciprocal_root_of_spread(c, g), math<R>::all(relative_or_nothing(c, 0x1p-50))};
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R, const no_sums<R>&) {
+    return {reciprocal_root_of_spread(c, own.g), math<R>::all(relative_or_nothing(c, 0x1p-50))};
   }
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
@@ -235,8 +235,8 @@ struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statis
   template <class R>
   using numbers = weight_gradient_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const signed_sum<R, true>& s) {
-    const R rstd = reciprocal_root_of_spread(c, g);
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R, const signed_sum<R, true>& s) {
+    const R rstd = reciprocal_root_of_spread(c, own.g);
     const R y = s.lowest() * rstd + 0.0;
     return {y, s.error(c.bounds.sum * (1 + 0x1p-10)) * rstd + 0x1p-50 * magnitude_of(y)};
   }

@@ -10,6 +10,7 @@
 //   absent          what stands for each x that the call lacks
 //   summed          sums take the first `summed` of them
 //   required        the first `required` of them are never absent
+//   outside_is_absent   beside a row, where walkers compute too, operands that may be absent are as if they were
 //   formatted       the first `formatted` of them are of the call's format; the others are statistics
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
@@ -18,11 +19,12 @@
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
 //   total           of parts of a row that are too long for merge: join, of_row<R>
-//   numbers<R>      what elements are computed with, and `prepare`, which makes them of that
+//   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
 //                   what element left
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
 //   exception       likewise of the element at the row's target, if it is another formula than the others'
+//   part            of a loss that is a sum over rows: a row's part of it; late_total<A>: the sum, from late sums
 //   late<A>         the sums in an arithmetic A (num/wide.hpp), registers of wide numbers included: start, add, merge, lane
 //   settle<A>       an output from it, rounded to a format, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0,
 //                   always has. what: the output's number; with an exception 1 is the element at the target
@@ -35,6 +37,7 @@
 #pragma once
 
 #include "librepdl/num/certify.hpp"
+#include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/num/wide.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -74,16 +77,25 @@ struct row_call {
   std::int64_t length;
   std::int64_t n;  // what results are divided by
   double eps;
-  bool biased;  // norms: there is a bias
+  bool biased;  // norms: there is a bias; losses: probabilities in place of targets
   double momentum;
+  double total;                    // n, or the sum of the weights at targets, rounded, which is divided by instead,
+  const sum_accumulator* weights;  // and that sum, if it is
+};
+// What a row's numbers are made with, of its own operands.
+template <class R>
+struct row_given {
+  R g;
+  R weight;
 };
 
-// A row's own operands; at_target: its element there, where there is one.
+// A row's own operands; at_target, weight: its elements there, where there is one.
 struct row_operands {
   float g = 1;
   std::int64_t target = -1;
   bool ignored = false;
   float at_target = 0;
+  float weight = 0;
   float former[2] = {0, 0};
 
   REPDL_HD bool has_target(std::int64_t length) const { return !ignored && target >= 0 && target < length; }
@@ -92,6 +104,16 @@ struct row_class {
   bool fills;  // every output is `value`
   float value;
 };
+
+// Late sums begin with a row's top, and, where rules ask for it, with the call.
+template <class Sums, class R>
+REPDL_HD void start_sums(Sums& s, R top, [[maybe_unused]] const row_call& c) {
+  if constexpr (requires { s.start(top, c); }) {
+    s.start(top, c);
+  } else {
+    s.start(top);
+  }
+}
 
 REPDL_HD float signed_zero(bool negative) { return float_of(negative ? 0x80000000u : 0u); }
 REPDL_HD bool sign_bit(float x) { return (bits_of(x) >> 31) != 0; }
@@ -162,6 +184,14 @@ REPDL_HD_CALL certified round_to(dtype to, const A& a) {
 REPDL_HD certified round_mean_of(dtype to, dd s, double e, std::int64_t n) {
   return with_format(to, [&]<class T>() { return widened(n == 1 ? certify<T>(s, e) : certify_mean<T>(s, e, n)); });
 }
+REPDL_HD certified round_ends(dtype to, const ends<double>& e);
+// RN(S / n), or, of weights, S / W, W within 2^-53 of `total`: the quotient errs by 2^-52 of itself more, and its ends round.
+REPDL_HD certified round_loss(dtype to, dd s, double e, const row_call& c) {
+  if (c.weights == nullptr) return round_mean_of(to, s, e, c.n);
+  const double q = (s.hi + s.lo) / c.total;
+  const double error = e / magnitude_of(c.total) * (1 + 0x1p-40) + 0x1p-50 * magnitude_of(q);
+  return round_ends(to, {q - error, q + error});
+}
 REPDL_HD certified round_ends(dtype to, const ends<double>& e) {
   return with_format(to, [&]<class T>() {
     const verdict<double> v = verdict_of<T, double>(e);
@@ -209,6 +239,7 @@ struct plain_rule {
   static constexpr int results = 0;
   static constexpr bool has_sums = true;
   static constexpr bool keeps_term = false;
+  static constexpr bool outside_is_absent = false;
   static constexpr bool has_exception = false;
   static constexpr int exact_limbs = 0;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
@@ -218,6 +249,10 @@ template <class Rule>
 inline constexpr int elements_of = Rule::inputs.elements();
 template <class Rule>
 inline constexpr int formers_of = Rule::inputs.former[0] >= 0 ? 2 : 0;
+
+// Whether results may be added up over rows.
+template <class Rule>
+inline constexpr bool is_loss = requires { typename Rule::template late_total<wide<double>>; };
 
 template <ops::op_id Op>
 struct row_rule;

@@ -344,9 +344,9 @@ struct weight_rule : exponential_rule {
   template <class R>
   using numbers = weight_factor<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R, const row_weights<R>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R, const row_weights<R>& s) {
     const R sum = s.count + s.rest;
-    return factor_of<R>((Scaled ? Target ? g / static_cast<double>(c.n) : g : math<R>::all(1.0)) / sum, c.bounds.weight,
+    return factor_of<R>((Scaled ? Target ? own.g / static_cast<double>(c.n) : own.g : math<R>::all(1.0)) / sum, c.bounds.weight,
                         sum);
   }
   template <class T, class R>
@@ -407,7 +407,7 @@ struct logarithm_rule : exponential_rule {
   template <class R>
   using numbers = logarithm_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R, R max, const row_weights<R>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>&, R max, const row_weights<R>& s) {
     const double bound = c.bounds.logarithm;
     row_logarithm<R> log = logarithm_of_row(s.count, s.rest, bound);
     if (!(bound < 1)) log.slack = log.relative = math<R>::all(infinity);
@@ -458,6 +458,14 @@ struct row_rule<ops::op_id::logsumexp> : logarithm_rule<false> {
     return exact_logsumexp(to, s);
   }
 };
+
+// A row's part of a mean or sum: gap + log, within slack.
+template <class R>
+struct loss_part {
+  double_word<R> gap;
+  R log;
+  R slack;
+};
 template <>
 struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
   static constexpr bool per_element = false;
@@ -470,24 +478,21 @@ struct row_rule<ops::op_id::cross_entropy> : logarithm_rule<true> {
     return {o.at_target == -inf, inf};
   }
   REPDL_HD static float counterpart(const row_operands& o, int) { return o.at_target; }
+  // The stand-in for a tiny R is only good for one gap: here it counts as R +- 2^-690.
+  template <class R>
+  REPDL_HD static loss_part<R> part(const numbers<R>& r, R at_target) {
+    using M = math<R>;
+    const R tiny = r.log.value == 0.0 ? M::all(0.0) : M::all(0x1p-690);
+    return {two_sum(r.max, -at_target), r.log.value, r.log.slack + tiny};
+  }
+  template <class A>
+  using late_total = cross_entropy_total<A>;
   template <class A>
   REPDL_HD static certified settle(dtype to, const row_call&, const row_operands& o, const late<A>& s, const float*,
                                    int) {
     return exact_cross_entropy(to, s, o.at_target);
   }
 };
-
-// A row's part of cross_entropy's mean or sum: gap + log, within slack. The stand-in for a tiny R is only good for one gap: here it
-// counts as R +- 2^-690.
-struct loss_part {
-  dd gap;
-  double log;
-  double slack;
-};
-REPDL_HD loss_part loss_of_row(const logarithm_numbers<double>& r, float at_target) {
-  const double tiny = r.log.value == 0 ? 0.0 : 0x1p-690;
-  return {two_sum(r.max, -static_cast<double>(at_target)), r.log.value, r.log.slack + tiny};
-}
 
 // ------------------------------------------------------------------------------------------------- gradients from outputs
 
@@ -576,7 +581,7 @@ struct gradient_rule : plain_rule {
     R hi, lo, slack;
   };
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R, R, const tracked_sum<R>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>&, R, const tracked_sum<R>& s) {
     const double bound = c.bounds.tracked;
     return {s.hi, s.lo, bound < 1 ? bound * s.error : math<R>::all(infinity)};
   }

@@ -49,8 +49,8 @@ struct variance_rule : norm_rule<true> {
   template <class R>
   using numbers = variance_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, R g, R top, const deviations<R>& s) {
-    const norm_numbers<R> all = base::prepare<R>(c, g, top, s);  // of which rstd means nothing
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R top, const deviations<R>& s) {
+    const norm_numbers<R> all = base::prepare<R>(c, own, top, s);  // of which rstd means nothing
     const double f = degrees_of_freedom(c);
     constexpr int k = deviation_sums<R>::k;
     return {all, (s.second - s.first * all.offset) / f, ((2 * k + 1) * c.bounds.sum / f) * s.second};
