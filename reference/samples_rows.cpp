@@ -314,7 +314,9 @@ array class_probabilities(const numbers_of& t, sample_class c, const shape_list&
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t word = w.next();
       if (aims(c)) {
-        p[i] = gradient || c == multiplicities ? t.pattern(false, word % 4, -2) : i == chosen ? t.pattern(false, 1, 0) : 0;
+        p[i] = gradient || c == multiplicities ? t.pattern(false, word % 4, -2)
+               : i == chosen                   ? t.pattern(false, 1, 0)
+                                               : 0;
       } else if (c == wide_exponents || c == uniform_patterns || c == subnormal) {
         p[i] = t.drawn(c, false, w);
         if (!keeps_sign) p[i] &= ~t.sign();

@@ -170,7 +170,9 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
     }
     for (std::size_t i = 0; i < v.shapes.size(); ++i) {
       if (i == at || op.in[i].name == "weight" || c.shapes[i] == absent_shape) continue;
-      v.shapes[i] = op.in[i].name == "probabilities" || (c.shapes[i] == x && !loss) ? v.shapes[at] : c.shapes[i].empty() ? shape_list{} : rows;
+      v.shapes[i] = op.in[i].name == "probabilities" || (c.shapes[i] == x && !loss) ? v.shapes[at]
+                    : c.shapes[i].empty()                                           ? shape_list{}
+                                                                                    : rows;
     }
     attribute* axis = attribute_named(v.attrs, "axis");
     if (!several && axis == nullptr) axis = &v.attrs.emplace_back(attribute{"axis", {}});

@@ -297,8 +297,8 @@ std::vector<group> pool_calls(const subject& what) {
 
 // The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks.
 std::vector<group> row_calls(op_id op) {
-  const bool probabilities = op == op_id::cross_entropy_probabilities ||
-                             op == op_id::cross_entropy_probabilities_backward,
+  const bool probabilities =
+                 op == op_id::cross_entropy_probabilities || op == op_id::cross_entropy_probabilities_backward,
              loss = probabilities || op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
   const bool axes = op == op_id::logsumexp || op == op_id::logsumexp_backward;
   // x: the row's elements along `axis`, with what the operation takes beside it.

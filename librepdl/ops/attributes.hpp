@@ -120,11 +120,11 @@ inline constexpr auto fields_of<cross_entropy_options> =
                field{"label_smoothing", &cross_entropy_options::label_smoothing,
                      "how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double"}};
 template <>
-inline constexpr auto fields_of<cross_entropy_probabilities_options> =
-    std::tuple{field{"axis", &cross_entropy_probabilities_options::axis, "the classes; 1 when absent, 0 for a vector"},
-               field{"reduction", &cross_entropy_probabilities_options::reduction, "mean, sum or none, over the rows"},
-               field{"label_smoothing", &cross_entropy_probabilities_options::label_smoothing,
-                     "how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double"}};
+inline constexpr auto fields_of<cross_entropy_probabilities_options> = std::tuple{
+    field{"axis", &cross_entropy_probabilities_options::axis, "the classes; 1 when absent, 0 for a vector"},
+    field{"reduction", &cross_entropy_probabilities_options::reduction, "mean, sum or none, over the rows"},
+    field{"label_smoothing", &cross_entropy_probabilities_options::label_smoothing,
+          "how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double"}};
 
 template <>
 inline constexpr auto fields_of<nll_loss_options> =

@@ -177,7 +177,8 @@ struct logsumexp : of_x<op_id::logsumexp, reduce_options, NARROW> {
 };
 struct cross_entropy : operation<op_id::cross_entropy> {
   static constexpr std::string_view formula =
-      "logsumexp(x) - x_target per row; their mean, sum, or each; with weights and smoothing s: the sum of a_i * (logsumexp(x) - "
+      "logsumexp(x) - x_target per row; their mean, sum, or each; with weights and smoothing s: the sum of a_i * "
+      "(logsumexp(x) - "
       "x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target";
   using attrs = cross_entropy_options;
   static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
@@ -194,7 +195,8 @@ struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_opti
 };
 struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
   static constexpr std::string_view formula =
-      "g * (softmax(x)_i - (i = target)), / rows not ignored for mean; with weights and smoothing: g * (softmax(x)_i * sum of a_j - "
+      "g * (softmax(x)_i - (i = target)), / rows not ignored for mean; with weights and smoothing: g * (softmax(x)_i * "
+      "sum of a_j - "
       "a_i), / the sum of weight_target";
   using attrs = cross_entropy_options;
   static constexpr operand in[] = {{"g", NARROW}, {"logits", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
@@ -202,7 +204,8 @@ struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
 };
 struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilities> {
   static constexpr std::string_view formula =
-      "the sum of a_i * (logsumexp(x) - x_i) per row, a_i = weight_i * ((1 - s) * probability_i + s / classes), s the smoothing; their "
+      "the sum of a_i * (logsumexp(x) - x_i) per row, a_i = weight_i * ((1 - s) * probability_i + s / classes), s the "
+      "smoothing; their "
       "mean over rows, sum, or each";
   using attrs = cross_entropy_probabilities_options;
   static constexpr operand in[] = {{"logits", NARROW}, {"probabilities", NARROW}, {"weight", NARROW, true}};

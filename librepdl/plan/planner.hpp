@@ -443,7 +443,9 @@ struct planner<Op> {
   static cross_entropy_call of(const cross_entropy_options& a) {
     return {a.axis, a.reduction, a.ignore_index, a.label_smoothing, false, ops::is_gradient<Op>};
   }
-  static tensor_spec infer(inputs in, const cross_entropy_options& a) { return infer_cross_entropy(Op::name, in, of(a)); }
+  static tensor_spec infer(inputs in, const cross_entropy_options& a) {
+    return infer_cross_entropy(Op::name, in, of(a));
+  }
   static row_plan make(inputs in, const tensor_view& out, const cross_entropy_options& a) {
     return make_cross_entropy(in, out, of(a));
   }

@@ -201,8 +201,8 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entro
   const row_operand logits{in[at]};
   const row_operand targets{in[at + 1], extent::kept};
   const const_tensor_view none;
-  const row_operand weight = at + 2 < in.size() && in[at + 2] ? row_operand{in[at + 2], extent::reduced}
-                                                              : row_operand{none, extent::one};
+  const row_operand weight =
+      at + 2 < in.size() && in[at + 2] ? row_operand{in[at + 2], extent::reduced} : row_operand{none, extent::one};
   row_plan p;
   if (!a.probabilities && !weight.view && a.label_smoothing == 0) {
     p = a.backward ? make_rows(cross_entropy_backward, 1, axis, {{in[0], loss}, logits, targets}, {&out, 1}, of_out)
@@ -210,10 +210,10 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entro
   } else {
     const row_operand t = a.probabilities ? row_operand{none, extent::one} : targets;
     const row_operand probabilities = a.probabilities ? row_operand{in[at + 1]} : row_operand{none, extent::one};
-    p = a.backward ? make_rows(cross_entropy_probabilities_backward, 1, axis,
-                               {{in[0], loss}, logits, t, weight, probabilities}, {&out, 1}, of_out)
-                   : make_rows(cross_entropy_probabilities, 0, axis, {logits, t, weight, probabilities}, {&out, 1},
-                               of_out);
+    p = a.backward
+            ? make_rows(cross_entropy_probabilities_backward, 1, axis,
+                        {{in[0], loss}, logits, t, weight, probabilities}, {&out, 1}, of_out)
+            : make_rows(cross_entropy_probabilities, 0, axis, {logits, t, weight, probabilities}, {&out, 1}, of_out);
     p.eps = a.label_smoothing;
   }
   p.reduction = a.reduction;

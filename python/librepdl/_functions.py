@@ -17,19 +17,19 @@ __all__ = [
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
-    "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward", "div",
-    "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward",
-    "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1",
-    "expm1_backward", "floor", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
-    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
-    "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
-    "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
-    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss",
-    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
-    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
-    "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
-    "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log", "log10",
-    "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
+    "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div", "div_backward_y", "div_floor",
+    "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward",
+    "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1", "expm1_backward", "floor", "fma", "fmax",
+    "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y",
+    "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu",
+    "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward",
+    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
+    "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add",
+    "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm",
+    "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp",
+    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log",
+    "log10", "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
     "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
     "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
     "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
@@ -88,6 +88,7 @@ ORDER = (
     "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward",
 )
 
 # An array of any library.
@@ -2527,19 +2528,21 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     return result
 
 
-def cross_entropy(logits: A, targets: Any, axis: int | None = None, reduction: str = "mean", ignore_index: int = -100,
-        *, out: A | None = None) -> A:
-    """logsumexp(x) - x_target per row; their mean, sum, or each, rounded once.
+def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | None = None, reduction: str = "mean",
+        ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
+    """logsumexp(x) - x_target per row; their mean, sum, or each; with weights and smoothing s: the sum of a_i * (logsumexp(x) - x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target, rounded once.
 
     logits: f16 bf16 f32
     targets: i64
+    weight: f16 bf16 f32, or None
     out: f16 bf16 f32
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
+    label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(188, (logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(188, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2583,20 +2586,22 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     return result
 
 
-def cross_entropy_backward(g: A, logits: A, targets: Any, axis: int | None = None, reduction: str = "mean",
-        ignore_index: int = -100, *, out: A | None = None) -> A:
-    """g * (softmax(x)_i - (i = target)), / rows not ignored for mean, rounded once.
+def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = None, axis: int | None = None,
+        reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
+    """g * (softmax(x)_i - (i = target)), / rows not ignored for mean; with weights and smoothing: g * (softmax(x)_i * sum of a_j - a_i), / the sum of weight_target, rounded once.
 
     g: f16 bf16 f32
     logits: f16 bf16 f32
     targets: i64
+    weight: f16 bf16 f32, or None
     grad_logits: f16 bf16 f32
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
+    label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(192, (g, logits, targets), out, (axis, reduction, ignore_index))
+    result: A = _call(192, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3458,3 +3463,38 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     return _core.call_grouped(250, (grad,), (max_norm, p), False)
+
+
+def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
+        reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
+    """The sum of a_i * (logsumexp(x) - x_i) per row, a_i = weight_i * ((1 - s) * probability_i + s / classes), s the smoothing; their mean over rows, sum, or each, rounded once.
+
+    logits: f16 bf16 f32
+    probabilities: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    out: f16 bf16 f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows
+    label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(251, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    return result
+
+
+def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weight: A | None = None,
+        axis: int | None = None, reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
+    """g * (softmax(x)_i * sum of a_j - a_i), / rows for mean, rounded once.
+
+    g: f16 bf16 f32
+    logits: f16 bf16 f32
+    probabilities: f16 bf16 f32
+    weight: f16 bf16 f32, or None
+    grad_logits: f16 bf16 f32
+    axis: the classes; 1 when absent, 0 for a vector
+    reduction: mean, sum or none, over the rows
+    label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(252, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    return result

@@ -211,13 +211,13 @@ r_avg_pool2d_backward: NDArray[np.float32] = librepdl.avg_pool2d_backward(g=x, k
 r_softmax: NDArray[np.float32] = librepdl.softmax(x=x, axis=1, out=x)
 r_log_softmax: NDArray[np.float32] = librepdl.log_softmax(x=x, axis=1, out=x)
 r_logsumexp: NDArray[np.float32] = librepdl.logsumexp(x=x, axis=(1, 1), keepdims=True, out=x)
-r_cross_entropy: NDArray[np.float32] = librepdl.cross_entropy(logits=x, targets=x, axis=1, reduction="mean",
-    ignore_index=1, out=x)
+r_cross_entropy: NDArray[np.float32] = librepdl.cross_entropy(logits=x, targets=x, weight=x, axis=1, reduction="mean",
+    ignore_index=1, label_smoothing=0.5, out=x)
 r_softmax_backward: NDArray[np.float32] = librepdl.softmax_backward(g=x, y=x, axis=1, out=x)
 r_log_softmax_backward: NDArray[np.float32] = librepdl.log_softmax_backward(g=x, y=x, axis=1, out=x)
 r_logsumexp_backward: NDArray[np.float32] = librepdl.logsumexp_backward(g=x, x=x, axis=(1, 1), keepdims=True, out=x)
-r_cross_entropy_backward: NDArray[np.float32] = librepdl.cross_entropy_backward(g=x, logits=x, targets=x, axis=1,
-    reduction="mean", ignore_index=1, out=x)
+r_cross_entropy_backward: NDArray[np.float32] = librepdl.cross_entropy_backward(g=x, logits=x, targets=x, weight=x,
+    axis=1, reduction="mean", ignore_index=1, label_smoothing=0.5, out=x)
 librepdl.sgd(param=[x], grad=[x], velocity=[x], lr=0.5, momentum=0.5, dampening=0.5, weight_decay=0.5, nesterov=True,
     first_step=True)
 librepdl.adamw(param=[x], grad=[x], first_moment=[x], second_moment=[x], lr=0.5, beta1=0.5, beta2=0.5, eps=0.5,
@@ -317,6 +317,10 @@ r_nll_loss_backward: NDArray[np.float32] = librepdl.nll_loss_backward(g=x, x=x, 
     axis=1, reduction="mean", ignore_index=1, out=x)
 r_total_norm: Any = librepdl.total_norm(x=[x], p=0.5)
 r_clip_grad_norm: Any = librepdl.clip_grad_norm(grad=[x], max_norm=0.5, p=0.5)
+r_cross_entropy_probabilities: NDArray[np.float32] = librepdl.cross_entropy_probabilities(logits=x, probabilities=x,
+    weight=x, axis=1, reduction="mean", label_smoothing=0.5, out=x)
+r_cross_entropy_probabilities_backward: NDArray[np.float32] = librepdl.cross_entropy_probabilities_backward(g=x,
+    logits=x, probabilities=x, weight=x, axis=1, reduction="mean", label_smoothing=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

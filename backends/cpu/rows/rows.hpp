@@ -56,9 +56,9 @@ struct row_worker {
 // A call.
 struct row_job {
   const plan::row_plan* plan;
-  std::int64_t n;        // what results are divided by, but for
+  std::int64_t n;                    // what results are divided by, but for
   num::exact_sum<float, 1> weights;  // the sum of the weights at targets,
-  double total;          // which is this, or n
+  double total;                      // which is this, or n
   bool weighted;
   std::int64_t columns;  // rows per tile; 0: one row at a time
   int team;              // threads that share one row

@@ -465,7 +465,8 @@ class row_walker {
                                              std::int64_t columns) noexcept {
     const f64v top = load<f64v>(t.top_or_0 + c);
     const auto& sums = t.sums[c / L];
-    const auto numbers = rule::template prepare<f64v>(call_, {load<f64v>(t.g + c), load<f64v>(t.weight + c)}, top, sums.of_row());
+    const auto numbers =
+        rule::template prepare<f64v>(call_, {load<f64v>(t.g + c), load<f64v>(t.weight + c)}, top, sums.of_row());
     i32h are_open = {};
     if constexpr (rule::per_element) {
       num::with_format(p_.out_type[0], [&]<class T>() {

@@ -97,7 +97,7 @@ inline num::row_operands operands_of(const plan::row_plan& p, const row_place& a
       return number(Rule::inputs.element[k], at.x[k] + offset_in_row(p, stride_of<Rule>(p, k).reduced, r.target));
     };
     r.at_target = there(0);
-    if constexpr (num::elements_of<Rule> > 1) r.weight = operand<Rule>(p, 1) == nullptr ? Rule::absent[1] : there(1);
+    if constexpr (num::elements_of < Rule >> 1) r.weight = operand<Rule>(p, 1) == nullptr ? Rule::absent[1] : there(1);
   }
   for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(Rule::inputs.former[k], at.former[k]);
   return r;
@@ -115,10 +115,9 @@ template <class Rule>
 inline num::row_call call_of(const row_job& job, const num::row_bounds& bounds) noexcept {
   const plan::row_plan& p = *job.plan;
   constexpr int target = Rule::inputs.target, bias = Rule::inputs.element[2];
-  const bool biased = target >= 0 ? p.in[target >= 0 ? target : 0] == nullptr
-                                  : bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr;
-  return {bounds, p.length, job.n, p.eps, biased, p.momentum, job.total,
-          job.weighted ? &job.weights.finite : nullptr};
+  const bool biased =
+      target >= 0 ? p.in[target >= 0 ? target : 0] == nullptr : bias >= 0 && p.in[bias >= 0 ? bias : 0] != nullptr;
+  return {bounds, p.length, job.n, p.eps, biased, p.momentum, job.total, job.weighted ? &job.weights.finite : nullptr};
 }
 
 inline bool contiguous(const plan::row_plan& p, const plan::axes& stride) noexcept {

@@ -291,7 +291,7 @@ __device__ num::row_operands operands_of(const row_geometry& g, const row_site<O
     o.ignored = o.target == g.ignore_index;
     if (!o.has_target(g.length)) return o;
     o.at_target = at.template value<0>(g, o.target);
-    if constexpr (num::elements_of<row_rule<Op>> > 1) o.weight = at.template value<1>(g, o.target);
+    if constexpr (num::elements_of < row_rule < Op >>> 1) o.weight = at.template value<1>(g, o.target);
   }
   for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row]; });
   return o;

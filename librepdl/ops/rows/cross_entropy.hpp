@@ -36,9 +36,9 @@ inline namespace REPDL_ISA {
 template <class R>
 struct blended_row {
   R rest, count;
-  R finite;                   // elements that are not -inf
-  R weights, weighted_gaps;   // sums of w, w (M - x), of those
-  R products, product_gaps;   // of w p, w p (M - x); infinite where one is of -inf
+  R finite;                  // elements that are not -inf
+  R weights, weighted_gaps;  // sums of w, w (M - x), of those
+  R products, product_gaps;  // of w p, w p (M - x); infinite where one is of -inf
 };
 template <class R>
 struct blended_sums {
@@ -73,16 +73,12 @@ struct blended_sums {
   }
   REPDL_HD blended_row<R> of_row() const {
     const row_weights<R> e = exponentials.of_row();
-    return {e.rest,        e.count,  row_math<R>::of_tally(finite), weights,
-            weighted_gaps, products, product_gaps};
+    return {e.rest, e.count, row_math<R>::of_tally(finite), weights, weighted_gaps, products, product_gaps};
   }
   blended_sums<double> lane(int l) const {
-    return {exponentials.lane(l),
-            static_cast<row_math<double>::tally>(finite[l]),
-            weights[l],
-            weighted_gaps[l],
-            products[l],
-            product_gaps[l]};
+    return {exponentials.lane(l), static_cast<row_math<double>::tally>(finite[l]),
+            weights[l],           weighted_gaps[l],
+            products[l],          product_gaps[l]};
   }
 };
 struct blended_total {
@@ -103,7 +99,12 @@ struct blended_total {
   REPDL_HD blended_row<R> of_row() const {
     using M = math<R>;
     const row_weights<R> e = exponentials.template of_row<R>();
-    return {e.rest,        e.count,  M::all(finite), M::all(weights), M::all(weighted_gaps), M::all(products),
+    return {e.rest,
+            e.count,
+            M::all(finite),
+            M::all(weights),
+            M::all(weighted_gaps),
+            M::all(products),
             M::all(product_gaps)};
   }
 
@@ -121,8 +122,7 @@ struct blended_total {
 struct blend {
   double kept;
   double spread;
-  REPDL_HD explicit blend(const row_call& c)
-      : kept(1 - c.eps), spread(c.eps / static_cast<double>(c.length)) {}
+  REPDL_HD explicit blend(const row_call& c) : kept(1 - c.eps), spread(c.eps / static_cast<double>(c.length)) {}
 };
 // A, and G without the target's part; kept_weight: (1 - s) w_t, which A has.
 template <class R>
@@ -160,7 +160,8 @@ struct blended_rule : exponential_rule {
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked, bool gradient) {
     row_bounds b = bounds_of_rows(length, height, tracked, gradient);
     b.sum = static_cast<double>(height + 24) * 0x1p-53;
-    b.weight += 0x1p-44;  // half an ulp of |d| < 2^10: with weights, and divided by them, no e^d is too small for an output
+    b.weight +=
+        0x1p-44;  // half an ulp of |d| < 2^10: with weights, and divided by them, no e^d is too small for an output
     return b;
   }
   // Without classes there is no term.
@@ -472,7 +473,11 @@ struct blended_total_loss {
   }
   REPDL_HD_CALL certified finish(dtype to, const row_call& c) const {
     const auto known = static_cast<unsigned>(signs);
-    blended_quotient<A> q{gaps, product, known == 0 ? 0 : known == 1 ? 1 : known == 2 ? -1 : sign_in(product),
+    blended_quotient<A> q{gaps, product,
+                          known == 0   ? 0
+                          : known == 1 ? 1
+                          : known == 2 ? -1
+                                       : sign_in(product),
                           blended_divisor<A>(c)};
     if (special == 0 && is_divisor(c.total)) return round_blended(to, q, false);
     const int sign = special == 0 && c.total == 0 ? add_product(q) : 0;
@@ -576,7 +581,7 @@ struct row_rule<ops::op_id::cross_entropy_probabilities_backward> : blended_rule
     const blended_numbers<R> b = blended(c, own, max, s);
     const blend parts(c);
     const R total = s.count + s.rest;
-    return {b.sum / total, b.sum, own.g / c.total, b.kept_weight, c.bounds.weight + c.bounds.sum,
+    return {b.sum / total, b.sum,       own.g / c.total, b.kept_weight, c.bounds.weight + c.bounds.sum,
             parts.kept,    parts.spread};
   }
   template <class T, class R>

@@ -262,7 +262,8 @@ struct norm_gradient_rule : plain_rule {
   template <class R>
   using numbers = norm_gradient_numbers<R>;
   template <class R>
-  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R mean, const gradient_moments<R, Centred>& s) {
+  REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R mean,
+                                     const gradient_moments<R, Centred>& s) {
     const double n = static_cast<double>(c.length);
     const R rstd = own.g;
     const double g = c.bounds.sum * (1 + 0x1p-10);

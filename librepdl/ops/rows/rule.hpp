@@ -252,7 +252,9 @@ inline constexpr int formers_of = Rule::inputs.former[0] >= 0 ? 2 : 0;
 
 // Whether results may be added up over rows.
 template <class Rule>
-inline constexpr bool is_loss = requires { typename Rule::template late_total<wide<double>>; };
+inline constexpr bool is_loss = requires {
+  typename Rule::template late_total<wide<double>>;
+};
 
 template <ops::op_id Op>
 struct row_rule;

@@ -346,8 +346,8 @@ struct weight_rule : exponential_rule {
   template <class R>
   REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R, const row_weights<R>& s) {
     const R sum = s.count + s.rest;
-    return factor_of<R>((Scaled ? Target ? own.g / static_cast<double>(c.n) : own.g : math<R>::all(1.0)) / sum, c.bounds.weight,
-                        sum);
+    return factor_of<R>((Scaled ? Target ? own.g / static_cast<double>(c.n) : own.g : math<R>::all(1.0)) / sum,
+                        c.bounds.weight, sum);
   }
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R*, R weight) {
