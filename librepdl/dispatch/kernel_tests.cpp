@@ -461,9 +461,9 @@ std::vector<group> norm_calls(op_id op, bool statistic) {
 
 // Calls of binary32 with operands of the subject's format, where they can have it.
 std::vector<group> of_format(std::vector<group> calls, const subject& what) {
-  const op_info& op = operations()[static_cast<std::size_t>(what.op)];
   for (group& g : calls) {
     for (test_call& c : g) {
+      const op_info& op = operations()[static_cast<std::size_t>(c.op)];
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const std::vector<dtype>& types = op.in[i].types;
         if (std::find(types.begin(), types.end(), what.in) != types.end()) c.in[i].type = what.in;
