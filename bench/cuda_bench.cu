@@ -636,6 +636,10 @@ void network(context& ctx) {
     const std::string name = "rows of " + std::to_string(classes) + " cross_entropy";
     report("rows", name, n * 4.0, "B/s", [&] { cross_entropy(ctx, a, target, total); });
     report("rows", name + "_backward", n * 8.0, "B/s", [&] { cross_entropy_backward(ctx, each, a, target, to); });
+    const cross_entropy_options smoothed{.label_smoothing = 0.1};
+    report("rows", name + "_smoothed", n * 4.0, "B/s", [&] { cross_entropy(ctx, a, target, total, smoothed); });
+    report("rows", name + "_smoothed_backward", n * 8.0, "B/s",
+           [&] { cross_entropy_backward(ctx, each, a, target, to, smoothed); });
   }
   // Steps of 2^26 parameters, the states f32.
   if (wanted_of_group("steps")) {
