@@ -70,7 +70,9 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
     g.packed = p.reduced_rank > 0;
+    g.side_by_side = p.reduced_rank == 1;
     for (int k = 0; k < p.inputs; ++k) {
+      g.side_by_side = g.side_by_side && g.reduced.stride[k][0] == 1;
       g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced.stride[k][0] == 1 &&
                  (p.reduced_rank == 1 || g.reduced.size[0] % pack == 0);
       for (int d = 1; d < p.reduced_rank; ++d) g.packed = g.packed && g.reduced.stride[k][d] % pack == 0;

@@ -26,6 +26,7 @@ struct reduce_geometry {
   bool columns;
   bool small;               // outputs and length below 2^31
   bool packed;              // rows: 16 bytes per load
+  bool side_by_side;        // rows: the same once a row's first terms are taken
   bool paired;              // columns of 16 bits: two neighbours per load
   strided_axes<4> kept;     // of two inputs, the output and the bias
   strided_axes<2> reduced;  // of two inputs

@@ -90,7 +90,29 @@ __device__ void take_loaded(P& acc, const reduce_parameters& p, const T (&x)[N],
   }
 }
 
-// Adds the terms begin + lane, begin + lane + step, ... below end; full loads first.
+// Term r of both inputs.
+template <class P>
+__device__ void take_term(P& acc, const reduce_geometry& g, const reduce_parameters& p, const row_pointers<P>& row,
+                          std::int64_t r) {
+  const float x = num::widen_to_float(*row.template term<0>(g, r));
+  float y = 0;
+  if constexpr (P::inputs == 2) y = num::widen_to_float(*row.template term<1>(g, r));
+  acc.take(p, x, y, r);
+}
+
+// The terms from `begin` to where the inputs are aligned; a pack's, if they never are together.
+template <class P>
+__device__ int terms_to_alignment(const row_pointers<P>& row, std::int64_t begin) {
+  constexpr int pack = per_pack<typename P::element>;
+  const auto past = [&](int k) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(row.at[k] + begin) / sizeof(typename P::element)) &
+           (pack - 1);
+  };
+  if (past(0) != past(P::inputs - 1)) return pack;
+  return (pack - past(0)) & (pack - 1);
+}
+
+// Adds the terms begin + lane, begin + lane + step, ... below end, or packs of them; full loads first.
 template <class P>
 __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parameters& p, const row_pointers<P>& row,
                            std::int64_t begin, std::int64_t end, std::int64_t step, int lane) {
@@ -101,10 +123,19 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
     constexpr int pack = per_pack<T>;
     T x[n];
     T y[n];
+    bool packed = g.packed;
+    if (!packed && g.side_by_side) {
+      const int head = terms_to_alignment(row, begin);
+      if (head < min(static_cast<std::int64_t>(pack), end - begin)) {
+        for (int i = lane; i < head; i += static_cast<int>(step)) take_term(acc, g, p, row, r + i);
+        r += head;
+        packed = true;
+      }
+    }
     // From r to the end of what is loaded; single terms along several axes are divided for, one at a time.
-    const std::int64_t span = g.packed || g.reduced.rank <= 1 ? step * (n - 1) + g.team : end - begin + 1;
+    const std::int64_t span = packed || g.reduced.rank <= 1 ? step * (n - 1) + g.team : end - begin + 1;
     for (; end - r >= span; r += step * n) {
-      if (g.packed) {
+      if (packed) {
         load_packed<0>(g, row, r, step, lane, x);
         if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, lane, y);
         take_loaded(acc, p, x, y, [&](int i) { return r + ((i / pack) * step + lane) * pack + i % pack; });
@@ -114,14 +145,25 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
         take_loaded(acc, p, x, y, [&](int i) { return r + lane + i * step; });
       }
     }
+    if (packed) {
+      const int packs = static_cast<int>((end - r) / pack);
+      for (int c = lane; c < packs; c += static_cast<int>(step)) {
+        T u[pack];
+        T v[pack];
+        load_packed<0>(g, row, r, step, c, u);
+        if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, c, v);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+          float b = 0;
+          if constexpr (P::inputs == 2) b = num::widen_to_float(v[i]);
+          acc.take(p, num::widen_to_float(u[i]), b, r + c * pack + i);
+        }
+      }
+      r += packs * pack;
+    }
   }
 #pragma unroll 4
-  for (r += lane; r < end; r += step) {
-    const float x = num::widen_to_float(*row.template term<0>(g, r));
-    float y = 0;
-    if constexpr (P::inputs == 2) y = num::widen_to_float(*row.template term<1>(g, r));
-    acc.take(p, x, y, r);
-  }
+  for (r += lane; r < end; r += step) take_term(acc, g, p, row, r);
 }
 
 // Writes one output, if that is decided.
