@@ -133,7 +133,7 @@ std::vector<group> reduce_calls(const subject& what) {
   const test_call rows = call({3, 5, 2, 67}, layout::contiguous, layout::spread, "2,3");
   const test_call packed_rows = call({15, 76}, layout::packs, layout::contiguous, "-1");
   const test_call long_rows = call({1, 16411}, layout::contiguous, layout::contiguous, "1");
-  const test_call long_columns = call({701, 3}, layout::contiguous, layout::contiguous, "0");
+  const test_call long_columns = call({701, 4}, layout::contiguous, layout::contiguous, "0");
   const test_call many_rows = call({4101, 68}, layout::contiguous, layout::contiguous, "1");
   std::vector<group> all{from_every_tier(on_one(columns)),
                          {on_one(rows), on_one(packed_rows), on_one(many_rows)},

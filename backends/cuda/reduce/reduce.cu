@@ -69,6 +69,8 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
     g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
+    const std::int64_t teams = std::int64_t{device.multiprocessors} * repair_blocks * reduce_threads / g.team;
+    g.words = static_cast<int>(std::clamp<std::int64_t>(ceil_div(p.outputs, 32) * g.chunks / teams, 1, 32));
     g.packed = p.reduced_rank > 0;
     g.side_by_side = p.reduced_rank == 1;
     for (int k = 0; k < p.inputs; ++k) {

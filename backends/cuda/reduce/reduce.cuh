@@ -12,6 +12,7 @@
 namespace repdl::cuda {
 
 inline constexpr int reduce_threads = 256;
+inline constexpr int repair_blocks = 3;  // on a multiprocessor
 
 // How a launch divides the work.
 struct reduce_geometry {
@@ -23,6 +24,7 @@ struct reduce_geometry {
   std::int64_t chunks;
   std::int64_t chunk_length;  // rows
   int team;                   // rows: threads per item, a power of two up to 32, or 256
+  int words;                  // repairs: of the bitmap, that a team looks at together, at most 32
   bool columns;
   bool small;               // outputs and length below 2^31
   bool packed;              // rows: 16 bytes per load

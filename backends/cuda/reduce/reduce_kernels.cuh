@@ -381,53 +381,55 @@ __global__ void __launch_bounds__(threads) join_chunks(const reduce_geometry g, 
   count_of_block(counters, P::decides, decided);
 }
 
-// Late tiers: warps or blocks work off the marks, a word at a time, and clear those of what they decide. Which of an output's
+// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. Which of an output's
 // chunks is there last, its team joins them. A mark stays until then, so that every chunk's team sees it.
 template <class P>
-__global__ void __launch_bounds__(threads, 3)
+__global__ void __launch_bounds__(threads, repair_blocks)
     repair_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
                 std::uint32_t* arrived, counter* counters) {
   alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
   P* const of_warp = reinterpret_cast<P*>(shared);
   const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
+  const std::int64_t words = (g.outputs + 31) / 32;
   const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
-  const std::int64_t items = (g.outputs + 31) / 32 * g.chunks;
+  const std::int64_t items = (words + g.words - 1) / g.words * g.chunks;
   int decided = 0;
+  const auto repair = [&](std::int64_t output, std::int64_t chunk) {
+    P acc;
+    const std::int64_t begin = chunk * g.chunk_length;
+    take_terms(acc, g, p, row_pointers<P>(g, output), begin, min(begin + g.chunk_length, g.length), g.team, lane);
+    merge_team(acc, g.team, of_warp);
+    if (g.chunks > 1) {
+      bool last = false;
+      if (lane == 0) {
+        partials[place_of(g, output, chunk)] = acc;
+        __threadfence();
+        last = atomicAdd(arrived + output, 1u) + 1 == g.chunks;
+      }
+      last = g.team > 32 ? __syncthreads_or(last) != 0 : __shfl_sync(full_warp, last, 0);
+      if (!last) return;
+      __threadfence();
+      acc = P();
+      for (std::int64_t c = lane; c < g.chunks; c += g.team) acc.merge(partials[place_of(g, output, c)]);
+      merge_team(acc, g.team, of_warp);
+      if (lane == 0) arrived[output] = 0;
+    }
+    if (lane == 0 && write_result(acc, g, p, output)) {
+      atomicAnd(marks + (output >> 5), ~(1u << (output & 31)));
+      ++decided;
+    }
+    __syncwarp();
+  };
   for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team;
        item < items; item += teams) {
-    const std::int64_t word = item / g.chunks;
-    const std::int64_t chunk = item - word * g.chunks;
-    for (std::uint32_t bits = marks[word]; bits != 0; bits &= bits - 1) {
-      const int bit = __ffs(static_cast<int>(bits)) - 1;
-      const std::int64_t output = word * 32 + bit;
-      P acc;
-      const std::int64_t begin = chunk * g.chunk_length;
-      take_terms(acc, g, p, row_pointers<P>(g, output), begin, min(begin + g.chunk_length, g.length), g.team, lane);
-      merge_team(acc, g.team, of_warp);
-      if (g.chunks > 1) {
-        bool last = false;
-        if (lane == 0) {
-          partials[place_of(g, output, chunk)] = acc;
-          __threadfence();
-          last = atomicAdd(arrived + output, 1u) + 1 == g.chunks;
-        }
-        if (g.team > 32) {
-          last = __syncthreads_or(last) != 0;
-        } else {
-          last = __shfl_sync(full_warp, last, 0);
-        }
-        if (!last) continue;
-        __threadfence();
-        acc = P();
-        for (std::int64_t c = lane; c < g.chunks; c += g.team) acc.merge(partials[place_of(g, output, c)]);
-        merge_team(acc, g.team, of_warp);
-        if (lane == 0) arrived[output] = 0;
+    const std::int64_t group = item / g.chunks;
+    const std::int64_t word = group * g.words + lane_of_thread();
+    const std::uint32_t mine = lane_of_thread() < g.words && word < words ? marks[word] : 0;
+    for (std::uint32_t open = __ballot_sync(full_warp, mine != 0); open != 0; open &= open - 1) {
+      const int at = __ffs(static_cast<int>(open)) - 1;
+      for (std::uint32_t bits = __shfl_sync(full_warp, mine, at); bits != 0; bits &= bits - 1) {
+        repair((group * g.words + at) * 32 + __ffs(static_cast<int>(bits)) - 1, item - group * g.chunks);
       }
-      if (lane == 0 && write_result(acc, g, p, output)) {
-        atomicAnd(marks + word, ~(1u << bit));
-        ++decided;
-      }
-      __syncwarp();
     }
   }
   count_of_block(counters, P::decides, decided);
@@ -470,10 +472,10 @@ template <class P>
 void launch_items(const reduction& r, const reduce_parameters& p, const job& j) {
   const reduce_geometry& g = r.first;
   P* const partials = reinterpret_cast<P*>(r.partials);
-  // At most as many blocks as run at once, and as much for each.
+  // At most four times as many blocks as run at once, with as much for each.
   const std::int64_t blocks =
       std::max<std::int64_t>(1, ceil_div(g.outputs * g.chunks * g.team / (g.paired ? 2 : 1), threads));
-  const std::int64_t most = ceil_div(blocks, std::int64_t{j.device.multiprocessors} * P::resident);
+  const std::int64_t most = ceil_div(blocks, std::int64_t{j.device.multiprocessors} * 4 * P::resident);
   const auto grid = ceil_div(blocks, most);
   if (g.columns) {
     launch_kernel<reduce_columns<P>>(j, grid, threads, 0, g, p, partials, r.marks, r.mark_words, j.counters);
@@ -492,7 +494,8 @@ void launch_first(const reduction& r, const reduce_parameters& p, const job& j) 
 template <class P>
 void launch_repair(const reduction& r, const reduce_parameters& p, const job& j) {
   const reduce_geometry& g = r.repair;
-  const unsigned grid = grid_for(j.device, ceil_div(ceil_div(g.outputs, 32) * g.chunks * g.team, threads), 16);
+  const std::int64_t items = ceil_div(ceil_div(g.outputs, 32), g.words) * g.chunks;
+  const unsigned grid = grid_for(j.device, ceil_div(items * g.team, threads), repair_blocks);
   launch_kernel<repair_rows<P>>(j, grid, threads, 0, g, p, reinterpret_cast<P*>(r.partials), r.marks,
                                 r.marks + ceil_div(g.outputs, 32), j.counters);
 }

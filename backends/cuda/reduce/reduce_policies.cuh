@@ -64,7 +64,7 @@ struct fast_sum {
   static constexpr tier decides = tier::binary64;
   static constexpr int inputs = Inputs;
   static constexpr bool batched = true;
-  static constexpr int resident = Inputs == 1 ? 4 : 3;
+  static constexpr int resident = Inputs == 1 && sizeof(T) == 2 ? 4 : 3;
   using element = T;
   using output = T;
 
