@@ -124,7 +124,8 @@ test_call on_one(test_call c) {
   return c;
 }
 
-// Reductions: rows and columns, in one piece and in chunks that are joined, few and many for the device. (wide: few as many are.)
+// Reductions: rows and columns, in one piece and in chunks that are joined, few and many for the device; `wide` ones, few, too,
+// as many are.
 std::vector<group> reduce_calls(const subject& what) {
   const auto call = [&](const sizes& shape, layout in, layout out, std::string_view axis) {
     return test_call{what.op, {{shape, in, what.in}}, out, {{"axis", axis}}};
