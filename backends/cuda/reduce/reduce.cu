@@ -5,10 +5,10 @@
 //   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
 //             threads read neighbouring addresses even with few outputs
 // With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second
-// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that a
-// double-double launch works off, and after it an exact one; there the last chunk of an output to be done joins them. The
-// launches do not depend on the data: no host round trip. Few sums that are not long are one launch, of a block for each,
-// or two, of which the second joins chunks and repairs.
+// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that a double-double
+// launch works off, and after it an exact one; there the last chunk of an output to be done joins them. The launches do
+// not depend on the data: no host round trip. Few sums that are not long are one launch, of a block for each, or two,
+// of which the second joins chunks and repairs.
 #include <algorithm>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
@@ -84,8 +84,8 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   return g;
 }
 
-// Few sums have two blocks on a multiprocessor, one for each output, whose threads repair it by at most 1024 terms each. Of
-// short sums, at most 64 terms for each thread, they do everything.
+// Few sums have two blocks on a multiprocessor, one for each output, whose threads repair it by at most 1024 terms
+// each. Of short sums, at most 64 terms for each thread, they do everything.
 constexpr std::int64_t longest_of_few = 262144;
 constexpr std::int64_t longest_short = 16384;
 bool are_few(const plan::reduce_plan& p, const properties& device) {

@@ -50,8 +50,8 @@ REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
   return bytes == 4 ? batch_terms : 2 * batch_terms / inputs;
 }
 
-// For sums, the repairing launches divide the work differently; few sums, not long ones, are joined and repaired by a block
-// each, which reads them, too, where they are short.
+// For sums, the repairing launches divide the work differently; few sums, not long ones, are joined and repaired by a
+// block each, which reads them, too, where they are short.
 struct reduction {
   ops::op_id op;
   bool magnitudes;
@@ -59,7 +59,8 @@ struct reduction {
   reduce_geometry first;
   reduce_geometry repair;
   bool is_few;
-  // What the repairs know of outputs: a bit for each that is undecided; then, where they join chunks, how many are there.
+  // What the repairs know of outputs: a bit for each that is undecided; then, where they join chunks, how many are
+  // there.
   std::uint32_t* marks;
   std::int64_t mark_words;
   std::byte* partials;

@@ -381,8 +381,9 @@ __global__ void __launch_bounds__(threads) join_chunks(const reduce_geometry g, 
   count_of_block(counters, P::decides, decided);
 }
 
-// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. Of the teams that
-// have an output's chunks the last to be done joins them. A mark stays until then, so that every chunk's team sees it.
+// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. Of the teams
+// that have an output's chunks the last to be done joins them. A mark stays until then, so that every chunk's team sees
+// it.
 template <class P>
 __global__ void __launch_bounds__(threads, repair_blocks)
     repair_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
@@ -435,7 +436,8 @@ __global__ void __launch_bounds__(threads, repair_blocks)
   count_of_block(counters, P::decides, decided);
 }
 
-// Few sums: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it open.
+// Few sums: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it
+// open.
 template <class P>
 __device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, const P* partials, unsigned char* shared,
                         bool* decided, counter* counters) {

@@ -1,7 +1,7 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
-// for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of every
-// format T are; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
+// for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
+// every format T are; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +53,14 @@ __device__ bool is_undefined(const reduce_parameters& p, T* out) {
 }
 
 // Binary64 tier: the sum twice, every addition rounded down in one and up in the other. By induction over any tree of
-// additions, low <= S <= high, which needs no bound; and where all additions are exact, low = S = high, which decides ties.
-// Sixteen terms of f16 and bf16 are added up in binary32 first: mostly exactly, as multiples of the least of their last places.
+// additions, low <= S <= high, which needs no bound; and where all additions are exact, low = S = high, which decides
+// ties. Sixteen terms of f16 and bf16 are added up in binary32 first: mostly exactly, as multiples of the least of
+// their last places.
 //
-// What is not finite: of finite terms low may become -inf, in binary32, and high +inf, but never the reverse. So low = +inf
-// says that a term is +inf, high = -inf that one is -inf, and no term is of the other sign. Where both are NaN, a term is, or
-// low met a term +inf and high a term -inf. In each case both ends have the bits of the result; where ends differ, nothing is said.
+// What is not finite: of finite terms low may become -inf, in binary32, and high +inf, but never the reverse. So low =
+// +inf says that a term is +inf, high = -inf that one is -inf, and no term is of the other sign. Where both are NaN, a
+// term is, or low met a term +inf and high a term -inf. In each case both ends have the bits of the result; where ends
+// differ, nothing is said.
 template <int Inputs, class T>
 struct fast_sum {
   static constexpr tier decides = tier::binary64;
