@@ -124,7 +124,8 @@ test_call on_one(test_call c) {
   return c;
 }
 
-// Reductions: rows and columns, in one piece and in chunks that are joined, few and many for the device.
+// Reductions: rows and columns, in one piece and in chunks that are joined, few and many for the device; `wide` ones, few, too,
+// as many are.
 std::vector<group> reduce_calls(const subject& what) {
   const auto call = [&](const sizes& shape, layout in, layout out, std::string_view axis) {
     return test_call{what.op, {{shape, in, what.in}}, out, {{"axis", axis}}};
@@ -133,13 +134,15 @@ std::vector<group> reduce_calls(const subject& what) {
   const test_call rows = call({3, 5, 2, 67}, layout::contiguous, layout::spread, "2,3");
   const test_call packed_rows = call({15, 76}, layout::packs, layout::contiguous, "-1");
   const test_call long_rows = call({1, 16411}, layout::contiguous, layout::contiguous, "1");
-  const test_call long_columns = call({701, 3}, layout::contiguous, layout::contiguous, "0");
+  const test_call long_columns = call({701, 4}, layout::contiguous, layout::contiguous, "0");
+  const test_call many_rows = call({4101, 68}, layout::contiguous, layout::contiguous, "1");
   std::vector<group> all{from_every_tier(on_one(columns)),
-                         {on_one(rows), on_one(packed_rows)},
+                         {on_one(rows), on_one(packed_rows), on_one(many_rows)},
                          from_every_tier(long_rows),
-                         {long_columns},
+                         {long_columns, wide(long_columns)},
                          from_every_tier(rows)};
   all.front().push_back(wide(columns));
+  append(all[2], from_every_tier(wide(long_rows)));
   append(all.back(), {packed_rows, columns});
   if (what.op == op_id::prelu_weight_backward) {
     for (group& g : all) {

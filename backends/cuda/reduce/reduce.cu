@@ -5,9 +5,10 @@
 //   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
 //             threads read neighbouring addresses even with few outputs
 // With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second
-// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that the
-// double-double launches work off, and after them the exact ones. The launches do not depend on the data: no host round
-// trip. Few short sums are one launch, of a block for each.
+// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that a double-double
+// launch works off, and after it an exact one; there the last chunk of an output to be done joins them. The launches do
+// not depend on the data: no host round trip. Few sums that are not long are one launch, of a block for each, or two,
+// of which the second joins chunks and repairs.
 #include <algorithm>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
@@ -46,6 +47,10 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     g.team = 1;
     g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * loaded)));
     g.chunk_length = ceil_div(p.length, g.chunks);
+    g.paired = pack == 8 && p.inputs == 1 && p.kept_rank > 0 && p.reduced_rank == 1 && g.kept.size[0] % 2 == 0 &&
+               reinterpret_cast<std::uintptr_t>(p.in[0].data) % 4 == 0 && g.kept.stride[0][0] == 1 &&
+               g.reduced.stride[0][0] % 2 == 0;
+    for (int d = 1; d < p.kept_rank; ++d) g.paired = g.paired && g.kept.stride[0][d] % 2 == 0;
   } else {
     const std::int64_t worth_a_block = repair ? 2048 : std::int64_t{reduce_threads} / 2 * loaded;
     if (p.length >= 32768 || (p.length >= worth_a_block && (repair || p.outputs < wanted / 32))) {
@@ -64,8 +69,12 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
     g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
     g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
+    const std::int64_t teams = std::int64_t{device.multiprocessors} * repair_blocks * reduce_threads / g.team;
+    g.words = static_cast<int>(std::clamp<std::int64_t>(ceil_div(p.outputs, 32) * g.chunks / teams, 1, 32));
     g.packed = p.reduced_rank > 0;
+    g.side_by_side = p.reduced_rank == 1;
     for (int k = 0; k < p.inputs; ++k) {
+      g.side_by_side = g.side_by_side && g.reduced.stride[k][0] == 1;
       g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced.stride[k][0] == 1 &&
                  (p.reduced_rank == 1 || g.reduced.size[0] % pack == 0);
       for (int d = 1; d < p.reduced_rank; ++d) g.packed = g.packed && g.reduced.stride[k][d] % pack == 0;
@@ -75,11 +84,13 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   return g;
 }
 
-// Two blocks on a multiprocessor, one for each output, and at most 64 terms for each of its threads.
-bool is_short(const plan::reduce_plan& p, const reduce_geometry& g, const properties& device) {
-  constexpr std::int64_t longest = 16384;
-  return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest &&
-         (!g.columns || p.length < 32) && !device.choice.wide;
+// Few sums have two blocks on a multiprocessor, one for each output, whose threads repair it by at most 1024 terms
+// each. Of short sums, at most 64 terms for each thread, they do everything.
+constexpr std::int64_t longest_of_few = 262144;
+constexpr std::int64_t longest_short = 16384;
+bool are_few(const plan::reduce_plan& p, const properties& device) {
+  return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest_of_few &&
+         !device.choice.wide;
 }
 
 std::size_t partial_size(const plan::reduce_plan& p) {
@@ -97,22 +108,21 @@ class reduce_work final : public planned {
     r_.p.is_mean = p.op == ops::op_id::mean;
     r_.p.is_root = p.root;
     r_.magnitudes = p.magnitudes;
-    r_.p.exact = p.is_exact_in_binary64();
     r_.p.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
     r_.first = describe(p, j.device, false);
-    r_.is_short = is_short(p, r_.first, j.device);
-    if (r_.is_short) {
+    if (are_few(p, j.device) && p.length <= longest_short && (!r_.first.columns || p.length < 32)) {
       r_.first.columns = false;
       r_.first.team = reduce_threads;
       r_.first.chunks = 1;
       r_.first.chunk_length = p.length;
-      return;
     }
     std::int64_t chunks = r_.first.chunks;
-    if (p.is_sum()) {
+    r_.is_few = are_few(p, j.device) && (chunks > 1 || r_.first.team == reduce_threads);
+    if (p.is_sum() && !r_.is_few) {
       r_.repair = describe(p, j.device, true);
       chunks = std::max(chunks, r_.repair.chunks);
-      space.take(r_.undecided, ceil_div(p.outputs, 32));
+      r_.mark_words = ceil_div(p.outputs, 32) + (r_.repair.chunks > 1 ? p.outputs : 0);
+      space.take(r_.marks, r_.mark_words);
     }
     if (chunks > 1) space.take(r_.partials, p.outputs, chunks, partial_size(p));
   }

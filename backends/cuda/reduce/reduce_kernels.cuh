@@ -1,6 +1,7 @@
 // The kernels of reductions.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
@@ -41,19 +42,14 @@ struct row_pointers {
   }
 };
 
-// Terms of input K, loaded before any of them is used: single ones, `step` apart from r on ...
+// Terms of input K, loaded before any of them is used: single ones along one axis, `step` apart from r on ...
 template <int K, class P, class T, int N>
 __device__ void load_single(const reduce_geometry& g, const row_pointers<P>& row, std::int64_t r, std::int64_t step,
                             T (&x)[N]) {
-  if (g.reduced.rank <= 1) {
-    const T* const from = row.at[K] + r * g.reduced.stride[K][0];
-    const std::int64_t apart = step * g.reduced.stride[K][0];
+  const T* const from = row.at[K] + r * g.reduced.stride[K][0];
+  const std::int64_t apart = step * g.reduced.stride[K][0];
 #pragma unroll
-    for (int i = 0; i < N; ++i) x[i] = from[i * apart];
-  } else {
-#pragma unroll
-    for (int i = 0; i < N; ++i) x[i] = *row.template term<K>(g, r + i * step);
-  }
+  for (int i = 0; i < N; ++i) x[i] = from[i * apart];
 }
 
 // ... or 16 bytes at a time, lane after lane.
@@ -94,7 +90,29 @@ __device__ void take_loaded(P& acc, const reduce_parameters& p, const T (&x)[N],
   }
 }
 
-// Adds the terms begin + lane, begin + lane + step, ... below end; full loads first.
+// Term r of both inputs.
+template <class P>
+__device__ void take_term(P& acc, const reduce_geometry& g, const reduce_parameters& p, const row_pointers<P>& row,
+                          std::int64_t r) {
+  const float x = num::widen_to_float(*row.template term<0>(g, r));
+  float y = 0;
+  if constexpr (P::inputs == 2) y = num::widen_to_float(*row.template term<1>(g, r));
+  acc.take(p, x, y, r);
+}
+
+// The terms from `begin` to where the inputs are aligned; a pack's, if they never are together.
+template <class P>
+__device__ int terms_to_alignment(const row_pointers<P>& row, std::int64_t begin) {
+  constexpr int pack = per_pack<typename P::element>;
+  const auto past = [&](int k) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(row.at[k] + begin) / sizeof(typename P::element)) &
+           (pack - 1);
+  };
+  if (past(0) != past(P::inputs - 1)) return pack;
+  return (pack - past(0)) & (pack - 1);
+}
+
+// Adds the terms begin + lane, begin + lane + step, ... below end, or packs of them; full loads first.
 template <class P>
 __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parameters& p, const row_pointers<P>& row,
                            std::int64_t begin, std::int64_t end, std::int64_t step, int lane) {
@@ -105,9 +123,19 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
     constexpr int pack = per_pack<T>;
     T x[n];
     T y[n];
-    const std::int64_t span = step * (n - 1) + g.team;  // from r to the end of what is loaded
+    bool packed = g.packed;
+    if (!packed && g.side_by_side) {
+      const int head = terms_to_alignment(row, begin);
+      if (head < min(static_cast<std::int64_t>(pack), end - begin)) {
+        for (int i = lane; i < head; i += static_cast<int>(step)) take_term(acc, g, p, row, r + i);
+        r += head;
+        packed = true;
+      }
+    }
+    // From r to the end of what is loaded; single terms along several axes are divided for, one at a time.
+    const std::int64_t span = packed || g.reduced.rank <= 1 ? step * (n - 1) + g.team : end - begin + 1;
     for (; end - r >= span; r += step * n) {
-      if (g.packed) {
+      if (packed) {
         load_packed<0>(g, row, r, step, lane, x);
         if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, lane, y);
         take_loaded(acc, p, x, y, [&](int i) { return r + ((i / pack) * step + lane) * pack + i % pack; });
@@ -117,14 +145,25 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
         take_loaded(acc, p, x, y, [&](int i) { return r + lane + i * step; });
       }
     }
+    if (packed) {
+      const int packs = static_cast<int>((end - r) / pack);
+      for (int c = lane; c < packs; c += static_cast<int>(step)) {
+        T u[pack];
+        T v[pack];
+        load_packed<0>(g, row, r, step, c, u);
+        if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, c, v);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+          float b = 0;
+          if constexpr (P::inputs == 2) b = num::widen_to_float(v[i]);
+          acc.take(p, num::widen_to_float(u[i]), b, r + c * pack + i);
+        }
+      }
+      r += packs * pack;
+    }
   }
 #pragma unroll 4
-  for (r += lane; r < end; r += step) {
-    const float x = num::widen_to_float(*row.template term<0>(g, r));
-    float y = 0;
-    if constexpr (P::inputs == 2) y = num::widen_to_float(*row.template term<1>(g, r));
-    acc.take(p, x, y, r);
-  }
+  for (r += lane; r < end; r += step) take_term(acc, g, p, row, r);
 }
 
 // Writes one output, if that is decided.
@@ -146,14 +185,12 @@ __device__ bool write_result(P acc, const reduce_geometry& g, const reduce_param
   }
   return decided;
 }
-// The same, or marks it. `marked`: the bitmap held the outputs to work off, decided ones are cleared.
+// The same, or marks it.
 template <class P>
 __device__ bool finish(const P& acc, const reduce_geometry& g, const reduce_parameters& p, std::int64_t output,
-                       std::uint32_t* undecided, bool marked) {
+                       std::uint32_t* marks) {
   const bool decided = write_result(acc, g, p, output);
-  const std::uint32_t bit = 1u << (output & 31);
-  if (decided && marked) atomicAnd(undecided + (output >> 5), ~bit);
-  if (!decided && !marked) atomicOr(undecided + (output >> 5), bit);
+  if (!decided) atomicOr(marks + (output >> 5), 1u << (output & 31));
   return decided;
 }
 
@@ -187,103 +224,231 @@ __device__ void merge_block(P& acc, P* of_warp) {
   }
 }
 
+// Merges what the lanes of a team hold into its first thread's; in a team within a warp, into every lane's.
 template <class P>
-__global__ void __launch_bounds__(threads, 3)
-    reduce_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided, bool marked,
-                counter* counters) {
+__device__ void merge_team(P& acc, int team, P* of_warp) {
+  __syncwarp();
+  merge_lanes(acc, min(team, 32));
+  if (team > 32) merge_block(acc, of_warp);
+}
+
+// What each thread of a block decided.
+__device__ inline void count_of_block(counter* counters, tier t, int decided) {
+  __shared__ int total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0 && decided != 0) atomicAdd(&total, decided);
+  __syncthreads();
+  if (threadIdx.x == 0) count_elements(counters, t, total);
+}
+
+// A launch that leaves chunks clears what joining them marks.
+__device__ inline void clear_marks(const reduce_geometry& g, std::uint32_t* marks, std::int64_t words) {
+  if (g.chunks == 1) return;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < words; i += step)
+    marks[i] = 0;
+}
+
+__device__ inline std::int64_t place_of(const reduce_geometry& g, std::int64_t output, std::int64_t chunk) {
+  return g.columns ? chunk * g.outputs + output : output * g.chunks + chunk;
+}
+
+// Teams in a warp take as many items each, in turn, as they have lanes, of which then each finishes one.
+template <class P>
+__global__ void __launch_bounds__(threads, P::resident)
+    reduce_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
+                std::int64_t mark_words, counter* counters) {
   alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
-  P* const of_warp = reinterpret_cast<P*>(shared);
+  clear_marks(g, marks, mark_words);
   const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
-  const int in_warp = static_cast<int>(threadIdx.x & 31u) / g.team;  // which of the warp's teams this is
-  const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
-  const std::int64_t first =
-      static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team - in_warp;
-  // Marked outputs are worked off by whole warps or blocks, a word of the bitmap at a time.
-  const std::int64_t groups = (marked ? (g.outputs + 31) / 32 : g.outputs) * g.chunks;
-  std::int64_t decided = 0;
-  for (std::int64_t base = first; base < groups; base += teams) {
-    const std::int64_t group = base + in_warp;
-    const bool active = group < groups;
-    const std::int64_t row = g.chunks == 1 ? group : group / g.chunks;
-    const std::int64_t chunk = group - row * g.chunks;
-    std::uint32_t bits = marked ? undecided[row] : 1u;
-    for (; bits != 0; bits &= bits - 1) {
-      const std::int64_t output = marked ? row * 32 + (__ffs(static_cast<int>(bits)) - 1) : row;
+  const int rounds = g.team > 32 ? 1 : g.team;
+  const std::int64_t items = g.outputs * g.chunks;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
+  const int in_warp = g.team > 32 ? 0 : lane_of_thread() / g.team;
+  // Of a warp's first team, so that all of its lanes go the same way.
+  std::int64_t base = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team - in_warp;
+  int decided = 0;
+  while (base < items) {
+    P mine;
+    std::int64_t item_of_mine = items;
+    for (int i = 0; i < rounds && base < items; ++i, base += step) {
+      const std::int64_t item = base + in_warp;
       P acc;
-      if (active) {
-        const std::int64_t begin = chunk * g.chunk_length;
+      if (item < items) {
+        const std::int64_t output = g.chunks == 1 ? item : item / g.chunks;
+        const std::int64_t begin = (item - output * g.chunks) * g.chunk_length;
         const std::int64_t end = min(begin + g.chunk_length, g.length);
         take_terms(acc, g, p, row_pointers<P>(g, output), begin, end, g.team, lane);
       }
-      __syncwarp();
-      merge_lanes(acc, min(g.team, 32));
-      if (g.team > 32) merge_block(acc, of_warp);
-      if (lane == 0 && active) {
-        if (g.chunks > 1) {
-          partials[output * g.chunks + chunk] = acc;
-        } else {
-          decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
-        }
+      merge_team(acc, g.team, reinterpret_cast<P*>(shared));
+      if (lane == i) {
+        mine = acc;
+        item_of_mine = item;
       }
-      __syncwarp();
+    }
+    if (item_of_mine < items) {
+      if (g.chunks > 1) {
+        partials[item_of_mine] = mine;
+      } else {
+        decided += finish(mine, g, p, item_of_mine, marks) ? 1 : 0;
+      }
+    }
+    __syncwarp();
+  }
+  count_of_block(counters, P::decides, decided);
+}
+
+// Adds the terms chunk, chunk + g.chunks, ... of two neighbouring outputs of 16 bits, which have one axis of terms.
+template <class P>
+__device__ void take_pairs(P (&acc)[2], const reduce_geometry& g, const reduce_parameters& p, std::int64_t output,
+                           std::int64_t chunk) {
+  using T = typename P::element;
+  struct alignas(4) pair {
+    T of[2];
+  };
+  const T* const row = row_pointers<P>(g, output).at[0];
+  const std::int64_t apart = g.chunks * g.reduced.stride[0][0];
+  const auto at = [&](std::int64_t r) { return reinterpret_cast<const pair*>(row + r * g.reduced.stride[0][0]); };
+  std::int64_t r = chunk;
+  for (; g.length - r > g.chunks * (batch_terms - 1); r += g.chunks * batch_terms) {
+    const pair* const from = at(r);
+    pair v[batch_terms];
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) v[i] = from[i * (apart / 2)];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      float x[batch_terms];
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) x[i] = num::widen_to_float(v[i].of[k]);
+      acc[k].take_batch(p, x, x, [&](int i) { return r + i * g.chunks; });
     }
   }
-  if (lane == 0) count_elements(counters, P::decides, decided);
+  for (; r < g.length; r += g.chunks) {
+    const pair v = *at(r);
+    for (int k = 0; k < 2; ++k) acc[k].take(p, num::widen_to_float(v.of[k]), 0, r);
+  }
 }
 
 template <class P>
-__global__ void __launch_bounds__(threads, 3)
-    reduce_columns(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* undecided,
-                   bool marked, counter* counters) {
+__global__ void __launch_bounds__(threads, P::resident)
+    reduce_columns(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
+                   std::int64_t mark_words, counter* counters) {
+  clear_marks(g, marks, mark_words);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  const std::int64_t items = g.outputs * g.chunks;
+  const std::int64_t of_chunk = g.paired ? g.outputs / 2 : g.outputs;
+  const std::int64_t items = of_chunk * g.chunks;
   int decided = 0;
-  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; item < items; item += step) {
-    const std::int64_t chunk = g.chunks == 1 ? 0 : item / g.outputs;
-    const std::int64_t output = item - chunk * g.outputs;
-    if (marked && ((undecided[output >> 5] >> (output & 31)) & 1) == 0) continue;
-    P acc;
-    take_terms(acc, g, p, row_pointers<P>(g, output), chunk, g.length, g.chunks, 0);
+  const auto settle = [&](const P& acc, std::int64_t chunk, std::int64_t output) {
     if (g.chunks > 1) {
-      partials[item] = acc;
+      partials[place_of(g, output, chunk)] = acc;
     } else {
-      decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
+      decided += finish(acc, g, p, output, marks) ? 1 : 0;
     }
+  };
+  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; item < items; item += step) {
+    const std::int64_t chunk = g.chunks == 1 ? 0 : item / of_chunk;
+    const std::int64_t at = item - chunk * of_chunk;
+    if constexpr (sizeof(typename P::element) == 2 && P::inputs == 1) {
+      if (g.paired) {
+        P acc[2];
+        take_pairs(acc, g, p, 2 * at, chunk);
+        for (int k = 0; k < 2; ++k) settle(acc[k], chunk, 2 * at + k);
+        continue;
+      }
+    }
+    P acc;
+    take_terms(acc, g, p, row_pointers<P>(g, at), chunk, g.length, g.chunks, 0);
+    settle(acc, chunk, at);
   }
-  decided = __reduce_add_sync(full_warp, decided);
-  if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
+  count_of_block(counters, P::decides, decided);
 }
 
 // Joins the chunks of each output: a warp per output.
 template <class P>
-__global__ void __launch_bounds__(threads)
-    join_chunks(const reduce_geometry g, const reduce_parameters p, const P* partials, std::uint32_t* undecided,
-                bool marked, counter* counters) {
+__global__ void __launch_bounds__(threads) join_chunks(const reduce_geometry g, const reduce_parameters p,
+                                                       const P* partials, std::uint32_t* marks, counter* counters) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
-  std::int64_t decided = 0;
+  int decided = 0;
   for (std::int64_t output = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; output < g.outputs;
        output += step) {
-    if (marked && ((undecided[output >> 5] >> (output & 31)) & 1) == 0) continue;
     P acc;
-    for (std::int64_t c = lane_of_thread(); c < g.chunks; c += 32) {
-      acc.merge(partials[g.columns ? c * g.outputs + output : output * g.chunks + c]);
-    }
+    for (std::int64_t c = lane_of_thread(); c < g.chunks; c += 32) acc.merge(partials[place_of(g, output, c)]);
     merge_lanes(acc, 32);
-    if (lane_of_thread() == 0) decided += finish(acc, g, p, output, undecided, marked) ? 1 : 0;
+    if (lane_of_thread() == 0) decided += finish(acc, g, p, output, marks) ? 1 : 0;
   }
-  if (lane_of_thread() == 0) count_elements(counters, P::decides, decided);
+  count_of_block(counters, P::decides, decided);
 }
 
-// Few short sums: a block for each, which goes on to the next tier where one leaves its output open.
+// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. Of the teams
+// that have an output's chunks the last to be done joins them. A mark stays until then, so that every chunk's team sees
+// it.
 template <class P>
-__device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, unsigned char* shared, bool* decided,
-                        counter* counters) {
+__global__ void __launch_bounds__(threads, repair_blocks)
+    repair_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
+                std::uint32_t* arrived, counter* counters) {
+  alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
+  P* const of_warp = reinterpret_cast<P*>(shared);
+  const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
+  const std::int64_t words = (g.outputs + 31) / 32;
+  const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
+  const std::int64_t items = (words + g.words - 1) / g.words * g.chunks;
+  int decided = 0;
+  const auto repair = [&](std::int64_t output, std::int64_t chunk) {
+    P acc;
+    const std::int64_t begin = chunk * g.chunk_length;
+    take_terms(acc, g, p, row_pointers<P>(g, output), begin, min(begin + g.chunk_length, g.length), g.team, lane);
+    merge_team(acc, g.team, of_warp);
+    if (g.chunks > 1) {
+      bool last = false;
+      if (lane == 0) {
+        partials[place_of(g, output, chunk)] = acc;
+        __threadfence();
+        last = atomicAdd(arrived + output, 1u) + 1 == g.chunks;
+      }
+      last = g.team > 32 ? __syncthreads_or(last) != 0 : __shfl_sync(full_warp, last, 0);
+      if (!last) return;
+      __threadfence();
+      acc = P();
+      for (std::int64_t c = lane; c < g.chunks; c += g.team) acc.merge(partials[place_of(g, output, c)]);
+      merge_team(acc, g.team, of_warp);
+      if (lane == 0) arrived[output] = 0;
+    }
+    if (lane == 0 && write_result(acc, g, p, output)) {
+      atomicAnd(marks + (output >> 5), ~(1u << (output & 31)));
+      ++decided;
+    }
+    __syncwarp();
+  };
+  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team;
+       item < items; item += teams) {
+    const std::int64_t group = item / g.chunks;
+    const std::int64_t word = group * g.words + lane_of_thread();
+    const std::uint32_t mine = lane_of_thread() < g.words && word < words ? marks[word] : 0;
+    for (std::uint32_t open = __ballot_sync(full_warp, mine != 0); open != 0; open &= open - 1) {
+      const int at = __ffs(static_cast<int>(open)) - 1;
+      for (std::uint32_t bits = __shfl_sync(full_warp, mine, at); bits != 0; bits &= bits - 1) {
+        repair((group * g.words + at) * 32 + __ffs(static_cast<int>(bits)) - 1, item - group * g.chunks);
+      }
+    }
+  }
+  count_of_block(counters, P::decides, decided);
+}
+
+// Few sums: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it
+// open.
+template <class P>
+__device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, const P* partials, unsigned char* shared,
+                        bool* decided, counter* counters) {
   const std::int64_t output = blockIdx.x;
   P acc;
-  take_terms(acc, g, p, row_pointers<P>(g, output), 0, g.length, threads, static_cast<int>(threadIdx.x));
-  __syncwarp();
-  merge_lanes(acc, 32);
-  merge_block(acc, reinterpret_cast<P*>(shared));
+  if (partials != nullptr) {
+    for (std::int64_t c = threadIdx.x; c < g.chunks; c += threads) acc.merge(partials[place_of(g, output, c)]);
+  } else {
+    take_terms(acc, g, p, row_pointers<P>(g, output), 0, g.length, threads, static_cast<int>(threadIdx.x));
+  }
+  merge_team(acc, threads, reinterpret_cast<P*>(shared));
   if (threadIdx.x == 0) {
     *decided = write_result(acc, g, p, output);
     count_elements(counters, P::decides, *decided ? 1 : 0);
@@ -292,68 +457,75 @@ __device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, un
   return *decided;
 }
 template <class Fast, class DoubleDouble, class Exact>
-__global__ void __launch_bounds__(threads)
-    short_sums(const reduce_geometry g, const reduce_parameters p, bool force_exact, counter* counters) {
+__global__ void __launch_bounds__(threads) few_sums(const reduce_geometry g, const reduce_parameters p,
+                                                    const Fast* partials, bool force_exact, counter* counters) {
   constexpr std::size_t largest = sizeof(DoubleDouble) > sizeof(Exact) ? sizeof(DoubleDouble) : sizeof(Exact);
   static_assert(sizeof(Fast) <= largest);
   alignas(16) __shared__ unsigned char shared[warps * largest];
   __shared__ bool decided;
-  if (attempt<Fast>(g, p, shared, &decided, counters)) return;
+  if (attempt<Fast>(g, p, partials, shared, &decided, counters)) return;
   reduce_parameters late = p;
   late.forced = force_exact;
-  if (attempt<DoubleDouble>(g, late, shared, &decided, counters)) return;
-  attempt<Exact>(g, late, shared, &decided, counters);
+  if (attempt<DoubleDouble>(g, late, nullptr, shared, &decided, counters)) return;
+  attempt<Exact>(g, late, nullptr, shared, &decided, counters);
 }
 
 template <class P>
-void launch(const reduce_geometry& g, const reduce_parameters& p, void* partials, std::uint32_t* undecided, bool marked,
-            const job& j) {
-  P* const parts = static_cast<P*>(partials);
-  const auto rows = [&] {
-    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks * g.team, threads), 16);
-    launch_kernel<reduce_rows<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
-  };
-  if constexpr (P::batched) {
-    const unsigned grid = grid_for(j.device, ceil_div(g.outputs * g.chunks, threads), 16);
-    if (g.columns) {
-      launch_kernel<reduce_columns<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
-    } else {
-      rows();
-    }
+void launch_items(const reduction& r, const reduce_parameters& p, const job& j) {
+  const reduce_geometry& g = r.first;
+  P* const partials = reinterpret_cast<P*>(r.partials);
+  // At most four times as many blocks as run at once, with as much for each.
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, ceil_div(g.outputs * g.chunks * g.team / (g.paired ? 2 : 1), threads));
+  const std::int64_t most = ceil_div(blocks, std::int64_t{j.device.multiprocessors} * 4 * P::resident);
+  const auto grid = ceil_div(blocks, most);
+  if (g.columns) {
+    launch_kernel<reduce_columns<P>>(j, grid, threads, 0, g, p, partials, r.marks, r.mark_words, j.counters);
   } else {
-    rows();  // repairs
+    launch_kernel<reduce_rows<P>>(j, grid, threads, 0, g, p, partials, r.marks, r.mark_words, j.counters);
   }
-  if (g.chunks > 1) {
-    const unsigned grid = grid_for(j.device, ceil_div(g.outputs, warps), 16);
-    launch_kernel<join_chunks<P>>(j, grid, threads, 0, g, p, parts, undecided, marked, j.counters);
-  }
+}
+template <class P>
+void launch_first(const reduction& r, const reduce_parameters& p, const job& j) {
+  launch_items<P>(r, p, j);
+  if (r.first.chunks == 1) return;
+  const unsigned grid = grid_for(j.device, ceil_div(r.first.outputs, warps), 16);
+  launch_kernel<join_chunks<P>>(j, grid, threads, 0, r.first, p, reinterpret_cast<const P*>(r.partials), r.marks,
+                                j.counters);
+}
+template <class P>
+void launch_repair(const reduction& r, const reduce_parameters& p, const job& j) {
+  const reduce_geometry& g = r.repair;
+  const std::int64_t items = ceil_div(ceil_div(g.outputs, 32), g.words) * g.chunks;
+  const unsigned grid = grid_for(j.device, ceil_div(items * g.team, threads), repair_blocks);
+  launch_kernel<repair_rows<P>>(j, grid, threads, 0, g, p, reinterpret_cast<P*>(r.partials), r.marks,
+                                r.marks + ceil_div(g.outputs, 32), j.counters);
 }
 
 // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp, a bias.
-std::int64_t height_of(const reduce_geometry& g) {
-  return (g.columns ? g.chunk_length : ceil_div(g.chunk_length, g.team)) + 4 * batch_terms + 16 +
-         ceil_div(g.chunks, 32) + 9;
-}
+std::int64_t height_of(std::int64_t terms, std::int64_t chunks) { return terms + 16 + ceil_div(chunks, 32) + 16 + 1; }
 
 template <class Fast, class DoubleDouble, class Exact>
 void launch_sum(const reduction& r, const job& j) {
-  if (r.is_short) {
-    reduce_parameters p = r.p;
-    p.forced = j.first_tier > tier::binary64;
-    p.height = height_of(r.first);
-    return launch_kernel<short_sums<Fast, DoubleDouble, Exact>>(j, r.first.outputs, threads, 0, r.first, p,
-                                                                j.first_tier > tier::double_double, j.counters);
-  }
-  check(cudaMemsetAsync(r.undecided, 0, static_cast<std::size_t>(ceil_div(r.first.outputs, 32)) * 4, j.stream),
-        "reduce", "cudaMemsetAsync");
   reduce_parameters p = r.p;
   p.forced = j.first_tier > tier::binary64;
-  p.height = height_of(r.first);
-  launch<Fast>(r.first, p, r.partials, r.undecided, false, j);
+  if (r.is_few) {
+    const bool joins = r.first.chunks > 1;
+    if (joins) launch_items<Fast>(r, p, j);
+    p.height = height_of(ceil_div(r.first.length, threads), 1);
+    return launch_kernel<few_sums<Fast, DoubleDouble, Exact>>(
+        j, r.first.outputs, threads, 0, r.first, p, joins ? reinterpret_cast<const Fast*>(r.partials) : nullptr,
+        j.first_tier > tier::double_double, j.counters);
+  }
+  if (r.first.chunks == 1) {
+    check(cudaMemsetAsync(r.marks, 0, static_cast<std::size_t>(r.mark_words) * 4, j.stream), "reduce",
+          "cudaMemsetAsync");
+  }
+  launch_first<Fast>(r, p, j);
   p.forced = j.first_tier > tier::double_double;
-  p.height = height_of(r.repair);
-  launch<DoubleDouble>(r.repair, p, r.partials, r.undecided, true, j);
-  launch<Exact>(r.repair, p, r.partials, r.undecided, true, j);
+  p.height = height_of(ceil_div(r.repair.chunk_length, r.repair.team), r.repair.chunks);
+  launch_repair<DoubleDouble>(r, p, j);
+  launch_repair<Exact>(r, p, j);
 }
 
 }  // namespace
@@ -375,10 +547,10 @@ void launch_reduction(const reduction& r, const job& j) {
       }
       launch_sum<fast_sum<1, T>, dd_sum<1, T>, exact_sum<1, T>>(r, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
-      launch<arg_extremum<T>>(r.first, r.p, r.partials, r.undecided, false, j);
+      launch_first<arg_extremum<T>>(r, r.p, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
-      if (r.magnitudes) return launch<of_magnitudes<extremum<T>>>(r.first, r.p, r.partials, r.undecided, false, j);
-      launch<extremum<T>>(r.first, r.p, r.partials, r.undecided, false, j);
+      if (r.magnitudes) return launch_first<of_magnitudes<extremum<T>>>(r, r.p, j);
+      launch_first<extremum<T>>(r, r.p, j);
     } else if constexpr (!ops::is_one_of<Op, ops::op_id::sum_squares,
                                          ops::op_id::vector_norm>) {  // plans of the others
       static_assert(ops::has_no_case<Op>, "a reduction without a kernel");

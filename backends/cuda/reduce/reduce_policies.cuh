@@ -1,7 +1,7 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
-// for the floating-point policies every order has the same proved bound. Terms come as binary32 numbers, which those of every format
-// T are; only the result is rounded to T.
+// for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
+// every format T are; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,18 @@
 
 namespace repdl::cuda {
 
-// The sum of N = 2^h numbers by a binary tree of height h; overwrites them.
-template <int N, class T>
-__device__ T tree_sum(T* v) {
-  if constexpr (N == 1) {
-    return v[0];
-  } else {
-#pragma unroll
-    for (int i = 0; i < N / 2; ++i) v[i] += v[i + N / 2];
-    return tree_sum<N / 2>(v);
-  }
+// Additions and fused products rounded down (Up = false) or up, of binary32 and binary64 numbers.
+template <bool Up>
+__device__ double add_directed(double a, double b) {
+  return Up ? __dadd_ru(a, b) : __dadd_rd(a, b);
+}
+template <bool Up>
+__device__ float add_directed(float a, float b) {
+  return Up ? __fadd_ru(a, b) : __fadd_rd(a, b);
+}
+template <bool Up>
+__device__ double fma_directed(double a, double b, double c) {
+  return Up ? __fma_ru(a, b, c) : __fma_rd(a, b, c);
 }
 
 // One term as a binary64 number, exactly.
@@ -35,8 +37,8 @@ __device__ double term_of(float x, [[maybe_unused]] float y) {
   if constexpr (Inputs == 2) return static_cast<double>(x) * static_cast<double>(y);
 }
 
-template <int Inputs, class T, class Sum>  // double, num::dd
-__device__ num::decided_value<T> certify_sum(Sum s, double e, const reduce_parameters& p) {
+template <int Inputs, class T>
+__device__ num::decided_value<T> certify_sum(num::dd s, double e, const reduce_parameters& p) {
   if constexpr (Inputs == 2) {
     if (p.is_root) return num::certify_root<T>(s, e);
   }
@@ -50,57 +52,77 @@ __device__ bool is_undefined(const reduce_parameters& p, T* out) {
   return true;
 }
 
-// Binary64 tier: a compensated sum of batches of 16 terms, which a binary tree of height 4 adds up plainly. `magnitude` is known
-// within 2^-21 (binary32 trees of height 4, then binary64). One that overflows makes the bound infinite: undecided.
+// Binary64 tier: the sum twice, every addition rounded down in one and up in the other. By induction over any tree of
+// additions, low <= S <= high, which needs no bound; and where all additions are exact, low = S = high, which decides
+// ties. Sixteen terms of f16 and bf16 are added up in binary32 first: mostly exactly, as multiples of the least of
+// their last places.
+//
+// What is not finite: of finite terms low may become -inf, in binary32, and high +inf, but never the reverse. So low =
+// +inf says that a term is +inf, high = -inf that one is -inf, and no term is of the other sign. Where both are NaN, a
+// term is, or low met a term +inf and high a term -inf. In each case both ends have the bits of the result; where ends
+// differ, nothing is said.
 template <int Inputs, class T>
 struct fast_sum {
   static constexpr tier decides = tier::binary64;
   static constexpr int inputs = Inputs;
   static constexpr bool batched = true;
+  static constexpr int resident = Inputs == 1 && sizeof(T) == 2 ? 4 : 3;
   using element = T;
   using output = T;
 
-  num::measured_sum sum;
+  double low = 0;
+  double high = 0;
 
   __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
-    sum.add_term(term_of<Inputs>(x, y));
+    const double t = term_of<Inputs>(x, y);
+    low = add_directed<false>(low, t);
+    high = add_directed<true>(high, t);
   }
   template <class Index>
   __device__ void take_batch(const reduce_parameters&, const float (&x)[batch_terms], const float (&y)[batch_terms],
                              const Index&) {
-    double t[batch_terms];
-#pragma unroll
-    for (int i = 0; i < batch_terms; ++i) t[i] = term_of<Inputs>(x[i], y[i]);
-    double size = 0;
-    if constexpr (Inputs == 1) {
-      float a[batch_terms];
-#pragma unroll
-      for (int i = 0; i < batch_terms; ++i) a[i] = fabsf(x[i]);
-      size = static_cast<double>(tree_sum<batch_terms>(a));
-    } else {
-      // A product of floats may lie below binary32's range: its magnitude is added in binary64.
-#pragma unroll
-      for (int i = 0; i < batch_terms; ++i) size += fabs(t[i]);
-    }
-    sum.add_term(tree_sum<batch_terms>(t), size);
+    low = add_directed<false>(low, sum_of_batch<false>(x, y));
+    high = add_directed<true>(high, sum_of_batch<true>(x, y));
   }
-  __device__ void merge(const fast_sum& o) { sum.merge(o.sum); }
+  __device__ void merge(const fast_sum& o) {
+    low = add_directed<false>(low, o.low);
+    high = add_directed<true>(high, o.high);
+  }
   __device__ bool finish(const reduce_parameters& p, T* out) const {
     if (p.forced) return false;
     if (is_undefined(p, out)) return true;
-    if (!num::is_finite(sum.hi)) {
-      *out = num::non_finite_result<T>(sum.hi);
-      return true;
+    *out = rounded_end(low, p);
+    return num::to_bits(*out) == num::to_bits(rounded_end(high, p));
+  }
+
+ private:
+  // In four chains.
+  template <bool Up>
+  static __device__ double sum_of_batch(const float (&x)[batch_terms], const float (&y)[batch_terms]) {
+    constexpr int chains = 4;
+    std::conditional_t<Inputs == 1 && sizeof(T) == 2, float, double> s[chains];
+#pragma unroll
+    for (int i = 0; i < chains; ++i) {
+      if constexpr (Inputs == 1) s[i] = x[i];
+      if constexpr (Inputs == 2) s[i] = term_of<2>(x[i], y[i]);
     }
-    if constexpr (Inputs == 1 && std::is_same_v<T, f16>) {
-      if (p.exact) {  // lo is 0
-        *out = certify_sum<Inputs, T>(sum.hi, 0.0, p).value;
-        return true;
-      }
+#pragma unroll
+    for (int i = chains; i < batch_terms; ++i) {
+      auto& c = s[i % chains];
+      if constexpr (Inputs == 1) c = add_directed<Up>(c, static_cast<std::remove_reference_t<decltype(c)>>(x[i]));
+      if constexpr (Inputs == 2) c = fma_directed<Up>(x[i], y[i], c);
     }
-    const num::decided_value<T> c = certify_sum<Inputs, T>(sum.total(), sum.bound(p.height, 4), p);
-    if (c.decided) *out = c.value;
-    return c.decided;
+    return add_directed<Up>(add_directed<Up>(s[0], s[1]), add_directed<Up>(s[2], s[3]));
+  }
+  // Of a quotient or a root: monotone, and rounded once, by way of odd numbers. -0 says that S is 0, which is +0.
+  static __device__ T rounded_end(double v, const reduce_parameters& p) {
+    if (!num::is_finite(v)) return num::non_finite_result<T>(v);
+    v += 0.0;
+    if (p.is_mean) v = num::divide_to_odd(v, static_cast<double>(p.length));
+    if constexpr (Inputs == 2) {
+      if (p.is_root) v = num::root_to_odd(v);
+    }
+    return num::rounded<T>(v);
   }
 };
 
@@ -196,11 +218,34 @@ struct without_positive : Sum {
   }
 };
 
+// Of a batch, by max.NaN: NaN wins, and -0 < +0.
+__device__ inline float greatest(const float (&x)[batch_terms]) {
+  constexpr int chains = 4;
+  float m[chains];
+#pragma unroll
+  for (int i = 0; i < batch_terms; ++i) {
+    if (i < chains) {
+      m[i] = x[i];
+    } else {
+      asm("max.NaN.f32 %0, %0, %1;" : "+f"(m[i % chains]) : "f"(x[i]));
+    }
+  }
+#pragma unroll
+  for (int i = 1; i < chains; ++i) asm("max.NaN.f32 %0, %0, %1;" : "+f"(m[0]) : "f"(m[i]));
+  return m[0];
+}
+// For the minimum, of the negated terms.
+__device__ inline void flip_signs(const float (&x)[batch_terms], std::uint32_t flip, float (&to)[batch_terms]) {
+#pragma unroll
+  for (int i = 0; i < batch_terms; ++i) to[i] = num::float_of(num::bits_of(x[i]) ^ flip);
+}
+
 template <class T>
 struct extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
   static constexpr bool batched = true;
+  static constexpr int resident = 4;
   using element = T;
   using output = T;
 
@@ -212,8 +257,9 @@ struct extremum {
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index&) {
-#pragma unroll
-    for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
+    float v[batch_terms];
+    flip_signs(x, p.flip, v);
+    key = max(key, num::order_key(greatest(v), num::order_max));
   }
   __device__ void merge(const extremum& o) { key = max(key, o.key); }
   __device__ bool finish(const reduce_parameters& p, T* out) const {
@@ -243,6 +289,7 @@ struct arg_extremum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
   static constexpr bool batched = true;
+  static constexpr int resident = 3;
   using element = T;
   using output = std::int64_t;
 
@@ -261,8 +308,19 @@ struct arg_extremum {
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
                              const Index& index_of) {
+    // A thread's indices increase: of equal terms the first stays.
+    float v[batch_terms];
+    flip_signs(x, p.flip, v);
+    const float m = greatest(v);
+    const std::int32_t k = num::order_key(m, num::order_max);
+    if (k <= key) return;
+    key = k;
+    int first = 0;
 #pragma unroll
-    for (int i = 0; i < batch_terms; ++i) offer(num::order_key(x[i], p.flip), index_of(i));
+    for (int i = batch_terms - 1; i >= 0; --i) {
+      if (num::bits_of(v[i]) == num::bits_of(m) || v[i] != v[i]) first = i;  // with a NaN m is one
+    }
+    index = index_of(first);
   }
   __device__ void merge(const arg_extremum& o) { offer(o.key, o.index); }
   __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
