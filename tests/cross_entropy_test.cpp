@@ -301,6 +301,9 @@ TEST_CASE("cross_entropy with weights and probabilities: at the borders, by thei
     same(of({5, -inf}, {1, 1}, 0, r), inf);
     same(of({5, -inf}, {1, -1}, 0, r), -inf);
     same(of({5, -inf, -inf}, {0, -1, 1}, 0, r), nan);
+    same(of({5, -inf}, {1, -.5f}, .5, r), 0.0f);  // -.5 / 2 + .5 / 2: absent
+    same(of({5, -inf}, {1, std::nextafter(-.5f, 0.0f)}, .5, r), inf);
+    same(of({5, -inf}, {1, std::nextafter(-.5f, -1.0f)}, .5, r), -inf);
     same(of({5, 3}, {inf, 0}, 0, r), nan);
     same(of({5, 3}, {nan, 0}, 0, r), nan);
     // The coefficients add up to 0: gaps, exactly, a tie among them.

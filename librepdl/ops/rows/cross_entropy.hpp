@@ -160,8 +160,8 @@ struct blended_rule : exponential_rule {
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked, bool gradient) {
     row_bounds b = bounds_of_rows(length, height, tracked, gradient);
     b.sum = static_cast<double>(height + 24) * 0x1p-53;
-    b.weight +=
-        0x1p-44;  // half an ulp of |d| < 2^10: with weights, and divided by them, no e^d is too small for an output
+    // Half an ulp of |d| < 2^10: with weights, and divided by them, no e^d is too small for an output.
+    b.weight += 0x1p-44;
     return b;
   }
   // Without classes there is no term.
@@ -202,6 +202,11 @@ struct rational_form<ball<L>> {
 template <class A>
 using rational = typename rational_form<A>::type;
 REPDL_HD const wide<double>& to_rational(const wide<double>& a) { return a; }
+REPDL_HD bool is_bounded(const wide<double>& a) { return a.error < infinity; }
+template <int L>
+REPDL_HD bool is_bounded(const ball<L>&) {
+  return true;
+}
 template <int L>
 REPDL_HD rational<ball<L>> to_rational(const ball<L>& a) {
   return widen_ball<(L < 16 ? 16 : L)>(a);
@@ -292,7 +297,7 @@ struct blended_sum {
     bad += o.bad;
   }
 };
-// An infinite part of which the sign is not known: everything is.
+// An infinite part of which the sign is not known: then `sum` is not bounded, and nothing is decided.
 template <class R>
 struct blended_sum<wide<R>> {
   using number = wide<R>;
@@ -451,13 +456,14 @@ struct blended_total_loss {
   rational<A> gaps;
   rational<A> product;
   double special;
-  double signs;  // bits: 1 positive, 2 negative, 4 unknown products
+  double signs;  // bits: 1 positive, 2 negative, 4 unknown products; 8: a row of which nothing is known
 
   REPDL_HD void start() {
     gaps = product = arithmetic<rational<A>>::number(0.0);
     special = signs = 0;
   }
   REPDL_HD_CALL void add_row(const blended_sum<A>& s, const row_operands& o) {
+    if (!is_bounded(s.sum)) return note(8);
     const blended_loss<A> l = loss_of(s, o);
     special += l.special;
     if (l.special != 0 || l.special != l.special) return;
@@ -473,6 +479,7 @@ struct blended_total_loss {
   }
   REPDL_HD_CALL certified finish(dtype to, const row_call& c) const {
     const auto known = static_cast<unsigned>(signs);
+    if (known >= 8) return {0.0f, false};
     blended_quotient<A> q{gaps, product,
                           known == 0   ? 0
                           : known == 1 ? 1
