@@ -1,6 +1,7 @@
 // The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included once for each format (rows_f32.cu).
 #pragma once
 
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows_fours.cuh"
 
 namespace repdl::cuda {
@@ -66,13 +67,12 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
 }
 
 // The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
-template <op_id Op, class T, bool Packed, class Sums>
-__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
-                                          int lane, int lanes, int length) {
+template <op_id Op, class T, bool Packed, class Sums, class Numbers>
+__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole,
+                                          Numbers numbers, unsigned open, int lane, int lanes, int length) {
   const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
   const row_state<Op> state = state_of(g, call, at, top);
-  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
   int left = 0;
   for (; open != 0; open &= open - 1) {
     const int j =
@@ -90,12 +90,68 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
   return left;
 }
 
+// Whether elements are computed in binary32 first.
+template <class Rule, class T>
+inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+
+// The outputs of a thread's elements in a row.
+template <class T, int Per, bool Quick>
+struct row_outputs {
+  float x[Per];
+
+  __device__ void fill(float v) {
+#pragma unroll
+    for (float& y : x) y = v;
+  }
+  __device__ void set(unsigned which, float v) {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) x[i] = (which >> i & 1u) != 0 ? v : x[i];
+  }
+  __device__ float4 four(int i) const { return {x[i], x[i + 1], x[i + 2], x[i + 3]}; }
+  __device__ float one(int i) const { return x[i]; }
+};
+// Two in a word.
+template <class T, int Per>
+struct row_outputs<T, Per, true> {
+  std::uint32_t x[Per / 2];
+
+  __device__ void fill(float v) {
+    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
+#pragma unroll
+    for (std::uint32_t& y : x) y = word;
+  }
+  __device__ void set(unsigned which, float v) {
+    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
+#pragma unroll
+    for (int i = 0; i < Per; ++i) {
+      if ((which >> i & 1u) != 0) x[i / 2] = __byte_perm(x[i / 2], word, i % 2 == 0 ? 0x3254 : 0x5410);
+    }
+  }
+  __device__ uint2 four(int i) const { return {x[i / 2], x[i / 2 + 1]}; }
+  __device__ T one(int i) const { return half_of<T>(x[i / 2], i); }
+};
+
 // Blocks of a multiprocessor: what an element takes of registers decides.
 template <class Rule>
 constexpr int blocks_at_once(int per) {
   if (per == 32) return Rule::per_element ? 2 : 3;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
-  return num::elements_of<Rule> == 1 && !Rule::keeps_term ? 4 : 3;
+  return num::elements_of<Rule> == 1 && !requires { Rule::has_exponential; } ? 4 : 3;
+}
+
+template <class Rule, bool Quick, class Numbers>
+__device__ auto quick_of([[maybe_unused]] const Numbers& n) {
+  if constexpr (Quick) {
+    return Rule::quick_of(n);
+  } else {
+    return 0;
+  }
+}
+
+// What adds nothing to a row, its top being as it is.
+template <class Rule, int K>
+__device__ float outside_of(float top) {
+  return K != 0 ? 1.0f : Rule::look == num::row_look::given ? 0.0f : top;
 }
 
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
@@ -111,6 +167,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   constexpr int elements = num::elements_of<rule>;
   constexpr int held = held_of<rule>;
   constexpr bool keeps = rule::keeps_term;
+  constexpr bool quick = is_quick<rule, T>;
+  using kept = std::conditional_t<quick, float, double>;
   cluster blocks(g.cluster);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
@@ -119,8 +177,28 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   const std::int64_t at_once = threads / team;  // rows of a cluster
   const num::row_call call = call_of(g);
   row_tally tally;
+  constexpr bool of_lanes = requires { rule::has_exponential; };
+  [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
-  for (std::int64_t base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once; base < g.rows; base += step) {
+  const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
+  // While a row is computed with the next one comes to shared memory: a thread's own elements.
+  constexpr bool ahead = Packed && rule::formatted >= held && sizeof(T) * held * Per * threads <= 32 << 10;
+  __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
+  const auto fetch_row = [&](std::int64_t base) {
+    const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
+    const bool active = row < g.rows;
+    const row_site<Op, T> at(g, active ? row : base);
+    const int head = head_of<Packed>(at.template begin<0>());
+    const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+    for_each_of<held>([&]<int K>() {
+      for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+        fetch_four(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), active ? n : 0,
+                   outside_of<rule, K>(least_top(g, at)));
+      });
+    });
+  };
+  if (ahead && first_base < g.rows) fetch_row(first_base);
+  for (std::int64_t base = first_base; base < g.rows; base += step) {
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
     const bool active = row < g.rows;
     const int length = active ? n : 0;
@@ -130,9 +208,16 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     float top = least_top(g, at);
     const num::row_operands own = operands_of(g, at);  // read with the elements
     float x[Per][held];                                // outside of the row: what adds nothing
+    if constexpr (ahead) wait_for_fours();
     for_each_of<held>([&]<int K>() {
-      const float outside = K != 0 ? 1.0f : rule::look == num::row_look::given ? 0.0f : top;
-      if constexpr (Packed) {
+      [[maybe_unused]] const float outside = outside_of<rule, K>(top);
+      if constexpr (ahead) {
+#pragma unroll
+        for (int i = 0; i < Per; i += 4) {
+          const float4 v = widened(next[(K * Per + i) / 4 * threads + threadIdx.x]);
+          x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
+        }
+      } else if constexpr (Packed) {
         for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
           const float4 v = load_four(a, place(i), length, outside);
           x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
@@ -146,12 +231,13 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     if constexpr (rule::look == num::row_look::greatest) {
 #pragma unroll
       for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
+      if (ahead && base + step < g.rows) fetch_row(base + step);  // the elements were read
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
     const row_state<Op> state = state_of<Op>(call, own, top);
     constexpr int chains = chains_of<rule>;
     sums part[chains];
-    double term[keeps ? Per : 1];
+    kept term[keeps ? Per : 1];
     // The first N operands of elements first, first + 1, ..: those that are not held are read for some of them at a time.
     const auto fetch = [&]<int N, int Count>(int first, float(&v)[Count][N]) {
       if constexpr (N > held) asm volatile("" ::: "memory");  // not before the others are done with: registers
@@ -180,9 +266,22 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       fetch(first, v);
 #pragma unroll
       for (int i = 0; i < summed_at_once; ++i) {
-        const double t = add_element<Op>(part[(first + i) % chains], v[i], state.top);
-        if constexpr (keeps) term[first + i] = t;
+        double t;
+        if constexpr (of_lanes) {
+          t = add_element<Op>(part[(first + i) % chains], v[i], state.top, exponential);
+        } else {
+          t = add_element<Op>(part[(first + i) % chains], v[i], state.top);
+        }
+        if constexpr (keeps && quick) {
+          // Here, not where it is used: registers.
+          asm volatile("cvt.rz.f32.f64 %0, %1;" : "=f"(term[first + i]) : "d"(t));
+        } else if constexpr (keeps) {
+          term[first + i] = t;
+        }
       }
+    }
+    if constexpr (ahead && rule::look != num::row_look::greatest) {
+      if (base + step < g.rows) fetch_row(base + step);
     }
     // What sums make of elements is not kept for the outputs: registers.
     if constexpr (rule::per_element && elements > 2 && Per > 8) {
@@ -210,21 +309,38 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         if (lane == 0 && active) finish_row(g, call, at, state, numbers, whole, tally);
       }
       unsigned open = 0;
-      float out[Per];
+      row_outputs<T, Per, quick> out;
       constexpr int at_a_time = elements > held ? 8 : Per;
+      [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
+      if constexpr (quick) open = q.known ? 0u : ~0u >> (32 - Per);
 #pragma unroll
       for (int first = 0; first < Per; first += at_a_time) {
         float v[at_a_time][elements];
         fetch(first, v);
+        if constexpr (quick) {
 #pragma unroll
-        for (int i = 0; i < at_a_time; ++i) {
-          double t = 0;
-          if constexpr (keeps) t = term[first + i];
-          const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
-          out[first + i] = state.c.fills ? state.c.value : y.value;
-          open |= y.open ? 1u << (first + i) : 0u;
+          for (int i = 0; i < at_a_time; i += 2) {
+            const auto ends_of = [&](int k) { return rule::quick_ends(q, v[k], keeps ? term[first + k] : 0.0f); };
+            const num::ends<float> even = ends_of(i);
+            const num::ends<float> odd = ends_of(i + 1);
+            const std::uint32_t word = word_of<T>(even.low, odd.low);
+            const std::uint32_t differ = word ^ word_of<T>(even.high, odd.high);
+            out.x[(first + i) / 2] = word;
+            open |= (differ & 0xffffu) != 0 ? 1u << (first + i) : 0u;
+            open |= differ >> 16 != 0 ? 2u << (first + i) : 0u;
+          }
+        } else {
+#pragma unroll
+          for (int i = 0; i < at_a_time; ++i) {
+            double t = 0;
+            if constexpr (keeps) t = term[first + i];
+            const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
+            out.x[first + i] = y.value;
+            open |= y.open ? 1u << (first + i) : 0u;
+          }
         }
       }
+      if (state.c.fills) out.fill(state.c.value);
       if (state.c.fills || !active) {
         open = 0;
       } else if constexpr (rule::has_exception) {
@@ -235,22 +351,39 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
           const auto c =
               num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
           open = c.open ? open | exceptional : open & ~exceptional;
-#pragma unroll
-          for (int i = 0; i < Per; ++i) out[i] = (exceptional >> i & 1u) != 0 ? c.value : out[i];
+          out.set(exceptional, c.value);
         }
       }
       if constexpr (Packed) {
         for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
-          store_four(a, place(i), length, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
+          store_four(a, place(i), length, out.four(i));
         });
       } else {
 #pragma unroll
         for (int i = 0; i < Per; ++i) {
-          if (place(i) < length) at.set(g, place(i), out[i]);
+          if (place(i) < length) at.set(g, place(i), out.one(i));
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
-      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, open, lane, lanes, length);
+      // What binary32 left open, here: a call takes longer than all there is to do.
+      if constexpr (quick) {
+        unsigned left = 0;
+        for (; open != 0; open &= open - 1) {
+          const int i = __ffs(static_cast<int>(open)) - 1;
+          const int j = place(i);
+          if (j < 0 || j >= length) continue;
+          const row_values<elements> v = at.values(g, j);
+          const double t = keeps ? term_of<Op>(v.x, state.top) : 0.0;
+          const num::verdict<double> y = element_of<Op, T>(numbers, v.x, t);
+          if (y.open || (rule::has_exception && j == state.o.target)) {
+            left |= 1u << i;
+          } else {
+            at.set(g, j, y.value);
+          }
+        }
+        open = left;
+      }
+      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, numbers, open, lane, lanes, length);
     }
   }
   if (blocks.blocks > 1) blocks.meet();  // its memory is read
