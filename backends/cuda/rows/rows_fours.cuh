@@ -42,43 +42,43 @@ __device__ inline float4 load_four(const T* a, int j, int length, float outside)
   const auto at = [&](int i) { return i >= 0 && i < length ? num::widen_to_float(a[i]) : outside; };
   return {at(j), at(j + 1), at(j + 2), at(j + 3)};
 }
-template <class T>
+template <bool Inside = false, class T>
 __device__ inline void store_four(T* to, int j, int length, float4 v) {
-  if (j >= 0 && j + 4 <= length) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
     *reinterpret_cast<four_of<T>*>(to + j) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
-    return;
+  } else {
+    const auto set = [&](int i, float x) {
+      if (i >= 0 && i < length) to[i] = narrowed<T>(x);
+    };
+    set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
   }
-  const auto set = [&](int i, float x) {
-    if (i >= 0 && i < length) to[i] = narrowed<T>(x);
-  };
-  set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
 }
 
 // The same of numbers of 16 bits, two in a word.
-template <class T>
+template <bool Inside, class T>
 __device__ inline void store_four(T* to, int j, int length, uint2 v) {
-  if (j >= 0 && j + 4 <= length) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
     *reinterpret_cast<uint2*>(to + j) = v;
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if (j + i >= 0 && j + i < length) to[j + i] = half_of<T>(i < 2 ? v.x : v.y, i);
+    for (int i = 0; i < 4; ++i) {
+      if (j + i >= 0 && j + i < length) to[j + i] = half_of<T>(i < 2 ? v.x : v.y, i);
+    }
   }
 }
 
 // Four elements on their way to shared memory: copied while other work is done, or, where not all of them are of the row, read and
 // written now.
-template <class T>
+template <bool Inside, class T>
 __device__ inline void fetch_four(four_of<T>* to, const T* a, int j, int length, float outside) {
-  if (j >= 0 && j + 4 <= length) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
     const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(a + j), "n"(sizeof(four_of<T>))
                  : "memory");
-    return;
+  } else {
+    const float4 v = load_four(a, j, length, outside);
+    *to = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
   }
-  const float4 v = load_four(a, j, length, outside);
-  *to = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
 }
 __device__ inline void wait_for_fours() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 

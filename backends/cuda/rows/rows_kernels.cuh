@@ -94,6 +94,65 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
 template <class Rule, class T>
 inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
 
+// The operands of a thread's elements in a row.
+template <class T, int Per, int Held, bool Words>
+struct row_elements {
+  float x[Per][Held];
+
+  __device__ void set(int i, int k, float v) { x[i][k] = v; }
+  __device__ void set(int i, int k, const four_of<T>& f) {
+    const float4 v = widened(f);
+    x[i][k] = v.x, x[i + 1][k] = v.y, x[i + 2][k] = v.z, x[i + 3][k] = v.w;
+  }
+  __device__ float at(int i, int k) const { return x[i][k]; }
+  __device__ float greatest(float top) const {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
+    return top;
+  }
+  // What was made of them is made again: registers.
+  __device__ void forget() {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) {
+      for (float& v : x[i]) asm volatile("" : "+f"(v));
+    }
+  }
+};
+// Of 16 bits, two in a word.
+template <class T, int Per, int Held>
+struct row_elements<T, Per, Held, true> {
+  std::uint32_t x[Per / 2][Held];
+
+  __device__ void set(int i, int k, float v) {
+    const std::uint32_t bits = narrowed<T>(v).bits;
+    x[i / 2][k] = i % 2 == 0 ? bits : x[i / 2][k] | bits << 16;
+  }
+  __device__ void set(int i, int k, const four_of<T>& f) {
+    const auto v = __builtin_bit_cast(uint2, f);
+    x[i / 2][k] = v.x, x[i / 2 + 1][k] = v.y;
+  }
+  __device__ float at(int i, int k) const { return num::widen_to_float(half_of<T>(x[i / 2][k], i)); }
+  __device__ float greatest(float top) const {
+    std::uint32_t all = x[0][0];
+#pragma unroll
+    for (int i = 1; i < Per / 2; ++i) {
+      if constexpr (std::is_same_v<T, f16>) {
+        asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(all) : "r"(x[i][0]));
+      } else {
+        asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(all) : "r"(x[i][0]));
+      }
+    }
+    for (int i = 0; i < 2; ++i) top = max_or_nan(top, num::widen_to_float(half_of<T>(all, i)));
+    return top;
+  }
+  __device__ void forget() {
+#pragma unroll
+    for (int i = 0; i < Per / 2; ++i) {
+      for (std::uint32_t& v : x[i]) asm volatile("" : "+r"(v));
+    }
+  }
+};
+
 // The outputs of a thread's elements in a row.
 template <class T, int Per, bool Quick>
 struct row_outputs {
@@ -137,6 +196,16 @@ constexpr int blocks_at_once(int per) {
   if (per == 32) return Rule::per_element ? 2 : 3;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
   return num::elements_of<Rule> == 1 && !requires { Rule::has_exponential; } ? 4 : 3;
+}
+
+// f<whether all of a thread's fours are of the row>().
+template <int Per, class Place, class F>
+__device__ void within(const Place& place, int length, F&& f) {
+  if (place(0) >= 0 && place(Per - 4) + 4 <= length) {
+    f.template operator()<true>();
+  } else {
+    f.template operator()<false>();
+  }
 }
 
 template <class Rule, bool Quick, class Numbers>
@@ -190,10 +259,13 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const row_site<Op, T> at(g, active ? row : base);
     const int head = head_of<Packed>(at.template begin<0>());
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
-    for_each_of<held>([&]<int K>() {
-      for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
-        fetch_four(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), active ? n : 0,
-                   outside_of<rule, K>(least_top(g, at)));
+    const int length = active ? n : 0;
+    within<Per>(place, length, [&]<bool Inside>() {
+      for_each_of<held>([&]<int K>() {
+        for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+          fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
+                             Inside ? 0.0f : outside_of<rule, K>(least_top(g, at)));
+        });
       });
     });
   };
@@ -207,30 +279,29 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
     float top = least_top(g, at);
     const num::row_operands own = operands_of(g, at);  // read with the elements
-    float x[Per][held];                                // outside of the row: what adds nothing
+    // Outside of the row: what adds nothing.
+    row_elements<T, Per, held, quick> x;
     if constexpr (ahead) wait_for_fours();
     for_each_of<held>([&]<int K>() {
       [[maybe_unused]] const float outside = outside_of<rule, K>(top);
       if constexpr (ahead) {
 #pragma unroll
         for (int i = 0; i < Per; i += 4) {
-          const float4 v = widened(next[(K * Per + i) / 4 * threads + threadIdx.x]);
-          x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
+          x.set(i, K, next[(K * Per + i) / 4 * threads + threadIdx.x]);
         }
       } else if constexpr (Packed) {
         for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
           const float4 v = load_four(a, place(i), length, outside);
-          x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
+          x.set(i, K, v.x), x.set(i + 1, K, v.y), x.set(i + 2, K, v.z), x.set(i + 3, K, v.w);
         });
       } else {
 #pragma unroll
-        for (int i = 0; i < Per; ++i) x[i][K] = place(i) < length ? at.template value<K>(g, place(i)) : outside;
+        for (int i = 0; i < Per; ++i) x.set(i, K, place(i) < length ? at.template value<K>(g, place(i)) : outside);
       }
     });
 
     if constexpr (rule::look == num::row_look::greatest) {
-#pragma unroll
-      for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
+      top = x.greatest(top);
       if (ahead && base + step < g.rows) fetch_row(base + step);  // the elements were read
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
@@ -244,7 +315,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       for_each_of<N>([&]<int K>() {
         if constexpr (K < held) {
 #pragma unroll
-          for (int i = 0; i < Count; ++i) v[i][K] = x[first + i][K];
+          for (int i = 0; i < Count; ++i) v[i][K] = x.at(first + i, K);
         } else if constexpr (Packed) {
           for_more<Op, K, Count>(
               g, at.template begin<K>(), [&](int i) { return place(first + i); }, length,
@@ -284,12 +355,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       if (base + step < g.rows) fetch_row(base + step);
     }
     // What sums make of elements is not kept for the outputs: registers.
-    if constexpr (rule::per_element && elements > 2 && Per > 8) {
-#pragma unroll
-      for (int i = 0; i < Per; ++i) {
-        for_each_of<held>([&]<int K>() { asm volatile("" : "+f"(x[i][K])); });
-      }
-    }
+    if constexpr (rule::per_element && (elements > 2 || quick) && Per > 8) x.forget();
     if constexpr (chains == 4) {
       part[0].merge(part[1]);
       part[2].merge(part[3]);
@@ -308,11 +374,10 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       if constexpr (rule::results != 0) {
         if (lane == 0 && active) finish_row(g, call, at, state, numbers, whole, tally);
       }
-      unsigned open = 0;
+      unsigned open = 0;  // of elements; of quick ones, the even ones' bits, then those of the odd ones, from 16 on
       row_outputs<T, Per, quick> out;
       constexpr int at_a_time = elements > held ? 8 : Per;
       [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
-      if constexpr (quick) open = q.known ? 0u : ~0u >> (32 - Per);
 #pragma unroll
       for (int first = 0; first < Per; first += at_a_time) {
         float v[at_a_time][elements];
@@ -326,8 +391,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
             const std::uint32_t word = word_of<T>(even.low, odd.low);
             const std::uint32_t differ = word ^ word_of<T>(even.high, odd.high);
             out.x[(first + i) / 2] = word;
-            open |= (differ & 0xffffu) != 0 ? 1u << (first + i) : 0u;
-            open |= differ >> 16 != 0 ? 2u << (first + i) : 0u;
+            open += __vminu2(differ, 0x10001u) << (first + i) / 2;
           }
         } else {
 #pragma unroll
@@ -340,23 +404,28 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
           }
         }
       }
+      if constexpr (quick) open = q.known ? open : 0x10001u * ((1u << Per / 2) - 1);
       if (state.c.fills) out.fill(state.c.value);
-      if (state.c.fills || !active) {
-        open = 0;
-      } else if constexpr (rule::has_exception) {
-        unsigned exceptional = 0;
+      if (state.c.fills || !active) open = 0;
+      [[maybe_unused]] unsigned exceptional = 0;  // a bit for element i, and whether it is open
+      [[maybe_unused]] bool is_open = false;
+      if constexpr (rule::has_exception) {
+        if (!state.c.fills && active) {
 #pragma unroll
-        for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+          for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+        }
         if (exceptional != 0) {
           const auto c =
               num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
-          open = c.open ? open | exceptional : open & ~exceptional;
+          is_open = c.open;
           out.set(exceptional, c.value);
         }
       }
       if constexpr (Packed) {
-        for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
-          store_four(a, place(i), length, out.four(i));
+        within<Per>(place, length, [&]<bool Inside>() {
+          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
+            store_four<Inside>(a, place(i), length, out.four(i));
+          });
         });
       } else {
 #pragma unroll
@@ -369,13 +438,14 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       if constexpr (quick) {
         unsigned left = 0;
         for (; open != 0; open &= open - 1) {
-          const int i = __ffs(static_cast<int>(open)) - 1;
+          const int bit = __ffs(static_cast<int>(open)) - 1;
+          const int i = bit % 16 * 2 + bit / 16;
           const int j = place(i);
-          if (j < 0 || j >= length) continue;
+          if (j < 0 || j >= length || (exceptional >> i & 1u) != 0) continue;
           const row_values<elements> v = at.values(g, j);
           const double t = keeps ? term_of<Op>(v.x, state.top) : 0.0;
           const num::verdict<double> y = element_of<Op, T>(numbers, v.x, t);
-          if (y.open || (rule::has_exception && j == state.o.target)) {
+          if (y.open) {
             left |= 1u << i;
           } else {
             at.set(g, j, y.value);
@@ -383,6 +453,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         }
         open = left;
       }
+      if constexpr (rule::has_exception) open = is_open ? open | exceptional : open & ~exceptional;
       if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, numbers, open, lane, lanes, length);
     }
   }
