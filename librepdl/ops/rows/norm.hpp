@@ -167,7 +167,7 @@ REPDL_HD verdict<double> quick_within(double y, double f, double least) {
 #if defined(__CUDACC__)
 // The same in binary32, v = 2^-24. m = high + low, within 2^-48 of itself.
 //     d = (x - high) - low    2 v |d|: the first difference is exact, or |d| is half of |high| at least; and 2^-48 |m|
-//     z = d rstd, y = z w + b    |w| (|d| t + s) + v |y|, t = rstd (r + 4.02 v), s = what it is in binary64 + rstd 2^-47 |m|
+//     z = d rstd, y = z w + b    |w| (|d| t + s) + v |y|, t = rstd (r + 4.02 v), s = what it is in binary64 + rstd (2^-47 |m| + 2^-149)
 //     y -+ f                  v of themselves each
 // f is rounded up, so that it is 0 only if nothing is lost: what falls below the normal numbers is 2^-150, and the products with |d|, or
 // |y|, are 2^-149 at least. r takes 2^-33 more: what the test in binary64 is off by.
@@ -180,7 +180,8 @@ struct quick_norm {
     const double m = r.centre + r.offset;
     const auto high = static_cast<float>(m);
     const double relative = r.relative + (0x1.03p-22 + 0x1p-33);
-    const double absolute = r.absolute + r.rstd * (0x1p-47 * magnitude_of(m));
+    const double of_m = 0x1p-47 * magnitude_of(m) + (m != 0 ? 0x1p-149 : 0.0);
+    const double absolute = (r.absolute + r.rstd * of_m) * (1 + 0x1p-20);
     const bool known = (relative < 0x1p-20) & (absolute < 0x1p60) & (r.rstd > 0x1p-60) & (r.rstd < 0x1p60);
     return {high,
             static_cast<float>(m - static_cast<double>(high)),

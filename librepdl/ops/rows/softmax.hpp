@@ -636,9 +636,39 @@ struct gradient_rule : plain_rule {
   template <class A>
   using late = gradient_sum<A, Products>;
 };
+#if defined(__CUDACC__)
+// y (g - P) in binary32, v = 2^-24, P = high + low within 2^-48 of itself: the difference z is off by 2 v |z|, as the first one is
+// exact, or half of |high| at least, and z -+ f by v |z| each. The products with |y| are rounded towards the ends, which then take its
+// sign. An exact zero is +0.
+struct quick_softmax_gradient {
+  float high, low, error;
+  bool known;
+
+  __device__ static quick_softmax_gradient of(double hi, double lo, double slack) {
+    const auto high = static_cast<float>(hi);
+    const double error = (slack + 0x1p-46 * magnitude_of(hi)) * (1 + 0x1p-20);
+    return {high, static_cast<float>((hi - static_cast<double>(high)) + lo), __double2float_ru(error),
+            error + magnitude_of(hi) < 0x1p100};
+  }
+  __device__ ends<float> at(float g, float y) const {
+    const float z = __fadd_rn(__fsub_rn(__fsub_rn(g, high), low), 0.0f);
+    const float f = __fmaf_ru(fabsf(z), 0x1.9p-23f, error);
+    const float size = fabsf(y);
+    const float inner = fmaxf(__fmul_rd(size, __fsub_rn(z, f)), -__builtin_inff());
+    const float outer = __fmul_ru(size, __fadd_rn(z, f));
+    const std::uint32_t sign = bits_of(y) & 0x80000000u;
+    return {float_of(bits_of(inner) ^ sign), float_of(bits_of(outer) ^ sign)};
+  }
+};
+#endif
 template <>
 struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   static constexpr int exact_limbs = 16;
+#if defined(__CUDACC__)
+  using quick = quick_softmax_gradient;
+  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r.hi, r.lo, r.slack); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
+#endif
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     return verdict_of<T>(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
