@@ -249,7 +249,7 @@ struct row_site {
   __device__ void set(const row_geometry& g, std::int64_t j, float v) const {
     set_number<T>(out, element_offset<out_place>(g, j), g.type, v);
   }
-  __device__ void set(const row_geometry& g, std::int64_t j, T v) const {
+  __device__ void set(const row_geometry& g, std::int64_t j, T v) const requires(sizeof(T) == 2) {
     static_cast<T*>(out)[element_offset<out_place>(g, j)] = v;
   }
   template <int K>

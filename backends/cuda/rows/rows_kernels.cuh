@@ -67,12 +67,13 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
 }
 
 // The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
-template <op_id Op, class T, bool Packed, class Sums, class Numbers>
-__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole,
-                                          Numbers numbers, unsigned open, int lane, int lanes, int length) {
+template <op_id Op, class T, bool Packed, class Sums>
+__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
+                                          int lane, int lanes, int length) {
   const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
   const row_state<Op> state = state_of(g, call, at, top);
+  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
   int left = 0;
   for (; open != 0; open &= open - 1) {
     const int j =
@@ -90,9 +91,16 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
   return left;
 }
 
-// Whether elements are computed in binary32 first.
+// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first, whether terms are by the lanes of a
+// warp together, and whether the next row is read ahead.
 template <class Rule, class T>
 inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+template <class Rule, class T>
+inline constexpr bool has_lanes = sizeof(T) == 2 && requires {
+  Rule::has_exponential;
+};
+template <class Rule, class T>
+inline constexpr bool reads_ahead = sizeof(T) == 2 && Rule::per_element&& Rule::formatted >= held_of<Rule>;
 
 // The operands of a thread's elements in a row.
 template <class T, int Per, int Held, bool Words>
@@ -191,23 +199,24 @@ struct row_outputs<T, Per, true> {
 };
 
 // Blocks of a multiprocessor: what an element takes of registers decides.
-template <class Rule>
+template <class Rule, class T>
 constexpr int blocks_at_once(int per) {
   if (per == 32) return Rule::per_element ? 2 : 3;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
-  return num::elements_of<Rule> == 1 && !requires { Rule::has_exponential; } ? 4 : 3;
+  return num::elements_of<Rule> == 1 && !Rule::keeps_term && !has_lanes<Rule, T> ? 4 : 3;
 }
 
-// f<whether all of a thread's fours are of the row>().
-template <int Per, class Place, class F>
+// f<whether all of a thread's fours are of the row>(), if that is asked.
+template <int Per, bool Asked, class Place, class F>
 __device__ void within(const Place& place, int length, F&& f) {
-  if (place(0) >= 0 && place(Per - 4) + 4 <= length) {
+  if (Asked && place(0) >= 0 && place(Per - 4) + 4 <= length) {
     f.template operator()<true>();
   } else {
     f.template operator()<false>();
   }
 }
 
+// What elements are computed with in binary32, if they are.
 template <class Rule, bool Quick, class Numbers>
 __device__ auto quick_of([[maybe_unused]] const Numbers& n) {
   if constexpr (Quick) {
@@ -217,7 +226,7 @@ __device__ auto quick_of([[maybe_unused]] const Numbers& n) {
   }
 }
 
-// What adds nothing to a row, its top being as it is.
+// What stands for operand K outside of a row: it adds nothing.
 template <class Rule, int K>
 __device__ float outside_of(float top) {
   return K != 0 ? 1.0f : Rule::look == num::row_look::given ? 0.0f : top;
@@ -227,7 +236,7 @@ __device__ float outside_of(float top) {
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere.
 template <op_id Op, class T, int Per, bool Packed>
-__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
+__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
@@ -246,12 +255,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   const std::int64_t at_once = threads / team;  // rows of a cluster
   const num::row_call call = call_of(g);
   row_tally tally;
-  constexpr bool of_lanes = requires { rule::has_exponential; };
+  constexpr bool of_lanes = has_lanes<rule, T>;
   [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
   const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
   // While a row is computed with the next one comes to shared memory: a thread's own elements.
-  constexpr bool ahead = Packed && rule::formatted >= held && sizeof(T) * held * Per * threads <= 32 << 10;
+  constexpr bool ahead = Packed && reads_ahead<rule, T>;
   __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
   const auto fetch_row = [&](std::int64_t base) {
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
@@ -260,7 +269,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const int head = head_of<Packed>(at.template begin<0>());
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
     const int length = active ? n : 0;
-    within<Per>(place, length, [&]<bool Inside>() {
+    within<Per, ahead>(place, length, [&]<bool Inside>() {
       for_each_of<held>([&]<int K>() {
         for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
           fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
@@ -422,10 +431,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         }
       }
       if constexpr (Packed) {
-        within<Per>(place, length, [&]<bool Inside>() {
-          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
-            store_four<Inside>(a, place(i), length, out.four(i));
-          });
+        within<Per, ahead>(place, length, [&]<bool Inside>() {
+          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place,
+                                        [&](int i, T* a) { store_four<Inside>(a, place(i), length, out.four(i)); });
         });
       } else {
 #pragma unroll
@@ -434,7 +442,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
-      // What binary32 left open, here: a call takes longer than all there is to do.
+      // What binary32 left open, in binary64. A call would take longer than what there is to do.
       if constexpr (quick) {
         unsigned left = 0;
         for (; open != 0; open &= open - 1) {
@@ -454,7 +462,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
         open = left;
       }
       if constexpr (rule::has_exception) open = is_open ? open | exceptional : open & ~exceptional;
-      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, numbers, open, lane, lanes, length);
+      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, open, lane, lanes, length);
     }
   }
   if (blocks.blocks > 1) blocks.meet();  // its memory is read
