@@ -262,21 +262,23 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
   // While a row is computed with the next one comes to shared memory: a thread's own elements.
   constexpr bool ahead = Packed && reads_ahead<rule, T>;
   __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
-  const auto fetch_row = [&](std::int64_t base) {
-    const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
-    const bool active = row < g.rows;
-    const row_site<Op, T> at(g, active ? row : base);
-    const int head = head_of<Packed>(at.template begin<0>());
-    const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
-    const int length = active ? n : 0;
-    within<Per, ahead>(place, length, [&]<bool Inside>() {
-      for_each_of<held>([&]<int K>() {
-        for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
-          fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
-                             Inside ? 0.0f : outside_of<rule, K>(least_top(g, at)));
+  const auto fetch_row = [&]([[maybe_unused]] std::int64_t base) {
+    if constexpr (ahead) {
+      const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
+      const bool active = row < g.rows;
+      const row_site<Op, T> at(g, active ? row : base);
+      const int head = head_of<Packed>(at.template begin<0>());
+      const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+      const int length = active ? n : 0;
+      within<Per, ahead>(place, length, [&]<bool Inside>() {
+        for_each_of<held>([&]<int K>() {
+          for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+            fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
+                               Inside ? 0.0f : outside_of<rule, K>(least_top(g, at)));
+          });
         });
       });
-    });
+    }
   };
   if (ahead && first_base < g.rows) fetch_row(first_base);
   for (std::int64_t base = first_base; base < g.rows; base += step) {
