@@ -253,6 +253,9 @@ struct row_site {
   __device__ void set(const row_geometry& g, std::int64_t j, float v) const {
     set_number<T>(out, element_offset<out_place>(g, j), g.type, v);
   }
+  __device__ void set(const row_geometry& g, std::int64_t j, T v) const requires(sizeof(T) == 2) {
+    static_cast<T*>(out)[element_offset<out_place>(g, j)] = v;
+  }
   template <int K>
   __device__ bool wants(const row_geometry& g) const {
     return g.out[first_result + K] != nullptr;
@@ -331,11 +334,11 @@ __device__ num::verdict<double> element_of(const typename row_rule<Op>::template
   }
 }
 
-// Adds an element to the sums; its term.
-template <op_id Op, class Sums>
-__device__ double add_element(Sums& s, const float* x, float top) {
+// Adds an element to the sums; its term. exponential: what the rule's term takes, if it takes one.
+template <op_id Op, class Sums, class... Exponential>
+__device__ double add_element(Sums& s, const float* x, float top, const Exponential&... exponential) {
   const summed_values<Op> v(x);
-  const double term = row_rule<Op>::template term<double>(v.x, static_cast<double>(top));
+  const double term = row_rule<Op>::template term<double>(v.x, static_cast<double>(top), exponential...);
   s.add(v.x, static_cast<double>(top), term);
   return term;
 }

@@ -5,16 +5,35 @@
 
 namespace repdl::cuda {
 
+// Two binary32 numbers, rounded to 16 bits, in a word, the first one below.
+template <class T>
+__device__ inline std::uint32_t word_of(float first, float second) {
+  std::uint32_t word;
+  if constexpr (std::is_same_v<T, f16>) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  }
+  return word;
+}
+template <class T>
+__device__ inline T half_of(std::uint32_t word, int i) {
+  return T{static_cast<std::uint16_t>((i & 1) != 0 ? word >> 16 : word)};
+}
+
 template <class T>
 struct alignas(4 * sizeof(T)) four_of {
   T x[4];
 };
+template <class T>
+__device__ inline float4 widened(const four_of<T>& v) {
+  return {num::widen_to_float(v.x[0]), num::widen_to_float(v.x[1]), num::widen_to_float(v.x[2]),
+          num::widen_to_float(v.x[3])};
+}
 // Four that lie side by side, at a multiple of so many elements.
 template <class T>
 __device__ inline float4 four_at(const T* a) {
-  const auto v = *reinterpret_cast<const four_of<T>*>(a);
-  return {num::widen_to_float(v.x[0]), num::widen_to_float(v.x[1]), num::widen_to_float(v.x[2]),
-          num::widen_to_float(v.x[3])};
+  return widened(*reinterpret_cast<const four_of<T>*>(a));
 }
 // Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of four; `outside` for those that are not.
 template <class T>
@@ -23,17 +42,45 @@ __device__ inline float4 load_four(const T* a, int j, int length, float outside)
   const auto at = [&](int i) { return i >= 0 && i < length ? num::widen_to_float(a[i]) : outside; };
   return {at(j), at(j + 1), at(j + 2), at(j + 3)};
 }
-template <class T>
+template <bool Inside = false, class T>
 __device__ inline void store_four(T* to, int j, int length, float4 v) {
-  if (j >= 0 && j + 4 <= length) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
     *reinterpret_cast<four_of<T>*>(to + j) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
-    return;
+  } else {
+    const auto set = [&](int i, float x) {
+      if (i >= 0 && i < length) to[i] = narrowed<T>(x);
+    };
+    set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
   }
-  const auto set = [&](int i, float x) {
-    if (i >= 0 && i < length) to[i] = narrowed<T>(x);
-  };
-  set(j, v.x), set(j + 1, v.y), set(j + 2, v.z), set(j + 3, v.w);
 }
+
+// The same of numbers of 16 bits, two in a word.
+template <bool Inside, class T>
+__device__ inline void store_four(T* to, int j, int length, uint2 v) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
+    *reinterpret_cast<uint2*>(to + j) = v;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (j + i >= 0 && j + i < length) to[j + i] = half_of<T>(i < 2 ? v.x : v.y, i);
+    }
+  }
+}
+
+// Four elements on their way to shared memory: copied while other work is done, or, where not all of them are of the row, read and
+// written now.
+template <bool Inside, class T>
+__device__ inline void fetch_four(four_of<T>* to, const T* a, int j, int length, float outside) {
+  if (Inside || (j >= 0 && j + 4 <= length)) {
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(a + j), "n"(sizeof(four_of<T>))
+                 : "memory");
+  } else {
+    const float4 v = load_four(a, j, length, outside);
+    *to = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
+  }
+}
+__device__ inline void wait_for_fours() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The place in its row of a thread's element i.
 template <bool Packed>

@@ -1,6 +1,7 @@
 // The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included once for each format (rows_f32.cu).
 #pragma once
 
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows_fours.cuh"
 
 namespace repdl::cuda {
@@ -90,19 +91,152 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
   return left;
 }
 
+// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first, whether terms are by the lanes of a
+// warp together, and whether the next row is read ahead.
+template <class Rule, class T>
+inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+template <class Rule, class T>
+inline constexpr bool has_lanes = sizeof(T) == 2 && requires {
+  Rule::has_exponential;
+};
+template <class Rule, class T>
+inline constexpr bool reads_ahead = sizeof(T) == 2 && Rule::per_element&& Rule::formatted >= held_of<Rule>;
+
+// The operands of a thread's elements in a row.
+template <class T, int Per, int Held, bool Words>
+struct row_elements {
+  float x[Per][Held];
+
+  __device__ void set(int i, int k, float v) { x[i][k] = v; }
+  __device__ void set(int i, int k, const four_of<T>& f) {
+    const float4 v = widened(f);
+    x[i][k] = v.x, x[i + 1][k] = v.y, x[i + 2][k] = v.z, x[i + 3][k] = v.w;
+  }
+  __device__ float at(int i, int k) const { return x[i][k]; }
+  __device__ float greatest(float top) const {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
+    return top;
+  }
+  // What was made of them is made again: registers.
+  __device__ void forget() {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) {
+      for (float& v : x[i]) asm volatile("" : "+f"(v));
+    }
+  }
+};
+// Of 16 bits, two in a word.
+template <class T, int Per, int Held>
+struct row_elements<T, Per, Held, true> {
+  std::uint32_t x[Per / 2][Held];
+
+  __device__ void set(int i, int k, float v) {
+    const std::uint32_t bits = narrowed<T>(v).bits;
+    x[i / 2][k] = i % 2 == 0 ? bits : x[i / 2][k] | bits << 16;
+  }
+  __device__ void set(int i, int k, const four_of<T>& f) {
+    const auto v = __builtin_bit_cast(uint2, f);
+    x[i / 2][k] = v.x, x[i / 2 + 1][k] = v.y;
+  }
+  __device__ float at(int i, int k) const { return num::widen_to_float(half_of<T>(x[i / 2][k], i)); }
+  __device__ float greatest(float top) const {
+    std::uint32_t all = x[0][0];
+#pragma unroll
+    for (int i = 1; i < Per / 2; ++i) {
+      if constexpr (std::is_same_v<T, f16>) {
+        asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(all) : "r"(x[i][0]));
+      } else {
+        asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(all) : "r"(x[i][0]));
+      }
+    }
+    for (int i = 0; i < 2; ++i) top = max_or_nan(top, num::widen_to_float(half_of<T>(all, i)));
+    return top;
+  }
+  __device__ void forget() {
+#pragma unroll
+    for (int i = 0; i < Per / 2; ++i) {
+      for (std::uint32_t& v : x[i]) asm volatile("" : "+r"(v));
+    }
+  }
+};
+
+// The outputs of a thread's elements in a row.
+template <class T, int Per, bool Quick>
+struct row_outputs {
+  float x[Per];
+
+  __device__ void fill(float v) {
+#pragma unroll
+    for (float& y : x) y = v;
+  }
+  __device__ void set(unsigned which, float v) {
+#pragma unroll
+    for (int i = 0; i < Per; ++i) x[i] = (which >> i & 1u) != 0 ? v : x[i];
+  }
+  __device__ float4 four(int i) const { return {x[i], x[i + 1], x[i + 2], x[i + 3]}; }
+  __device__ float one(int i) const { return x[i]; }
+};
+// Two in a word.
+template <class T, int Per>
+struct row_outputs<T, Per, true> {
+  std::uint32_t x[Per / 2];
+
+  __device__ void fill(float v) {
+    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
+#pragma unroll
+    for (std::uint32_t& y : x) y = word;
+  }
+  __device__ void set(unsigned which, float v) {
+    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
+#pragma unroll
+    for (int i = 0; i < Per; ++i) {
+      if ((which >> i & 1u) != 0) x[i / 2] = __byte_perm(x[i / 2], word, i % 2 == 0 ? 0x3254 : 0x5410);
+    }
+  }
+  __device__ uint2 four(int i) const { return {x[i / 2], x[i / 2 + 1]}; }
+  __device__ T one(int i) const { return half_of<T>(x[i / 2], i); }
+};
+
 // Blocks of a multiprocessor: what an element takes of registers decides.
-template <class Rule>
+template <class Rule, class T>
 constexpr int blocks_at_once(int per) {
   if (per == 32) return Rule::per_element ? 2 : 3;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
-  return num::elements_of<Rule> == 1 && !Rule::keeps_term ? 4 : 3;
+  return num::elements_of<Rule> == 1 && !Rule::keeps_term && !has_lanes<Rule, T> ? 4 : 3;
+}
+
+// f<whether all of a thread's fours are of the row>(), if that is asked.
+template <int Per, bool Asked, class Place, class F>
+__device__ void within(const Place& place, int length, F&& f) {
+  if (Asked && place(0) >= 0 && place(Per - 4) + 4 <= length) {
+    f.template operator()<true>();
+  } else {
+    f.template operator()<false>();
+  }
+}
+
+// What elements are computed with in binary32, if they are.
+template <class Rule, bool Quick, class Numbers>
+__device__ auto quick_of([[maybe_unused]] const Numbers& n) {
+  if constexpr (Quick) {
+    return Rule::quick_of(n);
+  } else {
+    return 0;
+  }
+}
+
+// What stands for operand K outside of a row: it adds nothing.
+template <class Rule, int K>
+__device__ float outside_of(float top) {
+  return K != 0 ? 1.0f : Rule::look == num::row_look::given ? 0.0f : top;
 }
 
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere.
 template <op_id Op, class T, int Per, bool Packed>
-__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
+__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
@@ -111,6 +245,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   constexpr int elements = num::elements_of<rule>;
   constexpr int held = held_of<rule>;
   constexpr bool keeps = rule::keeps_term;
+  constexpr bool quick = is_quick<rule, T>;
+  using kept = std::conditional_t<quick, float, double>;
   cluster blocks(g.cluster);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
@@ -119,8 +255,33 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
   const std::int64_t at_once = threads / team;  // rows of a cluster
   const num::row_call call = call_of(g);
   row_tally tally;
+  constexpr bool of_lanes = has_lanes<rule, T>;
+  [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
-  for (std::int64_t base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once; base < g.rows; base += step) {
+  const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
+  // While a row is computed with the next one comes to shared memory: a thread's own elements.
+  constexpr bool ahead = Packed && reads_ahead<rule, T>;
+  __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
+  const auto fetch_row = [&]([[maybe_unused]] std::int64_t base) {
+    if constexpr (ahead) {
+      const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
+      const bool active = row < g.rows;
+      const row_site<Op, T> at(g, active ? row : base);
+      const int head = head_of<Packed>(at.template begin<0>());
+      const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+      const int length = active ? n : 0;
+      within<Per, ahead>(place, length, [&]<bool Inside>() {
+        for_each_of<held>([&]<int K>() {
+          for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+            fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
+                               Inside ? 0.0f : outside_of<rule, K>(least_top(g, at)));
+          });
+        });
+      });
+    }
+  };
+  if (ahead && first_base < g.rows) fetch_row(first_base);
+  for (std::int64_t base = first_base; base < g.rows; base += step) {
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
     const bool active = row < g.rows;
     const int length = active ? n : 0;
@@ -129,36 +290,43 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
     const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
     float top = least_top(g, at);
     const num::row_operands own = operands_of(g, at);  // read with the elements
-    float x[Per][held];                                // outside of the row: what adds nothing
+    // Outside of the row: what adds nothing.
+    row_elements<T, Per, held, quick> x;
+    if constexpr (ahead) wait_for_fours();
     for_each_of<held>([&]<int K>() {
-      const float outside = K != 0 ? 1.0f : rule::look == num::row_look::given ? 0.0f : top;
-      if constexpr (Packed) {
+      [[maybe_unused]] const float outside = outside_of<rule, K>(top);
+      if constexpr (ahead) {
+#pragma unroll
+        for (int i = 0; i < Per; i += 4) {
+          x.set(i, K, next[(K * Per + i) / 4 * threads + threadIdx.x]);
+        }
+      } else if constexpr (Packed) {
         for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
           const float4 v = load_four(a, place(i), length, outside);
-          x[i][K] = v.x, x[i + 1][K] = v.y, x[i + 2][K] = v.z, x[i + 3][K] = v.w;
+          x.set(i, K, v.x), x.set(i + 1, K, v.y), x.set(i + 2, K, v.z), x.set(i + 3, K, v.w);
         });
       } else {
 #pragma unroll
-        for (int i = 0; i < Per; ++i) x[i][K] = place(i) < length ? at.template value<K>(g, place(i)) : outside;
+        for (int i = 0; i < Per; ++i) x.set(i, K, place(i) < length ? at.template value<K>(g, place(i)) : outside);
       }
     });
 
     if constexpr (rule::look == num::row_look::greatest) {
-#pragma unroll
-      for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
+      top = x.greatest(top);
+      if (ahead && base + step < g.rows) fetch_row(base + step);  // the elements were read
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
     const row_state<Op> state = state_of<Op>(call, own, top);
     constexpr int chains = chains_of<rule>;
     sums part[chains];
-    double term[keeps ? Per : 1];
+    kept term[keeps ? Per : 1];
     // The first N operands of elements first, first + 1, ..: those that are not held are read for some of them at a time.
     const auto fetch = [&]<int N, int Count>(int first, float(&v)[Count][N]) {
       if constexpr (N > held) asm volatile("" ::: "memory");  // not before the others are done with: registers
       for_each_of<N>([&]<int K>() {
         if constexpr (K < held) {
 #pragma unroll
-          for (int i = 0; i < Count; ++i) v[i][K] = x[first + i][K];
+          for (int i = 0; i < Count; ++i) v[i][K] = x.at(first + i, K);
         } else if constexpr (Packed) {
           for_more<Op, K, Count>(
               g, at.template begin<K>(), [&](int i) { return place(first + i); }, length,
@@ -180,17 +348,25 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       fetch(first, v);
 #pragma unroll
       for (int i = 0; i < summed_at_once; ++i) {
-        const double t = add_element<Op>(part[(first + i) % chains], v[i], state.top);
-        if constexpr (keeps) term[first + i] = t;
+        double t;
+        if constexpr (of_lanes) {
+          t = add_element<Op>(part[(first + i) % chains], v[i], state.top, exponential);
+        } else {
+          t = add_element<Op>(part[(first + i) % chains], v[i], state.top);
+        }
+        if constexpr (keeps && quick) {
+          // Here, not where it is used: registers.
+          asm volatile("cvt.rz.f32.f64 %0, %1;" : "=f"(term[first + i]) : "d"(t));
+        } else if constexpr (keeps) {
+          term[first + i] = t;
+        }
       }
+    }
+    if constexpr (ahead && rule::look != num::row_look::greatest) {
+      if (base + step < g.rows) fetch_row(base + step);
     }
     // What sums make of elements is not kept for the outputs: registers.
-    if constexpr (rule::per_element && elements > 2 && Per > 8) {
-#pragma unroll
-      for (int i = 0; i < Per; ++i) {
-        for_each_of<held>([&]<int K>() { asm volatile("" : "+f"(x[i][K])); });
-      }
-    }
+    if constexpr (rule::per_element && (elements > 2 || quick) && Per > 8) x.forget();
     if constexpr (chains == 4) {
       part[0].merge(part[1]);
       part[2].merge(part[3]);
@@ -209,47 +385,85 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>>(Per))
       if constexpr (rule::results != 0) {
         if (lane == 0 && active) finish_row(g, call, at, state, numbers, whole, tally);
       }
-      unsigned open = 0;
-      float out[Per];
+      unsigned open = 0;  // of elements; of quick ones, the even ones' bits, then those of the odd ones, from 16 on
+      row_outputs<T, Per, quick> out;
       constexpr int at_a_time = elements > held ? 8 : Per;
+      [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
 #pragma unroll
       for (int first = 0; first < Per; first += at_a_time) {
         float v[at_a_time][elements];
         fetch(first, v);
+        if constexpr (quick) {
 #pragma unroll
-        for (int i = 0; i < at_a_time; ++i) {
-          double t = 0;
-          if constexpr (keeps) t = term[first + i];
-          const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
-          out[first + i] = state.c.fills ? state.c.value : y.value;
-          open |= y.open ? 1u << (first + i) : 0u;
+          for (int i = 0; i < at_a_time; i += 2) {
+            const auto ends_of = [&](int k) { return rule::quick_ends(q, v[k], keeps ? term[first + k] : 0.0f); };
+            const num::ends<float> even = ends_of(i);
+            const num::ends<float> odd = ends_of(i + 1);
+            const std::uint32_t word = word_of<T>(even.low, odd.low);
+            const std::uint32_t differ = word ^ word_of<T>(even.high, odd.high);
+            out.x[(first + i) / 2] = word;
+            open += __vminu2(differ, 0x10001u) << (first + i) / 2;
+          }
+        } else {
+#pragma unroll
+          for (int i = 0; i < at_a_time; ++i) {
+            double t = 0;
+            if constexpr (keeps) t = term[first + i];
+            const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
+            out.x[first + i] = y.value;
+            open |= y.open ? 1u << (first + i) : 0u;
+          }
         }
       }
-      if (state.c.fills || !active) {
-        open = 0;
-      } else if constexpr (rule::has_exception) {
-        unsigned exceptional = 0;
+      if constexpr (quick) open = q.known ? open : 0x10001u * ((1u << Per / 2) - 1);
+      if (state.c.fills) out.fill(state.c.value);
+      if (state.c.fills || !active) open = 0;
+      [[maybe_unused]] unsigned exceptional = 0;  // a bit for element i, and whether it is open
+      [[maybe_unused]] bool is_open = false;
+      if constexpr (rule::has_exception) {
+        if (!state.c.fills && active && state.o.target >= 0) {
 #pragma unroll
-        for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
-        if (exceptional != 0 && state.o.target >= 0) {
+          for (int i = 0; i < Per; ++i) exceptional |= place(i) == static_cast<int>(state.o.target) ? 1u << i : 0u;
+        }
+        if (exceptional != 0) {
           const auto c =
               num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
-          open = c.open ? open | exceptional : open & ~exceptional;
-#pragma unroll
-          for (int i = 0; i < Per; ++i) out[i] = (exceptional >> i & 1u) != 0 ? c.value : out[i];
+          is_open = c.open;
+          out.set(exceptional, c.value);
         }
       }
       if constexpr (Packed) {
-        for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
-          store_four(a, place(i), length, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
+        within<Per, ahead>(place, length, [&]<bool Inside>() {
+          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place,
+                                        [&](int i, T* a) { store_four<Inside>(a, place(i), length, out.four(i)); });
         });
       } else {
 #pragma unroll
         for (int i = 0; i < Per; ++i) {
-          if (place(i) < length) at.set(g, place(i), out[i]);
+          if (place(i) < length) at.set(g, place(i), out.one(i));
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
+      // What binary32 left open, in binary64. A call would take longer than what there is to do.
+      if constexpr (quick) {
+        unsigned left = 0;
+        for (; open != 0; open &= open - 1) {
+          const int bit = __ffs(static_cast<int>(open)) - 1;
+          const int i = bit % 16 * 2 + bit / 16;
+          const int j = place(i);
+          if (j < 0 || j >= length || (exceptional >> i & 1u) != 0) continue;
+          const row_values<elements> v = at.values(g, j);
+          const double t = keeps ? term_of<Op>(v.x, state.top) : 0.0;
+          const num::verdict<double> y = element_of<Op, T>(numbers, v.x, t);
+          if (y.open) {
+            left |= 1u << i;
+          } else {
+            at.set(g, j, y.value);
+          }
+        }
+        open = left;
+      }
+      if constexpr (rule::has_exception) open = is_open ? open | exceptional : open & ~exceptional;
       if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, open, lane, lanes, length);
     }
   }

@@ -43,6 +43,14 @@ REPDL_HD R fast_exp(R d) {
   return M::from_bits(M::to_bits(p) + (M::to_bits(t) << 52));
 }
 
+// The same as a rule is given it.
+struct plain_exponential {
+  template <class R>
+  REPDL_HD R operator()(R d) const {
+    return fast_exp(d);
+  }
+};
+
 // ln(count + rest), count an integer in [1, 2^52], 0 <= rest < 2^52: relative error < 8 u, 0 exactly for (1, 0).
 //   S = 2^e m, sqrt(1/2) <= m < sqrt 2;  f = m - 1 = (count 2^-e - 1) + rest 2^-e, the first part exact, one rounding;
 //   ln(1 + f) = s (2 + z), s = f / (2 + f), z = s^2 (log.hpp): f u, 2 + f and the quotient 2 u, R 0.1 u, the sum

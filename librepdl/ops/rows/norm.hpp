@@ -164,6 +164,45 @@ REPDL_HD verdict<double> quick_within(double y, double f, double least) {
 }
 #endif
 
+#if defined(__CUDACC__)
+// The same in binary32, v = 2^-24. m = high + low, within 2^-48 of itself.
+//     d = (x - high) - low    2 v |d|: the first difference is exact, or |d| is half of |high| at least; and 2^-48 |m|
+//     z = d rstd, y = z w + b    |w| (|d| t + s) + v |y|, t = rstd (r + 4.02 v), s = what it is in binary64 + rstd (2^-47 |m| + 2^-149)
+//     y -+ f                  v of themselves each
+// f is rounded up, so that it is 0 only if nothing is lost: what falls below the normal numbers is 2^-150, and the products with |d|, or
+// |y|, are 2^-149 at least. r takes 2^-33 more: what the test in binary64 is off by.
+struct quick_norm {
+  float high, low, rstd, zero;
+  float of_d, absolute, least;
+  bool known;
+
+  __device__ static quick_norm of(const norm_numbers<double>& r) {
+    const double m = r.centre + r.offset;
+    const auto high = static_cast<float>(m);
+    const double relative = r.relative + (0x1.03p-22 + 0x1p-33);
+    const double of_m = 0x1p-47 * magnitude_of(m) + (m != 0 ? 0x1p-149 : 0.0);
+    const double absolute = (r.absolute + r.rstd * of_m) * (1 + 0x1p-20);
+    const bool known = (relative < 0x1p-20) & (absolute < 0x1p60) & (r.rstd > 0x1p-60) & (r.rstd < 0x1p60);
+    return {high,
+            static_cast<float>(m - static_cast<double>(high)),
+            static_cast<float>(r.rstd),
+            static_cast<float>(r.zero),
+            __double2float_ru(r.rstd * relative),
+            __double2float_ru(absolute),
+            r.least > 0 ? 0x1p-149f : 0.0f,
+            known};
+  }
+  // NaN is no end: a lower one becomes -inf.
+  __device__ ends<float> at(float x, float w, float b) const {
+    const float d = __fsub_rn(__fsub_rn(x, high), low);
+    const float y = __fadd_rn(__fmaf_rn(__fmul_rn(d, rstd), w, b), zero);
+    const float of_y = __fmaf_ru(fabsf(y), 0x1.9p-23f, least);
+    const float f = __fmaf_ru(fabsf(w), __fmaf_ru(fabsf(d), of_d, absolute), of_y);
+    return {fmaxf(__fsub_rn(y, f), -__builtin_inff()), -__fsub_rn(-y, f)};
+  }
+};
+#endif
+
 // ---------------------------------------------------------------------------------------------------------- late tiers
 
 // The sums of d and d^2 in an arithmetic. plain: of x, not finite where an x is not.
@@ -406,6 +445,11 @@ struct norm_rule : plain_rule {
     return quick_within<T>(e.y, e.f, r.least);
   }
 #if defined(__CUDACC__)
+  using quick = quick_norm;
+  __device__ static quick quick_of(const norm_numbers<double>& r) { return quick::of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
+    return q.at(x[0], x[1], Centred ? x[2] : -0.0f);
+  }
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
     const estimate<R> e = estimate_of(r, x);

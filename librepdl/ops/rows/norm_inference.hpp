@@ -115,6 +115,11 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
     return elements::element<T>(r, x, term);
   }
 #if defined(__CUDACC__)
+  using quick = elements::quick;
+  __device__ static quick quick_of(const numbers<double>& r) { return elements::quick_of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
+    return elements::quick_ends(q, x, 0);
+  }
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R term) {
     return elements::careful<T>(r, x, term);

@@ -22,6 +22,8 @@
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
 //                   what element left
+//   quick           of binary16 and bfloat16 on a GPU, in binary32: quick_of(numbers) makes it, known: whether it says anything, and
+//                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
 //   exception       likewise of the element at the row's target, if it is another formula than the others'
 //   part            of a loss that is a sum over rows: a row's part of it; late_total<A>: the sum, from late sums
@@ -226,6 +228,14 @@ REPDL_HD float value_of([[maybe_unused]] double v) {
 #endif
   return static_cast<float>(v);
 }
+#endif
+
+#if defined(__CUDACC__)
+// Whether a rule has elements in binary32.
+template <class Rule>
+concept has_quick = requires {
+  typename Rule::quick;
+};
 #endif
 
 // What most rules say.

@@ -162,6 +162,13 @@ struct weight_sums {
 
   REPDL_HD void add(const R* at, R max, R weight) {
     const R x = at[0];
+#if defined(__CUDA_ARCH__)
+    // By the upper word of a gap: 0, or, of -inf, one that no number has.
+    const auto upper = static_cast<unsigned>(__double2hiint(x - max));
+    count += upper == 0 ? 1 : 0;
+    rest += upper - 1 < 0xfff00000u - 1 ? weight : 0.0;
+    return;
+#endif
     const R zero = math<R>::all(0.0);
     const typename row_math<R>::tally none{};
     count += x >= max ? none + 1 : none;
@@ -308,15 +315,51 @@ REPDL_HD verdict<double> gap_element(double x, const logarithm_numbers<double>& 
   const float value = std::is_same_v<T, float> || !absent ? value_of<T>(v) : static_cast<float>(v);
   return {value, !(is_far_from_midpoints<T>(v, r.margin) | absent)};
 }
+
+// The same in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing open that
+// this one decides.
+//
+// e f, from an e cut to binary32: below it by 2^-23 of itself and 2^-149 at most. Towards 0 the product is cut. Away from it f is more by
+// 2^-22 (1 + 2^-8), of which e, f's rounding and the product's take 2^-22; what is lost below the normal numbers is |f| 2^-149 and 2^-150.
+struct quick_factor {
+  float inner, outer, least;
+  bool known;
+
+  __device__ static quick_factor of(const weight_factor<double>& f) {
+    const double size = magnitude_of(f.value);
+    const bool known = ((size > 0x1p-100) | (size == 0)) & (size < 0x1p100) & (f.bound < 0x1p-40);
+    const auto least = static_cast<float>(0x1p-148 * (size > 1 ? size : 1.0));
+    return {__double2float_rz(f.value * (1 - 0x1p-32)), static_cast<float>(f.value * (1 + 0x1.01p-22)),
+            copysignf(least, static_cast<float>(f.value)), known};
+  }
+  __device__ ends<float> times(float e) const { return {__fmul_rz(e, inner), __fmaf_rn(e, outer, least)}; }
+};
+// (x - max) - R, rounded down and up. The stand-in for a tiny R is between 0 and 2^-149.
+struct quick_gap {
+  float max;
+  float low, high;  // of R
+  bool known;
+
+  __device__ static quick_gap of(const logarithm_numbers<double>& r) {
+    const row_logarithm<double>& log = r.log;
+    const double slack = log.slack + 0x1p-32 * log.value;
+    return {static_cast<float>(r.max), __double2float_rd(log.value - slack), __double2float_ru(log.value + slack),
+            log.relative < 1};
+  }
+  __device__ ends<float> from(float x) const {
+    return {__fsub_rd(__fsub_rd(x, max), high), __fsub_ru(__fsub_ru(x, max), low)};
+  }
+};
 #endif
 
 // ------------------------------------------------------------------------------------- softmax and gradients of its kind
 
 struct exponential_rule : plain_rule {
   static constexpr row_look look = row_look::greatest;
-  template <class R>
-  REPDL_HD static R term(const R* x, R max) {
-    return fast_exp(cut_gap(x[0], max));
+  static constexpr bool has_exponential = true;
+  template <class R, class Exponential = plain_exponential>
+  REPDL_HD static R term(const R* x, R max, const Exponential& exponential = {}) {
+    return exponential(cut_gap(x[0], max));
   }
   template <class A>
   using late = exponential_sum<A>;
@@ -357,6 +400,11 @@ struct weight_rule : exponential_rule {
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R*, R weight) {
     return verdict_of<T>(scaled_ends<R>(weight, r, Scaled ? row_errors::gradient_gap : row_errors::gap));
   }
+#if defined(__CUDACC__)
+  using quick = quick_factor;
+  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float*, float weight) { return q.times(weight); }
+#endif
   // The target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three times the bound, and 2^-43 for the
   // gaps in a rest made of small weights.
   REPDL_HD static ends<double> exception(const row_call& c, const row_operands& o, double max,
@@ -429,6 +477,11 @@ struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     return gap_element<T>(x[0], r);
   }
+#if defined(__CUDACC__)
+  using quick = quick_gap;
+  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.from(x[0]); }
+#endif
   // Rows in which a gap is a midpoint and R far below its last bit are rare.
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
@@ -588,9 +641,39 @@ struct gradient_rule : plain_rule {
   template <class A>
   using late = gradient_sum<A, Products>;
 };
+#if defined(__CUDACC__)
+// y (g - P) in binary32, v = 2^-24, P = high + low within 2^-48 of itself: the difference z is off by 2 v |z|, as the first one is
+// exact, or half of |high| at least, and z -+ f by v |z| each. The products with |y| are rounded towards the ends, which then take its
+// sign. An exact zero is +0.
+struct quick_softmax_gradient {
+  float high, low, error;
+  bool known;
+
+  __device__ static quick_softmax_gradient of(double hi, double lo, double slack) {
+    const auto high = static_cast<float>(hi);
+    const double error = (slack + 0x1p-46 * magnitude_of(hi)) * (1 + 0x1p-20);
+    return {high, static_cast<float>((hi - static_cast<double>(high)) + lo), __double2float_ru(error),
+            error + magnitude_of(hi) < 0x1p100};
+  }
+  __device__ ends<float> at(float g, float y) const {
+    const float z = __fadd_rn(__fsub_rn(__fsub_rn(g, high), low), 0.0f);
+    const float f = __fmaf_ru(fabsf(z), 0x1.9p-23f, error);
+    const float size = fabsf(y);
+    const float inner = fmaxf(__fmul_rd(size, __fsub_rn(z, f)), -__builtin_inff());
+    const float outer = __fmul_ru(size, __fadd_rn(z, f));
+    const std::uint32_t sign = bits_of(y) & 0x80000000u;
+    return {float_of(bits_of(inner) ^ sign), float_of(bits_of(outer) ^ sign)};
+  }
+};
+#endif
 template <>
 struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   static constexpr int exact_limbs = 16;
+#if defined(__CUDACC__)
+  using quick = quick_softmax_gradient;
+  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r.hi, r.lo, r.slack); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
+#endif
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     return verdict_of<T>(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
