@@ -42,16 +42,20 @@ struct blended_row {
 };
 template <class R>
 struct blended_sums {
-  weight_sums<R, true> exponentials;
-  typename row_math<R>::tally finite{};
+  using tally = typename row_math<R>::tally;
+  R rest{};
+  tally count{}, finite{};
   R weights{}, weighted_gaps{}, products{}, product_gaps{};
 
   REPDL_HD void add(const R* at, R max, R weight) {
     using M = math<R>;
+    weight_sums<R, true> exponentials{rest, count};
     exponentials.add(at, max, weight);
+    rest = exponentials.rest;
+    count = exponentials.count;
     const R zero = M::all(0.0);
     const R unknown = M::all(double_of(format<double>::nan));
-    const typename row_math<R>::tally none{};
+    const tally none{};
     const auto present = at[0] > -infinity;
     const R gap = max - at[0];
     const R w = at[1] >= 0.0 ? at[1] : unknown;
@@ -64,7 +68,8 @@ struct blended_sums {
     product_gaps += q > 0.0 ? q * gap : q;
   }
   REPDL_HD void merge(const blended_sums& o) {
-    exponentials.merge(o.exponentials);
+    rest += o.rest;
+    count += o.count;
     finite += o.finite;
     weights += o.weights;
     weighted_gaps += o.weighted_gaps;
@@ -72,13 +77,18 @@ struct blended_sums {
     product_gaps += o.product_gaps;
   }
   REPDL_HD blended_row<R> of_row() const {
-    const row_weights<R> e = exponentials.of_row();
-    return {e.rest, e.count, row_math<R>::of_tally(finite), weights, weighted_gaps, products, product_gaps};
+    using M = row_math<R>;
+    return {rest, M::of_tally(count), M::of_tally(finite), weights, weighted_gaps, products, product_gaps};
   }
   blended_sums<double> lane(int l) const {
-    return {exponentials.lane(l), static_cast<row_math<double>::tally>(finite[l]),
-            weights[l],           weighted_gaps[l],
-            products[l],          product_gaps[l]};
+    using of_lane = row_math<double>::tally;
+    return {rest[l],
+            static_cast<of_lane>(count[l]),
+            static_cast<of_lane>(finite[l]),
+            weights[l],
+            weighted_gaps[l],
+            products[l],
+            product_gaps[l]};
   }
 };
 struct blended_total {
@@ -87,34 +97,28 @@ struct blended_total {
   double weights = 0, weighted_gaps = 0, products = 0, product_gaps = 0;
 
   REPDL_HD void join(const blended_sums<double>& s) {
+    exponentials.join(weight_sums<double, true>{s.rest, s.count});
     const blended_row<double> r = s.of_row();
-    exponentials.join(s.exponentials);
-    add({r.rest, r.count, r.finite, r.weights, r.weighted_gaps, r.products, r.product_gaps});
+    add(r.finite, r.weights, r.weighted_gaps, r.products, r.product_gaps);
   }
   REPDL_HD void join(const blended_total& o) {
     exponentials.join(o.exponentials);
-    add({0, 0, o.finite, o.weights, o.weighted_gaps, o.products, o.product_gaps});
+    add(o.finite, o.weights, o.weighted_gaps, o.products, o.product_gaps);
   }
   template <class R>
   REPDL_HD blended_row<R> of_row() const {
-    using M = math<R>;
+    const auto all = [](double v) { return math<R>::all(v); };
     const row_weights<R> e = exponentials.template of_row<R>();
-    return {e.rest,
-            e.count,
-            M::all(finite),
-            M::all(weights),
-            M::all(weighted_gaps),
-            M::all(products),
-            M::all(product_gaps)};
+    return {e.rest, e.count, all(finite), all(weights), all(weighted_gaps), all(products), all(product_gaps)};
   }
 
  private:
-  REPDL_HD void add(const blended_row<double>& r) {
-    finite += r.finite;
-    weights += r.weights;
-    weighted_gaps += r.weighted_gaps;
-    products += r.products;
-    product_gaps += r.product_gaps;
+  REPDL_HD void add(double f, double w, double wg, double p, double pg) {
+    finite += f;
+    weights += w;
+    weighted_gaps += wg;
+    products += p;
+    product_gaps += pg;
   }
 };
 
