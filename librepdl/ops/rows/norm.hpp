@@ -176,7 +176,8 @@ struct quick_norm {
   float of_d, absolute, least;
   bool known;
 
-  __device__ static quick_norm of(const norm_numbers<double>& r) {
+  // Of what is centred, d = 0 is +0: low is -0 where it is 0, as offset is. Else d is x.
+  __device__ static quick_norm of(const norm_numbers<double>& r, bool centred) {
     const double m = r.centre + r.offset;
     const auto high = static_cast<float>(m);
     const double relative = r.relative + (0x1.03p-22 + 0x1p-33);
@@ -184,7 +185,7 @@ struct quick_norm {
     const double absolute = (r.absolute + r.rstd * of_m) * (1 + 0x1p-20);
     const bool known = (relative < 0x1p-20) & (absolute < 0x1p60) & (r.rstd > 0x1p-60) & (r.rstd < 0x1p60);
     return {high,
-            static_cast<float>(m - static_cast<double>(high)),
+            centred ? -static_cast<float>(static_cast<double>(high) - m) : 0.0f,
             static_cast<float>(r.rstd),
             static_cast<float>(r.zero),
             __double2float_ru(r.rstd * relative),
@@ -446,7 +447,7 @@ struct norm_rule : plain_rule {
   }
 #if defined(__CUDACC__)
   using quick = quick_norm;
-  __device__ static quick quick_of(const norm_numbers<double>& r) { return quick::of(r); }
+  __device__ static quick quick_of(const norm_numbers<double>& r) { return quick::of(r, Centred); }
   __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
     return q.at(x[0], x[1], Centred ? x[2] : -0.0f);
   }
