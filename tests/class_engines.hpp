@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,21 @@ inline std::vector<engine> engines() {
     context_options o;
     o.where = d.where;
     all.push_back({name_of(d.where), std::make_unique<context>(o)});
+  }
+  return all;
+}
+
+/// Every instruction set, from each of the tiers, with one thread and with several.
+inline std::vector<engine> every_context(std::initializer_list<tier> tiers) {
+  std::vector<engine> all;
+  for (const isa_info& i : instruction_sets()) {
+    if (!i.available) continue;
+    for (const tier t : tiers) {
+      for (const int threads : {1, 3}) {
+        all.push_back({i.name + " from tier " + std::to_string(static_cast<int>(t)) + ", " + std::to_string(threads),
+                       std::make_unique<context>(context_options{.threads = threads, .isa = i.name, .first_tier = t})});
+      }
+    }
   }
   return all;
 }

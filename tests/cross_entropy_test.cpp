@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -48,31 +47,13 @@ const call_of_targets calls_of_targets[] = {
     {{2, 300}, 1, {number("label_smoothing", .25)}, true},
 };
 
-struct named_context {
-  std::string name;
-  std::unique_ptr<context> ctx;
-};
-std::vector<named_context> every_context() {
-  std::vector<named_context> all;
-  for (const isa_info& i : instruction_sets()) {
-    if (!i.available) continue;
-    for (const tier t : {tier::proved, tier::double_double, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        all.push_back({i.name + " from tier " + std::to_string(static_cast<int>(t)) + ", " + std::to_string(threads),
-                       std::make_unique<context>(context_options{.threads = threads, .isa = i.name, .first_tier = t})});
-      }
-    }
-  }
-  return all;
-}
-
 struct counts {
   std::int64_t outputs = 0, ties = 0, near_ties = 0, subnormal = 0, infinite = 0, nan = 0;
 };
 constexpr sample_class more_classes[] = {sample_class::exact_gaps, sample_class::multiplicities};
 
 counts check_classes(const std::string& op, const std::string& reduction, int rounds) {
-  const std::vector<named_context> contexts = every_context();
+  const std::vector<test::engine> contexts = test::every_context({tier::proved, tier::double_double, tier::exact});
   const bool gradient = op.ends_with("backward");
   counts n;
   std::uint64_t seed = 0;
@@ -100,7 +81,7 @@ counts check_classes(const std::string& op, const std::string& reduction, int ro
             n.infinite += o.infinite;
             n.nan += o.nan;
           }
-          const named_context& which = contexts[seed % contexts.size()];
+          const test::engine& which = contexts[seed % contexts.size()];
           const std::string difference = test::difference(test::run(*which.ctx, op, in, want, attrs), want);
           REQUIRE_MESSAGE(difference.empty(), op << " " << reduction << " " << std::string(name_of(t)) << " "
                                                  << std::string(name_of(k)) << " call " << seed << " on " << which.name

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -51,30 +50,12 @@ std::vector<shape_list> shapes_of(const nll_call& c, bool gradient, const std::s
           reduction == "mean" ? shape_list{} : absent_shape};
 }
 
-struct named_context {
-  std::string name;
-  std::unique_ptr<context> ctx;
-};
-std::vector<named_context> every_context() {
-  std::vector<named_context> all;
-  for (const isa_info& i : instruction_sets()) {
-    if (!i.available) continue;
-    for (const tier t : {tier::proved, tier::exact}) {
-      for (const int threads : {1, 3}) {
-        all.push_back({i.name + (t == tier::exact ? " exact " : " ") + std::to_string(threads),
-                       std::make_unique<context>(context_options{.threads = threads, .isa = i.name, .first_tier = t})});
-      }
-    }
-  }
-  return all;
-}
-
 struct counts {
   std::int64_t outputs = 0, ties = 0, near_ties = 0, overflows = 0, zeros = 0, subnormal = 0, nan = 0;
 };
 
 void check_classes(const std::string& op, const std::string& reduction, int rounds, counts& n) {
-  const std::vector<named_context> contexts = every_context();
+  const std::vector<test::engine> contexts = test::every_context({tier::proved, tier::exact});
   std::uint64_t seed = 0;
   for (int round = 0; round < rounds; ++round) {
     for (const nll_call& c : calls) {
@@ -95,7 +76,7 @@ void check_classes(const std::string& op, const std::string& reduction, int roun
             n.subnormal += k == sample_class::subnormal && o.subnormal;
             n.nan += o.nan;
           }
-          const named_context& which = contexts[seed % contexts.size()];
+          const test::engine& which = contexts[seed % contexts.size()];
           const std::string text = test::difference(test::run(*which.ctx, op, in, want, attrs), want);
           REQUIRE_MESSAGE(text.empty(), op << " " << reduction << " " << std::string(name_of(t)) << " "
                                            << std::string(name_of(k)) << " on " << which.name << ": " << text);
