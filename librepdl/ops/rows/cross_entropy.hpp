@@ -386,9 +386,9 @@ REPDL_HD_CALL int add_product(blended_quotient<A>& q) {
   add_to(q.exact, q.product);
   return alone ? q.sign : sign_in(q.exact);
 }
-// An exact zero: of the given sign.
+// RN of the quotient, which is used up; an exact zero: of the given sign.
 template <class A>
-REPDL_HD_CALL certified round_blended(dtype to, blended_quotient<A> q, bool negative_zero) {
+REPDL_HD_CALL certified round_blended(dtype to, blended_quotient<A>& q, bool negative_zero) {
   const int sign = add_product(q);
   if (sign == 0) return {signed_zero(negative_zero), true};
   divide_by(q.exact, q.denominator);
@@ -505,7 +505,7 @@ struct blended_total_loss {
 // x = logits, weights, probabilities.
 template <>
 struct row_rule<ops::op_id::cross_entropy_probabilities> : blended_rule {
-  static constexpr row_inputs inputs = {{0, 2, 3}, -1, 1};
+  static constexpr row_inputs inputs = {{0, 2, 3, -1}, -1, 1};
   static constexpr bool per_element = false;
   static constexpr int results = 1;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
@@ -579,7 +579,7 @@ REPDL_HD ends<R> difference_ends(const difference_numbers<R>& r, R x, R exponent
 }
 template <>
 struct row_rule<ops::op_id::cross_entropy_probabilities_backward> : blended_rule {
-  static constexpr row_inputs inputs = {{1, 3, 4}, 0, 2};
+  static constexpr row_inputs inputs = {{1, 3, 4, -1}, 0, 2};
   static constexpr bool keeps_term = true;
   static constexpr bool has_exception = true;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
