@@ -148,7 +148,7 @@ class row_call {
         if (job_.weighted) job_.weights.add(weight_of(weight, t));
       }
     }
-    job_.total = job_.weighted ? static_cast<double>(job_.weights.round<double>()) : static_cast<double>(job_.n);
+    job_.total = job_.weighted ? job_.weights.round<double>() : static_cast<double>(job_.n);
   }
   // NaN outside the classes.
   float weight_of(int weight, std::int64_t target) const noexcept {

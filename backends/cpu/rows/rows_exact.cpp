@@ -63,21 +63,20 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
 
 template <class Rule, int Limbs>
 num::certified loss_level(const row_job& job) noexcept {
-  using rule = Rule;
   const plan::row_plan& p = *job.plan;
-  const num::row_call call = call_of<rule>(job, {});
-  typename rule::template late_total<num::ball<Limbs>> total;
+  const num::row_call call = call_of<Rule>(job, {});
+  typename Rule::template late_total<num::ball<Limbs>> total;
   total.start();
-  row_places<rule> rows(p, 0);
+  row_places<Rule> rows(p, 0);
   for (std::int64_t r = 0; r < p.rows; ++r, rows.advance()) {
     const row_place at = rows.here();
-    const num::row_operands own = operands_of<rule>(p, at);
-    if (rule::classify(call, own, 0).fills) continue;  // ignored, or without classes: others were seen
+    const num::row_operands own = operands_of<Rule>(p, at);
+    if (Rule::classify(call, own, 0).fills) continue;  // ignored, or without classes: others were seen
     float top = -std::numeric_limits<float>::infinity();
-    walk<1> w = along_row(p, stride_of<rule>(p, 0).reduced);
+    walk<1> w = along_row(p, stride_of<Rule>(p, 0).reduced);
     for (std::int64_t j = 0; j < p.length; ++j, w.advance(1))
-      top = std::max(top, number_at(operand<rule>(p, 0), type_of<rule>(p, 0), at.x[0] + w.offset(0)));
-    total.add_row(sums_of_row<rule, num::ball<Limbs>>(p, call, at, static_cast<double>(top)), own);
+      top = std::max(top, number_at(operand<Rule>(p, 0), type_of<Rule>(p, 0), at.x[0] + w.offset(0)));
+    total.add_row(sums_of_row<Rule, num::ball<Limbs>>(p, call, at, static_cast<double>(top)), own);
   }
   return total.finish(p.out_type[0], call);
 }

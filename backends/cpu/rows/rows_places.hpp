@@ -97,7 +97,7 @@ inline num::row_operands operands_of(const plan::row_plan& p, const row_place& a
       return number(Rule::inputs.element[k], at.x[k] + offset_in_row(p, stride_of<Rule>(p, k).reduced, r.target));
     };
     r.at_target = there(0);
-    if constexpr (num::elements_of < Rule >> 1) r.weight = operand<Rule>(p, 1) == nullptr ? Rule::absent[1] : there(1);
+    if constexpr (num::elements_of<Rule> != 1) r.weight = operand<Rule>(p, 1) == nullptr ? Rule::absent[1] : there(1);
   }
   for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(Rule::inputs.former[k], at.former[k]);
   return r;
