@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Failure injection: shows that the checks can fail.
 
-    tests/corrupt.py WORK_DIR [--jobs N] [OPTION...]
+    tests/corrupt.py WORK_DIR [--jobs N] [--each] [OPTION...]
 
-OPTION: of cmake, besides those of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
+--each: a build for each change, else one for each group of changes that have no operation in common. OPTION: of cmake, besides those
+of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp,
 the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of their
 gradients, of sums to places, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
@@ -67,51 +68,60 @@ def quick(*ops):
     return [(["--quick", "--part", "cases"], [op], element_of(op)) for op in ops]
 
 
-# Each is built by itself: a wrong exp or product fails the self-test of every context.
+# In groups: no change of a group touches what another's operations are made of. A wrong exp or product fails the self-test of every
+# context; sums of losses have the bound of sums.
 source_changes = [
-    ("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), [([], ["exp"], element_of("exp"))]),
-    ("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",
-     replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"), quick("matmul")),
-    ("the error bound of averages is zero", "librepdl/num/sums.hpp",
-     replace("return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude_of(hi);", "return 0.0 * magnitude_of(hi);"),
-     quick("avg_pool2d", "avg_pool2d_backward")),
-    ("the error bound of optimiser steps is zero", "librepdl/ops/step_adamw.hpp",
-     replace("test<T>(s.value, 0x1p-49 * s.magnitude + force);", "test<T>(s.value, 0.0 * s.magnitude + force);"),
-     quick("adamw")),
-    ("a factor of clipping at a step of results counts as beside it", "librepdl/ops/clip.hpp",
-     replace(">= static_cast<std::int64_t>(2 * q)", ">= static_cast<std::int64_t>(0 * q)"), quick("clip_grad_norm")),
-    ("the error bound of sums of losses is zero", "librepdl/ops/losses.hpp",
-     replace("rounded_compensated_bound(height, c.magnitude, 4)", "0.0 * rounded_compensated_bound(height, c.magnitude, 4)"),
-     quick("mse_loss")),
-    ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
-     replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
-     [(["--quick", "--part", "layouts"], ["relu"],
-      r"MISMATCH relu, .*operands in other layouts\n(.|\n)*elements differ; first element \d+")]),
-    ("the error bound of sums is zero", "librepdl/num/sums.hpp",
-     replace("return (static_cast<double>(leaf) * (1 + 0x1p-6) + 3 * h * h * 0x1p-53) * 0x1p-53 * magnitude;",
-             "return 0.0 * static_cast<double>(leaf) * h * magnitude;"),
-     [(["--quick"], ["sum", "mean", "dot"], element_of("sum", "mean", "dot"))]),
-    ("the error bound of the softmax family is zero", "librepdl/ops/rows/softmax.hpp",
-     replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53,", "E::gap)) * 0.0, 0.0 * (sum + (E::logarithm + E::ends)),"),
-     [(["--quick"], ["softmax", "log_softmax", "logsumexp", "cross_entropy"],
-      element_of("softmax", "log_softmax", "logsumexp", "cross_entropy"))]),
-    ("the error bound of cross_entropy with weights is zero", "librepdl/ops/rows/cross_entropy.hpp",
-     replace("r.row.sum * (r.log.slack + tiny) + r.bound * (gap + log)", "0.0 * (r.row.sum + tiny)"),
-     quick("cross_entropy_probabilities")),
-    ("the error bound of norms is zero", "librepdl/ops/rows/norm.hpp",
-     replace("M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))", "0.0 * of_z"),
-     quick("layer_norm", "rms_norm")),
-    ("the error bound of norms' gradients to x is zero", "librepdl/ops/rows/norm_backward.hpp",
-     replace("const R f = 0x1.2p-51 * magnitude + M::muladd(", "const R f = 0.0 * magnitude + 0.0 * M::muladd("),
-     quick("layer_norm_backward", "rms_norm_backward")),
-    ("the error bound of norms' gradients to the weight is zero", "librepdl/ops/rows/norm_backward.hpp",
-     replace("s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)", "0.0 * s.error(c.bounds.sum)"),
-     quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
-    ("the error bound of sums to places is zero", "librepdl/ops/scatter.hpp",
-     replace("magnitude_of(f.alpha) * s.bound(height) * (1 + 0x1p-50)", "0.0 * s.bound(height)"), quick("index_add")),
-    ("the error bound of nll_loss's mean is zero", "librepdl/ops/nll.hpp",
-     replace("(p_error + magnitude_of(q) * w_error) / left * (1 + 0x1p-40) + 0x1p-50 * magnitude_of(q)", "0.0 * left"),
-     quick("nll_loss")),
+    [
+        ("one ulp of exp's ln2_hi", "librepdl/ops/exp.hpp", add_ulp("ln2_hi"), [([], ["exp"], element_of("exp"))]),
+    ],
+    [
+        ("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",
+         replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"), quick("matmul")),
+    ],
+    [
+        ("the error bound of averages is zero", "librepdl/num/sums.hpp",
+         replace("return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude_of(hi);", "return 0.0 * magnitude_of(hi);"),
+         quick("avg_pool2d", "avg_pool2d_backward")),
+        ("the error bound of optimiser steps is zero", "librepdl/ops/step_adamw.hpp",
+         replace("test<T>(s.value, 0x1p-49 * s.magnitude + force);", "test<T>(s.value, 0.0 * s.magnitude + force);"),
+         quick("adamw")),
+        ("a factor of clipping at a step of results counts as beside it", "librepdl/ops/clip.hpp",
+         replace(">= static_cast<std::int64_t>(2 * q)", ">= static_cast<std::int64_t>(0 * q)"), quick("clip_grad_norm")),
+        ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
+         replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
+         [(["--quick", "--part", "layouts"], ["relu"],
+          r"MISMATCH relu, .*operands in other layouts\n(.|\n)*elements differ; first element \d+")]),
+        ("the error bound of sums is zero", "librepdl/num/sums.hpp",
+         replace("return (static_cast<double>(leaf) * (1 + 0x1p-6) + 3 * h * h * 0x1p-53) * 0x1p-53 * magnitude;",
+                 "return 0.0 * static_cast<double>(leaf) * h * magnitude;"),
+         [(["--quick"], ["sum", "mean", "dot"], element_of("sum", "mean", "dot"))]),
+        ("the error bound of the softmax family is zero", "librepdl/ops/rows/softmax.hpp",
+         replace("E::gap)) * 0x1p-53,\n          (sum + (E::logarithm + E::ends)) * 0x1p-53,", "E::gap)) * 0.0, 0.0 * (sum + (E::logarithm + E::ends)),"),
+         [(["--quick"], ["softmax", "log_softmax", "logsumexp", "cross_entropy"],
+          element_of("softmax", "log_softmax", "logsumexp", "cross_entropy"))]),
+        ("the error bound of norms is zero", "librepdl/ops/rows/norm.hpp",
+         replace("M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))", "0.0 * of_z"),
+         quick("layer_norm", "rms_norm")),
+        ("the error bound of norms' gradients to x is zero", "librepdl/ops/rows/norm_backward.hpp",
+         replace("const R f = 0x1.2p-51 * magnitude + M::muladd(", "const R f = 0.0 * magnitude + 0.0 * M::muladd("),
+         quick("layer_norm_backward", "rms_norm_backward")),
+        ("the error bound of norms' gradients to the weight is zero", "librepdl/ops/rows/norm_backward.hpp",
+         replace("s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)", "0.0 * s.error(c.bounds.sum)"),
+         quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
+        ("the error bound of sums to places is zero", "librepdl/ops/scatter.hpp",
+         replace("magnitude_of(f.alpha) * s.bound(height) * (1 + 0x1p-50)", "0.0 * s.bound(height)"), quick("index_add")),
+    ],
+    [
+        ("the error bound of sums of losses is zero", "librepdl/ops/losses.hpp",
+         replace("rounded_compensated_bound(height, c.magnitude, 4)", "0.0 * rounded_compensated_bound(height, c.magnitude, 4)"),
+         quick("mse_loss")),
+        ("the error bound of cross_entropy with weights is zero", "librepdl/ops/rows/cross_entropy.hpp",
+         replace("r.row.sum * (r.log.slack + tiny) + r.bound * (gap + log)", "0.0 * (r.row.sum + tiny)"),
+         quick("cross_entropy_probabilities")),
+        ("the error bound of nll_loss's mean is zero", "librepdl/ops/nll.hpp",
+         replace("(p_error + magnitude_of(q) * w_error) / left * (1 + 0x1p-40) + 0x1p-50 * magnitude_of(q)", "0.0 * left"),
+         quick("nll_loss")),
+    ],
 ]
 
 
@@ -119,6 +129,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--each", action="store_true")
     args, options = parser.parse_known_args()
     source = args.work.resolve() / "source"
     build = source / "build/cpu"
@@ -148,20 +159,25 @@ def main():
                    cwd=source, check=True, stdout=subprocess.DEVNULL)
     make()
     failures = injected = 0
-    called = {op for *_, calls in digest_changes + source_changes for _, ops, _ in calls for op in ops}
+    called = {op for group in [digest_changes, *source_changes] for *_, calls in group for _, ops, _ in calls for op in ops}
     code, report = verify(["--quick", *sorted(called)])
     print(f"nothing changed: status {code}")
     if code != 0:
         sys.exit(report)
-    for what, file, change, calls in digest_changes + source_changes:
-        path = source / file
-        original = path.read_text()
-        changed = change(original)
-        assert changed != original, file
+    groups = [[change] for change in digest_changes]
+    for group in source_changes:
+        groups += [[change] for change in group] if args.each else [group]
+    for group in groups:
+        originals = {}
         try:
-            path.write_text(changed)
+            for _, file, change, _ in group:
+                text = (source / file).read_text()
+                originals.setdefault(file, text)
+                changed = change(text)
+                assert changed != text, file
+                (source / file).write_text(changed)
             make()
-            for options, ops, wanted in calls:
+            for what, options, ops, wanted in [(what, *call) for what, *_, calls in group for call in calls]:
                 arguments = [*options, *ops]
                 code, report = verify(arguments)
                 caught = code != 0 and re.search(wanted, report) is not None
@@ -171,7 +187,8 @@ def main():
                 lines = [line for line in report.splitlines() if not line.startswith("not verified here")]
                 print("\n".join("    " + line for line in lines[:8]), flush=True)
         finally:
-            path.write_text(original)
+            for file, text in originals.items():
+                (source / file).write_text(text)
     make()
     code, report = verify(["--quick", *sorted(called)])
     print(f"everything undone: status {code}")
