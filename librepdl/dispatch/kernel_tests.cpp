@@ -443,6 +443,8 @@ std::vector<group> norm_calls(op_id op, bool statistic) {
   all.push_back({on_one(call(16, 14, 3, layout::contiguous)), on_one(call(16, 14, 3, layout::turned)),
                  on_one(call(16, 37, 1, layout::contiguous)), call(1, 300, 4, layout::contiguous),
                  call(1, 300, 4, layout::contiguous, 0)});
+  // Many long rows.
+  all.push_back({on_one(call(5, 4112, 1, layout::contiguous)), on_one(call(5, 4112, 1, layout::contiguous, 0))});
   // Sums to a weight over elements that lie side by side, and so do their statistics.
   for (const std::int64_t length : {20, 3000, 8212}) {
     if (!to_weight) break;

@@ -29,6 +29,29 @@ void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t s
   check(cudaGetLastError(), j.what.name(), "kernel launch");
 }
 
+// The same of a kernel that begins with wait_for_former: on 9.0 and newer its blocks may come before the former kernel is done.
+template <auto Kernel, class... Args>
+void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&... args) {
+  if (j.device.capability < 90) return launch_kernel<Kernel>(j, blocks, threads, 0, args...);
+  if (!before_launch(record_of<Kernel>, j)) return;
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(j.what.name(), blocks);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.stream = j.stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, Kernel, args...), j.what.name(), "kernel launch");
+}
+// Until all that the kernels before this one wrote is there. Those behind it may come, and wait for it.
+__device__ inline void wait_for_former() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // A kernel that is not for this device: its self-test has nothing to run.
 template <auto Kernel>
 void pass_over(const job& j) {

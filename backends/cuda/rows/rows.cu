@@ -3,7 +3,8 @@
 // Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
 // blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
 // thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and
-// so are long rows with near neighbours, but for those whose greatest element is looked for.
+// so are long rows with near neighbours, but for those whose greatest element is looked for. Of norms with few weights, which are quick
+// to compute, a block reads a long row twice.
 // Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int threads = row_threads;
 constexpr int warps = row_warps;
+constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
 
 enum class manner { registers, columns, chunks };
 
@@ -38,19 +40,15 @@ struct rule_facts {
   bool exact;
   bool looks;  // for the greatest element
   bool is_tiled;
+  bool is_whole;  // of binary32
+  bool exact_totals;
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {Rule::inputs,
-                                 Rule::summed,
-                                 held_of<Rule>,
-                                 chains_of<Rule>,
-                                 Rule::required,
-                                 Rule::formatted,
-                                 Rule::per_element,
-                                 Rule::exact_limbs != 0,
-                                 Rule::look == num::row_look::greatest,
-                                 is_tiled<Rule>,
+constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           held_of<Rule>,
+                                 chains_of<Rule>,   Rule::required,         Rule::formatted,
+                                 Rule::per_element, Rule::exact_limbs != 0, Rule::look == num::row_look::greatest,
+                                 is_tiled<Rule>,    is_whole<Rule, float>,  Rule::exact_totals,
                                  Rule::bounds};
 
 std::size_t size_of_element(const row_geometry& g, const rule_facts& rule, int k) {
@@ -74,6 +72,7 @@ bool pack(row_geometry& g, const rule_facts& rule) {
   for (int i = 0; i < g.kept.rank; ++i) g.aligned = g.aligned && g.kept.stride[0][i] % 4 == 0;
   const bool in_fours = g.aligned && g.reduced.rank == 2 && g.reduced.size[0] % 4 == 0;
   bool packed = g.reduced.rank == 1 || elements > rule.required;
+  g.others = other_operands::of_rows;
   for (int k = 0; k <= out_place; ++k) {
     if (k == out_place ? !rule.per_element : k >= elements || g.x[k] == nullptr) continue;
     const std::int64_t* const stride = g.reduced.stride[k];
@@ -90,6 +89,8 @@ bool pack(row_geometry& g, const rule_facts& rule) {
                   : four   ? quad_access::four
                   : one    ? quad_access::one
                            : quad_access::each;
+    if (k == out_place || k < rule.summed || constant) continue;
+    g.others = one && g.others != other_operands::of_elements ? other_operands::of_fours : other_operands::of_elements;
   }
   return packed;
 }
@@ -172,18 +173,24 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   } else if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) {
     d.how = manner::columns;
   }
-  g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length < std::int64_t{1} << 31;
+  // Rows of more than a block's registers, of which there are many, or of nearly as many, are read again rather than held, where
+  // elements are on lines: what teams and clusters do once for each row takes longer.
+  g.whole = rule.is_whole && g.type == dtype::f32 && d.how != manner::columns && !g.tiled && d.packed && g.aligned &&
+            g.others != other_operands::of_elements && p.length > 16 * threads && p.length <= most_in_fours &&
+            p.rows >= std::int64_t{device.multiprocessors} * 4;
+  if (g.whole) d.how = manner::chunks;
+  g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length <= most_in_fours;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
   // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile 128), the lanes' 5, and the warps',
-  // at most 8 one after the other in a chunk; in registers, by halves, 3, and the blocks' of a cluster 4.
+  // at most 8 one after the other in a chunk, if totals are not exact; in registers, by halves, 3, and the blocks' of a cluster 4.
   const std::int64_t in_registers = most / rule.chains + 2;
   // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
   const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;
-  g.chunk = g.tiled ? tile_chunk : many ? 2 * long_chunk : long_chunk;
+  g.chunk = g.whole ? round_up(p.length, long_chunk) : g.tiled ? tile_chunk : many ? 2 * long_chunk : long_chunk;
   const std::int64_t in_chunk = g.chunk / threads / (g.in_fours ? rule.chains : 1) + 6;
   constexpr std::int64_t in_tile = tile_chunk / warps + 6;
   const std::int64_t own = d.how == manner::columns     ? p.length / 4 + 4
@@ -192,7 +199,8 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
                                                         : in_chunk;
   const std::int64_t tracked =
       (d.how == manner::columns ? p.length : in_tile) + 5 + warps + p.length / (g.chunk * 32) + 16;
-  g.bounds = rule.bounds(p.length, own + 5 + warps, tracked);
+  const std::int64_t joined = d.how == manner::chunks && !g.tiled && rule.exact_totals ? 0 : 5 + warps;
+  g.bounds = rule.bounds(p.length, own + joined, tracked);
   if (first > tier::binary64) g.bounds = num::row_bounds::nothing();
   return d;
 }

@@ -85,6 +85,9 @@ enum class quad_access {
   flat,      // side by side, as the whole row is
 };
 
+// What a row's operands beyond those of sums are: a number for each element, for four of a thread's, or for all, as absent ones are.
+enum class other_operands { of_elements, of_fours, of_rows };
+
 struct row_geometry {
   op_id op;
   dtype type;                         // of elements, but for statistics among them
@@ -101,7 +104,8 @@ struct row_geometry {
   strided_axes<former_place + 2> kept;
   strided_axes<out_place + 1> reduced;  // of x and the first output
   quad_access access[out_place + 1];    // likewise
-  bool aligned;                         // rows of x[0] begin at multiples of four elements
+  other_operands others;
+  bool aligned;  // rows of x[0] begin at multiples of four elements
   std::int64_t ignore_index;
   double eps;
   double momentum;
@@ -111,6 +115,7 @@ struct row_geometry {
   bool is_total;       // a loss, mean or sum
   std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
   bool tiled;          // whether rows side by side are read together
+  bool whole;          // whether a block has a row, not a chunk
   bool in_fours;       // whether four elements, or four such rows, are
   int cluster;         // blocks per row, and
   int team;            // threads per row of a block
@@ -126,6 +131,7 @@ struct row_geometry {
   loss_row* losses;  // is_total
 
   REPDL_HD std::int64_t list_words() const { return (rows + 31) / 32; }
+  __device__ bool has_two_axes() const { return kept.rank == 2 && rows < std::int64_t{1} << 31; }
   __device__ open_list list(int i) const {
     return {list_bits + i * list_words(), &status->open[i], list_rows + i * rows};
   }
@@ -136,15 +142,34 @@ struct row_geometry {
   }
 };
 
-// The offset of an operand at a row, or at an element of one. Out of line beyond one axis: the divisions are rare and large.
+// A row, and where it is along two axes, if there are two and not too many rows: one division for all operands.
+struct row_index {
+  std::int64_t row;
+  std::uint32_t inner = 0;
+  std::uint32_t outer = 0;
+
+  __device__ row_index(const row_geometry& g, std::int64_t r) : row(r) {
+    if (!g.has_two_axes()) return;
+    const auto size = static_cast<std::uint32_t>(g.kept.size[0]);
+    outer = static_cast<std::uint32_t>(r) / size;
+    inner = static_cast<std::uint32_t>(r) - outer * size;
+  }
+};
+
+// The offset of an operand at a row, or at an element of one. Out of line beyond such axes: the divisions are rare and large.
 template <int Operand>
 __device__ __noinline__ std::int64_t row_offset_of_axes(const row_geometry& g, std::int64_t row) {
   return g.kept.offset<Operand>(row);
 }
 template <int Operand>
+__device__ std::int64_t row_offset(const row_geometry& g, const row_index& at) {
+  if (g.kept.rank <= 1) return at.row * g.kept.stride[Operand][0];  // rank 0: index 0
+  if (g.has_two_axes()) return at.inner * g.kept.stride[Operand][0] + at.outer * g.kept.stride[Operand][1];
+  return row_offset_of_axes<Operand>(g, at.row);
+}
+template <int Operand>
 __device__ std::int64_t row_offset(const row_geometry& g, std::int64_t row) {
-  if (g.kept.rank <= 1) return row * g.kept.stride[Operand][0];  // rank 0: index 0
-  return row_offset_of_axes<Operand>(g, row);
+  return row_offset<Operand>(g, row_index(g, row));
 }
 template <int Operand>
 __device__ __noinline__ std::int64_t element_offset_of_axes(const row_geometry& g, std::int64_t j) {
@@ -214,15 +239,16 @@ struct row_site {
 
   const void* x[elements];
   void* out;  // of elements
-  std::int64_t row;
+  row_index index;
 
-  __device__ row_site(const row_geometry& g, std::int64_t r) : row(r) {
+  __device__ row_site(const row_geometry& g, std::int64_t r) : index(g, r) {
     for_each_of<elements>(
-        [&]<int K>() { x[K] = advanced<element_format<rule, K, T>>(g.x[K], row_offset<K>(g, r), g.type); });
+        [&]<int K>() { x[K] = advanced<element_format<rule, K, T>>(g.x[K], row_offset<K>(g, index), g.type); });
     if constexpr (rule::per_element) {
-      out = const_cast<void*>(advanced<T>(g.out[0], row_offset<out_place>(g, r), g.type));
+      out = const_cast<void*>(advanced<T>(g.out[0], row_offset<out_place>(g, index), g.type));
     }
   }
+  __device__ std::int64_t row() const { return index.row; }
   // Where operand K, or the elements' output, begins.
   template <int K>
   __device__ auto* begin() const {
@@ -263,7 +289,7 @@ struct row_site {
   template <int K>
   __device__ void set_result(const row_geometry& g, float v) const {
     constexpr int output = first_result + K;
-    set_number<any_format>(g.out[output], row_offset<out_place + output>(g, row), g.out_type[output], v);
+    set_number<any_format>(g.out[output], row_offset<out_place + output>(g, index), g.out_type[output], v);
   }
 };
 
@@ -286,17 +312,17 @@ template <op_id Op, class T>
 __device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T>& at) {
   num::row_operands o;
   if constexpr (row_rule<Op>::inputs.g >= 0) {
-    o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.row), g.g_type);
+    o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.index), g.g_type);
   }
   if constexpr (row_rule<Op>::inputs.target >= 0) {
     if (g.target == nullptr) return o;
-    o.target = g.target[row_offset<target_place>(g, at.row)];
+    o.target = g.target[row_offset<target_place>(g, at.index)];
     o.ignored = o.target == g.ignore_index;
     if (!o.has_target(g.length)) return o;
     o.at_target = at.template value<0>(g, o.target);
     if constexpr (num::elements_of < row_rule < Op >>> 1) o.weight = at.template value<1>(g, o.target);
   }
-  for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row]; });
+  for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row()]; });
   return o;
 }
 // The top of a row without the look for it: of no elements.
@@ -304,7 +330,7 @@ template <op_id Op, class T>
 __device__ float least_top(const row_geometry& g, const row_site<Op, T>& at) {
   using num::row_look;
   if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : at.template number<0>(g, 0);
-  if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.row)];
+  if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.index)];
   return row_rule<Op>::look == row_look::greatest ? -row_inf : 0.0f;
 }
 
@@ -443,13 +469,13 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
                            const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
   using rule = row_rule<Op>;
   if (s.c.fills && g.is_total) {
-    g.losses[at.row] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
+    g.losses[at.row()] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
     return;
   }
   if constexpr (num::is_loss<rule>) {
     if (g.is_total) {
       const num::loss_part<double> p = rule::part(n, static_cast<double>(rule::counterpart(s.o, 0)));
-      g.losses[at.row] = {p.gap.hi, p.gap.lo, p.log, p.slack};
+      g.losses[at.row()] = {p.gap.hi, p.gap.lo, p.log, p.slack};
       return;
     }
   }
@@ -461,10 +487,10 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     if (!s.c.fills) v = result_of<Op>(g, call, s, n, K);
     if (v.decided) at.template set_result<K>(g, v.value);
     if (v.decided) tally.add(s.c.fills, 1);
-    if (!v.decided) g.note_open(at.row, elements + K);
+    if (!v.decided) g.note_open(at.row(), elements + K);
     open |= !v.decided;
   });
-  if (open) leave_open<Op>(g, at.row, s.top, sums);
+  if (open) leave_open<Op>(g, at.row(), s.top, sums);
 }
 
 __device__ inline float max_or_nan(float a, float b) {
@@ -484,28 +510,65 @@ __device__ T from_lane(const T& v, int distance) {
   return __builtin_bit_cast(T, w);
 }
 
-// Writes outputs first, first + step, ... < end of a row; whether one is open.
+// Whether binary32 elements are on lines.
+template <class Rule, class T>
+inline constexpr bool is_on_line = sizeof(T) == 4 && num::has_line<Rule>;
+// Of elements whose operand K is other.template operator()<K>(), if there is one, the line.
+template <op_id Op, class T, class Numbers, class Other>
+__device__ auto line_at(const row_geometry& g, const row_site<Op, T>&, const Numbers& n, const Other& other) {
+  using rule = row_rule<Op>;
+  float x[num::elements_of<rule>];
+  for_each_of<num::elements_of<rule>>([&]<int K>() {
+    if constexpr (K >= rule::summed) x[K] = g.x[K] == nullptr ? rule::absent[K] : other.template operator()<K>();
+  });
+  return rule::line_of(n, x);
+}
+
+// Writes outputs first, first + step, ... < end of a row that fills.
+template <op_id Op, class T>
+__device__ void fill_elements(const row_geometry& g, const row_site<Op, T>& at, float value, std::int64_t first,
+                              std::int64_t step, std::int64_t end, row_tally& tally) {
+  for (std::int64_t j = first; j < end; j += step) {
+    at.set(g, j, value);
+    ++tally.proved;
+  }
+}
+// Of any row; whether one is open.
 template <op_id Op, class T, class Row>
 __device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
                                const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
                                std::int64_t end, row_tally& tally) {
   if (s.c.fills) {
-    for (std::int64_t j = first; j < end; j += step) {
-      at.set(g, j, s.c.value);
-      ++tally.proved;
-    }
+    fill_elements(g, at, s.c.value, first, step, end, tally);
     return false;
   }
   const auto numbers = numbers_of<Op>(call, s, row);
   bool open = false;
-#pragma unroll 4
-  for (std::int64_t j = first; j < end; j += step) {
-    const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, j, at.values(g, j).x);
+  const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, at.values(g, j).x); };
+  const auto set = [&](std::int64_t j, const num::verdict<double>& v) {
     at.set(g, j, v.value);
     tally.decided += v.open ? 0 : 1;
-    if (v.open) g.note_open(at.row, j);
+    if (v.open) g.note_open(at.row(), j);
     open |= v.open;
+  };
+  if constexpr (is_on_line<row_rule<Op>, T>) {
+    if (g.others == other_operands::of_rows) {
+      const auto line = line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
+      const auto some = [&]<int N>(std::int64_t j) {
+        float x[N];
+        num::verdict<double> v[N];
+        for (int i = 0; i < N; ++i) x[i] = at.template value<0>(g, j + i * step);
+        for (int i = 0; i < N; ++i) v[i] = line.at(x[i]);
+        for (int i = 0; i < N; ++i) set(j + i * step, v[i].open ? ask(j + i * step) : v[i]);
+      };
+      std::int64_t j = first;
+      for (; j + 3 * step < end; j += 4 * step) some.template operator()<4>(j);
+      for (; j < end; j += step) some.template operator()<1>(j);
+      return open;
+    }
   }
+#pragma unroll 4
+  for (std::int64_t j = first; j < end; j += step) set(j, ask(j));
   return open;
 }
 
@@ -540,6 +603,10 @@ void take_weight_workspace(std::byte*& parts, carver& c);
 void run_weights(const row_geometry& g, std::byte* parts, const job& j);
 void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
+
+// Whether long rows may be a block's (whole_kernel): their elements are on lines, nothing is looked for, and none fills.
+template <class Rule, class T>
+inline constexpr bool is_whole = is_on_line<Rule, T>&& Rule::has_sums;
 
 // Partial sums of a thread, so that additions do not wait for each other.
 template <class Rule>

@@ -29,9 +29,9 @@ __device__ void over_block(T& v, std::byte* scratch, Combine&& combine) {
   __syncthreads();
   if (lane_of_thread() == 0) of_warp[threadIdx.x / 32] = v;
   __syncthreads();
-  v = of_warp[0];
+  v = of_warp[lane_of_thread() & (Threads / 32 - 1)];
 #pragma unroll 1
-  for (int i = 1; i < Threads / 32; ++i) combine(v, of_warp[i]);
+  for (int distance = Threads / 64; distance >= 1; distance /= 2) combine(v, from_lane(v, distance));
 }
 
 }  // namespace repdl::cuda

@@ -30,22 +30,42 @@ __device__ inline float4 widened(const four_of<T>& v) {
   return {num::widen_to_float(v.x[0]), num::widen_to_float(v.x[1]), num::widen_to_float(v.x[2]),
           num::widen_to_float(v.x[3])};
 }
-// Four that lie side by side, at a multiple of so many elements.
+// Four that lie side by side, at a multiple of so many elements, of what no kernel of rows writes. In one access, which the compiler does
+// not make of two ways to an address.
 template <class T>
 __device__ inline float4 four_at(const T* a) {
-  return widened(*reinterpret_cast<const four_of<T>*>(a));
+  if constexpr (sizeof(T) == 4) {
+    float4 v;
+    asm("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(a));
+    return v;
+  } else {
+    uint2 v;
+    asm("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(a));
+    return widened(__builtin_bit_cast(four_of<T>, v));
+  }
+}
+template <class T>
+__device__ inline void set_four(T* a, const four_of<T>& f) {
+  if constexpr (sizeof(T) == 4) {
+    const auto v = __builtin_bit_cast(float4, f);
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(a), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
+  } else {
+    const auto v = __builtin_bit_cast(uint2, f);
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(a), "r"(v.x), "r"(v.y) : "memory");
+  }
 }
 // Elements j .. j + 3 of a row of `length` that lie side by side, a + j at a multiple of four; `outside` for those that are not.
-template <class T>
+template <bool Inside = false, class T>
 __device__ inline float4 load_four(const T* a, int j, int length, float outside) {
-  if (j >= 0 && j + 4 <= length) return four_at(a + j);
+  if (Inside || (j >= 0 && j + 4 <= length)) return four_at(a + j);
   const auto at = [&](int i) { return i >= 0 && i < length ? num::widen_to_float(a[i]) : outside; };
   return {at(j), at(j + 1), at(j + 2), at(j + 3)};
 }
 template <bool Inside = false, class T>
 __device__ inline void store_four(T* to, int j, int length, float4 v) {
   if (Inside || (j >= 0 && j + 4 <= length)) {
-    *reinterpret_cast<four_of<T>*>(to + j) = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
+    set_four(to + j, {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)});
   } else {
     const auto set = [&](int i, float x) {
       if (i >= 0 && i < length) to[i] = narrowed<T>(x);
@@ -58,7 +78,7 @@ __device__ inline void store_four(T* to, int j, int length, float4 v) {
 template <bool Inside, class T>
 __device__ inline void store_four(T* to, int j, int length, uint2 v) {
   if (Inside || (j >= 0 && j + 4 <= length)) {
-    *reinterpret_cast<uint2*>(to + j) = v;
+    set_four(to + j, __builtin_bit_cast(four_of<T>, v));
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -87,53 +107,64 @@ template <bool Packed>
 __device__ int place_of(int i, int lane, int lanes, int head) {
   return Packed ? ((i / 4) * lanes + lane) * 4 + i % 4 - head : i * lanes + lane;
 }
+template <bool Packed>
+struct row_places {
+  int lane, lanes, head;
+  __device__ int operator()(int i) const { return place_of<Packed>(i, lane, lanes, head); }
+};
 template <bool Packed, class T>
 __device__ int head_of(const T* row) {
   return Packed ? static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) & 3) : 0;
 }
 
-// The fours of a thread, one after the other, along two axes: each is within the inner one.
+// The fours of a thread, one after the other, along two axes, if there are two: each is within the inner one.
 class walk_of_fours {
  public:
+  walk_of_fours() = default;
   // Of element j, and `step` further each.
-  __device__ walk_of_fours(const row_geometry& g, int j, int step)
-      : size_(static_cast<unsigned>(g.reduced.size[0])),
-        inner_(static_cast<unsigned>(j) % size_),
-        outer_(static_cast<unsigned>(j) / size_),
-        inner_step_(static_cast<unsigned>(step) % size_),
-        outer_step_(static_cast<unsigned>(step) / size_) {}
+  __device__ walk_of_fours(const row_geometry& g, int j, int step) {
+    if (g.reduced.rank != 2 || !g.in_fours) return;
+    size_ = static_cast<unsigned>(g.reduced.size[0]);
+    outer_ = static_cast<unsigned>(j) / size_;
+    inner_ = static_cast<unsigned>(j) - outer_ * size_;
+    outer_step_ = static_cast<unsigned>(step) / size_;
+    inner_step_ = static_cast<unsigned>(step) - outer_step_ * size_;
+  }
   template <int Operand>
   __device__ std::int64_t offset(const row_geometry& g) const {
     return inner_ * g.reduced.stride[Operand][0] + outer_ * g.reduced.stride[Operand][1];
   }
-  __device__ void advance() {
-    inner_ += inner_step_;
-    outer_ += outer_step_;
-    if (inner_ < size_) return;
-    inner_ -= size_;
-    ++outer_;
+  __device__ void advance(int fours = 1) {
+#pragma unroll
+    for (int i = 0; i < fours; ++i) {
+      inner_ += inner_step_;
+      outer_ += outer_step_;
+      if (inner_ < size_) continue;
+      inner_ -= size_;
+      ++outer_;
+    }
   }
 
  private:
-  unsigned size_, inner_, outer_, inner_step_, outer_step_;
+  unsigned size_ = 0, inner_ = 0, outer_ = 0, inner_step_ = 0, outer_step_ = 0;
 };
 
 // f(i, a) for the fours of a thread, elements i .. i + 3 of its own: a + place(i) is where they begin in an operand that has them side
-// by side.
-template <op_id Op, int Operand, int Count, class T, class Place, class F>
-__device__ void for_fours(const row_geometry& g, T* row, const Place& place, F&& f) {
+// by side. from(): the walk of the first one.
+template <op_id Op, int Operand, int Count, class T, class Place, class Walk, class F>
+__device__ void for_fours(const row_geometry& g, T* row, const Place& place, const Walk& from, F&& f) {
   if (!has_more<row_rule<Op>> || g.access[Operand] == quad_access::flat) {
 #pragma unroll
     for (int i = 0; i < Count; i += 4) f(i, row);
     return;
   }
-  walk_of_fours walk(g, place(0), place(4) - place(0));
+  walk_of_fours walk = from();
 #pragma unroll
   for (int i = 0; i < Count; i += 4, walk.advance()) f(i, row + (walk.template offset<Operand>(g) - place(i)));
 }
-// f(i, v), v being those elements of an operand of any kind.
-template <op_id Op, int Operand, int Count, class T, class Place, class F>
-__device__ void for_more(const row_geometry& g, const T* row, const Place& place, int length, F&& f) {
+// f(i, v), v being those elements of an operand of any kind. Inside: all are of the row.
+template <op_id Op, int Operand, int Count, bool Inside = false, class T, class Place, class Walk, class F>
+__device__ void for_more(const row_geometry& g, const T* row, const Place& place, const Walk& walk, int length, F&& f) {
   constexpr float absent = row_rule<Op>::absent[Operand];
   const auto all = [](float v) { return float4{v, v, v, v}; };
   const quad_access how = g.access[Operand];
@@ -142,7 +173,7 @@ __device__ void for_more(const row_geometry& g, const T* row, const Place& place
 #pragma unroll
     for (int i = 0; i < Count; i += 4) {
       if constexpr (row_rule<Op>::outside_is_absent) {
-        const auto at = [&](int j) { return j >= 0 && j < length ? v : absent; };
+        const auto at = [&](int j) { return Inside || (j >= 0 && j < length) ? v : absent; };
         f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
       } else {
         f(i, all(v));
@@ -152,32 +183,34 @@ __device__ void for_more(const row_geometry& g, const T* row, const Place& place
     const std::int64_t stride = g.reduced.stride[Operand][0];
 #pragma unroll
     for (int i = 0; i < Count; i += 4) {
-      const auto at = [&](int j) { return j >= 0 && j < length ? num::widen_to_float(row[j * stride]) : absent; };
+      const auto at = [&](int j) {
+        return Inside || (j >= 0 && j < length) ? num::widen_to_float(row[j * stride]) : absent;
+      };
       f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
     }
   } else if (how == quad_access::one) {
-    for_fours<Op, Operand, Count>(g, row, place, [&](int i, const T* a) {
-      f(i, all(place(i) < length ? num::widen_to_float(a[place(i)]) : absent));
+    for_fours<Op, Operand, Count>(g, row, place, walk, [&](int i, const T* a) {
+      f(i, all(Inside || place(i) < length ? num::widen_to_float(a[place(i)]) : absent));
     });
   } else {
-    for_fours<Op, Operand, Count>(g, row, place,
-                                  [&](int i, const T* a) { f(i, load_four(a, place(i), length, absent)); });
+    for_fours<Op, Operand, Count>(g, row, place, walk,
+                                  [&](int i, const T* a) { f(i, load_four<Inside>(a, place(i), length, absent)); });
   }
 }
 
 // The first N operands of a thread's elements. Those outside of the row are 0, or what stands for an operand that is absent.
-template <op_id Op, int N, int Count, class T, class Place>
-__device__ void read_fours(const row_geometry& g, const row_site<Op, T>& at, const Place& place, int length,
-                           float (&v)[Count][N]) {
+template <op_id Op, int N, bool Inside, int Count, class T, class Place, class Walk>
+__device__ void read_fours(const row_geometry& g, const row_site<Op, T>& at, const Place& place, const Walk& walk,
+                           int length, float (&v)[Count][N]) {
   for_each_of<N>([&]<int K>() {
     const auto set = [&](int i, const float4& w) {
       v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w;
     };
     if constexpr (K < row_rule<Op>::required) {
-      for_fours<Op, K, Count>(g, at.template begin<K>(), place,
-                              [&](int i, const auto* a) { set(i, load_four(a, place(i), length, 0.0f)); });
+      for_fours<Op, K, Count>(g, at.template begin<K>(), place, walk,
+                              [&](int i, const auto* a) { set(i, load_four<Inside>(a, place(i), length, 0.0f)); });
     } else {
-      for_more<Op, K, Count>(g, at.template begin<K>(), place, length, set);
+      for_more<Op, K, Count, Inside>(g, at.template begin<K>(), place, walk, length, set);
     }
   });
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
-#include "backends/cuda/rows/rows_fours.cuh"
+#include "backends/cuda/rows/rows_outputs.cuh"
 
 namespace repdl::cuda {
 namespace {
@@ -66,35 +66,16 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
   return v;
 }
 
-// The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
-template <op_id Op, class T, bool Packed, class Sums>
-__device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t row, float top, Sums whole, unsigned open,
-                                          int lane, int lanes, int length) {
-  const row_site<Op, T> at(g, row);
-  const num::row_call call = call_of(g);
-  const row_state<Op> state = state_of(g, call, at, top);
-  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
-  int left = 0;
-  for (; open != 0; open &= open - 1) {
-    const int j =
-        place_of<Packed>(__ffs(static_cast<int>(open)) - 1, lane, lanes, head_of<Packed>(at.template begin<0>()));
-    if (j < 0 || j >= length) continue;
-    const num::verdict<double> v = output_of<Op, T>(call, state, numbers, whole.of_row(), j, at.values(g, j).x);
-    if (v.open) {
-      g.note_open(row, j);
-      ++left;
-    } else {
-      at.set(g, j, v.value);
-    }
-  }
-  if (left != 0) leave_open<Op>(g, row, top, whole);
+// Of a row in registers.
+template <op_id Op, class T, class Place, class Sums>
+__device__ __noinline__ int row_outputs_again(const row_geometry& g, std::int64_t row, float top, Sums sums,
+                                              unsigned open, Place place, int length) {
+  const int left = outputs_again<Op, T>(g, row, top, sums, open, place, length);
+  if (left != 0) leave_open<Op>(g, row, top, sums);
   return left;
 }
 
-// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first, whether terms are by the lanes of a
-// warp together, and whether the next row is read ahead.
-template <class Rule, class T>
-inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+// Of 16 bits, where memory is not what limits: whether terms are by the lanes of a warp together, and whether the next row is read ahead.
 template <class Rule, class T>
 inline constexpr bool has_lanes = sizeof(T) == 2 && requires {
   Rule::has_exponential;
@@ -161,47 +142,11 @@ struct row_elements<T, Per, Held, true> {
   }
 };
 
-// The outputs of a thread's elements in a row.
-template <class T, int Per, bool Quick>
-struct row_outputs {
-  float x[Per];
-
-  __device__ void fill(float v) {
-#pragma unroll
-    for (float& y : x) y = v;
-  }
-  __device__ void set(unsigned which, float v) {
-#pragma unroll
-    for (int i = 0; i < Per; ++i) x[i] = (which >> i & 1u) != 0 ? v : x[i];
-  }
-  __device__ float4 four(int i) const { return {x[i], x[i + 1], x[i + 2], x[i + 3]}; }
-  __device__ float one(int i) const { return x[i]; }
-};
-// Two in a word.
-template <class T, int Per>
-struct row_outputs<T, Per, true> {
-  std::uint32_t x[Per / 2];
-
-  __device__ void fill(float v) {
-    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
-#pragma unroll
-    for (std::uint32_t& y : x) y = word;
-  }
-  __device__ void set(unsigned which, float v) {
-    const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
-#pragma unroll
-    for (int i = 0; i < Per; ++i) {
-      if ((which >> i & 1u) != 0) x[i / 2] = __byte_perm(x[i / 2], word, i % 2 == 0 ? 0x3254 : 0x5410);
-    }
-  }
-  __device__ uint2 four(int i) const { return {x[i / 2], x[i / 2 + 1]}; }
-  __device__ T one(int i) const { return half_of<T>(x[i / 2], i); }
-};
-
 // Blocks of a multiprocessor: what an element takes of registers decides.
 template <class Rule, class T>
-constexpr int blocks_at_once(int per) {
+constexpr int blocks_at_once(int per, bool lines) {
   if (per == 32) return Rule::per_element ? 2 : 3;
+  if (lines) return per == 8 ? 3 : 2;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
   return num::elements_of<Rule> == 1 && !Rule::keeps_term && !has_lanes<Rule, T> ? 4 : 3;
 }
@@ -216,16 +161,6 @@ __device__ void within(const Place& place, int length, F&& f) {
   }
 }
 
-// What elements are computed with in binary32, if they are.
-template <class Rule, bool Quick, class Numbers>
-__device__ auto quick_of([[maybe_unused]] const Numbers& n) {
-  if constexpr (Quick) {
-    return Rule::quick_of(n);
-  } else {
-    return 0;
-  }
-}
-
 // What stands for operand K outside of a row: it adds nothing.
 template <class Rule, int K>
 __device__ float outside_of(float top) {
@@ -234,9 +169,9 @@ __device__ float outside_of(float top) {
 
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
-// four do, everywhere.
-template <op_id Op, class T, int Per, bool Packed>
-__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
+// four do, everywhere. Lines: packed, and elements are on lines.
+template <op_id Op, class T, int Per, bool Packed, bool Lines>
+__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, Lines))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
@@ -259,6 +194,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
   [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
   const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
+  // Where elements are on lines, that of all rows: they begin at multiples of four, if there is something to walk along.
+  [[maybe_unused]] const walk_of_fours first_walk = Lines ? walk_of_fours(g, lane * 4, lanes * 4) : walk_of_fours();
   // While a row is computed with the next one comes to shared memory: a thread's own elements.
   constexpr bool ahead = Packed && reads_ahead<rule, T>;
   __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
@@ -268,11 +205,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
       const bool active = row < g.rows;
       const row_site<Op, T> at(g, active ? row : base);
       const int head = head_of<Packed>(at.template begin<0>());
-      const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+      const row_places<Packed> place{lane, lanes, head};
+      const auto walk = [&] { return walk_of_fours(g, place(0), lanes * 4); };
       const int length = active ? n : 0;
       within<Per, ahead>(place, length, [&]<bool Inside>() {
         for_each_of<held>([&]<int K>() {
-          for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+          for_fours<Op, K, Per>(g, at.template begin<K>(), place, walk, [&](int i, const auto* a) {
             fetch_four<Inside>(next + (K * Per + i) / 4 * threads + threadIdx.x, a, place(i), length,
                                Inside ? 0.0f : outside_of<rule, K>(least_top(g, at)));
           });
@@ -287,7 +225,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
     const int length = active ? n : 0;
     const row_site<Op, T> at(g, active ? row : base);
     const int head = head_of<Packed>(at.template begin<0>());
-    const auto place = [&](int i) { return place_of<Packed>(i, lane, lanes, head); };
+    const row_places<Packed> place{lane, lanes, head};
+    const auto walk = [&] { return Lines ? first_walk : walk_of_fours(g, place(0), lanes * 4); };
     float top = least_top(g, at);
     const num::row_operands own = operands_of(g, at);  // read with the elements
     // Outside of the row: what adds nothing.
@@ -301,7 +240,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
           x.set(i, K, next[(K * Per + i) / 4 * threads + threadIdx.x]);
         }
       } else if constexpr (Packed) {
-        for_fours<Op, K, Per>(g, at.template begin<K>(), place, [&](int i, const auto* a) {
+        for_fours<Op, K, Per>(g, at.template begin<K>(), place, walk, [&](int i, const auto* a) {
           const float4 v = load_four(a, place(i), length, outside);
           x.set(i, K, v.x), x.set(i + 1, K, v.y), x.set(i + 2, K, v.z), x.set(i + 3, K, v.w);
         });
@@ -329,7 +268,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
           for (int i = 0; i < Count; ++i) v[i][K] = x.at(first + i, K);
         } else if constexpr (Packed) {
           for_more<Op, K, Count>(
-              g, at.template begin<K>(), [&](int i) { return place(first + i); }, length,
+              g, at.template begin<K>(), [&](int i) { return place(first + i); },
+              [&] { return walk_of_fours(g, place(first), lanes * 4); }, length,
               [&](int i, const float4& w) { v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w; });
         } else {
           constexpr float outside = rule::absent[K];
@@ -385,37 +325,37 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
       if constexpr (rule::results != 0) {
         if (lane == 0 && active) finish_row(g, call, at, state, numbers, whole, tally);
       }
-      unsigned open = 0;  // of elements; of quick ones, the even ones' bits, then those of the odd ones, from 16 on
       row_outputs<T, Per, quick> out;
       constexpr int at_a_time = elements > held ? 8 : Per;
       [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
+      if constexpr (Lines) {
+        set_on_line<false>(out, g, at, numbers, line_of_four(g, at, numbers, first_walk, true), first_walk, place,
+                           length, [&](int i) { return x.at(i, 0); });
+      } else {
 #pragma unroll
-      for (int first = 0; first < Per; first += at_a_time) {
-        float v[at_a_time][elements];
-        fetch(first, v);
-        if constexpr (quick) {
+        for (int first = 0; first < Per; first += at_a_time) {
+          float v[at_a_time][elements];
+          fetch(first, v);
+          if constexpr (quick) {
 #pragma unroll
-          for (int i = 0; i < at_a_time; i += 2) {
-            const auto ends_of = [&](int k) { return rule::quick_ends(q, v[k], keeps ? term[first + k] : 0.0f); };
-            const num::ends<float> even = ends_of(i);
-            const num::ends<float> odd = ends_of(i + 1);
-            const std::uint32_t word = word_of<T>(even.low, odd.low);
-            const std::uint32_t differ = word ^ word_of<T>(even.high, odd.high);
-            out.x[(first + i) / 2] = word;
-            open += __vminu2(differ, 0x10001u) << (first + i) / 2;
-          }
-        } else {
+            for (int i = 0; i < at_a_time; i += 2) {
+              const auto ends_of = [&](int k) { return rule::quick_ends(q, v[k], keeps ? term[first + k] : 0.0f); };
+              out.set(first + i, ends_of(i), ends_of(i + 1));
+            }
+          } else {
 #pragma unroll
-          for (int i = 0; i < at_a_time; ++i) {
-            double t = 0;
-            if constexpr (keeps) t = term[first + i];
-            const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
-            out.x[first + i] = y.value;
-            open |= y.open ? 1u << (first + i) : 0u;
+            for (int i = 0; i < at_a_time; ++i) {
+              double t = 0;
+              if constexpr (keeps) t = term[first + i];
+              out.set(first + i, element_of<Op, T>(numbers, v[i], t));
+            }
           }
         }
+        if constexpr (quick) {
+          if (!q.known) out.leave_all_open();
+        }
       }
-      if constexpr (quick) open = q.known ? open : 0x10001u * ((1u << Per / 2) - 1);
+      unsigned open = out.open;
       if (state.c.fills) out.fill(state.c.value);
       if (state.c.fills || !active) open = 0;
       [[maybe_unused]] unsigned exceptional = 0;  // a bit for element i, and whether it is open
@@ -434,7 +374,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
       }
       if constexpr (Packed) {
         within<Per, ahead>(place, length, [&]<bool Inside>() {
-          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place,
+          for_fours<Op, out_place, Per>(g, at.template begin<out_place>(), place, walk,
                                         [&](int i, T* a) { store_four<Inside>(a, place(i), length, out.four(i)); });
         });
       } else {
@@ -444,36 +384,23 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
-      // What binary32 left open, in binary64. A call would take longer than what there is to do.
-      if constexpr (quick) {
-        unsigned left = 0;
-        for (; open != 0; open &= open - 1) {
-          const int bit = __ffs(static_cast<int>(open)) - 1;
-          const int i = bit % 16 * 2 + bit / 16;
-          const int j = place(i);
-          if (j < 0 || j >= length || (exceptional >> i & 1u) != 0) continue;
-          const row_values<elements> v = at.values(g, j);
-          const double t = keeps ? term_of<Op>(v.x, state.top) : 0.0;
-          const num::verdict<double> y = element_of<Op, T>(numbers, v.x, t);
-          if (y.open) {
-            left |= 1u << i;
-          } else {
-            at.set(g, j, y.value);
-          }
-        }
-        open = left;
-      }
+      if constexpr (quick) open = ask_again(g, at, numbers, state.top, open, exceptional, place, length);
       if constexpr (rule::has_exception) open = is_open ? open | exceptional : open & ~exceptional;
-      if (open != 0) tally.decided -= outputs_again<Op, T, Packed>(g, row, top, whole, open, lane, lanes, length);
+      if (open != 0) tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, open, place, length);
     }
   }
   if (blocks.blocks > 1) blocks.meet();  // its memory is read
   count_rows_decided(counters, tally);
 }
 
-// A thread per row.
+// A thread per row. 0: the compiler's choice.
+template <class Rule, class T>
+inline constexpr int column_blocks = !num::has_line<Rule> ? 0
+                                     : sizeof(T) == 4     ? 3
+                                                          : 4;
 template <op_id Op, class T>
-__global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+__global__ void __launch_bounds__(threads, column_blocks<row_rule<Op>, T>)
+    column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   const num::row_call call = call_of(g);
   row_tally tally;
@@ -539,10 +466,15 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
   const auto cluster = static_cast<unsigned>(g.cluster);
   const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
+  if constexpr (is_on_line<row_rule<Op>, T>) {
+    if (packed && g.others != other_operands::of_elements) {
+      return launch_in_clusters<row_kernel<Op, T, Per, true, true>>(j, grid, g.cluster, g);
+    }
+  }
   if (packed) {
-    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, g);
+    launch_in_clusters<row_kernel<Op, T, Per, true, false>>(j, grid, g.cluster, g);
   } else {
-    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, g);
+    launch_in_clusters<row_kernel<Op, T, Per, false, false>>(j, grid, g.cluster, g);
   }
 }
 

@@ -162,6 +162,7 @@ __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ r
   constexpr int words = late_chunk / 32 + 1;
   __shared__ std::uint32_t open[words];
   alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  wait_for_former();
   const open_list list = g.list(0);
   const auto rows = static_cast<std::int64_t>(*list.count);
   const num::row_call call = call_of(g);
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ r
   }
   for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x) {
     const row_anywhere<Op> at(g, list.rows[index]);
-    const known_row<Op> known = known_of<Op>(g, at.row);
+    const known_row<Op> known = known_of<Op>(g, at.row());
     const row_state<Op> state = state_of(g, call, at, known.top);
     const auto whole = whole_of(known.sums);
     const auto numbers = numbers_of<Op>(call, state, whole);
@@ -214,6 +215,7 @@ template <op_id Op, int Level>
 __global__ void __launch_bounds__(sum_threads)
     late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
   alignas(16) __shared__ std::byte scratch[sum_threads / 32 * late_bytes<Op>];
+  wait_for_former();
   const open_list list = list_before(g, Level);
   for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count),
              [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
@@ -244,6 +246,7 @@ template <op_id Op, int Level>
 __global__ void __launch_bounds__(threads)
     late_settle_kernel(const __grid_constant__ row_geometry g, std::byte* sums, counter* counters) {
   alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  wait_for_former();
   const open_list list = list_before(g, Level);
   const bool last = (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
   const num::row_call call = call_of(g);
@@ -272,7 +275,7 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
       const std::int64_t i = few ? g.open[row].of[k] : k;
       const row_output<Op> y(g, at, state, i);
-      if (!y.is_open(g, call, at, state, numbers, whole, i)) continue;
+      if (!few && !y.is_open(g, call, at, state, numbers, whole, i)) continue;
       if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, y.of.x, y.what).decided) continue;
       if constexpr (Level > 1) {
         if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, y.of.x, y.what).decided) continue;
@@ -298,8 +301,8 @@ template <op_id Op, int Level>
 void launch_level(const row_geometry& g, std::byte* sums, unsigned grid, const job& j) {
   if constexpr (Level < late_levels<Op>) {
     if ((g.levels >> static_cast<unsigned>(Level) & 1u) == 0) return;
-    launch_kernel<late_sum_kernel<Op, Level>>(j, grid, sum_threads, 0, g, sums);
-    launch_kernel<late_settle_kernel<Op, Level>>(j, grid, threads, 0, g, sums, j.counters);
+    launch_behind<late_sum_kernel<Op, Level>>(j, grid, sum_threads, g, sums);
+    launch_behind<late_settle_kernel<Op, Level>>(j, grid, threads, g, sums, j.counters);
   }
 }
 
@@ -307,7 +310,7 @@ template <op_id Op>
 void launch(const row_geometry& g, std::byte* sums, const job& j) {
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, late_chunk), 4);
   if (g.length <= late_chunk || g.levels == 0) {
-    launch_kernel<late_kernel<Op>>(j, grid, threads, 0, g, j.counters);
+    launch_behind<late_kernel<Op>>(j, grid, threads, g, j.counters);
     return;
   }
   launch_level<Op, 0>(g, sums, grid, j);

@@ -1,10 +1,10 @@
 // Rows that are too long for a cluster: cut into chunks, a block for each. Their greatest keys meet in an integer maximum,
 // their sums are joined by a warp per row, then every chunk writes its outputs. Rows that lie side by side, whose neighbours are nearer
-// than their own elements, likewise, 32 or 128 at a time. Included once for each format (rows_f32.cu).
+// than their own elements, likewise, 32 or 128 at a time. And many long rows, a block for each. Included once for each format (rows_f32.cu).
 #pragma once
 
 #include "backends/cuda/rows/rows_chunks.cuh"
-#include "backends/cuda/rows/rows_fours.cuh"
+#include "backends/cuda/rows/rows_outputs.cuh"
 
 namespace repdl::cuda {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 template <op_id Op, class T>
 __device__ float top_of(const row_geometry& g, const long_work& w, const row_site<Op, T>& at) {
   if constexpr (row_rule<Op>::look != num::row_look::greatest) return least_top(g, at);
-  return num::order_value(static_cast<std::int32_t>(w.keys[at.row] ^ 0x80000000u), num::order_max);
+  return num::order_value(static_cast<std::int32_t>(w.keys[at.row()] ^ 0x80000000u), num::order_max);
 }
 
 template <class T>
@@ -32,6 +32,9 @@ __global__ void __launch_bounds__(threads) top_kernel(const __grid_constant__ ro
 
 // Where rows are packed, a thread has fours of a chunk, one after the other for each thread.
 constexpr int at_a_time = 16;
+__device__ inline walk_of_fours walk_of_chunk(const row_geometry& g, std::int64_t begin) {
+  return {g, static_cast<int>(begin) + static_cast<int>(threadIdx.x) * 4, threads * 4};
+}
 struct chunk_place {
   std::int64_t begin;
   int first;
@@ -40,39 +43,62 @@ struct chunk_place {
   }
 };
 
+// f<how many, whether all of them are of the row>(place) for a thread's elements [begin, past): many at a time, then by fours.
+template <class F>
+__device__ void for_groups(std::int64_t begin, int past, F&& f) {
+  chunk_place place{begin, 0};
+  int next = static_cast<int>(begin) + at_a_time * threads;
+#pragma unroll 1
+  for (; next <= past; next += at_a_time * threads, place.first += at_a_time)
+    f.template operator()<at_a_time, true>(place);
+#pragma unroll 1
+  for (; place(0) < past; place.first += 4) f.template operator()<4, false>(place);
+}
+
+// What a thread finds of [begin, past), packed.
+template <op_id Op, class T>
+__device__ auto sums_of_fours(const row_geometry& g, const row_site<Op, T>& at, float top, std::int64_t begin,
+                              int past) {
+  using rule = row_rule<Op>;
+  constexpr int chains = chains_of<rule>;
+  typename rule::template sums<double> part[chains];
+  walk_of_fours walk = walk_of_chunk(g, begin);
+  for_groups(begin, past, [&]<int Count, bool Inside>(const chunk_place& place) {
+    float v[Count][rule::summed];
+    read_fours<Op, rule::summed, Inside>(
+        g, at, place, [&] { return walk; }, past, v);
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+      if (Inside || place(i) < past) add_element<Op>(part[i % chains], v[i], top);
+    }
+    walk.advance(Count / 4);
+  });
+  for (int i = 1; i < chains; ++i) part[0].merge(part[i]);
+  return part[0];
+}
+
 template <op_id Op, class T, bool Packed>
-__global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
+__global__ void __launch_bounds__(threads, num::has_line<row_rule<Op>> ? 4 : 0)
+    sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = row_rule<Op>;
   using total = typename rule::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
   const num::row_call call = call_of(g);
-  [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
     const row_state<Op> state = state_of(g, call, at, top_of(g, work, at));
-    constexpr int chains = Packed ? chains_of<rule> : 1;
-    typename rule::template sums<double> part[chains];
+    typename rule::template sums<double> part;
     if (state.c.fills) {
     } else if constexpr (Packed) {
-#pragma unroll 1
-      for (int first = 0; first < per_thread; first += at_a_time) {
-        const chunk_place place{begin, first};
-        float v[at_a_time][rule::summed];
-        read_fours<Op, rule::summed>(g, at, place, static_cast<int>(end), v);
-#pragma unroll
-        for (int i = 0; i < at_a_time; ++i) {
-          if (place(i) < end) add_element<Op>(part[i % chains], v[i], state.top);
-        }
-      }
+      part = sums_of_fours(g, at, state.top, begin, static_cast<int>(end));
     } else {
 #pragma unroll 4
       for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-        add_element<Op>(part[0], at.template values<rule::summed>(g, j).x, state.top);
+        add_element<Op>(part, at.template values<rule::summed>(g, j).x, state.top);
       }
     }
-    for (int i = 1; i < chains; ++i) part[0].merge(part[i]);
     total sum;
-    sum.join(part[0]);
+    sum.join(part);
     over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
     if (threadIdx.x == 0) reinterpret_cast<total*>(work.chunks)[item] = sum;
   };
@@ -193,40 +219,83 @@ __global__ void __launch_bounds__(threads)
   count_rows_decided(counters, tally);
 }
 
-template <op_id Op, class T, bool Packed>
-__global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  constexpr int elements = num::elements_of<row_rule<Op>>;
+template <op_id Op, class T>
+__device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int64_t row, unsigned open,
+                                                chunk_place place, int past) {
+  const known_row<Op> known = known_of<Op>(g, row);
+  return outputs_again<Op, T>(g, row, known.top, known.sums, open, place, past);
+}
+
+// The outputs of a thread's elements [begin, past) of a row that does not fill, packed; how many stay open.
+template <op_id Op, class T, bool Lines, class Numbers>
+__device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, const row_state<Op>& state,
+                           const Numbers& numbers, std::int64_t begin, int past) {
+  using rule = row_rule<Op>;
+  constexpr int read = Lines ? rule::summed : num::elements_of<rule>;
+  constexpr bool quick = is_quick<rule, T>;
+  [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
+  walk_of_fours walk = walk_of_chunk(g, begin);
+  [[maybe_unused]] const auto line = [&] {
+    if constexpr (Lines) {
+      return line_of_four(g, at, numbers, walk, true);
+    } else {
+      return 0;
+    }
+  }();
+  int left = 0;
+  for_groups(begin, past, [&]<int Count, bool Inside>(const chunk_place& place) {
+    const auto from = [&] { return walk; };
+    float v[Count][read];
+    read_fours<Op, read, Inside>(g, at, place, from, past, v);
+    row_outputs<T, Count, quick> out;
+    if constexpr (Lines) {
+      set_on_line<Inside>(out, g, at, numbers, line, walk, place, past, [&](int i) { return v[i][0]; });
+    } else if constexpr (quick) {
+#pragma unroll
+      for (int i = 0; i < Count; i += 2) {
+        const auto ends_of = [&](int k) {
+          return rule::quick_ends(q, v[k], rule::keeps_term ? __double2float_rz(term_of<Op>(v[k], state.top)) : 0.0f);
+        };
+        out.set(i, ends_of(i), ends_of(i + 1));
+      }
+      if (!q.known) out.leave_all_open();
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) {
+        out.set(i, element_of<Op, T>(numbers, v[i], rule::keeps_term ? term_of<Op>(v[i], state.top) : 0.0));
+      }
+    }
+    for_fours<Op, out_place, Count>(g, at.template begin<out_place>(), place, from,
+                                    [&](int i, T* a) { store_four<Inside>(a, place(i), past, out.four(i)); });
+    unsigned open = out.open;
+    if constexpr (quick) open = ask_again(g, at, numbers, state.top, open, 0, place, past);
+    if constexpr (rule::has_exception) {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) open |= place(i) == state.o.target ? 1u << i : 0u;
+    }
+    if (open != 0) left += chunk_outputs_again<Op, T>(g, at.row(), open, place, past);
+    walk.advance(Count / 4);
+  });
+  return left;
+}
+
+// Lines: packed, and elements are on lines.
+template <op_id Op, class T, bool Packed, bool Lines>
+__global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   const num::row_call call = call_of(g);
-  [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const row_state<Op> state = state_of(g, call, at, known.top);
     bool open = false;
-    if constexpr (Packed) {
-      const auto whole = whole_of(known.sums);
-      const auto numbers = numbers_of<Op>(call, state, whole);
-      const int past = static_cast<int>(end);
-#pragma unroll 1
-      for (int first = 0; first < per_thread; first += at_a_time) {
-        const chunk_place place{begin, first};
-        float v[at_a_time][elements];
-        float out[at_a_time];
-        read_fours<Op, elements>(g, at, place, past, v);
-#pragma unroll
-        for (int i = 0; i < at_a_time; ++i) {
-          num::verdict<double> y = {state.c.value, false};
-          if (!state.c.fills && place(i) < past) y = output_of<Op, T>(call, state, numbers, whole, place(i), v[i]);
-          out[i] = y.value;
-          if (y.open) g.note_open(row, place(i));
-          open |= y.open;
-          if (place(i) < past && !y.open) tally.add(state.c.fills, 1);
-        }
-        for_fours<Op, out_place, at_a_time>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
-          store_four(a, place(i), past, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
-        });
-      }
+    if (state.c.fills) {
+      fill_elements(g, at, state.c.value, begin + threadIdx.x, threads, end, tally);
+    } else if constexpr (Packed) {
+      const auto numbers = numbers_of<Op>(call, state, whole_of(known.sums));
+      const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end));
+      tally.decided += (threadIdx.x == 0 ? end - begin : 0) - left;
+      open = left != 0;
     } else {
       open = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
     }
@@ -235,6 +304,35 @@ __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__
   for_chunks(g, g.chunk, g.rows, write_chunk);
   count_rows_decided(counters, tally);
 }
+
+// A block for each row, which it reads twice: again from the cache.
+template <op_id Op, class T>
+__global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using total = typename row_rule<Op>::total;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
+  const num::row_call call = call_of(g);
+  const int n = static_cast<int>(g.length);
+  row_tally tally;
+  for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) {
+    const row_site<Op, T> at(g, row);
+    const row_state<Op> state = state_of(g, call, at, least_top(g, at));
+    total sum;
+    sum.join(sums_of_fours(g, at, state.top, 0, n));
+    over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
+    const auto numbers = numbers_of<Op>(call, state, whole_of(sum));
+    if (threadIdx.x == 0) {
+      known_of<Op>(g, row) = {sum, state.top};
+      finish_row(g, call, at, state, numbers, sum, tally);
+      tally.decided += n;
+    }
+    __syncthreads();
+    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n);
+    tally.decided -= left;
+    if (__any_sync(full_warp, left != 0) && lane_of_thread() == 0) g.list(0).add(row);
+  }
+  count_rows_decided(counters, tally);
+}
+
 template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     tile_output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
@@ -267,11 +365,21 @@ void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsig
 }
 template <op_id Op, class T, bool Packed>
 void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
+  if constexpr (Packed && is_whole<row_rule<Op>, T>) {
+    if (g.whole) {
+      return launch_kernel<whole_kernel<Op, T>>(j, grid_for(j.device, g.rows, 24), threads, 0, g, j.counters);
+    }
+  }
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
   launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
   launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
   if constexpr (row_rule<Op>::per_element) {
-    launch_kernel<output_kernel<Op, T, Packed>>(j, grid, threads, 0, g, j.counters);
+    if constexpr (Packed && is_on_line<row_rule<Op>, T>) {
+      if (g.others != other_operands::of_elements) {
+        return launch_kernel<output_kernel<Op, T, true, true>>(j, grid, threads, 0, g, j.counters);
+      }
+    }
+    launch_kernel<output_kernel<Op, T, Packed, false>>(j, grid, threads, 0, g, j.counters);
   }
 }
 template <op_id Op, class T>

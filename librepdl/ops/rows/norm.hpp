@@ -202,6 +202,37 @@ struct quick_norm {
     return {fmaxf(__fsub_rn(y, f), -__builtin_inff()), -__fsub_rn(-y, f)};
   }
 };
+
+// y in binary32, as y = x a + c, where w and b are those of several elements. With M = centre + offset, rounded, a = w rstd and c = b - M a,
+// rounded once, E = r + 4 u:
+//     a               |a| r: what rstd has, and u
+//     m - M           |a| (1 + 1/8) u |M|, and |w| s (s has the 1/8)
+//     y               |x - M| |a| r + |w| s + 1.1 u |M a| + u |c| + u |y|,  |y| <= |x a| + |c|
+//                     <= |x| |a| (r + 2 u) + |M a| (r + 2 u) + |w| s + 3 u |c|
+// So of_x, rest, which are twice that, have room for the roundings in them: E < 1/3. The test is that of quick_within. With 2^-149 in
+// `rest` it leaves all open that is below 2^-124: m is within half an ulp of 24 bits. What is 2^128 or more is infinity, as its
+// neighbours are; NaN, infinite y and bounds leave open.
+struct norm_line {
+  double a, c;
+  double of_x, rest;
+
+  __device__ static norm_line of(const norm_numbers<double>& r, double w, double b) {
+    const double m = r.centre + r.offset;
+    const double a = w * r.rstd;
+    const double c = fma(-m, a, b);
+    const double of_x = magnitude_of(a) * (r.relative + 0x1p-51);
+    const double rest = magnitude_of(m) * of_x + (magnitude_of(w) * r.absolute + magnitude_of(c) * 0x1p-51);
+    return {a, c, 2 * of_x, 2 * rest + 0x1p-149};
+  }
+  __device__ verdict<double> at(float x) const {
+    const auto v = static_cast<double>(x);
+    const double y = fma(v, a, c);
+    const double f = fma(magnitude_of(v), of_x, rest);
+    constexpr std::uint64_t half = std::uint64_t{1} << 28;
+    const double m = double_of((bits_of(y) & ~(2 * half - 1)) | half);
+    return {static_cast<float>(y), !(magnitude_of(y - m) > f)};
+  }
+};
 #endif
 
 // ---------------------------------------------------------------------------------------------------------- late tiers
@@ -374,9 +405,10 @@ REPDL_HD_CALL certified round_mean(dtype to, double, const ball<L>& sum, std::in
 template <bool Centred>
 struct norm_rule : plain_rule {
   static constexpr row_look look = Centred ? row_look::first : row_look::nothing;
-  static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1}, -1, -1};
+  static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1, -1}};
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
   static constexpr int results = Centred ? 2 : 1;  // mean, rstd
+  static constexpr bool exact_totals = true;
   static constexpr int exact_limbs = 24;
 
   static row_bounds bounds(std::int64_t, std::int64_t height, std::int64_t) {
@@ -450,6 +482,9 @@ struct norm_rule : plain_rule {
   __device__ static quick quick_of(const norm_numbers<double>& r) { return quick::of(r, Centred); }
   __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
     return q.at(x[0], x[1], Centred ? x[2] : -0.0f);
+  }
+  __device__ static norm_line line_of(const norm_numbers<double>& r, const float* x) requires(Centred) {
+    return norm_line::of(r, static_cast<double>(x[1]), static_cast<double>(x[2]));
   }
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {

@@ -120,6 +120,7 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
     return elements::quick_ends(q, x, 0);
   }
+  __device__ static norm_line line_of(const numbers<double>& r, const float* x) { return elements::line_of(r, x); }
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R term) {
     return elements::careful<T>(r, x, term);

@@ -19,11 +19,13 @@
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
 //   total           of parts of a row that are too long for merge: join, of_row<R>
+//   exact_totals    totals are joined in double-double
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
 //                   what element left
 //   quick           of binary16 and bfloat16 on a GPU, in binary32: quick_of(numbers) makes it, known: whether it says anything, and
 //                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
+//   line_of         of binary32 on a GPU: of elements with the same x[1], x[2], .. makes it what has at(x[0]), an output as element's
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
 //   exception       likewise of the element at the row's target, if it is another formula than the others'
 //   part            of a loss that is a sum over rows: a row's part of it; late_total<A>: the sum, from late sums
@@ -236,6 +238,11 @@ template <class Rule>
 concept has_quick = requires {
   typename Rule::quick;
 };
+// Whether its elements are on a line where the operands but x[0] are those of several.
+template <class Rule>
+concept has_line = requires(const typename Rule::template numbers<double>& n, const float* x) {
+  Rule::line_of(n, x).at(*x);
+};
 #endif
 
 // What most rules say.
@@ -248,6 +255,7 @@ struct plain_rule {
   static constexpr bool per_element = true;
   static constexpr int results = 0;
   static constexpr bool has_sums = true;
+  static constexpr bool exact_totals = false;
   static constexpr bool keeps_term = false;
   static constexpr bool outside_is_absent = false;
   static constexpr bool has_exception = false;
