@@ -46,6 +46,12 @@ using f32v = vec<float, lanes32>;
 using f32h = vec<float, lanes64>;
 using u32h = vec<std::uint32_t, lanes64>;
 using i32h = vec<std::int32_t, lanes64>;
+// The same of 256 bits under AVX-512, too, for loops that convert more than they compute: Zen 4 converts a register of 512 bits
+// in the time of four, and Intel's third port takes no part in 512 bits.
+inline constexpr int lanes_mid = lanes64 < 4 ? lanes64 : 4;
+using f64m = vec<double, lanes_mid>;
+using f32m = vec<float, 2 * lanes_mid>;
+using f32mh = vec<float, lanes_mid>;
 
 template <class V>
 [[gnu::always_inline]] inline V load(const void* from) {
@@ -95,6 +101,8 @@ template <class To, class From>
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm512_maskz_cvtpd_ps(0xff, v); }
 [[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return _mm512_fmadd_pd(a, b, c); }
 [[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) { return _mm512_fmadd_ps(a, b, c); }
+[[gnu::always_inline]] inline f64m widen(f32mh v) { return _mm256_cvtps_pd(v); }
+[[gnu::always_inline]] inline f64m fma_exact_product(f64m a, f64m b, f64m c) { return _mm256_fmadd_pd(a, b, c); }
 #elif defined(__FMA__)
 [[gnu::always_inline]] inline f64v widen(f32h v) { return _mm256_cvtps_pd(v); }
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm256_cvtpd_ps(v); }
