@@ -152,6 +152,16 @@ template <class To, class From>
 }
 #endif
 
+// a + b by a unit that multiplies, where those that add also convert, and have more to do.
+template <class V>
+[[gnu::always_inline]] inline V add_by_multiplier(V a, V b) {
+#if defined(__FMA__)
+  return fma_exact_product(a, broadcast<V>(1.0), b);
+#else
+  return a + b;
+#endif
+}
+
 // The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything
 // for infinities and NaN.
 //   u & (u - 1) clears the lowest set bit of the significand field, and the difference of the two values is that bit,

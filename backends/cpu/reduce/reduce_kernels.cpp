@@ -25,16 +25,6 @@ using narrow_of = vec<float, 2 * lanes<T>>;
 template <class T>
 using half_of = vec<float, lanes<T>>;
 
-// a + b by a unit that multiplies: those that add convert, too.
-template <class V>
-[[gnu::always_inline]] inline V add_by_multiplier(V a, V b) {
-#if defined(__FMA__)
-  return fma_exact_product(b, broadcast<V>(1.0), a);
-#else
-  return a + b;
-#endif
-}
-
 // Registers of partial sums: enough to hide the latency of an addition at two per cycle.
 constexpr int chains = 8;
 template <class T>

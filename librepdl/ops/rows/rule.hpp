@@ -125,6 +125,8 @@ template <class R>
 struct row_math;
 template <>
 struct row_math<double> : math<double> {
+  // a + b; of registers by what multiplies.
+  REPDL_HD static double add(double a, double b) { return a + b; }
   // b where they are unordered.
   REPDL_HD static double larger(double a, double b) { return a > b ? a : b; }
   REPDL_HD static double root(double a) { return num::sqrt(a); }
