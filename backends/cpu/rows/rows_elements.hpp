@@ -124,8 +124,8 @@ template <class Sums, int Chains>
 
 // Which of the loops fetches, the sums or the elements: the longer one. Exponentials are in sums.
 template <class Rule>
-constexpr bool fetches_in_elements =
-    Rule::has_sums&& Rule::summed == 1 && Rule::per_element&& Rule::look != num::row_look::greatest;
+constexpr bool fetches_in_elements = (Rule::summed == 1) && (Rule::has_sums) && (Rule::per_element) &&
+                                     (Rule::look != num::row_look::greatest);
 
 template <class Rule, bool Keep>
 [[gnu::noinline, gnu::flatten]] inline typename Rule::template sums<double> sums_of(const slice& s, double row_top) {
@@ -199,6 +199,7 @@ template <class Rule>
 
 // Where outputs go: with a mark for those that are open, or past the caches.
 enum class to { memory, memory_and_marks, stream };
+// What a rule has of a slice for its elements, if it has (rule.hpp).
 template <class Rule>
 constexpr bool has_limits = requires {
   typename Rule::template limits<f64v>;

@@ -21,7 +21,8 @@
 //   total           of parts of a row that are too long for merge: join, of_row<R>
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
-//                   what element left
+//                   what element left. On a CPU, of rows one at a time, limits<R>, if there are any, from the greatest magnitudes of
+//                   x[1] and x[2]: element_within<T, R> is a shorter element, and element decides what it left
 //   quick           of binary16 and bfloat16 on a GPU, in binary32: quick_of(numbers) makes it, known: whether it says anything, and
 //                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
