@@ -46,6 +46,12 @@ using f32v = vec<float, lanes32>;
 using f32h = vec<float, lanes64>;
 using u32h = vec<std::uint32_t, lanes64>;
 using i32h = vec<std::int32_t, lanes64>;
+// The same of 256 bits under AVX-512, too, for loops that convert more than they compute: Zen 4 converts a register of 512 bits
+// in the time of four, and Intel's third port takes no part in 512 bits.
+inline constexpr int lanes_mid = lanes64 < 4 ? lanes64 : 4;
+using f64m = vec<double, lanes_mid>;
+using f32m = vec<float, 2 * lanes_mid>;
+using f32mh = vec<float, lanes_mid>;
 
 template <class V>
 [[gnu::always_inline]] inline V load(const void* from) {
@@ -95,6 +101,8 @@ template <class To, class From>
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm512_maskz_cvtpd_ps(0xff, v); }
 [[gnu::always_inline]] inline f64v fma_exact_product(f64v a, f64v b, f64v c) { return _mm512_fmadd_pd(a, b, c); }
 [[gnu::always_inline]] inline f32v fma(f32v a, f32v b, f32v c) { return _mm512_fmadd_ps(a, b, c); }
+[[gnu::always_inline]] inline f64m widen(f32mh v) { return _mm256_cvtps_pd(v); }
+[[gnu::always_inline]] inline f64m fma_exact_product(f64m a, f64m b, f64m c) { return _mm256_fmadd_pd(a, b, c); }
 #elif defined(__FMA__)
 [[gnu::always_inline]] inline f64v widen(f32h v) { return _mm256_cvtps_pd(v); }
 [[gnu::always_inline]] inline f32h narrow(f64v v) { return _mm256_cvtpd_ps(v); }
@@ -143,6 +151,16 @@ template <class To, class From>
   return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 #endif
+
+// a + b by a unit that multiplies, where those that add also convert, and have more to do.
+template <class V>
+[[gnu::always_inline]] inline V add_by_multiplier(V a, V b) {
+#if defined(__FMA__)
+  return fma_exact_product(a, broadcast<V>(1.0), b);
+#else
+  return a + b;
+#endif
+}
 
 // The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything
 // for infinities and NaN.

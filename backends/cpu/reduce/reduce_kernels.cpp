@@ -14,36 +14,53 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------------------- rows
 
+// What sums of T are made of: registers of binary64, of as many bits of binary32, and the half of one that converts to the former.
+// Of 16 bits, where more is done to unpack a number than to convert it, the longest.
+template <class T>
+constexpr int lanes = sizeof(T) == 4 ? lanes_mid : lanes64;
+template <class T>
+using wide_of = vec<double, lanes<T>>;
+template <class T>
+using narrow_of = vec<float, 2 * lanes<T>>;
+template <class T>
+using half_of = vec<float, lanes<T>>;
+
 // Registers of partial sums: enough to hide the latency of an addition at two per cycle.
 constexpr int chains = 8;
-constexpr int step = chains * lanes64;
-static_assert(row_block % step == 0 && lanes32 == 2 * lanes64);
+template <class T>
+constexpr int step = chains* lanes<T>;
 
 // The additions on the longest path: one per step, three levels over the chains, and those over the lanes.
-static_assert(chains == 8);
-constexpr int height = static_cast<int>(row_block) / step + 3 + std::countr_zero(static_cast<unsigned>(lanes64));
+static_assert(chains == 8 && row_block % step<float> == 0 && row_block % step<f16> == 0);
+template <class T>
+constexpr int height = static_cast<int>(row_block) / step<T> + 3 + std::countr_zero(static_cast<unsigned>(lanes<T>));
 
-[[gnu::always_inline]] inline f32v magnitude_bits(f32v v) {
-  using bits = vec<std::uint32_t, lanes32>;
-  return as<f32v>(as<bits>(v) & 0x7fffffffu);
+template <class V>
+[[gnu::always_inline]] inline V magnitude_bits(V v) {
+  using bits = vec<std::uint32_t, sizeof(V) / 4>;
+  return as<V>(as<bits>(v) & 0x7fffffffu);
 }
 // a > b ? a : b as one instruction (GCC 12 makes a comparison and a blend of the conditional under AVX-512). The maskz
 // form avoids a false warning (GCC PR 105593).
 #if defined(__AVX512F__)
 [[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm512_maskz_max_ps(0xffff, a, b); }
-#elif defined(__AVX__)
-[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm256_max_ps(a, b); }
+#endif
+#if defined(__AVX__)
+[[gnu::always_inline]] inline f32m larger(f32m a, f32m b) { return _mm256_max_ps(a, b); }
 #elif defined(__SSE2__)
-[[gnu::always_inline]] inline f32v larger(f32v a, f32v b) { return _mm_max_ps(a, b); }
+[[gnu::always_inline]] inline f32m larger(f32m a, f32m b) { return _mm_max_ps(a, b); }
 #endif
 
 // The larger magnitude of each lane; of a NaN anything, as the sum is NaN then. As integers, where there is an instruction for that: the
 // units that add are busy.
-[[gnu::always_inline]] inline f32v raised(f32v largest, f32v v) {
 #if defined(__AVX512F__)
+[[gnu::always_inline]] inline f32v raised(f32v largest, f32v v) {
   return as<f32v>(_mm512_maskz_max_epu32(0xffff, as<__m512i>(magnitude_bits(v)), as<__m512i>(largest)));
-#elif defined(__AVX2__)
-  return as<f32v>(_mm256_max_epu32(as<__m256i>(magnitude_bits(v)), as<__m256i>(largest)));
+}
+#endif
+[[gnu::always_inline]] inline f32m raised(f32m largest, f32m v) {
+#if defined(__AVX2__)
+  return as<f32m>(_mm256_max_epu32(as<__m256i>(magnitude_bits(v)), as<__m256i>(largest)));
 #else
   return larger(magnitude_bits(v), largest);
 #endif
@@ -52,11 +69,11 @@ constexpr int height = static_cast<int>(row_block) / step + 3 + std::countr_zero
 // Halves are added as registers as long as there are halves.
 template <class V>
 [[gnu::always_inline]] inline double total(V v) {
-  constexpr int lanes = sizeof(V) / sizeof(double);
-  if constexpr (lanes == 2) {
+  constexpr int n = sizeof(V) / sizeof(double);
+  if constexpr (n == 2) {
     return v[0] + v[1];
   } else {
-    vec<double, lanes / 2> half[2];
+    vec<double, n / 2> half[2];
     __builtin_memcpy(half, &v, sizeof v);
     return total(half[0] + half[1]);
   }
@@ -70,25 +87,34 @@ template <class T>
 // A step of terms as binary32 numbers, which they are exactly, by registers. Of 16 bits they come in the order of unpacked.hpp.
 template <class T>
 struct step_of {
-  alignas(64) unpacked<T> x[step];
+  alignas(64) unpacked<T> x[step<T>];
 
   [[gnu::always_inline]] explicit step_of(const T* from) {
 #pragma GCC unroll 2
-    for (int i = 0; i < step; i += unpacked_block) unpack(from + i, x + i);
+    for (int i = 0; i < step<T>; i += unpacked_block) unpack(from + i, x + i);
   }
-  [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
-  [[gnu::always_inline]] f32v narrow(int i) const { return load<f32v>(x + i * lanes32); }
+  template <class V = wide_of<T>>
+  [[gnu::always_inline]] V wide(int i) const {
+    constexpr int n = sizeof(V) / 8;
+    return widen(load<vec<float, n>>(x + i * n));
+  }
+  [[gnu::always_inline]] narrow_of<T> narrow(int i) const { return load<narrow_of<T>>(x + i * 2 * lanes<T>); }
 };
 template <>
 struct step_of<float> {
   const float* x;
 
   [[gnu::always_inline]] explicit step_of(const float* from) : x(from) {}
-  [[gnu::always_inline]] f64v wide(int i) const { return widen(load<f32h>(x + i * lanes64)); }
-  [[gnu::always_inline]] f32v narrow(int i) const { return load<f32v>(x + i * lanes32); }
+  template <class V = wide_of<float>>
+  [[gnu::always_inline]] V wide(int i) const {
+    constexpr int n = sizeof(V) / 8;
+    return widen(load<vec<float, n>>(x + i * n));
+  }
+  [[gnu::always_inline]] narrow_of<float> narrow(int i) const {
+    return load<narrow_of<float>>(x + i * 2 * lanes<float>);
+  }
 };
-constexpr int step_halves = step / lanes64;
-constexpr int step_registers = step / lanes32;
+constexpr int step_registers = chains / 2;
 
 // The terms of a sum. fold() is called on a step at a time. Those of f16 are below 2^16: a bound coarse by that much leaves few
 // sums open, as f16 has 42 bits fewer than binary64.
@@ -96,10 +122,12 @@ template <class T>
 struct single_terms {
   using terms = step_of<T>;
   static constexpr bool looks = !std::is_same_v<T, f16>;
-  f32v largest[2] = {};
+  narrow_of<T> largest[2] = {};
 
-  [[gnu::always_inline]] static f64v get(const terms& x, const terms&, int i) { return x.wide(i); }
-  [[gnu::always_inline]] static f64v add(f64v s, const terms& x, const terms&, int i) { return s + x.wide(i); }
+  [[gnu::always_inline]] static f64v get(const terms& x, const terms&, int i) { return x.template wide<f64v>(i); }
+  [[gnu::always_inline]] static wide_of<T> add(wide_of<T> s, const terms& x, const terms&, int i) {
+    return i % 2 == 0 ? s + x.wide(i) : add_by_multiplier(s, x.wide(i));
+  }
   [[gnu::always_inline]] void fold(const terms& x, const terms&) {
     if constexpr (!looks) return;
 #pragma GCC unroll 8
@@ -107,9 +135,9 @@ struct single_terms {
   }
   // Each lane of `largest` has seen at most steps · step_registers terms.
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
-    if constexpr (!looks) return static_cast<double>(steps * step) * 0x1p16;
-    const f32v m = larger(largest[0], largest[1]);
-    f32h half[2];
+    if constexpr (!looks) return static_cast<double>(steps * step<T>) * 0x1p16;
+    const narrow_of<T> m = larger(largest[0], largest[1]);
+    half_of<T> half[2];
     __builtin_memcpy(half, &m, sizeof m);
     return static_cast<double>(steps * step_registers) * total(widen(half[0]) + widen(half[1]));
   }
@@ -119,11 +147,13 @@ struct single_terms {
 template <class T>
 struct product_terms {
   using terms = step_of<T>;
-  f32v largest_x = {};
-  f32v largest_y = {};
+  narrow_of<T> largest_x = {};
+  narrow_of<T> largest_y = {};
 
-  [[gnu::always_inline]] static f64v get(const terms& x, const terms& y, int i) { return x.wide(i) * y.wide(i); }
-  [[gnu::always_inline]] static f64v add(f64v s, const terms& x, const terms& y, int i) {
+  [[gnu::always_inline]] static f64v get(const terms& x, const terms& y, int i) {
+    return x.template wide<f64v>(i) * y.template wide<f64v>(i);
+  }
+  [[gnu::always_inline]] static wide_of<T> add(wide_of<T> s, const terms& x, const terms& y, int i) {
     return fma_exact_product(x.wide(i), y.wide(i), s);
   }
   [[gnu::always_inline]] void fold(const terms& x, const terms& y) {
@@ -134,8 +164,8 @@ struct product_terms {
     }
   }
   [[gnu::always_inline]] double magnitude(std::int64_t steps) const {
-    f32h x[2];
-    f32h y[2];
+    half_of<T> x[2];
+    half_of<T> y[2];
     __builtin_memcpy(x, &largest_x, sizeof largest_x);
     __builtin_memcpy(y, &largest_y, sizeof largest_y);
     return static_cast<double>(steps * step_registers) * total(widen(x[0]) * widen(y[0]) + widen(x[1]) * widen(y[1]));
@@ -152,10 +182,10 @@ template <class T, class Body>
     body(first, step_of<T>(q));
   };
   std::int64_t i = 0;
-  for (; i + step <= n; i += step) at(x + i, y + i);
+  for (; i + step<T> <= n; i += step<T>) at(x + i, y + i);
   if (i < n) {
-    T rest_x[step] = {};
-    T rest_y[step] = {};
+    T rest_x[step<T>] = {};
+    T rest_y[step<T>] = {};
     const auto bytes = static_cast<std::size_t>(n - i) * sizeof(T);
     __builtin_memcpy(rest_x, x + i, bytes);
     if (y != x) __builtin_memcpy(rest_y, y + i, bytes);
@@ -166,14 +196,14 @@ template <class T, class Body>
 template <class Terms, class T>
 [[gnu::always_inline]] inline block_sum sum_block(const T* x, const T* y, std::int64_t n) {
   using terms = step_of<T>;
-  f64v s[chains] = {};
+  wide_of<T> s[chains] = {};
   Terms all;
   for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
 #pragma GCC unroll 8
     for (int c = 0; c < chains; ++c) s[c] = Terms::add(s[c], p, q, c);
     all.fold(p, q);
   });
-  return {total(pairwise(s)), all.magnitude((n + step - 1) / step)};
+  return {total(pairwise(s)), all.magnitude((n + step<T> - 1) / step<T>)};
 }
 
 // Per lane a compensated sum of `plain_errors` additions, 3 k² u² m; then a chain over the lanes of accurate additions, 4 u² m each
@@ -189,7 +219,7 @@ template <class Terms, class T>
   f64v magnitude[dd_chains] = {};
   for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
 #pragma GCC unroll 8
-    for (int i = 0; i < step_halves; ++i) {
+    for (int i = 0; i < step<T> / lanes64; ++i) {
       const int c = i % dd_chains;
       const f64v term = Terms::get(p, q, i);
       s[c].add(term);
@@ -306,17 +336,17 @@ void sum_columns(const T* const* rows, std::int64_t columns, double* __restrict 
                  float* __restrict largest) noexcept {
   static_assert(row_group == 8);
   std::int64_t j = 0;
-  for (; j + lanes32 <= columns; j += lanes32) {
-    f32v big = load<f32v>(largest + j);
+  for (; j + 2 * lanes<T> <= columns; j += 2 * lanes<T>) {
+    narrow_of<T> big = load<narrow_of<T>>(largest + j);
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
-      f64v t[row_group];
+      wide_of<T> t[row_group];
 #pragma GCC unroll 8
-      for (int r = 0; r < row_group; ++r) t[r] = widen(widened<f32h>(rows[r] + j + h * lanes64));
-      store(sum + j + h * lanes64, load<f64v>(sum + j + h * lanes64) + pairwise(t));
+      for (int r = 0; r < row_group; ++r) t[r] = widen(widened<half_of<T>>(rows[r] + j + h * lanes<T>));
+      store(sum + j + h * lanes<T>, load<wide_of<T>>(sum + j + h * lanes<T>) + pairwise(t));
     }
 #pragma GCC unroll 8
-    for (int r = 0; r < row_group; ++r) big = raised(big, widened<f32v>(rows[r] + j));
+    for (int r = 0; r < row_group; ++r) big = raised(big, widened<narrow_of<T>>(rows[r] + j));
     store(largest + j, big);
   }
   for (; j < columns; ++j) {
@@ -503,7 +533,7 @@ void key_columns(const T* const* rows, std::int64_t columns, std::uint32_t flip,
 
 template <class T>
 constexpr reduce_loops<T> loops = {
-    .row_height = height,
+    .row_height = height<T>,
     .row_dd_height = dd_height,
     .row_plain_errors = plain_errors,
     .sum_row = sum_row<T>,

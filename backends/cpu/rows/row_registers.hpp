@@ -30,13 +30,15 @@ inline namespace REPDL_ISA {
 template <>
 struct row_math<cpu::REPDL_ISA::f64v> : math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static real larger(real a, real b) { return cpu::REPDL_ISA::larger(a, b); }
+  [[gnu::always_inline]] static real add(real a, real b) { return cpu::REPDL_ISA::add_by_multiplier(a, b); }
   [[gnu::always_inline]] static real root(real a) { return cpu::REPDL_ISA::root(a); }
   [[gnu::always_inline]] static real reciprocal_root(real a) { return 1.0 / root(a); }
   using tally = real;
   [[gnu::always_inline]] static real of_tally(real n) { return n; }
   using mask = cpu::REPDL_ISA::i32h;
+  // Not 0: other bits, or NaN.
   [[gnu::always_inline]] static mask differ(single a, single b) {
-    return (cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(a) != cpu::REPDL_ISA::as<cpu::REPDL_ISA::u32h>(b)) | (a != a);
+    return (cpu::REPDL_ISA::as<mask>(a) ^ cpu::REPDL_ISA::as<mask>(b)) | (a != a);
   }
   // RN_T. Beside 1.5 2^(52 + e) binary64 ends at 2^e: the place of T's last bit, in one rounding. What is infinite becomes NaN.
   template <class T>

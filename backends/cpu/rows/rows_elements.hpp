@@ -70,7 +70,7 @@ struct slice {
   const float* x[num::most_elements];
   double* keep;  // null: terms are not kept
   std::int64_t n;
-  std::uintptr_t ahead;  // address of elements that are wanted next: sums bring them closer
+  std::uintptr_t ahead;  // address of elements that are wanted next: a loop over these brings them closer
 };
 
 [[gnu::always_inline]] inline const void* ahead_of(const slice& s, std::int64_t i) {
@@ -122,13 +122,18 @@ template <class Sums, int Chains>
   }
 }
 
+// Which of the loops fetches, the sums or the elements: the longer one. Exponentials are in sums.
+template <class Rule>
+constexpr bool fetches_in_elements = (Rule::summed == 1) && (Rule::has_sums) && (Rule::per_element) &&
+                                     (Rule::look != num::row_look::greatest);
+
 template <class Rule, bool Keep>
 [[gnu::noinline, gnu::flatten]] inline typename Rule::template sums<double> sums_of(const slice& s, double row_top) {
   const f64v top = V::all(row_top);
   typename Rule::template sums<f64v> sums[sum_chains];
   std::int64_t i = 0;
   for (; i + sum_chains * L <= s.n; i += sum_chains * L) {
-    if constexpr (Rule::summed == 1) {
+    if constexpr (Rule::summed == 1 && !fetches_in_elements<Rule>) {
       for (int line = 0; line < sum_chains * L; line += 16) __builtin_prefetch(ahead_of(s, i + line));
     }
 #pragma GCC unroll 4
@@ -144,6 +149,25 @@ template <class Rule, bool Keep>
 #pragma GCC unroll 8
   for (int l = 1; l < L; ++l) total.merge(sums[0].lane(l));
   return total;
+}
+
+// The greatest magnitude; a NaN is none.
+[[gnu::noinline, gnu::flatten]] inline float greatest_magnitude(const float* x, std::int64_t n) {
+  const auto size = [](const float* from) { return as<f32v>(load<vec<std::uint32_t, lanes32>>(from) & 0x7fffffff); };
+  f32v m[2] = {};
+  std::int64_t i = 0;
+  for (; i + 2 * lanes32 <= n; i += 2 * lanes32) {
+    m[0] = larger(size(x + i), m[0]);
+    m[1] = larger(size(x + i + lanes32), m[1]);
+  }
+  float last[2 * lanes32] = {};
+  for (int l = 0; l < n - i; ++l) last[l] = x[i + l];
+  m[0] = larger(size(last), m[0]);
+  m[1] = larger(size(last + lanes32), m[1]);
+  const f32v all = larger(m[0], m[1]);
+  float top = 0;
+  for (int l = 0; l < lanes32; ++l) top = all[l] > top ? all[l] : top;
+  return top;
 }
 
 // The same in wide numbers, added to `total`.
@@ -175,10 +199,33 @@ template <class Rule>
 
 // Where outputs go: with a mark for those that are open, or past the caches.
 enum class to { memory, memory_and_marks, stream };
+// What a rule has of a slice for its elements, if it has (rule.hpp).
+template <class Rule>
+constexpr bool has_limits = requires {
+  typename Rule::template limits<f64v>;
+};
+struct no_limits {};
+template <class Rule>
+struct limits_of_rule {
+  using type = no_limits;
+};
+template <class Rule>
+requires has_limits<Rule>
+struct limits_of_rule<Rule> {
+  using type = typename Rule::template limits<f64v>;
+};
+template <class Rule>
+constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, const f64v* x) {
+  Rule::template careful<float>(n, x, *x);
+};
+// Whether elements that a loop leaves open may be decided by another one.
+template <class Rule>
+constexpr bool has_second = has_careful<Rule> || has_limits<Rule>;
 template <class Rule, class T>
 struct element_of {
   typename Rule::template numbers<f64v> numbers;
   f64v top;
+  typename limits_of_rule<Rule>::type limits{};  // of a slice
 
   // The element, with what it costs more where it is open (Careful).
   template <bool Careful>
@@ -186,7 +233,9 @@ struct element_of {
     const operands_at<num::elements_of<Rule>> e(x, i);
     f64v term = {};
     if constexpr (Rule::keeps_term) term = keep != nullptr ? load<f64v>(keep + i) : Rule::template term<f64v>(e.x, top);
-    if constexpr (Careful) {
+    if constexpr (has_limits<Rule> && !Careful) {
+      return Rule::template element_within<T>(numbers, limits, e.x);
+    } else if constexpr (Careful && has_careful<Rule>) {
       return Rule::template careful<T>(numbers, e.x, term);
     } else {
       return Rule::template element<T>(numbers, e.x, term);
@@ -194,20 +243,20 @@ struct element_of {
   }
 };
 
-template <class Rule>
-constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, const f64v* x) {
-  Rule::template careful<float>(n, x, *x);
-};
-
-// Writes the elements of a slice, and says how many are open (some twice where they are streamed).
+// Writes the elements of a slice, and says whether one is open.
 template <class Rule, to To, bool Careful, bool Kept, class T>
-[[gnu::noinline, gnu::flatten]] inline std::int64_t write_elements(const element_of<Rule, T>& element, const slice& s,
-                                                                   float* out, std::uint32_t* open) {
-  i32h fails = {};
+[[gnu::noinline, gnu::flatten]] inline bool write_elements(const element_of<Rule, T>& of_row, const slice& s,
+                                                           float* out, std::uint32_t* open) {
+  // Copies, which no store changes: they stay in registers.
+  const element_of<Rule, T> element = of_row;
+  const float* x[num::elements_of<Rule>];
+  for (int k = 0; k < num::elements_of<Rule>; ++k) x[k] = s.x[k];
   const double* const keep = Kept ? s.keep : nullptr;
+  i32h fails = {};
+  std::int32_t last_fails = 0;
   const auto emit = [&]<to As>(std::int64_t i) __attribute__((always_inline)) {
-    const auto v = element.template at<Careful>(s.x, keep, i);
-    fails -= v.open;
+    const auto v = element.template at<Careful>(x, keep, i);
+    fails |= v.open;
     if constexpr (As == to::stream) {
       stream(out + i, v.value);
     } else {
@@ -226,7 +275,12 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
       full = i + (s.n - i) / L * L;
     }
   }
-#pragma GCC unroll 2
+  constexpr int line = 16;
+  for (; i + line <= full; i += line) {
+    if constexpr (fetches_in_elements<Rule>) __builtin_prefetch(ahead_of(s, i));
+#pragma GCC unroll 8
+    for (int c = 0; c < line; c += L) emit.template operator()<To>(i + c);
+  }
   for (; i < full; i += L) emit.template operator()<To>(i);
   if (full < s.n) {
     const last_register<Rule, num::elements_of<Rule>> last(s, full, 0);
@@ -237,17 +291,16 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
     const auto v = element.template at<Careful>(last.x, Kept ? kept : nullptr, 0);
     for (int l = 0; l < s.n - full; ++l) {
       out[full + l] = v.value[l];
-      fails[l] -= v.open[l];
+      last_fails |= v.open[l];
       if constexpr (To == to::memory_and_marks) open[full + l] = static_cast<std::uint32_t>(v.open[l]);
     }
   }
-  std::int64_t total = 0;
-  for (int l = 0; l < L; ++l) total += fails[l];
-  return total;
+  for (int l = 0; l < L; ++l) last_fails |= fails[l];
+  return last_fails != 0;
 }
 template <class Rule, to To, bool Careful, class T>
-[[gnu::always_inline]] inline std::int64_t write_elements(const element_of<Rule, T>& element, const slice& s,
-                                                          float* out, std::uint32_t* open = nullptr) {
+[[gnu::always_inline]] inline bool write_elements(const element_of<Rule, T>& element, const slice& s, float* out,
+                                                  std::uint32_t* open = nullptr) {
   if constexpr (Rule::keeps_term && !Careful) {
     if (s.keep != nullptr) return write_elements<Rule, To, Careful, true>(element, s, out, open);
   }
@@ -284,7 +337,7 @@ template <class Rule, class T>
                                                           std::int64_t c, std::int64_t columns, float* out) {
   i32h open = {};
   for (std::int64_t at = c; at < s.n * columns; at += columns) {
-    const auto v = element.template at<false>(s.x, Rule::keeps_term ? s.keep : nullptr, at);
+    const auto v = element.template at<has_limits<Rule>>(s.x, Rule::keeps_term ? s.keep : nullptr, at);
     store(out + at, v.value);
     open |= v.open;
   }

@@ -246,19 +246,31 @@ class row_walker {
     num::with_format(p_.out_type[0], [&]<class T>() { outputs(r, element<T>(r), mine, begin, end); });
   }
   template <class T>
-  void outputs(const row& r, const element_of<rule, T>& e, part& mine, std::int64_t begin, std::int64_t end) noexcept {
+  void outputs(const row& r, element_of<rule, T> e, part& mine, std::int64_t begin, std::int64_t end) noexcept {
     mine.open = 0;
     mine.end = end;
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
-      std::int64_t open = job_.streams ? write_elements<rule, to::stream, false>(e, s, out)
-                                       : write_elements<rule, to::memory, false>(e, s, out);
-      if constexpr (has_careful<rule>) {
-        if (open != 0) open = write_elements<rule, to::memory, true>(e, s, out);
+      if constexpr (has_limits<rule>) {
+        // A factor and a number that is added, where there are any.
+        e.limits = rule::limits_of(e.numbers, elements < 3 ? 0.0 : magnitude_in(s, 1),
+                                   elements < 3 ? 0.0 : magnitude_in(s, 2));
+      }
+      bool open = job_.streams ? write_elements<rule, to::stream, false>(e, s, out)
+                               : write_elements<rule, to::memory, false>(e, s, out);
+      if constexpr (has_second<rule>) {
+        if (open) open = write_elements<rule, to::memory, true>(e, s, out);
       }
       w_.count.elements[1] += s.n;
       if (rule::has_exception && r.own.target >= first && r.own.target < first + s.n) --w_.count.elements[1];
-      if (open != 0 && mine.open < open_chunks) w_.chunk[mine.open++] = first;
+      if (open && mine.open < open_chunks) w_.chunk[mine.open++] = first;
     });
+  }
+  // The greatest magnitude of operand k, which often is the same for all rows.
+  double magnitude_in(const slice& s, int k) noexcept {
+    known_greatest& known = greatest_[k - 1];
+    const bool is_same = known.x == s.x[k] && known.n == s.n && (operand<rule>(p_, k) == nullptr || is_direct(k));
+    if (!is_same) known = {s.x[k], s.n, static_cast<double>(greatest_magnitude(s.x[k], s.n))};
+    return known.value;
   }
   // Again, with marks.
   void settle_outputs(const row& r, const part& mine) noexcept {
@@ -277,7 +289,7 @@ class row_walker {
   template <class T>
   void settle_outputs(const row& r, const element_of<rule, T>& e, std::int64_t begin, std::int64_t end) noexcept {
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
-      if (write_elements<rule, to::memory_and_marks, has_careful<rule>>(e, s, out, w_.open) == 0) return;
+      if (!write_elements<rule, to::memory_and_marks, has_second<rule>>(e, s, out, w_.open)) return;
       std::int64_t left = 0;
       for (std::int64_t i = 0; i < s.n; ++i) {
         if (w_.open[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
@@ -324,6 +336,7 @@ class row_walker {
   void set(int output, std::int64_t at, float x) noexcept { set_number(p_.out[output], p_.out_type[output], at, x); }
 
   row_phase summed_up(row& r) noexcept {
+    if (rule::per_element && !wants_results()) return row_phase::outputs;
     const num::row_given<double> own{static_cast<double>(r.own.g), static_cast<double>(r.own.weight)};
     const auto numbers = rule::template prepare<double>(call_, own, top_of(r), r.sums.template of_row<double>());
     if constexpr (is_loss) {
@@ -345,6 +358,12 @@ class row_walker {
   }
   // The results that are wanted.
   bool wants(int k) const noexcept { return p_.out[first_result + k] != nullptr; }
+  bool wants_results() const noexcept {
+    for (int k = 0; k < rule::results; ++k) {
+      if (wants(k)) return true;
+    }
+    return false;
+  }
   int open_results(const row& r) const noexcept {
     int open = 0;
     for (int k = 0; k < rule::results; ++k) open += wants(k) && !r.result[k].decided ? 1 : 0;
@@ -516,6 +535,12 @@ class row_walker {
   row_worker& w_;
   num::row_call call_;
   bool sums_up_;  // a loss over all rows
+  struct known_greatest {
+    const float* x = nullptr;
+    std::int64_t n = 0;
+    double value = 0;
+  };
+  known_greatest greatest_[2];
 };
 
 // f.template operator()<Op>() for the call's operation.

@@ -86,7 +86,7 @@ struct deviation_sums {
   R second{};
 
   REPDL_HD void add(const R*, R, R d) {
-    first += d;
+    first = row_math<R>::add(first, d);
     second = math<R>::muladd(d, d, second);
   }
   REPDL_HD void merge(const deviation_sums& o) {
@@ -135,7 +135,8 @@ struct norm_numbers {
 // What every number within f of y rounds to. -0 is -0 - 0 and -(0 - 0).
 template <class T, class R>
 REPDL_HD verdict<R> rounded_within(R y, R f) {
-  return verdict_of<T, R>({y - f, -(-y - f)});
+  using M = row_math<R>;
+  return verdict_of<T, R>({M::add(y, -f), -M::add(-y, -f)});
 }
 // The same at less cost. least: of norm_numbers.
 template <class T, class R>
@@ -459,7 +460,17 @@ struct norm_rule : plain_rule {
             M::all(c.biased ? 0.0 : -0.0),
             c.biased || !Centred ? zero : (squares > 0.0 ? M::all(0x1p-1000) : zero)};
   }
-  // y, and f, which it errs by.
+  // z and y; y, and f, which it errs by.
+  template <class R>
+  struct middle {
+    R z, y;
+  };
+  template <class R>
+  REPDL_HD static middle<R> middle_of(const numbers<R>& r, const R* x) {
+    using M = row_math<R>;
+    const R z = (Centred ? M::add(x[0] - r.centre, -r.offset) : x[0]) * r.rstd;
+    return {z, Centred ? M::add(M::muladd(z, x[1], x[2]), r.zero) : z * x[1]};
+  }
   template <class R>
   struct estimate {
     R y, f;
@@ -467,8 +478,7 @@ struct norm_rule : plain_rule {
   template <class R>
   REPDL_HD static estimate<R> estimate_of(const numbers<R>& r, const R* x) {
     using M = math<R>;
-    const R z = (Centred ? (x[0] - r.centre) - r.offset : x[0]) * r.rstd;
-    const R y = Centred ? M::muladd(z, x[1], x[2]) + r.zero : z * x[1];
+    const auto [z, y] = middle_of(r, x);
     const R of_z = M::muladd(magnitude_of(z), r.relative, r.absolute);
     return {y, M::muladd(magnitude_of(x[1]), of_z, M::muladd(magnitude_of(y), M::all(0x1p-51), r.least))};
   }
@@ -476,6 +486,27 @@ struct norm_rule : plain_rule {
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const estimate<R> e = estimate_of(r, x);
     return quick_within<T>(e.y, e.f, r.least);
+  }
+  // The same where |w| <= W and |b| <= B: |z w| <= |y| (1 + 2 u) + |b|, so y is off by less than (r (1 + 2 u) + u) |y| + C, C = r B +
+  // s W. y (1 - e) - C and y (1 + e) + C, C with y's sign, are off by 4 u |y| + u C more: e = r + 8 u, C of 2^-10 more. Of y = -0 and
+  // C = 0 they are +0 and -0, which leaves it open. rms_norm: b = 0 and s = 0, so C = 0.
+  template <class R>
+  struct limits {
+    R near, far;  // 1 - e, 1 + e
+    R most;       // C
+  };
+  template <class R>
+  static limits<R> limits_of(const numbers<R>& r, double w, double b) {
+    const R e = r.relative + 0x1p-50;
+    return {1.0 - e, 1.0 + e, (r.relative * b + r.absolute * w) * (1 + 0x1p-10) + r.least};
+  }
+  template <class T, class R>
+  static verdict<R> element_within(const numbers<R>& r, const limits<R>& l, const R* x) {
+    using M = row_math<R>;
+    const R y = middle_of(r, x).y;
+    if constexpr (!Centred) return verdict_of<T, R>({y * l.near, y * l.far});
+    const R c = M::from_bits(M::to_bits(l.most) | (M::to_bits(y) & 0x8000000000000000));
+    return verdict_of<T, R>({M::muladd(y, l.near, -c), M::muladd(y, l.far, c)});
   }
 #if defined(__CUDACC__)
   using quick = quick_norm;

@@ -22,7 +22,8 @@
 //   exact_totals    totals are joined in double-double
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
-//                   what element left
+//                   what element left. On a CPU, of rows one at a time, limits<R>, if there are any, from the greatest magnitudes of
+//                   x[1] and x[2]: element_within<T, R> is a shorter element, and element decides what it left
 //   quick           of binary16 and bfloat16 on a GPU, in binary32: quick_of(numbers) makes it, known: whether it says anything, and
 //                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
 //   line_of         of binary32 on a GPU: of elements with the same x[1], x[2], .. makes it what has at(x[0]), an output as element's
@@ -127,6 +128,8 @@ template <class R>
 struct row_math;
 template <>
 struct row_math<double> : math<double> {
+  // a + b; of registers by what multiplies.
+  REPDL_HD static double add(double a, double b) { return a + b; }
   // b where they are unordered.
   REPDL_HD static double larger(double a, double b) { return a > b ? a : b; }
   REPDL_HD static double root(double a) { return num::sqrt(a); }

@@ -99,14 +99,13 @@ REPDL_HD ends<R> gap_ends(R a, R b, R r, R f) {
 }
 
 // The same in a third of the operations, for a <= b, a = -inf included, and r >= 0: leaves gaps open whose own value is a midpoint
-// and whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), three roundings and those of the ends
-// are below 8u|v|.
+// and whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), two roundings and those of the ends
+// are below 8u|v|, as f <= r.
 template <class R>
 REPDL_HD ends<R> quick_gap_ends(R a, R b, R r, R f) {
   using M = math<R>;
   const auto v = (a - b) - r;
-  const auto g = f - 0x1p-50 * row_math<R>::larger(v, M::all(-0x1p200));
-  return {v - g, v + g};
+  return {M::muladd(v, M::all(1 + 0x1p-50), -f), M::muladd(v, M::all(1 - 0x1p-50), f)};
 }
 
 // y (g - P) at both ends, P = hi + lo +- e (the sum of g_j y_j).
