@@ -96,11 +96,20 @@ __device__ __noinline__ int outputs_again(const row_geometry& g, std::int64_t ro
 template <class Rule, class T>
 inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
 template <class Rule, class T>
-inline constexpr bool has_lanes = sizeof(T) == 2 && requires {
+inline constexpr bool is_computing = sizeof(T) == 2 || Rule::is_costly;
+template <class Rule, class T>
+inline constexpr bool has_lanes = is_computing<Rule, T> && requires {
   Rule::has_exponential;
 };
 template <class Rule, class T>
-inline constexpr bool reads_ahead = sizeof(T) == 2 && Rule::per_element&& Rule::formatted >= held_of<Rule>;
+inline constexpr bool has_lanes_for_elements = is_computing<Rule, T> && requires {
+  Rule::has_exponential_element;
+};
+template <class Rule, class T>
+inline constexpr bool reads_ahead = is_computing<Rule, T>&& Rule::per_element&& Rule::formatted >= held_of<Rule>;
+// What it takes of memory for that: a thread's own elements of the row after this one.
+template <class Rule, class T, int Per, bool Packed>
+inline constexpr std::size_t bytes_ahead = Packed && reads_ahead<Rule, T> ? held_of<Rule> * Per * sizeof(T) * threads : 0;
 
 // The operands of a thread's elements in a row.
 template <class T, int Per, int Held, bool Words>
@@ -256,12 +265,15 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
   const num::row_call call = call_of(g);
   row_tally tally;
   constexpr bool of_lanes = has_lanes<rule, T>;
-  [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
+  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
+  [[maybe_unused]] const std::conditional_t<of_lanes || elements_of_lanes, exponential_of_lanes, num::plain_exponential>
+      exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
   const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
   // While a row is computed with the next one comes to shared memory: a thread's own elements.
   constexpr bool ahead = Packed && reads_ahead<rule, T>;
-  __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
+  extern __shared__ float4 ahead_of_all[];
+  [[maybe_unused]] four_of<T>* const next = reinterpret_cast<four_of<T>*>(ahead_of_all);
   const auto fetch_row = [&]([[maybe_unused]] std::int64_t base) {
     if constexpr (ahead) {
       const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
@@ -409,7 +421,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
           for (int i = 0; i < at_a_time; ++i) {
             double t = 0;
             if constexpr (keeps) t = term[first + i];
-            const num::verdict<double> y = element_of<Op, T>(numbers, v[i], t);
+            num::verdict<double> y;
+            if constexpr (elements_of_lanes) {
+              y = element_of<Op, T>(numbers, v[i], t, exponential);
+            } else {
+              y = element_of<Op, T>(numbers, v[i], t);
+            }
             out.x[first + i] = y.value;
             open |= y.open ? 1u << (first + i) : 0u;
           }
@@ -515,9 +532,10 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
 
 // Launches Kernel as launch_kernel does, its blocks in clusters.
 template <auto Kernel>
-void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
-  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
+void launch_in_clusters(const job& j, unsigned grid, int cluster, std::size_t shared_bytes, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
   if (!before_launch(record_of<Kernel>, j)) return;
+  allow_shared_bytes<Kernel>(j, shared_bytes);
   if (cluster > 8) {  // what every device can do
     check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
           "cudaFuncSetAttribute");
@@ -528,6 +546,7 @@ void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geom
   cudaLaunchConfig_t config{};
   config.gridDim = grid_of(j.what.name(), grid);
   config.blockDim = static_cast<unsigned>(threads);
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = j.stream;
   config.attrs = &shape;
   config.numAttrs = 1;
@@ -540,9 +559,9 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const auto cluster = static_cast<unsigned>(g.cluster);
   const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
   if (packed) {
-    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, g);
+    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, bytes_ahead<row_rule<Op>, T, Per, true>, g);
   } else {
-    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, g);
+    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, 0, g);
   }
 }
 

@@ -251,6 +251,7 @@ struct plain_rule {
   static constexpr bool keeps_term = false;
   static constexpr bool outside_is_absent = false;
   static constexpr bool has_exception = false;
+  static constexpr bool is_costly = false;
   static constexpr int exact_limbs = 0;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
   REPDL_HD static float counterpart(const row_operands&, int) { return 0.0f; }

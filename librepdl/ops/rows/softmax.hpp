@@ -470,6 +470,7 @@ struct logarithm_rule : exponential_rule {
 
 template <>
 struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
+  static constexpr bool is_costly = true;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), float_of(canonical_nan_f32)};
   }
@@ -690,23 +691,72 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   }
 };
 #if defined(__CUDACC__)
-// y cut at -600, whether it is -inf, whose weight is 0, and whether the formula is another one: of +inf and NaN, or beyond 600, which
-// careful has.
-struct cut_output {
-  double y;
-  bool absent;
-  bool beyond;
+// On a GPU the sum of g is added up twice, rounded down and up (sums.hpp, fast_sum). A sum that is not finite says nothing.
+struct sum_between {
+  double low = 0;
+  double high = 0;
+
+  __device__ void add(const double*, double, double term) {
+    low = __dadd_rd(low, term);
+    high = __dadd_ru(high, term);
+  }
+  __device__ void merge(const sum_between& o) {
+    low = __dadd_rd(low, o.low);
+    high = __dadd_ru(high, o.high);
+  }
+  __device__ void join(const sum_between& o) { merge(o); }
+  __device__ const sum_between& of_row() const { return *this; }
 };
-REPDL_HD cut_output cut_at_600(double y) {
-  const auto upper = static_cast<unsigned>(bits_of(y) >> 32);
-  const bool beyond = (upper - 0x4082c000u < 0x80000000u - 0x4082c000u) | (upper > 0xfff00000u);
-  return {upper > 0xc082c000u ? least_gap : y, upper == 0xfff00000u, beyond};
-}
+// What e^y is multiplied by to be added to g, at least and at most: -G with 8 u of itself more than G is known by, as e^y errs by 5.1 u.
+// An exact zero is +0. The greatest y that has a formula here: NaN where nothing is to be decided.
+struct sum_factor {
+  double low, high;
+  float most;
+
+  __device__ static sum_factor of(double bound, const sum_between& s) {
+    const bool known = bound < 1 && is_finite(s.low) && is_finite(s.high);
+    return {0.0 - __fma_ru(magnitude_of(s.high), 0x1p-50, s.high), 0.0 - __fma_rd(-magnitude_of(s.low), 0x1p-50, s.low),
+            known ? static_cast<float>(-least_gap) : float_of(canonical_nan_f32)};
+  }
+};
 #endif
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
+  static constexpr bool is_costly = true;
+  static constexpr bool has_exponential_element = true;
+#if defined(__CUDACC__)
+  template <class R>
+  using sums = sum_between;
+  using total = sum_between;
+  template <class R>
+  using numbers = sum_factor;
+  template <class R>
+  __device__ static sum_factor prepare(const row_call& c, const row_given<R>&, R, const sum_between& s) {
+    return sum_factor::of(c.bounds.tracked, s);
+  }
+  // The ends are rounded down and up. y = -inf: g, and +0 for -0.
+  template <class T, class R, class Exponential = plain_exponential>
+  __device__ static verdict<R> element(const sum_factor& r, const R* x, R, const Exponential& exponential = {}) {
+    const float g = __fadd_rn(static_cast<float>(x[0]), 0.0f);
+    const auto y = static_cast<float>(x[1]);
+    const double weight = exponential(static_cast<double>(fmaxf(y, static_cast<float>(least_gap))));
+    const ends<double> e = {__fma_rd(weight, r.low, static_cast<double>(g)),
+                            __fma_ru(weight, r.high, static_cast<double>(g))};
+    const float low = row_math<double>::rounded<T>(e.low);
+    const float high = row_math<double>::rounded<T>(e.high);
+    const bool absent = y == -__builtin_inff();
+    return {absent ? g : high, ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most)};
+  }
+  // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
   template <class T, class R>
-  REPDL_HD static verdict<R> of_any(const numbers<R>& r, const R* x) {
+  __device__ static verdict<R> careful(const sum_factor& r, const R* x, R) {
+    if (!(x[1] > -least_gap && x[1] < infinity && r.most == r.most)) return {0.0f, true};
+    const double weight = fast_exp(-least_gap);
+    return verdict_of<T>(ends<R>{__fma_rd(weight, r.low, x[0]), __fma_ru(weight, r.high, x[0])});
+  }
+#else
+  template <class T, class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     using M = math<R>;
     const R g = x[0];
     const R y = x[1];
@@ -716,24 +766,6 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     w = y > -infinity ? w : zero;
     const R none = y < infinity ? zero : M::all(infinity);  // +inf and NaN: a formula of their own
     return verdict_of<T>(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
-  }
-#if defined(__CUDACC__)
-  template <class T, class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    const cut_output cut = cut_at_600(x[1]);
-    const R weight = cut.absent ? 0.0 : fast_exp(cut.y);
-    verdict<R> v = verdict_of<T>(log_softmax_gradient<R>(x[0], weight, r.hi, r.lo, r.slack));
-    v.open |= cut.beyond;
-    return v;
-  }
-  template <class T, class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    return of_any<T>(r, x);
-  }
-#else
-  template <class T, class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return of_any<T>(r, x);
   }
 #endif
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
