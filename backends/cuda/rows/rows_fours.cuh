@@ -1,9 +1,30 @@
 // Rows read and written in fours: elements that lie side by side, 16 or 8 bytes an access.
 #pragma once
 
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows.cuh"
 
 namespace repdl::cuda {
+
+// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first, whether terms are by the lanes of a
+// warp together, and whether the next row is read ahead.
+template <class Rule, class T>
+inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+template <class Rule, class T>
+inline constexpr bool is_computing = sizeof(T) == 2 || Rule::is_costly;
+template <class Rule, class T>
+inline constexpr bool has_lanes = is_computing<Rule, T> && requires {
+  Rule::has_exponential;
+};
+template <class Rule, class T>
+inline constexpr bool has_lanes_for_elements = is_computing<Rule, T> && requires {
+  Rule::has_exponential_element;
+};
+template <class Rule, class T>
+inline constexpr bool reads_ahead = is_computing<Rule, T>&& Rule::per_element&& Rule::formatted >= held_of<Rule>;
+// What it takes of memory for that: a thread's own elements of the row after this one.
+template <class Rule, class T, int Per, bool Packed>
+inline constexpr std::size_t bytes_ahead = Packed && reads_ahead<Rule, T> ? held_of<Rule> * Per * sizeof(T) * row_threads : 0;
 
 // Two binary32 numbers, rounded to 16 bits, in a word, the first one below.
 template <class T>

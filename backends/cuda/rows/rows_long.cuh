@@ -59,9 +59,10 @@ __global__ void __launch_bounds__(threads) sum_kernel(const __grid_constant__ ro
         const chunk_place place{begin, first};
         float v[at_a_time][rule::summed];
         read_fours<Op, rule::summed>(g, at, place, static_cast<int>(end), v);
+        const bool inside = place(at_a_time - 1) < end;
 #pragma unroll
         for (int i = 0; i < at_a_time; ++i) {
-          if (place(i) < end) add_element<Op>(part[i % chains], v[i], state.top);
+          if (inside || place(i) < end) add_element<Op>(part[i % chains], v[i], state.top);
         }
       }
     } else {
@@ -193,11 +194,40 @@ __global__ void __launch_bounds__(threads)
   count_rows_decided(counters, tally);
 }
 
+// Outputs of a chunk that are open or another formula's, a few of a thread's: where they begin, and a bit each. The number of those that
+// stay open.
+template <op_id Op, class T>
+__device__ __noinline__ int outputs_of_chunk(const row_geometry& g, std::int64_t row, const chunk_place& place,
+                                             unsigned open) {
+  const row_site<Op, T> at(g, row);
+  const num::row_call call = call_of(g);
+  const known_row<Op> known = known_of<Op>(g, row);
+  const row_state<Op> state = state_of(g, call, at, known.top);
+  const auto whole = whole_of(known.sums);
+  const auto numbers = numbers_of<Op>(call, state, whole);
+  int left = 0;
+  for (; open != 0; open &= open - 1) {
+    const int j = place(__ffs(static_cast<int>(open)) - 1);
+    const num::verdict<double> v = output_of<Op, T>(call, state, numbers, whole, j, at.values(g, j).x);
+    if (v.open) {
+      g.note_open(row, j);
+      ++left;
+    } else {
+      at.set(g, j, v.value);
+    }
+  }
+  return left;
+}
+
 template <op_id Op, class T, bool Packed>
 __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  constexpr int elements = num::elements_of<row_rule<Op>>;
+  using rule = row_rule<Op>;
+  constexpr int elements = num::elements_of<rule>;
   const num::row_call call = call_of(g);
   [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
+  [[maybe_unused]] const std::conditional_t<has_lanes_for_elements<rule, T>, exponential_of_lanes,
+                                            num::plain_exponential>
+      exponential;
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
@@ -205,27 +235,38 @@ __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__
     const row_state<Op> state = state_of(g, call, at, known.top);
     bool open = false;
     if constexpr (Packed) {
-      const auto whole = whole_of(known.sums);
-      const auto numbers = numbers_of<Op>(call, state, whole);
+      const auto numbers = numbers_of<Op>(call, state, whole_of(known.sums));
       const int past = static_cast<int>(end);
+      if (threadIdx.x == 0) tally.add(state.c.fills, end - begin);
 #pragma unroll 1
       for (int first = 0; first < per_thread; first += at_a_time) {
         const chunk_place place{begin, first};
         float v[at_a_time][elements];
         float out[at_a_time];
+        unsigned again = 0;
         read_fours<Op, elements>(g, at, place, past, v);
 #pragma unroll
         for (int i = 0; i < at_a_time; ++i) {
-          num::verdict<double> y = {state.c.value, false};
-          if (!state.c.fills && place(i) < past) y = output_of<Op, T>(call, state, numbers, whole, place(i), v[i]);
-          out[i] = y.value;
-          if (y.open) g.note_open(row, place(i));
-          open |= y.open;
-          if (place(i) < past && !y.open) tally.add(state.c.fills, 1);
+          const double term = rule::keeps_term ? term_of<Op>(v[i], state.top) : 0.0;
+          num::verdict<double> y;
+          if constexpr (has_lanes_for_elements<rule, T>) {
+            y = element_of<Op, T>(numbers, v[i], term, exponential);
+          } else {
+            y = element_of<Op, T>(numbers, v[i], term);
+          }
+          out[i] = state.c.fills ? state.c.value : y.value;
+          again |= y.open ? 1u << i : 0u;
+          if constexpr (rule::has_exception) again |= place(i) == state.o.target ? 1u << i : 0u;
         }
         for_fours<Op, out_place, at_a_time>(g, at.template begin<out_place>(), place, [&](int i, T* a) {
           store_four(a, place(i), past, float4{out[i], out[i + 1], out[i + 2], out[i + 3]});
         });
+        if (state.c.fills || again == 0) continue;
+#pragma unroll
+        for (int i = 0; i < at_a_time; ++i) again &= place(i) < past ? ~0u : ~(1u << i);
+        const int left = outputs_of_chunk<Op, T>(g, row, place, again);
+        tally.decided -= left;
+        open |= left != 0;
       }
     } else {
       open = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);

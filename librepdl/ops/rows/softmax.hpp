@@ -163,10 +163,14 @@ struct weight_sums {
   REPDL_HD void add(const R* at, R max, R weight) {
     const R x = at[0];
 #if defined(__CUDA_ARCH__)
-    // By the upper word of a gap: 0, or, of -inf, one that no number has.
-    const auto upper = static_cast<unsigned>(__double2hiint(x - max));
-    count += upper == 0 ? 1 : 0;
-    rest += upper - 1 < 0xfff00000u - 1 ? weight : 0.0;
+    // Additions under a condition: fewer instructions than what makes of the weight what is added.
+    asm("{\n.reg .pred below, present;\n"
+        "setp.lt.f32 below, %2, %3;\n"
+        "setp.gt.and.f32 present, %2, %4, below;\n"
+        "@present add.rn.f64 %0, %0, %5;\n"
+        "@!below add.s32 %1, %1, 1;\n}"
+        : "+d"(rest), "+r"(count)
+        : "f"(static_cast<float>(x)), "f"(static_cast<float>(max)), "f"(-__builtin_inff()), "d"(weight));
     return;
 #endif
     const R zero = math<R>::all(0.0);
@@ -258,7 +262,7 @@ REPDL_HD verdict<R> gap_element(R x, const logarithm_numbers<R>& r) {
 // above_subnormals rounds.
 inline constexpr unsigned no_margin = 0x10000000u;  // what this test decides nothing with
 REPDL_HD unsigned margin_of(double relative, unsigned roundings) {
-  return relative < 1 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
+  return relative < 0x1p-26 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
 }
 template <class T>
 REPDL_HD bool is_far_from_midpoints(double v, unsigned margin) {
@@ -301,19 +305,26 @@ struct logarithm_numbers<double> {
   double max;
   row_logarithm<double> log;
   unsigned margin;
+  unsigned around;  // both sides of a midpoint, in eighths
 };
 // v = (x - max) - R errs by what R does, which is not more of v than of R, and by two roundings, of numbers that are not larger.
 template <>
 REPDL_HD logarithm_numbers<double> beside_gaps<double>(double max, const row_logarithm<double>& log) {
-  return {max, log, margin_of(log.relative, 4)};
+  const unsigned margin = margin_of(log.relative, 4);
+  return {max, log, margin, margin < no_margin ? 16 * margin : 0xffffffffu};
 }
-// x = -inf: so is v.
+// x = -inf: so is v. Of binary32 v is 0 or below, and where it is -2^-125 or more away from it the lower word says how far it is from a
+// midpoint, in eighths of its units: of what overflows, and of -inf, it does not matter.
 template <class T>
 REPDL_HD verdict<double> gap_element(double x, const logarithm_numbers<double>& r) {
   const double v = (x - r.max) - r.log.value;
-  const bool absent = static_cast<unsigned>(bits_of(v) >> 32) == 0xfff00000u;
-  const float value = std::is_same_v<T, float> || !absent ? value_of<T>(v) : static_cast<float>(v);
-  return {value, !(is_far_from_midpoints<T>(v, r.margin) | absent)};
+  const auto upper = static_cast<unsigned>(bits_of(v) >> 32);
+  if constexpr (std::is_same_v<T, float>) {
+    const unsigned from = (static_cast<unsigned>(bits_of(v)) << 3) - (0x80000000u - 8 * r.margin);
+    return {static_cast<float>(v), !((from > r.around) & (upper >= 0xb8200000u))};
+  }
+  const bool absent = upper == 0xfff00000u;
+  return {absent ? static_cast<float>(v) : value_of<T>(v), !(is_far_from_midpoints<T>(v, r.margin) | absent)};
 }
 
 // The same in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing open that
@@ -713,10 +724,38 @@ struct sum_factor {
   double low, high;
   float most;
 
+  __device__ bool is_known() const { return most == most; }
   __device__ static sum_factor of(double bound, const sum_between& s) {
     const bool known = bound < 1 && is_finite(s.low) && is_finite(s.high);
     return {0.0 - __fma_ru(magnitude_of(s.high), 0x1p-50, s.high), 0.0 - __fma_rd(-magnitude_of(s.low), 0x1p-50, s.low),
             known ? static_cast<float>(-least_gap) : float_of(canonical_nan_f32)};
+  }
+};
+// The same in binary32, of a y of 11 bits: y log2 e = k + f, k an integer; y times the constant's 13 upper bits is exact, and so is k
+// less of it. f errs by 2^-25, 2^f by 2^-22 of itself (ex2.approx), 2^-21.9 in all. A g of +0 less nothing is +0, by either end.
+struct quick_sum_factor {
+  float low, high;
+  bool known;
+
+  __device__ static quick_sum_factor of(const sum_factor& r) {
+    const bool known = r.is_known() & (magnitude_of(r.low) < 0x1p100) & (magnitude_of(r.high) < 0x1p100);
+    return {__double2float_rd(r.low - 0x1p-21 * magnitude_of(r.low)),
+            __double2float_ru(r.high + 0x1p-21 * magnitude_of(r.high)), known};
+  }
+  __device__ ends<float> at(float gradient, float y) const {
+    constexpr float inf = __builtin_inff();
+    constexpr float shifter = 0x1.8p23f;
+    const float g = __fadd_rn(gradient, 0.0f);
+    const float cut = fminf(fmaxf(y, -80.0f), 80.0f);
+    const float t = cut * 0x1.715p+0f;
+    const float shifted = t + shifter;
+    const float f = __fmaf_rn(cut, 0x1.1d94aep-14f, t - (shifted - shifter));
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(f));
+    const bool absent = y == -inf;
+    const bool beyond = (y != cut) & !absent;  // NaN, too
+    const float weight = absent ? 0.0f : float_of(bits_of(power) + (bits_of(shifted) << 23));
+    return {__fadd_rn(__fmaf_rd(weight, low, beyond ? -inf : g), 0.0f), __fmaf_ru(weight, high, beyond ? inf : g)};
   }
 };
 #endif
@@ -734,6 +773,9 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   __device__ static sum_factor prepare(const row_call& c, const row_given<R>&, R, const sum_between& s) {
     return sum_factor::of(c.bounds.tracked, s);
   }
+  using quick = quick_sum_factor;
+  __device__ static quick quick_of(const sum_factor& r) { return quick::of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
   // The ends are rounded down and up. y = -inf: g, and +0 for -0.
   template <class T, class R, class Exponential = plain_exponential>
   __device__ static verdict<R> element(const sum_factor& r, const R* x, R, const Exponential& exponential = {}) {
@@ -750,7 +792,7 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
   template <class T, class R>
   __device__ static verdict<R> careful(const sum_factor& r, const R* x, R) {
-    if (!(x[1] > -least_gap && x[1] < infinity && r.most == r.most)) return {0.0f, true};
+    if (!(x[1] > -least_gap && x[1] < infinity && r.is_known())) return {0.0f, true};
     const double weight = fast_exp(-least_gap);
     return verdict_of<T>(ends<R>{__fma_rd(weight, r.low, x[0]), __fma_ru(weight, r.high, x[0])});
   }
