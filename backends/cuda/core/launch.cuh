@@ -17,19 +17,14 @@ const char* signature_of() {
 template <auto Kernel>
 inline kernel_record record_of{signature_of<Kernel>(), reinterpret_cast<const void*>(Kernel)};
 
-// With its own memory a kernel may have 48 KiB of a block's unasked.
-template <auto Kernel>
-void allow_shared_bytes(const job& j, std::size_t shared_bytes) {
-  if (shared_bytes <= std::size_t{32} << 10) return;
-  check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
-        j.what.name(), "cudaFuncSetAttribute");
-}
-
 // Launches Kernel on j.stream, after its self-test where this is its first use on the device.
 template <auto Kernel, class... Args>
 void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t shared_bytes, const Args&... args) {
   if (!before_launch(record_of<Kernel>, j)) return;
-  allow_shared_bytes<Kernel>(j, shared_bytes);
+  if (shared_bytes > std::size_t{32} << 10) {  // with its own memory a kernel may have 48 KiB unasked
+    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+          j.what.name(), "cudaFuncSetAttribute");
+  }
   Kernel<<<grid_of(j.what.name(), blocks), static_cast<unsigned>(threads), shared_bytes, j.stream>>>(args...);
   check(cudaGetLastError(), j.what.name(), "kernel launch");
 }

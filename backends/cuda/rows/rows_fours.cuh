@@ -6,25 +6,21 @@
 
 namespace repdl::cuda {
 
-// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first, whether terms are by the lanes of a
-// warp together, and whether the next row is read ahead.
+// Where memory is not what limits, as of 16 bits: whether elements are computed in binary32 first, whether terms, or elements, are by the
+// lanes of a warp together, and whether the next row is read ahead.
 template <class Rule, class T>
 inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
 template <class Rule, class T>
-inline constexpr bool is_computing = sizeof(T) == 2 || Rule::is_costly;
-template <class Rule, class T>
-inline constexpr bool has_lanes = is_computing<Rule, T> && requires {
+inline constexpr bool has_lanes = (sizeof(T) == 2 || Rule::is_costly) && requires {
   Rule::has_exponential;
 };
 template <class Rule, class T>
-inline constexpr bool has_lanes_for_elements = is_computing<Rule, T> && requires {
+inline constexpr bool has_lanes_for_elements = !is_quick<Rule, T> && requires {
   Rule::has_exponential_element;
 };
 template <class Rule, class T>
-inline constexpr bool reads_ahead = is_computing<Rule, T>&& Rule::per_element&& Rule::formatted >= held_of<Rule>;
-// What it takes of memory for that: a thread's own elements of the row after this one.
-template <class Rule, class T, int Per, bool Packed>
-inline constexpr std::size_t bytes_ahead = Packed && reads_ahead<Rule, T> ? held_of<Rule> * Per * sizeof(T) * row_threads : 0;
+inline constexpr bool reads_ahead = Rule::per_element &&
+                                    (sizeof(T) == 2 || has_lanes<Rule, T>)&&held_of<Rule> <= Rule::formatted;
 
 // Two binary32 numbers, rounded to 16 bits, in a word, the first one below.
 template <class T>

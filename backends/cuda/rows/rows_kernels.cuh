@@ -14,8 +14,9 @@ constexpr int warps = row_warps;
 struct cluster {
   static constexpr int slot_bytes = 48;
   static constexpr int most_blocks = 16;
+  // Used in turns: who sends to one has heard from all blocks since they read it.
   struct memory {
-    alignas(16) std::byte slots[2][most_blocks][slot_bytes];  // used in turns: who sends to one has heard from all that they read it
+    alignas(16) std::byte slots[2][most_blocks][slot_bytes];
     std::uint64_t arrived[2];
   };
   int blocks;
@@ -148,9 +149,10 @@ struct row_elements {
   }
   __device__ float at(int i, int k) const { return x[i][k]; }
   __device__ float greatest(float top) const {
+    float of[4] = {top, top, top, top};  // not one after the other
 #pragma unroll
-    for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
-    return top;
+    for (int i = 0; i < Per; ++i) of[i % 4] = max_or_nan(of[i % 4], x[i][0]);
+    return max_or_nan(max_or_nan(of[0], of[1]), max_or_nan(of[2], of[3]));
   }
   // What was made of them is made again: registers.
   __device__ void forget() {
@@ -291,15 +293,14 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
   const num::row_call call = call_of(g);
   row_tally tally;
   constexpr bool of_lanes = has_lanes<rule, T>;
-  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T> && !quick;
+  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
   [[maybe_unused]] const std::conditional_t<of_lanes || elements_of_lanes, exponential_of_lanes, num::plain_exponential>
       exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
   const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
   // While a row is computed with the next one comes to shared memory: a thread's own elements.
   constexpr bool ahead = Packed && reads_ahead<rule, T>;
-  extern __shared__ float4 ahead_of_all[];
-  [[maybe_unused]] four_of<T>* const next = reinterpret_cast<four_of<T>*>(ahead_of_all);
+  __shared__ four_of<T> next[ahead ? held * Per / 4 * threads : 1];
   const auto fetch_row = [&]([[maybe_unused]] std::int64_t base) {
     if constexpr (ahead) {
       const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
@@ -404,7 +405,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per))
       if (base + step < g.rows) fetch_row(base + step);
     }
     // What sums make of elements is not kept for the outputs: registers.
-    if constexpr (rule::per_element && (elements > 2 || quick) && Per > 8) x.forget();
+    if constexpr (rule::per_element && (elements > 2 || quick || of_lanes) && Per > 8) x.forget();
     if constexpr (chains == 4) {
       part[0].merge(part[1]);
       part[2].merge(part[3]);
@@ -557,10 +558,9 @@ __global__ void __launch_bounds__(threads) column_kernel(const __grid_constant__
 
 // Launches Kernel as launch_kernel does, its blocks in clusters.
 template <auto Kernel>
-void launch_in_clusters(const job& j, unsigned grid, int cluster, std::size_t shared_bytes, const row_geometry& g) {
-  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
+void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
   if (!before_launch(record_of<Kernel>, j)) return;
-  allow_shared_bytes<Kernel>(j, shared_bytes);
   if (cluster > 8) {  // what every device can do
     check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
           "cudaFuncSetAttribute");
@@ -571,7 +571,6 @@ void launch_in_clusters(const job& j, unsigned grid, int cluster, std::size_t sh
   cudaLaunchConfig_t config{};
   config.gridDim = grid_of(j.what.name(), grid);
   config.blockDim = static_cast<unsigned>(threads);
-  config.dynamicSmemBytes = shared_bytes;
   config.stream = j.stream;
   config.attrs = &shape;
   config.numAttrs = 1;
@@ -584,9 +583,9 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const auto cluster = static_cast<unsigned>(g.cluster);
   const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
   if (packed) {
-    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, bytes_ahead<row_rule<Op>, T, Per, true>, g);
+    launch_in_clusters<row_kernel<Op, T, Per, true>>(j, grid, g.cluster, g);
   } else {
-    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, 0, g);
+    launch_in_clusters<row_kernel<Op, T, Per, false>>(j, grid, g.cluster, g);
   }
 }
 

@@ -225,8 +225,8 @@ __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__
   constexpr int elements = num::elements_of<rule>;
   const num::row_call call = call_of(g);
   [[maybe_unused]] const int per_thread = static_cast<int>(g.chunk / threads);
-  [[maybe_unused]] const std::conditional_t<has_lanes_for_elements<rule, T>, exponential_of_lanes,
-                                            num::plain_exponential>
+  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
+  [[maybe_unused]] const std::conditional_t<elements_of_lanes, exponential_of_lanes, num::plain_exponential>
       exponential;
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(threads) output_kernel(const __grid_constant__
         for (int i = 0; i < at_a_time; ++i) {
           const double term = rule::keeps_term ? term_of<Op>(v[i], state.top) : 0.0;
           num::verdict<double> y;
-          if constexpr (has_lanes_for_elements<rule, T>) {
+          if constexpr (elements_of_lanes) {
             y = element_of<Op, T>(numbers, v[i], term, exponential);
           } else {
             y = element_of<Op, T>(numbers, v[i], term);

@@ -15,6 +15,8 @@
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
+//   is_costly       on a GPU an element of binary32 takes longer than memory does
+//   has_exponential, has_exponential_element   term, or element, take an exponential (plain_exponential)
 //   has_sums        anything is found of a row but its top and its own numbers
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's

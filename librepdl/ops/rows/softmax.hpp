@@ -163,14 +163,15 @@ struct weight_sums {
   REPDL_HD void add(const R* at, R max, R weight) {
     const R x = at[0];
 #if defined(__CUDA_ARCH__)
-    // Additions under a condition: fewer instructions than what makes of the weight what is added.
+    // By the upper word of a gap: 0, or, of -inf, one that no number has. Added under a condition: fewer instructions than choosing what
+    // is added.
     asm("{\n.reg .pred below, present;\n"
-        "setp.lt.f32 below, %2, %3;\n"
-        "setp.gt.and.f32 present, %2, %4, below;\n"
-        "@present add.rn.f64 %0, %0, %5;\n"
+        "setp.ne.u32 below, %2, 0;\n"
+        "setp.lt.and.u32 present, %2, 0xfff00000, below;\n"
+        "@present add.rn.f64 %0, %0, %3;\n"
         "@!below add.s32 %1, %1, 1;\n}"
         : "+d"(rest), "+r"(count)
-        : "f"(static_cast<float>(x)), "f"(static_cast<float>(max)), "f"(-__builtin_inff()), "d"(weight));
+        : "r"(__double2hiint(x - max)), "d"(weight));
     return;
 #endif
     const R zero = math<R>::all(0.0);
@@ -732,7 +733,8 @@ struct sum_factor {
   }
 };
 // The same in binary32, of a y of 11 bits: y log2 e = k + f, k an integer; y times the constant's 13 upper bits is exact, and so is k
-// less of it. f errs by 2^-25, 2^f by 2^-22 of itself (ex2.approx), 2^-21.9 in all. A g of +0 less nothing is +0, by either end.
+// less of it. f errs by 2^-25, 2^f by 2^-22 of itself (ex2.approx), 2^-21.8 in all; the sum has 2^-21 for it. A g of +0 less nothing is
+// +0, by either end.
 struct quick_sum_factor {
   float low, high;
   bool known;
@@ -787,7 +789,8 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     const float low = row_math<double>::rounded<T>(e.low);
     const float high = row_math<double>::rounded<T>(e.high);
     const bool absent = y == -__builtin_inff();
-    return {absent ? g : high, ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most)};
+    const bool open = ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most);
+    return {absent ? g : high, open};
   }
   // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
   template <class T, class R>
