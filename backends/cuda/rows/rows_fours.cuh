@@ -19,8 +19,8 @@ inline constexpr bool has_lanes_for_elements = !is_quick<Rule, T> && requires {
   Rule::has_exponential_element;
 };
 template <class Rule, class T>
-inline constexpr bool reads_ahead = Rule::per_element &&
-                                    (sizeof(T) == 2 || has_lanes<Rule, T>)&&held_of<Rule> <= Rule::formatted;
+inline constexpr bool reads_ahead = (sizeof(T) == 2 || has_lanes<Rule, T>)&&Rule::per_element&& Rule::formatted
+                                    >= held_of<Rule>;
 
 // Two binary32 numbers, rounded to 16 bits, in a word, the first one below.
 template <class T>
