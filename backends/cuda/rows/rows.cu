@@ -39,16 +39,26 @@ struct rule_facts {
   bool per_element;
   bool exact;
   bool looks;  // for the greatest element
+  bool is_costly;
   bool is_tiled;
   bool is_whole;  // of binary32
   bool exact_totals;
   num::row_bounds (*bounds)(std::int64_t length, std::int64_t height, std::int64_t tracked_height);
 };
 template <class Rule>
-constexpr rule_facts facts_of = {Rule::inputs,      Rule::summed,           held_of<Rule>,
-                                 chains_of<Rule>,   Rule::required,         Rule::formatted,
-                                 Rule::per_element, Rule::exact_limbs != 0, Rule::look == num::row_look::greatest,
-                                 is_tiled<Rule>,    is_whole<Rule, float>,  Rule::exact_totals,
+constexpr rule_facts facts_of = {Rule::inputs,
+                                 Rule::summed,
+                                 held_of<Rule>,
+                                 chains_of<Rule>,
+                                 Rule::required,
+                                 Rule::formatted,
+                                 Rule::per_element,
+                                 Rule::exact_limbs != 0,
+                                 Rule::look == num::row_look::greatest,
+                                 Rule::is_costly,
+                                 is_tiled<Rule>,
+                                 is_whole<Rule, float>,
+                                 Rule::exact_totals,
                                  Rule::bounds};
 
 std::size_t size_of_element(const row_geometry& g, const rule_facts& rule, int k) {
@@ -164,8 +174,10 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   // More than four wait for each other longer than rows take to be read again, if nothing is looked for.
   const std::int64_t best_blocks = rule.looks ? most_blocks : 4;
   const int most = most_per_thread(rule.held);
-  const std::int64_t eight = rule.held > 2 ? 8 * threads : 64;
-  d.per_thread = room <= eight ? 8 : std::min(most, room <= (rule.held == 1 ? 512 : 4096) ? 16 : 32);
+  // What a thread does for each row is less of the time where it has more elements.
+  const std::int64_t eight = rule.is_costly ? 32 : rule.held > 2 ? 8 * threads : 64;
+  const std::int64_t sixteen = rule.is_costly ? eight : rule.held == 1 ? 512 : 4096;
+  d.per_thread = room <= eight ? 8 : std::min(most, room <= sixteen ? 16 : 32);
   d.how = room <= (clusters ? best_blocks * most : 16) * threads ? manner::registers : manner::chunks;
   g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
   if (g.tiled) {

@@ -347,16 +347,17 @@ __device__ double term_of(const float* x, float top) {
   return row_rule<Op>::template term<double>(summed_values<Op>(x).x, static_cast<double>(top));
 }
 // An output of element operands; Careful: at the most that binary64 can do.
-template <op_id Op, class T, bool Careful = false>
+// exponential: what the rule's element takes, if it takes one.
+template <op_id Op, class T, bool Careful = false, class... Exponential>
 __device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, const float* x,
-                                           double term) {
+                                           double term, const Exponential&... exponential) {
   using rule = row_rule<Op>;
   double v[num::elements_of<rule>];
   for (int k = 0; k < num::elements_of<rule>; ++k) v[k] = static_cast<double>(x[k]);
   if constexpr (Careful && requires { rule::template careful<T>(n, v, term); }) {
     return rule::template careful<T>(n, v, term);
   } else {
-    return rule::template element<T>(n, v, term);
+    return rule::template element<T>(n, v, term, exponential...);
   }
 }
 

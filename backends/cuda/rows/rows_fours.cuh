@@ -1,9 +1,26 @@
 // Rows read and written in fours: elements that lie side by side, 16 or 8 bytes an access.
 #pragma once
 
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows.cuh"
 
 namespace repdl::cuda {
+
+// Where memory is not what limits, as of 16 bits: whether elements are computed in binary32 first, whether terms, or elements, are by the
+// lanes of a warp together, and whether the next row is read ahead.
+template <class Rule, class T>
+inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
+template <class Rule, class T>
+inline constexpr bool has_lanes = (sizeof(T) == 2 || Rule::is_costly) && requires {
+  Rule::has_exponential;
+};
+template <class Rule, class T>
+inline constexpr bool has_lanes_for_elements = !is_quick<Rule, T> && requires {
+  Rule::has_exponential_element;
+};
+template <class Rule, class T>
+inline constexpr bool reads_ahead = (sizeof(T) == 2 || has_lanes<Rule, T>)&&Rule::per_element&& Rule::formatted
+                                    >= held_of<Rule>;
 
 // Two binary32 numbers, rounded to 16 bits, in a word, the first one below.
 template <class T>

@@ -1,7 +1,6 @@
 // The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included once for each format (rows_f32.cu).
 #pragma once
 
-#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows_outputs.cuh"
 
 namespace repdl::cuda {
@@ -10,43 +9,90 @@ namespace {
 constexpr int threads = row_threads;
 constexpr int warps = row_warps;
 
-// Blocks of a cluster, from which a block may read (9.0 and newer; else a block is alone).
+// Blocks of a cluster, which write into each other's memory (9.0 and newer; else a block is alone). A barrier of the cluster would wait
+// for all that was written to the rows, too: here a block waits for so many bytes from the others.
 struct cluster {
+  static constexpr int slot_bytes = 48;
+  static constexpr int most_blocks = 16;
+  // Used in turns: who sends to one has heard from all blocks since they read it.
+  struct memory {
+    alignas(16) std::byte slots[2][most_blocks][slot_bytes];
+    std::uint64_t arrived[2];
+  };
   int blocks;
   int rank;
+  memory& own;
   int exchanges = 0;
 
-  __device__ explicit cluster(int of_row) : blocks(of_row), rank(static_cast<int>(blockIdx.x) & (of_row - 1)) {}
-  __device__ void meet() const {
+  __device__ cluster(int of_row, memory& m)
+      : blocks(of_row), rank(static_cast<int>(blockIdx.x) & (of_row - 1)), own(m) {
 #if __CUDA_ARCH__ >= 900
+    if (blocks == 1) return;
+    if (threadIdx.x == 0) {
+      for (std::uint64_t& a : own.arrived) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address_of(&a)) : "memory");
+      }
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
   }
-  // v of all blocks, combined. slots: two of this block's memory, used in turns: who writes to one has met all that read it.
+  // v of all blocks, combined.
   template <class T, class Combine>
-  __device__ T combined(T v, std::byte* slots, Combine&& combine) {
+  __device__ T combined(T v, Combine&& combine) {
 #if __CUDA_ARCH__ >= 900
     static_assert(sizeof(T) % 4 == 0 && sizeof(T) <= slot_bytes);
-    std::byte* const slot = slots + (exchanges++ & 1) * slot_bytes;
-    if (threadIdx.x == 0) *reinterpret_cast<T*>(slot) = v;
-    meet();
-    const auto own = static_cast<unsigned>(__cvta_generic_to_shared(slot));
-    unsigned from;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"(own), "r"(lane_of_thread() & (blocks - 1)));
-    std::uint32_t w[sizeof(T) / 4];
-#pragma unroll
-    for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
-      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(w[i]) : "r"(from + 4 * i) : "memory");
+    const int turn = exchanges & 1;
+    const unsigned arrived = address_of(own.arrived + turn);
+    if (threadIdx.x == 0) {
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived),
+                   "r"(blocks * static_cast<int>(sizeof(T)))
+                   : "memory");
     }
-    memcpy(&v, w, sizeof(T));
+    if (static_cast<int>(threadIdx.x) < blocks) {
+      const unsigned to = in_block(address_of(own.slots[turn][rank]), threadIdx.x);
+      const unsigned count = in_block(arrived, threadIdx.x);
+      std::uint32_t w[sizeof(T) / 4];
+      memcpy(w, &v, sizeof(T));
+#pragma unroll
+      for (unsigned i = 0; i < sizeof(T) / 4; ++i) {
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to + 4 * i),
+                     "r"(w[i]), "r"(count)
+                     : "memory");
+      }
+    }
+    wait_for(arrived, static_cast<unsigned>(exchanges) >> 1 & 1u);
+    memcpy(&v, own.slots[turn][lane_of_thread() & (blocks - 1)], sizeof(T));
     for (int distance = blocks / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
+    ++exchanges;
 #endif
     return v;
   }
-  static constexpr int slot_bytes = 48;
+
+ private:
+  __device__ static unsigned address_of(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#if __CUDA_ARCH__ >= 900
+  __device__ static unsigned in_block(unsigned address, unsigned block) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+    return there;
+  }
+  __device__ static void wait_for(unsigned arrived, unsigned parity) {
+    unsigned done = 0;
+    while (done == 0) {
+      asm volatile(
+          "{\n.reg .pred p;\n"
+          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, p;\n}"
+          : "=r"(done)
+          : "r"(arrived), "r"(parity)
+          : "memory");
+    }
+  }
+#endif
 };
 
-// Combines v over the team. scratch: two slots for the cluster, and one for each warp: teams of a block do not wait for each other.
+// Combines v over the team. scratch: a slot for each warp: teams of a block do not wait for each other.
 template <class T, class Combine>
 __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combine&& combine) {
   for (int distance = min(team, 32) / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
@@ -54,14 +100,14 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int of_team = team / 32;
     const int first = warp / of_team * of_team;
-    const auto slot = [&](int i) -> T& { return *reinterpret_cast<T*>(scratch + (2 + i) * cluster::slot_bytes); };
+    const auto slot = [&](int i) -> T& { return *reinterpret_cast<T*>(scratch + i * cluster::slot_bytes); };
     const auto meet = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + first / of_team), "r"(team) : "memory"); };
     meet();
     if (lane_of_thread() == 0) slot(warp) = v;
     meet();
     v = slot(first + (lane_of_thread() & (of_team - 1)));
     for (int distance = of_team / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
-    if (blocks.blocks > 1) v = blocks.combined(v, scratch, combine);
+    if (blocks.blocks > 1) v = blocks.combined(v, combine);
   }
   return v;
 }
@@ -75,14 +121,6 @@ __device__ __noinline__ int row_outputs_again(const row_geometry& g, std::int64_
   return left;
 }
 
-// Of 16 bits, where memory is not what limits: whether terms are by the lanes of a warp together, and whether the next row is read ahead.
-template <class Rule, class T>
-inline constexpr bool has_lanes = sizeof(T) == 2 && requires {
-  Rule::has_exponential;
-};
-template <class Rule, class T>
-inline constexpr bool reads_ahead = sizeof(T) == 2 && Rule::per_element&& Rule::formatted >= held_of<Rule>;
-
 // The operands of a thread's elements in a row.
 template <class T, int Per, int Held, bool Words>
 struct row_elements {
@@ -95,9 +133,10 @@ struct row_elements {
   }
   __device__ float at(int i, int k) const { return x[i][k]; }
   __device__ float greatest(float top) const {
+    float of[4] = {top, top, top, top};  // not one after the other
 #pragma unroll
-    for (int i = 0; i < Per; ++i) top = max_or_nan(top, x[i][0]);
-    return top;
+    for (int i = 0; i < Per; ++i) of[i % 4] = max_or_nan(of[i % 4], x[i][0]);
+    return max_or_nan(max_or_nan(of[0], of[1]), max_or_nan(of[2], of[3]));
   }
   // What was made of them is made again: registers.
   __device__ void forget() {
@@ -175,14 +214,15 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
   using sums = typename rule::template sums<double>;
-  alignas(16) __shared__ std::byte scratch[(2 + warps) * cluster::slot_bytes];
+  alignas(16) __shared__ std::byte scratch[warps * cluster::slot_bytes];
+  __shared__ cluster::memory exchanged;
   constexpr int summed = rule::summed;
   constexpr int elements = num::elements_of<rule>;
   constexpr int held = held_of<rule>;
   constexpr bool keeps = rule::keeps_term;
   constexpr bool quick = is_quick<rule, T>;
   using kept = std::conditional_t<quick, float, double>;
-  cluster blocks(g.cluster);
+  cluster blocks(g.cluster, exchanged);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
   const int lane = (static_cast<int>(threadIdx.x) & (team - 1)) + blocks.rank * threads;
@@ -191,7 +231,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
   const num::row_call call = call_of(g);
   row_tally tally;
   constexpr bool of_lanes = has_lanes<rule, T>;
-  [[maybe_unused]] const std::conditional_t<of_lanes, exponential_of_lanes, num::plain_exponential> exponential;
+  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
+  [[maybe_unused]] const std::conditional_t<of_lanes || elements_of_lanes, exponential_of_lanes, num::plain_exponential>
+      exponential;
   const std::int64_t step = gridDim.x / static_cast<unsigned>(blocks.blocks) * at_once;
   const std::int64_t first_base = blockIdx.x / static_cast<unsigned>(blocks.blocks) * at_once;
   // Where elements are on lines, that of all rows: they begin at multiples of four, if there is something to walk along.
@@ -306,7 +348,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
       if (base + step < g.rows) fetch_row(base + step);
     }
     // What sums make of elements is not kept for the outputs: registers.
-    if constexpr (rule::per_element && (elements > 2 || quick) && Per > 8) x.forget();
+    if constexpr (rule::per_element && (elements > 2 || quick || of_lanes) && Per > 8) x.forget();
     if constexpr (chains == 4) {
       part[0].merge(part[1]);
       part[2].merge(part[3]);
@@ -347,7 +389,11 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
             for (int i = 0; i < at_a_time; ++i) {
               double t = 0;
               if constexpr (keeps) t = term[first + i];
-              out.set(first + i, element_of<Op, T>(numbers, v[i], t));
+              if constexpr (elements_of_lanes) {
+                out.set(first + i, element_of<Op, T>(numbers, v[i], t, exponential));
+              } else {
+                out.set(first + i, element_of<Op, T>(numbers, v[i], t));
+              }
             }
           }
         }
@@ -389,7 +435,6 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
       if (open != 0) tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, open, place, length);
     }
   }
-  if (blocks.blocks > 1) blocks.meet();  // its memory is read
   count_rows_decided(counters, tally);
 }
 

@@ -43,7 +43,8 @@ struct chunk_place {
   }
 };
 
-// f<how many, whether all of them are of the row>(place) for a thread's elements [begin, past): many at a time, then by fours.
+// f<how many, whether all of them are of the row>(place) for a thread's elements [begin, past): many at a time, then by fours. The
+// threads of a warp go together: of some the last four lies beyond.
 template <class F>
 __device__ void for_groups(std::int64_t begin, int past, F&& f) {
   chunk_place place{begin, 0};
@@ -52,7 +53,7 @@ __device__ void for_groups(std::int64_t begin, int past, F&& f) {
   for (; next <= past; next += at_a_time * threads, place.first += at_a_time)
     f.template operator()<at_a_time, true>(place);
 #pragma unroll 1
-  for (; place(0) < past; place.first += 4) f.template operator()<4, false>(place);
+  for (; place(0) - 4 * lane_of_thread() < past; place.first += 4) f.template operator()<4, false>(place);
 }
 
 // What a thread finds of [begin, past), packed.
@@ -234,6 +235,9 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
   constexpr int read = Lines ? rule::summed : num::elements_of<rule>;
   constexpr bool quick = is_quick<rule, T>;
   [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
+  constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
+  [[maybe_unused]] const std::conditional_t<elements_of_lanes, exponential_of_lanes, num::plain_exponential>
+      exponential;
   walk_of_fours walk = walk_of_chunk(g, begin);
   [[maybe_unused]] const auto line = [&] {
     if constexpr (Lines) {
@@ -262,7 +266,12 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
     } else {
 #pragma unroll
       for (int i = 0; i < Count; ++i) {
-        out.set(i, element_of<Op, T>(numbers, v[i], rule::keeps_term ? term_of<Op>(v[i], state.top) : 0.0));
+        const double term = rule::keeps_term ? term_of<Op>(v[i], state.top) : 0.0;
+        if constexpr (elements_of_lanes) {
+          out.set(i, element_of<Op, T>(numbers, v[i], term, exponential));
+        } else {
+          out.set(i, element_of<Op, T>(numbers, v[i], term));
+        }
       }
     }
     for_fours<Op, out_place, Count>(g, at.template begin<out_place>(), place, from,

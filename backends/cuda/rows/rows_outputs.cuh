@@ -7,10 +7,6 @@
 namespace repdl::cuda {
 namespace {
 
-// Of 16 bits, where memory is not what limits: whether elements are computed in binary32 first.
-template <class Rule, class T>
-inline constexpr bool is_quick = sizeof(T) == 2 && num::has_quick<Rule>;
-
 // The outputs of a thread's elements, and which of them are open: a bit each.
 template <class T, int Count, bool Quick>
 struct row_outputs {

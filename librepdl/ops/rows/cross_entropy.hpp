@@ -505,7 +505,7 @@ struct blended_total_loss {
 // x = logits, weights, probabilities.
 template <>
 struct row_rule<ops::op_id::cross_entropy_probabilities> : blended_rule {
-  static constexpr row_inputs inputs = {{0, 2, 3, -1}, -1, 1};
+  static constexpr row_inputs inputs = {{0, 2, 3}, -1, 1};
   static constexpr bool per_element = false;
   static constexpr int results = 1;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
@@ -579,7 +579,7 @@ REPDL_HD ends<R> difference_ends(const difference_numbers<R>& r, R x, R exponent
 }
 template <>
 struct row_rule<ops::op_id::cross_entropy_probabilities_backward> : blended_rule {
-  static constexpr row_inputs inputs = {{1, 3, 4, -1}, 0, 2};
+  static constexpr row_inputs inputs = {{1, 3, 4}, 0, 2};
   static constexpr bool keeps_term = true;
   static constexpr bool has_exception = true;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {

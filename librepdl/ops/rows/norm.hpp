@@ -406,7 +406,7 @@ REPDL_HD_CALL certified round_mean(dtype to, double, const ball<L>& sum, std::in
 template <bool Centred>
 struct norm_rule : plain_rule {
   static constexpr row_look look = Centred ? row_look::first : row_look::nothing;
-  static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1, -1}};
+  static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1}};
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
   static constexpr int results = Centred ? 2 : 1;  // mean, rstd
   static constexpr bool exact_totals = true;
@@ -608,7 +608,7 @@ REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, dou
 struct running_norm_rule : norm_rule<true> {
   using base = norm_rule<true>;
   // x, running_mean, running_var, weight, bias
-  static constexpr row_inputs inputs = {{0, 3, 4, -1}, -1, -1, -1, {1, 2}};
+  static constexpr row_inputs inputs = {{0, 3, 4}, -1, -1, -1, {1, 2}};
   static constexpr int results = 4;  // mean, rstd, running_mean, running_var
 
   REPDL_HD static float counterpart(const row_operands& o, int k) { return k < 2 ? 0.0f : o.former[k - 2]; }

@@ -276,8 +276,7 @@ template <bool Centred>
 struct norm_gradient_rule : plain_rule {
   static constexpr row_look look = Centred ? row_look::given : row_look::nothing;
   // g, x, weight; rstd; mean
-  static constexpr row_inputs inputs =
-      Centred ? row_inputs{{0, 1, 4, -1}, 3, -1, 2} : row_inputs{{0, 1, 3, -1}, 2, -1, -1};
+  static constexpr row_inputs inputs = Centred ? row_inputs{{0, 1, 4}, 3, -1, 2} : row_inputs{{0, 1, 3}, 2};
   static constexpr float absent[most_elements] = {0.0f, 0.0f, 1.0f};
   static constexpr int summed = 3;
   static constexpr int required = 2;

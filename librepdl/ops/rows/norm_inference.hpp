@@ -88,7 +88,7 @@ template <>
 struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   // x, running_mean, running_var, weight, bias
   static constexpr row_look look = row_look::given;
-  static constexpr row_inputs inputs = {{0, 3, 4, -1}, 2, -1, 1};
+  static constexpr row_inputs inputs = {{0, 3, 4}, 2, -1, 1};
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
   static constexpr bool has_sums = false;
   using elements = norm_rule<true>;
@@ -153,7 +153,7 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
 template <>
 struct row_rule<ops::op_id::batch_norm_inference_backward> : given_statistics {
   // g, running_var, weight
-  static constexpr row_inputs inputs = {{0, 2, -1, -1}, 1};
+  static constexpr row_inputs inputs = {{0, 2}, 1};
   static constexpr float absent[most_elements] = {0.0f, 1.0f};
   static constexpr bool has_sums = false;
 
@@ -216,7 +216,7 @@ template <>
 struct row_rule<ops::op_id::batch_norm_inference_weight_backward> : given_statistics {
   // g, x, running_mean, running_var
   static constexpr row_look look = row_look::given;
-  static constexpr row_inputs inputs = {{0, 1, -1, -1}, 3, -1, 2};
+  static constexpr row_inputs inputs = {{0, 1}, 3, -1, 2};
   static constexpr int summed = 2;
   static constexpr int required = 2;
   static constexpr bool per_element = false;

@@ -15,6 +15,8 @@
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
+//   is_costly       on a GPU an element of binary32 takes longer than memory does
+//   has_exponential, has_exponential_element   term, or element, take an exponential (plain_exponential)
 //   has_sums        anything is found of a row but its top and its own numbers
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
@@ -53,9 +55,9 @@ inline namespace REPDL_ISA {
 enum class row_look { nothing, greatest, first, given };
 
 inline constexpr int most_elements = 4;
-// Numbers of a call's inputs; -1: none.
+// Numbers of a call's inputs; -1: none. Those of elements increase: 0 or -1 ends them.
 struct row_inputs {
-  int element[most_elements] = {0, -1, -1, -1};
+  int element[most_elements] = {};
   int g = -1;
   int target = -1;
   int top = -1;
@@ -63,7 +65,7 @@ struct row_inputs {
 
   constexpr int elements() const {
     int n = 1;
-    while (n < most_elements && element[n] >= 0) ++n;
+    while (n < most_elements && element[n] > 0) ++n;
     return n;
   }
 };
@@ -262,6 +264,7 @@ struct plain_rule {
   static constexpr bool keeps_term = false;
   static constexpr bool outside_is_absent = false;
   static constexpr bool has_exception = false;
+  static constexpr bool is_costly = false;
   static constexpr int exact_limbs = 0;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float) { return {false, 0.0f}; }
   REPDL_HD static float counterpart(const row_operands&, int) { return 0.0f; }

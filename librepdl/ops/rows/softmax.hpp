@@ -162,10 +162,15 @@ struct weight_sums {
   REPDL_HD void add(const R* at, R max, R weight) {
     const R x = at[0];
 #if defined(__CUDA_ARCH__)
-    // By the upper word of a gap: 0, or, of -inf, one that no number has.
-    const auto upper = static_cast<unsigned>(__double2hiint(x - max));
-    count += upper == 0 ? 1 : 0;
-    rest += upper - 1 < 0xfff00000u - 1 ? weight : 0.0;
+    // By the upper word of a gap: 0, or, of -inf, one that no number has. Added under a condition: fewer instructions than choosing what
+    // is added.
+    asm("{\n.reg .pred below, present;\n"
+        "setp.ne.u32 below, %2, 0;\n"
+        "setp.lt.and.u32 present, %2, 0xfff00000, below;\n"
+        "@present add.rn.f64 %0, %0, %3;\n"
+        "@!below add.s32 %1, %1, 1;\n}"
+        : "+d"(rest), "+r"(count)
+        : "r"(__double2hiint(x - max)), "d"(weight));
     return;
 #endif
     const R zero = math<R>::all(0.0);
@@ -257,7 +262,7 @@ REPDL_HD verdict<R> gap_element(R x, const logarithm_numbers<R>& r) {
 // above_subnormals rounds.
 inline constexpr unsigned no_margin = 0x10000000u;  // what this test decides nothing with
 REPDL_HD unsigned margin_of(double relative, unsigned roundings) {
-  return relative < 1 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
+  return relative < 0x1p-26 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
 }
 template <class T>
 REPDL_HD bool is_far_from_midpoints(double v, unsigned margin) {
@@ -300,19 +305,26 @@ struct logarithm_numbers<double> {
   double max;
   row_logarithm<double> log;
   unsigned margin;
+  unsigned around;  // both sides of a midpoint, in eighths
 };
 // v = (x - max) - R errs by what R does, which is not more of v than of R, and by two roundings, of numbers that are not larger.
 template <>
 REPDL_HD logarithm_numbers<double> beside_gaps<double>(double max, const row_logarithm<double>& log) {
-  return {max, log, margin_of(log.relative, 4)};
+  const unsigned margin = margin_of(log.relative, 4);
+  return {max, log, margin, margin < no_margin ? 16 * margin : 0xffffffffu};
 }
-// x = -inf: so is v.
+// x = -inf: so is v. Of binary32 v is 0 or below, and where it is -2^-125 or more away from it the lower word says how far it is from a
+// midpoint, in eighths of its units: of what overflows, and of -inf, it does not matter.
 template <class T>
 REPDL_HD verdict<double> gap_element(double x, const logarithm_numbers<double>& r) {
   const double v = (x - r.max) - r.log.value;
-  const bool absent = static_cast<unsigned>(bits_of(v) >> 32) == 0xfff00000u;
-  const float value = std::is_same_v<T, float> || !absent ? value_of<T>(v) : static_cast<float>(v);
-  return {value, !(is_far_from_midpoints<T>(v, r.margin) | absent)};
+  const auto upper = static_cast<unsigned>(bits_of(v) >> 32);
+  if constexpr (std::is_same_v<T, float>) {
+    const unsigned from = (static_cast<unsigned>(bits_of(v)) << 3) - (0x80000000u - 8 * r.margin);
+    return {static_cast<float>(v), !((from > r.around) & (upper >= 0xb8200000u))};
+  }
+  const bool absent = upper == 0xfff00000u;
+  return {absent ? static_cast<float>(v) : value_of<T>(v), !(is_far_from_midpoints<T>(v, r.margin) | absent)};
 }
 
 // The same in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing open that
@@ -367,7 +379,7 @@ struct exponential_rule : plain_rule {
 // g (p - t) / n. Target: cross_entropy_backward, where the target's t is 1 and rows may be ignored.
 template <bool Scaled, bool Target>
 struct weight_rule : exponential_rule {
-  static constexpr row_inputs inputs = {{Scaled ? 1 : 0, -1, -1}, Scaled ? 0 : -1, Target ? 2 : -1};
+  static constexpr row_inputs inputs = {{Scaled ? 1 : 0}, Scaled ? 0 : -1, Target ? 2 : -1};
   static constexpr bool keeps_term = true;
   static constexpr bool has_exception = Target;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
@@ -444,7 +456,7 @@ struct row_rule<ops::op_id::cross_entropy_backward> : weight_rule<true, true> {}
 
 template <bool Target>
 struct logarithm_rule : exponential_rule {
-  static constexpr row_inputs inputs = {{0, -1, -1}, -1, Target ? 1 : -1};
+  static constexpr row_inputs inputs = {{0}, -1, Target ? 1 : -1};
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
     return bounds_of_rows(length, height, tracked, false);
   }
@@ -469,6 +481,7 @@ struct logarithm_rule : exponential_rule {
 
 template <>
 struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
+  static constexpr bool is_costly = true;
   REPDL_HD static row_class classify(const row_call&, const row_operands&, float top) {
     return {!(magnitude_of(static_cast<double>(top)) < infinity), float_of(canonical_nan_f32)};
   }
@@ -615,7 +628,7 @@ struct gradient_total {
 // x = g, y = the outputs.
 template <bool Products>
 struct gradient_rule : plain_rule {
-  static constexpr row_inputs inputs = {{0, 1, -1}};
+  static constexpr row_inputs inputs = {{0, 1}};
   static constexpr int summed = 2;
   static constexpr int required = 2;
   static row_bounds bounds(std::int64_t length, std::int64_t height, std::int64_t tracked) {
@@ -689,23 +702,109 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   }
 };
 #if defined(__CUDACC__)
-// y cut at -600, whether it is -inf, whose weight is 0, and whether the formula is another one: of +inf and NaN, or beyond 600, which
-// careful has.
-struct cut_output {
-  double y;
-  bool absent;
-  bool beyond;
+// On a GPU the sum of g is added up twice, rounded down and up (sums.hpp, fast_sum). A sum that is not finite says nothing.
+struct sum_between {
+  double low = 0;
+  double high = 0;
+
+  __device__ void add(const double*, double, double term) {
+    low = __dadd_rd(low, term);
+    high = __dadd_ru(high, term);
+  }
+  __device__ void merge(const sum_between& o) {
+    low = __dadd_rd(low, o.low);
+    high = __dadd_ru(high, o.high);
+  }
+  __device__ void join(const sum_between& o) { merge(o); }
+  __device__ const sum_between& of_row() const { return *this; }
 };
-REPDL_HD cut_output cut_at_600(double y) {
-  const auto upper = static_cast<unsigned>(bits_of(y) >> 32);
-  const bool beyond = (upper - 0x4082c000u < 0x80000000u - 0x4082c000u) | (upper > 0xfff00000u);
-  return {upper > 0xc082c000u ? least_gap : y, upper == 0xfff00000u, beyond};
-}
+// What e^y is multiplied by to be added to g, at least and at most: -G with 8 u of itself more than G is known by, as e^y errs by 5.1 u.
+// An exact zero is +0. The greatest y that has a formula here: NaN where nothing is to be decided.
+struct sum_factor {
+  double low, high;
+  float most;
+
+  __device__ bool is_known() const { return most == most; }
+  __device__ static sum_factor of(double bound, const sum_between& s) {
+    const bool known = bound < 1 && is_finite(s.low) && is_finite(s.high);
+    return {0.0 - __fma_ru(magnitude_of(s.high), 0x1p-50, s.high), 0.0 - __fma_rd(-magnitude_of(s.low), 0x1p-50, s.low),
+            known ? static_cast<float>(-least_gap) : float_of(canonical_nan_f32)};
+  }
+};
+// The same in binary32, of a y of 11 bits: y log2 e = k + f, k an integer; y times the constant's 13 upper bits is exact, and so is k
+// less of it. In units of 2^-24 of e^y: the last addition 1, the rest of 2^f 0.6, f 0.35, the polynomial 0.07 (reference/gen/rows.sollya):
+// below 2^-22.9, for which the sum has 2^-22. A g of +0 less nothing is +0, by either end.
+struct quick_sum_factor {
+  float low, high;
+  bool known;
+
+  __device__ static quick_sum_factor of(const sum_factor& r) {
+    const bool known = r.is_known() & (magnitude_of(r.low) < 0x1p100) & (magnitude_of(r.high) < 0x1p100);
+    return {__double2float_rd(r.low - 0x1p-22 * magnitude_of(r.low)),
+            __double2float_ru(r.high + 0x1p-22 * magnitude_of(r.high)), known};
+  }
+  __device__ ends<float> at(float gradient, float y) const {
+    constexpr float inf = __builtin_inff();
+    constexpr float shifter = 0x1.8p23f;
+    const float g = __fadd_rn(gradient, 0.0f);
+    const float cut = fminf(fmaxf(y, -80.0f), 80.0f);
+    const float t = cut * 0x1.715p+0f;
+    const float shifted = t + shifter;
+    const float f = __fmaf_rn(cut, 0x1.1d94aep-14f, t - (shifted - shifter));
+    float power = __fmaf_rn(0x1.3faf58p-13f, f, 0x1.5f0cap-10f);
+    power = __fmaf_rn(power, f, 0x1.3b3094p-7f);
+    power = __fmaf_rn(power, f, 0x1.c6af74p-5f);
+    power = __fmaf_rn(power, f, 0x1.ebfbd8p-3f);
+    power = __fmaf_rn(power, f, 0x1.62e43p-1f);
+    power = __fmaf_rn(power, f, 1.0f);
+    const bool absent = y == -inf;
+    const bool beyond = (y != cut) & !absent;  // NaN, too
+    const float weight = absent ? 0.0f : float_of(bits_of(power) + (bits_of(shifted) << 23));
+    return {__fadd_rn(__fmaf_rd(weight, low, beyond ? -inf : g), 0.0f), __fmaf_ru(weight, high, beyond ? inf : g)};
+  }
+};
 #endif
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
+  static constexpr bool is_costly = true;
+  static constexpr bool has_exponential_element = true;
+#if defined(__CUDACC__)
+  template <class R>
+  using sums = sum_between;
+  using total = sum_between;
+  template <class R>
+  using numbers = sum_factor;
+  template <class R>
+  __device__ static sum_factor prepare(const row_call& c, const row_given<R>&, R, const sum_between& s) {
+    return sum_factor::of(c.bounds.tracked, s);
+  }
+  using quick = quick_sum_factor;
+  __device__ static quick quick_of(const sum_factor& r) { return quick::of(r); }
+  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
+  // The ends are rounded down and up. y = -inf: g, and +0 for -0.
+  template <class T, class R, class Exponential = plain_exponential>
+  __device__ static verdict<R> element(const sum_factor& r, const R* x, R, const Exponential& exponential = {}) {
+    const float g = __fadd_rn(static_cast<float>(x[0]), 0.0f);
+    const auto y = static_cast<float>(x[1]);
+    const double weight = exponential(static_cast<double>(fmaxf(y, static_cast<float>(least_gap))));
+    const ends<double> e = {__fma_rd(weight, r.low, static_cast<double>(g)),
+                            __fma_ru(weight, r.high, static_cast<double>(g))};
+    const float low = row_math<double>::rounded<T>(e.low);
+    const float high = row_math<double>::rounded<T>(e.high);
+    const bool absent = y == -__builtin_inff();
+    const bool open = ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most);
+    return {absent ? g : high, open};
+  }
+  // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
   template <class T, class R>
-  REPDL_HD static verdict<R> of_any(const numbers<R>& r, const R* x) {
+  __device__ static verdict<R> careful(const sum_factor& r, const R* x, R) {
+    if (!(x[1] > -least_gap && x[1] < infinity && r.is_known())) return {0.0f, true};
+    const double weight = fast_exp(-least_gap);
+    return verdict_of<T>(ends<R>{__fma_rd(weight, r.low, x[0]), __fma_ru(weight, r.high, x[0])});
+  }
+#else
+  template <class T, class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     using M = math<R>;
     const R g = x[0];
     const R y = x[1];
@@ -715,24 +814,6 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     w = y > -infinity ? w : zero;
     const R none = y < infinity ? zero : M::all(infinity);  // +inf and NaN: a formula of their own
     return verdict_of<T>(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
-  }
-#if defined(__CUDACC__)
-  template <class T, class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    const cut_output cut = cut_at_600(x[1]);
-    const R weight = cut.absent ? 0.0 : fast_exp(cut.y);
-    verdict<R> v = verdict_of<T>(log_softmax_gradient<R>(x[0], weight, r.hi, r.lo, r.slack));
-    v.open |= cut.beyond;
-    return v;
-  }
-  template <class T, class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    return of_any<T>(r, x);
-  }
-#else
-  template <class T, class R>
-  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return of_any<T>(r, x);
   }
 #endif
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
