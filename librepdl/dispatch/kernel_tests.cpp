@@ -358,7 +358,7 @@ std::vector<group> row_calls(op_id op) {
       all.push_back(from_every_tier(c));
     }
   }
-  for (const std::int64_t length : {63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
+  for (const std::int64_t length : {27, 28, 63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
     all.push_back({call({length < 1000 ? 3 : 1, length}, 1, how)});
   }

@@ -528,9 +528,12 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
 template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j) {
   ops::for_row_operation(g.op, [&]<class Op>() {
+    constexpr int most = most_per_thread(held_of<row_rule<Op::id>>);
     if (per_thread == 8) return launch_registers<Op::id, T, 8>(g, packed, j);
-    if (per_thread == 16) return launch_registers<Op::id, T, 16>(g, packed, j);
-    if constexpr (most_per_thread(held_of<row_rule<Op::id>>) == 32) launch_registers<Op::id, T, 32>(g, packed, j);
+    if constexpr (most == 16 || !row_rule<Op::id>::is_costly) {
+      if (per_thread == 16) return launch_registers<Op::id, T, 16>(g, packed, j);
+    }
+    if constexpr (most == 32) launch_registers<Op::id, T, 32>(g, packed, j);
   });
 }
 
