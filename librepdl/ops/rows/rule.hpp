@@ -245,7 +245,7 @@ concept has_quick = requires {
 };
 // Whether its elements are on a line where the operands but x[0] are those of several.
 template <class Rule>
-concept has_line = requires(const typename Rule::template numbers<double>& n, const float* x) {
+concept has_line = Rule::per_element && requires(const typename Rule::template numbers<double>& n, const float* x) {
   Rule::line_of(n, x).at(*x);
 };
 #endif
