@@ -514,6 +514,20 @@ __device__ T from_lane(const T& v, int distance) {
 // Whether binary32 elements are on lines.
 template <class Rule, class T>
 inline constexpr bool is_on_line = sizeof(T) == 4 && num::has_line<Rule>;
+// f<whether elements of packed rows are on lines>().
+template <op_id Op, class T, class F>
+void with_lines(const row_geometry& g, F&& f) {
+  using rule = row_rule<Op>;
+  if constexpr (!is_on_line<rule, T>) {
+    f.template operator()<false>();
+  } else if constexpr (rule::others_of_rows) {
+    f.template operator()<true>();
+  } else if (g.others == other_operands::of_elements) {
+    f.template operator()<false>();
+  } else {
+    f.template operator()<true>();
+  }
+}
 // Of elements whose operand K is other.template operator()<K>(), if there is one, the line.
 template <op_id Op, class T, class Numbers, class Other>
 __device__ auto line_at(const row_geometry& g, const row_site<Op, T>&, const Numbers& n, const Other& other) {

@@ -511,16 +511,9 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
   const auto cluster = static_cast<unsigned>(g.cluster);
   const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
-  if constexpr (is_on_line<row_rule<Op>, T>) {
-    if (packed && g.others != other_operands::of_elements) {
-      return launch_in_clusters<row_kernel<Op, T, Per, true, true>>(j, grid, g.cluster, g);
-    }
-  }
-  if (packed) {
-    launch_in_clusters<row_kernel<Op, T, Per, true, false>>(j, grid, g.cluster, g);
-  } else {
-    launch_in_clusters<row_kernel<Op, T, Per, false, false>>(j, grid, g.cluster, g);
-  }
+  if (!packed) return launch_in_clusters<row_kernel<Op, T, Per, false, false>>(j, grid, g.cluster, g);
+  with_lines<Op, T>(
+      g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, Per, true, Lines>>(j, grid, g.cluster, g); });
 }
 
 }  // namespace

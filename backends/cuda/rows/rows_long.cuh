@@ -383,12 +383,13 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
   launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
   launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
   if constexpr (row_rule<Op>::per_element) {
-    if constexpr (Packed && is_on_line<row_rule<Op>, T>) {
-      if (g.others != other_operands::of_elements) {
-        return launch_kernel<output_kernel<Op, T, true, true>>(j, grid, threads, 0, g, j.counters);
-      }
+    if constexpr (Packed) {
+      with_lines<Op, T>(g, [&]<bool Lines>() {
+        launch_kernel<output_kernel<Op, T, true, Lines>>(j, grid, threads, 0, g, j.counters);
+      });
+    } else {
+      launch_kernel<output_kernel<Op, T, false, false>>(j, grid, threads, 0, g, j.counters);
     }
-    launch_kernel<output_kernel<Op, T, Packed, false>>(j, grid, threads, 0, g, j.counters);
   }
 }
 template <op_id Op, class T>

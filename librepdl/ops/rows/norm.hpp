@@ -609,6 +609,7 @@ struct running_norm_rule : norm_rule<true> {
   using base = norm_rule<true>;
   // x, running_mean, running_var, weight, bias
   static constexpr row_inputs inputs = {{0, 3, 4}, -1, -1, -1, {1, 2}};
+  static constexpr bool others_of_rows = true;
   static constexpr int results = 4;  // mean, rstd, running_mean, running_var
 
   REPDL_HD static float counterpart(const row_operands& o, int k) { return k < 2 ? 0.0f : o.former[k - 2]; }

@@ -89,6 +89,7 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   // x, running_mean, running_var, weight, bias
   static constexpr row_look look = row_look::given;
   static constexpr row_inputs inputs = {{0, 3, 4}, 2, -1, 1};
+  static constexpr bool others_of_rows = true;
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
   static constexpr bool has_sums = false;
   using elements = norm_rule<true>;

@@ -11,6 +11,7 @@
 //   summed          sums take the first `summed` of them
 //   required        the first `required` of them are never absent
 //   outside_is_absent   beside a row, where walkers compute too, operands that may be absent are as if they were
+//   others_of_rows  the others are numbers of rows: of all their elements
 //   formatted       the first `formatted` of them are of the call's format; the others are statistics
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
@@ -260,6 +261,7 @@ struct plain_rule {
   static constexpr bool per_element = true;
   static constexpr int results = 0;
   static constexpr bool has_sums = true;
+  static constexpr bool others_of_rows = false;
   static constexpr bool exact_totals = false;
   static constexpr bool keeps_term = false;
   static constexpr bool outside_is_absent = false;
