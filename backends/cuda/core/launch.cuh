@@ -29,7 +29,18 @@ void launch_kernel(const job& j, std::int64_t blocks, int threads, std::size_t s
   check(cudaGetLastError(), j.what.name(), "kernel launch");
 }
 
-// The same of a kernel that begins with wait_for_former: on 9.0 and newer its blocks may come before the former kernel is done.
+// The launch itself, with an attribute.
+template <auto Kernel, class... Args>
+void launch_with(cudaLaunchAttribute attribute, const job& j, std::int64_t blocks, int threads, const Args&... args) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid_of(j.what.name(), blocks);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.stream = j.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, Kernel, args...), j.what.name(), "kernel launch");
+}
+// launch_kernel of a kernel that begins with wait_for_former: on 9.0 and newer its blocks may come before the former kernel is done.
 template <auto Kernel, class... Args>
 void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&... args) {
   if (j.device.capability < 90) return launch_kernel<Kernel>(j, blocks, threads, 0, args...);
@@ -37,13 +48,7 @@ void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&..
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid_of(j.what.name(), blocks);
-  config.blockDim = static_cast<unsigned>(threads);
-  config.stream = j.stream;
-  config.attrs = &early;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, Kernel, args...), j.what.name(), "kernel launch");
+  launch_with<Kernel>(early, j, blocks, threads, args...);
 }
 // Until all that the kernels before this one wrote is there. Those behind it may come, and wait for it.
 __device__ inline void wait_for_former() {

@@ -497,13 +497,7 @@ void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geom
   cudaLaunchAttribute shape{};
   shape.id = cudaLaunchAttributeClusterDimension;
   shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid_of(j.what.name(), grid);
-  config.blockDim = static_cast<unsigned>(threads);
-  config.stream = j.stream;
-  config.attrs = &shape;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, Kernel, g, j.counters), j.what.name(), "kernel launch");
+  launch_with<Kernel>(shape, j, grid, threads, g, j.counters);
 }
 
 template <op_id Op, class T, int Per>
