@@ -52,7 +52,7 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArr
               "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   TORCH_CHECK(a.size(-1) == b.size(-2), "mat1 and mat2 shapes cannot be multiplied (", a.size(-2), "x", a.size(-1), " and ",
               b.size(-2), "x", b.size(-1), ")");
-  Tensor out = at::empty(shape, a.options());
+  Tensor out = fresh(shape, a.scalar_type(), a.device());
   matmul_op()({a, b, added}, {&out});
   return out;
 }
@@ -295,7 +295,7 @@ void convolution(call& c) {
   std::vector<int64_t> shape{x.size(0), w.size(0)};
   if (!g.line) shape.push_back(g.size(x, w, 0));
   shape.push_back(g.size(x, w, 1));
-  Tensor out = at::empty(shape, x.options(), format_of(x, w));
+  Tensor out = fresh(shape, x.scalar_type(), x.device(), format_of(x, w));
   const Tensor px = g.picture(x), pw = g.picture(w), po = g.picture(out);
   op({px, pw, b}, {&po}, {g.attr_stride(), g.attr_padding(), g.attr_dilation(), {"groups", g.groups}});
   c.give(out);
@@ -370,7 +370,7 @@ void check_image(const Tensor& x) {
 Tensor batched(const Tensor& t) { return t.dim() == 3 ? t.unsqueeze(0) : t; }
 Tensor image(const std::vector<int64_t>& shape, const Tensor& like, at::ScalarType type) {
   const auto format = shape.size() == 4 ? like.suggest_memory_format() : at::MemoryFormat::Contiguous;
-  return at::empty(shape, like.options().dtype(type), format);
+  return fresh(shape, type, like.device(), format);
 }
 
 }  // namespace

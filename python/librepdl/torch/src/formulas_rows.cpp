@@ -48,7 +48,7 @@ struct reduction {
   bool keep;
   reduction(const Tensor& t, const std::vector<int64_t>& list, bool keepdim)
       : x(t), axes(axes_of(t, list)), shape(shape_without(t, axes, keepdim)), keep(keepdim) {}
-  Tensor empty(at::ScalarType type) const { return at::empty(shape, x.options().dtype(type)); }
+  Tensor empty(at::ScalarType type) const { return fresh(shape, type, x.device()); }
   Tensor operator()(const operation& op, at::ScalarType type) const {
     Tensor out = empty(type);
     op({x}, {&out}, {{"axis", at::IntArrayRef(axes)}, {"keepdim", keep}});
@@ -222,7 +222,7 @@ void along(call& c, const operation& op) {
   if (c.boolean(2)) c.refuse("of float16 to float32");
   const Tensor& x = c.tensor(0);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
-  Tensor out = at::empty_like(x);
+  Tensor out = fresh_like(x);
   const Tensor from = with_an_axis(x), to = with_an_axis(out);
   op({from}, {&to}, {{"axis", axis}});
   c.give(out);
@@ -232,7 +232,7 @@ void along_backward(call& c, const operation& op) {
   const Tensor& y = c.tensor(1);
   if (c.type(3, y.scalar_type()) != y.scalar_type()) c.refuse("of float16 to float32");
   const int64_t axis = at::maybe_wrap_dim(c.integer(2), y.dim());
-  Tensor out = at::empty_like(y);
+  Tensor out = fresh_like(y);
   const Tensor g = with_an_axis(c.tensor(0)), from = with_an_axis(y), to = with_an_axis(out);
   op({g, from}, {&to}, {{"axis", axis}});
   c.give(out);
@@ -269,7 +269,7 @@ std::vector<int64_t> last_axes(const Tensor& x, size_t count) {
   return axes;
 }
 // Statistics lie in binary32, whatever x is.
-Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return at::empty(shape, x.options().dtype(at::kFloat)); }
+Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return fresh(shape, at::kFloat, x.device()); }
 // Of the leading axes, one for each row; aten's have the others with size 1.
 std::vector<int64_t> rows_shape(const Tensor& x, size_t count) { return x.sizes().slice(0, x.dim() - count).vec(); }
 Tensor with_ones(const Tensor& t, size_t count) {
@@ -299,8 +299,8 @@ void native_layer_norm(call& c) {
   const Tensor &w = c.tensor(2), &b = c.tensor(3);
   TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
   TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
-  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), mean = statistics(x, rows_shape(x, size.size())),
-         rstd = at::empty_like(mean);
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, rows_shape(x, size.size())),
+         rstd = fresh_like(mean);
   op({x, w, b}, {&y, &mean, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
   c.give(y);
   c.give(with_ones(mean, size.size()));
@@ -317,7 +317,7 @@ void native_layer_norm_backward(call& c) {
   const Tensor mean = without_ones(c.tensor(3), x, size.size()), rstd = without_ones(c.tensor(4), x, size.size());
   Tensor gx, gw, gb;
   if (mask[0]) {
-    gx = at::empty_like(x, at::MemoryFormat::Contiguous);
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
     to_x({g, x, mean, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
   }
   if (mask[1] && w.defined()) {
@@ -342,7 +342,7 @@ void native_group_norm(call& c) {
   const int64_t n = c.integer(3), groups = c.integer(6);
   TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0, "Expected number of channels in input to be divisible by num_groups, got ",
               c.integer(4), " channels and num_groups=", groups);
-  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), mean = statistics(x, {n, groups}), rstd = at::empty_like(mean);
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, {n, groups}), rstd = fresh_like(mean);
   op({x, c.tensor(1), c.tensor(2)}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
   c.give(y);
   c.give(mean);
@@ -357,7 +357,7 @@ void native_group_norm_backward(call& c) {
   const auto mask = c.value(9).toBoolList();
   Tensor gx, gw, gb;
   if (mask[0]) {
-    gx = at::empty_like(x, at::MemoryFormat::Contiguous);
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
     to_x({g, x, mean, rstd, w}, {&gx}, {{"groups", groups}});
   }
   if (mask[1]) {
@@ -400,7 +400,7 @@ std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
   Tensor y = at::empty_like(b.x), mean, rstd;
   if (b.training) {
     mean = statistics(b.x, {channels});
-    rstd = at::empty_like(mean);
+    rstd = fresh_like(mean);
     if (b.running_mean.defined()) {
       running({b.x, b.running_mean, b.running_var, b.weight, b.bias}, {&y, &mean, &rstd, &b.running_mean, &b.running_var},
               {{"eps", b.eps}, {"momentum", b.momentum}});
@@ -411,7 +411,7 @@ std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
     TORCH_CHECK(b.running_mean.defined() && b.running_var.defined(), "batch_norm: expected running statistics in evaluation");
     inference({b.x, b.running_mean, b.running_var, b.weight, b.bias}, {&y}, {{"eps", b.eps}});
     mean = statistics(b.x, {0});
-    rstd = at::empty_like(mean);
+    rstd = fresh_like(mean);
   }
   return {y, mean, rstd};
 }
@@ -490,7 +490,7 @@ void fused_rms_norm(call& c) {
                   x.sizes().slice(x.dim() - size.size()).equals(size),
               "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ", x.sizes());
   const auto axes = last_axes(x, size.size());
-  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), rstd = statistics(x, rows_shape(x, size.size()));
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = statistics(x, rows_shape(x, size.size()));
   const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
   op({x, w}, {&y, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
   c.give(y);
@@ -505,7 +505,7 @@ void fused_rms_norm_backward(call& c) {
   const auto mask = c.value(5).toBoolList();
   Tensor gx, gw;
   if (mask[0]) {
-    gx = at::empty_like(x, at::MemoryFormat::Contiguous);
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
     to_x({g, x, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
   }
   if (mask[1] && w.defined()) {

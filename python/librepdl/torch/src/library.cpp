@@ -1,7 +1,10 @@
 #include "library.hpp"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
@@ -169,6 +172,17 @@ void operation::operator()(std::initializer_list<operand> in, std::initializer_l
 }
 
 bool has_type(at::ScalarType type) { return type_of(type).lanes == 1; }
+
+Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where, at::MemoryFormat format) {
+  if (where.is_cpu()) return at::detail::empty_cpu(shape, type, false, format);
+  return at::empty(shape, at::TensorOptions().dtype(type).device(where), format);
+}
+Tensor fresh_like(const Tensor& t) {
+  if (t.is_contiguous()) return fresh(t.sizes(), t.scalar_type(), t.device());
+  if (!t.is_non_overlapping_and_dense()) return at::empty_like(t);
+  if (t.is_cpu()) return at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type());
+  return at::empty_strided(t.sizes(), t.strides(), t.options());
+}
 
 void convert_into(const Tensor& from, const Tensor& to) {
   static const operation convert("convert");

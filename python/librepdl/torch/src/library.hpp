@@ -74,6 +74,10 @@ bool has_type(at::ScalarType type);
 inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }
+/// at::empty, on the CPU without the dispatcher's quarter of a microsecond.
+Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where, at::MemoryFormat format = at::MemoryFormat::Contiguous);
+/// Of the shape and type of a tensor, and of its strides where it is dense.
+Tensor fresh_like(const Tensor& t);
 /// The tensor with another element type, each element rounded once.
 Tensor converted(const Tensor& t, at::ScalarType type);
 void convert_into(const Tensor& from, const Tensor& to);

@@ -3,8 +3,6 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/result_type.h>
 
 #include <map>
@@ -14,7 +12,7 @@
 namespace repdl_torch {
 namespace {
 
-using tensors = at::ArrayRef<Tensor>;
+using tensors = at::ArrayRef<const Tensor*>;
 using attributes = at::ArrayRef<attribute>;
 
 bool is_number(const Tensor& t) { return t.unsafeGetTensorImpl()->is_wrapped_number(); }
@@ -42,50 +40,62 @@ bool dense_alike(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides() && a.device() == b.device();
 }
 
-Tensor empty_as(const Tensor& t) {
-  if (t.is_contiguous()) return at::empty(t.sizes(), t.options());
-  return at::empty_strided(t.sizes(), t.strides(), t.options());
+// Whether a row-major tensor broadcasts to a shape.
+bool broadcasts(const Tensor& t, at::IntArrayRef shape) {
+  if (t.dim() > static_cast<int64_t>(shape.size())) return false;
+  const size_t skipped = shape.size() - static_cast<size_t>(t.dim());
+  for (size_t i = 0; i < static_cast<size_t>(t.dim()); ++i) {
+    if (t.size(static_cast<int64_t>(i)) != shape[skipped + i] && t.size(static_cast<int64_t>(i)) != 1) return false;
+  }
+  return t.is_contiguous();
 }
 
-// All operands of one type and one dense layout, or Python numbers on the CPU: no broadcasting, no promotion. Returns whether it
-// was so.
+// What needs no TensorIterator: all operands of one type and device, and of one dense layout; or one row-major, which is the
+// result's layout then, and others that broadcast to it; or Python numbers, on the CPU. Returns whether it was so.
 bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, const Tensor& into, attributes options) {
-  const Tensor* first = nullptr;
-  for (const Tensor& t : in) {
-    if (!is_number(t)) {
-      first = &t;
-      break;
-    }
+  const Tensor* first = nullptr;  // the largest
+  for (const Tensor* t : in) {
+    if (!is_number(*t) && (first == nullptr || t->dim() > first->dim() || t->numel() > first->numel())) first = t;
   }
   if (first == nullptr || !(types & type_bit(first->scalar_type())) || !first->is_non_overlapping_and_dense()) return false;
   const at::ScalarType type = first->scalar_type();
+  const at::Device where = first->device();
   if (into.defined() && !(into.scalar_type() == type && dense_alike(into, *first))) return false;
-  c10::SmallVector<operand, 4> list;
   c10::SmallVector<number, 2> numbers;
-  numbers.reserve(in.size());
-  const int64_t size = first->numel();
-  for (const Tensor& t : in) {
+  bool alike = true;
+  for (const Tensor* p : in) {
+    const Tensor& t = *p;
     if (is_number(t)) {
       numbers.emplace_back(t, type);
-      if (!numbers.back().usable || first->is_cuda()) return false;
-      list.push_back(numbers.back().get(type));
+      if (!numbers.back().usable || !where.is_cpu()) return false;
+      continue;
+    }
+    if (t.scalar_type() != type || t.device() != where) return false;
+    // An operand that is the output but begins elsewhere in it: TensorIterator's checks, and its message.
+    if (into.defined() && t.is_alias_of(into) && t.const_data_ptr() != into.const_data_ptr()) return false;
+    if (dense_alike(t, *first)) continue;
+    if (!first->is_contiguous() || !broadcasts(t, first->sizes())) return false;
+    alike = false;
+  }
+  result = into.defined() ? into : fresh_like(*first);
+  c10::SmallVector<operand, 4> list;
+  const int64_t size = first->numel();
+  auto n = numbers.begin();
+  for (const Tensor* t : in) {
+    if (is_number(*t)) {
+      list.push_back((n++)->get(type));
     } else {
-      if (t.scalar_type() != type || !dense_alike(t, *first)) return false;
-      // An operand that is the output but begins elsewhere in it: TensorIterator's checks, and its message.
-      if (into.defined() && t.is_alias_of(into) && t.const_data_ptr() != into.const_data_ptr()) return false;
-      list.push_back(operand::flat(t, &size));
+      list.push_back(alike ? operand::flat(*t, &size) : operand(*t));
     }
   }
-  result = into.defined() ? into : empty_as(*first);
-  const operand out = operand::flat(result, &size);
-  op(first->device(), list, out, options);
+  op(where, list, alike ? operand::flat(result, &size) : operand(result), options);
   return true;
 }
 
 // The type that the operands promote to, or one that nothing rounds in.
 at::ScalarType common_type(unsigned types, tensors in) {
   at::native::ResultTypeState state = {};
-  for (const Tensor& t : in) state = at::native::update_result_type_state(t, state);
+  for (const Tensor* t : in) state = at::native::update_result_type_state(*t, state);
   at::ScalarType type = at::native::result_type(state);
   if ((types & INTEGERS) && c10::isIntegralType(type, /*includeBool=*/true)) type = c10::get_default_dtype_as_scalartype();
   return type;
@@ -110,7 +120,7 @@ Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor
   TORCH_CHECK(!into.defined() || c10::canCast(type, into.scalar_type()), "result type ", type,
               " can't be cast to the desired output type ", into.scalar_type());
   config.resize_outputs(!in_place).add_owned_output(direct ? into : Tensor());
-  for (const Tensor& t : in) config.add_owned_const_input(t);
+  for (const Tensor* t : in) config.add_const_input(*t);
   auto iter = config.build();
   Tensor result = iter.output();
   if (in_place && !direct) {
@@ -121,13 +131,13 @@ Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor
   // A number that the 16-bit type does not have: all operands in f32, and the one rounding from there.
   at::ScalarType computed = type;
   if ((types & NUMBERS) && (type == at::kHalf || type == at::kBFloat16)) {
-    for (const Tensor& t : in) {
-      if (t.dim() == 0 && t.scalar_type() != type) computed = at::kFloat;
+    for (const Tensor* t : in) {
+      if (t->dim() == 0 && t->scalar_type() != type) computed = at::kFloat;
     }
   }
   c10::SmallVector<Tensor, 4> operands;
   c10::SmallVector<operand, 4> list;
-  for (const Tensor& t : in) operands.push_back(operand_of(t, computed, where));
+  for (const Tensor* t : in) operands.push_back(operand_of(*t, computed, where));
   for (const Tensor& t : operands) list.emplace_back(t);
   const operand out(result);
   op(where, list, out, options);
@@ -179,13 +189,13 @@ std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& sch
 }
 
 Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments, const Tensor& into) {
-  c10::SmallVector<Tensor, 4> in;
-  for (const int i : spec.operands) in.push_back(arguments[i].isTensor() ? arguments[i].toTensor() : Tensor());
+  c10::SmallVector<const Tensor*, 4> in;
+  for (const int i : spec.operands) in.push_back(&arguments[i].toTensor());
   const unsigned types = o.what->types;
   // The number that a coefficient is rounded to depends on the type; all operands' in all but rare cases.
-  at::ScalarType type = in[0].scalar_type();
+  at::ScalarType type = in[0]->scalar_type();
   bool several = !(types & type_bit(type));
-  for (const Tensor& t : in) several |= t.scalar_type() != type;
+  for (const Tensor* t : in) several |= t->scalar_type() != type;
   if (several) {
     type = common_type(types, in);
     if (!c10::isFloatingType(type) && !c10::isComplexType(type)) return {};  // nothing rounds
@@ -205,7 +215,9 @@ Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments,
   return run_general(spec.op, types, in, into, o.kind == variant::in_place, options);
 }
 
-Tensor map(const char* name, tensors in, attributes options) {
+Tensor map(const char* name, at::ArrayRef<Tensor> operands, attributes options) {
+  c10::SmallVector<const Tensor*, 4> in;
+  for (const Tensor& t : operands) in.push_back(&t);
   static auto* const operations = new std::map<std::string, operation>;
   static std::mutex mutex;
   const operation* op;
