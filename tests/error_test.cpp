@@ -813,8 +813,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::chain_only, "matmul", "alpha",
        [&] {
-         matmul(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({2, 2}),
-                {.accumulate = accumulate::fma_chain, .alpha = 2});
+         matmul(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({2, 2}), {.accumulate = accumulate::fma_chain, .alpha = 2});
        }},
       {error_site::chain_only, "matmul", "a",
        [&] {

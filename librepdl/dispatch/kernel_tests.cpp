@@ -184,8 +184,11 @@ std::vector<group> matmul_calls(dtype type) {
   test_call columns = rows;
   columns.in[0].shape = {8203, 2};
   columns.attrs = {{"transpose_a", "true"}};
-  std::vector<group> all{from_every_tier(batches), from_every_tier(scaled(batches)), {large, scaled(large)},
-                         from_every_tier(rows), {columns}};
+  std::vector<group> all{from_every_tier(batches),
+                         from_every_tier(scaled(batches)),
+                         {large, scaled(large)},
+                         from_every_tier(rows),
+                         {columns}};
   if (type == dtype::f32) {
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};

@@ -23,8 +23,8 @@
 //     be NaN, and then absent terms add +-0, which changes neither S, nor a norm, nor a lattice; an infinite s has no
 //     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
 //     recomputed without.
-//   Scaled (Problem::is_scaled). The bias is no term of the sum, its lattice and its bound; num::scaled_sum (ops/scaled_sum.hpp)
-//     makes of them alpha S + beta c and its bound.
+//   Scaled (Problem::is_scaled). The bias is no term of the sum, its lattice and its bound; num::scaled_sum
+//     (ops/scaled_sum.hpp) makes of them alpha S + beta c and its bound.
 //   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //
@@ -160,9 +160,8 @@ struct exact_engine {
     const f64v magnitude = row_norm * load<f64v>(column_norm);
     const f64v limit = (row_bit * 0x1p52) * load<f64v>(column_bit);
     const f64v e = as<f64v>(as<i64v>(factor * magnitude) & ~(magnitude <= limit));
-    const auto [s, error] =
-        num::scaled_sum(broadcast<f64v>(problem.alpha), broadcast<f64v>(problem.beta), load<f64v>(sums), e,
-                        widen(load<f32h>(bias)));
+    const auto [s, error] = num::scaled_sum(broadcast<f64v>(problem.alpha), broadcast<f64v>(problem.beta),
+                                            load<f64v>(sums), e, widen(load<f32h>(bias)));
     alignas(64) double low[lanes], high[lanes];
     store(low, s - error);
     store(high, s + error);

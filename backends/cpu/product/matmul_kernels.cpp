@@ -67,8 +67,8 @@ struct matmul_problem {
 }  // namespace
 
 extern const matmul_kernels matmul_table = {
-    gemm<exact_engine, matmul_problem<float, false>>::table(), gemm<chain_engine, matmul_problem<float, false>>::table(),
-    gemm<exact_engine, matmul_problem<float, true>>::table(), gemm<exact_engine, matmul_problem<f16, true>>::table(),
-    gemm<exact_engine, matmul_problem<bf16, true>>::table()};
+    gemm<exact_engine, matmul_problem<float, false>>::table(),
+    gemm<chain_engine, matmul_problem<float, false>>::table(), gemm<exact_engine, matmul_problem<float, true>>::table(),
+    gemm<exact_engine, matmul_problem<f16, true>>::table(), gemm<exact_engine, matmul_problem<bf16, true>>::table()};
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -1,5 +1,5 @@
-// The exact matrix product: out = RN(alpha a b + beta bias), decided in binary64 by the fp64 tensor cores wherever their bound
-// allows.
+// The exact matrix product: out = RN(alpha a b + beta bias), decided in binary64 by the fp64 tensor cores wherever
+// their bound allows.
 //
 // Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and
 // a rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu),
@@ -12,8 +12,8 @@
 // (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
 // (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
-// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e become
-// alpha s + beta c and its bound (ops/scaled_sum.hpp).
+// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
+// become alpha s + beta c and its bound (ops/scaled_sum.hpp).
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
 bool by_dots(const plan::matmul_plan& p) {
   constexpr std::int64_t long_sum = 8192;
   constexpr std::int64_t most_dots = 4096;
-  return !p.is_scaled() && p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
+  return !p.is_scaled() && p.k >= long_sum && p.m <= 64 && p.n <= 64 &&
+         p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
 }
 
 template <class T>

@@ -64,8 +64,8 @@ struct product {
   operand_panels b;
   operand_source source_a;
   std::int64_t m, n, k, batches;
-  dtype type;         // of the output and the bias
-  bool is_scaled;     // alpha a b + beta bias
+  dtype type;      // of the output and the bias
+  bool is_scaled;  // alpha a b + beta bias
   double alpha, beta;
   const void* bias;  // null: none
   std::int64_t bias_row, bias_col;

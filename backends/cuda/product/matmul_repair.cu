@@ -169,9 +169,8 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
         const bool marked = (bits >> (lane / 4) & 1) != 0;
         bool done = false;
         if (marked) {
-          const num::decided_value<T> result =
-              sum.finish<T, Scaled>(p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col],
-                                    4 * p.a.k_panels + 2, bias_of(col));
+          const num::decided_value<T> result = sum.finish<T, Scaled>(
+              p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col], 4 * p.a.k_panels + 2, bias_of(col));
           done = result.decided;
           if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
         }
