@@ -36,6 +36,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/product/gemm.hpp"
 #include "backends/cpu/product/gemm_repair.hpp"
@@ -162,16 +163,12 @@ struct exact_engine {
     const f64v e = as<f64v>(as<i64v>(factor * magnitude) & ~(magnitude <= limit));
     const auto [s, error] = num::scaled_sum(broadcast<f64v>(problem.alpha), broadcast<f64v>(problem.beta),
                                             load<f64v>(sums), e, widen(load<f32h>(bias)));
-    alignas(64) double low[lanes], high[lanes];
-    store(low, s - error);
-    store(high, s + error);
-    for (int l = 0; l < lanes; ++l) {
-      const auto a = num::narrow<typename Problem::format>(low[l]);
-      const auto b = num::narrow<typename Problem::format>(high[l]);
-      out[l] = a;
-      differs[l] = static_cast<std::uint32_t>(num::to_bits(a) ^ num::to_bits(b));
-    }
-    return load<u32h>(differs);
+    using T = typename Problem::format;
+    const u32h low = rounded_bits<T>(s - error);
+    const u32h d = low ^ rounded_bits<T>(s + error);
+    store(out, __builtin_convertvector(low, vec<num::storage_of<T>, lanes>));
+    store(differs, d);
+    return d;
   }
 
   // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/product/gemm.hpp"
 #include "backends/cpu/product/gemm_engines.hpp"
@@ -135,7 +136,9 @@ struct widening_loader {
 
  private:
   static void widen_row(const T* from, std::int64_t count, float* to) noexcept {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = num::widen_to_float(from[i]);
+    std::int64_t i = 0;
+    for (; i + lanes64 <= count; i += lanes64) store(to + i, widened<f32h>(from + i));
+    for (; i < count; ++i) to[i] = num::widen_to_float(from[i]);
   }
 };
 
