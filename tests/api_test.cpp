@@ -654,3 +654,48 @@ TEST_CASE("the C ABI takes options of an earlier version, which end sooner") {
   CHECK(decided_exactly(offsetof(repdl_context_options, first_tier)) == 0);
   CHECK(decided_exactly(sizeof(std::size_t)) == 0);
 }
+
+// What a caller's memory was asked for.
+struct counted_memory {
+  std::size_t given = 0, taken_back = 0;
+  bool none = false;
+};
+
+TEST_CASE("the C ABI takes its workspaces from the caller") {
+  const repdl_op* op = nullptr;
+  REQUIRE(repdl_op_find("matmul", &op) == REPDL_OK);
+  std::vector<float> a(64 * 64, 1), out(64 * 64);
+  std::int64_t shape[] = {64, 64};
+  const repdl_tensor in{a.data(), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0},
+      to{out.data(), {1, 0}, 2, {2, 32, 1}, shape, nullptr, 0};
+  const repdl_tensor *pin[] = {&in, &in}, *pto = &to;
+  counted_memory memory;
+  repdl_context_options o{};
+  o.size = sizeof o;
+  o.memory_state = &memory;
+  o.allocate = [](void* state, std::size_t bytes, repdl_device where, void* stream) -> void* {
+    CHECK(where.device_type == 1);
+    CHECK(stream == nullptr);
+    auto& m = *static_cast<counted_memory*>(state);
+    if (m.none) return nullptr;
+    m.given += bytes;
+    return ::operator new (bytes, std::align_val_t{256});
+  };
+  o.deallocate = [](void* state, void* data, std::size_t bytes, repdl_device, void*) {
+    static_cast<counted_memory*>(state)->taken_back += bytes;
+    ::operator delete (data, std::align_val_t{256});
+  };
+  std::size_t bytes = 0;
+  for (const bool none : {false, true}) {
+    memory.none = none;
+    repdl_context* ctx = nullptr;
+    REQUIRE(repdl_context_create(&o, &ctx) == REPDL_OK);
+    REQUIRE(repdl_workspace(ctx, op, pin, 2, &pto, 1, nullptr, 0, &bytes) == REPDL_OK);
+    REQUIRE(bytes > 0);
+    CHECK(repdl_run(ctx, op, pin, 2, &pto, 1, nullptr, 0) == (none ? REPDL_OUT_OF_MEMORY : REPDL_OK));
+    repdl_context_destroy(ctx);
+  }
+  CHECK(memory.given >= bytes);
+  CHECK(memory.given == memory.taken_back);
+  CHECK(out[0] == 64);
+}

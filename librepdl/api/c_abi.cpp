@@ -1,5 +1,6 @@
 // The C ABI: translation only.
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -10,7 +11,25 @@
 #include "librepdl/librepdl.h"
 #include "librepdl/version.hpp"
 
+namespace {
+// The caller's functions as an allocator.
+struct callers_memory final : repdl::allocator {
+  explicit callers_memory(const repdl_context_options& given) : options(given) {}
+  static repdl_device device_of(const repdl::device& where) {
+    return {static_cast<std::int32_t>(where.kind), where.index};
+  }
+  void* allocate(std::size_t bytes, const repdl::device& where, void* stream) override {
+    return options.allocate(options.memory_state, bytes, device_of(where), stream);
+  }
+  void deallocate(void* data, std::size_t bytes, const repdl::device& where, void* stream) noexcept override {
+    options.deallocate(options.memory_state, data, bytes, device_of(where), stream);
+  }
+  repdl_context_options options;
+};
+}  // namespace
+
 struct repdl_context {
+  std::unique_ptr<callers_memory> memory;  // outlives the context
   repdl::context context;
 };
 struct repdl_prepared {
@@ -147,7 +166,8 @@ attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
   return list;
 }
 
-context_options options_of(const repdl_context_options& given) {
+// What the caller gave, of any version: members that it does not know are 0.
+repdl_context_options whole(const repdl_context_options& given) {
   constexpr std::string_view function = "repdl_context_create";
   repdl_context_options o{};
   if (given.size < sizeof o.size || given.size > sizeof o) {
@@ -156,7 +176,16 @@ context_options options_of(const repdl_context_options& given) {
          std::to_string(given.size));
   }
   std::memcpy(&o, &given, given.size);
+  if ((o.allocate == nullptr) != (o.deallocate == nullptr)) {
+    need(nullptr, function, o.allocate == nullptr ? "options.allocate" : "options.deallocate");
+  }
+  return o;
+}
+
+context_options options_of(const repdl_context_options& o, allocator* memory) {
+  constexpr std::string_view function = "repdl_context_create";
   context_options options;
+  options.memory = memory;
   // {0, 0} is an options struct that says nothing about the device.
   if (o.device.device_type != 0 || o.device.device_id != 0) options.where = device_from(o.device, "options.device");
   options.stream = o.stream;
@@ -182,7 +211,10 @@ repdl_status repdl_context_create(const repdl_context_options* o, repdl_context*
   return guarded([&] {
     need(context, "repdl_context_create", "context");
     *context = nullptr;
-    *context = new repdl_context{repdl::context(o == nullptr ? context_options() : options_of(*o))};
+    const repdl_context_options given = o == nullptr ? repdl_context_options{} : whole(*o);
+    auto memory = given.allocate == nullptr ? nullptr : std::make_unique<callers_memory>(given);
+    repdl::context made(options_of(given, memory.get()));
+    *context = new repdl_context{std::move(memory), std::move(made)};
   });
 }
 

@@ -1,4 +1,5 @@
 // librepdl._core.
+#include "c_abi.hpp"
 #include "call.hpp"
 #include "compare.hpp"
 
@@ -91,6 +92,7 @@ NB_MODULE(_core, m) {
   m.def("info", info);
   m.def("fingerprint", fingerprint_of);
   m.def("compare", compare);
+  m.def("c_abi", c_abi_address);
   m.def("version", [] { return std::string(version()); });
 
   nb::class_<shared_context>(m, "Context", "Where and how operations run: librepdl.context().")

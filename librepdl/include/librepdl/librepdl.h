@@ -82,6 +82,12 @@ typedef struct {
   const char* isa;     /* CPU: null means the best */
   /* The most bits of the last tier of transcendental operations; 0 means 2048, -1 that it gives up at once. */
   int32_t last_tier_bits;
+  /* Where workspaces come from; null: the library's own memory. `allocate` returns at least 256-byte aligned memory of the
+   * context's device, or null when there is none; both get `memory_state` and the context's device and stream, and are
+   * called on the thread that calls the library. Neither may throw. Both or neither. */
+  void* (*allocate)(void* memory_state, size_t bytes, repdl_device device, void* stream);
+  void (*deallocate)(void* memory_state, void* data, size_t bytes, repdl_device device, void* stream);
+  void* memory_state;
   /* The next member begins at a multiple of 8 bytes: one that lay in the padding would not change the size. */
 } repdl_context_options;
 

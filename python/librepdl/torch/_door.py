@@ -1,0 +1,92 @@
+"""The compiled library, through ctypes."""
+
+import ctypes
+import sys
+import threading
+from types import FrameType
+
+import torch
+
+from librepdl import _core
+from librepdl.torch import _build
+
+_caller_type = ctypes.CFUNCTYPE(ctypes.c_char_p)
+
+
+def _module_path() -> str | None:
+    """Of the innermost module that is running, as its outermost one names it."""
+    running: list[torch.nn.Module] = []
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_call_impl":
+            module = frame.f_locals.get("self")
+            if isinstance(module, torch.nn.Module):
+                running.append(module)
+        frame = frame.f_back
+    if not running:
+        return None
+    root = running[-1]
+    for name, module in root.named_modules():
+        if module is running[0]:
+            return f"{type(root).__name__}.{name}" if name else type(root).__name__
+    return type(running[0]).__name__
+
+
+_last_path = threading.local()
+
+
+@_caller_type
+def _caller() -> bytes | None:
+    try:
+        path = _module_path()
+        _last_path.value = None if path is None else path.encode()  # alive until the next one of this thread
+        value: bytes | None = _last_path.value
+        return value
+    except Exception:  # an error message without it is better than none
+        return None
+
+
+class Door:
+    """The library. Its functions raise RuntimeError with what it says."""
+
+    def __init__(self) -> None:
+        # Symbols of no other library are looked up in it.
+        self._library = ctypes.CDLL(str(_build.library()), mode=ctypes.RTLD_LOCAL)
+        for name in ("error", "status", "noted"):
+            getattr(self._library, f"repdl_torch_{name}").restype = ctypes.c_char_p
+        self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type]
+        self._checked(self._library.repdl_torch_attach(_core.c_abi(), _caller))
+
+    def _checked(self, status: int) -> None:
+        if status != 0:
+            raise RuntimeError(self._library.repdl_torch_error().decode())
+
+    def enable(self, strict: bool) -> None:
+        self._checked(self._library.repdl_torch_enable(int(strict)))
+
+    def disable(self) -> None:
+        self._checked(self._library.repdl_torch_disable())
+
+    def exempt(self, on: bool) -> bool:
+        return bool(self._library.repdl_torch_exempt(int(on)))
+
+    def status(self) -> list[tuple[str, str]]:
+        lines = self._library.repdl_torch_status().decode().splitlines()
+        return [(key, value) for key, _, value in (line.partition("\t") for line in lines)]
+
+    def noted(self) -> list[tuple[int, str]]:
+        """What was refused, or would have been, since the last call: how often, and what."""
+        lines = self._library.repdl_torch_noted().decode().splitlines()
+        return [(int(count), what) for count, _, what in (line.partition("\t") for line in lines)]
+
+
+_lock = threading.Lock()
+_door: Door | None = None
+
+
+def door() -> Door:
+    global _door
+    with _lock:
+        if _door is None:
+            _door = Door()
+        return _door

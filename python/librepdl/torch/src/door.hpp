@@ -1,0 +1,124 @@
+// What stands at aten's dispatch keys while librepdl is enabled.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "library.hpp"
+
+namespace repdl_torch {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+class call;
+using formula = void (*)(call&);
+
+/// Element types that a row takes; the others are refused.
+enum types : unsigned {
+  F32 = 1,
+  F16 = 2,
+  BF16 = 4,
+  F64 = 8,
+  NARROW = F32 | F16 | BF16,
+  FLOATS = NARROW | F64,
+  ANY = 16,       // the formula looks itself: also integers, or no tensors at all
+  INTEGERS = 32,  // integers become floating-point numbers of PyTorch's default type first
+  NUMBERS = 64,   // of a 16-bit result, numbers are f32: the operation rounds once from there
+};
+/// The bit of an element type; 0 for those that no row takes.
+unsigned type_bit(at::ScalarType type);
+
+/// What is done with one aten schema and its variants (policy.def).
+enum class action { map, formula, pin, pass, refuse };
+struct row {
+  action what;
+  unsigned types;
+  const char* schema;  // "add.Tensor(self, other, alpha)"; pass: the names alone
+  const char* how;     // map: "add(self, other; alpha)": librepdl's operation, operands, attributes; refuse: why
+  formula function;
+};
+at::ArrayRef<row> policy();
+/// Raised when the bits of anything that was enabled before change.
+inline constexpr int policy_version = 1;
+
+/// The ways in which aten spells one function.
+enum class variant { functional, in_place, out };
+
+/// An overload while it is replaced.
+struct overload {
+  const row* what;
+  variant kind;
+  int arguments;  // before those that are outputs
+  int outputs;    // out=: how many
+  bool on_cuda;
+  std::string name;  // "aten::add_.Tensor"
+};
+
+/// One call of a formula: arguments in the order of the functional schema. It gives as many results as the schema returns.
+class call {
+ public:
+  call(const overload& o, const IValue* arguments) : overload_(o), argument_(arguments) {}
+
+  const Tensor& tensor(int i) const {
+    static const Tensor none;
+    return argument_[i].isTensor() ? argument_[i].toTensor() : none;
+  }
+  std::optional<Tensor> optional(int i) const {
+    return argument_[i].isTensor() && tensor(i).defined() ? std::optional(tensor(i)) : std::nullopt;
+  }
+  bool has(int i) const { return !argument_[i].isNone(); }
+  bool boolean(int i) const { return argument_[i].toBool(); }
+  int64_t integer(int i) const { return argument_[i].toInt(); }
+  std::vector<int64_t> integers(int i) const;  // empty if None
+  /// aten's `float`: exactly.
+  double real(int i) const { return argument_[i].isInt() ? static_cast<double>(argument_[i].toInt()) : argument_[i].toDouble(); }
+  /// aten's `Scalar`: rounded to what PyTorch computes with for the element type.
+  double number(int i, at::ScalarType type) const;
+  at::ScalarType type(int i, at::ScalarType otherwise) const {
+    return has(i) ? argument_[i].toScalarType() : otherwise;
+  }
+  std::string text(int i) const { return std::string(argument_[i].toStringView()); }
+  const IValue& value(int i) const { return argument_[i]; }
+
+  void give(Tensor t) { results.push_back(std::move(t)); }
+  /// NotImplementedError: the operation's name, and why it is not reproducible.
+  [[noreturn]] void refuse(const std::string& why) const;
+  /// Nothing rounds: aten's own kernel is to do it.
+  void leave() { left = true; }
+  const overload& what() const { return overload_; }
+
+  std::vector<Tensor> results;
+  bool left = false;
+
+ private:
+  const overload& overload_;
+  const IValue* argument_;
+};
+
+/// Elementwise by the rules of TensorIterator: promotion, broadcasting, the order of the result's memory.
+struct map_spec {
+  operation op;
+  struct option {
+    std::string name;
+    int argument;
+    bool scalar;  // aten's Scalar, else float
+  };
+  std::vector<int> operands;
+  std::vector<option> options;
+};
+/// Of a functional schema; throws where the row does not fit it.
+std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& schema);
+/// Leaves the result where the variant wants it, and returns it; undefined: nothing rounds (integers), aten's own kernel has to do it.
+Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments, const Tensor& into);
+/// librepdl's operation `name` on tensors that promote and broadcast, for formulas.
+Tensor map(const char* name, at::ArrayRef<Tensor> in, at::ArrayRef<attribute> options = {});
+
+/// Refuses, unless librepdl was enabled with strict=False: then it is noted, and the caller goes on with aten's kernel.
+void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why);
+
+}  // namespace repdl_torch

@@ -1,0 +1,27 @@
+// The formulas of policy.def: aten's operations in terms of librepdl's.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "door.hpp"
+
+namespace repdl_torch::formulas {
+
+#define REPDL_MAP(...)
+#define REPDL_FORMULA(types, schema, function) void function(call&);
+#define REPDL_PIN(schema, function) void function(call&);
+#define REPDL_PASS(...)
+#define REPDL_REFUSE(...)
+#include "policy.def"
+#undef REPDL_MAP
+#undef REPDL_FORMULA
+#undef REPDL_PIN
+#undef REPDL_PASS
+#undef REPDL_REFUSE
+
+/// The exact sum over every axis but one.
+Tensor sum_over_all_but(const Tensor& t, int64_t axis);
+
+}  // namespace repdl_torch::formulas

@@ -1,0 +1,165 @@
+// Random numbers: the key is the generator's seed, the stream one 64-bit draw of the CPU's generator for each call, whatever the
+// device. So a seed gives the same numbers everywhere, and a generator's state can be saved and restored as ever.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/native_dropout.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <mutex>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+namespace {
+
+struct draw {
+  int64_t seed, stream;
+  draw(const call& c, int generator) {
+    std::optional<at::Generator> given;
+    if (generator >= 0 && c.has(generator)) given = c.value(generator).toGenerator();
+    TORCH_CHECK(!given || given->device().is_cpu(), "librepdl: generator: expected one of the CPU, also for draws on a GPU, got one on ",
+                given->device());
+    auto* const g = at::get_generator_or_default<at::CPUGeneratorImpl>(given, at::detail::getDefaultCPUGenerator());
+    const std::lock_guard<std::mutex> lock(g->mutex_);
+    seed = static_cast<int64_t>(g->current_seed());
+    stream = static_cast<int64_t>(g->random64());
+  }
+  attribute attr_seed() const { return {"seed", seed}; }
+  attribute attr_stream() const { return {"stream", stream}; }
+};
+
+const char* format_name(at::ScalarType t) {
+  switch (t) {
+    case at::kFloat: return "f32";
+    case at::kDouble: return "f64";
+    case at::kHalf: return "f16";
+    default: return "bf16";
+  }
+}
+void fill(const operation& op, const Tensor& t, const draw& d, const attribute& a, const attribute& b) {
+  if (t.numel() == 0) return;
+  op({}, {&t}, {{"shape", t.sizes()}, {"dtype", format_name(t.scalar_type())}, d.attr_seed(), d.attr_stream(), a, b});
+}
+Tensor below(const Tensor& like, const draw& d, double p) {  // true with probability p
+  static const operation op("bernoulli");
+  Tensor out = at::empty(like.sizes(), like.options().dtype(at::kBool), at::MemoryFormat::Contiguous);
+  if (out.numel() > 0) op({}, {&out}, {{"shape", out.sizes()}, d.attr_seed(), d.attr_stream(), {"p", p}});
+  return out;
+}
+
+}  // namespace
+
+// self, from, to, generator
+void uniform(call& c) {
+  static const operation op("uniform");
+  const Tensor& t = c.tensor(0);
+  const double low = c.real(1), high = c.real(2);
+  TORCH_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
+  fill(op, t, draw(c, 3), {"low", low}, {"high", high});
+  c.give(t);
+}
+// self, mean, std, generator
+void normal(call& c) {
+  static const operation op("normal");
+  const Tensor& t = c.tensor(0);
+  TORCH_CHECK(c.real(2) >= 0, "normal expects std >= 0.0, but found std ", c.real(2));
+  fill(op, t, draw(c, 3), {"mean", c.real(1)}, {"stddev", c.real(2)});
+  c.give(t);
+}
+// self, p, generator
+void bernoulli_number(call& c) {
+  const Tensor& t = c.tensor(0);
+  TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", c.real(1));
+  c.give(below(t, draw(c, 2), c.real(1)).to(t.scalar_type()));
+}
+// self, p, generator: a number of [0, 1) in 53 bits is less than p
+void bernoulli_tensor(call& c) {
+  static const operation op("uniform");
+  const Tensor& t = c.tensor(0);
+  const Tensor u = at::empty(t.sizes(), t.options().dtype(at::kDouble), at::MemoryFormat::Contiguous);
+  fill(op, u, draw(c, 2), {"low", 0.0}, {"high", 1.0});
+  c.give(u.lt(c.tensor(1).to(at::kDouble)).to(t.scalar_type()));
+}
+
+namespace {
+// The integers that a type has, from 0: those that `random_` draws from by default.
+int64_t end_of(at::ScalarType t) {
+  switch (t) {
+    case at::kFloat: return int64_t{1} << 24;
+    case at::kHalf: return int64_t{1} << 11;
+    case at::kBFloat16: return int64_t{1} << 8;
+    case at::kDouble: return int64_t{1} << 53;
+    case at::kLong: return std::numeric_limits<int64_t>::max();
+    case at::kInt: return int64_t{1} << 31;
+    case at::kShort: return int64_t{1} << 15;
+    case at::kChar: return int64_t{1} << 7;
+    case at::kByte: return int64_t{1} << 8;
+    case at::kBool: return 2;
+    default: TORCH_CHECK(false, "random_: not for ", t);
+  }
+}
+void integers_of(call& c, int64_t low, int64_t high, int generator) {
+  static const operation op("randint");
+  const Tensor& t = c.tensor(0);
+  TORCH_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
+  Tensor out = at::empty(t.sizes(), t.options().dtype(at::kLong), at::MemoryFormat::Contiguous);
+  const draw d(c, generator);
+  if (out.numel() > 0) op({}, {&out}, {{"shape", out.sizes()}, d.attr_seed(), d.attr_stream(), {"low", low}, {"high", high}});
+  c.give(out.to(t.scalar_type()));
+}
+}  // namespace
+void random(call& c) { integers_of(c, 0, end_of(c.tensor(0).scalar_type()), 1); }
+void random_from(call& c) { integers_of(c, c.integer(1), c.has(2) ? c.integer(2) : end_of(c.tensor(0).scalar_type()), 3); }
+void random_to(call& c) { integers_of(c, 0, c.integer(1), 2); }
+
+// n, generator, out
+void randperm(call& c) {
+  static const operation op("permutation");
+  const int64_t n = c.integer(0);
+  TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
+  const draw d(c, 1);
+  Tensor out = at::empty({n}, c.tensor(2).options().dtype(at::kLong));
+  if (n > 0) op({}, {&out}, {{"n", n}, d.attr_seed(), d.attr_stream()});
+  c.give(out.to(c.tensor(2).scalar_type()));
+}
+
+// input, p, train -> (result, what was kept)
+void native_dropout(call& c) {
+  static const operation op("dropout");
+  const Tensor& x = c.tensor(0);
+  const double p = c.real(1);
+  TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  const bool train = !c.has(2) || c.boolean(2);
+  if (!train || p == 0 || x.numel() == 0) {
+    c.give(x.clone());
+    return c.give(at::ones_like(x, x.options().dtype(at::kBool)));
+  }
+  if (p == 1) {
+    c.give(at::zeros_like(x));
+    return c.give(at::zeros_like(x, x.options().dtype(at::kBool)));
+  }
+  if (x.scalar_type() != at::kFloat) c.refuse("");
+  const draw d(c, -1);
+  Tensor out = at::empty(x.sizes(), x.options(), at::MemoryFormat::Contiguous);
+  op({x}, {&out}, {{"p", p}, d.attr_seed(), d.attr_stream()});
+  c.give(out);
+  c.give(below(x, d, p).logical_not());
+}
+// grad_output, mask, scale: a double
+void native_dropout_backward(call& c) {
+  const Tensor &g = c.tensor(0), &mask = c.tensor(1);
+  const Tensor scaled = map("leaky_relu_backward", {g, number_on(-1, g.scalar_type(), g.device()).expand(g.sizes())}, {{"slope", c.real(2)}});
+  c.give(scaled.masked_fill(mask.logical_not(), 0));
+}
+// On the CPU aten multiplies by a noise, on CUDA it has a kernel: here there is one formula.
+// input, p, train
+void dropout(call& c) {
+  const Tensor& x = c.tensor(0);
+  TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1, "dropout probability has to be between 0 and 1, but got ", c.real(1));
+  if (!c.boolean(2) || c.real(1) == 0 || x.numel() == 0) return c.give(x);
+  c.give(std::get<0>(at::native_dropout(x, c.real(1), true)));
+}
+
+}  // namespace repdl_torch::formulas

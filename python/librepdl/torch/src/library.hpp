@@ -1,0 +1,83 @@
+// librepdl's operations on PyTorch's tensors, through the C ABI.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "c_abi.hpp"
+
+namespace repdl_torch {
+
+using at::Tensor;
+
+/// What librepdl._core.c_abi() gave; before anything else.
+void attach(const c_abi* functions);
+const c_abi& functions();
+
+/// An attribute of a call.
+struct attribute : repdl_attribute {
+  attribute(const char* name, bool value) : attribute(name, REPDL_BOOLEAN) { this->value.i64 = value ? 1 : 0; }
+  attribute(const char* name, int64_t value) : attribute(name, REPDL_INTEGER) { this->value.i64 = value; }
+  attribute(const char* name, double value) : attribute(name, REPDL_REAL) { this->value.f64 = value; }
+  attribute(const char* name, const char* value) : attribute(name, REPDL_TEXT) { this->value.text = value; }
+  // The list must outlive the call.
+  attribute(const char* name, at::IntArrayRef value) : attribute(name, REPDL_INTEGERS) {
+    count = static_cast<int64_t>(value.size());
+    this->value.integers = value.data();
+  }
+
+ private:
+  attribute(const char* name, int32_t kind) : repdl_attribute{name, kind, 0, {}} {}
+};
+
+/// An operand: a tensor, a number, or nothing. What it was made of must outlive it.
+class operand {
+ public:
+  operand() : tensor_{} {}
+  operand(const Tensor* t);
+  operand(const Tensor& t) : operand(&t) {}
+  operand(Tensor&& t) = delete;
+  /// A number in host memory, f32 or f64.
+  explicit operand(const float* number) : operand(number, {2, 32, 1}) {}
+  explicit operand(const double* number) : operand(number, {2, 64, 1}) {}
+  /// A dense tensor as a vector: elements in the order of memory.
+  static operand flat(const Tensor& t, const int64_t* size);
+
+  const repdl_tensor* get() const { return present_ ? &tensor_ : nullptr; }
+
+ private:
+  operand(const void* number, repdl_data_type type);
+  repdl_tensor tensor_;
+  bool present_ = false;
+};
+
+/// One of librepdl's operations, looked up once: `static const operation matmul("matmul")`.
+class operation {
+ public:
+  explicit operation(const std::string& name);
+  /// On the device's current stream; on the CPU with PyTorch's number of threads.
+  void operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out, at::ArrayRef<attribute> options) const;
+  /// On the device of the first result.
+  void operator()(std::initializer_list<operand> in, std::initializer_list<const Tensor*> out,
+                  std::initializer_list<attribute> options = {}) const;
+
+ private:
+  const repdl_op* op_;
+};
+
+/// Whether librepdl's tensors have the element type.
+bool has_type(at::ScalarType type);
+/// f32, or f64 for f64: what PyTorch computes with (its opmath), to which numbers (aten's Scalar) are rounded.
+inline double in_arithmetic_of(at::ScalarType type, double value) {
+  return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
+}
+/// The tensor with another element type, each element rounded once.
+Tensor converted(const Tensor& t, at::ScalarType type);
+void convert_into(const Tensor& from, const Tensor& to);
+/// A 0-dimensional tensor of a number, on a device.
+Tensor number_on(double value, at::ScalarType type, at::Device where);
+
+}  // namespace repdl_torch

@@ -1,0 +1,221 @@
+// Elementwise operations by the rules of aten's TensorIterator.
+#include <ATen/ExpandUtils.h>
+#include <ATen/TensorIterator.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/result_type.h>
+
+#include <map>
+
+#include "door.hpp"
+
+namespace repdl_torch {
+namespace {
+
+using tensors = at::ArrayRef<Tensor>;
+using attributes = at::ArrayRef<attribute>;
+
+bool is_number(const Tensor& t) { return t.unsafeGetTensorImpl()->is_wrapped_number(); }
+
+// A Python number in an operation whose other operands have the type, rounded to what PyTorch computes with.
+struct number {
+  double f64;
+  float f32;
+  bool usable = false;  // an operand of the type has exactly this value
+
+  number(const Tensor& t, at::ScalarType type) {
+    switch (t.scalar_type()) {
+      case at::kDouble: f64 = *t.const_data_ptr<double>(); break;
+      case at::kLong: f64 = static_cast<double>(*t.const_data_ptr<int64_t>()); break;
+      case at::kBool: f64 = *t.const_data_ptr<bool>() ? 1 : 0; break;
+      default: return;
+    }
+    f32 = static_cast<float>(f64);
+    usable = type == at::kDouble || type == at::kFloat;
+  }
+  operand get(at::ScalarType type) const { return type == at::kDouble ? operand(&f64) : operand(&f32); }
+};
+
+bool dense_alike(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() && a.device() == b.device();
+}
+
+Tensor empty_as(const Tensor& t) {
+  if (t.is_contiguous()) return at::empty(t.sizes(), t.options());
+  return at::empty_strided(t.sizes(), t.strides(), t.options());
+}
+
+// All operands of one type and one dense layout, or Python numbers on the CPU: no broadcasting, no promotion. Returns whether it
+// was so.
+bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, const Tensor& into, attributes options) {
+  const Tensor* first = nullptr;
+  for (const Tensor& t : in) {
+    if (!is_number(t)) {
+      first = &t;
+      break;
+    }
+  }
+  if (first == nullptr || !(types & type_bit(first->scalar_type())) || !first->is_non_overlapping_and_dense()) return false;
+  const at::ScalarType type = first->scalar_type();
+  if (into.defined() && !(into.scalar_type() == type && dense_alike(into, *first))) return false;
+  c10::SmallVector<operand, 4> list;
+  c10::SmallVector<number, 2> numbers;
+  numbers.reserve(in.size());
+  const int64_t size = first->numel();
+  for (const Tensor& t : in) {
+    if (is_number(t)) {
+      numbers.emplace_back(t, type);
+      if (!numbers.back().usable || first->is_cuda()) return false;
+      list.push_back(numbers.back().get(type));
+    } else {
+      if (t.scalar_type() != type || !dense_alike(t, *first)) return false;
+      // An operand that is the output but begins elsewhere in it: TensorIterator's checks, and its message.
+      if (into.defined() && t.is_alias_of(into) && t.const_data_ptr() != into.const_data_ptr()) return false;
+      list.push_back(operand::flat(t, &size));
+    }
+  }
+  result = into.defined() ? into : empty_as(*first);
+  const operand out = operand::flat(result, &size);
+  op(first->device(), list, out, options);
+  return true;
+}
+
+// The type that the operands promote to, or one that nothing rounds in.
+at::ScalarType common_type(unsigned types, tensors in) {
+  at::native::ResultTypeState state = {};
+  for (const Tensor& t : in) state = at::native::update_result_type_state(t, state);
+  at::ScalarType type = at::native::result_type(state);
+  if ((types & INTEGERS) && c10::isIntegralType(type, /*includeBool=*/true)) type = c10::get_default_dtype_as_scalartype();
+  return type;
+}
+
+Tensor operand_of(const Tensor& t, at::ScalarType type, at::Device where) {
+  if (t.dim() == 0 && t.device() != where) {  // a number, or a tensor of one on the CPU
+    const double value = t.item().toDouble();
+    return number_on(in_arithmetic_of(type, value), type, where);
+  }
+  if (is_number(t)) {
+    return number_on(in_arithmetic_of(type, t.item().toDouble()), type, where);
+  }
+  return converted(t, type);
+}
+
+Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor& into, bool in_place, attributes options) {
+  const at::ScalarType type = common_type(types, in);
+  at::TensorIteratorConfig config;
+  config.set_check_mem_overlap(true).check_all_same_dtype(false).allow_cpu_scalars(true).declare_static_dtype(type);
+  const bool direct = into.defined() && into.scalar_type() == type;
+  TORCH_CHECK(!into.defined() || c10::canCast(type, into.scalar_type()), "result type ", type,
+              " can't be cast to the desired output type ", into.scalar_type());
+  config.resize_outputs(!in_place).add_owned_output(direct ? into : Tensor());
+  for (const Tensor& t : in) config.add_owned_const_input(t);
+  auto iter = config.build();
+  Tensor result = iter.output();
+  if (in_place && !direct) {
+    TORCH_CHECK(result.sizes() == into.sizes(), "output with shape ", into.sizes(), " doesn't match the broadcast shape ",
+                result.sizes());
+  }
+  const at::Device where = result.device();
+  // A number that the 16-bit type does not have: all operands in f32, and the one rounding from there.
+  at::ScalarType computed = type;
+  if ((types & NUMBERS) && (type == at::kHalf || type == at::kBFloat16)) {
+    for (const Tensor& t : in) {
+      if (t.dim() == 0 && t.scalar_type() != type) computed = at::kFloat;
+    }
+  }
+  c10::SmallVector<Tensor, 4> operands;
+  c10::SmallVector<operand, 4> list;
+  for (const Tensor& t : in) operands.push_back(operand_of(t, computed, where));
+  for (const Tensor& t : operands) list.emplace_back(t);
+  const operand out(result);
+  op(where, list, out, options);
+  if (!into.defined() || direct) return result;
+  if (!in_place) at::native::resize_output(into, result.sizes());
+  into.copy_(result);
+  return into;
+}
+
+}  // namespace
+
+std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& schema) {
+  const std::string how = r.how;
+  const size_t open = how.find('('), close = how.rfind(')');
+  TORCH_CHECK(open != std::string::npos && close != std::string::npos, "policy: ", r.schema, ": ", how);
+  auto spec = std::make_unique<map_spec>(map_spec{operation(how.substr(0, open)), {}, {}});
+  const auto find = [&](const std::string& name) {
+    const auto& all = schema.arguments();
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].name() == name) return static_cast<int>(i);
+    }
+    TORCH_CHECK(false, "policy: ", r.schema, ": no argument ", name);
+  };
+  bool options = false;
+  std::string word, name;
+  for (size_t i = open + 1; i <= close; ++i) {
+    const char c = how[i];
+    if (c == '=') {
+      name = std::exchange(word, "");
+    } else if (c == ',' || c == ';' || c == ')') {
+      if (!word.empty()) {
+        const int argument = find(word);
+        if (options) {
+          const std::string type = schema.arguments()[argument].type()->str();
+          spec->options.push_back({name.empty() ? word : name, argument, type.find("Scalar") == 0 || type.find("number") == 0 ||
+                                                                             type.find("Scalar") != std::string::npos});
+        } else {
+          spec->operands.push_back(argument);
+        }
+      }
+      word.clear();
+      name.clear();
+      options |= c == ';';
+    } else if (c != ' ') {
+      word += c;
+    }
+  }
+  return spec;
+}
+
+Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments, const Tensor& into) {
+  c10::SmallVector<Tensor, 4> in;
+  for (const int i : spec.operands) in.push_back(arguments[i].isTensor() ? arguments[i].toTensor() : Tensor());
+  const unsigned types = o.what->types;
+  // The number that a coefficient is rounded to depends on the type; all operands' in all but rare cases.
+  at::ScalarType type = in[0].scalar_type();
+  bool several = !(types & type_bit(type));
+  for (const Tensor& t : in) several |= t.scalar_type() != type;
+  if (several) {
+    type = common_type(types, in);
+    if (!c10::isFloatingType(type) && !c10::isComplexType(type)) return {};  // nothing rounds
+    if (!(types & type_bit(type))) return {};
+  }
+  c10::SmallVector<attribute, 3> options;
+  for (const auto& option : spec.options) {
+    const IValue& v = arguments[option.argument];
+    if (v.isNone()) continue;
+    const double value = v.isDouble() ? v.toDouble() : v.toScalar().toDouble();
+    // alpha, value, scale, rate: 1 is their default in librepdl too
+    if (value == 1 && (option.name == "alpha" || option.name == "value")) continue;
+    options.emplace_back(option.name.c_str(), option.scalar ? in_arithmetic_of(type, value) : value);
+  }
+  Tensor result;
+  if (run_dense(spec.op, types, in, result, into, options)) return result;
+  return run_general(spec.op, types, in, into, o.kind == variant::in_place, options);
+}
+
+Tensor map(const char* name, tensors in, attributes options) {
+  static auto* const operations = new std::map<std::string, operation>;
+  static std::mutex mutex;
+  const operation* op;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    op = &operations->try_emplace(name, name).first->second;
+  }
+  Tensor result;
+  if (run_dense(*op, FLOATS, in, result, {}, options)) return result;
+  return run_general(*op, FLOATS, in, {}, false, options);
+}
+
+}  // namespace repdl_torch

@@ -1,0 +1,549 @@
+// Puts the kernels at aten's keys and takes them away again.
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/Resize.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/library.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <unordered_map>
+
+#include "door.hpp"
+
+namespace repdl_torch {
+namespace {
+
+using c10::DispatchKey;
+using c10::OperatorHandle;
+
+std::atomic<bool> strict{true};
+// Thrown by call::refuse where nothing is refused.
+struct not_strict {};
+thread_local bool exempt = false;
+
+// The module that is running, or nothing: asked of Python when something is refused.
+const char* (*caller)() = nullptr;
+
+// What was refused, or would have been, since the last look.
+std::mutex noted_mutex;
+std::map<std::string, int64_t>& noted() {
+  static auto* const all = new std::map<std::string, int64_t>;
+  return *all;
+}
+
+bool is_float(at::ScalarType t) { return at::isFloatingType(t) || at::isComplexType(t); }
+
+template <class F>
+void for_each_tensor(const IValue& v, F&& f) {
+  if (v.isTensor()) {
+    if (v.toTensor().defined()) f(v.toTensor());
+  } else if (v.isTensorList()) {
+    for (const Tensor& t : v.toTensorVector()) {
+      if (t.defined()) f(t);
+    }
+  } else if (v.isList()) {
+    for (const IValue& e : v.toListRef()) {
+      if (e.isTensor() && e.toTensor().defined()) f(e.toTensor());
+    }
+  }
+}
+const Tensor* first_float(at::ArrayRef<IValue> values) {
+  const Tensor* found = nullptr;
+  for (const IValue& v : values) {
+    if (found != nullptr) break;
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (found == nullptr && is_float(t.scalar_type())) found = &t;
+    });
+  }
+  return found;
+}
+
+std::string where_from() {
+  if (const auto node = torch::autograd::get_current_node()) return "the backward pass, " + node->name();
+  const char* const path = caller == nullptr ? nullptr : caller();
+  return path == nullptr ? "" : path;
+}
+
+std::string name_of(const c10::OperatorName& n) { return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name; }
+
+std::string type_name(at::ScalarType t) {
+  switch (t) {
+    case at::kFloat: return "float32";
+    case at::kDouble: return "float64";
+    case at::kHalf: return "float16";
+    case at::kBFloat16: return "bfloat16";
+    case at::kComplexFloat: return "complex64";
+    case at::kComplexDouble: return "complex128";
+    default: return c10::toString(t);
+  }
+}
+
+// aten's own kernel, at the key where ours is.
+struct aten_kernel {
+  std::optional<c10::SafeKernelFunction> kernel;
+
+  aten_kernel(const OperatorHandle& op, DispatchKey key) {
+    if (op.hasComputedKernelForDispatchKey(key)) kernel = op.getComputedKernelForDispatchKey(key);
+  }
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    TORCH_CHECK_NOT_IMPLEMENTED(kernel.has_value(), name_of(op.operator_name()), ": PyTorch has no kernel of its own");
+    kernel->callBoxed(op, keys, stack);
+  }
+  // For what does not round: an integer result. One that is a floating-point number was computed by aten.
+  void exactly(const std::string& name, const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    const size_t before = stack->size() - op.schema().arguments().size();
+    (*this)(op, keys, stack);
+    const at::ArrayRef<IValue> results(stack->data() + before, stack->size() - before);
+    if (first_float(results) != nullptr && !results.empty()) refuse(name, results, "");
+  }
+};
+
+// An operation without a reproducible implementation: floating-point numbers are refused, the rest is aten's.
+struct refused final : c10::OperatorKernel {
+  aten_kernel aten;
+  std::string name, why;
+  refused(aten_kernel a, std::string n, std::string w) : aten(std::move(a)), name(std::move(n)), why(std::move(w)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    if (exempt) return aten(op, keys, stack);
+    const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
+    if (first_float(arguments) != nullptr) {
+      refuse(name, arguments, why);
+      return aten(op, keys, stack);
+    }
+    aten.exactly(name, op, keys, stack);
+  }
+};
+
+// An operation that librepdl computes; floating-point numbers that it does not take are refused, the rest is aten's.
+struct replaced final : c10::OperatorKernel {
+  overload what;
+  aten_kernel aten;
+  std::unique_ptr<map_spec> spec;
+  replaced(overload o, aten_kernel a, std::unique_ptr<map_spec> s) : what(std::move(o)), aten(std::move(a)), spec(std::move(s)) {}
+
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    if (exempt) return aten(op, keys, stack);
+    const size_t count = static_cast<size_t>(what.arguments + what.outputs);
+    const IValue* const arguments = stack->data() + (stack->size() - count);
+    if (spec != nullptr) {
+      const Tensor into = what.kind == variant::functional ? Tensor()
+                          : what.kind == variant::in_place ? arguments[0].toTensor()
+                                                           : arguments[what.arguments].toTensor();
+      Tensor result = run_map(what, *spec, arguments, into);
+      if (result.defined()) {
+        torch::jit::drop(*stack, count);
+        stack->emplace_back(std::move(result));
+        return;
+      }
+    } else if (takes(arguments)) {
+      call c(what, arguments);
+      try {
+        what.what->function(c);
+      } catch (const not_strict&) {
+        c.leave();
+      }
+      if (!c.left) return finish(c, arguments, count, stack);
+      return aten(op, keys, stack);
+    }
+    const auto all = torch::jit::last(*stack, count);
+    if (first_float(all) == nullptr) return aten.exactly(what.name, op, keys, stack);
+    refuse(what.name, all, "");
+    aten(op, keys, stack);
+  }
+
+  // Whether there are floating-point tensors, all of types that the row takes.
+  bool takes(const IValue* arguments) const {
+    const unsigned types = what.what->types;
+    if (types & ANY) return true;
+    bool any = false, all = true;
+    for (int i = 0; i < what.arguments; ++i) {
+      for_each_tensor(arguments[i], [&](const Tensor& t) {
+        if (!is_float(t.scalar_type())) return;
+        any = true;
+        all &= (types & type_bit(t.scalar_type())) != 0;
+      });
+    }
+    return any && all;
+  }
+
+  void finish(call& c, const IValue* arguments, size_t count, Stack* stack) const {
+    if (what.kind == variant::functional) {
+      torch::jit::drop(*stack, count);
+      for (Tensor& t : c.results) stack->emplace_back(std::move(t));
+      return;
+    }
+    c10::SmallVector<Tensor, 3> into;
+    if (what.kind == variant::in_place) {
+      into.push_back(arguments[0].toTensor());
+      TORCH_CHECK(c.results[0].sizes() == into[0].sizes(), "output with shape ", into[0].sizes(),
+                  " doesn't match the broadcast shape ", c.results[0].sizes());
+    } else {
+      for (int i = 0; i < what.outputs; ++i) into.push_back(arguments[what.arguments + i].toTensor());
+    }
+    for (size_t i = 0; i < into.size(); ++i) {
+      const Tensor& r = c.results[i];
+      if (into[i].is_same(r)) continue;
+      TORCH_CHECK(c10::canCast(r.scalar_type(), into[i].scalar_type()), "result type ", r.scalar_type(),
+                  " can't be cast to the desired output type ", into[i].scalar_type());
+      if (what.kind == variant::out) at::native::resize_output(into[i], r.sizes());
+      into[i].copy_(r);
+    }
+    torch::jit::drop(*stack, count);
+    for (Tensor& t : into) stack->emplace_back(std::move(t));
+  }
+};
+
+// ---- which kernel stands where ----
+
+// What tells the schemas of one name apart: types and names of the arguments that are not outputs.
+struct signature {
+  std::string key;
+  int arguments = 0;
+  int outputs = 0;
+  variant kind = variant::functional;
+};
+signature signature_of(const c10::FunctionSchema& schema) {
+  signature s;
+  std::string base = schema.name();
+  const auto& all = schema.arguments();
+  const auto writes = [](const c10::Argument& a) { return a.alias_info() != nullptr && a.alias_info()->isWrite(); };
+  // In-place: name_; but __iand__ and the like are names of their own.
+  if (base.back() == '_' && base.compare(base.size() - 2, 2, "__") != 0 && !all.empty() && writes(all[0])) {
+    base.pop_back();
+    s.kind = variant::in_place;
+  }
+  for (const auto& a : all) {
+    if (s.kind != variant::in_place && writes(a) && a.kwarg_only()) {
+      s.kind = variant::out;
+      ++s.outputs;
+      continue;
+    }
+    ++s.arguments;
+    base += "|" + a.type()->str() + " " + a.name();
+  }
+  s.key = base;
+  return s;
+}
+
+c10::OperatorName operator_name(const std::string& text) {
+  const std::string schema = text.substr(0, text.find('('));
+  const size_t dot = schema.find('.');
+  return {"aten::" + schema.substr(0, dot), dot == std::string::npos ? "" : schema.substr(dot + 1)};
+}
+
+// The arguments' names in "add.Tensor(self, other, alpha)" are the schema's.
+bool fits(const std::string& text, const c10::FunctionSchema& schema) {
+  std::string list;
+  for (const auto& a : schema.arguments()) list += (list.empty() ? "" : ", ") + a.name();
+  return text.substr(text.find('(')) == "(" + list + ")";
+}
+
+struct door {
+  std::vector<std::unique_ptr<torch::Library>> libraries;
+  std::vector<std::pair<OperatorHandle, DispatchKey>> kernels;  // where ours stand
+  size_t operations = 0;                                        // that the dispatcher had
+  std::map<std::string, int64_t> counts;
+  std::string problems;
+};
+std::mutex door_mutex;
+std::unique_ptr<door> opened;
+
+constexpr const char* mark = "librepdl";  // how the dispatcher names who registered a kernel
+
+bool ours_at(const OperatorHandle& op, DispatchKey key) {
+  return op.getComputedKernelForDispatchKey(key).debug().find(mark) != std::string::npos;
+}
+
+bool has_any_kernel(const OperatorHandle& op, DispatchKey key) {
+  return op.hasComputedKernelForDispatchKey(key) &&
+         (op.hasKernelForDispatchKey(key) || op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+          op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) ||
+          op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd));
+}
+
+// Keys whose kernels compute on storages that librepdl does not know: refused, whatever the policy says.
+constexpr DispatchKey other_storages[] = {
+    DispatchKey::SparseCPU, DispatchKey::SparseCUDA, DispatchKey::SparseCsrCPU, DispatchKey::SparseCsrCUDA,
+    DispatchKey::MkldnnCPU, DispatchKey::QuantizedCPU, DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCPU,
+    DispatchKey::NestedTensorCUDA};
+
+class builder {
+ public:
+  explicit builder(door& d) : door_(d), dispatcher_(c10::Dispatcher::singleton()) {}
+
+  void run() {
+    for (const row& r : policy()) read(r);
+    const auto names = dispatcher_.getAllOpNames();
+    door_.operations = names.size();
+    for (const c10::OperatorName& n : names) {
+      if (const auto op = dispatcher_.findSchema(n)) place(*op);
+    }
+  }
+
+ private:
+  void read(const row& r) {
+    if (r.what == action::pass) {
+      std::istringstream words(r.schema);
+      for (std::string word; words >> word;) {
+        if (const auto op = dispatcher_.findSchema(operator_name(word))) {
+          rows_[signature_of(op->schema()).key] = &r;
+        } else {
+          ++door_.counts["absent"];
+        }
+      }
+      return;
+    }
+    const auto op = dispatcher_.findSchema(operator_name(r.schema));
+    if (!op) {
+      ++door_.counts["absent"];
+      return;
+    }
+    if (r.what != action::refuse && !fits(r.schema, op->schema())) {
+      door_.problems += std::string(r.schema) + ": this version of PyTorch has " + c10::toString(op->schema()) + "\n";
+      return;
+    }
+    rows_[signature_of(op->schema()).key] = &r;
+  }
+
+  torch::Library& library(const std::string& space, DispatchKey key) {
+    auto& l = by_key_[{space, key}];
+    if (l == nullptr) {
+      door_.libraries.push_back(std::make_unique<torch::Library>(torch::Library::IMPL, space, key, mark, 0));
+      l = door_.libraries.back().get();
+    }
+    return *l;
+  }
+  void put(const OperatorHandle& op, DispatchKey key, torch::CppFunction kernel) {
+    const std::string full = name_of(op.operator_name());
+    const size_t colon = full.find("::");
+    library(full.substr(0, colon), key).impl(full.substr(colon + 2).c_str(), std::move(kernel));
+    door_.kernels.emplace_back(op, key);
+  }
+  void put_refusal(const OperatorHandle& op, DispatchKey key, const std::string& why) {
+    put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<refused>(
+                     aten_kernel(op, key), name_of(op.operator_name()), why)));
+  }
+
+  void place(const OperatorHandle& op) {
+    const std::string space = op.operator_name().name.substr(0, op.operator_name().name.find("::"));
+    if (space == "prim" || space == "profiler" || space == "debugprims" || space == "_test") return;
+    for (const DispatchKey key : other_storages) {
+      if (op.hasKernelForDispatchKey(key)) put_refusal(op, key, "of a tensor that is not dense");
+    }
+    if (space != "aten") {
+      for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
+        if (has_any_kernel(op, key) && passes_elsewhere(name_of(op.operator_name())) == false) put_refusal(op, key, "");
+      }
+      return;
+    }
+    if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach(op);
+    const signature s = signature_of(op.schema());
+    const auto found = rows_.find(s.key);
+    const row* const r = found == rows_.end() ? nullptr : found->second;
+    if (r != nullptr && r->what == action::pass) {
+      ++door_.counts["passed"];
+      return;
+    }
+    if (r != nullptr && r->what != action::refuse) return replace(op, s, *r);
+    bool any = false;
+    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
+      if (!has_any_kernel(op, key)) continue;
+      put_refusal(op, key, r == nullptr ? "" : r->how);
+      any = true;
+    }
+    if (any) ++door_.counts["refused"];
+  }
+
+  void replace(const OperatorHandle& op, const signature& s, const row& r) {
+    ++door_.counts["replaced"];
+    if (r.what == action::pin && op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
+      put_replaced(op, s, r, DispatchKey::CompositeImplicitAutograd, false);
+      return;
+    }
+    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) put_replaced(op, s, r, key, key == DispatchKey::CUDA);
+  }
+  void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key, bool on_cuda) {
+    // Kernels of an alias key are found at the keys that it stands for.
+    const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
+    put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(
+                     overload{&r, s.kind, s.arguments, s.outputs, on_cuda, name_of(op.operator_name())},
+                     aten_kernel(op, at),
+                     r.what == action::map ? parse_map(r, op.schema()) : nullptr)));
+  }
+
+  // aten's kernels for lists on the CPU call the operation for each tensor: right on every device. Fused ones of CUDA round
+  // otherwise.
+  void foreach(const OperatorHandle& op) {
+    if (!op.hasKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
+    ++door_.counts["replaced"];
+    struct each final : c10::OperatorKernel {
+      aten_kernel on_cpu, aten;
+      each(aten_kernel a, aten_kernel b) : on_cpu(std::move(a)), aten(std::move(b)) {}
+      void operator()(const OperatorHandle& h, c10::DispatchKeySet keys, Stack* stack) { (exempt ? aten : on_cpu)(h, keys, stack); }
+    };
+    put(op, DispatchKey::CUDA,
+        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<each>(
+            aten_kernel(op, DispatchKey::CPU),
+            aten_kernel(op, DispatchKey::CUDA))));
+  }
+
+  // Of other libraries: what moves data between processes and computes nothing.
+  static bool passes_elsewhere(const std::string& name) {
+    static const std::set<std::string> moves = {
+        "c10d::broadcast_", "c10d::allgather_", "c10d::_allgather_base_", "c10d::allgather_coalesced_",
+        "c10d::allgather_into_tensor_coalesced_", "c10d::gather_", "c10d::scatter_", "c10d::alltoall_",
+        "c10d::alltoall_base_", "c10d::send", "c10d::recv_", "c10d::recv_any_source_", "c10d::barrier",
+        "c10d::monitored_barrier_", "_c10d_functional::wait_tensor", "_c10d_functional::broadcast",
+        "_c10d_functional::broadcast_", "_c10d_functional::all_gather_into_tensor",
+        "_c10d_functional::all_gather_into_tensor_out", "_c10d_functional::all_gather_into_tensor_coalesced",
+        "_c10d_functional::all_to_all_single"};
+    return moves.count(name) != 0;
+  }
+
+  door& door_;
+  c10::Dispatcher& dispatcher_;
+  std::unordered_map<std::string, const row*> rows_;
+  std::map<std::pair<std::string, DispatchKey>, torch::Library*> by_key_;
+};
+
+// Registering over a kernel that is there makes the dispatcher warn, once; it is what we do.
+struct silent final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+std::string last_error;
+template <class F>
+int guarded(F&& f) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    last_error = e.what();
+    return -1;
+  }
+}
+
+}  // namespace
+
+unsigned type_bit(at::ScalarType t) {
+  switch (t) {
+    case at::kFloat: return F32;
+    case at::kDouble: return F64;
+    case at::kHalf: return F16;
+    case at::kBFloat16: return BF16;
+    default: return 0;
+  }
+}
+
+std::vector<int64_t> call::integers(int i) const {
+  const IValue& v = argument_[i];
+  if (v.isNone()) return {};
+  if (v.isInt()) return {v.toInt()};
+  return v.toIntVector();
+}
+double call::number(int i, at::ScalarType type) const {
+  const IValue& v = argument_[i];
+  const double value = v.isDouble() ? v.toDouble() : v.toScalar().toDouble();
+  return in_arithmetic_of(type, value);
+}
+void call::refuse(const std::string& why) const {
+  repdl_torch::refuse(overload_.name, at::ArrayRef<IValue>(argument_, static_cast<size_t>(overload_.arguments)), why);
+  throw not_strict();
+}
+
+void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why) {
+  const Tensor* const t = first_float(arguments);
+  std::string text = name;
+  if (t != nullptr) text += " (" + type_name(t->scalar_type()) + ", " + c10::DeviceTypeName(t->device().type(), true) + ")";
+  text += ": not reproducible yet";
+  if (!why.empty()) text += " (" + why + ")";
+  const std::string from = where_from();
+  if (!from.empty()) text += "; called by " + from;
+  {
+    const std::lock_guard<std::mutex> lock(noted_mutex);
+    ++noted()[text];
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(!strict.load(), text);
+}
+
+}  // namespace repdl_torch
+
+// ---- what Python calls, through ctypes ----
+
+using namespace repdl_torch;
+
+#define REPDL_EXPORTED extern "C" __attribute__((visibility("default")))
+
+REPDL_EXPORTED const char* repdl_torch_error() { return last_error.c_str(); }
+
+REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*asked)()) {
+  return guarded([&] {
+    attach(functions);
+    caller = asked;
+    return 0;
+  });
+}
+
+/// 0, or -1. Enabled already: nothing but `strict` changes.
+REPDL_EXPORTED int repdl_torch_enable(int is_strict) {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(door_mutex);
+    strict = is_strict != 0;
+    if (opened != nullptr) return 0;
+    silent handler;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&handler);
+    auto d = std::make_unique<door>();
+    builder(*d).run();
+    opened = std::move(d);
+    return 0;
+  });
+}
+
+REPDL_EXPORTED int repdl_torch_disable() {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(door_mutex);
+    opened.reset();
+    return 0;
+  });
+}
+
+/// Of this thread; returns what it was.
+REPDL_EXPORTED int repdl_torch_exempt(int on) {
+  const bool before = exempt;
+  exempt = on != 0;
+  return before ? 1 : 0;
+}
+
+/// Lines "key\tvalue": counts of schemas, kernels of ours that others have replaced, schemas that came since.
+REPDL_EXPORTED const char* repdl_torch_status() {
+  thread_local std::string text;
+  text.clear();
+  const std::lock_guard<std::mutex> lock(door_mutex);
+  text += "policy\t" + std::to_string(policy_version) + "\n";
+  if (opened == nullptr) return text.c_str();
+  text += std::string("strict\t") + (strict ? "1" : "0") + "\n";
+  for (const auto& [key, count] : opened->counts) text += key + "\t" + std::to_string(count) + "\n";
+  std::istringstream problems(opened->problems);
+  for (std::string line; std::getline(problems, line);) text += "changed\t" + line + "\n";
+  for (const auto& [op, key] : opened->kernels) {
+    const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
+    if (!ours_at(op, at)) text += "overridden\t" + name_of(op.operator_name()) + " (" + c10::toString(key) + ")\n";
+  }
+  const size_t now = c10::Dispatcher::singleton().getAllOpNames().size();
+  if (now != opened->operations) text += "new\t" + std::to_string(now) + "\n";
+  return text.c_str();
+}
+
+/// What was refused since the last call, a line each: "count\ttext".
+REPDL_EXPORTED const char* repdl_torch_noted() {
+  thread_local std::string text;
+  text.clear();
+  const std::lock_guard<std::mutex> lock(noted_mutex);
+  for (const auto& [what, count] : noted()) text += std::to_string(count) + "\t" + what + "\n";
+  noted().clear();
+  return text.c_str();
+}
