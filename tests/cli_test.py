@@ -1154,6 +1154,14 @@ class Structured(Case):
         bt = [b[t * n + j] for j in range(n) for t in range(k)]
         self.check("matmul", [(at, [k, m]), (bt, [n, k])], ("f32", (m, n), [exact(i, j) for i, j in cells]),
                    "--attr", "transpose_a=true", "--attr", "transpose_b=true")
+        for t in ("f16", "bf16", "f32"):
+            r = random.Random(19)
+            a, b, bias = ([r.randrange(1, infinity(t)) | r.choice((0, sign_bit(t))) for _ in range(c)] for c in (m * k, k * n, n))
+            for alpha, beta in ((1, 1), (0.1, -2.5), (-3e-9, 0), (0, 7e5)):
+                want = [rounded(F(alpha) * sum(value(a[i * k + l], t) * value(b[l * n + j], t) for l in range(k))
+                                + F(beta) * value(bias[j], t), t) for i, j in cells]
+                self.check("matmul", [(a, [m, k], t), (b, [k, n], t), (bias, [n], t)], (t, (m, n), want),
+                           "--attr", "alpha=%r" % alpha, "--attr", "beta=%r" % beta)
 
     def test_uniform(self):
         seed, stream, n = 2**64 - 3, 2**40 + 5, 37
