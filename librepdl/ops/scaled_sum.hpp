@@ -39,7 +39,7 @@ REPDL_HD bounded_value<R> scaled_sum(R alpha, R beta, R s, R e, R c) {
   const R m = magnitude_of(t.lo) + (magnitude_of(p.lo) + magnitude_of(q.lo));
   R error = magnitude_of(alpha) * e * (1 + 0x1p-50) + 0x1p-51 * (magnitude_of(v) + m);
   error = error == error ? error : limit;  // 0 inf
-  error = (e == zero) & (m == zero) ? zero : error;
+  error = ((e == zero) & (m == zero)) ? zero : error;
   const auto finite = magnitude_of(t.hi) < limit;
   return {finite ? v : t.hi, finite ? error : zero};
 }

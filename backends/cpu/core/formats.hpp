@@ -1,4 +1,5 @@
-// Numbers of f16, bf16 and f32 side by side in memory, as registers of binary32, and registers of binary64 rounded to them.
+// Numbers of f16, bf16 and f32 side by side in memory as registers of binary32, and registers of binary64 rounded to
+// these formats.
 #pragma once
 
 #include <cstdint>

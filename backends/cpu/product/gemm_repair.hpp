@@ -14,7 +14,8 @@
 
 namespace repdl::cpu::REPDL_ISA {
 
-// What an output is in binary64, if that is not finite. sum: of the products, and of a Problem that is not scaled the bias.
+// What an output is in binary64, if that is not finite. sum: of the products and, where the Problem is not scaled, the
+// bias.
 template <class Problem>
 double plain_value(const Problem& problem, double sum, float bias) {
   if constexpr (Problem::is_scaled) return problem.alpha * sum + problem.beta * static_cast<double>(bias);
