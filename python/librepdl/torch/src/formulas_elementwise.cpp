@@ -66,6 +66,11 @@ void scalar_pow(call& c) {
   c.give(map("scalar_pow", {x}, {{"base", c.number(0, x.scalar_type())}}));
 }
 
+// self, decimals
+void round_decimals(call& c) {
+  if (c.integer(1) != 0) c.refuse("to decimals");
+  c.give(map("round", {c.tensor(0)}));
+}
 // self, min, max: tensors, either absent
 void clamp_tensors(call& c) {
   TORCH_CHECK(c.has(1) || c.has(2), "torch.clamp: At least one of 'min' or 'max' must not be None");
@@ -175,23 +180,32 @@ void kthvalue(call& c) {
   shape[axis] = 1;
   give_place(c, values, indices, at::full(shape, k - 1, x.options().dtype(at::kLong)), axis, c.boolean(3));
 }
-// self, dim, keepdim: the lower one of two; the first NaN where there is one
-void median_dim(call& c) {
+// The lower one of two in the middle, of the first NaN where there is one; or, without the NaNs, of the others.
+namespace {
+Tensor middle(const Tensor& nans, int64_t n, bool without) {  // sorted, NaNs are the last
+  const Tensor numbers = nans.neg().add(n);
+  if (without) return at::div(numbers.sub(1), 2, "trunc").clamp_min(0);
+  return at::where(nans.gt(0), numbers, at::full_like(nans, (n - 1) / 2));
+}
+void median_along(call& c, bool without) {
   const Tensor& x = c.tensor(0);
   if (x.dim() == 0 || x.numel() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim()), n = x.size(axis);
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
   const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
-  const Tensor nans = x.isnan().sum(axis, /*keepdim=*/true);  // sorted, they are the last
-  give_place(c, values, indices, at::where(nans.gt(0), nans.neg().add(n), at::full_like(nans, (n - 1) / 2)), axis, c.boolean(2));
+  give_place(c, values, indices, middle(x.isnan().sum(axis, /*keepdim=*/true), x.size(axis), without), axis, c.boolean(2));
 }
-void median_all(call& c) {
+void median_of_all(call& c, bool without) {
   const Tensor x = c.tensor(0).reshape({-1});
   if (x.numel() == 0) return c.leave();
-  const auto values = std::get<0>(at::sort(x, /*stable=*/true, 0, false));
-  const Tensor nans = x.isnan().sum();
-  const Tensor place = at::where(nans.gt(0), nans.neg().add(x.numel()), at::full_like(nans, (x.numel() - 1) / 2));
-  c.give(values.gather(0, place.reshape({1})).squeeze(0));
+  const Tensor place = middle(x.isnan().sum(), x.numel(), without).reshape({1});
+  c.give(std::get<0>(at::sort(x, /*stable=*/true, 0, false)).gather(0, place).squeeze(0));
 }
+}  // namespace
+// self, dim, keepdim
+void median_dim(call& c) { median_along(c, false); }
+void nanmedian_dim(call& c) { median_along(c, true); }
+void median_all(call& c) { median_of_all(c, false); }
+void nanmedian_all(call& c) { median_of_all(c, true); }
 
 // ---- places: which of several values stays, and exact sums of them ----
 

@@ -3,6 +3,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
@@ -10,11 +11,19 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/im2col.h>
+#include <ATen/ops/index_add.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/reflection_pad1d.h>
+#include <ATen/ops/reflection_pad2d.h>
+#include <ATen/ops/reflection_pad3d.h>
+#include <ATen/ops/replication_pad1d.h>
+#include <ATen/ops/replication_pad2d.h>
+#include <ATen/ops/replication_pad3d.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -96,6 +105,27 @@ void addmv(call& c) {
   if (beta != 0 && beta != 1) c.refuse("with beta other than 0 and 1");
   const Tensor added = beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);
   c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}).squeeze(1));
+}
+// self, batch1, batch2, beta, alpha: one sum over batches and inner indices
+void addbmm(call& c) {
+  const Tensor &a = c.tensor(1), &b = c.tensor(2);
+  check_rank(a, 3, "batch1");
+  check_rank(b, 3, "batch2");
+  TORCH_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "batch1 and batch2 must have same number of batches, and sizes that fit, got ",
+              a.sizes(), " and ", b.sizes());
+  only_ones(c, 3, 4);
+  const std::vector<int64_t> shape{a.size(1), b.size(2)};
+  const Tensor added = c.tensor(0).expand(shape);
+  c.give(product(a.permute({1, 0, 2}).reshape({a.size(1), a.size(0) * a.size(2)}), b.reshape({b.size(0) * b.size(1), b.size(2)}), added, shape));
+}
+// self, vec1, vec2, beta, alpha
+void addr(call& c) {
+  const Tensor &x = c.tensor(1), &y = c.tensor(2);
+  check_rank(x, 1, "vec1");
+  check_rank(y, 1, "vec2");
+  if (c.value(3).toScalar().toDouble() != 1) c.refuse("with beta other than 1");
+  const Tensor added = c.tensor(0).expand({x.size(0), y.size(0)});
+  c.give(map("addcmul", {added, x.unsqueeze(1), y}, {{"value", c.number(4, x.scalar_type())}}));
 }
 void dot(call& c) {
   const Tensor &x = c.tensor(0), &y = c.tensor(1);
@@ -580,6 +610,58 @@ void nll_loss_backward(call& c) {
 }
 
 // ---- sums to places ----
+namespace {
+// The gradient of a copy: the exact sum of g over the places where an element went. `places`: of each element of g the index of
+// the one that it was copied from, as a row-major number.
+Tensor sum_to_places(const Tensor& g, const Tensor& places, at::IntArrayRef shape) {
+  const Tensor sums = at::zeros({c10::multiply_integers(shape)}, g.options());
+  return at::index_add(sums, 0, places.reshape({-1}), g.reshape({-1})).view(shape);
+}
+// Numbers of the elements of a shape, in binary64, which padding takes: exact below 2^53.
+Tensor numbers(at::IntArrayRef shape, const Tensor& like) {
+  return at::arange(c10::multiply_integers(shape), like.options().dtype(at::kLong)).to(at::kDouble).view(shape);
+}
+template <class Pad>
+void pad_backward(call& c, Pad&& pad) {
+  const Tensor &g = c.tensor(0), &x = c.tensor(1);
+  const Tensor places = pad(numbers(x.sizes(), x), c.integers(2));
+  TORCH_CHECK(places.sizes() == g.sizes(), "expected a gradient of shape ", places.sizes(), ", got ", g.sizes());
+  c.give(sum_to_places(g, places.to(at::kLong), x.sizes()));
+}
+}  // namespace
+// grad_output, self, padding
+void reflection_pad1d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad1d(t, p); }); }
+void reflection_pad2d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad2d(t, p); }); }
+void reflection_pad3d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad3d(t, p); }); }
+void replication_pad1d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad1d(t, p); }); }
+void replication_pad2d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad2d(t, p); }); }
+void replication_pad3d_backward(call& c) { pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad3d(t, p); }); }
+// grad_in, input_sizes, dim, size, step
+void unfold_backward(call& c) {
+  const Tensor& g = c.tensor(0);
+  const auto shape = c.integers(1);
+  const Tensor all = at::arange(c10::multiply_integers(shape), g.options().dtype(at::kLong)).view(shape);
+  c.give(sum_to_places(g, all.unfold(c.integer(2), c.integer(3), c.integer(4)), shape));
+}
+// self, output_size, kernel_size, dilation, padding, stride: windows that overlap are added
+void col2im(call& c) {
+  const Tensor& x = c.tensor(0);
+  const auto size = c.integers(1), kernel = c.integers(2);
+  TORCH_CHECK(size.size() == 2 && kernel.size() == 2 && (x.dim() == 2 || x.dim() == 3), "col2im: expected an input of 2 or 3 dimensions, got ",
+              x.dim());
+  const int64_t pixels = size[0] * size[1], taps = kernel[0] * kernel[1], columns = x.size(-1), n = x.dim() == 3 ? x.size(0) : 1;
+  TORCH_CHECK(taps > 0 && x.size(-2) % taps == 0, "Expected size of input's dimension 1 to be divisible by the product of kernel_size, got ",
+              x.size(-2), " and kernel_size=", kernel);
+  const int64_t channels = x.size(-2) / taps;
+  // Of each tap its pixel, from 1; 0 is the padding.
+  const Tensor places = at::im2col(numbers({1, 1, size[0], size[1]}, x).add(1), kernel, c.integers(3), c.integers(4), c.integers(5));
+  TORCH_CHECK(places.size(-1) == columns, "Given output_size=", size, ", expected size of input's dimension 2 to match the calculated number of sliding blocks ",
+              places.size(-1), ", but got ", columns);
+  const Tensor sums = at::zeros({n * channels, pixels + 1}, x.options());
+  const Tensor out = at::index_add(sums, 1, places.to(at::kLong).reshape({-1}), x.reshape({n * channels, taps * columns}))
+                         .narrow(1, 1, pixels).contiguous();
+  c.give(x.dim() == 3 ? out.view({n, channels, size[0], size[1]}) : out.view({channels, size[0], size[1]}));
+}
 // grad_output, indices, num_weights, padding_idx, scale_grad_by_freq
 void embedding_dense_backward(call& c) {
   static const operation op("embedding_backward");
@@ -616,7 +698,7 @@ void scatter_add(call& c) {
   TORCH_CHECK(x.scalar_type() == source.scalar_type(), "scatter(): Expected self.dtype to be equal to src.dtype");
   const auto whole = [](const Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; };
   Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
-  const Tensor px = whole(x), index = whole(c.tensor(2)), po = whole(out);
+  const Tensor px = whole(x), index = whole(c.tensor(2)).to(at::kLong), po = whole(out);
   Tensor ps = whole(source);
   for (int64_t i = 0; i < index.dim(); ++i) {  // aten's source may be larger than the index
     if (ps.size(i) > index.size(i)) ps = ps.narrow(i, 0, index.size(i));

@@ -6,7 +6,11 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/eq.h>
+#include <ATen/ops/diagonal.h>
+#include <ATen/ops/isnan.h>
 #include <ATen/ops/masked_fill.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/unsqueeze.h>
@@ -70,6 +74,19 @@ void sum(call& c) {
   static const operation op("sum");
   if (!rounds(c, c.tensor(0), 3)) return at::isComplexType(c.type(3, c.tensor(0).scalar_type())) ? c.refuse("") : c.leave();
   sum_like(c, op);
+}
+// Without the NaNs.
+void nansum(call& c) {
+  static const operation op("sum");
+  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = c.type(3, x.scalar_type());
+  if (!at::isFloatingType(x.scalar_type()) || !at::isFloatingType(type)) return c.leave();
+  if (!(type_bit(type) & NARROW)) c.refuse("");
+  c.give(reduction(converted(x.masked_fill(x.isnan(), 0), type), c.integers(1), c.boolean(2))(op));
+}
+void trace(call& c) {
+  TORCH_CHECK(c.tensor(0).dim() == 2, "trace: expected a matrix, but got tensor with dim ", c.tensor(0).dim());
+  c.give(c.tensor(0).diagonal().sum());
 }
 void mean(call& c) {
   static const operation op("mean");
@@ -163,8 +180,9 @@ void vector_norm(call& c) {
   const at::ScalarType type = c.type(4, x.scalar_type());
   if (!(type_bit(type) & NARROW)) c.refuse("");
   const double p = c.value(1).toScalar().toDouble();
-  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
   const reduction r(converted(x, type), c.integers(2), c.boolean(3));
+  if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
+  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
   TORCH_CHECK(!std::isinf(p) || x.numel() > 0 || r.empty(type).numel() == 0,
               "linalg.vector_norm cannot compute the infinity norm of an empty tensor");
   Tensor out = r.empty(type);
@@ -250,13 +268,23 @@ std::vector<int64_t> last_axes(const Tensor& x, size_t count) {
   for (size_t i = 0; i < count; ++i) axes.push_back(x.dim() - static_cast<int64_t>(count - i));
   return axes;
 }
-std::vector<int64_t> statistics_shape(const Tensor& x, size_t count) {
-  auto shape = x.sizes().vec();
-  for (size_t i = x.dim() - count; i < shape.size(); ++i) shape[i] = 1;
-  return shape;
-}
 // Statistics lie in binary32, whatever x is.
 Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return at::empty(shape, x.options().dtype(at::kFloat)); }
+// Of the leading axes, one for each row; aten's have the others with size 1.
+std::vector<int64_t> rows_shape(const Tensor& x, size_t count) { return x.sizes().slice(0, x.dim() - count).vec(); }
+Tensor with_ones(const Tensor& t, size_t count) {
+  auto shape = t.sizes().vec();
+  shape.resize(shape.size() + count, 1);
+  return t.view(shape);
+}
+Tensor without_ones(const Tensor& t, const Tensor& x, size_t count) { return t.reshape(rows_shape(x, count)); }
+}  // namespace
+
+namespace {
+double eps_of(const call& c, int i) {
+  if (!(c.real(i) >= 0)) c.refuse("with eps < 0");
+  return c.real(i);
+}
 }  // namespace
 
 // input, normalized_shape, weight, bias, eps
@@ -271,12 +299,12 @@ void native_layer_norm(call& c) {
   const Tensor &w = c.tensor(2), &b = c.tensor(3);
   TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
   TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
-  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), mean = statistics(x, statistics_shape(x, size.size())),
+  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), mean = statistics(x, rows_shape(x, size.size())),
          rstd = at::empty_like(mean);
-  op({x, w, b}, {&y, &mean, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", c.real(4)}});
+  op({x, w, b}, {&y, &mean, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
   c.give(y);
-  c.give(mean);
-  c.give(rstd);
+  c.give(with_ones(mean, size.size()));
+  c.give(with_ones(rstd, size.size()));
 }
 
 // grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
@@ -286,7 +314,7 @@ void native_layer_norm_backward(call& c) {
   const auto size = c.integers(2);
   const auto axes = last_axes(x, size.size());
   const auto mask = c.value(7).toBoolList();
-  const Tensor mean = c.tensor(3), rstd = c.tensor(4);
+  const Tensor mean = without_ones(c.tensor(3), x, size.size()), rstd = without_ones(c.tensor(4), x, size.size());
   Tensor gx, gw, gb;
   if (mask[0]) {
     gx = at::empty_like(x, at::MemoryFormat::Contiguous);
@@ -315,7 +343,7 @@ void native_group_norm(call& c) {
   TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0, "Expected number of channels in input to be divisible by num_groups, got ",
               c.integer(4), " channels and num_groups=", groups);
   Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), mean = statistics(x, {n, groups}), rstd = at::empty_like(mean);
-  op({x, c.tensor(1), c.tensor(2)}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", c.real(7)}});
+  op({x, c.tensor(1), c.tensor(2)}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
   c.give(y);
   c.give(mean);
   c.give(rstd);
@@ -368,6 +396,7 @@ std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
     TORCH_CHECK(!t->defined() || t->numel() == channels, "batch_norm: expected ", channels, " elements, got ", t->numel());
   }
   if (b.running_mean.defined() && b.running_mean.scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
+  if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1)) c.refuse("with a momentum outside of [0, 1]");
   Tensor y = at::empty_like(b.x), mean, rstd;
   if (b.training) {
     mean = statistics(b.x, {channels});
@@ -393,11 +422,11 @@ void give_all(call& c, const std::array<Tensor, 3>& all) {
 
 // input, weight, bias, running_mean, running_var, training, momentum, eps
 void native_batch_norm(call& c) {
-  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), c.tensor(3), c.tensor(4), c.boolean(5), c.real(6), c.real(7)}));
+  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), c.tensor(3), c.tensor(4), c.boolean(5), c.real(6), eps_of(c, 7)}));
 }
 // input, weight, bias, training, momentum, eps
 void native_batch_norm_no_stats(call& c) {
-  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), {}, {}, c.boolean(3), c.real(4), c.real(5)}));
+  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), {}, {}, c.boolean(3), c.real(4), eps_of(c, 5)}));
 }
 
 // grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
@@ -409,14 +438,14 @@ void native_batch_norm_backward(call& c) {
   const Tensor &mean = c.tensor(training ? 5 : 3), &other = c.tensor(training ? 6 : 4);
   if (mean.scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
   const auto mask = c.value(9).toBoolList();
-  const double eps = c.real(8);
+  const double eps = eps_of(c, 8);
   Tensor gx, gw, gb;
   if (mask[0]) {
     gx = at::empty_like(x);
     if (training) {
       to_x({g, x, mean, other, w}, {&gx});
     } else {
-      to_x_given({g, x, mean, other, w}, {&gx}, {{"eps", eps}});
+      to_x_given({g, other, w}, {&gx}, {{"eps", eps}});
     }
   }
   if (mask[1]) {
@@ -436,6 +465,12 @@ void native_batch_norm_backward(call& c) {
 // Composite: cuDNN's, MIOpen's and aten's own kernels are chosen by flags; here there is one.
 // input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
 void batch_norm(call& c) {
+  if (c.tensor(0).numel() == 0) {  // as aten has it
+    Tensor out = c.tensor(0).clone();
+    if (c.has(1) && c.tensor(1).defined()) out = out.mul(c.tensor(1).select(0, 0));
+    if (c.has(2) && c.tensor(2).defined()) out = out.add(c.tensor(2).select(0, 0));
+    return c.give(out);
+  }
   c.give(std::get<0>(at::native_batch_norm(c.tensor(0), c.optional(1), c.optional(2), c.optional(3), c.optional(4), c.boolean(5),
                                            c.real(6), c.real(7))));
 }
@@ -455,16 +490,17 @@ void fused_rms_norm(call& c) {
                   x.sizes().slice(x.dim() - size.size()).equals(size),
               "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ", x.sizes());
   const auto axes = last_axes(x, size.size());
-  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), rstd = statistics(x, statistics_shape(x, size.size()));
-  const double eps = c.has(3) ? c.real(3) : std::numeric_limits<float>::epsilon();
+  Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous), rstd = statistics(x, rows_shape(x, size.size()));
+  const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
   op({x, w}, {&y, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
   c.give(y);
-  c.give(rstd);
+  c.give(with_ones(rstd, size.size()));
 }
 // grad_out, input, normalized_shape, rstd, weight, output_mask
 void fused_rms_norm_backward(call& c) {
   static const operation to_x("rms_norm_backward"), to_weight("rms_norm_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &rstd = c.tensor(3), &w = c.tensor(4);
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(4);
+  const Tensor rstd = without_ones(c.tensor(3), x, c.integers(2).size());
   const auto axes = last_axes(x, c.integers(2).size());
   const auto mask = c.value(5).toBoolList();
   Tensor gx, gw;

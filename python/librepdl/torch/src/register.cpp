@@ -1,4 +1,5 @@
 // Puts the kernels at aten's keys and takes them away again.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/Resize.h>
@@ -188,6 +189,12 @@ struct replaced final : c10::OperatorKernel {
     for (size_t i = 0; i < into.size(); ++i) {
       const Tensor& r = c.results[i];
       if (into[i].is_same(r)) continue;
+      at::assert_no_internal_overlap(into[i]);
+      for (int k = 0; what.kind == variant::out && into.size() > 1 && k < what.arguments; ++k) {
+        if (arguments[k].isTensor() && arguments[k].toTensor().defined()) at::assert_no_overlap(into[i], arguments[k].toTensor());
+      }
+      TORCH_CHECK(into.size() == 1 || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ", r.scalar_type(),
+                  ", but got ", into[i].scalar_type(), " instead");
       TORCH_CHECK(c10::canCast(r.scalar_type(), into[i].scalar_type()), "result type ", r.scalar_type(),
                   " can't be cast to the desired output type ", into[i].scalar_type());
       if (what.kind == variant::out) at::native::resize_output(into[i], r.sizes());

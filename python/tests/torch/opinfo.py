@@ -1,0 +1,314 @@
+"""PyTorch's own samples of every operation (OpInfo), forward and backward, with librepdl enabled.
+
+    python opinfo.py [--device cuda] [--only NAME]... [--json FILE]
+
+An operation is covered if all of its float32 samples run; refused if one raises librepdl's NotImplementedError. Of a covered one,
+each of these is an error:
+  - a result or gradient farther from plain PyTorch's in float64 than BOUND allows;
+  - other bits of the in-place or out= variant than of the functional one, of tensors that are not contiguous, of two threads, or, with
+    --device cuda, than on the CPU;
+  - an error input (one that plain PyTorch refuses) that is accepted.
+"""
+
+import argparse
+import collections
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import librepdl.torch
+
+warnings.filterwarnings("ignore")
+
+#: Of |result - float64's|, over the greatest |float64's| of the tensor and 1: some composites lose digits by cancellation, so this
+#: looks for wrong formulas; that each operation is right to the last bit, librepdl's own tests show.
+BOUND = 1e-4
+#: Results that are not functions of the values: random numbers, uninitialised memory, and indices or shapes that float64 changes.
+RANDOM = {"bernoulli", "nn.functional.multi_head_attention_forward", "cauchy", "geometric", "log_normal", "normal", "rand_like", "randn", "randn_like", "randint", "randint_like", "multinomial", "uniform", "exponential",
+          "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
+          "nn.functional.feature_alpha_dropout", "nn.functional.scaled_dot_product_attention", "nn.functional.rrelu"}
+UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
+#: Where the contract differs from PyTorch (docs/torch.md).
+DIFFERENT: dict[str, str] = {}
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tensors(item)
+
+
+def converted(value: Any, change: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        return type(value)(converted(v, change) for v in value) if type(value) in (list, tuple) else value
+    if isinstance(value, dict):
+        return {k: converted(v, change) for k, v in value.items()}
+    return change(value) if isinstance(value, torch.dtype) else value
+
+
+def fresh(value: Any, requires: bool, to: torch.dtype | None = None, device: str | None = None) -> Any:
+    """A copy whose gradients are its own, floating-point numbers in another type."""
+    def change(t: Any) -> Any:
+        if isinstance(t, torch.dtype):
+            return to if t == torch.float32 and to is not None else t
+        needed = requires and t.requires_grad
+        with torch.no_grad():
+            u = t.detach()
+            if device is not None:
+                u = u.to(device)
+            u = u.to(to, copy=True) if to is not None and u.dtype == torch.float32 else u.clone() if device is None else u
+        return u.requires_grad_(needed)
+    return converted(value, change)
+
+
+def call(op: Any, sample: Any, backward: bool, to: torch.dtype | None = None, device: str | None = None) -> list[torch.Tensor]:
+    """The results, and the gradients of all inputs."""
+    arguments = fresh((sample.input, list(sample.args), sample.kwargs), backward, to, device)
+    if device is not None and "device" in arguments[2]:
+        arguments[2]["device"] = device
+    torch.manual_seed(1)
+    raw = op.op(arguments[0], *arguments[1], **arguments[2])
+    result = sample.output_process_fn_grad(raw) if sample.output_process_fn_grad else raw
+    found = [t.detach() for t in tensors(raw)]
+    if backward:
+        outputs = [t for t in tensors(result) if t.is_floating_point() and t.requires_grad]
+        if outputs:
+            with librepdl.torch.exempt():  # gradients that are no round numbers, the same in every type
+                grads = [torch.linspace(0.5, 1.5, t.numel(), dtype=torch.float64).to(torch.float32).to(t).reshape(t.shape)
+                         for t in outputs]
+            torch.autograd.backward(outputs, grads)
+        found += [t.grad for t in tensors(arguments) if t.requires_grad and t.is_leaf and t.grad is not None]
+    return found
+
+
+def same_bits(a: list[torch.Tensor], b: list[torch.Tensor]) -> str | None:
+    if len(a) != len(b):
+        return f"{len(a)} tensors against {len(b)}"
+    for i, (x, y) in enumerate(zip(a, b)):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            return f"tensor {i}: {x.dtype} {list(x.shape)} against {y.dtype} {list(y.shape)}"
+        x, y = x.cpu(), y.cpu()
+        if x.is_floating_point():
+            with librepdl.torch.exempt():
+                integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+                equal = torch.equal(x.contiguous().view(integer), y.contiguous().view(integer))
+        else:
+            equal = torch.equal(x, y)
+        if not equal:
+            return f"tensor {i}: bits differ"
+    return None
+
+
+def far(ours: list[torch.Tensor], reference: list[torch.Tensor]) -> str | None:
+    if len(ours) != len(reference):
+        return f"{len(ours)} tensors, in float64 {len(reference)}"
+    for i, (x, y) in enumerate(zip(ours, reference)):
+        if x.shape != y.shape:
+            return f"tensor {i}: shape {list(x.shape)}, in float64 {list(y.shape)}"
+        if not x.is_floating_point() or x.numel() == 0:
+            continue
+        x, y = x.cpu().double(), y.cpu().double()
+        finite = x.isfinite() & y.isfinite()
+        same = (x == y) | (x.isnan() & y.isnan())
+        # What overflows in float32 does not in float64.
+        over = x.isinf() & (y.abs() > 3.4e38)
+        if not bool((finite | same | over).all()):
+            return f"tensor {i}: {x[~(finite | same | over)][0]} against {y[~(finite | same | over)][0]}"
+        if finite.any():
+            error = float((x - y)[finite].abs().max()) / max(1.0, float(y[finite].abs().max()))
+            if error > BOUND:
+                return f"tensor {i}: {error:.2e} away"
+    return None
+
+
+class Plain:
+    """What plain PyTorch makes of an operation's samples, in float32 and float64, or None; the inputs that it refuses."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        torch.manual_seed(0)
+        self.samples: list[tuple[Any, Any, Any]] = []
+        for sample in op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd):
+            try:
+                in_float32: Any = call(op, sample, op.supports_autograd)
+            except Exception:
+                in_float32 = None
+            try:
+                in_float64: Any = call(op, sample, op.supports_autograd, torch.float64)
+            except Exception:  # nothing to compare with
+                in_float64 = None
+            self.samples.append((sample, in_float32, in_float64))
+        self.errors = []
+        if op.error_inputs_func is not None:
+            for error in op.error_inputs("cpu"):
+                s = error.sample_input
+                try:
+                    op(s.input, *s.args, **s.kwargs)
+                except Exception:
+                    self.errors.append(error)
+
+
+class Checked:
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.refused: dict[str, str] = {}
+        self.wrong: dict[str, str] = {}
+        self.covered: list[str] = []
+        self.comparisons: collections.Counter[str] = collections.Counter()
+
+    def all(self, only: list[str]) -> None:
+        # What plain PyTorch makes of everything first: enabling and disabling take a tenth of a second.
+        plain = {}
+        for op in op_db:
+            name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
+            if torch.float32 in op.dtypes and (not only or op.name in only or name in only):
+                plain[name] = Plain(op)
+                print(".", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+        with librepdl.torch.reproducible():
+            for name, p in plain.items():
+                try:
+                    problem = self.one(p)
+                except NotImplementedError as e:
+                    if "not reproducible yet" not in str(e) and "librepdl" not in str(e):
+                        self.wrong[name] = f"NotImplementedError: {e}"
+                    else:
+                        self.refused[name] = str(e).splitlines()[0]
+                    continue
+                if problem is None:
+                    self.covered.append(name)
+                else:
+                    self.wrong[name] = problem
+                print("." if problem is None else "!", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+
+    def one(self, plain: "Plain") -> str | None:
+        op, backward = plain.op, plain.op.supports_autograd
+        for number, (sample, in_float32, in_float64) in enumerate(plain.samples):
+            where = f"sample {number}: "
+            if in_float32 is None:  # plain PyTorch does not take it
+                continue
+            try:
+                ours = call(op, sample, backward)
+            except NotImplementedError:
+                raise
+            except Exception as e:
+                return where + f"{type(e).__name__}: {e}".splitlines()[0]
+            if op.name in UNINITIALISED:
+                continue
+            if (problem := self.variants(op, sample, backward, ours)) is not None:
+                return where + problem
+            if in_float64 is not None and op.name not in RANDOM and op.name not in DIFFERENT:
+                self.comparisons["float64"] += 1
+                with librepdl.torch.exempt():
+                    problem = far(ours, in_float64)
+                    if problem is not None and far(in_float32, in_float64) is not None:
+                        problem = far(ours, in_float32)  # float64 goes elsewhere, in plain PyTorch too: an index, an overflow
+                if problem is not None:
+                    return where + problem
+        for error in plain.errors:
+            s = error.sample_input
+            try:
+                op(s.input, *s.args, **s.kwargs)
+            except Exception:
+                self.comparisons["error inputs"] += 1
+                continue
+            return f"an error input is accepted: {error.error_regex}"
+        return None
+
+    def variants(self, op: Any, sample: Any, backward: bool, ours: list[torch.Tensor]) -> str | None:
+        torch.set_num_threads(2)
+        other = same_bits(ours, call(op, sample, backward))
+        torch.set_num_threads(1)
+        self.comparisons["threads"] += 1
+        if other is not None:
+            return f"two threads: {other}"
+        strided = sample.noncontiguous()
+        try:
+            other = same_bits(ours, call(op, strided, backward))
+            self.comparisons["strides"] += 1
+        except RuntimeError as e:
+            other = None if "view" in str(e) or "contiguous" in str(e) else str(e)
+        if other is not None:
+            return f"not contiguous: {other}"
+        with torch.no_grad():
+            forward = call(op, sample, False)
+            inplace = op.get_inplace()
+            if inplace is not None and op.name not in RANDOM and not sample.broadcasts_input and len(forward) == 1 and isinstance(sample.input, torch.Tensor) \
+                    and forward[0].dtype == sample.input.dtype and forward[0].shape == sample.input.shape:
+                arguments = fresh((sample.input, list(sample.args), sample.kwargs), False)
+                torch.manual_seed(1)
+                try:
+                    changed = inplace(arguments[0], *arguments[1], **arguments[2])
+                except NotImplementedError:
+                    raise
+                except Exception as e:
+                    return f"in place: {e}"
+                self.comparisons["in place"] += 1
+                if (problem := same_bits([changed], forward)) is not None:
+                    return f"in place: {problem}"
+            if op.supports_out and len(forward) >= 1:
+                arguments = fresh((sample.input, list(sample.args), sample.kwargs), False)
+                outs = [torch.empty_like(t) for t in forward]
+                for o in outs:
+                    if o.is_floating_point():
+                        o.fill_(float("nan"))
+                torch.manual_seed(1)
+                try:
+                    op.op(arguments[0], *arguments[1], **arguments[2], out=outs[0] if len(outs) == 1 else tuple(outs))
+                except NotImplementedError:
+                    raise
+                except (TypeError, RuntimeError) as e:
+                    if "out" not in str(e) and "argument" not in str(e):
+                        return f"out=: {e}"
+                else:
+                    self.comparisons["out="] += 1
+                    if (problem := same_bits(outs, forward)) is not None:
+                        return f"out=: {problem}"
+        if self.device != "cpu":
+            self.comparisons["devices"] += 1
+            if (problem := same_bits(ours, call(op, sample, backward, device=self.device))) is not None:
+                return f"{self.device}: {problem}"
+        return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    checked = Checked(options.device)
+    checked.all(options.only)
+    total = len(checked.covered) + len(checked.refused) + len(checked.wrong)
+    print(file=sys.stderr)
+    for name, why in sorted(checked.wrong.items()):
+        print(f"WRONG    {name}: {why}")
+    if options.only:
+        for name, why in sorted(checked.refused.items()):
+            print(f"refused  {name}: {why}")
+    share = 100 * len(checked.covered) / max(total, 1)
+    print(f"PyTorch {torch.__version__}, {options.device}: of {total} OpInfos of float32 {len(checked.covered)} covered ({share:.1f} %), "
+          f"{len(checked.refused)} refused by name, {len(checked.wrong)} wrong; compared: "
+          + ", ".join(f"{what} {count}" for what, count in checked.comparisons.items()))
+    if options.json:
+        with open(options.json, "w") as f:
+            json.dump({"covered": checked.covered, "refused": checked.refused, "wrong": checked.wrong}, f, indent=1)
+    return 1 if checked.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
