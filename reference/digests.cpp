@@ -82,12 +82,13 @@ std::vector<array> matmul_inputs(const digest_case& c) {
   };
   const shape_list sa = natural(c.shapes[0], ta), sb = natural(c.shapes[1], tb);
   const std::int64_t m = sa[sa.size() - 2], k = sa[sa.size() - 1], n = sb[sb.size() - 1];
-  array a(dtype::f32, sa), b(dtype::f32, sb), bias;
+  array a(c.formats[0], sa), b(c.formats[0], sb), bias;
   // With one b for all batches the rows of all of them go with it; else a batch has its own factors.
   const std::int64_t all = count_of(sa), batches = sb.size() == 2 ? 1 : all == 0 ? 0 : all / (m * k);
   const std::int64_t rows = sb.size() == 2 && m * k != 0 ? all / k : m;
   for (std::int64_t t = 0; t < batches; ++t) {
-    const factors f = fill_factors(c.kind, rows, n, k, c.shapes.size() > 2, c.seed, static_cast<std::uint64_t>(t));
+    const factors f =
+        fill_factors(c.kind, rows, n, k, c.shapes.size() > 2, c.seed, static_cast<std::uint64_t>(t), c.formats[0]);
     for (std::size_t i = 0; i < static_cast<std::size_t>(rows * k); ++i)
       a.set(static_cast<std::size_t>(t * rows * k) + i, f.a.get(i));
     for (std::size_t i = 0; i < static_cast<std::size_t>(k * n); ++i)

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "reference/elementwise.hpp"
+#include "reference/loss_element.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -127,6 +128,18 @@ array dot(const array& x, const array& y, outcomes* where) {
   return out;
 }
 
+namespace {
+
+element value_of(exact_sum& s, dtype type) {
+  std::uint32_t bits = 0;
+  if (s.special(&bits)) return element::of(type, bits);
+  mpq_class q{mpz_class(s.value())};
+  q >>= -exact_sum::unit;
+  return element::of(q);
+}
+
+}  // namespace
+
 array matmul(const array& a, const array& b, const array* bias, const matmul_case& options, outcomes* where) {
   const std::size_t ra = a.shape.size(), rb = b.shape.size();
   if (ra < 2 || rb < 2) throw std::invalid_argument("reference::matmul: rank below 2");
@@ -145,8 +158,10 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
 
   const patterns av = a.patterns(), bv = b.patterns();
   const patterns cv = bias != nullptr ? bias->patterns() : patterns{};
-  array out(f32, out_shape);
-  exact_sum s;
+  array out(a.type, out_shape);
+  exact_sum s(a.type);
+  const bool scales = options.alpha != 1 || options.beta != 1;
+  const element alpha = element::of(rational(options.alpha)), beta = element::of(rational(options.beta));
   std::int64_t o = 0;
   for (std::int64_t t = 0; t < count_of(batch); ++t) {
     const std::int64_t a0 = broadcast_index(a_batch, batch, t) * a_rows * a_cols;
@@ -167,6 +182,11 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
         } else {
           s.clear();
           for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));
+          if (scales) {
+            const element c = bias != nullptr ? times(beta, element::of(a.type, added())) : element::zero();
+            put(out, index(o), plus(times(alpha, value_of(s, a.type)), c), where);
+            continue;
+          }
           if (bias != nullptr) s.add(added());
           r = s.round();
           if (where != nullptr) where->push_back(s.where());

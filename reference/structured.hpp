@@ -40,10 +40,11 @@ class exact_sum {
   outcome where(std::int64_t n = 1);
   /// The finite sum in units of 2^-298.
   mpz_srcptr value();
+  /// Whether the sum is not finite, and what it is.
+  bool special(std::uint32_t* bits) const;
 
  private:
   void add_product(const number& a, const number& b);
-  bool special(std::uint32_t* bits) const;
   dtype type_;
   wide_integer sum_;  // in units of 2^-298: 554 bits for the largest product, 60 for the count, a sign
   bool nan_ = false, plus_ = false, minus_ = false;
@@ -75,8 +76,9 @@ struct matmul_case {
   bool transpose_a = false;
   bool transpose_b = false;
   bool fma_chain = false;
+  double alpha = 1, beta = 1;
 };
-/// (..., m, k) times (..., k, n), batch axes broadcast, plus a bias that broadcasts to the result (null: none).
+/// alpha (..., m, k) times (..., k, n), batch axes broadcast, plus beta times a bias that broadcasts to the result (null: none).
 array matmul(const array& a, const array& b, const array* bias, const matmul_case& options = {},
              outcomes* where = nullptr);
 

@@ -1154,6 +1154,14 @@ class Structured(Case):
         bt = [b[t * n + j] for j in range(n) for t in range(k)]
         self.check("matmul", [(at, [k, m]), (bt, [n, k])], ("f32", (m, n), [exact(i, j) for i, j in cells]),
                    "--attr", "transpose_a=true", "--attr", "transpose_b=true")
+        for t in ("f16", "bf16", "f32"):
+            r = random.Random(19)
+            a, b, bias = ([r.randrange(1, infinity(t)) | r.choice((0, sign_bit(t))) for _ in range(c)] for c in (m * k, k * n, n))
+            for alpha, beta in ((1, 1), (0.1, -2.5), (-3e-9, 0), (0, 7e5)):
+                want = [rounded(F(alpha) * sum(value(a[i * k + l], t) * value(b[l * n + j], t) for l in range(k))
+                                + F(beta) * value(bias[j], t), t) for i, j in cells]
+                self.check("matmul", [(a, [m, k], t), (b, [k, n], t), (bias, [n], t)], (t, (m, n), want),
+                           "--attr", "alpha=%r" % alpha, "--attr", "beta=%r" % beta)
 
     def test_uniform(self):
         seed, stream, n = 2**64 - 3, 2**40 + 5, 37
@@ -1656,7 +1664,7 @@ class Errors(Case):
                                  ("eval exp x.npy -o out.npy -o out2.npy", "got 2"), ("eval uniform x.npy -o out.npy", "no input"),
                                  ("eval add x.npy v.npy -o out.npy", "[2, 3]", "[6]"), ("eval dot v.npy w.npy -o out.npy", "6", "5"),
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
-                                 ("eval matmul half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
+                                 ("eval conv2d half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
                                  ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
                                  ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval sum int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),

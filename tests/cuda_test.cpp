@@ -392,6 +392,37 @@ TEST_CASE("cuda: matmul has the CPU's bits") {
   }
 }
 
+TEST_CASE("cuda: matmul with factors, and of 16 bits, has the CPU's bits") {
+  if (!has_gpu()) return;
+  contexts c;
+  struct call {
+    std::int64_t m, n, k;
+    double alpha, beta;
+  };
+  const call all[] = {{1, 1, 1, 0.3, -2.5},    {5, 3, 0, 2, 0.1},        {64, 64, 64, 1, 1},
+                      {65, 130, 33, -0.5, 3},  {128, 1, 500, 0.1, 0.1},  {1, 200, 1030, 0, 0x1p199},
+                      {97, 61, 700, 1e-50, 0}, {700, 600, 70, 1, 1},     {600, 700, 70, 3, -1},
+                      {4, 4, 9000, 1, 1},      {4, 4, 9000, 0.1, 0x1p-9}};
+  std::uint64_t stream = 0;
+  for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+    for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
+      CAPTURE(k);
+      for (const call& d : all) {
+        if (d.m >= 600 && k % 5 != 0) continue;
+        CAPTURE(d.m);
+        CAPTURE(d.k);
+        const bool with_bias = stream % 3 != 0;
+        const reference::factors f = reference::fill_factors(class_of(k), d.m, d.n, d.k, with_bias, 11, stream++, t);
+        std::vector<array> in = {f.a, f.b};
+        if (with_bias) in.push_back(f.bias);
+        const attributes factors{{"alpha", d.alpha}, {"beta", d.beta}};
+        compare(c, "matmul", in, factors);
+        compare(c, "matmul", in, factors, layout::gaps, layout::backwards);
+      }
+    }
+  }
+}
+
 TEST_CASE("cuda: large matmul (large tiles, blocks of k) has the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;

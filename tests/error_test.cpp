@@ -803,6 +803,23 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          embedding_backward(o.ctx, o.vx({3, 2}), {o.i.data(), {3}}, o.vo({4, 2}), {.padding_idx = 4});
        }},
+      {error_site::attribute_value, "matmul", "beta",
+       [&] {
+         matmul(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({2, 2}), {.beta = 0x1p201});
+       }},
+      {error_site::operand_dtype, "matmul", "b",
+       [&] {
+         matmul(o.ctx, o.vx({2, 2}), {o.y.data(), dtype::f16, {2, 2}}, o.vo({2, 2}));
+       }},
+      {error_site::chain_only, "matmul", "alpha",
+       [&] {
+         matmul(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({2, 2}), {.accumulate = accumulate::fma_chain, .alpha = 2});
+       }},
+      {error_site::chain_only, "matmul", "a",
+       [&] {
+         const const_tensor_view half(o.y.data(), dtype::f16, {2, 2});
+         infer(o.op("matmul"), std::vector{half, half}, {{"accumulate", std::string("fma_chain")}});
+       }},
       {error_site::attribute_value, "index_add", "alpha",
        [&] {
          index_add(o.ctx, o.vx({4}), {o.i.data(), {3}}, o.vy({3}), o.vo({4}), {.alpha = 0x1p201});

@@ -364,17 +364,20 @@ class maker {
     const std::uint32_t which = w_.below(4);
     const shape_list a_batch = which == 0 ? smaller(batch, 0) : batch;
     const shape_list b_batch = which == 1 ? smaller(batch, 0) : which == 2 ? shape_list{} : batch;
-    add_input(ta ? with(a_batch, k, m) : with(a_batch, m, k));
-    add_input(tb ? with(b_batch, n, k) : with(b_batch, k, n));
-    if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0));
+    const bool chain = one_in(4);
+    const dtype type = chain ? dtype::f32 : narrow_format();
+    add_input(ta ? with(a_batch, k, m) : with(a_batch, m, k), type);
+    add_input(tb ? with(b_batch, n, k) : with(b_batch, k, n), type);
+    if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0), type);
     if (ta || w_.flip()) add("transpose_a", ta);
     if (tb || w_.flip()) add("transpose_b", tb);
-    accumulate();
+    accumulate(chain);
+    if (!chain && one_in(3)) add("alpha", real(true));
+    if (!chain && one_in(3)) add("beta", real(true));
     work_ = count_of(batch) * m * n * k;
   }
 
-  void accumulate() {
-    const bool chain = one_in(4);
+  void accumulate(bool chain) {
     if (chain || w_.flip()) add("accumulate", std::string(chain ? "fma_chain" : "exact"));
   }
 
@@ -466,7 +469,7 @@ class maker {
     add_input(forward ? image : result);
     add_input(forward || grad_input ? kernel : image);
     if (forward && one_in(3)) add_input({groups * o});
-    accumulate();
+    accumulate(one_in(4));
     if (grad_input) add("size", integers{g.h, g.w});
     if (!forward && !grad_input) add("kernel", integers{k.h, k.w});
   }

@@ -171,17 +171,30 @@ std::vector<group> dot_calls(dtype type) {
   return all;
 }
 
-std::vector<group> matmul_calls() {
-  const test_call batches{op_id::matmul, {{{3, 2, 5, 37}}, {{3, 1, 37, 7}}, {{2, 5, 7}}}};
-  const test_call large = on_one({op_id::matmul, {{{2, 35, 19}}, {{2, 19, 70}}}});
-  test_call chain = batches;
-  chain.attrs = {{"accumulate", "fma_chain"}};
+std::vector<group> matmul_calls(dtype type) {
+  const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
+  const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
+  const test_call large = on_one({op_id::matmul, {spread({2, 35, 19}), spread({2, 19, 70})}});
+  const auto scaled = [](test_call c) {
+    c.attrs = {{"alpha", "0.3"}, {"beta", "2.5"}};
+    return c;
+  };
   // Few outputs of long sums become dot products, by rows and by columns.
-  const test_call rows{op_id::matmul, {{{2, 8203}, layout::contiguous}, {{8203, 1}}, {{2, 1}}}};
+  const test_call rows{op_id::matmul, {{{2, 8203}, layout::contiguous, type}, spread({8203, 1}), spread({2, 1})}};
   test_call columns = rows;
   columns.in[0].shape = {8203, 2};
   columns.attrs = {{"transpose_a", "true"}};
-  return {from_every_tier(batches), {large}, {chain}, from_every_tier(rows), {columns}};
+  std::vector<group> all{from_every_tier(batches),
+                         from_every_tier(scaled(batches)),
+                         {large, scaled(large)},
+                         from_every_tier(rows),
+                         {columns}};
+  if (type == dtype::f32) {
+    test_call chain = batches;
+    chain.attrs = {{"accumulate", "fma_chain"}};
+    all.push_back({chain});
+  }
+  return all;
 }
 
 // Convolutions: the kernels are chosen by the shape of the tiles, whether a product is split, and which way each
@@ -722,7 +735,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::reduce) {
     return reduce_calls(what);
   } else if constexpr (family == ops::family::matmul) {
-    return matmul_calls();
+    return matmul_calls(what.in);
   } else if constexpr (family == ops::family::convolution) {
     return conv_gradient_calls(what.op);
   } else if constexpr (family == ops::family::pooling) {

@@ -259,6 +259,22 @@ class fixed_point {
   std::uint64_t w_[words];
 };
 
+// to += factor s, exactly: factor s is a multiple of 2^ToLsb, and `to` has room for it.
+template <int ToLsb, int ToWords, int Lsb, int Words>
+REPDL_HD void add_multiple(fixed_point<ToLsb, ToWords>& to, fixed_point<Lsb, Words> s, double factor) {
+  const integral_parts a = decompose(factor);
+  if (a.significand == 0) return;
+  const bool negative = s.negative();
+  if (negative) s.negate();
+  for (int i = 0; i < Words; ++i) {
+    std::uint64_t high = 0;
+    const std::uint64_t low = multiply_wide(s.word(i), a.significand, &high);
+    const int exponent = Lsb + 64 * i + a.exponent;
+    to.add_scaled(low, exponent, negative != a.negative);
+    to.add_scaled(high, exponent + 64, negative != a.negative);
+  }
+}
+
 // Bits for 2^62 terms, each a product of `factors` numbers of From, a sign, and two to spare.
 template <class From>
 constexpr int accumulator_words(int factors) {

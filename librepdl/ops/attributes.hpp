@@ -51,7 +51,9 @@ template <>
 inline constexpr auto fields_of<matmul_options> =
     std::tuple{field{"transpose_a", &matmul_options::transpose_a, "a is (..., k, m)"},
                field{"transpose_b", &matmul_options::transpose_b, "b is (..., n, k)"},
-               field{"accumulate", &matmul_options::accumulate, "exact, or fma_chain: f32 FMAs with k ascending"}};
+               field{"accumulate", &matmul_options::accumulate, "exact, or fma_chain: f32 FMAs with k ascending"},
+               field{"alpha", &matmul_options::alpha, "a factor of the product: 0 or of magnitude in [2^-200, 2^200]"},
+               field{"beta", &matmul_options::beta, "a factor of the bias, likewise"}};
 
 template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{

@@ -58,22 +58,6 @@ REPDL_HD decided_value<T> scatter_first(const scatter_formula& f, double x, cons
 // alpha is 0 or a multiple of 2^-252 below 2^201, a sum of 2^62 terms below 2^190: 792 bits and a sign.
 using scatter_accumulator = fixed_point<-401, 13>;
 
-// to += alpha S.
-template <int Lsb, int Words>
-REPDL_HD void add_multiple(scatter_accumulator& to, fixed_point<Lsb, Words> s, double alpha) {
-  const integral_parts a = decompose(alpha);
-  if (a.significand == 0) return;
-  const bool negative = s.negative();
-  if (negative) s.negate();
-  for (int i = 0; i < Words; ++i) {
-    std::uint64_t high = 0;
-    const std::uint64_t low = multiply_wide(s.word(i), a.significand, &high);
-    const int exponent = Lsb + 64 * i + a.exponent;
-    to.add_scaled(low, exponent, negative != a.negative);
-    to.add_scaled(high, exponent + 64, negative != a.negative);
-  }
-}
-
 template <class T>
 REPDL_HD T scatter_exact(const scatter_formula& f, T x, const exact_sum<T, 1>& s, std::int64_t n) {
   if (f.mean) return s.mean(n);

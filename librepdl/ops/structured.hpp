@@ -100,10 +100,10 @@ struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
 };
 
 struct matmul : operation<op_id::matmul> {
-  static constexpr std::string_view formula = "sum over k of a_ik * b_kj, + bias_ij";
+  static constexpr std::string_view formula = "alpha * sum over k of a_ik * b_kj, + beta * bias_ij";
   using attrs = matmul_options;
-  static constexpr operand in[] = {{"a", F32}, {"b", F32}, {"bias", F32, true}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {{"a", NARROW}, {"b", NARROW}, {"bias", NARROW, true}};
+  static constexpr operand out[] = {{"out", NARROW}};
 };
 
 struct uniform : of_nothing<op_id::uniform, uniform_attrs, FLOATS> {

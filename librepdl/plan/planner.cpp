@@ -343,6 +343,18 @@ operand_shape matrix_shape(std::string_view name, const const_tensor_view& v, bo
 }  // namespace
 
 tensor_spec infer_matmul(inputs in, const matmul_options& a) {
+  check_format("matmul", "b", in[1], "a", in[0]);
+  if (in.size() > 2 && in[2]) check_format("matmul", "bias", in[2], "a", in[0]);
+  check_parameter("matmul", "alpha", a.alpha, true);
+  check_parameter("matmul", "beta", a.beta, true);
+  if (a.accumulate == accumulate::fma_chain) {
+    const auto only = [](bool holds, std::string_view name, std::string_view value, const std::string& got) {
+      if (!holds) fail(error_site::chain_only, "matmul", name, std::string(value) + " with fma_chain", got);
+    };
+    only(in[0].type() == dtype::f32, "a", "f32", std::string(name_of(in[0].type())));
+    only(a.alpha == 1, "alpha", "1", to_text(a.alpha));
+    only(a.beta == 1, "beta", "1", to_text(a.beta));
+  }
   const operand_shape x = matrix_shape("a", in[0], a.transpose_a);
   const operand_shape y = matrix_shape("b", in[1], a.transpose_b);
   if (x.cols != y.rows) {
@@ -356,7 +368,7 @@ tensor_spec infer_matmul(inputs in, const matmul_options& a) {
     fail(error_site::broadcast, "matmul", "bias", "a shape that broadcasts to the output's " + to_string(shape),
          to_string(in[2].shape()));
   }
-  return {dtype::f32, shape};
+  return {in[0].type(), shape};
 }
 
 matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options& a) {
@@ -369,6 +381,9 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&
 
   matmul_plan p{};
   p.accumulate = a.accumulate;
+  p.type = out.type();
+  p.alpha = a.alpha;
+  p.beta = a.beta;
   p.m = out.shape()[rank - 2];
   p.n = out.shape()[rank - 1];
   p.k = x.shape()[x.rank() - 1];
@@ -397,15 +412,15 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&
   p.batches = batch.count();
   p.out_batch_stride = batch.stride[0];
   const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
-    return matmul_plan::matrix{floats(v), batch_stride, v.strides()[v.rank() - 2], v.strides()[v.rank() - 1]};
+    return matmul_plan::matrix{v.data(), batch_stride, v.strides()[v.rank() - 2], v.strides()[v.rank() - 1]};
   };
   p.a = matrix(x, batch.stride[1]);
   p.b = matrix(y, batch.stride[2]);
   p.bias = {};
   if (has_bias) {
-    p.bias = {floats(in[2]), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
+    p.bias = {in[2].data(), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
   }
-  p.out = static_cast<float*>(out.data());
+  p.out = out.data();
   p.out_row = out.strides()[rank - 2];
   p.out_col = out.strides()[rank - 1];
   return p;
@@ -422,7 +437,7 @@ reduce_plan dots_of(const matmul_plan& m) {
   loop_axes inner;
   inner.push(m.k, {m.a.col, m.b.row});
   reduce_plan p = reduce_over(ops::op_id::dot, 2, kept, inner);
-  p.type = dtype::f32;
+  p.type = m.type;
   p.in[0].data = m.a.data;
   p.in[1].data = m.b.data;
   p.out = m.out;

@@ -91,25 +91,29 @@ struct reduce_plan {
 
 using accumulate_kind = repdl::accumulate;
 
-/// out[b][i][j] = sum_k a[b][i][k] * b[b][k][j] + bias[b][i][j]; transposition is in the strides.
+/// out[b][i][j] = alpha * sum_k a[b][i][k] * b[b][k][j] + beta * bias[b][i][j]; transposition is in the strides.
 struct matmul_plan {
   accumulate_kind accumulate;
+  dtype type = dtype::f32;  // of all operands
+  double alpha = 1, beta = 1;
   int batch_rank;
   std::int64_t batches;  // the product of batch_shape, >= 1
   axes batch_shape;
   std::int64_t m, n, k;  // k may be 0
   struct matrix {
-    const float* data;  // null: no bias
+    const void* data;   // null: no bias
     axes batch_stride;  // 0 where broadcast
     std::int64_t row;   // stride from one row to the next
     std::int64_t col;
   } a, b, bias;
-  float* out;
+  void* out;
   axes out_batch_stride;
   std::int64_t out_row, out_col;
+
+  bool is_scaled() const noexcept { return alpha != 1 || (bias.data != nullptr && beta != 1); }
 };
 
-/// The exact product as one dot product per output.
+/// The exact product as one dot product per output, if it is not scaled.
 reduce_plan dots_of(const matmul_plan&);
 
 /// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its

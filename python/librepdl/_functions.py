@@ -2335,19 +2335,21 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
-        accumulate: str = "exact", *, out: A | None = None) -> A:
-    """sum over k of a_ik * b_kj, + bias_ij, rounded once.
+        accumulate: str = "exact", alpha: float = 1.0, beta: float = 1.0, *, out: A | None = None) -> A:
+    """alpha * sum over k of a_ik * b_kj, + beta * bias_ij, rounded once.
 
-    a: f32
-    b: f32
-    bias: f32, or None
-    out: f32
+    a: f16 bf16 f32
+    b: f16 bf16 f32
+    bias: f16 bf16 f32, or None
+    out: f16 bf16 f32
     transpose_a: a is (..., k, m)
     transpose_b: b is (..., n, k)
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
+    alpha: a factor of the product: 0 or of magnitude in [2^-200, 2^200]
+    beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(174, (a, b, bias), out, (transpose_a, transpose_b, accumulate))
+    result: A = _call(174, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 

@@ -262,6 +262,8 @@ struct gathered_loader {
 // The batch is the group.
 template <bool SitesInRows>
 struct conv_problem {
+  using format = float;
+  static constexpr bool is_scaled = false;
   static constexpr bool skips_terms = true;
   std::conditional_t<SitesInRows, gathered_loader, dense_loader> a;
   std::conditional_t<SitesInRows, dense_loader, gathered_loader> b;

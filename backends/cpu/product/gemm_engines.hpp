@@ -23,6 +23,8 @@
 //     be NaN, and then absent terms add +-0, which changes neither S, nor a norm, nor a lattice; an infinite s has no
 //     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
 //     recomputed without.
+//   Scaled (Problem::is_scaled). The bias is no term of the sum, its lattice and its bound; num::scaled_sum
+//     (ops/scaled_sum.hpp) makes of them alpha S + beta c and its bound.
 //   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //
@@ -34,6 +36,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/product/gemm.hpp"
 #include "backends/cpu/product/gemm_repair.hpp"
@@ -78,7 +81,7 @@ struct exact_engine {
                           double* sums, tier_counts& counts) {
     const bool forced = g.first_tier > tier::binary64;
     alignas(64) float bias[columns] = {};
-    alignas(64) float out[columns];
+    alignas(64) typename Problem::format out[columns];
     alignas(64) std::uint32_t differs[columns];
     std::int64_t repaired = 0;
     for (int r = 0; r < at.rows; ++r) {
@@ -86,8 +89,13 @@ struct exact_engine {
       if constexpr (Bias) problem.load_bias(at.row + r, at.column, at.columns, bias);
       u32h any{};
       for (int c = 0; c < at.columns; c += lanes) {
-        any |= test<Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
-                                                at.column_norm + c, at.column_bit + c, out + c, differs + c);
+        if constexpr (Problem::is_scaled) {
+          any |= test_scaled(problem, s + c, bias + c, factor, at.row_norm[r], at.row_bit[r], at.column_norm + c,
+                             at.column_bit + c, out + c, differs + c);
+        } else {
+          any |= test<Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
+                                                  at.column_norm + c, at.column_bit + c, out + c, differs + c);
+        }
       }
       bool undecided = forced;
       for (int l = 0; l < lanes; ++l) undecided |= any[l] != 0;
@@ -144,12 +152,32 @@ struct exact_engine {
   }
 
  private:
+  // The same of alpha S + beta c; the sums stay those of the products. Infinities and NaN are decided.
+  template <class Problem>
+  [[gnu::always_inline]] static u32h test_scaled(const Problem& problem, const double* sums, const float* bias,
+                                                 double factor, double row_norm, double row_bit,
+                                                 const double* column_norm, const double* column_bit,
+                                                 typename Problem::format* out, std::uint32_t* differs) noexcept {
+    const f64v magnitude = row_norm * load<f64v>(column_norm);
+    const f64v limit = (row_bit * 0x1p52) * load<f64v>(column_bit);
+    const f64v e = as<f64v>(as<i64v>(factor * magnitude) & ~(magnitude <= limit));
+    const auto [s, error] = num::scaled_sum(broadcast<f64v>(problem.alpha), broadcast<f64v>(problem.beta),
+                                            load<f64v>(sums), e, widen(load<f32h>(bias)));
+    using T = typename Problem::format;
+    const u32h low = rounded_bits<T>(s - error);
+    const u32h d = low ^ rounded_bits<T>(s + error);
+    store(out, __builtin_convertvector(low, vec<num::storage_of<T>, lanes>));
+    store(differs, d);
+    return d;
+  }
+
   // The undecided ones among `width` neighbouring outputs of row r, from column c of the tile on: from the packed
-  // columns and the row's memory. sums: the binary64 sums, the bias included. Returns how many there were.
+  // columns and the row's memory. sums: the binary64 sums, as plain_value takes them. Returns how many there were.
   template <class Problem>
   [[gnu::noinline]] static int repair(const Problem& problem, const gemm_problem& g, const tile_position& at, int r,
                                       int c, int width, const double* sums, const float* bias, bool all,
-                                      const std::uint32_t* differs, float* out, tier_counts& counts) {
+                                      const std::uint32_t* differs, typename Problem::format* out,
+                                      tier_counts& counts) {
     bool any = false;
     for (int l = 0; l < width; ++l) any |= all || differs[l] != 0;
     if (!any) return 0;
@@ -163,7 +191,7 @@ struct exact_engine {
     };
 
     const bool use_dd = g.first_tier <= tier::double_double;
-    num::compensated_sum<f64v> sum{widen(load<f32h>(bias)), {}};
+    num::compensated_sum<f64v> sum{Problem::is_scaled ? f64v{} : widen(load<f32h>(bias)), {}};
     if (use_dd) {
       alignas(64) double wide[chunk];
       for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
@@ -180,18 +208,15 @@ struct exact_engine {
     for (int l = 0; l < width; ++l) {
       if (!all && differs[l] == 0) continue;
       ++repaired;
-      if (!num::is_finite(sums[l])) {
-        out[l] = num::non_finite_result(sums[l]);
+      if (const double plain = plain_value(problem, sums[l], bias[l]); !num::is_finite(plain)) {
+        out[l] = num::non_finite_result<typename Problem::format>(plain);
         ++counts.elements[static_cast<int>(g.first_tier)];
         continue;
       }
       if (use_dd) {
-        const double magnitude = at.row_norm[r] * at.column_norm[c + l] + __builtin_fabs(static_cast<double>(bias[l]));
-        const int bit = lsb_of(at.row_bit[r] * at.column_bit[c + l]);
-        const int bias_bit = num::lsb_exponent(bias[l]);
-        const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, g.k + 1);
-        const num::certified result =
-            num::certify(num::two_sum(sum.hi[l], sum.lo[l]), exact ? 0.0 : num::compensated_bound(g.k, magnitude));
+        const auto result =
+            certify_sum(problem, num::two_sum(sum.hi[l], sum.lo[l]), g.k, at.row_norm[r] * at.column_norm[c + l],
+                        lsb_of(at.row_bit[r] * at.column_bit[c + l]), bias[l]);
         if (result.decided) {
           out[l] = result.value;
           ++counts.elements[static_cast<int>(tier::double_double)];
@@ -199,13 +224,12 @@ struct exact_engine {
         }
       }
       num::dot_accumulator exact;
-      exact.add(bias[l]);
       for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
         const std::int64_t terms = load_row(k0);
         const float* const b = at.panel + k0 * columns + c + l;
         for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], b[k * columns]);
       }
-      out[l] = exact.round();
+      out[l] = round_sum(problem, exact, bias[l]);
       ++counts.elements[static_cast<int>(tier::exact)];
     }
     return repaired;

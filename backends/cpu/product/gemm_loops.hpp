@@ -4,8 +4,10 @@
 //   Problem  where the operands and the outputs are: a type that is made from (operands, batch) and has
 //     a, b         loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width] binary32 numbers: rows of a
 //                  or columns of b, zeros from `count` on
+//     format       of the outputs
 //     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from)
-//                  a segment of count <= Width outputs of row i
+//                  a segment of count <= Width outputs of row i; the bias as binary32 numbers
+//     is_scaled    false: outputs are S + bias, of binary32; true: alpha S + beta bias
 //     skips_terms  true: operands have absent entries, whose products are no terms. They load as zeros; a and b then have
 //                  load_presence too, and the Problem whole(i, j): no term of that output is absent
 //
@@ -25,6 +27,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/product/gemm.hpp"
 #include "backends/cpu/product/gemm_engines.hpp"
@@ -49,7 +52,7 @@ struct strided_loader {
 
   template <int Width>
   void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
-    const float* from = data + first * lane + k0 * depth;
+    const float* const from = data + first * lane + k0 * depth;
     if constexpr (Width % 4 == 0) {
       if (depth == 1) return transpose<Width>(from, count, terms, to);
       if (lane == 1 && count == Width) {
@@ -97,6 +100,45 @@ struct strided_loader {
       for (std::int64_t k = whole; k < terms; ++k)
         for (int i = 0; i < 4; ++i) to[k * Width + l + i] = i < present ? row(i)[k] : 0;
     }
+  }
+};
+
+// The same of a narrower format, widened.
+template <class T>
+struct widening_loader {
+  const T* data;
+  std::int64_t lane;
+  std::int64_t depth;
+
+  template <int Width>
+  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+    const T* const from = data + first * lane + k0 * depth;
+    if (Width > 1 && depth == 1) {
+      constexpr std::int64_t chunk = 64;
+      alignas(64) float rows[Width * chunk];
+      for (std::int64_t k = 0; k < terms; k += chunk) {
+        const std::int64_t n = std::min(chunk, terms - k);
+        for (int l = 0; l < count; ++l) widen_row(from + l * lane + k, n, rows + l * chunk);
+        strided_loader{rows, chunk, 1}.template load<Width>(0, count, 0, n, to + k * Width);
+      }
+      return;
+    }
+    if (Width == 1 && depth == 1) return widen_row(from, terms, to);
+    for (std::int64_t k = 0; k < terms; ++k) {
+      if (lane == 1 && count == Width) {
+        widen_row(from + k * depth, Width, to + k * Width);
+        continue;
+      }
+      for (int l = 0; l < count; ++l) to[k * Width + l] = num::widen_to_float(from[k * depth + l * lane]);
+      for (int l = count; l < Width; ++l) to[k * Width + l] = 0;
+    }
+  }
+
+ private:
+  static void widen_row(const T* from, std::int64_t count, float* to) noexcept {
+    std::int64_t i = 0;
+    for (; i + lanes64 <= count; i += lanes64) store(to + i, widened<f32h>(from + i));
+    for (; i < count; ++i) to[i] = num::widen_to_float(from[i]);
   }
 };
 

@@ -10,8 +10,48 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/scaled_sum.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
+
+// What an output is in binary64, if that is not finite. sum: of the products and, where the Problem is not scaled, the
+// bias.
+template <class Problem>
+double plain_value(const Problem& problem, double sum, float bias) {
+  if constexpr (Problem::is_scaled) return problem.alpha * sum + problem.beta * static_cast<double>(bias);
+  return sum;
+}
+
+// An output from such a sum in double-double, of so many additions; of the products the magnitudes add up to at most
+// `magnitude`, and 2^bit is a lattice.
+template <class Problem>
+num::decided_value<typename Problem::format> certify_sum(const Problem& problem, num::dd sum, std::int64_t additions,
+                                                         double magnitude, int bit, float bias) {
+  if constexpr (!Problem::is_scaled) {
+    const int bias_bit = num::lsb_exponent(bias);
+    magnitude += __builtin_fabs(static_cast<double>(bias));
+    bit = bit < bias_bit ? bit : bias_bit;
+  }
+  const bool exact = num::lattice_holds_dd(magnitude, bit, additions + 1);
+  const double e = exact ? 0.0 : num::compensated_bound(additions, magnitude);
+  if constexpr (Problem::is_scaled) {
+    return num::certify_scaled<typename Problem::format>(problem.alpha, problem.beta, sum, e,
+                                                         static_cast<double>(bias));
+  } else {
+    return num::certify(sum, e);
+  }
+}
+
+// An output from the exact sum of the products.
+template <class Problem>
+typename Problem::format round_sum(const Problem& problem, num::dot_accumulator& sum, float bias) {
+  if constexpr (Problem::is_scaled) {
+    return num::round_scaled<typename Problem::format>(problem.alpha, problem.beta, sum, static_cast<double>(bias));
+  } else {
+    sum.add(bias);
+    return sum.round();
+  }
+}
 
 // An output whose terms are not all present and not all finite operands.
 template <class Problem>
@@ -38,8 +78,9 @@ template <class Problem>
 // One undecided output: compensated sums side by side, then merged. padded: the sum may have
 // products of zeros with numbers that belong to no term, even where no term is absent.
 template <class Problem>
-[[gnu::noinline]] float repair_one(const Problem& problem, const gemm_problem& g, const tile_position& at, int r, int c,
-                                   double sum, float bias, bool padded, tier_counts& counts) {
+[[gnu::noinline]] typename Problem::format repair_one(const Problem& problem, const gemm_problem& g,
+                                                      const tile_position& at, int r, int c, double sum, float bias,
+                                                      bool padded, tier_counts& counts) {
   const std::int64_t i = at.row + r;
   const std::int64_t j = at.column + c;
   constexpr int chunk = 256;
@@ -51,12 +92,12 @@ template <class Problem>
     problem.b.template load<1>(j, 1, k0, terms, column);
     return terms;
   };
-  if (!num::is_finite(sum)) {
+  if (const double plain = plain_value(problem, sum, bias); !num::is_finite(plain)) {
     if constexpr (Problem::skips_terms) {
       if (sum != sum && (padded || !problem.whole(i, j))) return without_absent(problem, g, i, j, bias, counts);
     }
     ++counts.elements[static_cast<int>(g.first_tier > tier::binary64 ? g.first_tier : tier::binary64)];
-    return num::non_finite_result(sum);
+    return num::non_finite_result<typename Problem::format>(plain);
   }
   if (g.first_tier <= tier::double_double) {
     num::compensated_sum<f64v> lanes;
@@ -67,28 +108,22 @@ template <class Problem>
         lanes.add_product(widen(load<f32h>(row + k)), widen(load<f32h>(column + k)));
       }
     }
-    num::compensated_sum<double> total{static_cast<double>(bias), 0};
+    num::compensated_sum<double> total{Problem::is_scaled ? 0.0 : static_cast<double>(bias), 0};
     for (int l = 0; l < lanes64; ++l) total.merge({lanes.hi[l], lanes.lo[l]});
-    const double magnitude = at.row_norm[r] * at.column_norm[c] + __builtin_fabs(static_cast<double>(bias));
-    const int bit = lsb_of(at.row_bit[r] * at.column_bit[c]);
-    const int bias_bit = num::lsb_exponent(bias);
-    const std::int64_t additions = g.k + lanes64;
-    const bool exact = num::lattice_holds_dd(magnitude, bit < bias_bit ? bit : bias_bit, additions + 1);
-    const num::certified result =
-        num::certify(total.total(), exact ? 0.0 : num::compensated_bound(additions, magnitude));
+    const auto result = certify_sum(problem, total.total(), g.k + lanes64, at.row_norm[r] * at.column_norm[c],
+                                    lsb_of(at.row_bit[r] * at.column_bit[c]), bias);
     if (result.decided) {
       ++counts.elements[static_cast<int>(tier::double_double)];
       return result.value;
     }
   }
   num::dot_accumulator exact;
-  exact.add(bias);
   for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
     const std::int64_t terms = load_terms(k0);
     for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], column[k]);
   }
   ++counts.elements[static_cast<int>(tier::exact)];
-  return exact.round();
+  return round_sum(problem, exact, bias);
 }
 
 }  // namespace repdl::cpu::REPDL_ISA

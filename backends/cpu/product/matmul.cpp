@@ -51,10 +51,6 @@ plan::matmul_plan oriented(const plan::matmul_plan& p, const gemm_kernels& kerne
   return t;
 }
 
-const gemm_kernels& engine(const plan::matmul_plan& p, const matmul_kernels& kernels) {
-  return p.accumulate == plan::accumulate_kind::exact ? kernels.exact : kernels.fma_chain;
-}
-
 constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(float));
 constexpr std::int64_t longest_panel = std::int64_t{512} << 10;  // bytes
 constexpr std::int64_t most_dots = 8;
@@ -68,7 +64,8 @@ bool is_slender(const plan::matmul_plan& p, const gemm_kernels& kernels) {
 
 // The fewest are dot products: at 0.6 ns a term, 6 where the operands are strided, against 60 for a step of a tile.
 bool by_dots(const plan::matmul_plan& p, const gemm_kernels& kernels) {
-  return p.accumulate == plan::accumulate_kind::exact && is_slender(p, kernels) && p.m * p.n <= most_dots;
+  return p.accumulate == plan::accumulate_kind::exact && !p.is_scaled() && is_slender(p, kernels) &&
+         p.m * p.n <= most_dots;
 }
 
 gemm_problem problem_of(const plan::matmul_plan& p, const gemm_kernels& kernels, tier first_tier) {
@@ -101,7 +98,7 @@ class matmul_work final : public dispatch::work {
 }  // namespace
 
 void prepare(const plan::matmul_plan& plan, const setting& s, dispatch::task& t) noexcept {
-  const gemm_kernels& k = engine(plan, *s.set.matmul);
+  const gemm_kernels& k = s.set.matmul->of(plan);
   const plan::matmul_plan p = oriented(folded(plan), k);
   if (by_dots(p, k)) return prepare(plan::dots_of(p), s, t);
   t.emplace<matmul_work>(p, k, s);

@@ -1,4 +1,6 @@
 // matmul: strided matrices on both sides. Compiled once per instruction set.
+#include <type_traits>
+
 #include "backends/cpu/product/gemm_loops.hpp"
 #include "backends/cpu/product/matmul.hpp"
 #include "librepdl/plan/plans.hpp"
@@ -6,11 +8,15 @@
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
+template <class T, bool Scaled>
 struct matmul_problem {
+  using format = T;
+  using loader = std::conditional_t<std::is_same_v<T, float>, strided_loader, widening_loader<T>>;
+  static constexpr bool is_scaled = Scaled;
   static constexpr bool skips_terms = false;
-  strided_loader a;
-  strided_loader b;
+  loader a, b;
   bool has_bias;
+  double alpha, beta;
 
   matmul_problem(const void* operands, std::int64_t batch) noexcept {
     const auto& p = *static_cast<const plan::matmul_plan*>(operands);
@@ -24,41 +30,45 @@ struct matmul_problem {
       at_bias += i * p.bias.batch_stride[axis];
       at_out += i * p.out_batch_stride[axis];
     }
-    a = {p.a.data + at_a, p.a.row, p.a.col};
-    b = {p.b.data + at_b, p.b.col, p.b.row};
+    a = {static_cast<const T*>(p.a.data) + at_a, p.a.row, p.a.col};
+    b = {static_cast<const T*>(p.b.data) + at_b, p.b.col, p.b.row};
+    alpha = p.alpha;
+    beta = p.beta;
     has_bias = p.bias.data != nullptr;
-    bias_ = has_bias ? p.bias.data + at_bias : nullptr;
+    bias_ = has_bias ? static_cast<const T*>(p.bias.data) + at_bias : nullptr;
     bias_row_ = p.bias.row;
     bias_column_ = p.bias.col;
-    out_ = p.out + at_out;
+    out_ = static_cast<T*>(p.out) + at_out;
     out_row_ = p.out_row;
     out_column_ = p.out_col;
   }
 
   void load_bias(std::int64_t i, std::int64_t j, int count, float* to) const noexcept {
-    const float* const from = bias_ + i * bias_row_ + j * bias_column_;
-    for (int c = 0; c < count; ++c) to[c] = from[c * bias_column_];
+    const T* const from = bias_ + i * bias_row_ + j * bias_column_;
+    for (int c = 0; c < count; ++c) to[c] = num::widen_to_float(from[c * bias_column_]);
   }
   template <int Width>
-  void store(std::int64_t i, std::int64_t j, int count, const float* from) const noexcept {
-    float* const to = out_ + i * out_row_ + j * out_column_;
+  void store(std::int64_t i, std::int64_t j, int count, const T* from) const noexcept {
+    T* const to = out_ + i * out_row_ + j * out_column_;
     if (out_column_ == 1 && count == Width) {
-      __builtin_memcpy(to, from, Width * sizeof(float));
+      __builtin_memcpy(to, from, Width * sizeof(T));
     } else {
       for (int c = 0; c < count; ++c) to[c * out_column_] = from[c];
     }
   }
 
  private:
-  const float* bias_;
+  const T* bias_;
   std::int64_t bias_row_, bias_column_;
-  float* out_;
+  T* out_;
   std::int64_t out_row_, out_column_;
 };
 
 }  // namespace
 
-extern const matmul_kernels matmul_table = {gemm<exact_engine, matmul_problem>::table(),
-                                            gemm<chain_engine, matmul_problem>::table()};
+extern const matmul_kernels matmul_table = {
+    gemm<exact_engine, matmul_problem<float, false>>::table(),
+    gemm<chain_engine, matmul_problem<float, false>>::table(), gemm<exact_engine, matmul_problem<float, true>>::table(),
+    gemm<exact_engine, matmul_problem<f16, true>>::table(), gemm<exact_engine, matmul_problem<bf16, true>>::table()};
 
 }  // namespace repdl::cpu::REPDL_ISA

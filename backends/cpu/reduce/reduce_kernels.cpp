@@ -1,6 +1,7 @@
 // Inner loops of the reductions. Compiled once per instruction set. Contracts: backends/cpu/reduce/reduce.hpp.
 #include <bit>
 
+#include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/map/unpacked.hpp"
 #include "backends/cpu/reduce/reduce.hpp"
@@ -307,29 +308,6 @@ std::int64_t find_row(const T* x, std::int64_t n, std::uint32_t flip, std::int32
 }
 
 // ---------------------------------------------------------------------------------------------------------- columns
-
-// Numbers side by side as binary32, in their order.
-template <class V, class T>
-[[gnu::always_inline]] inline V widened(const T* x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return load<V>(x);
-  } else if constexpr (std::is_same_v<T, bf16>) {
-    constexpr int n = sizeof(V) / 4;
-    return as<V>(__builtin_convertvector(load<vec<std::uint16_t, n>>(x), vec<std::uint32_t, n>) << 16);
-  } else {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64) return _mm512_maskz_cvtph_ps(0xffff, load<__m256i>(x));
-#endif
-#if defined(__F16C__)
-    if constexpr (sizeof(V) == 32) return _mm256_cvtph_ps(load<__m128i>(x));
-    if constexpr (sizeof(V) == 16) return _mm_cvtph_ps(_mm_cvtsi64_si128(load<long long>(x)));
-#else
-    V v;
-    for (std::size_t i = 0; i < sizeof(V) / 4; ++i) v[i] = num::widen_to_float(x[i]);
-    return v;
-#endif
-  }
-}
 
 template <class T>
 void sum_columns(const T* const* rows, std::int64_t columns, double* __restrict sum,

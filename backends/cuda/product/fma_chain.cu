@@ -37,10 +37,10 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
   c.batch.locate(index / (rows * cols), offset);
   const std::int64_t row0 = index / cols % rows * tile;
   const std::int64_t col0 = index % cols * tile;
-  const float* const a = p.a.data + offset[0];
-  const float* const b = p.b.data + offset[1];
-  float* const out = p.out + offset[2];
-  const float* const bias = p.bias.data == nullptr ? nullptr : p.bias.data + offset[3];
+  const float* const a = static_cast<const float*>(p.a.data) + offset[0];
+  const float* const b = static_cast<const float*>(p.b.data) + offset[1];
+  float* const out = static_cast<float*>(p.out) + offset[2];
+  const float* const bias = p.bias.data == nullptr ? nullptr : static_cast<const float*>(p.bias.data) + offset[3];
   const int tid = static_cast<int>(threadIdx.x);
   const int ty = tid / 16 * 4;  // rows ty + {0..3} and 64 + ty + {0..3}, columns likewise
   const int tx = tid % 16 * 4;

@@ -1,5 +1,5 @@
-// The exact matrix product: out = RN(a b + bias), decided in binary64 by the fp64 tensor cores wherever their bound
-// allows.
+// The exact matrix product: out = RN(alpha a b + beta bias), decided in binary64 by the fp64 tensor cores wherever
+// their bound allows.
 //
 // Method: factors of 24 bits have exact binary64 products, so a fp64 engine in any order has a small proved error, and
 // a rounding test in the epilogue decides most outputs (certify.hpp). Launches: pack both operands (matmul_pack.cu),
@@ -12,11 +12,13 @@
 // (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
 // (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
-// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term.
+// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
+// become alpha s + beta c and its bound (ops/scaled_sum.hpp).
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -67,7 +69,7 @@ __device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row,
   col = index / height;
 }
 
-template <class T>
+template <class T, class Format, bool Scaled>
 __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p, counter* counters) {
   extern __shared__ __align__(128) double shared[];
   double2* const blocks_sum = reinterpret_cast<double2*>(shared + T::stages * T::stage_size);
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   }
   wait_for_copies<0>();
 
-  const batch_pointers at(p, batch);
+  const batch_pointers<Format> at(p, batch);
   const bool forced = p.first_tier > tier::binary64;
   const std::int64_t bound_height = 2 * p.height + 4;
   const std::int64_t row0 = tile_row * T::rows + warp_row + g;
@@ -177,7 +179,7 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
     const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
     const double norm_a = p.a.norm[a_row];
     const int lsb_a = p.a.lsb[a_row];
-    float* const out = at.out + row * p.out_row + col0 * p.out_col;
+    Format* const out = at.out + row * p.out_row + col0 * p.out_col;
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
       const int beside = j / 2 * 8 + j % 2;
@@ -191,15 +193,23 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
       double magnitude = norm_a * norm_b[j];
       int lsb = lsb_a + lsb_b[j];
       double e = num::dot_bound(bound_height, norm_a, norm_b[j]);
-      if (at.bias != nullptr) {
-        const float c = at.bias[row * p.bias_row + col * p.bias_col];
-        const double size = fabs(static_cast<double>(c));
-        magnitude += size;
-        lsb = min(lsb, num::lsb_exponent(c));
-        e += 0x1p-51 * (fabs(s) + size);
-        s += static_cast<double>(c);
+      if constexpr (Scaled) {
+        const double c = at.bias == nullptr ? 0.0 : num::widen(at.bias[row * p.bias_row + col * p.bias_col]);
+        const auto v = num::scaled_sum(p.alpha, p.beta, s, num::lattice_holds(magnitude, lsb) ? 0.0 : e, c);
+        s = v.value;
+        e = v.error;
+      } else {
+        if (at.bias != nullptr) {
+          const float c = at.bias[row * p.bias_row + col * p.bias_col];
+          const double size = fabs(static_cast<double>(c));
+          magnitude += size;
+          lsb = min(lsb, num::lsb_exponent(c));
+          e += 0x1p-51 * (fabs(s) + size);
+          s += static_cast<double>(c);
+        }
+        if (num::lattice_holds(magnitude, lsb)) e = 0;
       }
-      const num::certified result = num::certify(s, num::lattice_holds(magnitude, lsb) ? 0.0 : e);
+      const num::decided_value<Format> result = num::certify<Format>(s, e);
       if (result.decided && !forced) {
         out[beside * p.out_col] = result.value;
         ++decided;
@@ -218,13 +228,16 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
 bool by_dots(const plan::matmul_plan& p) {
   constexpr std::int64_t long_sum = 8192;
   constexpr std::int64_t most_dots = 4096;
-  return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
+  return !p.is_scaled() && p.k >= long_sum && p.m <= 64 && p.n <= 64 &&
+         p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
 }
 
 template <class T>
 void launch_product(const product& p, const job& j) {
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
-  launch_kernel<product_kernel<T>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
+  with_kernels(p, [&]<class Format, bool Scaled>() {
+    launch_kernel<product_kernel<T, Format, Scaled>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
+  });
 }
 
 class product_work final : public planned {
@@ -246,6 +259,10 @@ class product_work final : public planned {
     p_.n = p.n;
     p_.k = p.k;
     p_.batches = p.batches;
+    p_.type = p.type;
+    p_.is_scaled = p.is_scaled();
+    p_.alpha = p.alpha;
+    p_.beta = p.beta;
     p_.bias = p.bias.data;
     p_.bias_row = p.bias.row;
     p_.bias_col = p.bias.col;

@@ -9,7 +9,8 @@ namespace repdl::cuda {
 
 // One operand of a product, seen as rows of length k: A as it is, B transposed.
 struct operand_source {
-  const float* data;
+  const void* data;
+  dtype type;
   bool second;  // packed as b
   std::int64_t rows;
   std::int64_t row_panels;  // whole tiles
@@ -40,8 +41,9 @@ struct pack_scratch {
 };
 
 #if defined(__CUDACC__)
-__device__ inline const float* batch_of(const operand_source& s, std::int64_t batch) {
-  return s.data + s.batch.offset<0>(batch);
+template <class T>
+__device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
+  return static_cast<const T*>(s.data) + s.batch.offset<0>(batch);
 }
 #endif
 
@@ -62,9 +64,12 @@ struct product {
   operand_panels b;
   operand_source source_a;
   std::int64_t m, n, k, batches;
-  const float* bias;  // null: none
+  dtype type;      // of the output and the bias
+  bool is_scaled;  // alpha a b + beta bias
+  double alpha, beta;
+  const void* bias;  // null: none
   std::int64_t bias_row, bias_col;
-  float* out;
+  void* out;
   std::int64_t out_row, out_col;
   strided_axes<2> batch;      // of the output, of the bias
   std::int64_t block_panels;  // panels of k per block
@@ -78,15 +83,16 @@ struct product {
 void repair(const product& p, const job& j);
 
 #if defined(__CUDACC__)
+template <class T>
 struct batch_pointers {
-  const float* bias;
-  float* out;
+  const T* bias;
+  T* out;
 
   __device__ batch_pointers(const product& p, std::int64_t batch) {
     std::int64_t offset[2];
     p.batch.locate(batch, offset);
-    out = p.out + offset[0];
-    bias = p.bias == nullptr ? nullptr : p.bias + offset[1];
+    out = static_cast<T*>(p.out) + offset[0];
+    bias = p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias) + offset[1];
   }
 };
 
@@ -96,6 +102,15 @@ __device__ inline void load_pair(const double* from, double& x, double& y) {
   y = v.y;
 }
 #endif
+
+// f.template operator()<T, Scaled>() for the kernels of a product: narrower formats than f32 are always scaled.
+template <class F>
+void with_kernels(const product& p, const F& f) {
+  if (p.type == dtype::f16) return f.template operator()<f16, true>();
+  if (p.type == dtype::bf16) return f.template operator()<bf16, true>();
+  if (p.is_scaled) return f.template operator()<float, true>();
+  f.template operator()<float, false>();
+}
 
 // fma_chain.cu: out = the f32 fma chain over ascending k.
 void prepare_fma_chain(const plan::matmul_plan& p, const job& j, dispatch::task& t);

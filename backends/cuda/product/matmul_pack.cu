@@ -11,7 +11,8 @@ constexpr int threads = 256;
 constexpr int chunk_k = 64;  // of a block's step
 constexpr int chunk_panels = chunk_k / panel_k;
 
-// A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
+// T: of the source. A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
+template <class T>
 __global__ void __launch_bounds__(threads, 4)
     pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast,
                 bool second) {
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(threads, 4)
     const std::int64_t row_panel = item % to.row_panels;
     const std::int64_t split = item / to.row_panels % splits;
     const std::int64_t batch = item / to.row_panels / splits;
-    const float* const from = batch_of(s, batch);
+    const T* const from = batch_of<T>(s, batch);
     const std::int64_t row0 = row_panel * panel_rows;
     const std::int64_t chunks = (to.k_panels + chunk_panels - 1) / chunk_panels;
     const std::int64_t begin = chunks * split / splits;
@@ -37,7 +38,7 @@ __global__ void __launch_bounds__(threads, 4)
         const int r = k_fast ? n / chunk_k : n % panel_rows;
         const int k = k_fast ? n % chunk_k : n / panel_rows;
         const bool inside = row0 + r < s.rows && k0 + k < s.k;
-        tile[r][k] = inside ? from[(row0 + r) * s.row_stride + (k0 + k) * s.k_stride] : 0.0f;
+        tile[r][k] = inside ? num::widen_to_float(from[(row0 + r) * s.row_stride + (k0 + k) * s.k_stride]) : 0.0f;
       }
       __syncthreads();
 #pragma unroll
@@ -101,6 +102,7 @@ operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panel
   operand_source s{};
   s.second = second;
   s.data = m.data;
+  s.type = p.type;
   s.k = p.k;
   s.rows = second ? p.n : p.m;
   s.row_panels = round_up(ceil_div(s.rows, panel_rows), tile_panels);
@@ -139,8 +141,13 @@ void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& 
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
-  launch_kernel<pack_kernel>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
-                             s.second);
+  const auto launch = [&]<class T>() {
+    launch_kernel<pack_kernel<T>>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
+                                  s.second);
+  };
+  s.type == dtype::f16    ? launch.template operator()<f16>()
+  : s.type == dtype::bf16 ? launch.template operator()<bf16>()
+                          : launch.template operator()<float>();
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
   launch_kernel<finish_norms>(j, rows, threads, 0, to, scratch, splits);
 }

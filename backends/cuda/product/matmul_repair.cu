@@ -6,6 +6,7 @@
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -32,31 +33,39 @@ struct dot_sum : num::compensated_sum<double> {
     merge({__shfl_xor_sync(full_warp, hi, distance), __shfl_xor_sync(full_warp, lo, distance)});
   }
   // `height`: additions so far.
-  __device__ num::certified finish(const product& p, double magnitude, int lsb, std::int64_t height,
-                                   const float* bias) {
-    if (bias != nullptr) {
-      add(static_cast<double>(*bias));
-      magnitude += fabs(static_cast<double>(*bias));
-      lsb = min(lsb, num::lsb_exponent(*bias));
+  template <class T, bool Scaled>
+  __device__ num::decided_value<T> finish(const product& p, double magnitude, int lsb, std::int64_t height,
+                                          const T* bias) {
+    const double c = bias == nullptr ? 0.0 : num::widen(*bias);
+    if constexpr (!Scaled) {
+      if (bias != nullptr) {
+        add(c);
+        magnitude += fabs(c);
+        lsb = min(lsb, num::lsb_exponent(*bias));
+      }
     }
-    if (!num::is_finite(hi)) return {num::non_finite_result(hi), true};
-    if (p.k > greatest_k) return {0.0f, false};
+    const double plain = Scaled ? p.alpha * hi + p.beta * c : hi;
+    if (!num::is_finite(plain)) return {num::non_finite_result<T>(plain), true};
+    if (p.k > greatest_k) return {T{}, false};
     const bool exact = num::lattice_holds_dd(magnitude, lsb, p.k + 64);
-    return num::certify(total(), exact ? 0.0 : num::compensated_bound(height + 1, magnitude));
+    const double e = exact ? 0.0 : num::compensated_bound(height + 1, magnitude);
+    if constexpr (Scaled) return num::certify_scaled<T>(p.alpha, p.beta, total(), e, c);
+    return num::certify<T>(total(), e);
   }
 };
 
 // `direct`: the row of a in the caller's memory where its elements lie side by side (a quarter of the bytes), else
 // null.
-__device__ num::certified dot_double_double(const product& p, const dot_rows& rows, const float* direct,
-                                            const float* bias, double magnitude, int lsb) {
+template <class T, bool Scaled>
+__device__ num::decided_value<T> dot_double_double(const product& p, const dot_rows& rows, const T* direct,
+                                                   const T* bias, double magnitude, int lsb) {
   dot_sum sum;
   if (direct != nullptr) {
     const int lane = lane_of_thread();
 #pragma unroll 8
     for (int panel = lane / 16; panel < rows.panels; panel += 2) {
       const int k = panel * panel_k + lane % 16;
-      const double x = k < p.k ? static_cast<double>(direct[k]) : 0.0;
+      const double x = k < p.k ? num::widen(direct[k]) : 0.0;
       sum.add(x * rows.b[panel * panel_size]);
     }
   } else {
@@ -67,7 +76,7 @@ __device__ num::certified dot_double_double(const product& p, const dot_rows& ro
   }
 #pragma unroll
   for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
-  return sum.finish(p, magnitude, lsb, (rows.panels + 1) / 2 + 6, bias);
+  return sum.finish<T, Scaled>(p, magnitude, lsb, (rows.panels + 1) / 2 + 6, bias);
 }
 
 // The same for eight outputs side by side in a row, col a multiple of 8: lane (g, t) has output col + g in the end.
@@ -95,20 +104,33 @@ __device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t 
   return sum;
 }
 
-__device__ __noinline__ float dot_exact(const dot_rows rows, const float* bias) {
+// alpha, beta: of a product that is scaled.
+template <class T, bool Scaled>
+__device__ __noinline__ T dot_exact(const dot_rows rows, const T* bias, double alpha, double beta) {
   exact_dot sum;
   for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
     sum.add_product(static_cast<float>(rows.a[panel * panel_size]),  // they were floats
                     static_cast<float>(rows.b[panel * panel_size]));
   }
-  if (bias != nullptr && lane_of_thread() == 0) sum.add(*bias);
-  sum.merge_lanes();
-  return sum.round();
+  if constexpr (Scaled) {
+    sum.merge_lanes();
+    const double c = bias == nullptr ? 0.0 : num::widen(*bias);
+    if (sum.special.any() || !num::is_finite(c)) {
+      const double s = sum.special.any() ? num::widen(sum.special.value()) : 0.0;
+      return num::narrow<T>(alpha * s + beta * c);
+    }
+    return num::round_scaled<T>(alpha, beta, sum.finite, c);
+  } else {
+    if (bias != nullptr && lane_of_thread() == 0) sum.add(*bias);
+    sum.merge_lanes();
+    return sum.round();
+  }
 }
 
 // Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
 // the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that
 // they read the same rows of b.
+template <class T, bool Scaled>
 __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
   const std::int64_t bytes_per_row = p.words_per_row * 4;
@@ -129,7 +151,7 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
         lane < span && first + lane < bytes_per_row ? bytes[batch_row * bytes_per_row + first + lane] : 0u;
     unsigned owners = __ballot_sync(full_warp, mine != 0);
     if (owners == 0) continue;
-    const batch_pointers at(p, batch);
+    const batch_pointers<T> at(p, batch);
     const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
     const double norm_a = p.a.norm[a_row];
     const int lsb_a = p.a.lsb[a_row];
@@ -147,8 +169,8 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
         const bool marked = (bits >> (lane / 4) & 1) != 0;
         bool done = false;
         if (marked) {
-          const num::certified result = sum.finish(p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col],
-                                                   4 * p.a.k_panels + 2, bias_of(col));
+          const num::decided_value<T> result = sum.finish<T, Scaled>(
+              p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col], 4 * p.a.k_panels + 2, bias_of(col));
           done = result.decided;
           if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
         }
@@ -160,17 +182,17 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
       for (; bits != 0; bits &= bits - 1) {
         const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
         const dot_rows both(p, batch, row, col);
-        num::certified result = {0.0f, false};
+        num::decided_value<T> result = {T{}, false};
         if (!skip_dd) {
-          const float* const direct =
-              p.source_a.k_stride == 1 ? batch_of(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
-          result = dot_double_double(p, both, direct, bias_of(col), norm_a * p.b.norm[b_rows + col],
-                                     lsb_a + p.b.lsb[b_rows + col]);
+          const T* const direct =
+              p.source_a.k_stride == 1 ? batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
+          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), norm_a * p.b.norm[b_rows + col],
+                                                lsb_a + p.b.lsb[b_rows + col]);
         }
         if (result.decided) {
           ++count_dd;
         } else {
-          result.value = dot_exact(both, bias_of(col));
+          result.value = dot_exact<T, Scaled>(both, bias_of(col), p.alpha, p.beta);
           ++count_exact;
         }
         if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
@@ -194,7 +216,9 @@ void repair(const product& p, const job& j) {
   const int span = static_cast<int>(
       std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
   const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
-  launch_kernel<repair_kernel>(j, grid, warps * 32, 0, p, span, j.counters);
+  with_kernels(p, [&]<class T, bool Scaled>() {
+    launch_kernel<repair_kernel<T, Scaled>>(j, grid, warps * 32, 0, p, span, j.counters);
+  });
 }
 
 }  // namespace repdl::cuda

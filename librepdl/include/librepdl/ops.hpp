@@ -56,8 +56,9 @@ void vector_norm(context& ctx, const_tensor_view x, tensor_view out, const vecto
 void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
                            const reduce_options& options = {});
 
-/// out (..., m, n) = a (..., m, k) times b (..., k, n), + bias, each element rounded once (accumulate::exact) or by the
-/// contract's FMA chain (accumulate::fma_chain). Batch axes broadcast. k = 0 gives +0, or the bias.
+/// out (..., m, n) = alpha a (..., m, k) times b (..., k, n), + beta bias, each element rounded once (accumulate::exact),
+/// all of one format, f16, bf16 or f32; or by the contract's FMA chain (accumulate::fma_chain), in f32 and without
+/// factors. Batch axes broadcast. k = 0 gives +0, or beta bias.
 /// Source of the certificate: S. M. Rump, "Error estimation of floating-point summation and dot product", BIT 52
 /// (2012).
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out,
