@@ -16,7 +16,8 @@ std::vector<std::int64_t> sources(std::int64_t image, std::int64_t size, double 
     if (scale != 0) {
       at /= rational(scale);
     } else {
-      at *= mpq_class(static_cast<long>(image), static_cast<unsigned long>(size));
+      at *= mpz_class(static_cast<long>(image));
+      at /= mpz_class(static_cast<long>(size));
     }
     const mpz_class whole = at.get_num() / at.get_den();  // at >= 0
     all.push_back(whole >= static_cast<long>(image) ? image - 1 : whole.get_si());

@@ -94,8 +94,12 @@ TEST_CASE("upsample: which pixel is taken, for axes of any size and any scale") 
     };
     const auto right = [&](std::int64_t o) {
       mpq_class at = mpq_class(static_cast<long>(o)) + (exact ? mpq_class(1, 2) : mpq_class(0));
-      at *= scale == 0 ? mpq_class(static_cast<long>(image), static_cast<unsigned long>(size))
-                       : mpq_class(1 / mpq_class(scale));
+      if (scale != 0) {
+        at /= mpq_class(scale);
+      } else {
+        at *= mpz_class(static_cast<long>(image));
+        at /= mpz_class(static_cast<long>(size));
+      }
       const mpz_class whole = at.get_num() / at.get_den();
       return whole >= static_cast<long>(image) ? image - 1 : static_cast<std::int64_t>(whole.get_si());
     };

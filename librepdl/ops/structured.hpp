@@ -358,7 +358,7 @@ struct exponential : of_nothing<op_id::exponential, exponential_attrs, FLOATS> {
   static constexpr std::string_view formula = "-ln u / rate, u on (0, 1] from Philox4x32-10";
 };
 struct linspace : of_nothing<op_id::linspace, linspace_attrs, FLOATS> {
-  static constexpr std::string_view formula = "start + i * (end - start) / (steps - 1); start for one step";
+  static constexpr std::string_view formula = "start + i * (end - start) / (count - 1); start if count is 1";
 };
 struct arange : of_nothing<op_id::arange, arange_attrs, FLOATS> {
   static constexpr std::string_view formula = "start + i * step";

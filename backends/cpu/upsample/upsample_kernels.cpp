@@ -21,7 +21,7 @@ void run_as(const plan::upsample_plan& p, int64_t sample, int64_t channel, int64
   const T* const in = static_cast<const T*>(p.in) + sample * p.in_stride[0] + channel * p.in_stride[1];
   T* const out = static_cast<T*>(p.out) + sample * p.out_stride[0] + channel * p.out_stride[1];
   const axis y = axis::of(p.y), x = axis::of(p.x);
-  const int64_t row = p.in_stride[2], column = p.in_stride[3], columns = p.width();
+  const int64_t row = p.in_stride[2], column = p.in_stride[3], columns = p.backward ? p.x.image : p.x.size;
   int64_t later = 0;
   for (int64_t left = 0; left < columns; left += width) {
     const int64_t n = columns - left < width ? columns - left : width;
