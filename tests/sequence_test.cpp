@@ -123,7 +123,7 @@ TEST_CASE_TEMPLATE("sequence: what a tier decides is right, at any index", T, f1
   std::mt19937_64 engine(5);
   int decided = 0, ties = 0;
   for (int k = 0; k < 20000; ++k) {
-    const std::int64_t n = static_cast<std::int64_t>(engine() >> (13 + engine() % 51)) + 1;
+    const std::int64_t n = static_cast<std::int64_t>(engine() >> (16 + engine() % 48)) + 1;
     const std::int64_t i = static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(n + 1));
     const auto real = [&]() -> double {
       const auto w = static_cast<std::int64_t>(engine()) >> (engine() % 64);

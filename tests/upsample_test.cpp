@@ -88,7 +88,7 @@ TEST_CASE("upsample: which pixel is taken, for axes of any size and any scale") 
     const const_tensor_view x(&one, dtype::f32, {1, 1, image, 1}, {0, 0, 0, 0});
     const tensor_view out(&one, dtype::f32, {1, 1, size, 1}, {0, 0, 0, 0});
     const plan::upsample_plan p = plan::make_upsample(false, x, out, attrs);
-    const auto axis = num::nearest_axis<std::uint64_t>::of(p.y);
+    const num::nearest_axis<std::uint64_t, num::plain_division> axis(p.y);
     const auto source = [&](std::int64_t o) {
       return static_cast<std::int64_t>(axis.source(static_cast<std::uint64_t>(o)));
     };
@@ -107,22 +107,16 @@ TEST_CASE("upsample: which pixel is taken, for axes of any size and any scale") 
     CAPTURE(size);
     CAPTURE(scale);
     CAPTURE(exact);
-    const bool narrow = p.y.a < (std::uint64_t{1} << 32) && size < (std::int64_t{1} << 30) &&
-                        static_cast<std::uint64_t>(image) * p.y.b + p.y.a < std::uint64_t{1} << 32 &&
-                        p.y.b < std::uint64_t{1} << 32;
-    const auto small = num::nearest_axis<std::uint32_t>::of(p.y);
     const auto check = [&](std::int64_t o) {
       if (o < 0 || o >= size) return;
       CAPTURE(o);
       CHECK(source(o) == right(o));
-      if (narrow) CHECK(static_cast<std::int64_t>(small.source(static_cast<std::uint32_t>(o))) == source(o));
     };
     for (const std::int64_t o : {std::int64_t{0}, std::int64_t{1}, size / 2, size - 1}) check(o);
     for (int repeat = 0; repeat < 8; ++repeat) {
       check(below(size));
       const std::int64_t i = repeat == 0 ? image - 1 : repeat == 1 ? image : below(image);
       const auto first = static_cast<std::int64_t>(axis.first(static_cast<std::uint64_t>(i)));
-      if (narrow) CHECK(static_cast<std::int64_t>(small.first(static_cast<std::uint32_t>(i))) == first);
       check(first);
       check(first - 1);
       CAPTURE(i);

@@ -16,30 +16,46 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// Index: std::uint64_t, or std::uint32_t where image b + a and every t are below 2^32.
-template <class Index>
+// By a number d: n / d.
+struct plain_division {
+  std::uint64_t d;
+
+  REPDL_HD explicit plain_division(std::uint64_t by) : d(by) {}
+  REPDL_HD std::uint64_t quotient(std::uint64_t n) const { return n / d; }
+  // n becomes the quotient; returns the remainder.
+  REPDL_HD std::uint64_t split(std::uint64_t& n) const {
+    const std::uint64_t q = n / d, r = n - q * d;
+    n = q;
+    return r;
+  }
+};
+
+// Index: std::uint64_t, or a type that holds image b + a and every t.
+template <class Index, class Division>
 struct nearest_axis {
   Index image, size, a, b, limit, half;
+  Division by_a, by_b;
 
   template <class Axis>
-  REPDL_HD static nearest_axis of(const Axis& x) {
-    constexpr auto most = static_cast<std::uint64_t>(~Index{0});
-    return {static_cast<Index>(x.image),
-            static_cast<Index>(x.size),
-            static_cast<Index>(x.a),
-            static_cast<Index>(x.b),
-            static_cast<Index>(x.limit < most ? x.limit : most),
-            static_cast<Index>(x.half)};
-  }
+  explicit nearest_axis(const Axis& x, std::uint64_t most = ~std::uint64_t{0})
+      : image(static_cast<Index>(x.image)),
+        size(static_cast<Index>(x.size)),
+        a(static_cast<Index>(x.a)),
+        b(static_cast<Index>(x.b)),
+        limit(static_cast<Index>(x.limit < most ? x.limit : most)),
+        half(static_cast<Index>(x.half)),
+        by_a(x.a == 0 ? 1 : x.a),
+        by_b(x.b == 0 ? 1 : x.b) {}
+
   REPDL_HD Index source(Index o) const {
     const Index t = 2 * o + half;
-    return t >= limit ? image - 1 : t * a / b;
+    return t >= limit ? image - 1 : by_b.quotient(t * a);
   }
   // The first output pixel that takes pixel i or one behind it: t a >= i b.
   REPDL_HD Index first(Index i) const {
     if (i == 0) return 0;
     if (i >= image || a == 0) return size;
-    const Index t = (i * b + (a - 1)) / a;
+    const Index t = by_a.quotient(i * b + (a - 1));
     const Index o = t / 2 + ((t & 1) > half ? 1 : 0);
     return o < size ? o : size;
   }

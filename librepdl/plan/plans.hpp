@@ -318,7 +318,7 @@ struct random_plan {
   axes in_stride;
 };
 
-/// Element i of `count` is (first (parts - i) + last i) / parts, `between`, or first + last i, rounded once; i, parts < 2^52.
+/// Element i of `count` is (first (parts - i) + last i) / parts, `between`, or first + last i, rounded once; i, parts <= 2^48.
 struct sequence_plan {
   std::int64_t count;
   void* out;

@@ -9,8 +9,8 @@ namespace {
 template <class Options>
 tensor_spec infer(std::string_view op, const ops::sequence_attrs<Options>& a) {
   const dtype type = float_type(op, a.dtype.value_or(dtype::f32));
-  if (*a.count < 0 || *a.count > std::int64_t{1} << 52) {
-    fail(error_site::attribute_value, op, "count", "a number in [0, 2^52]", std::to_string(*a.count));
+  if (*a.count < 0 || *a.count > std::int64_t{1} << 48) {
+    fail(error_site::attribute_value, op, "count", "a number in [0, 2^48]", std::to_string(*a.count));
   }
   return {type, {*a.count}};
 }

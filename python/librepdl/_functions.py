@@ -3504,7 +3504,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
 
 def linspace(start: float, end: float, count: int, dtype: DType | None = None, *, out: Any | None = None,
         like: Any = None) -> Any:
-    """start + i * (end - start) / (steps - 1); start for one step, rounded once.
+    """start + i * (end - start) / (count - 1); start if count is 1, rounded once.
 
     out: f16 bf16 f32 f64
     start: the first number: 0 or of magnitude in [2^-200, 2^200]

@@ -11,7 +11,7 @@ using std::int64_t;
 
 constexpr int64_t width = 512;  // columns whose neighbours are found at once
 
-using axis = num::nearest_axis<std::uint64_t>;
+using axis = num::nearest_axis<std::uint64_t, num::plain_division>;
 int64_t source(const axis& a, int64_t o) { return static_cast<int64_t>(a.source(static_cast<std::uint64_t>(o))); }
 int64_t first(const axis& a, int64_t i) { return static_cast<int64_t>(a.first(static_cast<std::uint64_t>(i))); }
 
@@ -20,7 +20,7 @@ void run_as(const plan::upsample_plan& p, int64_t sample, int64_t channel, int64
             tally& counted) {
   const T* const in = static_cast<const T*>(p.in) + sample * p.in_stride[0] + channel * p.in_stride[1];
   T* const out = static_cast<T*>(p.out) + sample * p.out_stride[0] + channel * p.out_stride[1];
-  const axis y = axis::of(p.y), x = axis::of(p.x);
+  const axis y(p.y), x(p.x);
   const int64_t row = p.in_stride[2], column = p.in_stride[3], columns = p.backward ? p.x.image : p.x.size;
   int64_t later = 0;
   for (int64_t left = 0; left < columns; left += width) {
