@@ -60,6 +60,15 @@ const bench::family registered("random numbers", [](const bench::family& family)
       row(
           "normal", [](auto& ctx, auto& g, auto& out) { repdl::normal(ctx, g, out); },
           standard<T, std::normal_distribution>);
+      row(
+          "exponential", [](auto& ctx, auto& g, auto& out) { repdl::exponential(ctx, g, out); },
+          standard<T, std::exponential_distribution>);
+      row(
+          "linspace",
+          [](auto& ctx, auto&, auto& out) {
+            repdl::linspace(ctx, out, {0, 1});
+          },
+          [] { return bench::peer{}; });
     };
     formats(repdl::f16{}, "f16");
     formats(repdl::bf16{}, "bf16");

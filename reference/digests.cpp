@@ -192,7 +192,10 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::nll:
       return fill_nll(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
     case ops::family::pooling:
+    case ops::family::upsample:
       return fill_pooling(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
+    case ops::family::sequence:
+      return {};
     case ops::family::random:
     case ops::family::convolution:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);

@@ -186,6 +186,17 @@ array oracle_normal(const call& c) {
   const double mean = c.value("mean", 0.0), stddev = c.value("stddev", 1.0);
   return normal(c.type(), c.shape(), c.seed(), c.stream(), mean, stddev, c.where);
 }
+array oracle_exponential(const call& c) {
+  return exponential(c.type(), c.shape(), c.seed(), c.stream(), c.value("rate", 1.0), c.where);
+}
+array oracle_upsample_nearest2d(const call& c) { return upsample_nearest2d(c[0], c.attrs); }
+array oracle_upsample_nearest2d_backward(const call& c) { return upsample_nearest2d_backward(c[0], c.attrs, c.where); }
+array oracle_linspace(const call& c) {
+  return linspace(c.type(), c.integer("count", 0), c.value("start", 0.0), c.value("end", 1.0), c.where);
+}
+array oracle_arange(const call& c) {
+  return arange(c.type(), c.integer("count", 0), c.value("start", 0.0), c.value("step", 1.0), c.where);
+}
 array oracle_bernoulli(const call& c) { return bernoulli(c.shape(), c.seed(), c.stream(), c.probability()); }
 array oracle_randint(const call& c) {
   return randint(c.shape(), c.seed(), c.stream(), c.integer("low", 0), c.integer("high", 0));
@@ -265,6 +276,11 @@ constexpr oracle_line oracles[] = {
     {"sgd", stepped<sgd>},
     {"adamw", stepped<adamw>},
     {"normal", named<oracle_normal>},
+    {"exponential", named<oracle_exponential>},
+    {"upsample_nearest2d", named<oracle_upsample_nearest2d>},
+    {"upsample_nearest2d_backward", named<oracle_upsample_nearest2d_backward>},
+    {"linspace", named<oracle_linspace>},
+    {"arange", named<oracle_arange>},
     {"bernoulli", named<oracle_bernoulli>},
     {"randint", named<oracle_randint>},
     {"dropout", named<oracle_dropout>},

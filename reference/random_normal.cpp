@@ -1,4 +1,4 @@
-// Random numbers made of Philox words (contract, section 6): normal, bernoulli, randint, dropout.
+// Random numbers made of Philox words (contract, section 6): normal, exponential, bernoulli, randint, dropout.
 #include <stdexcept>
 
 #include "reference/real.hpp"
@@ -65,6 +65,28 @@ array normal(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t
         const interval r = interval(p, sd) * radius * cos_pi(interval(p, q.a));
         return m == 0 ? (q.sign < 0 ? -r : r) : interval(p, m) + (q.sign < 0 ? -r : r);
       };
+      out.set(i, decide(t, f, &o));
+    }
+    if (where != nullptr) where->push_back(o);
+  }
+  return out;
+}
+
+// u = 1 gives +0; else -ln u is transcendental, and so is its quotient by the rational rate.
+array exponential(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double rate,
+                  outcomes* where) {
+  array out(t, shape);
+  const mpq_class r = rational(rate);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(out.count()); ++i) {
+    const int bits = t == dtype::f64 ? 64 : 32;
+    const std::uint64_t w = t == dtype::f64 ? wide_word(philox(seed, stream, i / 2), static_cast<int>(i % 2))
+                                            : philox(seed, stream, i / 4).w[i % 4];
+    const mpq_class u = (unsigned_integer(w) + 1) * power_of_two(-bits);
+    outcome o;
+    if (u == 1) {
+      out.set(i, round_exact(t, 0, &o));
+    } else {
+      const auto f = [&](mpfr_prec_t p) { return -log(interval(p, u)) / interval(p, r); };
       out.set(i, decide(t, f, &o));
     }
     if (where != nullptr) where->push_back(o);

@@ -215,6 +215,8 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::loss:
     case ops::family::scatter:
     case ops::family::nll:
+    case ops::family::sequence:
+    case ops::family::upsample:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

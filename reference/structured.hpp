@@ -174,6 +174,12 @@ std::vector<array> clip_grad_norm(const std::vector<array>& in, const attributes
 array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, std::uint64_t low,
               std::uint64_t high, outcomes* where = nullptr);
 /// RN(mean + stddev * sqrt(-2 ln u1) * cos or sin of 2 pi u2).
+array upsample_nearest2d(const array& x, const attributes& attrs);
+array upsample_nearest2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
+array linspace(dtype t, std::int64_t count, double start, double end, outcomes* where = nullptr);
+array arange(dtype t, std::int64_t count, double start, double step, outcomes* where = nullptr);
+array exponential(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double rate,
+                  outcomes* where = nullptr);
 array normal(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double mean, double stddev,
              outcomes* where = nullptr);
 array bernoulli(const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double p);

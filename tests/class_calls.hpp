@@ -471,6 +471,12 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
                  {"stddev", p.stddev}});
     return all;
   }
+  if (op == "exponential") {
+    for (const char* t : {"f32", "f16", "bf16", "f64"})
+      for (const double rate : {1.0, 0.7, 0x1p-14, 0x1p20, 0x1p100, 0x1p-120, 0x1p132, 0x1p-200, 0x1p200, 1e-3})
+        add({}, {list("shape", {t == std::string_view("f32") ? 331 : 127, 4}), text("dtype", t), {"rate", rate}});
+    return all;
+  }
   if (op == "randint") {
     constexpr std::int64_t least = INT64_MIN, most = INT64_MAX;
     const std::int64_t ends[][2] = {
@@ -520,6 +526,8 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::loss:
     case ops::family::scatter:
     case ops::family::nll:
+    case ops::family::sequence:
+    case ops::family::upsample:
       break;
   }
   throw std::logic_error("no calls of " + op);

@@ -1180,6 +1180,26 @@ class Structured(Case):
             self.check("uniform", [], (fmt, (37, 1), [rounded(low + (high - low) * v, fmt) for v in u]), "--attr", "shape=37,1",
                        "--attr", "low=0.1", "--attr", "high=-3", *common)
 
+    def test_exponential(self):
+        for fmt in FORMATS:
+            bits = 64 if fmt == "f64" else 32
+            w = [philox(7, 3, i // (128 // bits)) for i in range(21)]
+            w = [b[i % 2 * 2] | b[i % 2 * 2 + 1] << 32 if bits == 64 else b[i % 4] for i, b in enumerate(w)]
+            logs = [-F((decimal.Decimal(v + 1) / 2**bits).ln()) for v in w]
+            for rate in (1.0, 0.3, 2.0**120):
+                self.check("exponential", [], (fmt, (21,), [rounded(v / F(rate), fmt) for v in logs]), "--dtype", fmt, "--attr", "shape=21",
+                           "--attr", "seed=7", "--attr", "stream=3", "--attr", "rate=%r" % rate)
+
+    def test_sequences(self):
+        for fmt in FORMATS:
+            for start, last in ((0.0, 1.0), (-0.1, 0.7), (1.0, 2.0**-12), (-0.0, -0.0), (2.0**200, -(2.0**200)), (3.0, 2.0**-200)):
+                for n in (0, 1, 2, 11, 100):
+                    common = ["--dtype", fmt, "--attr", "count=%d" % n, "--attr", "start=%r" % start]
+                    values = [F(start) + i * (F(last) - F(start)) / max(n - 1, 1) for i in range(n)]
+                    self.check("linspace", [], (fmt, (n,), [rounded(v, fmt) for v in values]), "--attr", "end=%r" % last, *common)
+                    values = [F(start) + i * F(last) for i in range(n)]
+                    self.check("arange", [], (fmt, (n,), [rounded(v, fmt) for v in values]), "--attr", "step=%r" % last, *common)
+
     def test_permutation(self):
         words = []
         for i in range(100):
@@ -1247,6 +1267,27 @@ class Structured(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(read_npy(self.dir / "max.npy")[2], values)
         self.assertEqual(read_npy(self.dir / "where.npy")[::2], ("i64", where))
+
+    def test_upsampling(self):
+        r = random.Random(47)
+        for t in ("f16", "bf16", "f32"):
+            for h, w, oh, ow, scale, exact in ((2, 3, 4, 9, None, False), (5, 4, 3, 7, None, True), (3, 4, 8, 5, 2.6, False), (6, 5, 4, 3, 0.7, True)):
+                def source(o, image, size):
+                    at = (o + (F(1, 2) if exact else 0)) * (F(image, size) if scale is None else 1 / F(scale))
+                    return min(math.floor(at), image - 1)
+                rows, columns = [source(o, h, oh) for o in range(oh)], [source(o, w, ow) for o in range(ow)]
+                x, g = ([r.randrange(rounded(F(1, 4), t), rounded(F(8), t)) | r.choice((0, sign_bit(t))) for _ in range(n)]
+                        for n in (h * w, oh * ow))
+                options = ["--attr", "exact=%s" % str(exact).lower()]
+                if scale is not None:
+                    options += ["--attr", "scale_h=%r" % scale, "--attr", "scale_w=%r" % scale]
+                self.check("upsample_nearest2d", [(x, [1, 1, h, w], t)], (t, (1, 1, oh, ow), [x[i * w + j] for i in rows for j in columns]),
+                           "--attr", "size=%d,%d" % (oh, ow), *options)
+                sums = [F(0)] * (h * w)
+                for v, (i, j) in zip(g, [(i, j) for i in rows for j in columns]):
+                    sums[i * w + j] += value(v, t)
+                self.check("upsample_nearest2d_backward", [(g, [1, 1, oh, ow], t)], (t, (1, 1, h, w), [rounded(v, t) for v in sums]),
+                           "--attr", "size=%d,%d" % (h, w), *options)
 
     def test_adaptive_pooling_and_indices(self):
         r = random.Random(46)

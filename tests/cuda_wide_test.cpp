@@ -179,6 +179,10 @@ class wide_checks {
         normal(c, g, out);
       });
     }
+    whole("exponential", dtype::bf16, [](context& c, const const_tensor_view&, const tensor_view& out) {
+      generator g{.seed = 7, .stream = 9};
+      exponential(c, g, out);
+    });
     whole("dropout", dtype::f32, [](context& c, const const_tensor_view& x, const tensor_view& out) {
       generator g{.seed = 9, .stream = 10};
       dropout(c, g, x, out, 0.25);

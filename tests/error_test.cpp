@@ -769,6 +769,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          generator g;
          normal(o.ctx, g, o.vo({2}), {.stddev = -1});
        }},
+      {error_site::attribute_value, "exponential", "rate",
+       [&] {
+         generator g;
+         exponential(o.ctx, g, o.vo({2}), {.rate = 0});
+       }},
       {error_site::attribute_value, "dropout", "p",
        [&] {
          generator g;

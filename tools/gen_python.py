@@ -204,7 +204,7 @@ class Operation:
         elif self.statistics:
             text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, statistics)")
         else:
-            more = ", None, True" if self.several else ""
+            more = ", None, True" if self.several else "" if self.row["inputs"] else ", like"
             text += returned(body, self.returns, f"_call({self.index}, ({self.operands}), out, {self.values({})}{more})")
         return "\n".join(text)
 

@@ -192,6 +192,19 @@ class maker {
     } else if constexpr (Op::id == op_id::normal) {
       random_reals("mean", "stddev", false);
       work_ = 16 * count_of(std::get<integers>(c_.attrs[0].value));
+    } else if constexpr (Op::id == op_id::exponential) {
+      random_shape();
+      add("dtype", format());
+      const double rate = real(false);
+      add("rate", rate == 0 ? 1.0 : rate);
+      work_ = 8 * count_of(std::get<integers>(c_.attrs[0].value));
+    } else if constexpr (Op::row.kind == ops::family::upsample) {
+      upsampling(Op::id == op_id::upsample_nearest2d_backward);
+    } else if constexpr (Op::row.kind == ops::family::sequence) {
+      add("start", real(true));
+      add(Op::id == op_id::linspace ? "end" : "step", real(true));
+      add("count", one_in(20) ? std::int64_t{w_.below(3)} : count());
+      add("dtype", format());
     } else if constexpr (Op::id == op_id::bernoulli) {
       random_shape();
       add("p", probability());
@@ -529,6 +542,25 @@ class maker {
     if (!avg_backward) add_input({n, c, h, w}, type);
     if (!max_backward) add("size", avg_backward ? integers{h, w} : integers{oh, ow});
     work_ = n * c * (h + oh) * (w + ow);
+  }
+
+  void upsampling(bool backward) {
+    std::int64_t n = from_to(1, 3), c = magnitude(4);
+    if (one_in(60)) (w_.flip() ? n : c) = 0;
+    const std::int64_t most = one_in(6) ? 60 : 9;
+    const integers image{from_to(1, most), from_to(1, most)}, size{from_to(one_in(20) ? 0 : 1, 20), from_to(1, 20)};
+    const integers& from = backward ? size : image;
+    add_input({n, c, from[0], from[1]}, narrow_format());
+    add("size", backward ? image : size);
+    const auto scale = [&](std::size_t axis) {
+      if (one_in(8)) return any_of({0x1p-200, 0x1p200, 1.0, 2.0, 0.5, 1 + 0x1p-52, 1 - 0x1p-53});
+      return std::ldexp(1 + static_cast<double>(w_.next64() >> 12) * 0x1p-52, w_.between(-3, 3)) *
+             static_cast<double>(size[axis] + 1) / static_cast<double>(image[axis]);
+    };
+    if (one_in(2)) add("scale_h", scale(0));
+    if (one_in(2)) add("scale_w", scale(1));
+    if (w_.flip()) add("exact", w_.flip());
+    work_ = n * c * (image[0] * image[1] + size[0] * size[1]);
   }
 
   void rows() {
@@ -916,7 +948,7 @@ bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;
   // Some 10 us per transcendental result, 2 us per root, some 10 ns per product.
   const std::string& family = r.call.op->family;
-  const bool multi_limb = family == "softmax" || r.call.op->name == "normal" ||
+  const bool multi_limb = family == "softmax" || r.call.op->name == "normal" || r.call.op->name == "exponential" ||
                           (family == "loss" && r.call.op->proof.find("multi-limb") != std::string::npos);
   if (family == "norm") return r.work <= 20000;
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
@@ -946,8 +978,8 @@ std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
 
 bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const std::string& family = op.family;
-  const bool image = family == "convolution" || family == "pooling";
-  const bool vector = op.name == "dot" || op.name == "permutation";
+  const bool image = family == "convolution" || family == "pooling" || family == "upsample";
+  const bool vector = op.name == "dot" || op.name == "permutation" || family == "sequence";
   const int least = image                                                                    ? 4
                     : vector                                                                 ? 1
                     : family == "matmul"                                                     ? 2

@@ -15,14 +15,6 @@ pair image_size(std::string_view op, std::string_view name, const tensor_view& o
 void complete(std::string_view, ops::convert_attrs& a, const tensor_view& out) {
   if (!a.dtype) a.dtype = out.type();
 }
-void complete(std::string_view, ops::uniform_attrs& a, const tensor_view& out) {
-  if (!a.shape) a.shape = out.shape();
-  if (!a.dtype) a.dtype = out.type();
-}
-void complete(std::string_view, ops::normal_attrs& a, const tensor_view& out) {
-  if (!a.shape) a.shape = out.shape();
-  if (!a.dtype) a.dtype = out.type();
-}
 void complete(std::string_view, ops::permutation_attrs& a, const tensor_view& out) {
   if (!a.n) a.n = out.count();
 }
@@ -46,6 +38,13 @@ void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tens
 
 void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out) {
   if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+}
+
+void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tensor_view& out) {
+  if (!a.size) {
+    a.size =
+        image_size(op, op.ends_with("backward") ? "grad_x" : "out", out, "images (samples, channels, height, width)");
+  }
 }
 
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out) {

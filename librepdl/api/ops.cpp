@@ -135,8 +135,19 @@ void permutation(context& ctx, generator& g, tensor_view out) {
   use_stream(ctx, g);
 }
 
+void linspace(context& ctx, tensor_view out, const linspace_options& o) {
+  api::submit<ops::linspace>(ctx, {}, {&out, 1}, {o, {}, {}});
+}
+void arange(context& ctx, tensor_view out, const arange_options& o) {
+  api::submit<ops::arange>(ctx, {}, {&out, 1}, {o, {}, {}});
+}
+
 void normal(context& ctx, generator& g, tensor_view out, const normal_options& o) {
   api::submit<ops::normal>(ctx, {}, {&out, 1}, {g, o, {}, {}});
+  use_stream(ctx, g);
+}
+void exponential(context& ctx, generator& g, tensor_view out, const exponential_options& o) {
+  api::submit<ops::exponential>(ctx, {}, {&out, 1}, {g, o, {}, {}});
   use_stream(ctx, g);
 }
 void bernoulli(context& ctx, generator& g, tensor_view out, double p) {
@@ -209,6 +220,14 @@ void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, con
 }
 void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x) {
   one_output<ops::adaptive_avg_pool2d_backward>(ctx, grad_x, {}, g);
+}
+
+void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out, const upsample_nearest2d_options& o) {
+  one_output<ops::upsample_nearest2d>(ctx, out, {o, {}}, x);
+}
+void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x,
+                                 const upsample_nearest2d_options& o) {
+  one_output<ops::upsample_nearest2d_backward>(ctx, grad_x, {o, {}}, g);
 }
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {

@@ -31,15 +31,24 @@ tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span 
 
 // What a call need not say, because its output says it.
 void complete(std::string_view op, ops::convert_attrs& a, const tensor_view& out);
-void complete(std::string_view op, ops::uniform_attrs& a, const tensor_view& out);
+template <class Options>
+void complete(std::string_view, ops::real_attrs<Options>& a, const tensor_view& out) {
+  if (!a.shape) a.shape = out.shape();
+  if (!a.dtype) a.dtype = out.type();
+}
+template <class Options>
+void complete(std::string_view, ops::sequence_attrs<Options>& a, const tensor_view& out) {
+  if (!a.count) a.count = out.count();
+  if (!a.dtype) a.dtype = out.type();
+}
 void complete(std::string_view op, ops::permutation_attrs& a, const tensor_view& out);
-void complete(std::string_view op, ops::normal_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::bernoulli_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::randint_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}

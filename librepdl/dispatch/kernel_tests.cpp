@@ -501,7 +501,8 @@ std::vector<group> random_calls(const subject& what) {
   } else {
     c.attrs.push_back({"shape", "3,5,2,3,7"});
   }
-  if (what.op == op_id::uniform || what.op == op_id::normal) c.attrs.push_back({"dtype", name_of(what.out)});
+  const bool late = what.op == op_id::normal || what.op == op_id::exponential;
+  if (what.op == op_id::uniform || late) c.attrs.push_back({"dtype", name_of(what.out)});
   if (what.op == op_id::randint) {
     c.attrs.push_back({"low", "-1000000007"});
     c.attrs.push_back({"high", "9223372036854775807"});
@@ -520,7 +521,7 @@ std::vector<group> random_calls(const subject& what) {
   const test_call small_spread = smaller(spread);
   if (what.op == op_id::permutation || what.op == op_id::bernoulli || what.op == op_id::randint) return {{c, spread}};
   group g = from_every_tier(c, &small);
-  if (what.op == op_id::normal) g.pop_back();  // its slowest tier is the same kernel for both
+  if (late) g.pop_back();  // its slowest tier is the same kernel for both
   append(g, from_every_tier(spread, &small_spread));
   if (what.op == op_id::uniform) {
     for (test_call& each : g) {
@@ -535,6 +536,38 @@ std::vector<group> random_calls(const subject& what) {
     all.push_back({spread});
   }
   return all;
+}
+
+std::vector<group> upsample_calls(const subject& what) {
+  const bool backward = what.op == op_id::upsample_nearest2d_backward;
+  std::vector<group> all;
+  for (const auto& [image, size, image_text, size_text] :
+       {std::tuple{sizes{2, 3, 5, 4}, sizes{2, 3, 12, 9}, "5,4", "12,9"},
+        {{2, 3, 9, 11}, {2, 3, 4, 7}, "9,11", "4,7"}}) {
+    for (const bool scaled : {false, true}) {
+      test_call c{what.op, {{backward ? size : image, layout::spread, what.in}}, layout::spread, {}};
+      c.attrs.push_back({"size", backward ? image_text : size_text});
+      if (scaled) c.attrs.insert(c.attrs.end(), {{"scale_h", "1.7"}, {"scale_w", "0.6"}, {"exact", "true"}});
+      group g = from_every_tier(c);
+      append(g, from_every_tier(wide(c)));
+      all.push_back(std::move(g));
+    }
+  }
+  return all;
+}
+
+std::vector<group> sequence_calls(const subject& what) {
+  test_call c{what.op, {}, layout::contiguous, {{"start", "-0.1"}, {"count", "2111"}, {"dtype", name_of(what.out)}}};
+  c.attrs.push_back({what.op == op_id::linspace ? "end" : "step", "0.7"});
+  test_call spread = c;
+  spread.out = layout::spread;
+  test_call small = c;
+  small.attrs[1].second = "23";
+  test_call small_spread = small;
+  small_spread.out = layout::spread;
+  group g = from_every_tier(c, &small);
+  append(g, from_every_tier(spread, &small_spread));
+  return {g};
 }
 
 // Optimisers: a program for each kind of state, on tensors side by side and strided ones.
@@ -756,6 +789,10 @@ std::vector<group> structured_calls(const subject& what) {
     return scatter_calls(what);
   } else if constexpr (family == ops::family::nll) {
     return nll_calls(what);
+  } else if constexpr (family == ops::family::sequence) {
+    return sequence_calls(what);
+  } else if constexpr (family == ops::family::upsample) {
+    return upsample_calls(what);
   } else {
     static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
   }

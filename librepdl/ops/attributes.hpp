@@ -111,6 +111,16 @@ template <>
 inline constexpr auto fields_of<adaptive_avg_pool2d_backward_attrs> =
     std::tuple{field{"size", &adaptive_avg_pool2d_backward_attrs::size, "the image's h,w", true}};
 
+struct upsample_nearest2d_attrs : upsample_nearest2d_options {
+  std::optional<pair> size;
+};
+template <>
+inline constexpr auto fields_of<upsample_nearest2d_attrs> =
+    std::tuple{field{"size", &upsample_nearest2d_attrs::size, "the result's h,w", true},
+               field{"scale_h", &upsample_nearest2d_options::scale_h, "in [2^-200, 2^200]; 0: oh / h"},
+               field{"scale_w", &upsample_nearest2d_options::scale_w, "in [2^-200, 2^200]; 0: ow / w"},
+               field{"exact", &upsample_nearest2d_options::exact, "from the middle of a pixel, (i + 1/2) r, not i r"}};
+
 template <>
 inline constexpr auto fields_of<softmax_options> =
     std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
@@ -220,7 +230,7 @@ inline constexpr auto fields_of<generator> =
     std::tuple{field{"seed", &generator::seed, "the Philox key (its 64 bits)", false, true},
                field{"stream", &generator::stream, "the upper half of the Philox counter (its 64 bits)", false, true}};
 
-// Numbers with a mean or bounds, in any format.
+// Real numbers, in any format.
 template <class Options>
 struct real_attrs : generator, Options {
   std::optional<sizes> shape;
@@ -239,8 +249,34 @@ template <>
 inline constexpr auto fields_of<normal_options> =
     std::tuple{field{"mean", &normal_options::mean, "finite, 0 or of magnitude in [2^-200, 2^200]"},
                field{"stddev", &normal_options::stddev, "0 or in [2^-200, 2^200]"}};
+template <>
+inline constexpr auto fields_of<exponential_options> =
+    std::tuple{field{"rate", &exponential_options::rate, "lambda, in [2^-200, 2^200]"}};
 using uniform_attrs = real_attrs<uniform_options>;
 using normal_attrs = real_attrs<normal_options>;
+using exponential_attrs = real_attrs<exponential_options>;
+
+template <>
+inline constexpr auto fields_of<linspace_options> =
+    std::tuple{field{"start", &linspace_options::start, "the first number: 0 or of magnitude in [2^-200, 2^200]", true},
+               field{"end", &linspace_options::end, "the last number: 0 or of magnitude in [2^-200, 2^200]", true}};
+template <>
+inline constexpr auto fields_of<arange_options> =
+    std::tuple{field{"start", &arange_options::start, "the first number: 0 or of magnitude in [2^-200, 2^200]", true},
+               field{"step", &arange_options::step, "0 or of magnitude in [2^-200, 2^200]", true}};
+// So many numbers, in any format.
+template <class Options>
+struct sequence_attrs : Options {
+  std::optional<std::int64_t> count;
+  std::optional<repdl::dtype> dtype;
+};
+template <class Options>
+inline constexpr auto fields_of<sequence_attrs<Options>> =
+    std::tuple_cat(fields_of<Options>,
+                   std::tuple{field{"count", &sequence_attrs<Options>::count, "how many numbers", true},
+                              field{"dtype", &sequence_attrs<Options>::dtype, "the output's format; f32 when absent"}});
+using linspace_attrs = sequence_attrs<linspace_options>;
+using arange_attrs = sequence_attrs<arange_options>;
 
 struct permutation_attrs : generator {
   std::optional<std::int64_t> n;

@@ -131,7 +131,7 @@ struct normal_binary64 {
     return {r * direction.cosine, r * direction.sine};
   }
 
- private:
+  // ln u1.
   [[gnu::always_inline]] REPDL_HD static double log(std::uint64_t w1) {
     constexpr std::uint64_t one = 0x3ff0000000000000, sqrt_half = 0x3fe6a09e667f3bcd;    // 1, RN(sqrt(1/2))
     const std::uint64_t a = bits_of(double_of(w1 | 0x4330000000000000) - (0x1p52 - 1));  // w1 + 1
@@ -174,7 +174,6 @@ struct normal_double_double {
     return {mul(r, direction.cosine), mul(r, direction.sine)};
   }
 
- private:
   [[gnu::always_inline]] REPDL_HD static dd minus_two_log(std::uint64_t a1, const normal_tables& tables) {
     const double high = number_of(a1 >> 32) * 0x1p32;
     const double low = number_of(a1 & 0xffffffff);
@@ -210,6 +209,7 @@ struct normal_double_double {
     return {double_of(bits_of(sum.hi) & not_one), double_of(bits_of(sum.lo) & not_one)};
   }
 
+ private:
   // x normalised, >= 0.
   [[gnu::always_inline]] REPDL_HD static dd root(dd x) {
     const double r = sqrt(x.hi);

@@ -17,9 +17,9 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// sqrt(-2 ln u1), u1 = (a1 + 1) 2^-bits < 1; a1 is left of 2^bits - 1.
+// -ln u1, u1 = (a1 + 1) 2^-bits < 1; a1 is left of 2^bits - 1.
 template <int L>
-REPDL_HD_CALL ball<L> normal_radius(std::uint64_t a1, int bits) {
+REPDL_HD ball<L> minus_log_of(std::uint64_t a1, int bits) {
   const std::uint64_t ones = ~std::uint64_t{0} >> (64 - bits);
   ball<L> r = exact_ball(limbs_of<L>(ones - a1, -bits, true));  // u1 - 1
   if (r.middle.exponent <= -33) {
@@ -28,7 +28,13 @@ REPDL_HD_CALL ball<L> normal_radius(std::uint64_t a1, int bits) {
     r = logarithm(limbs_of<L>(a1 + 1, -bits));
   }
   r.middle.negative ^= 1;
-  return square_root(scaled(r, 1));
+  return r;
+}
+
+// sqrt(-2 ln u1).
+template <int L>
+REPDL_HD_CALL ball<L> normal_radius(std::uint64_t a1, int bits) {
+  return square_root(scaled(minus_log_of<L>(a1, bits), 1));
 }
 
 // stddev z; not for the exact cases.

@@ -270,7 +270,22 @@ template <class Op, class T, int K>
 using operand_of = std::conditional_t<(K < Op::arity) && operand_at(Op::operands, K).is_boolean, bool, T>;
 
 /// The families of structured.def.
-enum class family { convert, reduce, matmul, random, convolution, pooling, softmax, norm, optimizer, loss, scatter, nll };
+enum class family {
+  convert,
+  reduce,
+  matmul,
+  random,
+  convolution,
+  pooling,
+  softmax,
+  norm,
+  optimizer,
+  loss,
+  scatter,
+  nll,
+  sequence,
+  upsample
+};
 
 /// One row of structured.def.
 struct structured_row {

@@ -354,6 +354,15 @@ struct normal : of_nothing<op_id::normal, normal_attrs, FLOATS> {
   static constexpr std::string_view formula =
       "mean + stddev * sqrt(-2 ln u1) * (cos, sin)(2 pi u2), u1 and u2 from Philox4x32-10";
 };
+struct exponential : of_nothing<op_id::exponential, exponential_attrs, FLOATS> {
+  static constexpr std::string_view formula = "-ln u / rate, u on (0, 1] from Philox4x32-10";
+};
+struct linspace : of_nothing<op_id::linspace, linspace_attrs, FLOATS> {
+  static constexpr std::string_view formula = "start + i * (end - start) / (count - 1); start if count is 1";
+};
+struct arange : of_nothing<op_id::arange, arange_attrs, FLOATS> {
+  static constexpr std::string_view formula = "start + i * step";
+};
 struct bernoulli : of_nothing<op_id::bernoulli, bernoulli_attrs, BOOL> {
   static constexpr std::string_view formula = "w < ceil(p 2^32), w a Philox word";
 };
@@ -556,6 +565,20 @@ struct adaptive_avg_pool2d : pooling_of_x<op_id::adaptive_avg_pool2d, adaptive_p
 struct adaptive_avg_pool2d_backward
     : pooling_gradient<op_id::adaptive_avg_pool2d_backward, adaptive_avg_pool2d_backward_attrs> {
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / their size";
+};
+
+struct upsample_nearest2d : operation<op_id::upsample_nearest2d> {
+  static constexpr std::string_view formula =
+      "x at row min(floor(i r), h - 1), r = h / oh, or 1 / scale_h; exact: floor((i + 1/2) r); likewise columns";
+  using attrs = upsample_nearest2d_attrs;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", NARROW}};
+};
+struct upsample_nearest2d_backward : operation<op_id::upsample_nearest2d_backward> {
+  static constexpr std::string_view formula = "sum of g over the pixels that upsample_nearest2d takes from here";
+  using attrs = upsample_nearest2d_attrs;
+  static constexpr operand in[] = {{"g", NARROW}};
+  static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 
 // Lists of tensors as one vector: x0 x1 ...; of clip_grad_norm the outputs likewise, then the norm.

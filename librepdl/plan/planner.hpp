@@ -53,6 +53,16 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
 tensor_spec infer_normal(const ops::normal_attrs&);
+tensor_spec infer_exponential(const ops::exponential_attrs&);
+tensor_spec infer_linspace(const ops::linspace_attrs&);
+tensor_spec infer_arange(const ops::arange_attrs&);
+sequence_plan make_linspace(const tensor_view& out, const ops::linspace_attrs&);
+sequence_plan make_arange(const tensor_view& out, const ops::arange_attrs&);
+tensor_spec infer_upsample(bool backward, const const_tensor_view& in, const ops::upsample_nearest2d_attrs&);
+upsample_plan make_upsample(bool backward, const const_tensor_view& in, const tensor_view& out,
+                            const ops::upsample_nearest2d_attrs&);
+/// Throws unless value is in [2^-200, 2^200].
+void check_positive(std::string_view op, std::string_view name, double value);
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
 tensor_spec infer_randint(const ops::randint_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
@@ -303,6 +313,41 @@ struct planner<ops::normal> {
     p.low = a.mean;
     p.high = a.stddev;
     return p;
+  }
+};
+
+template <>
+struct planner<ops::exponential> {
+  static tensor_spec infer(inputs, const ops::exponential_attrs& a) { return infer_exponential(a); }
+  static random_plan make(inputs, const tensor_view& out, const ops::exponential_attrs& a) {
+    random_plan p = make_random(ops::op_id::exponential, a, out);
+    p.high = a.rate;
+    return p;
+  }
+};
+
+template <>
+struct planner<ops::linspace> {
+  static tensor_spec infer(inputs, const ops::linspace_attrs& a) { return infer_linspace(a); }
+  static sequence_plan make(inputs, const tensor_view& out, const ops::linspace_attrs& a) {
+    return make_linspace(out, a);
+  }
+};
+template <>
+struct planner<ops::arange> {
+  static tensor_spec infer(inputs, const ops::arange_attrs& a) { return infer_arange(a); }
+  static sequence_plan make(inputs, const tensor_view& out, const ops::arange_attrs& a) { return make_arange(out, a); }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::upsample_nearest2d_attrs>
+struct planner<Op> {
+  static constexpr bool backward = ops::is_gradient<Op>;
+  static tensor_spec infer(inputs in, const ops::upsample_nearest2d_attrs& a) {
+    return infer_upsample(backward, in[0], a);
+  }
+  static upsample_plan make(inputs in, const tensor_view& out, const ops::upsample_nearest2d_attrs& a) {
+    return make_upsample(backward, in[0], out, a);
   }
 };
 

@@ -304,7 +304,7 @@ struct nll_plan {
 
 /// Philox (contract, section 6). Element i is the row-major logical index in `shape`.
 struct random_plan {
-  ops::op_id op;  // uniform, permutation, normal, bernoulli, randint, dropout, dropout_backward
+  ops::op_id op;  // uniform, permutation, normal, exponential, bernoulli, randint, dropout, dropout_backward
   std::uint64_t seed;
   std::uint64_t stream;
   std::int64_t count;
@@ -313,13 +313,45 @@ struct random_plan {
   void* out;
   axes out_stride;
   dtype out_type;           // permutation, randint: i64; bernoulli: boolean
-  double low, high;         // uniform; normal: mean and standard deviation
+  double low, high;         // uniform; normal: mean and standard deviation; exponential: -, the rate
   std::uint64_t threshold;  // bernoulli, dropout: a word below it is true (dropped)
   double p;                 // dropout
   std::int64_t first;       // randint: the least value
   std::uint64_t range;      // randint: how many values there are, >= 1
   const float* in;          // dropout
   axes in_stride;
+};
+
+/// Element i of `count` is (first (parts - i) + last i) / parts, `between`, or first + last i, rounded once; i, parts <= 2^48.
+struct sequence_plan {
+  std::int64_t count;
+  void* out;
+  std::int64_t stride;
+  dtype out_type;
+  bool between;
+  double first, last;  // not -0
+  std::int64_t parts;  // 1 if not `between`
+};
+
+/// One axis of nearest neighbours: of `image` pixels, output pixel o takes number min(floor(t a / b), image - 1), t = 2 o + half.
+/// From t = limit on that is image - 1. b <= 2^32, a < 2^63; image b < 2^63, and so is t a below the limit.
+struct nearest_axis {
+  std::int64_t image, size;  // of the output
+  std::uint64_t a, b, limit;
+  std::int64_t half;  // 0 or 1
+};
+/// upsample_nearest2d: from an image (n, c, y.image, x.image) to one (n, c, y.size, x.size); `backward` from the second to the first.
+struct upsample_plan {
+  bool backward;
+  dtype type;  // f16, bf16, f32
+  std::int64_t n, c;
+  nearest_axis y, x;
+  const void* in;
+  void* out;
+  std::int64_t in_stride[4], out_stride[4];
+
+  std::int64_t height() const noexcept { return backward ? y.image : y.size; }  // of the output
+  std::int64_t width() const noexcept { return backward ? x.image : x.size; }
 };
 
 /// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its

@@ -33,6 +33,13 @@ void check_parameter(std::string_view op, std::string_view name, double value, b
   }
 }
 
+void check_positive(std::string_view op, std::string_view name, double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  if (bits < std::bit_cast<std::uint64_t>(0x1p-200) || bits > std::bit_cast<std::uint64_t>(0x1p200)) {
+    fail(error_site::attribute_value, op, name, "a number in [2^-200, 2^200]", to_text(value));
+  }
+}
+
 tensor_spec infer_uniform(const ops::uniform_attrs& a) {
   check_parameter("uniform", "low", a.low, true);
   check_parameter("uniform", "high", a.high, true);
@@ -50,6 +57,11 @@ tensor_spec infer_normal(const ops::normal_attrs& a) {
   check_parameter("normal", "mean", a.mean, true);
   check_parameter("normal", "stddev", a.stddev, false);
   return checked({float_type("normal", a.dtype.value_or(dtype::f32)), *a.shape});
+}
+
+tensor_spec infer_exponential(const ops::exponential_attrs& a) {
+  check_positive("exponential", "rate", a.rate);
+  return checked({float_type("exponential", a.dtype.value_or(dtype::f32)), *a.shape});
 }
 
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs& a) {

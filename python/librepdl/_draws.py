@@ -102,3 +102,16 @@ class Draws:
         with self._next(False) as stream:
             result: A = _core.call(199, (g,), out, (self.seed, stream, p), None)
             return result
+
+    def exponential(self, shape: Ints, dtype: DType | None = None, rate: float = 1.0, *, out: Any | None = None,
+            like: Any = None) -> Any:
+        """-ln u / rate, u on (0, 1] from Philox4x32-10, rounded once.
+
+        out: f16 bf16 f32 f64
+        shape: the output's shape
+        dtype: the output's format; f32 when absent
+        rate: lambda, in [2^-200, 2^200]
+        Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+        """
+        with self._next(True) as stream:
+            return _core.call(253, (), out, (shape, dtype, self.seed, stream, rate), like)

@@ -10,10 +10,10 @@ from librepdl._typing import DType, Ints
 __all__ = [
     "abs", "abs_backward", "absolute", "adamw", "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward",
     "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool2d_with_indices", "add", "addcdiv",
-    "addcdiv_backward_z", "addcmul", "argmax", "argmin", "astype", "atan2", "atan2_backward_x", "atan2_backward_y",
-    "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward", "batch_norm_inference",
-    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "batch_norm_running",
-    "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
+    "addcdiv_backward_z", "addcmul", "arange", "argmax", "argmin", "astype", "atan2", "atan2_backward_x",
+    "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward",
+    "batch_norm_inference", "batch_norm_inference_backward", "batch_norm_inference_weight_backward",
+    "batch_norm_running", "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
@@ -28,24 +28,25 @@ __all__ = [
     "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add",
     "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm",
     "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp",
-    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "log",
-    "log10", "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log_backward", "log_sigmoid",
-    "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
-    "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
-    "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
-    "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
-    "mish_backward", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative",
-    "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar",
-    "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward",
-    "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder",
-    "remainder_backward_y", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt",
-    "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid",
-    "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "smooth_l1_loss",
-    "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward",
-    "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt",
-    "sqrt_backward", "square", "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a",
-    "tanh", "tanh_backward", "tanhshrink", "threshold", "threshold_backward", "total_norm", "trunc", "var",
-    "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal",
+    "linspace", "log", "log10", "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward",
+    "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
+    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max",
+    "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min",
+    "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul", "multiply",
+    "nan_to_num", "neg", "negative", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
+    "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward",
+    "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward",
+    "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
+    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
+    "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
+    "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
+    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
+    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "stddev", "sub",
+    "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink",
+    "threshold", "threshold_backward", "total_norm", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward",
+    "var", "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -88,7 +89,8 @@ ORDER = (
     "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
-    "cross_entropy_probabilities", "cross_entropy_probabilities_backward",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
+    "upsample_nearest2d", "upsample_nearest2d_backward",
 )
 
 # An array of any library.
@@ -3499,4 +3501,64 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(252, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    return result
+
+
+def linspace(start: float, end: float, count: int, dtype: DType | None = None, *, out: Any | None = None,
+        like: Any = None) -> Any:
+    """start + i * (end - start) / (count - 1); start if count is 1, rounded once.
+
+    out: f16 bf16 f32 f64
+    start: the first number: 0 or of magnitude in [2^-200, 2^200]
+    end: the last number: 0 or of magnitude in [2^-200, 2^200]
+    count: how many numbers
+    dtype: the output's format; f32 when absent
+    Why the bits are right: integers; one exact rounding.
+    """
+    return _call(254, (), out, (start, end, count, dtype), like)
+
+
+def arange(start: float, step: float, count: int, dtype: DType | None = None, *, out: Any | None = None,
+        like: Any = None) -> Any:
+    """start + i * step, rounded once.
+
+    out: f16 bf16 f32 f64
+    start: the first number: 0 or of magnitude in [2^-200, 2^200]
+    step: 0 or of magnitude in [2^-200, 2^200]
+    count: how many numbers
+    dtype: the output's format; f32 when absent
+    Why the bits are right: integers; one exact rounding.
+    """
+    return _call(255, (), out, (start, step, count, dtype), like)
+
+
+def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
+        out: A | None = None) -> A:
+    """x at row min(floor(i r), h - 1), r = h / oh, or 1 / scale_h; exact: floor((i + 1/2) r); likewise columns.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    size: the result's h,w
+    scale_h: in [2^-200, 2^200]; 0: oh / h
+    scale_w: in [2^-200, 2^200]; 0: ow / w
+    exact: from the middle of a pixel, (i + 1/2) r, not i r
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(256, (x,), out, (size, scale_h, scale_w, exact))
+    return result
+
+
+def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
+        out: A | None = None) -> A:
+    """sum of g over the pixels that upsample_nearest2d takes from here, rounded once.
+
+    g: f16 bf16 f32
+    grad_x: f16 bf16 f32
+    size: the result's h,w
+    scale_h: in [2^-200, 2^200]; 0: oh / h
+    scale_w: in [2^-200, 2^200]; 0: ow / w
+    exact: from the middle of a pixel, (i + 1/2) r, not i r
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(257, (g,), out, (size, scale_h, scale_w, exact))
     return result

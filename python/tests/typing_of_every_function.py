@@ -321,6 +321,13 @@ r_cross_entropy_probabilities: NDArray[np.float32] = librepdl.cross_entropy_prob
     weight=x, axis=1, reduction="mean", label_smoothing=0.5, out=x)
 r_cross_entropy_probabilities_backward: NDArray[np.float32] = librepdl.cross_entropy_probabilities_backward(g=x,
     logits=x, probabilities=x, weight=x, axis=1, reduction="mean", label_smoothing=0.5, out=x)
+r_exponential: Any = g.exponential(shape=(1, 1), dtype=np.float32, rate=0.5, out=x, like=None)
+r_linspace: Any = librepdl.linspace(start=0.5, end=0.5, count=1, dtype=np.float32, out=x, like=None)
+r_arange: Any = librepdl.arange(start=0.5, step=0.5, count=1, dtype=np.float32, out=x, like=None)
+r_upsample_nearest2d: NDArray[np.float32] = librepdl.upsample_nearest2d(x=x, size=(1, 1), scale_h=0.5, scale_w=0.5,
+    exact=True, out=x)
+r_upsample_nearest2d_backward: NDArray[np.float32] = librepdl.upsample_nearest2d_backward(g=x, size=(1, 1),
+    scale_h=0.5, scale_w=0.5, exact=True, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

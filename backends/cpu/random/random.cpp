@@ -1,5 +1,5 @@
 // Random numbers. The words are integers, made by the instruction set's kernel for a block of elements at a time; so
-// are the first tiers of normal and dropout. What they leave undecided is decided here, element by element.
+// are the first tiers of normal, exponential and dropout. What they leave undecided is decided here, element by element.
 #include "backends/cpu/random/random.hpp"
 
 #include <algorithm>
@@ -9,14 +9,18 @@
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
 #include "librepdl/ops/dropout.hpp"
-#include "librepdl/ops/normal.hpp"
-#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/exponential.hpp"
+#include "librepdl/ops/exponential_exact.hpp"
 #include "librepdl/ops/uniform.hpp"
 
 namespace repdl::cpu {
 namespace {
 
 constexpr std::int64_t block = 1024;  // elements per step; a multiple of every per_block
+
+// Of an element's word: W_i for f64, else w_i.
+template <class T>
+inline constexpr int word_bits = sizeof(T) == 8 ? 64 : 32;
 
 // The words of one step's elements.
 struct step_words {
@@ -28,6 +32,10 @@ struct step_words {
     kernels.words(p.seed, p.stream, static_cast<std::uint64_t>(first / per_block), (n + per_block - 1) / per_block, w);
   }
   std::uint32_t word(std::int64_t i) const { return static_cast<std::uint32_t>(w[i / 2] >> (i % 2 * 32)); }
+  template <class T>
+  std::uint64_t of(std::int64_t i) const {
+    return sizeof(T) == 8 ? w[i] : word(i);
+  }
 };
 
 // Moves n elements of the iteration space, from element `first` on, between a strided operand and a buffer.
@@ -77,8 +85,7 @@ void uniform(const plan::random_plan& p, const dispatch::launch& l, const random
     words.make<T>(p, kernels, first, n);
     std::int64_t exact_count = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::uint64_t u =
-          sizeof(T) == 8 ? words.w[i] >> (64 - num::uniform_bits<T>) : words.word(i) >> (32 - num::uniform_bits<T>);
+      const std::uint64_t u = words.of<T>(i) >> (word_bits<T> - num::uniform_bits<T>);
       if (unit) {
         constexpr double ulp = 1.0 / static_cast<double>(std::uint64_t{1} << num::uniform_bits<T>);
         out[i] = num::narrow<T>(static_cast<double>(static_cast<std::int64_t>(u)) * ulp);
@@ -93,58 +100,94 @@ void uniform(const plan::random_plan& p, const dispatch::launch& l, const random
   });
 }
 
-// ---- normal
+// ---- normal, exponential
 
-// One element that the kernel left undecided, whose pair has the words w1, w2.
-template <class T>
-T normal_element(const plan::random_plan& p, const dispatch::launch& l, double mean, std::uint64_t w1, std::uint64_t w2,
-                 bool sine, tally& counted) {
+// One element that the kernel left undecided: double_double(force) has the ends of its second tier, which f64 has had; exact() is
+// its last one.
+template <class T, class DoubleDouble, class Exact>
+T later_element(const dispatch::launch& l, tally& counted, DoubleDouble double_double, Exact exact) {
   if constexpr (sizeof(T) < 8) {
-    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, num::normal_table);
-    const double force = l.first_tier > tier::double_double ? num::infinity : 0.0;
-    const auto ends = num::normal_round<T>(mean, p.high, sine ? z.sine : z.cosine, force);
+    const auto ends = double_double(l.first_tier > tier::double_double ? num::infinity : 0.0);
     if (num::to_bits(ends.below) == num::to_bits(ends.above)) {
       counted.add(tier::double_double, 1);
       return ends.below;
     }
   }
-  constexpr int bits = sizeof(T) == 8 ? 64 : 32;
-  const auto exact = num::normal_exact<T>(w1, w2, bits, sine, mean, p.high, l.last_tier_bits);
-  if (exact.decided) {
+  const auto last = exact();
+  if (last.decided) {
     counted.add(tier::exact, 1);
   } else {
     ++counted.undecided;
   }
-  return exact.value;
+  return last.value;
+}
+
+// Calls loop(words, n, force, out, open), the first tier, and where it leaves any open, later(words, i, counted).
+template <class T, class Loop, class Later>
+void real_numbers(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count,
+                  Loop loop, Later later) {
+  constexpr tier first_tier = sizeof(T) == 8 ? tier::double_double : tier::binary64;
+  const double force = l.first_tier > first_tier ? num::infinity : 0.0;
+  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+    std::uint32_t open[block];
+    words.make<T>(p, kernels, first, n);
+    std::int64_t left = 0;
+    if (loop(words.w, n, force, out, open)) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (open[i] == 0) continue;
+        out[i] = later(words, i, counted);
+        ++left;
+      }
+    }
+    counted.add(first_tier, n - left);
+  });
 }
 
 template <class T>
 void normal(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
   const double mean = p.low + 0.0;  // -0 + 0.0 is +0
-  constexpr tier first_tier = sizeof(T) == 8 ? tier::double_double : tier::binary64;
-  const double force = l.first_tier > first_tier ? num::infinity : 0.0;
-  const auto loop = kernels.normal[static_cast<int>(p.out_type)];
-  for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
-    if (p.high == 0) {
+  if (p.high == 0) {
+    for_blocks<T>(p, l, count, false, [&](step_words&, std::int64_t, std::int64_t n, T* out, tally& counted) {
       std::fill_n(out, n, num::narrow<T>(mean));
       counted.add(tier::proved, n);
-      return;
-    }
-    std::uint32_t open[block];
-    words.make<T>(p, kernels, first, n);
-    std::int64_t later = 0;
-    if (loop(words.w, (n + 1) / 2, mean, p.high, force, out, open)) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (open[i] == 0) continue;
-        const std::int64_t pair = i / 2;
-        const std::uint64_t w1 = sizeof(T) == 8 ? words.w[2 * pair] : words.word(2 * pair);
-        const std::uint64_t w2 = sizeof(T) == 8 ? words.w[2 * pair + 1] : words.word(2 * pair + 1);
-        out[i] = normal_element<T>(p, l, mean, w1, w2, i % 2 != 0, counted);
-        ++later;
-      }
-    }
-    counted.add(first_tier, n - later);
-  });
+    });
+    return;
+  }
+  const auto loop = kernels.normal[static_cast<int>(p.out_type)];
+  real_numbers<T>(
+      p, l, kernels, count,
+      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* open) {
+        return loop(words, (n + 1) / 2, mean, p.high, force, out, open);
+      },
+      [&](const step_words& words, std::int64_t i, tally& counted) {
+        const std::uint64_t w1 = words.of<T>(i & -2), w2 = words.of<T>(i | 1);
+        const bool sine = i % 2 != 0;
+        return later_element<T>(
+            l, counted,
+            [&](double force) {
+              const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, num::normal_table);
+              return num::normal_round<T>(mean, p.high, sine ? z.sine : z.cosine, force);
+            },
+            [&] { return num::normal_exact<T>(w1, w2, word_bits<T>, sine, mean, p.high, l.last_tier_bits); });
+      });
+}
+
+template <class T>
+void exponential(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels,
+                 counters& count) {
+  const auto scale = num::exponential_scale::of(p.high);
+  const auto loop = kernels.exponential[static_cast<int>(p.out_type)];
+  real_numbers<T>(
+      p, l, kernels, count,
+      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* open) {
+        return loop(words, n, scale.half_inverse.hi, scale.half_inverse.lo, force, out, open);
+      },
+      [&](const step_words& words, std::int64_t i, tally& counted) {
+        const std::uint64_t w = words.of<T>(i);
+        return later_element<T>(
+            l, counted, [&](double force) { return scale.double_double<T>((w + 1) << 32, num::normal_table, force); },
+            [&] { return num::exponential_exact<T>(w, word_bits<T>, p.high, l.last_tier_bits); });
+      });
 }
 
 // ---- bernoulli, randint, dropout
@@ -301,13 +344,15 @@ class random_work final : public planned<plan::random_plan> {
     const dispatch::launch& l = s.launch;
     const random_kernels& kernels = *s.set.random;
     ops::for_operation<ops::family::random>(p.op, [&]<class Op>() {
-      if constexpr (ops::is_one_of<Op, ops::op_id::uniform, ops::op_id::normal>) {
+      if constexpr (ops::is_one_of<Op, ops::op_id::uniform, ops::op_id::normal, ops::op_id::exponential>) {
         ops::for_each_format<ops::FLOATS>([&]<class T>() {
           if (dtype_of<T> != p.out_type) return;
           if constexpr (Op::id == ops::op_id::uniform) {
             uniform<T>(p, l, kernels, s.count);
-          } else {
+          } else if constexpr (Op::id == ops::op_id::normal) {
             normal<T>(p, l, kernels, s.count);
+          } else {
+            exponential<T>(p, l, kernels, s.count);
           }
         });
       } else if constexpr (Op::id == ops::op_id::permutation) {

@@ -18,6 +18,10 @@ struct random_kernels {
   bool (*normal[4])(const std::uint64_t* words, std::int64_t pairs, double mean, double stddev, double force, void* out,
                     std::uint32_t* open);
 
+  // exponential, by output format, from word i, W_i in f64: u = (word + 1) / 2^32 or 2^64; hi + lo = 1 / (2 rate).
+  bool (*exponential[4])(const std::uint64_t* words, std::int64_t n, double hi, double lo, double force, void* out,
+                         std::uint32_t* open);
+
   // out[i] = +0 where w_{i mod 4} of block i div 4 is at most last_dropped, else x[i] / (1 - p) by the scale of
   // ops/dropout.hpp; open as above.
   bool (*dropout)(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,

@@ -1,9 +1,10 @@
-// The inner loops of random numbers: Philox in vectors, and the first tiers of normal and dropout, vectorised by the
-// compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp and ops/dropout.hpp.
+// The inner loops of random numbers: Philox in vectors, and the first tiers of normal, exponential and dropout, vectorised by the
+// compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp, ops/exponential.hpp and
+// ops/dropout.hpp.
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/random/random.hpp"
 #include "librepdl/ops/dropout.hpp"
-#include "librepdl/ops/normal.hpp"
+#include "librepdl/ops/exponential.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -113,6 +114,31 @@ bool normal_loop(const std::uint64_t* words, std::int64_t pairs, double mean, do
   return any != 0;
 }
 
+template <class T>
+[[gnu::always_inline]] inline std::uint32_t make_exponential(const std::uint64_t* words, std::int64_t i,
+                                                             const num::exponential_scale& scale, double force,
+                                                             T* out) {
+  num::normal_ends<T> ends;
+  if constexpr (sizeof(T) == 8) {
+    ends = scale.double_double<T>(words[i] + 1, num::normal_table, force);
+  } else {
+    ends = scale.binary64<T>(reinterpret_cast<const any32*>(words)[i], force);  // little-endian
+  }
+  *out = ends.below;
+  return static_cast<std::uint32_t>(difference(ends));
+}
+
+template <class T>
+bool exponential_loop(const std::uint64_t* words, std::int64_t n, double hi, double lo, double force, void* out,
+                      std::uint32_t* open) {
+  const num::exponential_scale scale = {{hi, lo}};
+  auto* const to = static_cast<T*>(out);
+  std::uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = make_exponential<T>(words, i, scale, force, to + i);
+  return any != 0;
+}
+
 [[gnu::always_inline]] inline std::uint32_t drop(bool dropped, const num::dropout_scale& scale, float x, float* out) {
   const std::uint32_t keep = dropped ? 0u : ~0u;
   const num::dropout_scale::rounded r = scale.round(x);
@@ -135,6 +161,7 @@ bool dropout_loop(const std::uint64_t* words, const float* x, std::int64_t n, do
 constinit const random_kernels random_table = {
     make_words,
     {normal_loop<f16>, normal_loop<bf16>, normal_loop<float>, normal_loop<double>},
+    {exponential_loop<f16>, exponential_loop<bf16>, exponential_loop<float>, exponential_loop<double>},
     dropout_loop,
 };
 

@@ -178,8 +178,8 @@ void prepare(const plan::random_plan& p, const job& j, dispatch::task& t) {
       ops::for_each_format<ops::FLOATS>([&]<class T>() {
         if (dtype_of<T> == p.out_type) prepare_uniform<T>(p, j, t);
       });
-    } else if constexpr (Op::id == ops::op_id::normal) {
-      prepare_normal(p, j, t);
+    } else if constexpr (ops::is_one_of<Op, ops::op_id::normal, ops::op_id::exponential>) {
+      prepare_late(p, j, t);
     } else if constexpr (Op::id == ops::op_id::bernoulli) {
       plan_launch<bernoulli_kernel>(t, j, random_grid(j.device, p.count, 4), threads, target_of(p), p.threshold,
                                     moves_whole<std::uint8_t, 4>(p, p.out, p.out_stride), j.counters);

@@ -94,7 +94,7 @@ __device__ inline void count_tiers(counter* counters, tier first, std::int64_t a
   }
 }
 
-// normal (random_normal.cu).
-void prepare_normal(const plan::random_plan&, const job&, dispatch::task&);
+// normal, exponential (random_late.cu).
+void prepare_late(const plan::random_plan&, const job&, dispatch::task&);
 
 }  // namespace repdl::cuda

@@ -60,6 +60,13 @@ struct matmul_options {
   double beta = 1;           ///< a factor of the bias, likewise; 0 multiplies, too: 0 inf is NaN
 };
 
+/// Options of upsample_nearest2d and its gradient.
+struct upsample_nearest2d_options {
+  double scale_h = 0;  ///< in [2^-200, 2^200]; 0: the ratio of the heights
+  double scale_w = 0;  ///< likewise, of the widths
+  bool exact = false;  ///< from the middle of a pixel
+};
+
 /// Options of uniform.
 struct uniform_options {
   double low = 0;   ///< finite, 0 or of magnitude in [2^-200, 2^200]
@@ -274,6 +281,22 @@ struct adamw_options {
 struct normal_options {
   double mean = 0;    ///< finite, 0 or of magnitude in [2^-200, 2^200]
   double stddev = 1;  ///< likewise, and >= 0
+};
+
+/// Options of exponential.
+struct exponential_options {
+  double rate = 1;  ///< lambda, in [2^-200, 2^200]
+};
+
+/// Options of linspace.
+struct linspace_options {
+  double start = 0;  ///< 0 or of magnitude in [2^-200, 2^200]
+  double end = 1;    ///< likewise
+};
+/// Options of arange.
+struct arange_options {
+  double start = 0;  ///< 0 or of magnitude in [2^-200, 2^200]
+  double step = 1;   ///< likewise
 };
 
 /// Options of randint: integers in [low, high).

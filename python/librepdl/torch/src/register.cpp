@@ -213,6 +213,9 @@ struct signature {
   int arguments = 0;
   int outputs = 0;
   variant kind = variant::functional;
+  // A row of an in-place schema is of that alone.
+  std::string in_place_key() const { return key + "!"; }
+  std::string row_key() const { return kind == variant::in_place ? in_place_key() : key; }
 };
 signature signature_of(const c10::FunctionSchema& schema) {
   signature s;
@@ -298,7 +301,7 @@ class builder {
       std::istringstream words(r.schema);
       for (std::string word; words >> word;) {
         if (const auto op = dispatcher_.findSchema(operator_name(word))) {
-          rows_[signature_of(op->schema()).key] = &r;
+          add(signature_of(op->schema()).row_key(), r);
         } else {
           ++door_.counts["absent"];
         }
@@ -314,7 +317,18 @@ class builder {
       door_.problems += std::string(r.schema) + ": this version of PyTorch has " + c10::toString(op->schema()) + "\n";
       return;
     }
-    rows_[signature_of(op->schema()).key] = &r;
+    add(signature_of(op->schema()).row_key(), r);
+  }
+
+  void add(const std::string& key, const row& r) {
+    TORCH_CHECK(rows_.emplace(key, &r).second, "policy: two rows for ", key);
+  }
+  const row* row_of(const signature& s) const {
+    for (const std::string& key : {s.row_key(), s.key}) {
+      const auto found = rows_.find(key);
+      if (found != rows_.end()) return found->second;
+    }
+    return nullptr;
   }
 
   torch::Library& library(const std::string& space, DispatchKey key) {
@@ -350,8 +364,7 @@ class builder {
     }
     if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach(op);
     const signature s = signature_of(op.schema());
-    const auto found = rows_.find(s.key);
-    const row* const r = found == rows_.end() ? nullptr : found->second;
+    const row* const r = row_of(s);
     if (r != nullptr && r->what == action::pass) {
       ++door_.counts["passed"];
       return;

@@ -1,12 +1,12 @@
-// normal (contract, section 6): the first tier of ops/normal.hpp for every element, then one kernel per later tier for
-// those that are left undecided.
+// normal and exponential (contract, section 6): the first tier of ops/normal.hpp and ops/exponential.hpp for every element, then one
+// kernel per later tier for those that are left undecided. The kernels know rules only: what the elements of a block are.
 //
 // Undecided elements are marked in a bitmap in the workspace. Word `per_block * g + place` has one bit for each of 32
 // neighbouring Philox blocks 32 g + bit and the element at `place` of the block; a warp makes these blocks together and
 // writes all their words, so the bitmap needs no clearing.
 #include "backends/cuda/random/random.cuh"
-#include "librepdl/ops/normal.hpp"
-#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/exponential.hpp"
+#include "librepdl/ops/exponential_exact.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -16,48 +16,95 @@ constexpr int exact_threads = 128;
 
 __device__ const num::normal_tables device_tables = num::normal_table;
 
-struct normal_parameters {
-  double mean;  // not -0
-  double stddev;
-};
-
-// The words of the pair of which element `place` of a block is one, as ops/normal_exact.hpp counts them.
+// Word i of a block: W_i for f64, else w_i. Without an index, which would put the block in memory.
 template <class T>
-__device__ void pair_words(const num::philox_block& b, int place, std::uint64_t* w1, std::uint64_t* w2) {
+__device__ std::uint64_t word_of(const num::philox_block& b, int i) {
   if constexpr (num::per_block<T> == 2) {
-    *w1 = num::wide_word(b, 0);
-    *w2 = num::wide_word(b, 1);
+    return num::wide_word(b, i == 0 ? 0 : 1);
   } else {
-    *w1 = place < 2 ? b.w[0] : b.w[2];
-    *w2 = place < 2 ? b.w[1] : b.w[3];
+    return i < 2 ? (i == 0 ? b.w[0] : b.w[1]) : (i == 2 ? b.w[2] : b.w[3]);
   }
 }
+template <class T>
+inline constexpr int word_bits = num::per_block<T> == 2 ? 64 : 32;
+
+// A rule has the ends of a block's elements in its first tier, and of one element in double-double, for what has 32-bit words; and
+// one element's last tier.
+struct normal_rule {
+  double mean;  // not -0
+  double stddev;
+
+  explicit normal_rule(const plan::random_plan& p) : mean(p.low + 0.0), stddev(p.high) {}  // -0 + 0.0 is +0
+
+  template <class T>
+  __device__ void first(const num::philox_block& words, double force, const num::normal_tables& tables,
+                        num::normal_ends<T>* ends) const {
+    if constexpr (num::per_block<T> == 2) {
+      const auto z = num::normal_double_double::eval(num::wide_word(words, 0) + 1, num::wide_word(words, 1), tables);
+      ends[0] = num::normal_round<T>(mean, stddev, z.cosine, force);
+      ends[1] = num::normal_round<T>(mean, stddev, z.sine, force);
+    } else {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const auto z = num::normal_binary64::eval(words.w[2 * r], words.w[2 * r + 1]);
+        ends[2 * r] = num::normal_round<T>(mean, stddev, z.cosine, force);
+        ends[2 * r + 1] = num::normal_round<T>(mean, stddev, z.sine, force);
+      }
+    }
+  }
+
+  template <class T>
+  __device__ num::normal_ends<T> double_double(const num::philox_block& words, int place, double force) const {
+    const std::uint64_t w1 = word_of<T>(words, place & 2), w2 = word_of<T>(words, place | 1);
+    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, device_tables);
+    return num::normal_round<T>(mean, stddev, place % 2 != 0 ? z.sine : z.cosine, force);
+  }
+
+  template <class T>
+  __device__ num::decided_value<T> exact(const num::philox_block& words, int place, int budget) const {
+    const std::uint64_t w1 = word_of<T>(words, place & 2), w2 = word_of<T>(words, place | 1);
+    return num::normal_exact<T>(w1, w2, word_bits<T>, place % 2 != 0, mean, stddev, budget);
+  }
+};
+
+struct exponential_rule {
+  num::exponential_scale scale;
+  double rate;
+
+  explicit exponential_rule(const plan::random_plan& p) : scale(num::exponential_scale::of(p.high)), rate(p.high) {}
+
+  template <class T>
+  __device__ void first(const num::philox_block& words, double force, const num::normal_tables& tables,
+                        num::normal_ends<T>* ends) const {
+#pragma unroll
+    for (int place = 0; place < num::per_block<T>; ++place) {
+      if constexpr (num::per_block<T> == 2) {
+        ends[place] = scale.double_double<T>(num::wide_word(words, place) + 1, tables, force);
+      } else {
+        ends[place] = scale.binary64<T>(words.w[place], force);
+      }
+    }
+  }
+
+  template <class T>
+  __device__ num::normal_ends<T> double_double(const num::philox_block& words, int place, double force) const {
+    return scale.double_double<T>((word_of<T>(words, place) + 1) << 32, device_tables, force);
+  }
+
+  template <class T>
+  __device__ num::decided_value<T> exact(const num::philox_block& words, int place, int budget) const {
+    return num::exponential_exact<T>(word_of<T>(words, place), word_bits<T>, rate, budget);
+  }
+};
 
 // ---- first tier
 
 template <class T>
-__device__ void decide(const normal_parameters& n, double force, const num::philox_block& words,
-                       const num::normal_tables& tables, num::normal_ends<T>* ends) {
-  if constexpr (num::per_block<T> == 2) {
-    const auto z = num::normal_double_double::eval(num::wide_word(words, 0) + 1, num::wide_word(words, 1), tables);
-    ends[0] = num::normal_round<T>(n.mean, n.stddev, z.cosine, force);
-    ends[1] = num::normal_round<T>(n.mean, n.stddev, z.sine, force);
-  } else {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const auto z = num::normal_binary64::eval(words.w[2 * r], words.w[2 * r + 1]);
-      ends[2 * r] = num::normal_round<T>(n.mean, n.stddev, z.cosine, force);
-      ends[2 * r + 1] = num::normal_round<T>(n.mean, n.stddev, z.sine, force);
-    }
-  }
-}
+inline constexpr tier first_tier_of = num::per_block<T> == 2 ? tier::double_double : tier::binary64;
 
-template <class T>
-inline constexpr tier normal_first_tier = num::per_block<T> == 2 ? tier::double_double : tier::binary64;
-
-template <class T>
-__global__ void __launch_bounds__(threads) normal_kernel(const random_target t, const normal_parameters n, double force,
-                                                         bool whole, std::uint32_t* open, counter* counters) {
+template <class T, class Rule>
+__global__ void __launch_bounds__(threads) first_kernel(const random_target t, const Rule rule, double force,
+                                                        bool whole, std::uint32_t* open, counter* counters) {
   constexpr int per_block = num::per_block<T>;
   __shared__ num::normal_tables tables;
   if constexpr (per_block == 2) {
@@ -75,7 +122,7 @@ __global__ void __launch_bounds__(threads) normal_kernel(const random_target t, 
     const std::int64_t rest = t.count - block * per_block;
     const int here = rest < 0 ? 0 : rest < per_block ? static_cast<int>(rest) : per_block;
     num::normal_ends<T> ends[per_block];
-    decide<T>(n, force, num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), tables, ends);
+    rule.template first<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), force, tables, ends);
     pack<T, per_block> made;
 #pragma unroll
     for (int place = 0; place < per_block; ++place) {
@@ -86,7 +133,7 @@ __global__ void __launch_bounds__(threads) normal_kernel(const random_target t, 
     }
     store_block<T, per_block>(t, block, here, whole, made);
   }
-  if (first_thread()) count_elements(counters, normal_first_tier<T>, t.count);
+  if (first_thread()) count_elements(counters, first_tier_of<T>, t.count);
 }
 
 // ---- later tiers
@@ -126,16 +173,14 @@ __device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block,
 }
 
 // f16, bf16, f32.
-template <class T>
+template <class T, class Rule>
 __global__ void __launch_bounds__(threads)
-    double_double_kernel(const random_target t, const normal_parameters n, double force, std::uint32_t* open,
-                         std::int64_t words, counter* counters) {
+    double_double_kernel(const random_target t, const Rule rule, double force, std::uint32_t* open, std::int64_t words,
+                         counter* counters) {
   int decided = 0;
   for_open(open, words, 4, [&](std::int64_t block, int place) {
-    std::uint64_t w1, w2;
-    pair_words<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, &w1, &w2);
-    const auto z = num::normal_double_double::eval((w1 + 1) << 32, w2 << 32, device_tables);
-    const auto ends = num::normal_round<T>(n.mean, n.stddev, place % 2 != 0 ? z.sine : z.cosine, force);
+    const num::philox_block made = num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block));
+    const auto ends = rule.template double_double<T>(made, place, force);
     if (num::to_bits(ends.below) != num::to_bits(ends.above)) return false;
     static_cast<T*>(t.out)[t.out_offset(block * 4 + place)] = ends.below;
     ++decided;
@@ -144,16 +189,14 @@ __global__ void __launch_bounds__(threads)
   count_tiers(counters, tier::binary64, 0, tier::double_double, decided);
 }
 
-template <class T>
-__device__ bool exact_element(const random_target& t, const normal_parameters& n, int budget, std::int64_t block,
-                              int place) {
+template <class T, class Rule>
+__device__ bool exact_element(const random_target& t, const Rule& rule, int budget, std::int64_t block, int place) {
   constexpr int per_block = num::per_block<T>;
-  std::uint64_t w1, w2;
-  pair_words<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, &w1, &w2);
   // A constant 256, so that the longer numbers are not part of the kernel: the driver sets aside a kernel's stack for
   // every thread that the device can hold, 2 GB for 2048 bits.
   const int affordable = budget >= 256 ? 256 : 0;
-  const auto r = num::normal_exact<T>(w1, w2, per_block == 2 ? 64 : 32, place % 2 != 0, n.mean, n.stddev, affordable);
+  const auto r =
+      rule.template exact<T>(num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block)), place, affordable);
   if (r.decided) static_cast<T*>(t.out)[t.out_offset(block * per_block + place)] = r.value;
   return r.decided;
 }
@@ -161,16 +204,17 @@ __device__ bool exact_element(const random_target& t, const normal_parameters& n
 // One kernel for all formats: it holds the multi-limb functions, which take long to compile. 256 bits at most: of all
 // 2^128 pairs of words none can be expected within 2^-190 of a boundary (normal_exact.hpp); where one is, the call
 // fails, as it does on the CPU with such a budget.
+template <class Rule>
 __global__ void __launch_bounds__(exact_threads)
-    exact_kernel(const random_target t, const normal_parameters n, dtype type, int budget, std::uint32_t* open,
+    exact_kernel(const random_target t, const Rule rule, dtype type, int budget, std::uint32_t* open,
                  std::int64_t words, counter* counters) {
   int decided = 0;
   int undecided = 0;
   for_open(open, words, type == dtype::f64 ? 2 : 4, [&](std::int64_t block, int place) {
-    const bool done = type == dtype::f64    ? exact_element<double>(t, n, budget, block, place)
-                      : type == dtype::f32  ? exact_element<float>(t, n, budget, block, place)
-                      : type == dtype::bf16 ? exact_element<bf16>(t, n, budget, block, place)
-                                            : exact_element<f16>(t, n, budget, block, place);
+    const bool done = type == dtype::f64    ? exact_element<double>(t, rule, budget, block, place)
+                      : type == dtype::f32  ? exact_element<float>(t, rule, budget, block, place)
+                      : type == dtype::bf16 ? exact_element<bf16>(t, rule, budget, block, place)
+                                            : exact_element<f16>(t, rule, budget, block, place);
     ++(done ? decided : undecided);
     return done;
   });
@@ -202,13 +246,13 @@ std::int64_t open_words(std::int64_t count) {
   return ceil_div(count, 32 * num::per_block<T>) * num::per_block<T>;
 }
 
-template <class T>
-class normal_work final : public planned {
+template <class T, class Rule>
+class late_work final : public planned {
  public:
-  normal_work(const plan::random_plan& p, const job& given)
+  late_work(const plan::random_plan& p, const job& given)
       : planned(given),
         t_(target_of(p)),
-        n_{p.low + 0.0, p.high},  // -0 + 0.0 is +0
+        rule_(p),
         whole_(moves_whole<T, per_block>(p, p.out, p.out_stride)),
         words_(open_words<T>(p.count)) {
     space.take(open_, words_);
@@ -221,24 +265,26 @@ class normal_work final : public planned {
 
   void enqueue() override {
     const unsigned grid = random_grid(j.device, t_.count, per_block);
-    if (n_.stddev == 0) {
-      launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t_, n_.mean, whole_, j.counters);
-      return;
+    if constexpr (std::is_same_v<Rule, normal_rule>) {
+      if (rule_.stddev == 0) {
+        launch_kernel<fill_kernel<T>>(j, grid, threads, 0, t_, rule_.mean, whole_, j.counters);
+        return;
+      }
     }
-    launch_kernel<normal_kernel<T>>(j, grid, threads, 0, t_, n_, force(normal_first_tier<T>), whole_, open_,
-                                    j.counters);
+    launch_kernel<first_kernel<T, Rule>>(j, grid, threads, 0, t_, rule_, force(first_tier_of<T>), whole_, open_,
+                                         j.counters);
     if constexpr (per_block == 4) {
       const unsigned small = grid_for(j.device, ceil_div(words_, 4 * threads), 4);
-      launch_kernel<double_double_kernel<T>>(j, small, threads, 0, t_, n_, force(tier::double_double), open_, words_,
-                                             j.counters);
+      launch_kernel<double_double_kernel<T, Rule>>(j, small, threads, 0, t_, rule_, force(tier::double_double), open_,
+                                                   words_, j.counters);
     }
     const unsigned small = grid_for(j.device, ceil_div(words_, 4 * exact_threads), 4);
-    launch_kernel<exact_kernel>(j, small, exact_threads, 0, t_, n_, dtype_of<T>, j.last_tier_bits, open_, words_,
-                                j.counters);
+    launch_kernel<exact_kernel<Rule>>(j, small, exact_threads, 0, t_, rule_, dtype_of<T>, j.last_tier_bits, open_,
+                                      words_, j.counters);
   }
 
   const random_target t_;
-  const normal_parameters n_;
+  const Rule rule_;
   const bool whole_;
   const std::int64_t words_;
   std::uint32_t* open_ = nullptr;
@@ -246,9 +292,14 @@ class normal_work final : public planned {
 
 }  // namespace
 
-void prepare_normal(const plan::random_plan& p, const job& j, dispatch::task& t) {
+void prepare_late(const plan::random_plan& p, const job& j, dispatch::task& t) {
   ops::for_each_format<ops::FLOATS>([&]<class T>() {
-    if (dtype_of<T> == p.out_type) t.emplace<normal_work<T>>(p, j);
+    if (dtype_of<T> != p.out_type) return;
+    if (p.op == ops::op_id::normal) {
+      t.emplace<late_work<T, normal_rule>>(p, j);
+    } else {
+      t.emplace<late_work<T, exponential_rule>>(p, j);
+    }
   });
 }
 
