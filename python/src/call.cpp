@@ -151,7 +151,12 @@ bool identical(const attribute_value& a, const attribute_value& b) {
   return a == b && (x == nullptr || std::signbit(*x) == std::signbit(*y));
 }
 
-// Of each attribute that is given and not the default. A coefficient that stands for an operand is of the operands' format.
+// The coefficient of add and sub stands for an operand, and is of the operands' format. Other options are exact.
+bool is_operand(const op_info& op, const attribute_info& a) {
+  return a.name == "alpha" && (op.name == "add" || op.name == "sub");
+}
+
+// Of each attribute that is given and not the default.
 attributes attributes_of(const op_info& op, nb::handle values, const array* like) {
   attributes list;
   if (values.is_none()) return list;
@@ -161,7 +166,7 @@ attributes attributes_of(const op_info& op, nb::handle values, const array* like
     attribute_value value = value_of(op.name, op.attrs[i], v);
     const attribute_value* const otherwise = default_of(op, i);
     if (otherwise != nullptr && identical(value, *otherwise)) continue;
-    if (like != nullptr && op.attrs[i].name == "alpha") value = rounded(op.name, op.attrs[i].name, v, like->type());
+    if (like != nullptr && is_operand(op, op.attrs[i])) value = rounded(op.name, op.attrs[i].name, v, like->type());
     list.push_back({op.attrs[i].name, std::move(value)});
   }
   return list;

@@ -1,6 +1,6 @@
 """PyTorch's own samples of every operation (OpInfo), forward and backward, with librepdl enabled.
 
-    python opinfo.py [--device cuda] [--only NAME]... [--json FILE]
+    python opinfo.py [--device cuda] [--only NAME]... [--json FILE] [--readme FILE [--write]]
 
 An operation is covered if all of its float32 samples run; refused if one raises librepdl's NotImplementedError. Of a covered one,
 each of these is an error:
@@ -289,7 +289,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--json")
+    parser.add_argument("--json", help="write the names to this file")
+    parser.add_argument("--readme", metavar="FILE", help="fail unless the sentence between opinfo's markers is what was found")
+    parser.add_argument("--write", action="store_true", help="write that sentence")
     options = parser.parse_args()
     torch.set_num_threads(1)
     checked = Checked(options.device)
@@ -305,6 +307,19 @@ def main() -> int:
     print(f"PyTorch {torch.__version__}, {options.device}: of {total} OpInfos of float32 {len(checked.covered)} covered ({share:.1f} %), "
           f"{len(checked.refused)} refused by name, {len(checked.wrong)} wrong; compared: "
           + ", ".join(f"{what} {count}" for what, count in checked.comparisons.items()))
+    if options.readme:
+        begin, end = "<!-- opinfo:begin -->\n", "<!-- opinfo:end -->"
+        with open(options.readme) as f:
+            before, _, rest = f.read().partition(begin)
+        sentence = (f"Of the {total} operations that PyTorch {torch.__version__.split('+')[0]} tests itself with in float32 (OpInfo), "
+                    f"{len(checked.covered)} ({share:.0f} %)\nare covered, forward and backward, with all of their samples; the others are "
+                    f"refused by name; {len(checked.wrong)} are wrong.\n")
+        if options.write:
+            with open(options.readme, "w") as f:
+                f.write(before + begin + sentence + rest[rest.index(end):])
+        elif rest[: rest.index(end)] != sentence:
+            print(f"{options.readme}: expected the sentence\n{sentence}run this with --write")
+            return 1
     if options.json:
         with open(options.json, "w") as f:
             json.dump({"covered": checked.covered, "refused": checked.refused, "wrong": checked.wrong}, f, indent=1)

@@ -46,7 +46,10 @@ def test_row(types, schema, how):
         numbers = {a: NUMBERS[a] for a in options.values()}
         # aten's Scalar is rounded to the type that PyTorch computes with; its float (eps) is not.
         rounded = {o: numbers[a] if a == "eps" or dtype == torch.float64 else float(np.float32(numbers[a])) for o, a in options.items()}
-        expected = getattr(librepdl, operation)(*(given[a] for a in operands), **rounded)
+        inputs, out = [given[a] for a in operands], None
+        if "alpha" in rounded and operation in ("add", "sub"):  # in Python it stands for an operand, and has its type
+            inputs, out = [x.to(torch.promote_types(dtype, torch.float32)) for x in inputs], torch.empty_like(inputs[0])
+        expected = getattr(librepdl, operation)(*inputs, **rounded, **({} if out is None else {"out": out}))
 
         def call(function):
             positional, named = [], {}

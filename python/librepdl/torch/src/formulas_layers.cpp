@@ -38,22 +38,28 @@ const operation& matmul_op() {
   return op;
 }
 
-// beta and alpha that the product has no coefficients for yet.
-void only_ones(const call& c, int beta, int alpha) {
-  if (c.value(beta).toScalar().toDouble() != 1 || c.value(alpha).toScalar().toDouble() != 1) c.refuse("with alpha or beta other than 1");
-}
-
 void check_rank(const Tensor& t, int64_t rank, const char* name) {
   TORCH_CHECK(t.dim() == rank, "expected ", name, " of ", rank, " dimensions, got ", t.dim());
 }
 
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape) {
-  TORCH_CHECK(a.scalar_type() == b.scalar_type() && (!added.defined() || added.scalar_type() == a.scalar_type()),
+// RN(alpha a b + beta added). beta = 0 leaves out what is added, NaN and all, as aten does.
+struct factors {
+  double alpha = 1, beta = 1;
+  factors() = default;
+  factors(const call& c, int beta_at, int alpha_at, at::ScalarType type) : alpha(c.number(alpha_at, type)), beta(c.number(beta_at, type)) {}
+};
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const factors& f = {}) {
+  TORCH_CHECK(a.scalar_type() == b.scalar_type() && (f.beta == 0 || !added.defined() || added.scalar_type() == a.scalar_type()),
               "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   TORCH_CHECK(a.size(-1) == b.size(-2), "mat1 and mat2 shapes cannot be multiplied (", a.size(-2), "x", a.size(-1), " and ",
               b.size(-2), "x", b.size(-1), ")");
   Tensor out = fresh(shape, a.scalar_type(), a.device());
-  matmul_op()({a, b, added}, {&out});
+  const Tensor whole = f.beta == 0 || !added.defined() ? Tensor() : added.expand(shape);
+  if (f.alpha == 1 && f.beta == 1) {
+    matmul_op()({a, b, whole}, {&out});
+  } else {
+    matmul_op()({a, b, whole}, {&out}, {{"alpha", f.alpha}, {"beta", f.beta}});
+  }
   return out;
 }
 
@@ -77,20 +83,14 @@ void addmm(call& c) {
   const Tensor &a = c.tensor(1), &b = c.tensor(2);
   check_rank(a, 2, "mat1");
   check_rank(b, 2, "mat2");
-  only_ones(c, 3, 4);
-  const std::vector<int64_t> shape{a.size(0), b.size(1)};
-  const Tensor added = c.tensor(0).expand(shape);
-  c.give(product(a, b, added, shape));
+  c.give(product(a, b, c.tensor(0), {a.size(0), b.size(1)}, {c, 3, 4, a.scalar_type()}));
 }
 void baddbmm(call& c) {
   const Tensor &a = c.tensor(1), &b = c.tensor(2);
   check_rank(a, 3, "batch1");
   check_rank(b, 3, "batch2");
   TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
-  only_ones(c, 3, 4);
-  const std::vector<int64_t> shape{a.size(0), a.size(1), b.size(2)};
-  const Tensor added = c.tensor(0).expand(shape);
-  c.give(product(a, b, added, shape));
+  c.give(product(a, b, c.tensor(0), {a.size(0), a.size(1), b.size(2)}, {c, 3, 4, a.scalar_type()}));
 }
 // self, mat, vec, beta, alpha
 void addmv(call& c) {
@@ -99,12 +99,9 @@ void addmv(call& c) {
   check_rank(v, 1, "vec");
   TORCH_CHECK(m.size(1) == v.size(0), "size mismatch, got input (", m.size(0), "), mat (", m.size(0), "x", m.size(1), "), vec (",
               v.size(0), ")");
-  // mv calls it with beta 0 and an empty tensor
-  if (c.value(4).toScalar().toDouble() != 1) c.refuse("with alpha other than 1");
-  const double beta = c.value(3).toScalar().toDouble();
-  if (beta != 0 && beta != 1) c.refuse("with beta other than 0 and 1");
-  const Tensor added = beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);
-  c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}).squeeze(1));
+  const factors f(c, 3, 4, m.scalar_type());
+  const Tensor added = f.beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);  // mv gives an empty tensor
+  c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}, f).squeeze(1));
 }
 // self, batch1, batch2, beta, alpha: one sum over batches and inner indices
 void addbmm(call& c) {
@@ -113,10 +110,8 @@ void addbmm(call& c) {
   check_rank(b, 3, "batch2");
   TORCH_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "batch1 and batch2 must have same number of batches, and sizes that fit, got ",
               a.sizes(), " and ", b.sizes());
-  only_ones(c, 3, 4);
-  const std::vector<int64_t> shape{a.size(1), b.size(2)};
-  const Tensor added = c.tensor(0).expand(shape);
-  c.give(product(a.permute({1, 0, 2}).reshape({a.size(1), a.size(0) * a.size(2)}), b.reshape({b.size(0) * b.size(1), b.size(2)}), added, shape));
+  c.give(product(a.permute({1, 0, 2}).reshape({a.size(1), a.size(0) * a.size(2)}), b.reshape({b.size(0) * b.size(1), b.size(2)}),
+                 c.tensor(0), {a.size(1), b.size(2)}, {c, 3, 4, a.scalar_type()}));
 }
 // self, vec1, vec2, beta, alpha
 void addr(call& c) {
@@ -201,6 +196,26 @@ void matmul(call& c) {
   c.give(y);
 }
 
+namespace {
+// RN(scale a b + added), for autograd one aten operation, of batches that broadcast.
+Tensor batched_product(const Tensor& a, const Tensor& b, const Tensor& added, double scale) {
+  auto shape = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  if (added.defined() && added.dim() > 2) shape = at::infer_size(shape, added.sizes().slice(0, added.dim() - 2));
+  const int64_t count = c10::multiply_integers(shape);
+  const auto flat = [&](const Tensor& t, int64_t rows, int64_t columns) {
+    auto whole = shape;
+    whole.push_back(rows);
+    whole.push_back(columns);
+    return t.expand(whole).reshape({count, rows, columns});
+  };
+  const Tensor x = flat(a, a.size(-2), a.size(-1)), y = flat(b, b.size(-2), b.size(-1));
+  const Tensor c = added.defined() ? flat(added, a.size(-2), b.size(-1)) : at::zeros({1, 1, 1}, a.options());
+  shape.push_back(a.size(-2));
+  shape.push_back(b.size(-1));
+  return at::baddbmm(c, x, y, added.defined() ? 1 : 0, scale).view(shape);
+}
+}  // namespace
+
 // query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa: exact products and an exact softmax, each rounded once.
 void attention(call& c) {
   Tensor q = c.tensor(0), k = c.tensor(1), v = c.tensor(2), mask = c.tensor(3);
@@ -220,9 +235,8 @@ void attention(call& c) {
   if (mask.defined() && mask.scalar_type() == at::kBool) {
     mask = at::zeros({}, q.options()).masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
   }
-  // Scores: scale * (q k), the product rounded once, then the factor, then the mask.
-  Tensor scores = at::matmul(q, k.transpose(-2, -1)).mul(scale);
-  if (mask.defined()) scores = scores.add(mask);
+  // Scores in one rounding: scale q k + mask.
+  const Tensor scores = batched_product(q, k.transpose(-2, -1), mask, scale);
   Tensor weights = mask.defined() ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
   if (dropout > 0) weights = at::dropout(weights, dropout, true);
   c.give(at::matmul(weights, v));
@@ -490,6 +504,63 @@ void max_pool1d(call& c) {
   c.give(at::max_pool2d(x.unsqueeze(-2), row(c.integers(1), 1), row(c.integers(2), 1), row(c.integers(3), 0), row(c.integers(4), 1),
                         c.boolean(5)).squeeze(-2));
 }
+
+// ---- interpolation: the pixel that an exact ratio names ----
+namespace {
+double scale_of(const call& c, int i) { return c.has(i) ? c.real(i) : 0; }
+// Of pictures, or of lines as pictures of one row. `sizes` of the result; `scale`: the place of the first scale argument.
+struct resized {
+  bool line, exact;
+  int64_t height, width;
+  double scale_h, scale_w;
+  resized(const call& c, bool exact_, bool line_, const std::vector<int64_t>& size, int scale) : line(line_), exact(exact_) {
+    TORCH_CHECK(size.size() == (line ? 1 : 2), "It is expected output_size equals to ", line ? 1 : 2, ", but got size ", size.size());
+    height = line ? 1 : size[0];
+    width = size.back();
+    TORCH_CHECK(height > 0 && width > 0, "Input and output sizes should be greater than 0, but got output size ", size);
+    scale_h = line ? 0 : scale_of(c, scale);
+    scale_w = scale_of(c, line ? scale : scale + 1);
+  }
+  std::vector<int64_t> shape(const Tensor& x) const {
+    return line ? std::vector<int64_t>{x.size(0), x.size(1), width} : std::vector<int64_t>{x.size(0), x.size(1), height, width};
+  }
+  Tensor picture(const Tensor& t) const { return line ? t.unsqueeze(2) : t; }
+};
+void upsample(call& c, bool exact, bool line) {
+  static const operation op("upsample_nearest2d");
+  const Tensor& x = c.tensor(0);
+  TORCH_CHECK(x.dim() == (line ? 3 : 4) && x.size(1) > 0 && x.size(-1) > 0 && x.size(-2) > 0, "Non-empty ", line ? 3 : 4,
+              "D data tensor expected but got a tensor with sizes ", x.sizes());
+  const resized r(c, exact, line, c.integers(1), 2);
+  Tensor out = image(r.shape(x), x, x.scalar_type());
+  const Tensor from = r.picture(x), to = r.picture(out);
+  const int64_t size[] = {r.height, r.width};
+  op({from}, {&to}, {{"size", at::IntArrayRef(size)}, {"scale_h", r.scale_h}, {"scale_w", r.scale_w}, {"exact", exact}});
+  c.give(out);
+}
+// grad_output, output_size, input_size, scales
+void upsample_backward(call& c, bool exact, bool line) {
+  static const operation op("upsample_nearest2d_backward");
+  const Tensor& g = c.tensor(0);
+  const resized r(c, exact, line, c.integers(1), 3);
+  const auto shape = c.integers(2);
+  TORCH_CHECK(shape.size() == (line ? 3 : 4) && g.sizes().equals(r.shape(at::empty(shape, at::TensorOptions().device(at::kMeta)))),
+              "Expected grad_output to have the shape of the result, got ", g.sizes());
+  Tensor out = image(shape, g, g.scalar_type());
+  const Tensor from = r.picture(g), to = r.picture(out);
+  const int64_t size[] = {to.size(2), to.size(3)};
+  op({from}, {&to}, {{"size", at::IntArrayRef(size)}, {"scale_h", r.scale_h}, {"scale_w", r.scale_w}, {"exact", exact}});
+  c.give(out);
+}
+}  // namespace
+void upsample_nearest2d(call& c) { upsample(c, false, false); }
+void upsample_nearest1d(call& c) { upsample(c, false, true); }
+void upsample_nearest_exact2d(call& c) { upsample(c, true, false); }
+void upsample_nearest_exact1d(call& c) { upsample(c, true, true); }
+void upsample_nearest2d_backward(call& c) { upsample_backward(c, false, false); }
+void upsample_nearest1d_backward(call& c) { upsample_backward(c, false, true); }
+void upsample_nearest_exact2d_backward(call& c) { upsample_backward(c, true, false); }
+void upsample_nearest_exact1d_backward(call& c) { upsample_backward(c, true, true); }
 
 // ---- losses ----
 namespace {

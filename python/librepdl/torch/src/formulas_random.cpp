@@ -68,6 +68,17 @@ void normal(call& c) {
   fill(op, t, draw(c, 3), {"mean", c.real(1)}, {"stddev", c.real(2)});
   c.give(t);
 }
+// self, lambd, generator
+void exponential(call& c) {
+  static const operation op("exponential");
+  const Tensor& t = c.tensor(0);
+  TORCH_CHECK(c.real(1) > 0, "exponential_ expects lambda > 0.0, but found lambda=", c.real(1));
+  const draw d(c, 2);
+  if (t.numel() > 0) {
+    op({}, {&t}, {{"shape", t.sizes()}, {"dtype", format_name(t.scalar_type())}, d.attr_seed(), d.attr_stream(), {"rate", c.real(1)}});
+  }
+  c.give(t);
+}
 // self, p, generator
 void bernoulli_number(call& c) {
   const Tensor& t = c.tensor(0);
@@ -113,6 +124,37 @@ void integers_of(call& c, int64_t low, int64_t high, int generator) {
 void random(call& c) { integers_of(c, 0, end_of(c.tensor(0).scalar_type()), 1); }
 void random_from(call& c) { integers_of(c, c.integer(1), c.has(2) ? c.integer(2) : end_of(c.tensor(0).scalar_type()), 3); }
 void random_to(call& c) { integers_of(c, 0, c.integer(1), 2); }
+
+// Sequences: of the numbers as doubles, each element rounded once.
+namespace {
+void give_sequence(call& c, const operation& op, const Tensor& out, int64_t count, const attribute& a, const attribute& b) {
+  Tensor t = at::empty({count}, out.options());
+  if (count > 0) op({}, {&t}, {{"count", count}, {"dtype", format_name(out.scalar_type())}, a, b});
+  c.give(t);
+}
+double double_of(const call& c, int i) { return c.value(i).toScalar().toDouble(); }
+}  // namespace
+// start, end, step, out
+void arange(call& c) {
+  static const operation op("arange");
+  const Tensor& out = c.tensor(3);
+  if (!at::isFloatingType(out.scalar_type())) return at::isComplexType(out.scalar_type()) ? c.refuse("") : c.leave();
+  const double start = double_of(c, 0), end = double_of(c, 1), step = double_of(c, 2);
+  TORCH_CHECK(step != 0, "step must be nonzero");
+  TORCH_CHECK(std::isfinite(start) && std::isfinite(end), "unsupported range: ", start, " -> ", end);
+  TORCH_CHECK((step > 0) == (end >= start) || start == end, "upper bound and lower bound inconsistent with step sign");
+  const double count = std::ceil((end - start) / step);
+  TORCH_CHECK(count >= 0 && count < 9.2e18, "invalid size, possible overflow?");
+  give_sequence(c, op, out, static_cast<int64_t>(count), {"start", start}, {"step", step});
+}
+// start, end, steps, out
+void linspace(call& c) {
+  static const operation op("linspace");
+  const Tensor& out = c.tensor(3);
+  if (!at::isFloatingType(out.scalar_type())) c.refuse("");
+  TORCH_CHECK(c.integer(2) >= 0, "number of steps must be non-negative");
+  give_sequence(c, op, out, c.integer(2), {"start", double_of(c, 0)}, {"end", double_of(c, 1)});
+}
 
 // n, generator, out
 void randperm(call& c) {

@@ -1,0 +1,341 @@
+"""What a user sees of librepdl.torch beside the numbers."""
+
+import copy
+import io
+import subprocess
+import sys
+import threading
+import warnings
+from fractions import Fraction
+
+import pytest
+import torch
+from torch import nn
+
+import librepdl.torch
+from librepdl.torch import _patches
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+    def forward(self, x):
+        return torch.fft.rfft(self.inner(x)).abs()
+
+
+def test_enable_and_disable():
+    x = torch.linspace(-3, 3, 1001)
+    plain = torch.exp(x)
+    assert not librepdl.torch.is_enabled()
+    librepdl.torch.enable()
+    librepdl.torch.enable()
+    assert librepdl.torch.is_enabled()
+    assert torch.equal(torch.exp(x), librepdl.exp(x))
+    with librepdl.torch.exempt():
+        assert torch.equal(torch.exp(x), plain)
+        torch.fft.rfft(x)
+    librepdl.torch.disable()
+    librepdl.torch.disable()
+    assert torch.equal(torch.exp(x), plain)
+    with librepdl.torch.reproducible():
+        with librepdl.torch.reproducible():
+            pass
+        assert librepdl.torch.is_enabled()
+    assert not librepdl.torch.is_enabled()
+    with pytest.raises(ZeroDivisionError), librepdl.torch.reproducible():
+        raise ZeroDivisionError
+    assert not librepdl.torch.is_enabled()
+
+
+def test_refusals_name_the_operation_and_the_module():
+    librepdl.torch.enable()
+    with pytest.raises(NotImplementedError, match=r"aten::fft_rfft \(float32, cpu\): not reproducible yet; called by Net"):
+        Net()(torch.ones(2, 4))
+    with pytest.raises(NotImplementedError, match=r"aten::exp \(float64, cpu\): not reproducible yet$"):
+        torch.exp(torch.ones(2, dtype=torch.float64))
+    with pytest.raises(NotImplementedError, match=r"aten::fft_fft \(complex64, cpu\)"):
+        torch.fft.fft(torch.ones(2, dtype=torch.complex64))
+    # Integers round nothing.
+    assert torch.equal(torch.cumsum(torch.arange(3), 0), torch.tensor([0, 1, 3]))
+    assert torch.arange(5).sum() == 10
+    # A result that would be a floating-point number is refused, too.
+    with pytest.raises(NotImplementedError, match="aten::asin"):
+        torch.asin(torch.arange(2))
+
+
+def test_the_backward_pass_is_covered_in_its_own_threads():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return torch.cumsum(g * 3 * x * x, 0)
+
+    librepdl.torch.enable()
+    x = torch.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"aten::cumsum \(float32, cpu\).*the backward pass, "):
+        Cube.apply(x).sum().backward()
+
+
+def test_other_threads_and_exemption():
+    librepdl.torch.enable()
+    found = []
+
+    def other():
+        try:
+            torch.fft.fft(torch.ones(2))
+        except NotImplementedError:
+            found.append("refused")
+
+    with librepdl.torch.exempt():
+        torch.fft.fft(torch.ones(2))
+        t = threading.Thread(target=other)
+        t.start()
+        t.join()
+    assert found == ["refused"]
+
+
+def test_without_strictness_it_is_noted():
+    librepdl.torch.status()
+    with librepdl.torch.reproducible(strict=False):
+        Net()(torch.ones(2, 4))
+        status = librepdl.torch.status()
+        assert not status["strict"]
+        assert any("aten::fft_rfft (float32, cpu)" in what for what in status["noted"])
+
+
+def test_coverage():
+    net = Net()
+    before = librepdl.torch.fingerprint(net)
+    state = torch.get_rng_state()
+    found = librepdl.torch.coverage(net, torch.ones(2, 4))
+    assert not found
+    assert any("aten::fft_rfft" in what and "Net" in what for what in found.refused)
+    assert "aten::fft_rfft" in str(found)
+    assert librepdl.torch.fingerprint(net) == before and torch.equal(torch.get_rng_state(), state)
+    assert not librepdl.torch.is_enabled()
+    assert librepdl.torch.coverage(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), torch.ones(4, 3))
+    assert all(p.grad is None for p in net.parameters())
+
+
+def test_status():
+    with librepdl.torch.reproducible():
+        status = librepdl.torch.status()
+    assert status["enabled"] and status["strict"] and status["policy"] >= 1
+    assert status["replaced"] > 300 and status["refused"] > 300 and status["passed"] > 300
+    assert status["overridden"] == []
+    if status["tested"]:
+        assert status["changed"] == []
+
+
+def test_kernels_that_others_register_are_noticed():
+    librepdl.torch.enable()
+    other = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other.impl("exp", lambda x: x, "CPU")
+    try:
+        assert librepdl.torch.status()["overridden"] == ["aten::exp (CPU)"]
+        with pytest.raises(RuntimeError, match=r"other kernels stand where librepdl's should: aten::exp \(CPU\)"):
+            librepdl.torch.enable()
+    finally:
+        other._destroy()
+    assert librepdl.torch.status()["overridden"] == []
+
+
+def test_printing_saving_copying():
+    librepdl.torch.enable()
+    x = torch.tensor([1.5, float("nan"), -2e20])
+    assert "1.5000e+00" in repr(x) and "nan" in str(x)
+    assert repr(torch.linspace(0, 1, 2000))
+    net = nn.Linear(3, 3)
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    other = nn.Linear(3, 3)
+    other.load_state_dict(torch.load(file))
+    assert librepdl.torch.fingerprint(other) == librepdl.torch.fingerprint(net) == librepdl.torch.fingerprint(copy.deepcopy(net))
+
+
+def test_compile_runs_eagerly_and_says_so():
+    librepdl.torch.enable()
+    _patches._warned = False
+    with pytest.warns(UserWarning, match="runs eagerly"):
+        f = torch.compile(lambda x: torch.exp(x) + 1)
+    x = torch.linspace(0, 1, 17)
+    assert torch.equal(f(x), torch.exp(x) + 1)
+
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        return torch.full((3,), float(i)).exp()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_data_loader_workers(method):
+    librepdl.torch.enable()
+    torch.set_num_threads(2)
+    torch.exp(torch.ones(100000))  # OpenMP has threads that a child lacks
+    g = torch.Generator().manual_seed(3)
+    loader = torch.utils.data.DataLoader(Squares(), batch_size=4, shuffle=True, num_workers=2, multiprocessing_context=method, generator=g)
+    batches = [b for b in loader]
+    order = torch.cat(batches)[:, 0].log().round().to(torch.int64)
+    assert sorted(order.tolist()) == list(range(12))
+    if method == "fork":  # the child has librepdl's kernels
+        assert torch.equal(torch.cat(batches), order.to(torch.float32).exp()[:, None].expand(12, 3))
+    again = torch.utils.data.DataLoader(range(12), batch_size=12, shuffle=True, generator=torch.Generator().manual_seed(3))
+    assert next(iter(again)).tolist() == order.tolist()
+
+
+def test_random_numbers():
+    """A seed gives the same numbers in any number of threads; a generator's state can be saved and restored."""
+    librepdl.torch.enable()
+
+    def draws():
+        return [torch.rand(5), torch.randn(3, 2), torch.randint(0, 10, (7,)), torch.randperm(9), torch.bernoulli(torch.full((6,), 0.3)),
+                nn.functional.dropout(torch.ones(20), 0.4), torch.empty(4).exponential_(2.0), torch.empty(3, dtype=torch.bfloat16).normal_()]
+
+    torch.manual_seed(5)
+    first, state, second = draws(), torch.get_rng_state(), draws()
+    torch.set_num_threads(2)
+    torch.manual_seed(5)
+    assert all(torch.equal(a, b) for a, b in zip(first, draws()))
+    torch.set_rng_state(state)
+    assert all(torch.equal(a, b) for a, b in zip(second, draws()))
+    assert not torch.equal(first[0], second[0])
+    g = torch.Generator().manual_seed(5)
+    assert torch.equal(torch.rand(5, generator=g), first[0])
+    kept = first[5] != 0
+    assert torch.equal(first[5][kept], librepdl.div(torch.ones(int(kept.sum())), torch.full((int(kept.sum()),), 0.6)))
+
+
+def test_bias_corrections_are_rounded_once():
+    for base in (0.9, 0.999, 0.5, 0.95, 0.0, 1e-300, 1 - 2**-53, 0.9999999):
+        for exponent in (1, 2, 3, 10, 117, 1000, 4096):
+            exact = 1 - Fraction(base) ** exponent
+            assert _patches.power_complement(base, exponent) == float(exact), (base, exponent)
+    with pytest.raises(ValueError, match="base in"):
+        _patches.power_complement(1.0, 3)
+
+
+@pytest.mark.parametrize("optimiser", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SGD", "Adagrad", "Adadelta", "RMSprop", "ASGD", "Rprop"])
+def test_optimisers_foreach_is_single(optimiser):
+    librepdl.torch.enable()
+
+    def run(foreach):
+        torch.manual_seed(0)
+        parameters = [nn.Parameter(torch.randn(5, 3)), nn.Parameter(torch.randn(7))]
+        o = getattr(torch.optim, optimiser)(parameters, lr=0.01, foreach=foreach)
+        for _ in range(3):
+            for p in parameters:
+                p.grad = torch.randn_like(p)
+            o.step()
+        return librepdl.torch.fingerprint([p.detach() for p in parameters] + [o.state_dict()["state"]])
+
+    assert run(False) == run(True)
+
+
+def test_fused_optimisers_are_librepdls():
+    librepdl.torch.enable()
+    torch.manual_seed(0)
+    p, g = torch.randn(50), torch.randn(50)
+    parameter = nn.Parameter(p.clone())
+    o = torch.optim.AdamW([parameter], lr=0.01, betas=(0.9, 0.99), eps=1e-7, weight_decay=0.1, fused=True)
+    m, v = torch.zeros(50), torch.zeros(50)
+    for step in (1, 2):
+        parameter.grad = g.clone()
+        o.step()
+        p, m, v = librepdl.adamw([p], [g], [m], [v], lr=0.01, beta1=0.9, beta2=0.99, eps=1e-7, weight_decay=0.1, step=step)
+        p, m, v = (x[0] if isinstance(x, (list, tuple)) else x for x in (p, m, v))
+        assert torch.equal(parameter.detach(), p) and torch.equal(o.state[parameter]["exp_avg_sq"], v)
+    parameter = nn.Parameter(p.clone())
+    o = torch.optim.SGD([parameter], lr=0.1, momentum=0.9, fused=True)
+    for _ in range(2):
+        parameter.grad = g.clone()
+        o.step()
+    velocity = librepdl.add(librepdl.mul(g, torch.full_like(g, 0.0)), g)
+    assert torch.equal(o.state[parameter]["momentum_buffer"], librepdl.sgd([p], [g], [velocity], lr=0.1, momentum=0.9)[1][0])
+
+
+def test_matmul_and_linear_do_not_depend_on_strides():
+    librepdl.torch.enable()
+    x, w, b = torch.randn(3, 4, 5), torch.randn(6, 5), torch.randn(6)
+    strided = x.transpose(0, 1).contiguous().transpose(0, 1)
+    assert torch.equal(nn.functional.linear(x, w, b), nn.functional.linear(strided, w, b))
+    assert torch.equal(nn.functional.linear(x, w, b).view(12, 6), librepdl.matmul(x.reshape(12, 5), w.t(), b))
+    y = torch.addmm(b, x[0], w.t(), beta=0.5, alpha=1.25)
+    assert torch.equal(y, librepdl.matmul(x[0], w.t(), b, alpha=1.25, beta=0.5))
+    h = torch.randn(4, 5, dtype=torch.bfloat16)
+    assert torch.equal(h @ h.t(), librepdl.matmul(h, h.t()))
+
+
+def test_attention_is_the_same_alone_and_in_a_batch():
+    librepdl.torch.enable()
+    q, k, v = (torch.randn(4, 2, 6, 8) for _ in range(3))
+    attention = nn.functional.scaled_dot_product_attention
+    whole = attention(q, k, v, is_causal=True)
+    assert torch.equal(whole[2:3], attention(q[2:3], k[2:3], v[2:3], is_causal=True))
+    # A key more that is masked changes nothing, nor do fewer queries.
+    mask = torch.ones(6, 7, dtype=torch.bool).tril()
+    longer = [torch.cat([t, torch.randn(4, 2, 1, 8)], 2) for t in (k, v)]
+    assert torch.equal(whole, attention(q, *longer, attn_mask=mask))
+    assert torch.equal(whole[:, :, 5:], attention(q[:, :, 5:], k, v))
+    scores = librepdl.matmul(q[0, 0], k[0, 0].t(), torch.zeros(6, 6), alpha=float(torch.tensor(8**-0.5)))
+    scores = scores.masked_fill(~torch.ones(6, 6, dtype=torch.bool).tril(), float("-inf"))
+    assert torch.equal(whole[0, 0], librepdl.matmul(librepdl.softmax(scores), v[0, 0]))
+    assert torch.equal(attention(q, k, v, attn_mask=torch.zeros(6, 6, dtype=torch.bool)), torch.zeros_like(q))
+
+
+def test_of_several_values_the_last_stays():
+    librepdl.torch.enable()
+    index = torch.tensor([1, 3, 1, 1, 3])
+    values = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+    x = torch.zeros(4)
+    x[index] = values
+    assert x.tolist() == [0, 4, 0, 5]
+    y = torch.full((4,), -0.0).index_put((index,), values, accumulate=True)
+    assert y.tolist() == [0, 8, 0, 7] and torch.signbit(y).tolist() == [True, False, True, False]
+
+
+def test_order_is_stable():
+    librepdl.torch.enable()
+    x = torch.tensor([1.0, 3.0, float("nan"), 3.0, 1.0, -0.0, 0.0])
+    assert torch.topk(x, 4).indices.tolist() == [2, 1, 3, 0]
+    assert torch.sort(x).indices.tolist() == [5, 6, 0, 4, 1, 3, 2]
+    assert x.median().isnan() and x.nanmedian() == 1.0
+    assert torch.kthvalue(x, 3).indices == 0
+    assert x.max(0).indices == 2 and torch.argmin(x[:2]) == 0
+
+
+def test_a_fingerprint_is_of_names_types_and_bits():
+    net = nn.Linear(2, 2)
+    state = net.state_dict()
+    assert librepdl.torch.fingerprint(net) == librepdl.torch.fingerprint(state)
+    assert librepdl.torch.fingerprint({"a": torch.tensor(0.0)}) != librepdl.torch.fingerprint({"a": torch.tensor(-0.0)})
+    assert librepdl.torch.fingerprint({"a": torch.zeros(2)}) != librepdl.torch.fingerprint({"b": torch.zeros(2)})
+    assert librepdl.torch.fingerprint([torch.zeros(2)]) != librepdl.torch.fingerprint([torch.zeros(2, dtype=torch.int32)])
+    with pytest.raises(TypeError, match="expected tensors, numbers, strings"):
+        librepdl.torch.fingerprint({"a": object})
+
+
+def test_librepdl_without_torch():
+    code = "import sys; sys.modules['torch'] = None; import numpy, librepdl; print(librepdl.exp(numpy.ones(1, 'f')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_a_compiler(tmp_path):
+    code = "import librepdl.torch\ntry: librepdl.torch.enable()\nexcept librepdl.torch.NoCompiler as e: print('said', e)"
+    import os
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "PATH": str(tmp_path), "CXX": "", "LIBREPDL_CACHE": str(tmp_path)})
+    assert "said librepdl.torch needs a C++ compiler" in done.stdout, done.stdout + done.stderr
