@@ -220,7 +220,7 @@ stage_python() {
     $empty/bin/pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
   printf '   %s\n' "$(cd build/wheels && ls -sh ./*.whl)" >&3
   local python=$root/$empty/bin/python
-  lines=1 show "$python" -m pytest -q -p no:cacheprovider python/tests
+  lines=1 show "$python" -m pytest -q -p no:cacheprovider --ignore=python/tests/torch python/tests
   (
     cd python/tests
     lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null typing_of_every_function.py
@@ -231,6 +231,15 @@ stage_python() {
   lines=1 show "$python" examples/python/digits.py --arrays torch --threads 1
   lines=1 show "$python" -m librepdl verify --quick exp matmul
   lines=1 show "$python" -m librepdl sweep matmul --count 1000
+}
+
+# librepdl.torch of that wheel: compiled against the installed PyTorch, its tests, and PyTorch's own samples of every operation.
+stage_torch() {
+  local python=$root/build/python-empty/bin/python
+  export LIBREPDL_CACHE=$root/build/torch-cache OMP_WAIT_POLICY=passive
+  lines=1 show "$python" -m librepdl.torch build
+  lines=1 show "$python" -m pytest -q -p no:cacheprovider -m "not long" python/tests/torch
+  lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md
 }
 
 run_stages() {
@@ -259,6 +268,7 @@ run_stages() {
     stage "without the oracle" stage_no_oracle
     stage "consumers" stage_consumers
     stage "Python" stage_python
+    stage "PyTorch" stage_torch
     stage "AddressSanitizer, UBSan" stage_asan
     stage "ThreadSanitizer, clang" stage_tsan
     stage "failure injection" stage_corrupt

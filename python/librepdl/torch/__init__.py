@@ -25,7 +25,7 @@ from librepdl.torch._patches import Patches
 __all__ = ["Coverage", "NoCompiler", "coverage", "disable", "enable", "exempt", "fingerprint", "is_enabled", "reproducible", "status"]
 
 _lock = threading.RLock()
-_patches: Patches | None = None
+_applied: Patches | None = None
 _strict = True
 
 
@@ -39,29 +39,29 @@ def enable(strict: bool = True) -> None:
     Raises NoCompiler where the library has to be compiled and cannot be; RuntimeError where other kernels have taken the place of
     librepdl's.
     """
-    global _patches, _strict
+    global _applied, _strict
     with _lock:
         door().enable(strict)
         _strict = strict
-        if _patches is None:
-            _patches = Patches()
-            _patches.enter()
+        if _applied is None:
+            _applied = Patches()
+            _applied.enter()
         _check()
 
 
 def disable() -> None:
     """PyTorch as it was. Nothing else of the process may be inside PyTorch."""
-    global _patches
+    global _applied
     with _lock:
-        if _patches is not None:
-            _patches.leave()
-            _patches = None
+        if _applied is not None:
+            _applied.leave()
+            _applied = None
             door().disable()
 
 
 def is_enabled() -> bool:
     """Whether librepdl is enabled."""
-    return _patches is not None
+    return _applied is not None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import torch
 from librepdl import _core
 from librepdl.torch import _build
 
-_caller_type = ctypes.CFUNCTYPE(ctypes.c_char_p)
+_caller_type = ctypes.CFUNCTYPE(ctypes.c_void_p)  # the address of a text: ctypes would not keep a str alive
 
 
 def _module_path() -> str | None:
@@ -36,12 +36,13 @@ _last_path = threading.local()
 
 
 @_caller_type
-def _caller() -> bytes | None:
+def _caller() -> int | None:
     try:
         path = _module_path()
-        _last_path.value = None if path is None else path.encode()  # alive until the next one of this thread
-        value: bytes | None = _last_path.value
-        return value
+        if path is None:
+            return None
+        _last_path.value = ctypes.create_string_buffer(path.encode())  # alive until the next one of this thread
+        return ctypes.addressof(_last_path.value)
     except Exception:  # an error message without it is better than none
         return None
 

@@ -149,10 +149,10 @@ class Patches:
         for name in ("adam", "adamax", "nadam", "radam"):
             module = importlib.import_module(f"torch.optim.{name}")
             for kind in ("_single_tensor_", "_multi_tensor_"):
-                of = "_single_tensor_" if name == "nadam" else kind
-                self._set(module, kind + name, _with_betas(getattr(module, of + name)))
-        asgd = importlib.import_module("torch.optim.asgd")
-        self._set(asgd, "_multi_tensor_asgd", asgd._single_tensor_asgd)
+                self._set(module, kind + name, _with_betas(getattr(module, kind + name)))
+        for name in ("adagrad", "asgd", "nadam"):
+            module = importlib.import_module(f"torch.optim.{name}")
+            self._set(module, f"_multi_tensor_{name}", getattr(module, f"_single_tensor_{name}"))
 
     def leave(self) -> None:
         for owner, name, value in reversed(self._before):

@@ -254,16 +254,20 @@ def test_fused_optimisers_are_librepdls():
     for step in (1, 2):
         parameter.grad = g.clone()
         o.step()
-        p, m, v = librepdl.adamw([p], [g], [m], [v], lr=0.01, beta1=0.9, beta2=0.99, eps=1e-7, weight_decay=0.1, step=step)
-        p, m, v = (x[0] if isinstance(x, (list, tuple)) else x for x in (p, m, v))
+        librepdl.adamw([p], [g], [m], [v], lr=0.01, beta1=0.9, beta2=0.99, eps=1e-7, weight_decay=0.1, step=step)
         assert torch.equal(parameter.detach(), p) and torch.equal(o.state[parameter]["exp_avg_sq"], v)
-    parameter = nn.Parameter(p.clone())
+    parameter, velocity = nn.Parameter(p.clone()), torch.zeros(50)
     o = torch.optim.SGD([parameter], lr=0.1, momentum=0.9, fused=True)
-    for _ in range(2):
+    for step in range(2):
         parameter.grad = g.clone()
         o.step()
-    velocity = librepdl.add(librepdl.mul(g, torch.full_like(g, 0.0)), g)
-    assert torch.equal(o.state[parameter]["momentum_buffer"], librepdl.sgd([p], [g], [velocity], lr=0.1, momentum=0.9)[1][0])
+        librepdl.sgd([p], [g], [velocity], lr=0.1, momentum=0.9, first_step=step == 0)
+        assert torch.equal(parameter.detach(), p) and torch.equal(o.state[parameter]["momentum_buffer"], velocity)
+    plain = nn.Parameter(p.clone())
+    plain.grad = g.clone()
+    torch.optim.SGD([plain], lr=0.1, fused=True).step()
+    librepdl.sgd([p], [g], lr=0.1)
+    assert torch.equal(plain.detach(), p)
 
 
 def test_matmul_and_linear_do_not_depend_on_strides():
@@ -324,7 +328,7 @@ def test_a_fingerprint_is_of_names_types_and_bits():
     assert librepdl.torch.fingerprint({"a": torch.zeros(2)}) != librepdl.torch.fingerprint({"b": torch.zeros(2)})
     assert librepdl.torch.fingerprint([torch.zeros(2)]) != librepdl.torch.fingerprint([torch.zeros(2, dtype=torch.int32)])
     with pytest.raises(TypeError, match="expected tensors, numbers, strings"):
-        librepdl.torch.fingerprint({"a": object})
+        librepdl.torch.fingerprint({"a": object()})
 
 
 def test_librepdl_without_torch():

@@ -6,8 +6,8 @@
 
 namespace repdl_torch {
 
-#define REPDL_C_ABI(f)                                                                                              \
-  f(context_create) f(context_destroy) f(context_synchronize) f(op_find) f(run) f(last_error) f(last_error_site)     \
+#define REPDL_C_ABI(f)                                                                                           \
+  f(context_create) f(context_destroy) f(context_synchronize) f(op_find) f(run) f(last_error) f(last_error_site) \
       f(version) f(bits_version)
 
 struct c_abi {

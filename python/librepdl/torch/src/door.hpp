@@ -76,7 +76,9 @@ class call {
   int64_t integer(int i) const { return argument_[i].toInt(); }
   std::vector<int64_t> integers(int i) const;  // empty if None
   /// aten's `float`: exactly.
-  double real(int i) const { return argument_[i].isInt() ? static_cast<double>(argument_[i].toInt()) : argument_[i].toDouble(); }
+  double real(int i) const {
+    return argument_[i].isInt() ? static_cast<double>(argument_[i].toInt()) : argument_[i].toDouble();
+  }
   /// aten's `Scalar`: rounded to what PyTorch computes with for the element type.
   double number(int i, at::ScalarType type) const;
   at::ScalarType type(int i, at::ScalarType otherwise) const {

@@ -1,24 +1,14 @@
-// Elementwise operations with more than one formula, copies, and what selects.
-#include <ATen/ExpandUtils.h>
+// Elementwise operations with more than one formula, and copies.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/clone.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/gather.h>
-#include <ATen/ops/index.h>
-#include <ATen/ops/index_add.h>
-#include <ATen/ops/scatter_reduce.h>
-#include <ATen/ops/sort.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
 
 namespace repdl_torch::formulas {
-
 // self, other, rounding_mode
 void div_mode(call& c) {
   const Tensor &x = c.tensor(0), &y = c.tensor(1);
@@ -118,7 +108,8 @@ void copy(call& c) {
   const auto a = from.scalar_type(), b = to.scalar_type();
   if (a == b || from.layout() != at::kStrided || to.layout() != at::kStrided) return c.leave();
   const bool from_float = at::isFloatingType(a), to_float = at::isFloatingType(b);
-  if ((!from_float && !to_float) || at::isComplexType(a) || at::isComplexType(b) || from.is_meta() || to.is_meta()) return c.leave();
+  if ((!from_float && !to_float) || at::isComplexType(a) || at::isComplexType(b) || from.is_meta() || to.is_meta())
+    return c.leave();
   if (!has_type(a)) return c.leave();  // a small integer: exact in float32, then one rounding, as aten does
   if (!has_type(b)) {                  // to a small integer: truncated, then the low bits
     const Tensor whole = converted(from, at::kLong);
@@ -136,156 +127,6 @@ void copy(call& c) {
     convert_into(source, to);
   }
   c.give(to);
-}
-
-// ---- order: what equal elements do ----
-
-// self, stable, dim, descending
-void sort(call& c) {
-  if (c.has(1) && c.boolean(1)) return c.leave();
-  auto [values, indices] = at::sort(c.tensor(0), /*stable=*/true, c.integer(2), c.boolean(3));
-  c.give(values);
-  c.give(indices);
-}
-// self, k, dim, largest, sorted: of equal ones the first, in order
-void topk(call& c) {
-  const Tensor& x = c.tensor(0);
-  const int64_t k = c.integer(1);
-  if (x.dim() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(2), x.dim());
-  TORCH_CHECK(k >= 0 && k <= x.size(axis), "selected index k out of range");
-  auto [values, indices] = at::sort(x, /*stable=*/true, axis, c.boolean(3));
-  c.give(values.narrow(axis, 0, k).contiguous());
-  c.give(indices.narrow(axis, 0, k).contiguous());
-}
-namespace {
-// The element at a place of each row in ascending order.
-void give_place(call& c, const Tensor& values, const Tensor& indices, const Tensor& place, int64_t axis, bool keep) {
-  const auto pick = [&](const Tensor& t) {
-    const Tensor picked = t.gather(axis, place);
-    return keep ? picked : picked.squeeze(axis);
-  };
-  c.give(pick(values));
-  c.give(pick(indices));
-}
-}  // namespace
-// self, k, dim, keepdim
-void kthvalue(call& c) {
-  const Tensor& x = c.tensor(0);
-  if (x.dim() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(2), x.dim()), k = c.integer(1);
-  TORCH_CHECK(k >= 1 && k <= x.size(axis), "kthvalue(): selected number k out of range for dimension ", axis);
-  const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
-  auto shape = x.sizes().vec();
-  shape[axis] = 1;
-  give_place(c, values, indices, at::full(shape, k - 1, x.options().dtype(at::kLong)), axis, c.boolean(3));
-}
-// The lower one of two in the middle, of the first NaN where there is one; or, without the NaNs, of the others.
-namespace {
-Tensor middle(const Tensor& nans, int64_t n, bool without) {  // sorted, NaNs are the last
-  const Tensor numbers = nans.neg().add(n);
-  if (without) return at::div(numbers.sub(1), 2, "trunc").clamp_min(0);
-  return at::where(nans.gt(0), numbers, at::full_like(nans, (n - 1) / 2));
-}
-void median_along(call& c, bool without) {
-  const Tensor& x = c.tensor(0);
-  if (x.dim() == 0 || x.numel() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
-  const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
-  give_place(c, values, indices, middle(x.isnan().sum(axis, /*keepdim=*/true), x.size(axis), without), axis, c.boolean(2));
-}
-void median_of_all(call& c, bool without) {
-  const Tensor x = c.tensor(0).reshape({-1});
-  if (x.numel() == 0) return c.leave();
-  const Tensor place = middle(x.isnan().sum(), x.numel(), without).reshape({1});
-  c.give(std::get<0>(at::sort(x, /*stable=*/true, 0, false)).gather(0, place).squeeze(0));
-}
-}  // namespace
-// self, dim, keepdim
-void median_dim(call& c) { median_along(c, false); }
-void nanmedian_dim(call& c) { median_along(c, true); }
-void median_all(call& c) { median_of_all(c, false); }
-void nanmedian_all(call& c) { median_of_all(c, true); }
-
-// ---- places: which of several values stays, and exact sums of them ----
-
-namespace {
-// Of the values that go to one place the last: which ordinal each place gets, -1 for none.
-Tensor last_ordinal(int64_t places, const Tensor& index) {
-  const Tensor ordinals = at::arange(index.numel(), index.options());
-  return at::full({places}, -1, index.options()).scatter_reduce(0, index, ordinals, "amax", /*include_self=*/true);
-}
-}  // namespace
-
-// self, indices, values, accumulate, unsafe: exact sums, or of values for one place the last in row-major order
-void index_put(call& c) {
-  const Tensor &self = c.tensor(0), &values = c.tensor(2);
-  const bool accumulate = c.boolean(3), floats = at::isFloatingType(self.scalar_type());
-  bool several = false;  // of a mask each place comes once
-  c10::List<std::optional<Tensor>> indices;
-  for (const IValue& v : c.value(1).toListRef()) {
-    const bool there = v.isTensor() && v.toTensor().defined();
-    several |= there && v.toTensor().scalar_type() != at::kBool && v.toTensor().scalar_type() != at::kByte;
-    indices.push_back(there ? std::optional(v.toTensor()) : std::nullopt);
-  }
-  if (accumulate && !floats && !at::isComplexType(self.scalar_type())) return c.leave();
-  if (accumulate && !(type_bit(self.scalar_type()) & NARROW)) c.refuse("");
-  if (!accumulate && (!several || values.numel() == 1)) return c.leave();
-  const Tensor places = at::arange(self.numel(), self.options().dtype(at::kLong)).view(self.sizes());
-  const Tensor index = at::index(places, indices);
-  const Tensor flat = index.reshape({-1}), source = values.to(self.options()).expand(index.sizes()).reshape({-1});
-  const Tensor before = self.reshape({-1});
-  Tensor after;
-  if (accumulate) {
-    after = at::index_add(before, 0, flat, source);
-  } else {
-    const Tensor last = last_ordinal(self.numel(), flat);
-    after = at::where(last.ge(0), source.numel() == 0 ? before : source.gather(0, last.clamp_min(0)), before);
-  }
-  c.give(after.view(self.sizes()));
-}
-// self, dim, index, src: aten's kernel on the CPU goes through them in order
-void scatter(call& c) {
-  if (c.tensor(0).is_cpu()) return c.leave();
-  const Tensor &self = c.tensor(0), &index = c.tensor(2);
-  if (index.numel() == 0 || self.dim() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), self.dim());
-  Tensor source = c.tensor(3);
-  for (int64_t i = 0; i < index.dim(); ++i) source = source.narrow(i, 0, index.size(i));
-  std::vector<int64_t> shape(index.dim(), 1);
-  shape[axis] = index.size(axis);
-  const Tensor ordinals = at::arange(index.size(axis), index.options()).view(shape).expand(index.sizes());
-  const Tensor last = at::full(self.sizes(), -1, index.options()).scatter_reduce(axis, index, ordinals, "amax", true);
-  // Places outside of the index's other axes have none.
-  Tensor window = last;
-  for (int64_t i = 0; i < index.dim(); ++i) {
-    if (i != axis) window = window.narrow(i, 0, index.size(i));
-  }
-  const Tensor found = source.gather(axis, window.clamp_min(0));
-  Tensor out = self.clone();
-  Tensor to = out;
-  for (int64_t i = 0; i < index.dim(); ++i) {
-    if (i != axis) to = to.narrow(i, 0, index.size(i));
-  }
-  to.copy_(at::where(window.ge(0), found, to));
-  c.give(out);
-}
-// self, dim, index, source
-void index_copy(call& c) {
-  if (c.tensor(0).is_cpu()) return c.leave();
-  const Tensor &self = c.tensor(0), &source = c.tensor(3);
-  if (self.dim() == 0 || c.tensor(2).numel() == 0) return c.leave();
-  const int64_t axis = at::maybe_wrap_dim(c.integer(1), self.dim());
-  std::vector<int64_t> shape(self.dim(), 1);
-  shape[axis] = c.tensor(2).numel();
-  c.give(at::scatter(self, axis, c.tensor(2).reshape(shape).expand(source.sizes()), source));
-}
-// self, dim, index, src, reduce, include_self
-void scatter_reduce(call& c) {
-  const Tensor& x = c.tensor(0);
-  if (!at::isFloatingType(x.scalar_type()) && !at::isComplexType(x.scalar_type())) return c.leave();
-  if (c.text(4) != "sum" || !c.boolean(5)) c.refuse("of " + c.text(4) + (c.boolean(5) ? "" : " without the element itself"));
-  c.give(at::scatter_add(x, c.integer(1), c.tensor(2), c.tensor(3)));
 }
 
 }  // namespace repdl_torch::formulas

@@ -28,7 +28,8 @@ void fused_sgd(call& c) {
   lists all{c.value(0).toTensorVector(), c.value(1).toTensorVector(), c.value(2).toTensorVector()};
   const double momentum = c.real(4);
   if (momentum == 0) all[2].clear();
-  const attribute options[] = {{"lr", c.real(5)}, {"momentum", momentum}, {"dampening", c.real(6)}, {"weight_decay", c.real(3)},
+  const attribute options[] = {{"lr", c.real(5)},          {"momentum", momentum},
+                               {"dampening", c.real(6)},   {"weight_decay", c.real(3)},
                                {"nesterov", c.boolean(7)}, {"first_step", momentum != 0 && c.boolean(9)}};
   step(op, all, {0, 2}, options);
 }
@@ -39,7 +40,8 @@ void fused_adamw(call& c) {
   static const operation op("adamw");
   only_plain(c, 12, 13, 14);
   if (c.boolean(11)) c.refuse("with amsgrad");
-  const lists all{c.value(0).toTensorVector(), c.value(1).toTensorVector(), c.value(2).toTensorVector(), c.value(3).toTensorVector()};
+  const lists all{c.value(0).toTensorVector(), c.value(1).toTensorVector(), c.value(2).toTensorVector(),
+                  c.value(3).toTensorVector()};
   const auto steps = c.value(5).toTensorVector();
   // Tensors of one step go together.
   std::vector<int64_t> step_of;
@@ -49,8 +51,8 @@ void fused_adamw(call& c) {
     while (end < step_of.size() && step_of[end] == step_of[i]) ++end;
     lists part;
     for (const auto& list : all) part.emplace_back(list.begin() + i, list.begin() + end);
-    const attribute options[] = {{"lr", c.real(6)},  {"beta1", c.real(7)}, {"beta2", c.real(8)}, {"eps", c.real(10)},
-                                 {"weight_decay", c.real(9)}, {"step", step_of[i]}};
+    const attribute options[] = {{"lr", c.real(6)},   {"beta1", c.real(7)},        {"beta2", c.real(8)},
+                                 {"eps", c.real(10)}, {"weight_decay", c.real(9)}, {"step", step_of[i]}};
     step(op, part, {0, 2, 3}, options);
     i = end;
   }

@@ -3,8 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/native_dropout.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <mutex>
@@ -19,8 +19,8 @@ struct draw {
   draw(const call& c, int generator) {
     std::optional<at::Generator> given;
     if (generator >= 0 && c.has(generator)) given = c.value(generator).toGenerator();
-    TORCH_CHECK(!given || given->device().is_cpu(), "librepdl: generator: expected one of the CPU, also for draws on a GPU, got one on ",
-                given->device());
+    TORCH_CHECK(!given || given->device().is_cpu(),
+                "librepdl: generator: expected one of the CPU, also for draws on a GPU, got one on ", given->device());
     auto* const g = at::get_generator_or_default<at::CPUGeneratorImpl>(given, at::detail::getDefaultCPUGenerator());
     const std::lock_guard<std::mutex> lock(g->mutex_);
     seed = static_cast<int64_t>(g->current_seed());
@@ -32,10 +32,14 @@ struct draw {
 
 const char* format_name(at::ScalarType t) {
   switch (t) {
-    case at::kFloat: return "f32";
-    case at::kDouble: return "f64";
-    case at::kHalf: return "f16";
-    default: return "bf16";
+    case at::kFloat:
+      return "f32";
+    case at::kDouble:
+      return "f64";
+    case at::kHalf:
+      return "f16";
+    default:
+      return "bf16";
   }
 }
 void fill(const operation& op, const Tensor& t, const draw& d, const attribute& a, const attribute& b) {
@@ -75,7 +79,12 @@ void exponential(call& c) {
   TORCH_CHECK(c.real(1) > 0, "exponential_ expects lambda > 0.0, but found lambda=", c.real(1));
   const draw d(c, 2);
   if (t.numel() > 0) {
-    op({}, {&t}, {{"shape", t.sizes()}, {"dtype", format_name(t.scalar_type())}, d.attr_seed(), d.attr_stream(), {"rate", c.real(1)}});
+    op({}, {&t},
+       {{"shape", t.sizes()},
+        {"dtype", format_name(t.scalar_type())},
+        d.attr_seed(),
+        d.attr_stream(),
+        {"rate", c.real(1)}});
   }
   c.give(t);
 }
@@ -98,17 +107,28 @@ namespace {
 // The integers that a type has, from 0: those that `random_` draws from by default.
 int64_t end_of(at::ScalarType t) {
   switch (t) {
-    case at::kFloat: return int64_t{1} << 24;
-    case at::kHalf: return int64_t{1} << 11;
-    case at::kBFloat16: return int64_t{1} << 8;
-    case at::kDouble: return int64_t{1} << 53;
-    case at::kLong: return std::numeric_limits<int64_t>::max();
-    case at::kInt: return int64_t{1} << 31;
-    case at::kShort: return int64_t{1} << 15;
-    case at::kChar: return int64_t{1} << 7;
-    case at::kByte: return int64_t{1} << 8;
-    case at::kBool: return 2;
-    default: TORCH_CHECK(false, "random_: not for ", t);
+    case at::kFloat:
+      return int64_t{1} << 24;
+    case at::kHalf:
+      return int64_t{1} << 11;
+    case at::kBFloat16:
+      return int64_t{1} << 8;
+    case at::kDouble:
+      return int64_t{1} << 53;
+    case at::kLong:
+      return std::numeric_limits<int64_t>::max();
+    case at::kInt:
+      return int64_t{1} << 31;
+    case at::kShort:
+      return int64_t{1} << 15;
+    case at::kChar:
+      return int64_t{1} << 7;
+    case at::kByte:
+      return int64_t{1} << 8;
+    case at::kBool:
+      return 2;
+    default:
+      TORCH_CHECK(false, "random_: not for ", t);
   }
 }
 void integers_of(call& c, int64_t low, int64_t high, int generator) {
@@ -117,17 +137,21 @@ void integers_of(call& c, int64_t low, int64_t high, int generator) {
   TORCH_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   Tensor out = at::empty(t.sizes(), t.options().dtype(at::kLong), at::MemoryFormat::Contiguous);
   const draw d(c, generator);
-  if (out.numel() > 0) op({}, {&out}, {{"shape", out.sizes()}, d.attr_seed(), d.attr_stream(), {"low", low}, {"high", high}});
+  if (out.numel() > 0)
+    op({}, {&out}, {{"shape", out.sizes()}, d.attr_seed(), d.attr_stream(), {"low", low}, {"high", high}});
   c.give(out.to(t.scalar_type()));
 }
 }  // namespace
 void random(call& c) { integers_of(c, 0, end_of(c.tensor(0).scalar_type()), 1); }
-void random_from(call& c) { integers_of(c, c.integer(1), c.has(2) ? c.integer(2) : end_of(c.tensor(0).scalar_type()), 3); }
+void random_from(call& c) {
+  integers_of(c, c.integer(1), c.has(2) ? c.integer(2) : end_of(c.tensor(0).scalar_type()), 3);
+}
 void random_to(call& c) { integers_of(c, 0, c.integer(1), 2); }
 
 // Sequences: of the numbers as doubles, each element rounded once.
 namespace {
-void give_sequence(call& c, const operation& op, const Tensor& out, int64_t count, const attribute& a, const attribute& b) {
+void give_sequence(call& c, const operation& op, const Tensor& out, int64_t count, const attribute& a,
+                   const attribute& b) {
   Tensor t = at::empty({count}, out.options());
   if (count > 0) op({}, {&t}, {{"count", count}, {"dtype", format_name(out.scalar_type())}, a, b});
   c.give(t);
@@ -192,7 +216,8 @@ void native_dropout(call& c) {
 // grad_output, mask, scale: a double
 void native_dropout_backward(call& c) {
   const Tensor &g = c.tensor(0), &mask = c.tensor(1);
-  const Tensor scaled = map("leaky_relu_backward", {g, number_on(-1, g.scalar_type(), g.device()).expand(g.sizes())}, {{"slope", c.real(2)}});
+  const Tensor scaled = map("leaky_relu_backward", {g, number_on(-1, g.scalar_type(), g.device()).expand(g.sizes())},
+                            {{"slope", c.real(2)}});
   c.give(scaled.masked_fill(mask.logical_not(), 0));
 }
 // On the CPU aten multiplies by a noise, on CUDA it has a kernel: here there is one formula.

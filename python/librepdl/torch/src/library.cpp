@@ -102,21 +102,30 @@ place place_of(at::Device device) {
 
 repdl_data_type type_of(at::ScalarType type) {
   switch (type) {
-    case at::kFloat: return {2, 32, 1};
-    case at::kDouble: return {2, 64, 1};
-    case at::kHalf: return {2, 16, 1};
-    case at::kBFloat16: return {4, 16, 1};
-    case at::kLong: return {0, 64, 1};
-    case at::kInt: return {0, 32, 1};
-    case at::kBool: return {6, 8, 1};
-    default: return {};
+    case at::kFloat:
+      return {2, 32, 1};
+    case at::kDouble:
+      return {2, 64, 1};
+    case at::kHalf:
+      return {2, 16, 1};
+    case at::kBFloat16:
+      return {4, 16, 1};
+    case at::kLong:
+      return {0, 64, 1};
+    case at::kInt:
+      return {0, 32, 1};
+    case at::kBool:
+      return {6, 8, 1};
+    default:
+      return {};
   }
 }
 
 }  // namespace
 
 void attach(const c_abi* functions) {
-  TORCH_CHECK(functions->size == sizeof(c_abi), "librepdl.torch: its library was compiled for another version of librepdl");
+  TORCH_CHECK(functions->size == sizeof(c_abi),
+              "librepdl.torch: its library was compiled for another version of librepdl");
   abi = functions;
 }
 const c_abi& functions() { return *abi; }
@@ -155,9 +164,9 @@ void operation::operator()(at::Device where, at::ArrayRef<operand> in, at::Array
   for (const operand& o : in) list.push_back(o.get());
   for (const operand& o : out) list.push_back(o.get());
   const c10::OptionalDeviceGuard guard(where.is_cuda() ? std::optional(where) : std::nullopt);
-  const auto status = abi->run(context_at(place_of(where)), op_, list.data(), static_cast<int32_t>(in.size()),
-                               list.data() + in.size(), static_cast<int32_t>(out.size()), options.data(),
-                               static_cast<int32_t>(options.size()));
+  const auto status =
+      abi->run(context_at(place_of(where)), op_, list.data(), static_cast<int32_t>(in.size()), list.data() + in.size(),
+               static_cast<int32_t>(out.size()), options.data(), static_cast<int32_t>(options.size()));
   if (C10_LIKELY(status == REPDL_OK)) return;
   TORCH_CHECK_NOT_IMPLEMENTED(status != REPDL_UNSUPPORTED, "librepdl: ", abi->last_error());
   TORCH_CHECK_WITH(OutOfMemoryError, status != REPDL_OUT_OF_MEMORY, "librepdl: ", abi->last_error());

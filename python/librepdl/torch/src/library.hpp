@@ -59,7 +59,8 @@ class operation {
  public:
   explicit operation(const std::string& name);
   /// On the device's current stream; on the CPU with PyTorch's number of threads.
-  void operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out, at::ArrayRef<attribute> options) const;
+  void operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
+                  at::ArrayRef<attribute> options) const;
   /// On the device of the first result.
   void operator()(std::initializer_list<operand> in, std::initializer_list<const Tensor*> out,
                   std::initializer_list<attribute> options = {}) const;
@@ -75,7 +76,8 @@ inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }
 /// at::empty, on the CPU without the dispatcher's quarter of a microsecond.
-Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where, at::MemoryFormat format = at::MemoryFormat::Contiguous);
+Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where,
+             at::MemoryFormat format = at::MemoryFormat::Contiguous);
 /// Of the shape and type of a tensor, and of its strides where it is dense.
 Tensor fresh_like(const Tensor& t);
 /// The tensor with another element type, each element rounded once.

@@ -25,10 +25,17 @@ struct number {
 
   number(const Tensor& t, at::ScalarType type) {
     switch (t.scalar_type()) {
-      case at::kDouble: f64 = *t.const_data_ptr<double>(); break;
-      case at::kLong: f64 = static_cast<double>(*t.const_data_ptr<int64_t>()); break;
-      case at::kBool: f64 = *t.const_data_ptr<bool>() ? 1 : 0; break;
-      default: return;
+      case at::kDouble:
+        f64 = *t.const_data_ptr<double>();
+        break;
+      case at::kLong:
+        f64 = static_cast<double>(*t.const_data_ptr<int64_t>());
+        break;
+      case at::kBool:
+        f64 = *t.const_data_ptr<bool>() ? 1 : 0;
+        break;
+      default:
+        return;
     }
     f32 = static_cast<float>(f64);
     usable = type == at::kDouble || type == at::kFloat;
@@ -52,12 +59,14 @@ bool broadcasts(const Tensor& t, at::IntArrayRef shape) {
 
 // What needs no TensorIterator: all operands of one type and device, and of one dense layout; or one row-major, which is the
 // result's layout then, and others that broadcast to it; or Python numbers, on the CPU. Returns whether it was so.
-bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, const Tensor& into, attributes options) {
+bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, const Tensor& into,
+               attributes options) {
   const Tensor* first = nullptr;  // the largest
   for (const Tensor* t : in) {
     if (!is_number(*t) && (first == nullptr || t->dim() > first->dim() || t->numel() > first->numel())) first = t;
   }
-  if (first == nullptr || !(types & type_bit(first->scalar_type())) || !first->is_non_overlapping_and_dense()) return false;
+  if (first == nullptr || !(types & type_bit(first->scalar_type())) || !first->is_non_overlapping_and_dense())
+    return false;
   const at::ScalarType type = first->scalar_type();
   const at::Device where = first->device();
   if (into.defined() && !(into.scalar_type() == type && dense_alike(into, *first))) return false;
@@ -97,7 +106,8 @@ at::ScalarType common_type(unsigned types, tensors in) {
   at::native::ResultTypeState state = {};
   for (const Tensor* t : in) state = at::native::update_result_type_state(*t, state);
   at::ScalarType type = at::native::result_type(state);
-  if ((types & INTEGERS) && c10::isIntegralType(type, /*includeBool=*/true)) type = c10::get_default_dtype_as_scalartype();
+  if ((types & INTEGERS) && c10::isIntegralType(type, /*includeBool=*/true))
+    type = c10::get_default_dtype_as_scalartype();
   return type;
 }
 
@@ -112,7 +122,8 @@ Tensor operand_of(const Tensor& t, at::ScalarType type, at::Device where) {
   return converted(t, type);
 }
 
-Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor& into, bool in_place, attributes options) {
+Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor& into, bool in_place,
+                   attributes options) {
   const at::ScalarType type = common_type(types, in);
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(true).check_all_same_dtype(false).allow_cpu_scalars(true).declare_static_dtype(type);
@@ -124,8 +135,8 @@ Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor
   auto iter = config.build();
   Tensor result = iter.output();
   if (in_place && !direct) {
-    TORCH_CHECK(result.sizes() == into.sizes(), "output with shape ", into.sizes(), " doesn't match the broadcast shape ",
-                result.sizes());
+    TORCH_CHECK(result.sizes() == into.sizes(), "output with shape ", into.sizes(),
+                " doesn't match the broadcast shape ", result.sizes());
   }
   const at::Device where = result.device();
   // A number that the 16-bit type does not have: all operands in f32, and the one rounding from there.
@@ -172,8 +183,9 @@ std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& sch
         const int argument = find(word);
         if (options) {
           const std::string type = schema.arguments()[argument].type()->str();
-          spec->options.push_back({name.empty() ? word : name, argument, type.find("Scalar") == 0 || type.find("number") == 0 ||
-                                                                             type.find("Scalar") != std::string::npos});
+          spec->options.push_back(
+              {name.empty() ? word : name, argument,
+               type.find("Scalar") == 0 || type.find("number") == 0 || type.find("Scalar") != std::string::npos});
         } else {
           spec->operands.push_back(argument);
         }

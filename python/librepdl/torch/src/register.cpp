@@ -70,17 +70,26 @@ std::string where_from() {
   return path == nullptr ? "" : path;
 }
 
-std::string name_of(const c10::OperatorName& n) { return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name; }
+std::string name_of(const c10::OperatorName& n) {
+  return n.overload_name.empty() ? n.name : n.name + "." + n.overload_name;
+}
 
 std::string type_name(at::ScalarType t) {
   switch (t) {
-    case at::kFloat: return "float32";
-    case at::kDouble: return "float64";
-    case at::kHalf: return "float16";
-    case at::kBFloat16: return "bfloat16";
-    case at::kComplexFloat: return "complex64";
-    case at::kComplexDouble: return "complex128";
-    default: return c10::toString(t);
+    case at::kFloat:
+      return "float32";
+    case at::kDouble:
+      return "float64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kComplexFloat:
+      return "complex64";
+    case at::kComplexDouble:
+      return "complex128";
+    default:
+      return c10::toString(t);
   }
 }
 
@@ -125,7 +134,8 @@ struct replaced final : c10::OperatorKernel {
   overload what;
   aten_kernel aten;
   std::unique_ptr<map_spec> spec;
-  replaced(overload o, aten_kernel a, std::unique_ptr<map_spec> s) : what(std::move(o)), aten(std::move(a)), spec(std::move(s)) {}
+  replaced(overload o, aten_kernel a, std::unique_ptr<map_spec> s)
+      : what(std::move(o)), aten(std::move(a)), spec(std::move(s)) {}
 
   void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
     if (exempt) return aten(op, keys, stack);
@@ -179,6 +189,10 @@ struct replaced final : c10::OperatorKernel {
       return;
     }
     c10::SmallVector<Tensor, 3> into;
+    if (c.results.empty()) {  // lists that it has written
+      torch::jit::drop(*stack, count);
+      return;
+    }
     if (what.kind == variant::in_place) {
       into.push_back(arguments[0].toTensor());
       TORCH_CHECK(c.results[0].sizes() == into[0].sizes(), "output with shape ", into[0].sizes(),
@@ -191,10 +205,11 @@ struct replaced final : c10::OperatorKernel {
       if (into[i].is_same(r)) continue;
       at::assert_no_internal_overlap(into[i]);
       for (int k = 0; what.kind == variant::out && into.size() > 1 && k < what.arguments; ++k) {
-        if (arguments[k].isTensor() && arguments[k].toTensor().defined()) at::assert_no_overlap(into[i], arguments[k].toTensor());
+        if (arguments[k].isTensor() && arguments[k].toTensor().defined())
+          at::assert_no_overlap(into[i], arguments[k].toTensor());
       }
-      TORCH_CHECK(into.size() == 1 || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ", r.scalar_type(),
-                  ", but got ", into[i].scalar_type(), " instead");
+      TORCH_CHECK(into.size() == 1 || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ",
+                  r.scalar_type(), ", but got ", into[i].scalar_type(), " instead");
       TORCH_CHECK(c10::canCast(r.scalar_type(), into[i].scalar_type()), "result type ", r.scalar_type(),
                   " can't be cast to the desired output type ", into[i].scalar_type());
       if (what.kind == variant::out) at::native::resize_output(into[i], r.sizes());
@@ -278,9 +293,9 @@ bool has_any_kernel(const OperatorHandle& op, DispatchKey key) {
 
 // Keys whose kernels compute on storages that librepdl does not know: refused, whatever the policy says.
 constexpr DispatchKey other_storages[] = {
-    DispatchKey::SparseCPU, DispatchKey::SparseCUDA, DispatchKey::SparseCsrCPU, DispatchKey::SparseCsrCUDA,
-    DispatchKey::MkldnnCPU, DispatchKey::QuantizedCPU, DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCPU,
-    DispatchKey::NestedTensorCUDA};
+    DispatchKey::SparseCPU,     DispatchKey::SparseCUDA,      DispatchKey::SparseCsrCPU,
+    DispatchKey::SparseCsrCUDA, DispatchKey::MkldnnCPU,       DispatchKey::QuantizedCPU,
+    DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCPU, DispatchKey::NestedTensorCUDA};
 
 class builder {
  public:
@@ -346,8 +361,9 @@ class builder {
     door_.kernels.emplace_back(op, key);
   }
   void put_refusal(const OperatorHandle& op, DispatchKey key, const std::string& why) {
-    put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<refused>(
-                     aten_kernel(op, key), name_of(op.operator_name()), why)));
+    put(op, key,
+        torch::CppFunction::makeFromBoxedFunctor(
+            std::make_unique<refused>(aten_kernel(op, key), name_of(op.operator_name()), why)));
   }
 
   void place(const OperatorHandle& op) {
@@ -362,7 +378,7 @@ class builder {
       }
       return;
     }
-    if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach(op);
+    if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach (op);
     const signature s = signature_of(op.schema());
     const row* const r = row_of(s);
     if (r != nullptr && r->what == action::pass) {
@@ -385,43 +401,58 @@ class builder {
       put_replaced(op, s, r, DispatchKey::CompositeImplicitAutograd, false);
       return;
     }
-    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) put_replaced(op, s, r, key, key == DispatchKey::CUDA);
+    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA})
+      put_replaced(op, s, r, key, key == DispatchKey::CUDA);
   }
   void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key, bool on_cuda) {
     // Kernels of an alias key are found at the keys that it stands for.
     const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
-    put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(
-                     overload{&r, s.kind, s.arguments, s.outputs, on_cuda, name_of(op.operator_name())},
-                     aten_kernel(op, at),
-                     r.what == action::map ? parse_map(r, op.schema()) : nullptr)));
+    put(op, key,
+        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(
+            overload{&r, s.kind, s.arguments, s.outputs, on_cuda, name_of(op.operator_name())}, aten_kernel(op, at),
+            r.what == action::map ? parse_map(r, op.schema()) : nullptr)));
   }
 
   // aten's kernels for lists on the CPU call the operation for each tensor: right on every device. Fused ones of CUDA round
   // otherwise.
-  void foreach(const OperatorHandle& op) {
+  void foreach (const OperatorHandle& op) {
     if (!op.hasKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
     ++door_.counts["replaced"];
     struct each final : c10::OperatorKernel {
       aten_kernel on_cpu, aten;
       each(aten_kernel a, aten_kernel b) : on_cpu(std::move(a)), aten(std::move(b)) {}
-      void operator()(const OperatorHandle& h, c10::DispatchKeySet keys, Stack* stack) { (exempt ? aten : on_cpu)(h, keys, stack); }
+      void operator()(const OperatorHandle& h, c10::DispatchKeySet keys, Stack* stack) {
+        (exempt ? aten : on_cpu)(h, keys, stack);
+      }
     };
     put(op, DispatchKey::CUDA,
-        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<each>(
-            aten_kernel(op, DispatchKey::CPU),
-            aten_kernel(op, DispatchKey::CUDA))));
+        torch::CppFunction::makeFromBoxedFunctor(
+            std::make_unique<each>(aten_kernel(op, DispatchKey::CPU), aten_kernel(op, DispatchKey::CUDA))));
   }
 
   // Of other libraries: what moves data between processes and computes nothing.
   static bool passes_elsewhere(const std::string& name) {
-    static const std::set<std::string> moves = {
-        "c10d::broadcast_", "c10d::allgather_", "c10d::_allgather_base_", "c10d::allgather_coalesced_",
-        "c10d::allgather_into_tensor_coalesced_", "c10d::gather_", "c10d::scatter_", "c10d::alltoall_",
-        "c10d::alltoall_base_", "c10d::send", "c10d::recv_", "c10d::recv_any_source_", "c10d::barrier",
-        "c10d::monitored_barrier_", "_c10d_functional::wait_tensor", "_c10d_functional::broadcast",
-        "_c10d_functional::broadcast_", "_c10d_functional::all_gather_into_tensor",
-        "_c10d_functional::all_gather_into_tensor_out", "_c10d_functional::all_gather_into_tensor_coalesced",
-        "_c10d_functional::all_to_all_single"};
+    static const std::set<std::string> moves = {"c10d::broadcast_",
+                                                "c10d::allgather_",
+                                                "c10d::_allgather_base_",
+                                                "c10d::allgather_coalesced_",
+                                                "c10d::allgather_into_tensor_coalesced_",
+                                                "c10d::gather_",
+                                                "c10d::scatter_",
+                                                "c10d::alltoall_",
+                                                "c10d::alltoall_base_",
+                                                "c10d::send",
+                                                "c10d::recv_",
+                                                "c10d::recv_any_source_",
+                                                "c10d::barrier",
+                                                "c10d::monitored_barrier_",
+                                                "_c10d_functional::wait_tensor",
+                                                "_c10d_functional::broadcast",
+                                                "_c10d_functional::broadcast_",
+                                                "_c10d_functional::all_gather_into_tensor",
+                                                "_c10d_functional::all_gather_into_tensor_out",
+                                                "_c10d_functional::all_gather_into_tensor_coalesced",
+                                                "_c10d_functional::all_to_all_single"};
     return moves.count(name) != 0;
   }
 
@@ -451,11 +482,16 @@ int guarded(F&& f) {
 
 unsigned type_bit(at::ScalarType t) {
   switch (t) {
-    case at::kFloat: return F32;
-    case at::kDouble: return F64;
-    case at::kHalf: return F16;
-    case at::kBFloat16: return BF16;
-    default: return 0;
+    case at::kFloat:
+      return F32;
+    case at::kDouble:
+      return F64;
+    case at::kHalf:
+      return F16;
+    case at::kBFloat16:
+      return BF16;
+    default:
+      return 0;
   }
 }
 
@@ -478,7 +514,8 @@ void call::refuse(const std::string& why) const {
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why) {
   const Tensor* const t = first_float(arguments);
   std::string text = name;
-  if (t != nullptr) text += " (" + type_name(t->scalar_type()) + ", " + c10::DeviceTypeName(t->device().type(), true) + ")";
+  if (t != nullptr)
+    text += " (" + type_name(t->scalar_type()) + ", " + c10::DeviceTypeName(t->device().type(), true) + ")";
   text += ": not reproducible yet";
   if (!why.empty()) text += " (" + why + ")";
   const std::string from = where_from();

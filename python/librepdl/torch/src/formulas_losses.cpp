@@ -1,0 +1,130 @@
+// Losses.
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/promote_types.h>
+#include <ATen/ops/zeros.h>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+namespace {
+const char* reduction_of(int64_t r) {
+  TORCH_CHECK(r >= 0 && r <= 2, "expected a reduction of 0 to 2, got ", r);
+  constexpr const char* names[] = {"none", "mean", "sum"};
+  return names[r];
+}
+Tensor loss_result(const Tensor& x, const Tensor& t, int64_t reduction) {
+  if (reduction != 0) return at::empty({}, x.options());
+  return x.sizes() == t.sizes() ? at::empty_like(x) : at::empty(at::infer_size(x.sizes(), t.sizes()), x.options());
+}
+// Operands of one type, of results that are `type`.
+struct promoted {
+  Tensor x, t;
+  promoted(call& c, int i) : x(c.tensor(i)), t(c.tensor(i + 1)) {
+    const at::ScalarType type = at::promote_types(x.scalar_type(), t.scalar_type());
+    if (!(type_bit(type) & NARROW)) c.refuse("");
+    x = converted(x, type);
+    t = converted(t, type);
+  }
+};
+void loss(call& c, const operation& op, const char* option) {
+  const promoted p(c, 0);
+  const int64_t reduction = c.integer(2);
+  Tensor out = loss_result(p.x, p.t, reduction);
+  if (option == nullptr) {
+    op({p.x, p.t}, {&out}, {{"reduction", reduction_of(reduction)}});
+  } else {
+    op({p.x, p.t}, {&out}, {{"reduction", reduction_of(reduction)}, {option, c.real(3)}});
+  }
+  c.give(out);
+}
+void loss_backward(call& c, const operation& op, const char* option) {
+  const promoted p(c, 1);
+  const Tensor g = converted(c.tensor(0), p.x.scalar_type());
+  Tensor out = loss_result(p.x, p.t, 0);
+  if (option == nullptr) {
+    op({g, p.x, p.t}, {&out}, {{"reduction", reduction_of(c.integer(3))}});
+  } else {
+    op({g, p.x, p.t}, {&out}, {{"reduction", reduction_of(c.integer(3))}, {option, c.real(4)}});
+  }
+  c.give(out);
+}
+}  // namespace
+#define REPDL_LOSS(name, option)                  \
+  void name(call& c) {                            \
+    static const operation op(#name);             \
+    loss(c, op, option);                          \
+  }                                               \
+  void name##_backward(call& c) {                 \
+    static const operation op(#name "_backward"); \
+    loss_backward(c, op, option);                 \
+  }
+REPDL_LOSS(mse_loss, nullptr)
+REPDL_LOSS(smooth_l1_loss, "beta")
+REPDL_LOSS(huber_loss, "delta")
+REPDL_LOSS(soft_margin_loss, nullptr)
+#undef REPDL_LOSS
+
+// self, target, weight, reduction
+void binary_cross_entropy(call& c) {
+  static const operation op("binary_cross_entropy");
+  const Tensor &x = c.tensor(0), &t = c.tensor(1);
+  TORCH_CHECK(x.sizes() == t.sizes(), "Using a target size (", t.sizes(), ") that is different to the input size (",
+              x.sizes(), ") is deprecated. Please ensure they have the same size.");
+  Tensor out = loss_result(x, t, c.integer(3));
+  op({x, t, c.tensor(2)}, {&out}, {{"reduction", reduction_of(c.integer(3))}});
+  c.give(out);
+}
+// grad_output, self, target, weight, reduction
+void binary_cross_entropy_backward(call& c) {
+  static const operation op("binary_cross_entropy_backward");
+  const Tensor& x = c.tensor(1);
+  Tensor out = at::empty_like(x);
+  op({c.tensor(0), x, c.tensor(2), c.tensor(3)}, {&out}, {{"reduction", reduction_of(c.integer(4))}});
+  c.give(out);
+}
+// self, target, weight, pos_weight, reduction
+void binary_cross_entropy_with_logits(call& c) {
+  static const operation op("binary_cross_entropy_with_logits");
+  const Tensor &x = c.tensor(0), &t = c.tensor(1);
+  TORCH_CHECK(x.sizes() == t.sizes(), "Target size (", t.sizes(), ") must be the same as input size (", x.sizes(), ")");
+  Tensor out = loss_result(x, t, c.integer(4));
+  op({x, t, c.tensor(2), c.tensor(3)}, {&out}, {{"reduction", reduction_of(c.integer(4))}});
+  c.give(out);
+}
+
+namespace {
+const Tensor& classes_weight(call& c, const Tensor& x, int i) {
+  const Tensor& w = c.tensor(i);
+  if (w.defined() && w.scalar_type() != x.scalar_type()) c.refuse("with a weight of another type");
+  return w;
+}
+}  // namespace
+// self, target, weight, reduction, ignore_index; also of images (nll_loss2d)
+void nll_loss_forward(call& c) {
+  static const operation op("nll_loss");
+  const Tensor &x = c.tensor(0), &t = c.tensor(1);
+  TORCH_CHECK(x.dim() > 0, "nll_loss: expected an input of one dimension or more");
+  TORCH_CHECK(t.scalar_type() == at::kLong, "expected scalar type Long but found ", t.scalar_type());
+  const int64_t reduction = c.integer(3);
+  Tensor out = reduction != 0 ? at::empty({}, x.options()) : at::empty(t.sizes(), x.options()),
+         total = at::empty({}, x.options().dtype(at::kFloat));
+  op({x, t, classes_weight(c, x, 2)}, {&out, &total},
+     {{"reduction", reduction_of(reduction)}, {"ignore_index", c.integer(4)}});
+  c.give(out);
+  if (reduction == 0) total = at::zeros({}, x.options());  // aten's: not used
+  c.give(total.scalar_type() == x.scalar_type() ? total : converted(total, x.scalar_type()));
+}
+// grad_output, self, target, weight, reduction, ignore_index, total_weight
+void nll_loss_backward(call& c) {
+  static const operation op("nll_loss_backward");
+  const Tensor& x = c.tensor(1);
+  Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
+  const Tensor total = converted(c.tensor(6), at::kFloat);
+  op({c.tensor(0), x, c.tensor(2), classes_weight(c, x, 3), total}, {&out},
+     {{"reduction", reduction_of(c.integer(4))}, {"ignore_index", c.integer(5)}});
+  c.give(out);
+}
+
+}  // namespace repdl_torch::formulas

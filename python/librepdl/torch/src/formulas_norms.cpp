@@ -1,0 +1,273 @@
+// Norms of layers, groups and batches.
+#include <ATen/ops/_fused_rms_norm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/native_batch_norm.h>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+namespace {
+std::vector<int64_t> last_axes(const Tensor& x, size_t count) {
+  std::vector<int64_t> axes;
+  for (size_t i = 0; i < count; ++i) axes.push_back(x.dim() - static_cast<int64_t>(count - i));
+  return axes;
+}
+// Statistics lie in binary32, whatever x is.
+Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return fresh(shape, at::kFloat, x.device()); }
+// Of the leading axes, one for each row; aten's have the others with size 1.
+std::vector<int64_t> rows_shape(const Tensor& x, size_t count) { return x.sizes().slice(0, x.dim() - count).vec(); }
+Tensor with_ones(const Tensor& t, size_t count) {
+  auto shape = t.sizes().vec();
+  shape.resize(shape.size() + count, 1);
+  return t.view(shape);
+}
+Tensor without_ones(const Tensor& t, const Tensor& x, size_t count) { return t.reshape(rows_shape(x, count)); }
+}  // namespace
+
+namespace {
+double eps_of(const call& c, int i) {
+  if (!(c.real(i) >= 0)) c.refuse("with eps < 0");
+  return c.real(i);
+}
+}  // namespace
+
+// input, normalized_shape, weight, bias, eps
+void native_layer_norm(call& c) {
+  static const operation op("layer_norm");
+  const Tensor& x = c.tensor(0);
+  const auto size = c.integers(1);
+  TORCH_CHECK(!size.empty() && x.dim() >= static_cast<int64_t>(size.size()) &&
+                  x.sizes().slice(x.dim() - size.size()).equals(size),
+              "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ",
+              x.sizes());
+  const auto axes = last_axes(x, size.size());
+  const Tensor &w = c.tensor(2), &b = c.tensor(3);
+  TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
+  TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, rows_shape(x, size.size())),
+         rstd = fresh_like(mean);
+  op({x, w, b}, {&y, &mean, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
+  c.give(y);
+  c.give(with_ones(mean, size.size()));
+  c.give(with_ones(rstd, size.size()));
+}
+
+// grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
+void native_layer_norm_backward(call& c) {
+  static const operation to_x("layer_norm_backward"), to_weight("layer_norm_weight_backward"), sum("sum");
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(5);
+  const auto size = c.integers(2);
+  const auto axes = last_axes(x, size.size());
+  const auto mask = c.value(7).toBoolList();
+  const Tensor mean = without_ones(c.tensor(3), x, size.size()), rstd = without_ones(c.tensor(4), x, size.size());
+  Tensor gx, gw, gb;
+  if (mask[0]) {
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
+    to_x({g, x, mean, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
+  }
+  if (mask[1] && w.defined()) {
+    gw = at::empty_like(w, at::MemoryFormat::Contiguous);
+    to_weight({g, x, mean, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
+  }
+  if (mask[2] && c.tensor(6).defined()) {
+    gb = at::empty_like(c.tensor(6), at::MemoryFormat::Contiguous);
+    std::vector<int64_t> leading;
+    for (int64_t i = 0; i < x.dim() - static_cast<int64_t>(size.size()); ++i) leading.push_back(i);
+    sum({g}, {&gb}, {{"axis", at::IntArrayRef(leading)}});
+  }
+  c.give(gx);
+  c.give(gw);
+  c.give(gb);
+}
+
+// input, weight, bias, N, C, HxW, group, eps
+void native_group_norm(call& c) {
+  static const operation op("group_norm");
+  const Tensor& x = c.tensor(0);
+  const int64_t n = c.integer(3), groups = c.integer(6);
+  TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0,
+              "Expected number of channels in input to be divisible by num_groups, got ", c.integer(4),
+              " channels and num_groups=", groups);
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, {n, groups}), rstd = fresh_like(mean);
+  op({x, c.tensor(1), c.tensor(2)}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
+  c.give(y);
+  c.give(mean);
+  c.give(rstd);
+}
+
+// grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
+void native_group_norm_backward(call& c) {
+  static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward"), sum("sum");
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &mean = c.tensor(2), &rstd = c.tensor(3), &w = c.tensor(4);
+  const int64_t channels = c.integer(6), groups = c.integer(8);
+  const auto mask = c.value(9).toBoolList();
+  Tensor gx, gw, gb;
+  if (mask[0]) {
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
+    to_x({g, x, mean, rstd, w}, {&gx}, {{"groups", groups}});
+  }
+  if (mask[1]) {
+    gw = at::empty({channels}, x.options());
+    to_weight({g, x, mean, rstd}, {&gw}, {{"groups", groups}});
+  }
+  if (mask[2]) gb = sum_over_all_but(g, 1);
+  c.give(gx);
+  c.give(gw);
+  c.give(gb);
+}
+
+Tensor sum_over_all_but(const Tensor& t, int64_t axis) {
+  static const operation op("sum");
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < t.dim(); ++i) {
+    if (i != axis) axes.push_back(i);
+  }
+  Tensor out = at::empty({t.size(axis)}, t.options());
+  op({t}, {&out}, {{"axis", at::IntArrayRef(axes)}});
+  return out;
+}
+
+namespace {
+struct batch {
+  Tensor x, weight, bias, running_mean, running_var;
+  bool training;
+  double momentum, eps;
+};
+// The result, and of training the statistics that backward reads.
+std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
+  static const operation alone("batch_norm"), running("batch_norm_running"), inference("batch_norm_inference");
+  TORCH_CHECK(b.x.dim() >= 2, "batch_norm: expected an input of two dimensions or more, got ", b.x.dim());
+  const int64_t channels = b.x.size(1);
+  for (const Tensor* t : {&b.weight, &b.bias, &b.running_mean, &b.running_var}) {
+    TORCH_CHECK(!t->defined() || t->numel() == channels, "batch_norm: expected ", channels, " elements, got ",
+                t->numel());
+  }
+  if (b.running_mean.defined() && b.running_mean.scalar_type() != at::kFloat)
+    c.refuse("with running statistics that are not float32");
+  if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1))
+    c.refuse("with a momentum outside of [0, 1]");
+  Tensor y = at::empty_like(b.x), mean, rstd;
+  if (b.training) {
+    mean = statistics(b.x, {channels});
+    rstd = fresh_like(mean);
+    if (b.running_mean.defined()) {
+      running({b.x, b.running_mean, b.running_var, b.weight, b.bias},
+              {&y, &mean, &rstd, &b.running_mean, &b.running_var}, {{"eps", b.eps}, {"momentum", b.momentum}});
+    } else {
+      alone({b.x, b.weight, b.bias}, {&y, &mean, &rstd}, {{"eps", b.eps}});
+    }
+  } else {
+    TORCH_CHECK(b.running_mean.defined() && b.running_var.defined(),
+                "batch_norm: expected running statistics in evaluation");
+    inference({b.x, b.running_mean, b.running_var, b.weight, b.bias}, {&y}, {{"eps", b.eps}});
+    mean = statistics(b.x, {0});
+    rstd = fresh_like(mean);
+  }
+  return {y, mean, rstd};
+}
+void give_all(call& c, const std::array<Tensor, 3>& all) {
+  for (const Tensor& t : all) c.give(t);
+}
+}  // namespace
+
+// input, weight, bias, running_mean, running_var, training, momentum, eps
+void native_batch_norm(call& c) {
+  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), c.tensor(3), c.tensor(4), c.boolean(5),
+                                c.real(6), eps_of(c, 7)}));
+}
+// input, weight, bias, training, momentum, eps
+void native_batch_norm_no_stats(call& c) {
+  give_all(c, batch_norm_of(c, {c.tensor(0), c.tensor(1), c.tensor(2), {}, {}, c.boolean(3), c.real(4), eps_of(c, 5)}));
+}
+
+// grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
+void native_batch_norm_backward(call& c) {
+  static const operation to_x("batch_norm_backward"), to_weight("batch_norm_weight_backward"),
+      to_x_given("batch_norm_inference_backward"), to_weight_given("batch_norm_inference_weight_backward");
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
+  const bool training = c.boolean(7);
+  const Tensor &mean = c.tensor(training ? 5 : 3), &other = c.tensor(training ? 6 : 4);
+  if (mean.scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
+  const auto mask = c.value(9).toBoolList();
+  const double eps = eps_of(c, 8);
+  Tensor gx, gw, gb;
+  if (mask[0]) {
+    gx = at::empty_like(x);
+    if (training) {
+      to_x({g, x, mean, other, w}, {&gx});
+    } else {
+      to_x_given({g, other, w}, {&gx}, {{"eps", eps}});
+    }
+  }
+  if (mask[1]) {
+    gw = at::empty({x.size(1)}, x.options());
+    if (training) {
+      to_weight({g, x, mean, other}, {&gw});
+    } else {
+      to_weight_given({g, x, mean, other}, {&gw}, {{"eps", eps}});
+    }
+  }
+  if (mask[2]) gb = sum_over_all_but(g, 1);
+  c.give(gx);
+  c.give(gw);
+  c.give(gb);
+}
+
+// Composite: cuDNN's, MIOpen's and aten's own kernels are chosen by flags; here there is one.
+// input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+void batch_norm(call& c) {
+  if (c.tensor(0).numel() == 0) {  // as aten has it
+    Tensor out = c.tensor(0).clone();
+    if (c.has(1) && c.tensor(1).defined()) out = out.mul(c.tensor(1).select(0, 0));
+    if (c.has(2) && c.tensor(2).defined()) out = out.add(c.tensor(2).select(0, 0));
+    return c.give(out);
+  }
+  c.give(std::get<0>(at::native_batch_norm(c.tensor(0), c.optional(1), c.optional(2), c.optional(3), c.optional(4),
+                                           c.boolean(5), c.real(6), c.real(7))));
+}
+
+// One kernel, where aten has one on some devices and a composite on others.
+// input, normalized_shape, weight, eps
+void rms_norm(call& c) {
+  c.give(std::get<0>(at::_fused_rms_norm(c.tensor(0), c.integers(1), c.optional(2),
+                                         c.has(3) ? std::optional(c.real(3)) : std::nullopt)));
+}
+
+// input, normalized_shape, weight, eps; PyTorch's default eps is the type's, of 16-bit types float32's
+void fused_rms_norm(call& c) {
+  static const operation op("rms_norm");
+  const Tensor &x = c.tensor(0), &w = c.tensor(2);
+  const auto size = c.integers(1);
+  TORCH_CHECK(!size.empty() && x.dim() >= static_cast<int64_t>(size.size()) &&
+                  x.sizes().slice(x.dim() - size.size()).equals(size),
+              "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ",
+              x.sizes());
+  const auto axes = last_axes(x, size.size());
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = statistics(x, rows_shape(x, size.size()));
+  const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
+  op({x, w}, {&y, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
+  c.give(y);
+  c.give(with_ones(rstd, size.size()));
+}
+// grad_out, input, normalized_shape, rstd, weight, output_mask
+void fused_rms_norm_backward(call& c) {
+  static const operation to_x("rms_norm_backward"), to_weight("rms_norm_weight_backward");
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(4);
+  const Tensor rstd = without_ones(c.tensor(3), x, c.integers(2).size());
+  const auto axes = last_axes(x, c.integers(2).size());
+  const auto mask = c.value(5).toBoolList();
+  Tensor gx, gw;
+  if (mask[0]) {
+    gx = fresh(x.sizes(), x.scalar_type(), x.device());
+    to_x({g, x, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
+  }
+  if (mask[1] && w.defined()) {
+    gw = at::empty_like(w, at::MemoryFormat::Contiguous);
+    to_weight({g, x, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
+  }
+  c.give(gx);
+  c.give(gw);
+}
+
+}  // namespace repdl_torch::formulas

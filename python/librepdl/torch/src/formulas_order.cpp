@@ -1,0 +1,80 @@
+// Order: what equal elements do.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/where.h>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+// self, stable, dim, descending
+void sort(call& c) {
+  if (c.has(1) && c.boolean(1)) return c.leave();
+  auto [values, indices] = at::sort(c.tensor(0), /*stable=*/true, c.integer(2), c.boolean(3));
+  c.give(values);
+  c.give(indices);
+}
+// self, k, dim, largest, sorted: of equal ones the first, in order
+void topk(call& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t k = c.integer(1);
+  if (x.dim() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(2), x.dim());
+  TORCH_CHECK(k >= 0 && k <= x.size(axis), "selected index k out of range");
+  auto [values, indices] = at::sort(x, /*stable=*/true, axis, c.boolean(3));
+  c.give(values.narrow(axis, 0, k).contiguous());
+  c.give(indices.narrow(axis, 0, k).contiguous());
+}
+namespace {
+// The element at a place of each row in ascending order.
+void give_place(call& c, const Tensor& values, const Tensor& indices, const Tensor& place, int64_t axis, bool keep) {
+  const auto pick = [&](const Tensor& t) {
+    const Tensor picked = t.gather(axis, place);
+    return keep ? picked : picked.squeeze(axis);
+  };
+  c.give(pick(values));
+  c.give(pick(indices));
+}
+}  // namespace
+// self, k, dim, keepdim
+void kthvalue(call& c) {
+  const Tensor& x = c.tensor(0);
+  if (x.dim() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(2), x.dim()), k = c.integer(1);
+  TORCH_CHECK(k >= 1 && k <= x.size(axis), "kthvalue(): selected number k out of range for dimension ", axis);
+  const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
+  auto shape = x.sizes().vec();
+  shape[axis] = 1;
+  give_place(c, values, indices, at::full(shape, k - 1, x.options().dtype(at::kLong)), axis, c.boolean(3));
+}
+// The lower one of two in the middle, of the first NaN where there is one; or, without the NaNs, of the others.
+namespace {
+Tensor middle(const Tensor& nans, int64_t n, bool without) {  // sorted, NaNs are the last
+  const Tensor numbers = nans.neg().add(n);
+  if (without) return at::div(numbers.sub(1), 2, "trunc").clamp_min(0);
+  return at::where(nans.gt(0), numbers, at::full_like(nans, (n - 1) / 2));
+}
+void median_along(call& c, bool without) {
+  const Tensor& x = c.tensor(0);
+  if (x.dim() == 0 || x.numel() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
+  const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
+  give_place(c, values, indices, middle(x.isnan().sum(axis, /*keepdim=*/true), x.size(axis), without), axis,
+             c.boolean(2));
+}
+void median_of_all(call& c, bool without) {
+  const Tensor x = c.tensor(0).reshape({-1});
+  if (x.numel() == 0) return c.leave();
+  const Tensor place = middle(x.isnan().sum(), x.numel(), without).reshape({1});
+  c.give(std::get<0>(at::sort(x, /*stable=*/true, 0, false)).gather(0, place).squeeze(0));
+}
+}  // namespace
+// self, dim, keepdim
+void median_dim(call& c) { median_along(c, false); }
+void nanmedian_dim(call& c) { median_along(c, true); }
+void median_all(call& c) { median_of_all(c, false); }
+void nanmedian_all(call& c) { median_of_all(c, true); }
+
+}  // namespace repdl_torch::formulas

@@ -1,0 +1,220 @@
+// Places that indices name: exact sums of what comes to one, or of several values the last.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/im2col.h>
+#include <ATen/ops/index.h>
+#include <ATen/ops/index_add.h>
+#include <ATen/ops/reflection_pad1d.h>
+#include <ATen/ops/reflection_pad2d.h>
+#include <ATen/ops/reflection_pad3d.h>
+#include <ATen/ops/replication_pad1d.h>
+#include <ATen/ops/replication_pad2d.h>
+#include <ATen/ops/replication_pad3d.h>
+#include <ATen/ops/scatter.h>
+#include <ATen/ops/scatter_add.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+namespace {
+// The gradient of a copy: the exact sum of g over the places where an element went. `places`: of each element of g the index of
+// the one that it was copied from, as a row-major number.
+Tensor sum_to_places(const Tensor& g, const Tensor& places, at::IntArrayRef shape) {
+  const Tensor sums = at::zeros({c10::multiply_integers(shape)}, g.options());
+  return at::index_add(sums, 0, places.reshape({-1}), g.reshape({-1})).view(shape);
+}
+// Numbers of the elements of a shape, in binary64, which padding takes: exact below 2^53.
+Tensor numbers(at::IntArrayRef shape, const Tensor& like) {
+  return at::arange(c10::multiply_integers(shape), like.options().dtype(at::kLong)).to(at::kDouble).view(shape);
+}
+template <class Pad>
+void pad_backward(call& c, Pad&& pad) {
+  const Tensor &g = c.tensor(0), &x = c.tensor(1);
+  const Tensor places = pad(numbers(x.sizes(), x), c.integers(2));
+  TORCH_CHECK(places.sizes() == g.sizes(), "expected a gradient of shape ", places.sizes(), ", got ", g.sizes());
+  c.give(sum_to_places(g, places.to(at::kLong), x.sizes()));
+}
+}  // namespace
+// grad_output, self, padding
+void reflection_pad1d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad1d(t, p); });
+}
+void reflection_pad2d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad2d(t, p); });
+}
+void reflection_pad3d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::reflection_pad3d(t, p); });
+}
+void replication_pad1d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad1d(t, p); });
+}
+void replication_pad2d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad2d(t, p); });
+}
+void replication_pad3d_backward(call& c) {
+  pad_backward(c, [](const Tensor& t, at::IntArrayRef p) { return at::replication_pad3d(t, p); });
+}
+// grad_in, input_sizes, dim, size, step
+void unfold_backward(call& c) {
+  const Tensor& g = c.tensor(0);
+  const auto shape = c.integers(1);
+  const Tensor all = at::arange(c10::multiply_integers(shape), g.options().dtype(at::kLong)).view(shape);
+  c.give(sum_to_places(g, all.unfold(c.integer(2), c.integer(3), c.integer(4)), shape));
+}
+// self, output_size, kernel_size, dilation, padding, stride: windows that overlap are added
+void col2im(call& c) {
+  const Tensor& x = c.tensor(0);
+  const auto size = c.integers(1), kernel = c.integers(2);
+  TORCH_CHECK(size.size() == 2 && kernel.size() == 2 && (x.dim() == 2 || x.dim() == 3),
+              "col2im: expected an input of 2 or 3 dimensions, got ", x.dim());
+  const int64_t pixels = size[0] * size[1], taps = kernel[0] * kernel[1], columns = x.size(-1),
+                n = x.dim() == 3 ? x.size(0) : 1;
+  TORCH_CHECK(taps > 0 && x.size(-2) % taps == 0,
+              "Expected size of input's dimension 1 to be divisible by the product of kernel_size, got ", x.size(-2),
+              " and kernel_size=", kernel);
+  const int64_t channels = x.size(-2) / taps;
+  // Of each tap its pixel, from 1; 0 is the padding.
+  const Tensor places =
+      at::im2col(numbers({1, 1, size[0], size[1]}, x).add(1), kernel, c.integers(3), c.integers(4), c.integers(5));
+  TORCH_CHECK(places.size(-1) == columns, "Given output_size=", size,
+              ", expected size of input's dimension 2 to match the calculated number of sliding blocks ",
+              places.size(-1), ", but got ", columns);
+  const Tensor sums = at::zeros({n * channels, pixels + 1}, x.options());
+  const Tensor out =
+      at::index_add(sums, 1, places.to(at::kLong).reshape({-1}), x.reshape({n * channels, taps * columns}))
+          .narrow(1, 1, pixels)
+          .contiguous();
+  c.give(x.dim() == 3 ? out.view({n, channels, size[0], size[1]}) : out.view({channels, size[0], size[1]}));
+}
+// grad_output, indices, num_weights, padding_idx, scale_grad_by_freq
+void embedding_dense_backward(call& c) {
+  static const operation op("embedding_backward");
+  const Tensor& g = c.tensor(0);
+  const Tensor index = c.tensor(1).to(at::kLong);
+  const int64_t rows = c.integer(2), padding = c.integer(3);
+  Tensor out = at::empty({rows, g.size(-1)}, g.options());
+  if (padding >= 0) {
+    op({g, index}, {&out}, {{"rows", rows}, {"padding_idx", padding}, {"scale_grad_by_freq", c.boolean(4)}});
+  } else {
+    op({g, index}, {&out}, {{"rows", rows}, {"scale_grad_by_freq", c.boolean(4)}});
+  }
+  c.give(out);
+}
+// self, dim, index, source, alpha
+void index_add(call& c) {
+  static const operation op("index_add");
+  const Tensor &x = c.tensor(0), &source = c.tensor(3);
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
+  const Tensor index = c.tensor(2).to(at::kLong).reshape({-1});
+  TORCH_CHECK(x.scalar_type() == source.scalar_type(), "index_add(): self (", x.scalar_type(), ") and source (",
+              source.scalar_type(), ") must have the same scalar type");
+  Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
+  const auto whole = [](const Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; };
+  const Tensor px = whole(x), ps = whole(source), po = whole(out);
+  op({px, index, ps}, {&po}, {{"axis", axis}, {"alpha", c.number(4, x.scalar_type())}});
+  c.give(out);
+}
+// self, dim, index, src
+void scatter_add(call& c) {
+  static const operation op("scatter_add");
+  const Tensor &x = c.tensor(0), &source = c.tensor(3);
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
+  TORCH_CHECK(x.scalar_type() == source.scalar_type(), "scatter(): Expected self.dtype to be equal to src.dtype");
+  const auto whole = [](const Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; };
+  Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
+  const Tensor px = whole(x), index = whole(c.tensor(2)).to(at::kLong), po = whole(out);
+  Tensor ps = whole(source);
+  for (int64_t i = 0; i < index.dim(); ++i) {  // aten's source may be larger than the index
+    if (ps.size(i) > index.size(i)) ps = ps.narrow(i, 0, index.size(i));
+  }
+  if (index.numel() == 0) return c.give(x.clone(at::MemoryFormat::Contiguous));
+  op({px, index, ps}, {&po}, {{"axis", axis}});
+  c.give(out);
+}
+
+namespace {
+// Of the values that go to one place the last: which ordinal each place gets, -1 for none.
+Tensor last_ordinal(int64_t places, const Tensor& index) {
+  const Tensor ordinals = at::arange(index.numel(), index.options());
+  return at::full({places}, -1, index.options()).scatter_reduce(0, index, ordinals, "amax", /*include_self=*/true);
+}
+}  // namespace
+
+// self, indices, values, accumulate, unsafe: exact sums, or of values for one place the last in row-major order
+void index_put(call& c) {
+  const Tensor &self = c.tensor(0), &values = c.tensor(2);
+  const bool accumulate = c.boolean(3), floats = at::isFloatingType(self.scalar_type());
+  bool several = false;  // of a mask each place comes once
+  c10::List<std::optional<Tensor>> indices;
+  for (const IValue& v : c.value(1).toListRef()) {
+    const bool there = v.isTensor() && v.toTensor().defined();
+    several |= there && v.toTensor().scalar_type() != at::kBool && v.toTensor().scalar_type() != at::kByte;
+    indices.push_back(there ? std::optional(v.toTensor()) : std::nullopt);
+  }
+  if (accumulate && !floats && !at::isComplexType(self.scalar_type())) return c.leave();
+  if (accumulate && !(type_bit(self.scalar_type()) & NARROW)) c.refuse("");
+  if (!accumulate && (!several || values.numel() == 1)) return c.leave();
+  const Tensor places = at::arange(self.numel(), self.options().dtype(at::kLong)).view(self.sizes());
+  const Tensor index = at::index(places, indices);
+  const Tensor flat = index.reshape({-1}), source = values.to(self.options()).expand(index.sizes()).reshape({-1});
+  const Tensor before = self.reshape({-1});
+  Tensor after;
+  if (accumulate) {
+    after = at::index_add(before, 0, flat, source);
+  } else {
+    const Tensor last = last_ordinal(self.numel(), flat);
+    after = at::where(last.ge(0), source.numel() == 0 ? before : source.gather(0, last.clamp_min(0)), before);
+  }
+  c.give(after.view(self.sizes()));
+}
+// self, dim, index, src: aten's kernel on the CPU goes through them in order
+void scatter(call& c) {
+  if (c.tensor(0).is_cpu()) return c.leave();
+  const Tensor &self = c.tensor(0), &index = c.tensor(2);
+  if (index.numel() == 0 || self.dim() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), self.dim());
+  Tensor source = c.tensor(3);
+  for (int64_t i = 0; i < index.dim(); ++i) source = source.narrow(i, 0, index.size(i));
+  std::vector<int64_t> shape(index.dim(), 1);
+  shape[axis] = index.size(axis);
+  const Tensor ordinals = at::arange(index.size(axis), index.options()).view(shape).expand(index.sizes());
+  const Tensor last = at::full(self.sizes(), -1, index.options()).scatter_reduce(axis, index, ordinals, "amax", true);
+  // Places outside of the index's other axes have none.
+  Tensor window = last;
+  for (int64_t i = 0; i < index.dim(); ++i) {
+    if (i != axis) window = window.narrow(i, 0, index.size(i));
+  }
+  const Tensor found = source.gather(axis, window.clamp_min(0));
+  Tensor out = self.clone();
+  Tensor to = out;
+  for (int64_t i = 0; i < index.dim(); ++i) {
+    if (i != axis) to = to.narrow(i, 0, index.size(i));
+  }
+  to.copy_(at::where(window.ge(0), found, to));
+  c.give(out);
+}
+// self, dim, index, source
+void index_copy(call& c) {
+  if (c.tensor(0).is_cpu()) return c.leave();
+  const Tensor &self = c.tensor(0), &source = c.tensor(3);
+  if (self.dim() == 0 || c.tensor(2).numel() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), self.dim());
+  std::vector<int64_t> shape(self.dim(), 1);
+  shape[axis] = c.tensor(2).numel();
+  c.give(at::scatter(self, axis, c.tensor(2).reshape(shape).expand(source.sizes()), source));
+}
+// self, dim, index, src, reduce, include_self
+void scatter_reduce(call& c) {
+  const Tensor& x = c.tensor(0);
+  if (!at::isFloatingType(x.scalar_type()) && !at::isComplexType(x.scalar_type())) return c.leave();
+  if (c.text(4) != "sum" || !c.boolean(5))
+    c.refuse("of " + c.text(4) + (c.boolean(5) ? "" : " without the element itself"));
+  c.give(at::scatter_add(x, c.integer(1), c.tensor(2), c.tensor(3)));
+}
+
+}  // namespace repdl_torch::formulas

@@ -1,0 +1,238 @@
+// Products of matrices, linear layers, attention.
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/_safe_softmax.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include "formulas.hpp"
+
+namespace repdl_torch::formulas {
+namespace {
+
+const operation& matmul_op() {
+  static const operation op("matmul");
+  return op;
+}
+
+void check_rank(const Tensor& t, int64_t rank, const char* name) {
+  TORCH_CHECK(t.dim() == rank, "expected ", name, " of ", rank, " dimensions, got ", t.dim());
+}
+
+// RN(alpha a b + beta added). beta = 0 leaves out what is added, NaN and all, as aten does.
+struct factors {
+  double alpha = 1, beta = 1;
+  factors() = default;
+  factors(const call& c, int beta_at, int alpha_at, at::ScalarType type)
+      : alpha(c.number(alpha_at, type)), beta(c.number(beta_at, type)) {}
+};
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const factors& f = {}) {
+  TORCH_CHECK(
+      a.scalar_type() == b.scalar_type() && (f.beta == 0 || !added.defined() || added.scalar_type() == a.scalar_type()),
+      "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
+  TORCH_CHECK(a.size(-1) == b.size(-2), "mat1 and mat2 shapes cannot be multiplied (", a.size(-2), "x", a.size(-1),
+              " and ", b.size(-2), "x", b.size(-1), ")");
+  Tensor out = fresh(shape, a.scalar_type(), a.device());
+  const Tensor whole = f.beta == 0 || !added.defined() ? Tensor() : added.expand(shape);
+  if (f.alpha == 1 && f.beta == 1) {
+    matmul_op()({a, b, whole}, {&out});
+  } else {
+    matmul_op()({a, b, whole}, {&out}, {{"alpha", f.alpha}, {"beta", f.beta}});
+  }
+  return out;
+}
+
+}  // namespace
+
+void mm(call& c) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  check_rank(a, 2, "self");
+  check_rank(b, 2, "mat2");
+  c.give(product(a, b, {}, {a.size(0), b.size(1)}));
+}
+void bmm(call& c) {
+  const Tensor &a = c.tensor(0), &b = c.tensor(1);
+  check_rank(a, 3, "batch1");
+  check_rank(b, 3, "batch2");
+  TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
+  c.give(product(a, b, {}, {a.size(0), a.size(1), b.size(2)}));
+}
+// self, mat1, mat2, beta, alpha
+void addmm(call& c) {
+  const Tensor &a = c.tensor(1), &b = c.tensor(2);
+  check_rank(a, 2, "mat1");
+  check_rank(b, 2, "mat2");
+  c.give(product(a, b, c.tensor(0), {a.size(0), b.size(1)}, {c, 3, 4, a.scalar_type()}));
+}
+void baddbmm(call& c) {
+  const Tensor &a = c.tensor(1), &b = c.tensor(2);
+  check_rank(a, 3, "batch1");
+  check_rank(b, 3, "batch2");
+  TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
+  c.give(product(a, b, c.tensor(0), {a.size(0), a.size(1), b.size(2)}, {c, 3, 4, a.scalar_type()}));
+}
+// self, mat, vec, beta, alpha
+void addmv(call& c) {
+  const Tensor &m = c.tensor(1), &v = c.tensor(2);
+  check_rank(m, 2, "mat");
+  check_rank(v, 1, "vec");
+  TORCH_CHECK(m.size(1) == v.size(0), "size mismatch, got input (", m.size(0), "), mat (", m.size(0), "x", m.size(1),
+              "), vec (", v.size(0), ")");
+  const factors f(c, 3, 4, m.scalar_type());
+  const Tensor added =
+      f.beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);  // mv gives an empty tensor
+  c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}, f).squeeze(1));
+}
+// self, batch1, batch2, beta, alpha: one sum over batches and inner indices
+void addbmm(call& c) {
+  const Tensor &a = c.tensor(1), &b = c.tensor(2);
+  check_rank(a, 3, "batch1");
+  check_rank(b, 3, "batch2");
+  TORCH_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
+              "batch1 and batch2 must have same number of batches, and sizes that fit, got ", a.sizes(), " and ",
+              b.sizes());
+  c.give(product(a.permute({1, 0, 2}).reshape({a.size(1), a.size(0) * a.size(2)}),
+                 b.reshape({b.size(0) * b.size(1), b.size(2)}), c.tensor(0), {a.size(1), b.size(2)},
+                 {c, 3, 4, a.scalar_type()}));
+}
+// self, vec1, vec2, beta, alpha
+void addr(call& c) {
+  const Tensor &x = c.tensor(1), &y = c.tensor(2);
+  check_rank(x, 1, "vec1");
+  check_rank(y, 1, "vec2");
+  if (c.value(3).toScalar().toDouble() != 1) c.refuse("with beta other than 1");
+  const Tensor added = c.tensor(0).expand({x.size(0), y.size(0)});
+  c.give(map("addcmul", {added, x.unsqueeze(1), y}, {{"value", c.number(4, x.scalar_type())}}));
+}
+void dot(call& c) {
+  const Tensor &x = c.tensor(0), &y = c.tensor(1);
+  check_rank(x, 1, "self");
+  check_rank(y, 1, "tensor");
+  TORCH_CHECK(x.scalar_type() == y.scalar_type(), "dot: expected both vectors to have one dtype, but found ",
+              x.scalar_type(), " and ", y.scalar_type());
+  TORCH_CHECK(x.numel() == y.numel(), "inconsistent tensor size, expected tensors of one size, got ", x.numel(),
+              " and ", y.numel());
+  static const operation op("dot");
+  Tensor out = at::empty({}, x.options());
+  op({x, y}, {&out});
+  c.give(out);
+}
+
+// aten's formula depends on strides (bmm and add, or addmm): here the product and the bias are one rounding, whatever the strides.
+// input, weight, bias
+void linear(call& c) {
+  const Tensor &x = c.tensor(0), &w = c.tensor(1);
+  TORCH_CHECK(x.dim() >= 1 && (w.dim() == 2 || w.dim() == 1),
+              "linear: expected an input of one dimension or more and a weight of 2 or 1, got ", x.dim(), " and ",
+              w.dim());
+  if (w.dim() == 1 || x.dim() == 1) {  // vectors, as aten has it
+    Tensor y = at::matmul(x, w.dim() == 1 ? w : w.t());
+    return c.give(c.has(2) ? y.add(c.tensor(2)) : y);
+  }
+  auto shape = x.sizes().vec();
+  const int64_t inner = shape.back();
+  TORCH_CHECK(inner == w.size(1), "mat1 and mat2 shapes cannot be multiplied (",
+              x.numel() / std::max<int64_t>(inner, 1), "x", inner, " and ", w.size(1), "x", w.size(0), ")");
+  shape.back() = w.size(0);
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  const Tensor flat = x.dim() == 2 ? x : x.reshape({rows, inner});
+  const Tensor y = c.has(2) ? at::addmm(c.tensor(2), flat, w.t()) : at::mm(flat, w.t());
+  c.give(x.dim() == 2 ? y : y.view(shape));
+}
+
+// Likewise: dot, mm, or one batched product of the broadcast batches.
+void matmul(call& c) {
+  Tensor a = c.tensor(0), b = c.tensor(1);
+  TORCH_CHECK(a.dim() > 0 && b.dim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.dim(),
+              "D and ", b.dim(), "D");
+  if (a.dim() == 1 && b.dim() == 1) return c.give(a.dot(b));
+  const bool row = a.dim() == 1, column = b.dim() == 1;
+  if (row) a = a.unsqueeze(0);
+  if (column) b = b.unsqueeze(1);
+  Tensor y;
+  if (a.dim() == 2 && b.dim() == 2) {
+    y = at::mm(a, b);
+  } else if (b.dim() == 2) {  // the rows of all batches
+    auto shape = a.sizes().vec();
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+    const Tensor flat = a.reshape({rows, shape.back()});
+    shape.back() = b.size(1);
+    y = at::mm(flat, b).view(shape);
+  } else {
+    const auto batch = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+    int64_t count = 1;
+    for (const int64_t n : batch) count *= n;
+    const auto whole = [&](const Tensor& t) {
+      auto shape = batch;
+      shape.push_back(t.size(-2));
+      shape.push_back(t.size(-1));
+      return t.expand(shape).reshape({count, t.size(-2), t.size(-1)});
+    };
+    auto shape = batch;
+    shape.push_back(a.size(-2));
+    shape.push_back(b.size(-1));
+    y = at::bmm(whole(a), whole(b)).view(shape);
+  }
+  if (column) y = y.squeeze(-1);
+  if (row) y = y.squeeze(column ? -1 : -2);
+  c.give(y);
+}
+
+namespace {
+// RN(scale a b + added), for autograd one aten operation, of batches that broadcast.
+Tensor batched_product(const Tensor& a, const Tensor& b, const Tensor& added, double scale) {
+  auto shape = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  if (added.defined() && added.dim() > 2) shape = at::infer_size(shape, added.sizes().slice(0, added.dim() - 2));
+  const int64_t count = c10::multiply_integers(shape);
+  const auto flat = [&](const Tensor& t, int64_t rows, int64_t columns) {
+    auto whole = shape;
+    whole.push_back(rows);
+    whole.push_back(columns);
+    return t.expand(whole).reshape({count, rows, columns});
+  };
+  const Tensor x = flat(a, a.size(-2), a.size(-1)), y = flat(b, b.size(-2), b.size(-1));
+  const Tensor c = added.defined() ? flat(added, a.size(-2), b.size(-1)) : at::zeros({1, 1, 1}, a.options());
+  shape.push_back(a.size(-2));
+  shape.push_back(b.size(-1));
+  return at::baddbmm(c, x, y, added.defined() ? 1 : 0, scale).view(shape);
+}
+}  // namespace
+
+// query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa: exact products and an exact softmax, each rounded once.
+void attention(call& c) {
+  Tensor q = c.tensor(0), k = c.tensor(1), v = c.tensor(2), mask = c.tensor(3);
+  const double dropout = c.real(4);
+  const bool causal = c.boolean(5);
+  TORCH_CHECK(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2,
+              "scaled_dot_product_attention: expected at least 2 dimensions, got ", q.dim(), ", ", k.dim(), " and ",
+              v.dim());
+  TORCH_CHECK(!causal || !mask.defined(),
+              "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
+  const double scale = c.has(6) ? c.real(6) : 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  if (c.boolean(7)) {  // grouped: each head of k and v serves several of q
+    TORCH_CHECK(q.dim() >= 3 && q.size(-3) % k.size(-3) == 0 && q.size(-3) % v.size(-3) == 0,
+                "scaled_dot_product_attention: the number of heads of key and value must divide that of query");
+    k = k.repeat_interleave(q.size(-3) / k.size(-3), -3);
+    v = v.repeat_interleave(q.size(-3) / v.size(-3), -3);
+  }
+  if (causal) mask = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).tril();
+  if (mask.defined() && mask.scalar_type() == at::kBool) {
+    mask = at::zeros({}, q.options()).masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
+  }
+  // Scores in one rounding: scale q k + mask.
+  const Tensor scores = batched_product(q, k.transpose(-2, -1), mask, scale);
+  Tensor weights = mask.defined() ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
+  if (dropout > 0) weights = at::dropout(weights, dropout, true);
+  c.give(at::matmul(weights, v));
+}
+
+}  // namespace repdl_torch::formulas
