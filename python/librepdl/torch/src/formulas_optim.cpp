@@ -6,11 +6,17 @@ namespace {
 
 // p0 g0 s0 ..., in the order of the operation's operands.
 using lists = std::vector<std::vector<Tensor>>;
-void step(const operation& op, const lists& in, const std::vector<int>& written, at::ArrayRef<attribute> options) {
+// `absent`: a list that is written and not read, -1 for none.
+void step(const operation& op, const lists& in, const std::vector<int>& written, at::ArrayRef<attribute> options,
+          int absent = -1) {
   std::vector<operand> from, to;
   for (size_t i = 0; i < in[0].size(); ++i) {
-    for (const auto& list : in) from.emplace_back(list.empty() ? operand() : operand(list[i]));
-    for (const int k : written) to.emplace_back(in[k].empty() ? operand() : operand(in[k][i]));
+    for (int k = 0; k < static_cast<int>(in.size()); ++k) {
+      if (!in[k].empty()) from.emplace_back(k == absent ? operand() : operand(in[k][i]));
+    }
+    for (const int k : written) {
+      if (!in[k].empty()) to.emplace_back(in[k][i]);
+    }
   }
   if (!from.empty()) op(in[0][0].device(), from, to, options);
 }
@@ -28,10 +34,12 @@ void fused_sgd(call& c) {
   lists all{c.value(0).toTensorVector(), c.value(1).toTensorVector(), c.value(2).toTensorVector()};
   const double momentum = c.real(4);
   if (momentum == 0) all[2].clear();
-  const attribute options[] = {{"lr", c.real(5)},          {"momentum", momentum},
-                               {"dampening", c.real(6)},   {"weight_decay", c.real(3)},
-                               {"nesterov", c.boolean(7)}, {"first_step", momentum != 0 && c.boolean(9)}};
-  step(op, all, {0, 2}, options);
+  const attribute options[] = {{"lr", c.real(5)},
+                               {"momentum", momentum},
+                               {"dampening", c.real(6)},
+                               {"weight_decay", c.real(3)},
+                               {"nesterov", c.boolean(7)}};
+  step(op, all, {0, 2}, options, c.boolean(9) ? 2 : -1);  // the first step only writes the velocity
 }
 
 // self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale,

@@ -78,17 +78,26 @@ void baddbmm(call& c) {
   TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
   c.give(product(a, b, c.tensor(0), {a.size(0), a.size(1), b.size(2)}, {c, 3, 4, a.scalar_type()}));
 }
-// self, mat, vec, beta, alpha
-void addmv(call& c) {
-  const Tensor &m = c.tensor(1), &v = c.tensor(2);
+namespace {
+void check_vector(const Tensor& m, const Tensor& v) {
   check_rank(m, 2, "mat");
   check_rank(v, 1, "vec");
   TORCH_CHECK(m.size(1) == v.size(0), "size mismatch, got input (", m.size(0), "), mat (", m.size(0), "x", m.size(1),
               "), vec (", v.size(0), ")");
+}
+}  // namespace
+// self, mat, vec, beta, alpha
+void addmv(call& c) {
+  const Tensor &m = c.tensor(1), &v = c.tensor(2);
+  check_vector(m, v);
   const factors f(c, 3, 4, m.scalar_type());
-  const Tensor added =
-      f.beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);  // mv gives an empty tensor
+  const Tensor added = f.beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);
   c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}, f).squeeze(1));
+}
+void mv(call& c) {
+  const Tensor &m = c.tensor(0), &v = c.tensor(1);
+  check_vector(m, v);
+  c.give(product(m, v.unsqueeze(1), {}, {m.size(0), 1}).squeeze(1));
 }
 // self, batch1, batch2, beta, alpha: one sum over batches and inner indices
 void addbmm(call& c) {
