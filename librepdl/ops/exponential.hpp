@@ -1,19 +1,20 @@
-// Exponentially distributed numbers: -ln u / rate, rounded once to f16, bf16, f32 or f64 (contract, section 6). The two tiers before
-// multi-limb numbers (exponential_exact.hpp): binary64 and double-double, with the logarithms of normal.hpp.
+// Exponentially distributed numbers: -ln u / rate, rounded once to f16, bf16, f32 or f64 (contract, section 6). The two
+// tiers before multi-limb numbers (exponential_exact.hpp): binary64 and double-double, with the logarithms of
+// normal.hpp.
 //
-// Domain: u = a 2^-b, 1 <= a <= 2^b, b = 32 (f16, bf16, f32) or 64 (f64), so -ln u is 0 or in [2^-64, 45]; rate in [2^-200, 2^200].
-// Results and everything before them are 0 or in [2^-266, 2^207], low parts in [2^-372, ...): binary64 neither over- nor
-// underflows. u = 1 gives an exact +0 in both tiers.
+// Domain: u = a 2^-b, 1 <= a <= 2^b, b = 32 (f16, bf16, f32) or 64 (f64), so -ln u is 0 or in [2^-64, 45]; rate in
+// [2^-200, 2^200]. Results and everything before them are 0 or in [2^-266, 2^207], low parts in [2^-372, ...): binary64
+// neither over- nor underflows. u = 1 gives an exact +0 in both tiers.
 //
 // Below, u = 2^-53. 1 / (2 rate) = h + l: h rounded, the remainder 1 - 2 rate h exact (two_prod), its quotient rounded:
 // |h + l - 1 / (2 rate)| <= u^2 / (2 rate).
 //
-// Tier 1: v = fl(fl(-2 ln u) h): -2 ln u to 3.3 u (normal.hpp), h and the product u each, with second-order terms 5.4 u |v|; forming
-// the ends rounds by u (|v| + e). e = 2^-50 |v| = 8 u |v|, exact, exceeds them.
+// Tier 1: v = fl(fl(-2 ln u) h): -2 ln u to 3.3 u (normal.hpp), h and the product u each, with second-order terms 5.4 u
+// |v|; forming the ends rounds by u (|v| + e). e = 2^-50 |v| = 8 u |v|, exact, exceeds them.
 //
-// Tier 2: -2 ln u to 2^-75.5 (normal.hpp), h + l to 2^-106, the double-double product 2^-102: y = y.hi + y.lo to 2^-75.4. Forming
-// y.lo -+ e rounds by u (|y.lo| + e) < 2^-104 |y|. e = 2^-75 |y.hi|, exact, exceeds them. The ends are rounded to T once.
-// Checked by tests/exponential_test.cpp.
+// Tier 2: -2 ln u to 2^-75.5 (normal.hpp), h + l to 2^-106, the double-double product 2^-102: y = y.hi + y.lo to
+// 2^-75.4. Forming y.lo -+ e rounds by u (|y.lo| + e) < 2^-104 |y|. e = 2^-75 |y.hi|, exact, exceeds them. The ends are
+// rounded to T once. Checked by tests/exponential_test.cpp.
 #pragma once
 
 #include "librepdl/ops/normal.hpp"

@@ -1,9 +1,10 @@
 // The last tier of `exponential`: RN_T(-ln u / rate), decided in multi-limb balls.
 //
-// Why it decides. u = 1: 0. Otherwise ln u is transcendental, the logarithm of a rational number other than 1 (Lindemann), and so is
-// its quotient by the rational number rate: it is no midpoint, and more bits decide. Next to 1 the value is k (1 + k 2^(-bits - 1) +
-// ...) / (2^bits rate), u = 1 - k 2^-bits, at least 2^-65 of itself away from the rational number that it approaches. Elsewhere 256
-// bits are enough unless a word is closer to a boundary than any of 2^64 can be expected to be.
+// Why it decides. u = 1: 0. Otherwise ln u is transcendental, the logarithm of a rational number other than 1
+// (Lindemann), and so is its quotient by the rational number rate: it is no midpoint, and more bits decide. Next to 1
+// the value is k (1 + k 2^(-bits - 1) + ...) / (2^bits rate), u = 1 - k 2^-bits, at least 2^-65 of itself away from the
+// rational number that it approaches. Elsewhere 256 bits are enough unless a word is closer to a boundary than any of
+// 2^64 can be expected to be.
 #pragma once
 
 #include "librepdl/ops/normal_exact.hpp"

@@ -1,32 +1,34 @@
 // linspace and arange: numbers at equal distances, rounded once to f16, bf16, f32 or f64.
 //
-//     linspace   v = (a (n - i) + b i) / n     0 <= i <= n, n = steps - 1 (1 for one step)
+//     linspace   v = (a (n - i) + b i) / n     0 <= i <= n, n = count - 1 (1 for one number)
 //     arange     v = a + b i                   n = 1
 //
-// Domain: a, b 0 or of magnitude in [2^-200, 2^200]; weights and n are integers up to 2^48, numbers of binary64. With two_prod
+// Domain: a, b 0 or of magnitude in [2^-200, 2^200]; weights and n are integers up to 2^48, numbers of binary64. With
+// two_prod
 //     n v = p.hi + p.lo + q.hi + q.lo          exactly, each 0 or a multiple of 2^-252, below 2^249.
 //
 // Tier 1, binary64 pairs, w = 2^-53. P = |p.hi| + |q.hi|:
-//     h + l, t + t', r + r'    two_sum of p.hi, q.hi; of p.lo, q.lo; of l, t: n v = h + r + (t' + r'), as in uniform.hpp:
+//     h + l, t + t', r + r'    two_sum of p.hi, q.hi; of p.lo, q.lo; of l, t: as in uniform.hpp, n v = h + r + (t' + r'),
 //                              |h| <= (1 + w) P, |r| <= 2w (1 + w)^2 P, |t'| + |r'| <= 3 w^2 (1 + w)^3 P
-// arange: v = h + r but for t' + r'. linspace, with i = fl(1 / n):
-//     c = fl(h i)              |c - h / n| <= 2.1 w |h| / n
-//     m = h - c n              |m| <= 2.1 w |h|. Exact: c n as a pair, then the difference of neighbouring numbers; m itself is a
-//                              multiple of half of c's last place, as h is, and below 2.2 n times that place: 52 bits
+// arange: v = h + r but for t' + r'. linspace, with y = fl(1 / n):
+//     c = fl(h y)              |c - h / n| <= 2.1 w |h| / n
+//     m = h - c n              |m| <= 2.1 w |h|. Exact: c n as a pair, then the difference of neighbouring numbers; m
+//                              itself is a multiple of half of c's last place, as h is, and below 2.2 n times that
+//                              place: 52 bits
 //     s + s' = m + r           two_sum, exact: |s| <= 4.2 w P, |s'| <= w |s|
-//     k = fl(s i)              |k - s / n| <= 2.1 w |s| / n
-// so v = c + k but for (t' + r' + s') / n and k's error, at most (3 + 4.2 + 8.9) w^2 P / n and second-order terms; it is c + k exactly
-// where t' = r' = s' = 0 and k n = s. Forming k -+ e rounds by w (|k| + e) <= 4.3 w^2 P / n: in all below 20.5 w^2 P / n (arange: 5.1
-// w^2 P). e = 32 w^2 P / n, rounded three times, exceeds it, and is 0 where v = c + k. Both ends are rounded to T once (to odd first,
-// where T is narrower); equal bits at both ends are RN_T(v), ties too where e = 0. Nothing underflows: what is not 0 is at least
-// 2^-252-53 before and 2^-252-53-48-53 after the division.
+//     k = fl(s y)              |k - s / n| <= 2.1 w |s| / n
+// so v = c + k but for (t' + r' + s') / n and k's error, at most (3 + 4.2 + 8.9) w^2 P / n and second-order terms; it
+// is c + k exactly where t' = r' = s' = 0 and k n = s. Forming k -+ e rounds by w (|k| + e) <= 4.3 w^2 P / n: in all
+// below 20.5 w^2 P / n (arange: 5.1 w^2 P). e = 32 w^2 P / n, rounded three times, exceeds it, and is 0 where v = c +
+// k. Both ends are rounded to T once (to odd first, where T is narrower); equal bits at both ends are RN_T(v), ties too
+// where e = 0. Nothing underflows: what is not 0 is at least 2^-252-53 before and 2^-252-53-48-53 after the division.
 //
 // Tier 2, integers: n v in a fixed-point register, a multiple of 2^-252 below 2^250; its quotient by n is rounded once
 // (fixed_point::mean). It always decides.
 //
-// Zero: v = 0 is +0. a and b are made +0 if they are -0. h is +0: both products are -0 only if one is a weight 0 times a number
-// below 0 and the other one 0 times a positive weight, which is +0. So c is +0, and so is c + k. The register gives +0, too.
-// Checked against exact rationals by tests/sequence_test.cpp.
+// Zero: v = 0 is +0. a and b are made +0 if they are -0. h is +0: both products are -0 only if one is a weight 0 times
+// a number below 0 and the other one 0 times a positive weight, which is +0. So c is +0, and so is c + k. The register
+// gives +0, too. Checked against exact rationals by tests/sequence_test.cpp.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

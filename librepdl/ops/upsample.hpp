@@ -2,12 +2,12 @@
 //
 //     source(o) = min(floor(t a / b), image - 1), t = 2 o + half
 //
-// in integers (plan::nearest_axis): a / b is half of image / size, or stands for half of 1 / scale: the planner's fraction, of which
-// every floor is the same (plan/upsample_planner.cpp). source does not decrease, so the output pixels that take pixel i are those from
-// first(i) up to and without first(i + 1), and there may be none.
+// in integers (plan::nearest_axis): a / b is half of image / size, or stands for half of 1 / scale: the planner's
+// fraction, of which every floor is the same (plan/upsample_planner.cpp). source does not decrease, so the output
+// pixels that take pixel i are those from first(i) up to and without first(i + 1), and there may be none.
 //
-// Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always decide.
-// Checked by tests/upsample_test.cpp.
+// Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always
+// decide. Checked by tests/upsample_test.cpp.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"

@@ -322,7 +322,8 @@ struct random_plan {
   axes in_stride;
 };
 
-/// Element i of `count` is (first (parts - i) + last i) / parts, `between`, or first + last i, rounded once; i, parts <= 2^48.
+/// Element i of `count` is (first (parts - i) + last i) / parts, `between`, or first + last i, rounded once; i, parts
+/// <= 2^48.
 struct sequence_plan {
   std::int64_t count;
   void* out;
@@ -333,14 +334,15 @@ struct sequence_plan {
   std::int64_t parts;  // 1 if not `between`
 };
 
-/// One axis of nearest neighbours: of `image` pixels, output pixel o takes number min(floor(t a / b), image - 1), t = 2 o + half.
-/// From t = limit on that is image - 1. b <= 2^32, a < 2^63; image b < 2^63, and so is t a below the limit.
+/// One axis of nearest neighbours: of `image` pixels, output pixel o takes number min(floor(t a / b), image - 1), t = 2
+/// o + half. From t = limit on that is image - 1. b <= 2^32, a < 2^63; image b < 2^63, and so is t a below the limit.
 struct nearest_axis {
   std::int64_t image, size;  // of the output
   std::uint64_t a, b, limit;
   std::int64_t half;  // 0 or 1
 };
-/// upsample_nearest2d: from an image (n, c, y.image, x.image) to one (n, c, y.size, x.size); `backward` from the second to the first.
+/// upsample_nearest2d: from an image (n, c, y.image, x.image) to one (n, c, y.size, x.size); `backward` from the second
+/// to the first.
 struct upsample_plan {
   bool backward;
   dtype type;  // f16, bf16, f32

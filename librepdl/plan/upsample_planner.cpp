@@ -18,7 +18,8 @@ struct ratio {
   wide a, b;
 };
 
-// Half of 1 / scale, exactly; beyond 2^31 that, below 2^-33 0: then floor(t a / b) is beyond every pixel from t = 1 on, or 0.
+// Half of 1 / scale, exactly; beyond 2^31 that, below 2^-33 0: then floor(t a / b) is beyond every pixel from t = 1 on,
+// or 0.
 ratio half_inverse(double scale) {
   const auto bits = std::bit_cast<std::uint64_t>(scale);
   std::uint64_t m = (bits & 0xfffffffffffff) | std::uint64_t{1} << 52;
@@ -31,9 +32,10 @@ ratio half_inverse(double scale) {
   return e < 0 ? ratio{wide{1} << -e, m} : ratio{1, wide{m} << e};
 }
 
-// The greatest fraction whose denominator is at most n that is not above r: floor(t r) is the same of both for t <= n, since no
-// fraction with the denominator t lies between them. Down the Stern-Brocot tree, as many steps at a time as go one way: low <= r <
-// high are neighbours, and every fraction between neighbours has the sum of their denominators for its own, or more.
+// The greatest fraction whose denominator is at most n that is not above r: floor(t r) is the same of both for t <= n,
+// since no fraction with the denominator t lies between them. Down the Stern-Brocot tree, as many steps at a time as go
+// one way: low <= r < high are neighbours, and every fraction between neighbours has the sum of their denominators for
+// its own, or more.
 ratio below(ratio r, std::uint64_t n) {
   const wide whole = r.a / r.b;
   ratio low{whole, 1}, high{whole + 1, 1};

@@ -347,6 +347,25 @@ def test_options():
     assert librepdl.subtract is librepdl.sub and librepdl.astype is librepdl.convert
 
 
+def test_functions_of_no_array():
+    x = librepdl.linspace(0, 1, 5)
+    assert isinstance(x, np.ndarray) and x.dtype == np.float32 and x.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert librepdl.arange(1, 0.1, 11, dtype=np.float64)[10] == 2 and librepdl.arange(0, 1, 0).shape == (0,)
+    out = np.zeros(3, np.float16)
+    assert librepdl.linspace(-1, 1, 3, np.float16, out=out) is out and out.tolist() == [-1, 0, 1]
+    with pytest.raises(ValueError, match="linspace: end: "):
+        librepdl.linspace(0, np.inf, 3)
+    g = librepdl.random.Generator(3)
+    assert (g.exponential((50, 2)) >= 0).all() and g.stream == 1
+
+
+def test_upsampling():
+    x = numbers((1, 2, 3, 4))
+    assert bits(librepdl.upsample_nearest2d(x, (6, 8))) == bits(x.repeat(2, 2).repeat(2, 3))
+    g = librepdl.upsample_nearest2d_backward(np.ones((1, 1, 5, 5), np.float32), (2, 2), scale_h=2.0, scale_w=2.5)
+    assert g.tolist() == [[[[6, 4], [9, 6]]]]
+
+
 def test_the_page_names_every_parameter():
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/python-api.md").read_text()
     headings = dict(re.findall(r"^### (\w+)\((.*)\)$", page, re.M))

@@ -1,5 +1,6 @@
 // Random numbers. The words are integers, made by the instruction set's kernel for a block of elements at a time; so
-// are the first tiers of normal, exponential and dropout. What they leave undecided is decided here, element by element.
+// are the first tiers of normal, exponential and dropout. What they leave undecided is decided here, element by
+// element.
 #include "backends/cpu/random/random.hpp"
 
 #include <algorithm>
@@ -102,8 +103,8 @@ void uniform(const plan::random_plan& p, const dispatch::launch& l, const random
 
 // ---- normal, exponential
 
-// One element that the kernel left undecided: double_double(force) has the ends of its second tier, which f64 has had; exact() is
-// its last one.
+// One element that the kernel left undecided: double_double(force) has the ends of its second tier, which f64 has had;
+// exact() is its last one.
 template <class T, class DoubleDouble, class Exact>
 T later_element(const dispatch::launch& l, tally& counted, DoubleDouble double_double, Exact exact) {
   if constexpr (sizeof(T) < 8) {

@@ -1,6 +1,6 @@
-// The inner loops of random numbers: Philox in vectors, and the first tiers of normal, exponential and dropout, vectorised by the
-// compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp, ops/exponential.hpp and
-// ops/dropout.hpp.
+// The inner loops of random numbers: Philox in vectors, and the first tiers of normal, exponential and dropout,
+// vectorised by the compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp, ops/exponential.hpp
+// and ops/dropout.hpp.
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/random/random.hpp"
 #include "librepdl/ops/dropout.hpp"

@@ -7,8 +7,8 @@
 namespace repdl::cpu {
 
 struct sequence_kernels {
-  // Elements first .. first + n - 1 of a plan, side by side, by output format. open[i] != 0 where number i is undecided; returns
-  // whether any is. force: 0, or +inf, which leaves all undecided.
+  // Elements first .. first + n - 1 of a plan, side by side, by output format. open[i] != 0 where number i is
+  // undecided; returns whether any is. force: 0, or +inf, which leaves all undecided.
   bool (*loop[4])(const plan::sequence_plan&, std::int64_t first, std::int64_t n, double force, void* out,
                   std::uint32_t* open);
 };

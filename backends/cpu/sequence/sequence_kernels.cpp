@@ -1,5 +1,5 @@
-// The inner loops of numbers at equal distances, vectorised by the compiler. Compiled once per instruction set. The bounds are in
-// ops/sequence.hpp.
+// The inner loops of numbers at equal distances, vectorised by the compiler. Compiled once per instruction set. The
+// bounds are in ops/sequence.hpp.
 #include "backends/cpu/sequence/sequence.hpp"
 #include "librepdl/ops/sequence.hpp"
 #include "librepdl/plan/plans.hpp"

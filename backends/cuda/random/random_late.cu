@@ -1,5 +1,6 @@
-// normal and exponential (contract, section 6): the first tier of ops/normal.hpp and ops/exponential.hpp for every element, then one
-// kernel per later tier for those that are left undecided. The kernels know rules only: what the elements of a block are.
+// normal and exponential (contract, section 6): the first tier of ops/normal.hpp and ops/exponential.hpp for every
+// element, then one kernel per later tier for those that are left undecided. The kernels know rules only: what the
+// elements of a block are.
 //
 // Undecided elements are marked in a bitmap in the workspace. Word `per_block * g + place` has one bit for each of 32
 // neighbouring Philox blocks 32 g + bit and the element at `place` of the block; a warp makes these blocks together and
@@ -28,8 +29,8 @@ __device__ std::uint64_t word_of(const num::philox_block& b, int i) {
 template <class T>
 inline constexpr int word_bits = num::per_block<T> == 2 ? 64 : 32;
 
-// A rule has the ends of a block's elements in its first tier, and of one element in double-double, for what has 32-bit words; and
-// one element's last tier.
+// A rule has the ends of a block's elements in its first tier, and of one element in double-double, for what has 32-bit
+// words; and one element's last tier.
 struct normal_rule {
   double mean;  // not -0
   double stddev;

@@ -71,7 +71,8 @@ void uniform(context& ctx, generator& g, tensor_view out, const uniform_options&
 /// stream value.
 void permutation(context& ctx, generator& g, tensor_view out);
 
-/// out (rank 1, f16, bf16, f32 or f64), of n elements: out_i = start + i (end - start) / (n - 1), rounded once; start for n = 1.
+/// out (rank 1, f16, bf16, f32 or f64), of n elements: out_i = start + i (end - start) / (n - 1), rounded once; start
+/// for n = 1.
 void linspace(context& ctx, tensor_view out, const linspace_options& options);
 /// out (rank 1, f16, bf16, f32 or f64): out_i = start + i step, rounded once.
 void arange(context& ctx, tensor_view out, const arange_options& options = {});
@@ -80,8 +81,8 @@ void arange(context& ctx, tensor_view out, const arange_options& options = {});
 /// [0, 1) from Philox4x32-10 (Box and Muller, Ann. Math. Stat. 29 (1958); contract, section 6); out f16, bf16, f32 or
 /// f64. Uses one stream value.
 void normal(context& ctx, generator& g, tensor_view out, const normal_options& options = {});
-/// out = -ln u / rate, rounded once, u in (0, 1] from Philox4x32-10 (contract, section 6); out f16, bf16, f32 or f64. Uses one
-/// stream value.
+/// out = -ln u / rate, rounded once, u in (0, 1] from Philox4x32-10 (contract, section 6); out f16, bf16, f32 or f64.
+/// Uses one stream value.
 void exponential(context& ctx, generator& g, tensor_view out, const exponential_options& options = {});
 /// out (boolean) = true with probability p (rounded up to a multiple of 2^-32). Uses one stream value.
 void bernoulli(context& ctx, generator& g, tensor_view out, double p = 0.5);
@@ -141,8 +142,8 @@ void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, con
 /// grad_x = the exact sum, rounded once, over the windows that hold the element of g / the size of the window.
 void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x);
 
-/// out (n, c, oh, ow) = x (n, c, h, w) at row min(floor(i r), h - 1), with exact min(floor((i + 1/2) r), h - 1), and column likewise: bits
-/// are kept. r = h / oh, or 1 / scale_h exactly, for the double that it is.
+/// out (n, c, oh, ow) = x (n, c, h, w) at row min(floor(i r), h - 1), with exact min(floor((i + 1/2) r), h - 1), and
+/// column likewise: bits are kept. r = h / oh, or 1 / scale_h exactly, for the double that it is.
 void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out,
                         const upsample_nearest2d_options& options = {});
 /// grad_x = the exact sum, rounded once, of g over the pixels that are taken from here; +0 where none is.
