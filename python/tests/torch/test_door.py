@@ -331,6 +331,28 @@ def test_a_fingerprint_is_of_names_types_and_bits():
         librepdl.torch.fingerprint({"a": object()})
 
 
+def test_reductions_between_processes_are_refused():
+    """Also of lists of tensors; what moves data goes through."""
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_gloo_available():
+        pytest.skip("PyTorch without gloo")
+    librepdl.torch.enable()
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        x = torch.ones(2)
+        dist.broadcast(x, 0)
+        dist.all_gather([torch.zeros(2)], x)
+        dist.all_reduce(torch.ones(2, dtype=torch.int64))
+        with pytest.raises(NotImplementedError, match=r"c10d::allreduce_ \(float32, cpu\)"):
+            dist.all_reduce(x)
+        net = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+        with pytest.raises(NotImplementedError, match=r"c10d::allreduce_ \(float32, cpu\).*the backward pass"):
+            net(torch.ones(1, 2)).sum().backward()
+    finally:
+        dist.destroy_process_group()
+
+
 def test_librepdl_without_torch():
     code = "import sys; sys.modules['torch'] = None; import numpy, librepdl; print(librepdl.exp(numpy.ones(1, 'f')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

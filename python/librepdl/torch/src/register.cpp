@@ -53,12 +53,13 @@ void for_each_tensor(const IValue& v, F&& f) {
     }
   }
 }
-const Tensor* first_float(at::ArrayRef<IValue> values) {
-  const Tensor* found = nullptr;
+// Undefined if there is none. (Of a list the tensors are copies.)
+Tensor first_float(at::ArrayRef<IValue> values) {
+  Tensor found;
   for (const IValue& v : values) {
-    if (found != nullptr) break;
+    if (found.defined()) break;
     for_each_tensor(v, [&](const Tensor& t) {
-      if (found == nullptr && is_float(t.scalar_type())) found = &t;
+      if (!found.defined() && is_float(t.scalar_type())) found = t;
     });
   }
   return found;
@@ -109,7 +110,7 @@ struct aten_kernel {
     const size_t before = stack->size() - op.schema().arguments().size();
     (*this)(op, keys, stack);
     const at::ArrayRef<IValue> results(stack->data() + before, stack->size() - before);
-    if (first_float(results) != nullptr && !results.empty()) refuse(name, results, "");
+    if (first_float(results).defined()) refuse(name, results, "");
   }
 };
 
@@ -121,7 +122,7 @@ struct refused final : c10::OperatorKernel {
   void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
     if (exempt) return aten(op, keys, stack);
     const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-    if (first_float(arguments) != nullptr) {
+    if (first_float(arguments).defined()) {
       refuse(name, arguments, why);
       return aten(op, keys, stack);
     }
@@ -162,7 +163,7 @@ struct replaced final : c10::OperatorKernel {
       return aten(op, keys, stack);
     }
     const auto all = torch::jit::last(*stack, count);
-    if (first_float(all) == nullptr) return aten.exactly(what.name, op, keys, stack);
+    if (!first_float(all).defined()) return aten.exactly(what.name, op, keys, stack);
     refuse(what.name, all, "");
     aten(op, keys, stack);
   }
@@ -512,10 +513,10 @@ void call::refuse(const std::string& why) const {
 }
 
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why) {
-  const Tensor* const t = first_float(arguments);
+  const Tensor t = first_float(arguments);
   std::string text = name;
-  if (t != nullptr)
-    text += " (" + type_name(t->scalar_type()) + ", " + c10::DeviceTypeName(t->device().type(), true) + ")";
+  if (t.defined())
+    text += " (" + type_name(t.scalar_type()) + ", " + c10::DeviceTypeName(t.device().type(), true) + ")";
   text += ": not reproducible yet";
   if (!why.empty()) text += " (" + why + ")";
   const std::string from = where_from();
