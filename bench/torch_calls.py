@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """PyTorch with librepdl against plain PyTorch, by turns in one process: calls on small tensors, a training step of LeNet-5.
 
-    bench/torch_calls.py [--device cuda] [--rounds N] [calls] [lenet] [resnet18]
+    bench/torch_calls.py [--device cuda] [--rounds N] [--breakdown] [calls] [lenet] [resnet18] [gpt2]
 
 A table: microseconds (steps: milliseconds) of plain PyTorch and with librepdl, medians of the rounds, and the median ratio.
+--breakdown: of a step, the operations that take the most time, on the device. gpt2, of 124 million parameters, needs transformers.
 """
 
 import argparse
@@ -56,6 +57,41 @@ def resnet18(device):
     return step_of(ResNet18(), torch.rand(64, 3, 32, 32, device=device), torch.randint(0, 10, (64,), device=device), device)
 
 
+def gpt2(device):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config()).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    tokens = torch.randint(0, 50257, (8, 1024), device=device)
+
+    def step():
+        optimizer.zero_grad()
+        model(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def breakdown(title, f, device):
+    """Milliseconds of each aten operation's own kernels in one step, plain and with librepdl."""
+    def profiled():
+        f()
+        activity = torch.profiler.ProfilerActivity
+        with torch.profiler.profile(activities=[activity.CPU] + ([activity.CUDA] if device != "cpu" else [])) as p:
+            f()
+            if device != "cpu":
+                torch.cuda.synchronize()
+        own = "self_device_time_total" if device != "cpu" else "self_cpu_time_total"
+        return {e.key: getattr(e, own) / 1e3 for e in p.key_averages() if e.key.startswith("aten::")}
+
+    plain = profiled()
+    with librepdl.torch.reproducible():
+        ours = profiled()
+    print(f"\n| {title}: operation, ms | plain | librepdl |\n|---|---|---|")
+    for key in sorted(set(plain) | set(ours), key=lambda k: -ours.get(k, 0))[:14]:
+        print(f"| {key} | {plain.get(key, 0):.2f} | {ours.get(key, 0):.2f} |", flush=True)
+
+
 def seconds(f, count, device):
     f()
     if device != "cpu":
@@ -84,9 +120,10 @@ def table(title, functions, count, rounds, unit, device):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "calls", "lenet", "resnet18"], default=[])
+    parser.add_argument("what", nargs="*", choices=[[], "calls", "lenet", "resnet18", "gpt2"], default=[])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--breakdown", action="store_true")
     o = parser.parse_args()
     what = o.what or ["calls", "lenet"]
     torch.set_num_threads(1)
@@ -94,10 +131,14 @@ def main():
     print(f"PyTorch {torch.__version__}, librepdl {librepdl.__version__}, {o.device}: {name}")
     if "calls" in what:
         table("calls, us", calls(o.device), 2000, o.rounds, 1e6, o.device)
-    if "lenet" in what:
-        table("step of 32 images, ms", {"LeNet-5": lenet(o.device)}, 50, o.rounds, 1e3, o.device)
-    if "resnet18" in what:
-        table("step of 64 images of 32 x 32, ms", {"ResNet-18": resnet18(o.device)}, 5, o.rounds, 1e3, o.device)
+    steps = {"lenet": ("step of 32 images, ms", "LeNet-5", lenet, 50), "resnet18": ("step of 64 images of 32 x 32, ms", "ResNet-18", resnet18, 5),
+             "gpt2": ("step of 8 x 1024 tokens, ms", "GPT-2", gpt2, 1)}
+    for name, (title, model, make, count) in steps.items():
+        if name in what:
+            step = make(o.device)
+            table(title, {model: step}, count, o.rounds, 1e3, o.device)
+            if o.breakdown:
+                breakdown(model, step, o.device)
 
 
 if __name__ == "__main__":

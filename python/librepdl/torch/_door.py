@@ -47,6 +47,14 @@ def _caller() -> int | None:
         return None
 
 
+_capturing_type = ctypes.CFUNCTYPE(ctypes.c_int)
+
+
+@_capturing_type
+def _capturing() -> int:
+    return int(torch.cuda.is_current_stream_capturing())
+
+
 class Door:
     """The library. Its functions raise RuntimeError with what it says."""
 
@@ -55,8 +63,8 @@ class Door:
         self._library = ctypes.CDLL(str(_build.library()), mode=ctypes.RTLD_LOCAL)
         for name in ("error", "status", "noted"):
             getattr(self._library, f"repdl_torch_{name}").restype = ctypes.c_char_p
-        self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type]
-        self._checked(self._library.repdl_torch_attach(_core.c_abi(), _caller))
+        self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type, _capturing_type]
+        self._checked(self._library.repdl_torch_attach(_core.c_abi(), _caller, _capturing))
 
     def _checked(self, status: int) -> None:
         if status != 0:

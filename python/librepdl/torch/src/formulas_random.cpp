@@ -16,7 +16,9 @@ namespace {
 
 struct draw {
   int64_t seed, stream;
-  draw(const call& c, int generator) {
+  draw(const call& c, int generator, at::Device where) {
+    TORCH_CHECK(!is_capturing(where), "librepdl: ", c.what().name,
+                ": not while a CUDA graph is captured: each replay would draw the same");
     std::optional<at::Generator> given;
     if (generator >= 0 && c.has(generator)) given = c.value(generator).toGenerator();
     TORCH_CHECK(!given || given->device().is_cpu(),
@@ -61,7 +63,7 @@ void uniform(call& c) {
   const Tensor& t = c.tensor(0);
   const double low = c.real(1), high = c.real(2);
   TORCH_CHECK(low <= high, "uniform_ expects to return a [from, to) range, but found from=", low, " > to=", high);
-  fill(op, t, draw(c, 3), {"low", low}, {"high", high});
+  fill(op, t, draw(c, 3, t.device()), {"low", low}, {"high", high});
   c.give(t);
 }
 // self, mean, std, generator
@@ -69,7 +71,7 @@ void normal(call& c) {
   static const operation op("normal");
   const Tensor& t = c.tensor(0);
   TORCH_CHECK(c.real(2) >= 0, "normal expects std >= 0.0, but found std ", c.real(2));
-  fill(op, t, draw(c, 3), {"mean", c.real(1)}, {"stddev", c.real(2)});
+  fill(op, t, draw(c, 3, t.device()), {"mean", c.real(1)}, {"stddev", c.real(2)});
   c.give(t);
 }
 // self, lambd, generator
@@ -77,7 +79,7 @@ void exponential(call& c) {
   static const operation op("exponential");
   const Tensor& t = c.tensor(0);
   TORCH_CHECK(c.real(1) > 0, "exponential_ expects lambda > 0.0, but found lambda=", c.real(1));
-  const draw d(c, 2);
+  const draw d(c, 2, t.device());
   if (t.numel() > 0) {
     op({}, {&t},
        {{"shape", t.sizes()},
@@ -92,14 +94,14 @@ void exponential(call& c) {
 void bernoulli_number(call& c) {
   const Tensor& t = c.tensor(0);
   TORCH_CHECK(c.real(1) >= 0 && c.real(1) <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", c.real(1));
-  c.give(below(t, draw(c, 2), c.real(1)).to(t.scalar_type()));
+  c.give(below(t, draw(c, 2, t.device()), c.real(1)).to(t.scalar_type()));
 }
 // self, p, generator: a number of [0, 1) in 53 bits is less than p
 void bernoulli_tensor(call& c) {
   static const operation op("uniform");
   const Tensor& t = c.tensor(0);
   const Tensor u = at::empty(t.sizes(), t.options().dtype(at::kDouble), at::MemoryFormat::Contiguous);
-  fill(op, u, draw(c, 2), {"low", 0.0}, {"high", 1.0});
+  fill(op, u, draw(c, 2, t.device()), {"low", 0.0}, {"high", 1.0});
   c.give(u.lt(c.tensor(1).to(at::kDouble)).to(t.scalar_type()));
 }
 
@@ -136,7 +138,7 @@ void integers_of(call& c, int64_t low, int64_t high, int generator) {
   const Tensor& t = c.tensor(0);
   TORCH_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   Tensor out = at::empty(t.sizes(), t.options().dtype(at::kLong), at::MemoryFormat::Contiguous);
-  const draw d(c, generator);
+  const draw d(c, generator, t.device());
   if (out.numel() > 0)
     op({}, {&out}, {{"shape", out.sizes()}, d.attr_seed(), d.attr_stream(), {"low", low}, {"high", high}});
   c.give(out.to(t.scalar_type()));
@@ -185,7 +187,7 @@ void randperm(call& c) {
   static const operation op("permutation");
   const int64_t n = c.integer(0);
   TORCH_CHECK(n >= 0, "n must be non-negative, got ", n);
-  const draw d(c, 1);
+  const draw d(c, 1, c.tensor(2).device());
   Tensor out = at::empty({n}, c.tensor(2).options().dtype(at::kLong));
   if (n > 0) op({}, {&out}, {{"n", n}, d.attr_seed(), d.attr_stream()});
   c.give(out.to(c.tensor(2).scalar_type()));
@@ -207,7 +209,7 @@ void native_dropout(call& c) {
     return c.give(at::zeros_like(x, x.options().dtype(at::kBool)));
   }
   if (x.scalar_type() != at::kFloat) c.refuse("");
-  const draw d(c, -1);
+  const draw d(c, -1, x.device());
   Tensor out = at::empty(x.sizes(), x.options(), at::MemoryFormat::Contiguous);
   op({x}, {&out}, {{"p", p}, d.attr_seed(), d.attr_stream()});
   c.give(out);

@@ -16,6 +16,7 @@ namespace repdl_torch {
 namespace {
 
 const c_abi* abi = nullptr;
+int (*asked_capturing)() = nullptr;
 
 // Where a context runs.
 struct place {
@@ -123,11 +124,13 @@ repdl_data_type type_of(at::ScalarType type) {
 
 }  // namespace
 
-void attach(const c_abi* functions) {
+void attach(const c_abi* functions, int (*capturing)()) {
   TORCH_CHECK(functions->size == sizeof(c_abi),
               "librepdl.torch: its library was compiled for another version of librepdl");
   abi = functions;
+  asked_capturing = capturing;
 }
+bool is_capturing(at::Device where) { return where.is_cuda() && asked_capturing != nullptr && asked_capturing() != 0; }
 const c_abi& functions() { return *abi; }
 
 operand::operand(const Tensor* t) : tensor_{} {

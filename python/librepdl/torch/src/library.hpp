@@ -13,8 +13,10 @@ namespace repdl_torch {
 
 using at::Tensor;
 
-/// What librepdl._core.c_abi() gave; before anything else.
-void attach(const c_abi* functions);
+/// What librepdl._core.c_abi() gave, and how to ask whether a CUDA graph is being captured; before anything else.
+void attach(const c_abi* functions, int (*capturing)());
+/// Whether calls on the device are being captured.
+bool is_capturing(at::Device where);
 const c_abi& functions();
 
 /// An attribute of a call.

@@ -538,9 +538,9 @@ using namespace repdl_torch;
 
 REPDL_EXPORTED const char* repdl_torch_error() { return last_error.c_str(); }
 
-REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*asked)()) {
+REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*asked)(), int (*capturing)()) {
   return guarded([&] {
-    attach(functions);
+    attach(functions, capturing);
     caller = asked;
     return 0;
   });

@@ -1,0 +1,93 @@
+"""What there is only with a GPU."""
+
+import pytest
+import torch
+from torch import nn
+
+import librepdl.torch
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def test_a_captured_graph_gives_the_same_bits():
+    librepdl.torch.enable()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(40, 30), nn.GELU(), nn.LayerNorm(30), nn.Linear(30, 5), nn.Softmax(1)).cuda()
+    x = torch.randn(16, 40, device="cuda")
+    with torch.no_grad():
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            model(x)
+        torch.cuda.current_stream().wait_stream(side)
+        graph, given = torch.cuda.CUDAGraph(), x.clone()
+        with torch.cuda.graph(graph):
+            result = model(given)
+        for _ in range(3):
+            new = torch.randn(16, 40, device="cuda")
+            given.copy_(new)
+            graph.replay()
+            assert torch.equal(result, model(new))
+
+
+def test_nothing_is_drawn_into_a_graph():
+    librepdl.torch.enable()
+    x = torch.zeros(8, device="cuda")
+    x.uniform_()
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="not while a CUDA graph is captured"), torch.cuda.graph(graph):
+        x.uniform_()
+
+
+def test_streams_and_memory():
+    """Work on other streams; workspaces are PyTorch's memory."""
+    librepdl.torch.enable()
+    torch.manual_seed(0)
+    a, b = torch.randn(300, 200), torch.randn(200, 100)
+    expected, x, y = a @ b, a.cuda(), b.cuda()
+    torch.cuda.synchronize()
+    results = []
+    for _ in range(3):
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            results.append(x @ y)
+    torch.cuda.synchronize()
+    assert all(torch.equal(r.cpu(), expected) for r in results)
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    x @ y
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() > before + 300 * 100 * 4
+
+
+def test_random_numbers_are_those_of_the_cpu():
+    librepdl.torch.enable()
+
+    def draws(device):
+        torch.manual_seed(9)
+        return [torch.rand(50, device=device), torch.randn(7, 3, device=device), torch.randint(-5, 5, (20,), device=device),
+                torch.randperm(30, device=device), nn.functional.dropout(torch.ones(40, device=device), 0.3),
+                torch.empty(9, device=device).exponential_(), torch.bernoulli(torch.full((30,), 0.4, device=device))]
+
+    for a, b in zip(draws("cpu"), draws("cuda")):
+        assert torch.equal(a, b.cpu())
+    with pytest.raises(RuntimeError, match="generator: expected one of the CPU"):
+        torch.rand(3, device="cuda", generator=torch.Generator("cuda"))
+
+
+def test_a_module_on_the_gpu_has_the_cpus_gradients():
+    librepdl.torch.enable()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(32, 4))
+    x = torch.randn(5, 3, 9, 9)
+
+    def gradients(device):
+        model.to(device)
+        model.zero_grad()
+        nn.functional.cross_entropy(model(x.to(device)), torch.tensor([0, 1, 2, 3, 0], device=device)).backward()
+        return [p.grad.cpu() for p in model.parameters()]
+
+    state = {k: v.clone() for k, v in model.state_dict().items()}
+    first = gradients("cpu")
+    model.load_state_dict(state)
+    assert all(torch.equal(a, b) for a, b in zip(first, gradients("cuda")))
