@@ -45,7 +45,7 @@ TEST_CASE("upsample: against the oracle") {
     const std::vector<array> expected = reference::evaluate_all(op, in, attrs);
     for (test::engine& e : all) {
       const std::string text = test::difference(test::run(*e.ctx, op, in, expected, attrs), expected);
-      if (!text.empty()) FAIL_CHECK(op << " on " << e.name << ", call " << k << ": " << text);
+      CHECK_MESSAGE(text.empty(), op << " on " << e.name << ", call " << k << ": " << text);
     }
   }
 }

@@ -76,10 +76,11 @@ def call(library, row, arrays, attributes):
     options = {RENAMED.get(k, k): float(v) if k in real else v for k, v in attributes.items()}  # "nan" and "inf" are texts
     if row["family"] == "optimizer":
         return grouped(library, row, arrays, options)
+    if not row["inputs"]:  # an array of the library
+        options["like"] = library.array(b"\0\0\0\0", "f32", (1,))
     if "stream" in options:
         generator = librepdl.random.Generator(options.pop("seed") % 2**64, options.pop("stream") % 2**64)
-        like = {} if row["inputs"] else {"like": library.array(b"\0\0\0\0", "f32", (1,))}
-        return [getattr(generator, row["name"])(*arrays, **options, **like)]
+        return [getattr(generator, row["name"])(*arrays, **options)]
     function = getattr(librepdl, row["name"])
     inputs = len(row["inputs"])
     if len(row["outputs"]) > 1:

@@ -417,7 +417,7 @@ class builder {
   // aten's kernels for lists on the CPU call the operation for each tensor: right on every device. Fused ones of CUDA round
   // otherwise.
   void foreach (const OperatorHandle& op) {
-    if (!op.hasKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
+    if (!op.hasComputedKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
     ++door_.counts["replaced"];
     struct each final : c10::OperatorKernel {
       aten_kernel on_cpu, aten;
