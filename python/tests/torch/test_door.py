@@ -149,6 +149,20 @@ def test_kernels_that_others_register_are_noticed():
     assert librepdl.torch.status()["overridden"] == []
 
 
+def test_schemas_that_come_later_are_refused_from_the_next_entry_on():
+    librepdl.torch.enable()
+    later = torch.library.Library("librepdl_later", "DEF")
+    try:
+        later.define("twice(Tensor x) -> Tensor")
+        later.impl("twice", lambda x: x.clone(), "CPU")
+        with librepdl.torch.reproducible(), pytest.raises(NotImplementedError, match=r"librepdl_later::twice \(float32, cpu\)"):
+            torch.ops.librepdl_later.twice(torch.ones(2))
+        assert torch.equal(torch.exp(torch.ones(3)), librepdl.exp(torch.ones(3)))
+    finally:
+        librepdl.torch.disable()
+        later._destroy()
+
+
 def test_printing_saving_copying():
     librepdl.torch.enable()
     x = torch.tensor([1.5, float("nan"), -2e20])

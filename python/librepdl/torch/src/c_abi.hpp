@@ -6,9 +6,7 @@
 
 namespace repdl_torch {
 
-#define REPDL_C_ABI(f)                                                                                           \
-  f(context_create) f(context_destroy) f(context_synchronize) f(op_find) f(run) f(last_error) f(last_error_site) \
-      f(version) f(bits_version)
+#define REPDL_C_ABI(f) f(context_create) f(op_find) f(run) f(last_error)
 
 struct c_abi {
   size_t size;  // of this struct: both sides have the same functions

@@ -53,9 +53,8 @@ enum class variant { functional, in_place, out };
 struct overload {
   const row* what;
   variant kind;
-  int arguments;  // before those that are outputs
-  int outputs;    // out=: how many
-  bool on_cuda;
+  int arguments;     // before those that are outputs
+  int outputs;       // out=: how many
   std::string name;  // "aten::add_.Tensor"
 };
 

@@ -23,9 +23,15 @@ Tensor with_ones(const Tensor& t, size_t count) {
   return t.view(shape);
 }
 Tensor without_ones(const Tensor& t, const Tensor& x, size_t count) { return t.reshape(rows_shape(x, count)); }
-}  // namespace
-
-namespace {
+// Argument 1, the sizes of the last axes of x.
+std::vector<int64_t> normalized_shape(const call& c, const Tensor& x) {
+  const auto size = c.integers(1);
+  TORCH_CHECK(!size.empty() && x.dim() >= static_cast<int64_t>(size.size()) &&
+                  x.sizes().slice(x.dim() - size.size()).equals(size),
+              "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ",
+              x.sizes());
+  return size;
+}
 double eps_of(const call& c, int i) {
   if (!(c.real(i) >= 0)) c.refuse("with eps < 0");
   return c.real(i);
@@ -36,11 +42,7 @@ double eps_of(const call& c, int i) {
 void native_layer_norm(call& c) {
   static const operation op("layer_norm");
   const Tensor& x = c.tensor(0);
-  const auto size = c.integers(1);
-  TORCH_CHECK(!size.empty() && x.dim() >= static_cast<int64_t>(size.size()) &&
-                  x.sizes().slice(x.dim() - size.size()).equals(size),
-              "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ",
-              x.sizes());
+  const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   const Tensor &w = c.tensor(2), &b = c.tensor(3);
   TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
@@ -98,7 +100,7 @@ void native_group_norm(call& c) {
 
 // grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
 void native_group_norm_backward(call& c) {
-  static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward"), sum("sum");
+  static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1), &mean = c.tensor(2), &rstd = c.tensor(3), &w = c.tensor(4);
   const int64_t channels = c.integer(6), groups = c.integer(8);
   const auto mask = c.value(9).toBoolList();
@@ -238,11 +240,7 @@ void rms_norm(call& c) {
 void fused_rms_norm(call& c) {
   static const operation op("rms_norm");
   const Tensor &x = c.tensor(0), &w = c.tensor(2);
-  const auto size = c.integers(1);
-  TORCH_CHECK(!size.empty() && x.dim() >= static_cast<int64_t>(size.size()) &&
-                  x.sizes().slice(x.dim() - size.size()).equals(size),
-              "Given normalized_shape=", size, ", expected input with shape [*, ", size, "], but got input of size ",
-              x.sizes());
+  const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = statistics(x, rows_shape(x, size.size()));
   const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();

@@ -133,16 +133,22 @@ void avg_pool2d_backward(call& c) {
   c.give(out);
 }
 
+namespace {
+std::vector<int64_t> with_size(const Tensor& x, const std::vector<int64_t>& size) {
+  TORCH_CHECK(size.size() == 2 && size[0] >= 0 && size[1] >= 0, "expected output_size of two integers >= 0, got ",
+              size);
+  auto shape = x.sizes().vec();
+  std::copy(size.begin(), size.end(), shape.end() - 2);
+  return shape;
+}
+}  // namespace
 // self, output_size
 void adaptive_avg_pool2d(call& c) {
   static const operation op("adaptive_avg_pool2d");
   const Tensor& x = c.tensor(0);
   check_image(x);
   const auto size = c.integers(1);
-  TORCH_CHECK(size.size() == 2 && size[0] >= 0 && size[1] >= 0,
-              "adaptive_avg_pool2d: expected output_size of two integers >= 0");
-  auto shape = x.sizes().vec();
-  std::copy(size.begin(), size.end(), shape.end() - 2);
+  const auto shape = with_size(x, size);
   Tensor out = image(shape, x, x.scalar_type());
   const Tensor px = batched(x), po = batched(out);
   if (out.numel() > 0) op({px}, {&po}, {{"size", at::IntArrayRef(size)}});
@@ -163,10 +169,7 @@ void adaptive_max_pool2d(call& c) {
   const Tensor& x = c.tensor(0);
   check_image(x);
   const auto size = c.integers(1);
-  TORCH_CHECK(size.size() == 2 && size[0] >= 0 && size[1] >= 0,
-              "adaptive_max_pool2d: expected output_size of two integers >= 0");
-  auto shape = x.sizes().vec();
-  std::copy(size.begin(), size.end(), shape.end() - 2);
+  const auto shape = with_size(x, size);
   Tensor out = image(shape, x, x.scalar_type()), index = image(shape, x, at::kLong);
   const Tensor px = batched(x), po = batched(out), pi = batched(index);
   if (out.numel() > 0) op({px}, {&po, &pi}, {{"size", at::IntArrayRef(size)}});

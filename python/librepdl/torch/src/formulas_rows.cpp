@@ -49,20 +49,16 @@ struct reduction {
 void sum_like(call& c, const operation& op) {
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.type(3, x.scalar_type());
+  if (at::isComplexType(type)) c.refuse("");
   if (!at::isFloatingType(type)) return c.leave();
   if (!(type_bit(type) & NARROW) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
     c.refuse("");
   c.give(reduction(converted(x, type), c.integers(1), c.boolean(2))(op));
 }
-// dtype of all that sums: None is x's own type, or int64 of integers.
-bool rounds(const call& c, const Tensor& x, int dtype) { return at::isFloatingType(c.type(dtype, x.scalar_type())); }
-
 }  // namespace
 
 void sum(call& c) {
   static const operation op("sum");
-  if (!rounds(c, c.tensor(0), 3))
-    return at::isComplexType(c.type(3, c.tensor(0).scalar_type())) ? c.refuse("") : c.leave();
   sum_like(c, op);
 }
 // Without the NaNs.
@@ -80,8 +76,6 @@ void trace(call& c) {
 }
 void mean(call& c) {
   static const operation op("mean");
-  const at::ScalarType type = c.type(3, c.tensor(0).scalar_type());
-  if (at::isComplexType(type)) c.refuse("");
   sum_like(c, op);
 }
 
@@ -163,41 +157,34 @@ void stddev(call& c) { statistic(c, "stddev", false); }
 void var_mean(call& c) { statistic(c, "var", true); }
 void std_mean(call& c) { statistic(c, "stddev", true); }
 
+namespace {
+// Of p = 1, 2, inf, -inf.
+void give_norm(call& c, const reduction& r, double p) {
+  static const operation op("vector_norm");
+  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
+  Tensor out = r.empty(r.x.scalar_type());
+  TORCH_CHECK(!std::isinf(p) || r.x.numel() > 0 || out.numel() == 0,
+              "linalg.vector_norm cannot compute the infinity norm of an empty tensor");
+  op({r.x}, {&out}, {{"p", p}, {"axis", at::IntArrayRef(r.axes)}, {"keepdim", r.keep}});
+  c.give(out);
+}
+}  // namespace
 // self, ord, dim, keepdim, dtype
 void vector_norm(call& c) {
-  static const operation op("vector_norm"), count("sum");
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.type(4, x.scalar_type());
   if (!(type_bit(type) & NARROW)) c.refuse("");
   const double p = c.value(1).toScalar().toDouble();
   const reduction r(converted(x, type), c.integers(2), c.boolean(3));
   if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
-  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
-  TORCH_CHECK(!std::isinf(p) || x.numel() > 0 || r.empty(type).numel() == 0,
-              "linalg.vector_norm cannot compute the infinity norm of an empty tensor");
-  Tensor out = r.empty(type);
-  op({r.x}, {&out}, {{"p", p}, {"axis", at::IntArrayRef(r.axes)}, {"keepdim", r.keep}});
-  c.give(out);
+  give_norm(c, r, p);
 }
-// self, p, dim, keepdim: aten's older name of it
+// aten's older names of it. self, p, dim, keepdim
 void norm_dim(call& c) {
-  static const operation op("vector_norm");
-  const double p = c.has(1) ? c.value(1).toScalar().toDouble() : 2;
-  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
-  const reduction r(c.tensor(0), c.integers(2), c.boolean(3));
-  Tensor out = r.empty(r.x.scalar_type());
-  op({r.x}, {&out}, {{"p", p}, {"axis", at::IntArrayRef(r.axes)}, {"keepdim", r.keep}});
-  c.give(out);
+  give_norm(c, reduction(c.tensor(0), c.integers(2), c.boolean(3)), c.has(1) ? c.value(1).toScalar().toDouble() : 2);
 }
-void norm_all(call& c) {
-  static const operation op("vector_norm");
-  const double p = c.value(1).toScalar().toDouble();
-  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
-  const reduction r(c.tensor(0), {}, false);
-  Tensor out = r.empty(r.x.scalar_type());
-  op({r.x}, {&out}, {{"p", p}, {"axis", at::IntArrayRef(r.axes)}});
-  c.give(out);
-}
+// self, p
+void norm_all(call& c) { give_norm(c, reduction(c.tensor(0), {}, false), c.value(1).toScalar().toDouble()); }
 
 void logsumexp(call& c) {
   static const operation op("logsumexp");

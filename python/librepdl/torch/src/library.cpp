@@ -131,7 +131,6 @@ void attach(const c_abi* functions, int (*capturing)()) {
   asked_capturing = capturing;
 }
 bool is_capturing(at::Device where) { return where.is_cuda() && asked_capturing != nullptr && asked_capturing() != 0; }
-const c_abi& functions() { return *abi; }
 
 operand::operand(const Tensor* t) : tensor_{} {
   if (t == nullptr || !t->defined()) return;

@@ -17,7 +17,6 @@ using at::Tensor;
 void attach(const c_abi* functions, int (*capturing)());
 /// Whether calls on the device are being captured.
 bool is_capturing(at::Device where);
-const c_abi& functions();
 
 /// An attribute of a call.
 struct attribute : repdl_attribute {
@@ -77,7 +76,7 @@ bool has_type(at::ScalarType type);
 inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }
-/// at::empty, on the CPU without the dispatcher's quarter of a microsecond.
+/// at::empty, on the CPU without the dispatcher.
 Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where,
              at::MemoryFormat format = at::MemoryFormat::Contiguous);
 /// Of the shape and type of a tensor, and of its strides where it is dense.

@@ -183,9 +183,7 @@ std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& sch
         const int argument = find(word);
         if (options) {
           const std::string type = schema.arguments()[argument].type()->str();
-          spec->options.push_back(
-              {name.empty() ? word : name, argument,
-               type.find("Scalar") == 0 || type.find("number") == 0 || type.find("Scalar") != std::string::npos});
+          spec->options.push_back({name.empty() ? word : name, argument, type.find("Scalar") != std::string::npos});
         } else {
           spec->operands.push_back(argument);
         }
@@ -218,7 +216,7 @@ Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments,
     const IValue& v = arguments[option.argument];
     if (v.isNone()) continue;
     const double value = v.isDouble() ? v.toDouble() : v.toScalar().toDouble();
-    // alpha, value, scale, rate: 1 is their default in librepdl too
+    // 1 is their default in librepdl, too
     if (value == 1 && (option.name == "alpha" || option.name == "value")) continue;
     options.emplace_back(option.name.c_str(), option.scalar ? in_arithmetic_of(type, value) : value);
   }

@@ -206,8 +206,7 @@ struct replaced final : c10::OperatorKernel {
       if (into[i].is_same(r)) continue;
       at::assert_no_internal_overlap(into[i]);
       for (int k = 0; what.kind == variant::out && into.size() > 1 && k < what.arguments; ++k) {
-        if (arguments[k].isTensor() && arguments[k].toTensor().defined())
-          at::assert_no_overlap(into[i], arguments[k].toTensor());
+        for_each_tensor(arguments[k], [&](const Tensor& t) { at::assert_no_overlap(into[i], t); });
       }
       TORCH_CHECK(into.size() == 1 || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ",
                   r.scalar_type(), ", but got ", into[i].scalar_type(), " instead");
@@ -230,8 +229,7 @@ struct signature {
   int outputs = 0;
   variant kind = variant::functional;
   // A row of an in-place schema is of that alone.
-  std::string in_place_key() const { return key + "!"; }
-  std::string row_key() const { return kind == variant::in_place ? in_place_key() : key; }
+  std::string row_key() const { return kind == variant::in_place ? key + "!" : key; }
 };
 signature signature_of(const c10::FunctionSchema& schema) {
   signature s;
@@ -375,7 +373,7 @@ class builder {
     }
     if (space != "aten") {
       for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
-        if (has_any_kernel(op, key) && passes_elsewhere(name_of(op.operator_name())) == false) put_refusal(op, key, "");
+        if (has_any_kernel(op, key) && !passes_elsewhere(name_of(op.operator_name()))) put_refusal(op, key, "");
       }
       return;
     }
@@ -399,18 +397,17 @@ class builder {
   void replace(const OperatorHandle& op, const signature& s, const row& r) {
     ++door_.counts["replaced"];
     if (r.what == action::pin && op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
-      put_replaced(op, s, r, DispatchKey::CompositeImplicitAutograd, false);
+      put_replaced(op, s, r, DispatchKey::CompositeImplicitAutograd);
       return;
     }
-    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA})
-      put_replaced(op, s, r, key, key == DispatchKey::CUDA);
+    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) put_replaced(op, s, r, key);
   }
-  void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key, bool on_cuda) {
+  void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key) {
     // Kernels of an alias key are found at the keys that it stands for.
     const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
     put(op, key,
         torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(
-            overload{&r, s.kind, s.arguments, s.outputs, on_cuda, name_of(op.operator_name())}, aten_kernel(op, at),
+            overload{&r, s.kind, s.arguments, s.outputs, name_of(op.operator_name())}, aten_kernel(op, at),
             r.what == action::map ? parse_map(r, op.schema()) : nullptr)));
   }
 
@@ -546,14 +543,16 @@ REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*aske
   });
 }
 
-/// 0, or -1. Enabled already: nothing but `strict` changes.
+/// 0, or -1. Enabled already: only `strict` changes, unless libraries that were loaded since have brought schemas: then all are
+/// placed anew.
 REPDL_EXPORTED int repdl_torch_enable(int is_strict) {
   return guarded([&] {
     const std::lock_guard<std::mutex> lock(door_mutex);
     strict = is_strict != 0;
-    if (opened != nullptr) return 0;
+    if (opened != nullptr && opened->operations == c10::Dispatcher::singleton().getAllOpNames().size()) return 0;
     silent handler;
     const c10::WarningUtils::WarningHandlerGuard quiet(&handler);
+    opened.reset();
     auto d = std::make_unique<door>();
     builder(*d).run();
     opened = std::move(d);
