@@ -73,32 +73,42 @@ void need(const void* p, std::string_view function, std::string_view argument) {
 const op_info& info(const repdl_op* op) { return *reinterpret_cast<const op_info*>(op); }
 const repdl_op* handle(const op_info* op) { return reinterpret_cast<const repdl_op*>(op); }
 
-dtype type_from(const repdl_data_type& t, std::string_view name) {
+// An operand's name, "in[2]", made where a message needs it.
+struct operand_name {
+  std::string_view list;
+  std::int32_t index;
+  std::string operator()(std::string_view member = "") const {
+    return std::string(list) + "[" + std::to_string(index) + "]" + std::string(member);
+  }
+};
+
+dtype type_from(const repdl_data_type& t, const operand_name& name) {
   if (t.lanes != 1) {
-    fail(error_site::foreign_lanes, "DLPack tensor", name, "lanes = 1", std::to_string(t.lanes));
+    fail(error_site::foreign_lanes, "DLPack tensor", name(), "lanes = 1", std::to_string(t.lanes));
   }
   if (const auto type = api::type_from_dlpack(t.code, t.bits)) return *type;
-  fail(error_site::foreign_dtype, "DLPack tensor", name, "float 16, 32, 64, bfloat 16, int 32, 64 or bool 8",
+  fail(error_site::foreign_dtype, "DLPack tensor", name(), "float 16, 32, 64, bfloat 16, int 32, 64 or bool 8",
        "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
 }
 
-device device_from(const repdl_device& d, std::string_view name) {
+template <class Name>
+device device_from(const repdl_device& d, const Name& name) {
   if (d.device_type != 1 && d.device_type != 2) {
-    fail(error_site::foreign_device, "DLPack tensor", name, "device type 1 (CPU) or 2 (CUDA)",
+    fail(error_site::foreign_device, "DLPack tensor", name(), "device type 1 (CPU) or 2 (CUDA)",
          std::to_string(d.device_type));
   }
   return {static_cast<device_kind>(d.device_type), d.device_id};
 }
 
-tensor_view view_of(const repdl_tensor* t, std::string_view name) {
+tensor_view view_of(const repdl_tensor* t, const operand_name& name) {
   if (t == nullptr) return {};
   const dtype type = type_from(t->dtype, name);
   const device where = device_from(t->device, name);
-  if (t->ndim < 0) fail(error_site::rank_too_large, "DLPack tensor", name, "ndim >= 0", std::to_string(t->ndim));
+  if (t->ndim < 0) fail(error_site::rank_too_large, "DLPack tensor", name(), "ndim >= 0", std::to_string(t->ndim));
   const auto rank = static_cast<std::size_t>(t->ndim);
-  if (rank > 0) need(t->shape, "DLPack tensor", std::string(name) + ".shape");
+  if (rank > 0 && t->shape == nullptr) need(nullptr, "DLPack tensor", name(".shape"));
   if (t->byte_offset >= std::uint64_t{1} << 63) {
-    fail(error_site::stride_overflow, "DLPack tensor", std::string(name) + ".byte_offset", "a number below 2^63",
+    fail(error_site::stride_overflow, "DLPack tensor", name(".byte_offset"), "a number below 2^63",
          std::to_string(t->byte_offset));
   }
   const sizes shape(std::span<const std::int64_t>(t->shape, rank));
@@ -113,7 +123,7 @@ plan::inline_vector<View, 8> views_of(const repdl_tensor* const* t, std::int32_t
   if (n < 0) fail(count_site, "repdl", std::string(what) + "_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(t, "repdl", what);
   plan::inline_vector<View, 8> v;
-  for (std::int32_t i = 0; i < n; ++i) v.push_back(view_of(t[i], std::string(what) + "[" + std::to_string(i) + "]"));
+  for (std::int32_t i = 0; i < n; ++i) v.push_back(view_of(t[i], {what, i}));
   return v;
 }
 
@@ -138,8 +148,9 @@ attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
   attributes list;
   if (n < 0) fail(error_site::attribute_value, "repdl", "attribute_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(a, "repdl", "attributes");
+  list.reserve(static_cast<std::size_t>(n));
   for (std::int32_t i = 0; i < n; ++i) {
-    need(a[i].name, "repdl", "attributes[" + std::to_string(i) + "].name");
+    if (a[i].name == nullptr) need(nullptr, "repdl", operand_name{"attributes", i}(".name"));
     attribute_value value;
     switch (a[i].kind) {
       case REPDL_BOOLEAN:
@@ -187,7 +198,7 @@ context_options options_of(const repdl_context_options& o, allocator* memory) {
   context_options options;
   options.memory = memory;
   // {0, 0} is an options struct that says nothing about the device.
-  if (o.device.device_type != 0 || o.device.device_id != 0) options.where = device_from(o.device, "options.device");
+  if (o.device.device_type != 0 || o.device.device_id != 0) options.where = device_from(o.device, [] { return "options.device"; });
   options.stream = o.stream;
   options.threads = o.threads;
   if (o.first_tier < 0 || o.first_tier > 3) {

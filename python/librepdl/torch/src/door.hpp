@@ -93,7 +93,7 @@ class call {
   void leave() { left = true; }
   const overload& what() const { return overload_; }
 
-  std::vector<Tensor> results;
+  c10::SmallVector<Tensor, 3> results;
   bool left = false;
 
  private:

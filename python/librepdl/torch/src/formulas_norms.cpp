@@ -8,19 +8,19 @@
 
 namespace repdl_torch::formulas {
 namespace {
-std::vector<int64_t> last_axes(const Tensor& x, size_t count) {
-  std::vector<int64_t> axes;
+c10::SmallVector<int64_t, 6> last_axes(const Tensor& x, size_t count) {
+  c10::SmallVector<int64_t, 6> axes;
   for (size_t i = 0; i < count; ++i) axes.push_back(x.dim() - static_cast<int64_t>(count - i));
   return axes;
 }
 // Statistics lie in binary32, whatever x is.
 Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return fresh(shape, at::kFloat, x.device()); }
-// Of the leading axes, one for each row; aten's have the others with size 1.
 std::vector<int64_t> rows_shape(const Tensor& x, size_t count) { return x.sizes().slice(0, x.dim() - count).vec(); }
-Tensor with_ones(const Tensor& t, size_t count) {
-  auto shape = t.sizes().vec();
+// One for each row: x's last axes have size 1.
+Tensor row_statistics(const Tensor& x, size_t count) {
+  c10::SmallVector<int64_t, 6> shape(x.sizes().begin(), x.sizes().end() - static_cast<std::ptrdiff_t>(count));
   shape.resize(shape.size() + count, 1);
-  return t.view(shape);
+  return statistics(x, shape);
 }
 Tensor without_ones(const Tensor& t, const Tensor& x, size_t count) { return t.reshape(rows_shape(x, count)); }
 // Argument 1, the sizes of the last axes of x.
@@ -47,12 +47,14 @@ void native_layer_norm(call& c) {
   const Tensor &w = c.tensor(2), &b = c.tensor(3);
   TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
   TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
-  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, rows_shape(x, size.size())),
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = row_statistics(x, size.size()),
          rstd = fresh_like(mean);
-  op({x, w, b}, {&y, &mean, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
-  c.give(y);
-  c.give(with_ones(mean, size.size()));
-  c.give(with_ones(rstd, size.size()));
+  const int64_t rows = x.dim() - static_cast<int64_t>(size.size());
+  op(x.device(), {x, w, b}, {y, operand::leading(mean, rows), operand::leading(rstd, rows)},
+     {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
+  c.give(std::move(y));
+  c.give(std::move(mean));
+  c.give(std::move(rstd));
 }
 
 // grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
@@ -242,11 +244,12 @@ void fused_rms_norm(call& c) {
   const Tensor &x = c.tensor(0), &w = c.tensor(2);
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
-  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = statistics(x, rows_shape(x, size.size()));
+  Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = row_statistics(x, size.size());
   const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
-  op({x, w}, {&y, &rstd}, {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
-  c.give(y);
-  c.give(with_ones(rstd, size.size()));
+  op(x.device(), {x, w}, {y, operand::leading(rstd, x.dim() - static_cast<int64_t>(size.size()))},
+     {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
+  c.give(std::move(y));
+  c.give(std::move(rstd));
 }
 // grad_out, input, normalized_shape, rstd, weight, output_mask
 void fused_rms_norm_backward(call& c) {

@@ -156,6 +156,12 @@ operand operand::flat(const Tensor& t, const int64_t* size) {
   return o;
 }
 
+operand operand::leading(const Tensor& t, int64_t rank) {
+  operand o(t);
+  o.tensor_.ndim = static_cast<int32_t>(rank);
+  return o;
+}
+
 operation::operation(const std::string& name) {
   TORCH_CHECK(abi->op_find(name.c_str(), &op_) == REPDL_OK, "librepdl: ", abi->last_error());
 }

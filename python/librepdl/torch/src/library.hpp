@@ -46,6 +46,8 @@ class operand {
   explicit operand(const double* number) : operand(number, {2, 64, 1}) {}
   /// A dense tensor as a vector: elements in the order of memory.
   static operand flat(const Tensor& t, const int64_t* size);
+  /// A tensor's first axes, the others being of size 1.
+  static operand leading(const Tensor& t, int64_t rank);
 
   const repdl_tensor* get() const { return present_ ? &tensor_ : nullptr; }
 
