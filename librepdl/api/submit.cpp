@@ -52,7 +52,7 @@ void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outp
   }
   const tensor_spec spec = infer_elementwise(op, in, options, result);
   plan::check_outputs(name, rows.out(), out, {&spec, 1});
-  plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where());
+  plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where(), row.arity > 1);
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);
   if (out[0].count() == 0) return;
   const auto numbers = plan::numbers_of(row, format_of(row, in), options);

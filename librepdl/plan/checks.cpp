@@ -167,13 +167,17 @@ void check_outputs(std::string_view op, std::span<const ops::operand> rows, outp
 }
 
 void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
-                   std::span<const ops::operand> out_rows, outputs out, const device& where) {
-  const auto check = [&](std::string_view name, const const_tensor_view& v) {
-    if (v && !(v.where() == where)) {
+                   std::span<const ops::operand> out_rows, outputs out, const device& where,
+                   bool takes_numbers) {
+  const auto is_number = [](const const_tensor_view& v) {
+    return v.rank() == 0 && v.where().kind == device_kind::cpu && (ops::FLOATS & ops::one(v.type())) != 0;
+  };
+  const auto check = [&](std::string_view name, const const_tensor_view& v, bool may_be_number = false) {
+    if (v && !(v.where() == where) && !(may_be_number && is_number(v))) {
       fail(error_site::device_mismatch, op, name, "a tensor on " + name_of(where), "one on " + name_of(v.where()));
     }
   };
-  for (std::size_t i = 0; i < in.size(); ++i) check(in_rows[i].name, in[i]);
+  for (std::size_t i = 0; i < in.size(); ++i) check(in_rows[i].name, in[i], takes_numbers);
   for (std::size_t i = 0; i < out.size(); ++i) check(out_rows[i].name, out[i]);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace repdl::plan {
@@ -148,6 +149,10 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
   for (std::size_t i = 0; i < in.size(); ++i) {
     p.in[i].data = in[i].data();
     p.in[i].type = in[i].type();
+    if (!(in[i].where() == out.where())) {
+      p.in[i].number = 0;
+      std::memcpy(&p.in[i].number, std::exchange(p.in[i].data, nullptr), size_of(in[i].type()));
+    }
     alike = alike && in[i].shape() == shape && in[i].is_contiguous();
   }
   if (alike) {  // most calls: what the loop below would make of them

@@ -30,6 +30,7 @@ struct map_plan {
     const void* data;
     axes stride;
     dtype type;  // in_type, or boolean
+    std::uint64_t number;  // where data is null: a number in host memory, its bits
   } in[ops::most_operands];
   void* out;
   axes out_stride;

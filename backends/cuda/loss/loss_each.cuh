@@ -107,6 +107,7 @@ void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, 
   bool contiguous = p.count == 1 || (plan.rank == 1 && plan.out_stride[0] == 1);
   for (int a = 0; a < Inputs; ++a) {
     p.in[a] = plan.in[a].data;
+    p.number[a] = num::narrow<T>(1.0);
     if (p.in[a] == nullptr) continue;  // strides of 0
     p.axes.set_stride(a, plan.in[a].stride);
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);

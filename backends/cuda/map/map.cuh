@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 
 #include "backends/cuda/map/map_launch.cuh"
 #include "backends/cuda/map/quick_functions.cuh"
@@ -193,7 +194,8 @@ bool set_operands(operands<F>& p, const plan::map_plan& plan) {
   for (int a = 0; a < F::arity; ++a) {
     p.in[a] = plan.in[a].data;
     p.axes.set_stride(a, plan.in[a].stride);
-    contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
+    if (p.in[a] == nullptr) std::memcpy(&p.number[a], &plan.in[a].number, sizeof p.number[a]);
+    contiguous = contiguous && p.in[a] != nullptr && (p.count == 1 || plan.in[a].stride[0] == 1);
   }
   return contiguous;
 }

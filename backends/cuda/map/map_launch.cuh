@@ -49,7 +49,7 @@ bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]]
       pass_over<make_factors<F>>(j);
       pass_over<map_factor<F>>(j);
     }
-    if (space.factors == nullptr) return false;
+    if (space.factors == nullptr || has_number(p)) return false;
     constexpr auto bytes = sizeof(float) * factor_table<typename F::input>::size;
     operands<F> q = p;
     const packing packs = contiguous ? pack_operands(q, sizeof(pack<typename F::input>)) : packing{};

@@ -9,9 +9,10 @@
 // attempt(x): a value that may be wrong, and whether it is right; then attempts_again, attempt_again(x), tests_16_bits; options; and
 //   booleans       operands that are bytes, as bits
 //   tabulated      it is looked up
-//   may_be_absent  operands whose pointer is null: each of their elements is 1
+//   may_be_absent  operands side by side whose pointer may be null, too
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/core/axes.cuh"
@@ -59,11 +60,16 @@ constexpr bool may_be_absent = [] {
 
 template <class F>
 struct operands : F {
-  const void* in[F::arity];
+  const void* in[F::arity];  // null: a number
   void* out;
   std::int64_t count;
   strided_axes<F::arity + 1> axes;  // the inputs, then the output
+  typename F::input number[F::arity];
 };
+template <class F>
+bool has_number(const operands<F>& p) {
+  return std::find(p.in, p.in + F::arity, nullptr) != p.in + F::arity;
+}
 
 template <class T>
 struct alignas(sizeof(T) * batch < 16 ? sizeof(T) * batch : 16) pack {
@@ -138,9 +144,7 @@ struct pack_words {
 template <class F>
 __device__ typename F::input read_element(const operands<F>& p, int a, std::int64_t at) {
   using In = typename F::input;
-  if constexpr (may_be_absent<F>) {
-    if (p.in[a] == nullptr) return num::narrow<In>(1.0);
-  }
+  if (F::arity > 1 && p.in[a] == nullptr) return p.number[a];
   return is_boolean<F>(a) ? to_boolean<In>(static_cast<const std::uint8_t*>(p.in[a])[at])
                           : static_cast<const In*>(p.in[a])[at];
 }
@@ -309,7 +313,7 @@ struct operand_words {
 #pragma unroll
       for (int a = 0; a < F::arity; ++a) {
 #pragma unroll
-        for (int j = 0; j < batch; ++j) x[a].v[j] = num::narrow<In>(1.0);
+        for (int j = 0; j < batch; ++j) x[a].v[j] = p.number[a];
       }
     }
     each(p, [&](int a) {

@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(threads)
       p.axes.locate(static_cast<std::uint32_t>(element), at);
     }
 #pragma unroll
-    for (int a = 0; a < F::arity; ++a) x[j][a] = static_cast<const In*>(p.in[a])[at[a]];
+    for (int a = 0; a < F::arity; ++a) x[j][a] = read_element(p, a, at[a]);
     out[j] = at[F::arity];
   }
   switch (to) {

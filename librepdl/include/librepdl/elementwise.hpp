@@ -2,7 +2,8 @@
 //
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
 // boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
-// overlap them otherwise. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
+// overlap them otherwise. On a GPU a floating-point input of rank 0, beside another input, may also lie in host memory: a number,
+// taken by the call. Options are doubles: coefficients, 0 or of magnitude in [2^-200, 2^200], where nothing else is said;
 // `nonzero`, `nonnegative` and `positive` ones are coefficients != 0, >= 0 and > 0; a `margin` is in [0, 1/2], or NaN: absent; a `threshold` is compared as it is, any number but NaN; a `value`, any number or NaN, is
 // rounded to the inputs' format first; an `upper` one is a value that is not below the option before. Each output element is
 // the exact value of the formula, rounded once; NaN results are the canonical quiet NaN (except those of bit operations: the

@@ -124,7 +124,8 @@ REPDL_API repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const
 REPDL_API repdl_status repdl_workspace(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
                                        int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                        const repdl_attribute* attributes, int32_t attribute_count, size_t* bytes);
-/* Absent optional operands, of inputs and outputs alike: null. */
+/* Absent optional operands, of inputs and outputs alike: null. Of elementwise operations on a GPU, a floating-point input of
+ * rank 0 beside another input may also lie in host memory: a number, taken by the call. */
 REPDL_API repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in,
                                  int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                  const repdl_attribute* attributes, int32_t attribute_count);

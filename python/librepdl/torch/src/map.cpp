@@ -58,7 +58,7 @@ bool broadcasts(const Tensor& t, at::IntArrayRef shape) {
 }
 
 // What needs no TensorIterator: all operands of one type and device, and of one dense layout; or one row-major, which is the
-// result's layout then, and others that broadcast to it; or Python numbers, on the CPU. Returns whether it was so.
+// result's layout then, and others that broadcast to it; or Python numbers. Returns whether it was so.
 bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, const Tensor& into,
                attributes options) {
   const Tensor* first = nullptr;  // the largest
@@ -76,10 +76,14 @@ bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, 
     const Tensor& t = *p;
     if (is_number(t)) {
       numbers.emplace_back(t, type);
-      if (!numbers.back().usable || !where.is_cpu()) return false;
+      if (!numbers.back().usable) return false;
       continue;
     }
-    if (t.scalar_type() != type || t.device() != where) return false;
+    if (t.scalar_type() != type) return false;
+    if (t.device() != where) {
+      if (t.dim() != 0 || !t.is_cpu()) return false;
+      continue;
+    }
     // An operand that is the output but begins elsewhere in it: TensorIterator's checks, and its message.
     if (into.defined() && t.is_alias_of(into) && t.const_data_ptr() != into.const_data_ptr()) return false;
     if (dense_alike(t, *first)) continue;
@@ -94,7 +98,7 @@ bool run_dense(const operation& op, unsigned types, tensors in, Tensor& result, 
     if (is_number(*t)) {
       list.push_back((n++)->get(type));
     } else {
-      list.push_back(alike ? operand::flat(*t, &size) : operand(*t));
+      list.push_back(alike && t->device() == where ? operand::flat(*t, &size) : operand(*t));
     }
   }
   op(where, list, alike ? operand::flat(result, &size) : operand(result), options);
@@ -111,13 +115,10 @@ at::ScalarType common_type(unsigned types, tensors in) {
   return type;
 }
 
+// A number, or a tensor of one on the CPU, may stay there.
 Tensor operand_of(const Tensor& t, at::ScalarType type, at::Device where) {
-  if (t.dim() == 0 && t.device() != where) {  // a number, or a tensor of one on the CPU
-    const double value = t.item().toDouble();
-    return number_on(in_arithmetic_of(type, value), type, where);
-  }
-  if (is_number(t)) {
-    return number_on(in_arithmetic_of(type, t.item().toDouble()), type, where);
+  if (is_number(t) || (t.dim() == 0 && t.device() != where)) {
+    return number_on(in_arithmetic_of(type, t.item().toDouble()), type, at::kCPU);
   }
   return converted(t, type);
 }
