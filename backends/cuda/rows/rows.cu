@@ -272,9 +272,18 @@ class row_work final : public planned {
     run_registers<T>(g, d_.per_thread, d_.packed, j);
   }
 
+  // Nothing else needs the zeros first. (Of a self-test, the kernel may not run.)
+  bool is_one_block() const {
+    const row_geometry& g = d_.g;
+    const std::int64_t at_once = d_.how == manner::registers ? threads / g.team : threads;
+    return !j.self_test && d_.how != manner::chunks && g.rows != 0 && g.rows <= at_once && g.cluster == 1 &&
+           g.target == nullptr && !g.is_weighted && !g.is_total;
+  }
+
   void enqueue() override {
     row_geometry& g = d_.g;
-    check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
+    g.words_to_zero = is_one_block() ? static_cast<int>(zeroed_ / 4) : 0;
+    if (g.words_to_zero == 0) check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
     if (d_.former[0] != nullptr && g.rows != 0) {
       for (int k = 0; k < 2; ++k) g.row_former[k] = former_ + k * g.rows;
       launch_kernel<copy_former>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g, d_.former[0],

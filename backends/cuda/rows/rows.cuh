@@ -122,6 +122,7 @@ struct row_geometry {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
   // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
+  int words_to_zero;  // from status on, by the kernel of rows, which is one block then; 0: they are zero before
   row_status* status;
   std::uint32_t* list_bits;
   std::int64_t* list_rows;

@@ -192,7 +192,9 @@ bool has_type(at::ScalarType type) { return type_of(type).lanes == 1; }
 
 Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where, at::MemoryFormat format) {
   if (where.is_cpu()) return at::detail::empty_cpu(shape, type, false, format);
-  return at::empty(shape, at::TensorOptions().dtype(type).device(where), format);
+  const c10::DeviceGuard guard(where);
+  return at::detail::empty_generic(shape, c10::GetAllocator(c10::DeviceType::CUDA),
+                                   c10::DispatchKeySet(c10::DispatchKey::CUDA), type, format);
 }
 Tensor fresh_like(const Tensor& t) {
   if (t.is_contiguous()) return fresh(t.sizes(), t.scalar_type(), t.device());

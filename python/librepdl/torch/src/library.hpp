@@ -78,7 +78,7 @@ bool has_type(at::ScalarType type);
 inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }
-/// at::empty, on the CPU without the dispatcher.
+/// at::empty, without the dispatcher.
 Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where,
              at::MemoryFormat format = at::MemoryFormat::Contiguous);
 /// Of the shape and type of a tensor, and of its strides where it is dense.
