@@ -113,7 +113,7 @@ def test_gradients(kind, packed):
 
     def run(forward, dtype=torch.float32):
         model = copy.deepcopy(layer).to(dtype)
-        x, h, c = (None if t is None else t.to(dtype).requires_grad_() for t in (data, h0, c0))
+        x, h, c = (None if t is None else t.to(dtype).clone().requires_grad_() for t in (data, h0, c0))
         y = forward(model, x, h, c)
         (y * torch.linspace(-1, 1, y.numel(), dtype=torch.float64).to(dtype).view_as(y)).sum().backward()
         return [y.detach(), x.grad, h.grad, *([] if c is None else [c.grad]), *(p.grad for p in model.parameters())]
