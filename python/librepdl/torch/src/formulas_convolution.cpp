@@ -9,7 +9,7 @@ namespace {
 // A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row. A transposed one's is that of
 // the convolution whose gradient it is: from its result, "large", to its input, "small".
 struct geometry {
-  std::vector<int64_t> stride, padding, dilation;  // padding: top, left, bottom, right
+  std::vector<int64_t> stride, padding, dilation;  // padding: top, bottom, left, right
   std::vector<int64_t> size;                       // transposed: of the result's part that taps reach,
   std::vector<int64_t> beyond;                     // and how many zeros are below and on the right of it
   int64_t groups;
@@ -22,7 +22,7 @@ struct geometry {
     if (x.dim() != 4 && !line) c.refuse("of " + std::to_string(x.dim() - 2) + " dimensions");
     TORCH_CHECK(w.dim() == x.dim(), "Expected ", x.dim(), "D weight, but got weight of size ", w.sizes());
     stride = pair(c, at, 1);
-    padding = pair(c, at + 1, 0);
+    for (const int64_t v : pair(c, at + 1, 0)) padding.insert(padding.end(), 2, v);
     dilation = pair(c, at + 2, 1);
     const auto more = pair(c, at + 4, 0);
     for (const int64_t v : stride) TORCH_CHECK(v > 0, "non-positive stride is not supported");
@@ -34,18 +34,16 @@ struct geometry {
                 " channels instead");
     TORCH_CHECK(w.size(0) % groups == 0, "Given groups=", groups,
                 ", expected weight to be divisible by groups at dimension 0, but got ", w.sizes());
-    padding.insert(padding.end(), {padding[0], padding[1]});
     for (int axis = 0; transposed && axis < 2; ++axis) {
       TORCH_CHECK(more[axis] >= 0, "negative output_padding is not supported");
       TORCH_CHECK(more[axis] < std::max(stride[axis], dilation[axis]),
-                  "output padding must be smaller than either stride or dilation, but got output_padding ",
-                  more[axis]);
+                  "output padding must be smaller than either stride or dilation, but got output_padding ", more[axis]);
       // output_padding is less padding at the end, and zeros where there is none.
-      int64_t& end = padding[2 + axis];
+      int64_t& end = padding[2 * axis + 1];
       beyond.push_back(std::max<int64_t>(more[axis] - end, 0));
       end = std::max<int64_t>(end - more[axis], 0);
       size.push_back((length(x, axis) - 1) * stride[axis] + dilation[axis] * (length(w, axis) - 1) + 1 -
-                     padding[axis] - end);
+                     padding[2 * axis] - end);
       TORCH_CHECK(size.back() > 0, "Given input size per channel: ", x.sizes().slice(2),
                   ". Calculated output size per channel: ", size.back() + beyond.back(), ". Output size is too small");
     }
@@ -53,7 +51,7 @@ struct geometry {
   // axis 0 or 1 of a picture
   int64_t length(const Tensor& t, int axis) const { return line ? (axis == 0 ? 1 : t.size(2)) : t.size(2 + axis); }
   int64_t small(const Tensor& x, const Tensor& w, int axis) const {
-    const int64_t padded = length(x, axis) + padding[axis] + padding[2 + axis],
+    const int64_t padded = length(x, axis) + padding[2 * axis] + padding[2 * axis + 1],
                   span = dilation[axis] * (length(w, axis) - 1) + 1;
     TORCH_CHECK(padded >= span, "Calculated padded input size per channel: (", padded, "). Kernel size: (", span,
                 "). Kernel size can't be greater than actual input size");
@@ -96,7 +94,7 @@ struct geometry {
     return list;
   }
   attribute attr_stride() const { return {"stride", at::IntArrayRef(stride)}; }
-  attribute attr_padding() const { return {"padding", at::IntArrayRef(order)}; }
+  attribute attr_padding() const { return {"padding", at::IntArrayRef(padding)}; }
   attribute attr_dilation() const { return {"dilation", at::IntArrayRef(dilation)}; }
 };
 
@@ -133,8 +131,7 @@ void convolution(call& c) {
   if (!b.defined()) return c.give(out);
   // The bias is a second rounding: what reaches an element need not be a sum of products that one more could join.
   static const operation add("add");
-  const Tensor whole = g.line ? b.unsqueeze(1) : b.unsqueeze(1).unsqueeze(2);
-  const Tensor spread = whole.expand(out.sizes());
+  const Tensor spread = (g.line ? b.unsqueeze(1) : b.unsqueeze(1).unsqueeze(2)).expand(out.sizes());
   add({out, spread}, {&out});
   c.give(out);
 }
