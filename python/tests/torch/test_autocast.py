@@ -65,6 +65,8 @@ def test_in_the_widest_type_and_as_it_is():
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(torch.addcmul(x, y.float(), w), torch.addcmul(x.float(), y.float(), w.float()))
         assert torch.addcmul(x, y, w).dtype == torch.bfloat16
+        at = (torch.tensor([1, 3]),)
+        assert torch.equal(torch.index_put(x, at, y[:2].float()), x.float().index_put(at, y[:2].float()))
         assert torch.tanh(x).dtype == torch.bfloat16 and (x + y).dtype == torch.bfloat16
         # A type that is given stays: cross_entropy gives its operand's to log_softmax.
         assert torch.equal(F.cross_entropy(x, target), F.nll_loss(torch.log_softmax(x, 1, dtype=torch.bfloat16).float(), target))
