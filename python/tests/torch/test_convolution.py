@@ -101,4 +101,6 @@ def test_transposed_errors():
         F.conv_transpose2d(x, torch.ones(3, 2, 3, 3))
     with pytest.raises(NotImplementedError, match=r"aten::convolution \(float32, cpu\).*of 3 dimensions"):
         F.conv_transpose3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
+    with pytest.raises(NotImplementedError, match="no tap reaches"):
+        F.conv_transpose2d(x[:, :, :1], torch.ones(2, 3, 1, 1), stride=(8, 1), padding=(3, 0), output_padding=(7, 0))
     assert F.conv_transpose2d(torch.ones(0, 2, 4, 4), w).shape == (0, 3, 6, 6)

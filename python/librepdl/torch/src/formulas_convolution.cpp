@@ -6,8 +6,8 @@
 namespace repdl_torch::formulas {
 namespace {
 
-// A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row. A transposed one's is that of
-// the convolution whose gradient it is: from its result, "large", to its input, "small".
+// A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row. A transposed one's
+// is that of the convolution whose gradient it is: from its result, "large", to its input, "small".
 struct geometry {
   std::vector<int64_t> stride, padding, dilation;  // padding: top, bottom, left, right
   std::vector<int64_t> size;                       // transposed: of the result's part that taps reach,
@@ -44,8 +44,9 @@ struct geometry {
       end = std::max<int64_t>(end - more[axis], 0);
       size.push_back((length(x, axis) - 1) * stride[axis] + dilation[axis] * (length(w, axis) - 1) + 1 -
                      padding[2 * axis] - end);
-      TORCH_CHECK(size.back() > 0, "Given input size per channel: ", x.sizes().slice(2),
+      TORCH_CHECK(size.back() + beyond.back() > 0, "Given input size per channel: ", x.sizes().slice(2),
                   ". Calculated output size per channel: ", size.back() + beyond.back(), ". Output size is too small");
+      if (size.back() <= 0) c.refuse("whose result no tap reaches");
     }
   }
   // axis 0 or 1 of a picture

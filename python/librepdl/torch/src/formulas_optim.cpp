@@ -35,8 +35,8 @@ std::vector<Tensor> gradients(const call& c, int maximize) {
 // A number, or a tensor of one.
 double rate(const call& c, int i) { return c.value(i).isTensor() ? c.tensor(i).item().toDouble() : c.real(i); }
 
-// self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale,
-// found_inf
+// self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+// grad_scale, found_inf
 void adamw_steps(call& c) {
   static const operation op("adamw");
   without_scaler(c, 13);

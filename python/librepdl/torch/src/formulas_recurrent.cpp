@@ -1,4 +1,5 @@
-// Recurrent layers and their cells: one composition of operations, whatever the device, cuDNN, oneDNN, and whether sequences are packed.
+// Recurrent layers and their cells: one composition of operations, whatever the device, with cuDNN or oneDNN and without,
+// of packed sequences too.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
@@ -60,8 +61,8 @@ state step(cell k, const Tensor& input, const state& s, const weights& w) {
   return {w.projection.defined() ? linear_of(h, w.projection) : h, c};
 }
 
-// One layer in one direction. Rows of `x`: of each time the first counts[time] sequences, the longest first; so are those of the
-// result. `s` becomes what each sequence ends with.
+// One layer in one direction. Rows of `x`: of each time the first counts[time] sequences, the longest first; so are those
+// of the result. `s` becomes what each sequence ends with.
 Tensor layer(cell k, const Tensor& x, at::IntArrayRef counts, state& s, const weights& w, bool backward) {
   const auto input = linear_of(x, w.input, w.input_bias).split_with_sizes(counts);
   const state first = s;
@@ -88,7 +89,8 @@ Tensor layer(cell k, const Tensor& x, at::IntArrayRef counts, state& s, const we
   return at::cat(out);
 }
 
-// input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first; packed: data, batch_sizes, hx, ..., bidirectional
+// input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first;
+// packed: data, batch_sizes, hx, ..., bidirectional
 void recurrent(call& c, cell k, bool packed) {
   const int at = packed ? 2 : 1;  // hx
   const auto hx = k == cell::lstm ? c.value(at).toTensorVector() : std::vector<Tensor>{c.tensor(at)};

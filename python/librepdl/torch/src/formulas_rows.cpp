@@ -211,7 +211,8 @@ void along(call& c, const operation& op) {
   op({from}, {&to}, {{"axis", axis}});
   c.give(out);
 }
-// grad_output, output, dim, input_dtype: the gradient is rounded to float32, as where the conversion is a call of its own, then converted
+// grad_output, output, dim, input_dtype: the gradient is rounded to float32 and then converted, as where the conversion is a
+// call of its own
 void along_backward(call& c, const operation& op) {
   const Tensor& y = c.tensor(1);
   const int64_t axis = at::maybe_wrap_dim(c.integer(2), y.dim());
