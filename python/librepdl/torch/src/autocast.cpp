@@ -25,7 +25,7 @@ std::map<std::string, precision> rules() {
   AT_FORALL_PROMOTE(REPDL_WIDEST)
   // Of these CUDA calls the overload with a dtype.
   for (const char* name : {"norm.Scalar", "norm.ScalarOpt_dim"}) add(name, precision::full);
-  // Refused there in half precision, and computed in float32 here.
+  // An error on CUDA; PyTorch computes it in float32 on the CPU.
   add("binary_cross_entropy", precision::full);
   return all;
 }
