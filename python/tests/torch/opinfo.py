@@ -33,7 +33,7 @@ RANDOM = {"bernoulli", "nn.functional.multi_head_attention_forward", "cauchy", "
           "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
           "nn.functional.feature_alpha_dropout", "nn.functional.scaled_dot_product_attention", "nn.functional.rrelu"}
 UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
-#: Where the contract differs from PyTorch (docs/torch.md).
+#: Where the contract differs from PyTorch (docs/pytorch.md).
 DIFFERENT = {name: "the first NaN wins; in plain PyTorch it depends on the tensor's address"
              for name in ("masked.argmax", "masked.argmin")}
 

@@ -284,6 +284,40 @@ def test_fused_optimisers_are_librepdls():
     assert torch.equal(plain.detach(), p)
 
 
+def test_fused_optimisers_with_options():
+    """maximize negates gradients; a tensor as lr; Adam without weight_decay is AdamW without it; what librepdl has no step of is refused."""
+    librepdl.torch.enable()
+    p, g = torch.randn(50), torch.randn(50)
+
+    def stepped(optimiser, **options):
+        parameter = nn.Parameter(p.clone())
+        o = optimiser([parameter], fused=True, **options)
+        for _ in range(3):
+            parameter.grad = g.clone()
+            o.step()
+        assert torch.equal(parameter.grad, g)
+        return parameter.detach()
+
+    for options in ({}, {"maximize": True}):
+        signed = librepdl.neg(g) if options else g
+        for lr in (0.0625, torch.tensor(0.0625)):
+            expected, m, v = p.clone(), torch.zeros(50), torch.zeros(50)
+            for step in (1, 2, 3):
+                librepdl.adamw([expected], [signed], [m], [v], lr=0.0625, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0, step=step)
+            assert torch.equal(stepped(torch.optim.Adam, lr=lr, **options), expected)
+            assert torch.equal(stepped(torch.optim.AdamW, lr=lr, weight_decay=0, **options), expected)
+            expected, velocity = p.clone(), torch.zeros(50)
+            for step in (1, 2, 3):
+                librepdl.sgd([expected], [signed], [velocity], lr=0.0625, momentum=0.5, weight_decay=0.1, first_step=step == 1)
+            assert torch.equal(stepped(torch.optim.SGD, lr=lr, momentum=0.5, weight_decay=0.1, **options), expected)
+    with pytest.raises(NotImplementedError, match="_fused_adam_ .*with weight_decay there is no step"):
+        stepped(torch.optim.Adam, weight_decay=0.1)
+    with pytest.raises(NotImplementedError, match="_fused_adagrad_ .*no such step"):
+        stepped(torch.optim.Adagrad)
+    with pytest.raises(NotImplementedError, match="_fused_adamw_ .*amsgrad"):
+        stepped(torch.optim.AdamW, amsgrad=True)
+
+
 def test_matmul_and_linear_do_not_depend_on_strides():
     librepdl.torch.enable()
     x, w, b = torch.randn(3, 4, 5), torch.randn(6, 5), torch.randn(6)

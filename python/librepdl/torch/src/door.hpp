@@ -44,7 +44,7 @@ struct row {
 };
 at::ArrayRef<row> policy();
 /// Raised when the bits of anything that was enabled before change.
-inline constexpr int policy_version = 1;
+inline constexpr int policy_version = 2;
 
 /// The ways in which aten spells one function.
 enum class variant { functional, in_place, out };
@@ -118,6 +118,13 @@ std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& sch
 Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments, const Tensor& into);
 /// librepdl's operation `name` on tensors that promote and broadcast, for formulas.
 Tensor map(const char* name, at::ArrayRef<Tensor> in, at::ArrayRef<attribute> options = {});
+
+/// What CUDA's autocast does with the floating-point operands of an operation: the lower precision, float32, float32 for the result
+/// unless a type is given, the widest of their types.
+enum class precision { as_it_is, lower, full, full_unless_said, widest };
+precision autocast_precision(const c10::OperatorName& name);
+/// Does it on the CPU, and calls the operation below autocast.
+void run_autocast(precision p, const c10::OperatorHandle& op, Stack* stack);
 
 /// Refuses, unless librepdl was enabled with strict=False: then it is noted, and the caller goes on with aten's kernel.
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why);

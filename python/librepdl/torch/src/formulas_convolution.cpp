@@ -6,44 +6,94 @@
 namespace repdl_torch::formulas {
 namespace {
 
-// A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row.
+// A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row. A transposed one's
+// is that of the convolution whose gradient it is: from its result, "large", to its input, "small".
 struct geometry {
-  std::vector<int64_t> stride, padding, dilation;
+  std::vector<int64_t> stride, padding, dilation;  // padding: top, bottom, left, right
+  std::vector<int64_t> size;                       // transposed: of the result's part that taps reach,
+  std::vector<int64_t> beyond;                     // and how many zeros are below and on the right of it
   int64_t groups;
   bool line;  // one dimension
 
-  geometry(call& c, const Tensor& x, const Tensor& w, int at, bool transposed, int64_t groups_) : groups(groups_) {
-    if (transposed) c.refuse("transposed");
+  // stride, padding, dilation, transposed, output_padding, groups are the arguments from `at` on.
+  geometry(call& c, const Tensor& x, const Tensor& w, int at) : groups(c.integer(at + 5)) {
+    const bool transposed = c.boolean(at + 3);
     line = x.dim() == 3;
     if (x.dim() != 4 && !line) c.refuse("of " + std::to_string(x.dim() - 2) + " dimensions");
     TORCH_CHECK(w.dim() == x.dim(), "Expected ", x.dim(), "D weight, but got weight of size ", w.sizes());
-    const size_t n = static_cast<size_t>(x.dim()) - 2;
-    for (auto* list : {&stride, &padding, &dilation}) {
-      *list = c.integers(at++);
-      TORCH_CHECK(list->size() == 1 || list->size() == n, "expected ", n,
-                  " integers for each of stride, padding and dilation");
-      list->resize(n, list->front());
-      if (line) list->insert(list->begin(), list == &padding ? 0 : 1);
-    }
+    stride = pair(c, at, 1);
+    for (const int64_t v : pair(c, at + 1, 0)) padding.insert(padding.end(), 2, v);
+    dilation = pair(c, at + 2, 1);
+    const auto more = pair(c, at + 4, 0);
     for (const int64_t v : stride) TORCH_CHECK(v > 0, "non-positive stride is not supported");
     for (const int64_t v : dilation) TORCH_CHECK(v > 0, "dilation should be greater than zero");
     for (const int64_t v : padding) TORCH_CHECK(v >= 0, "negative padding is not supported");
-    TORCH_CHECK(groups > 0 && x.size(1) == w.size(1) * groups, "Given groups=", groups, ", weight of size ", w.sizes(),
-                ", expected input", x.sizes(), " to have ", w.size(1) * groups, " channels, but got ", x.size(1),
+    const int64_t channels = transposed ? w.size(0) : w.size(1) * groups;
+    TORCH_CHECK(groups > 0 && x.size(1) == channels, "Given groups=", groups, ", weight of size ", w.sizes(),
+                ", expected input", x.sizes(), " to have ", channels, " channels, but got ", x.size(1),
                 " channels instead");
     TORCH_CHECK(w.size(0) % groups == 0, "Given groups=", groups,
                 ", expected weight to be divisible by groups at dimension 0, but got ", w.sizes());
+    for (int axis = 0; transposed && axis < 2; ++axis) {
+      TORCH_CHECK(more[axis] >= 0, "negative output_padding is not supported");
+      TORCH_CHECK(more[axis] < std::max(stride[axis], dilation[axis]),
+                  "output padding must be smaller than either stride or dilation, but got output_padding ", more[axis]);
+      // output_padding is less padding at the end, and zeros where there is none.
+      int64_t& end = padding[2 * axis + 1];
+      beyond.push_back(std::max<int64_t>(more[axis] - end, 0));
+      end = std::max<int64_t>(end - more[axis], 0);
+      size.push_back((length(x, axis) - 1) * stride[axis] + dilation[axis] * (length(w, axis) - 1) + 1 -
+                     padding[2 * axis] - end);
+      TORCH_CHECK(size.back() + beyond.back() > 0, "Given input size per channel: ", x.sizes().slice(2),
+                  ". Calculated output size per channel: ", size.back() + beyond.back(), ". Output size is too small");
+      if (size.back() <= 0) c.refuse("whose result no tap reaches");
+    }
   }
-  int64_t size(const Tensor& x, const Tensor& w, int axis) const {  // axis 0 or 1 of a picture
-    const int64_t length = line && axis == 0 ? 1 : x.size(2 + axis - (line ? 1 : 0)),
-                  taps = line && axis == 0 ? 1 : w.size(2 + axis - (line ? 1 : 0));
-    const int64_t span = length + 2 * padding[axis] - dilation[axis] * (taps - 1) - 1;
-    TORCH_CHECK(span >= 0, "Calculated padded input size per channel: (", length + 2 * padding[axis],
-                "). Kernel size: (", dilation[axis] * (taps - 1) + 1,
+  // axis 0 or 1 of a picture
+  int64_t length(const Tensor& t, int axis) const { return line ? (axis == 0 ? 1 : t.size(2)) : t.size(2 + axis); }
+  int64_t small(const Tensor& x, const Tensor& w, int axis) const {
+    const int64_t padded = length(x, axis) + padding[2 * axis] + padding[2 * axis + 1],
+                  span = dilation[axis] * (length(w, axis) - 1) + 1;
+    TORCH_CHECK(padded >= span, "Calculated padded input size per channel: (", padded, "). Kernel size: (", span,
                 "). Kernel size can't be greater than actual input size");
-    return span / stride[axis] + 1;
+    return (padded - span) / stride[axis] + 1;
+  }
+  // The shape of a result of the lengths `rows` and `columns`.
+  std::vector<int64_t> shape(int64_t samples, int64_t channels, int64_t rows, int64_t columns) const {
+    return line ? std::vector{samples, channels, columns} : std::vector{samples, channels, rows, columns};
   }
   Tensor picture(const Tensor& t) const { return line && t.defined() ? t.unsqueeze(2) : t; }
+  // Of a transposed convolution's result, as a picture: without the zeros.
+  Tensor reached(const Tensor& picture) const { return picture.narrow(2, 0, size[0]).narrow(3, 0, size[1]); }
+
+  // The three sums; pictures.
+  void forward(const Tensor& large, const Tensor& w, const Tensor& bias, const Tensor& small) const {
+    static const operation op("conv2d");
+    op({large, w, bias}, {&small}, {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}});
+  }
+  void to_large(const Tensor& small, const Tensor& w, const Tensor& large) const {
+    static const operation op("conv2d_grad_input");
+    const std::vector<int64_t> to{large.size(2), large.size(3)};
+    op({small, w}, {&large},
+       {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"size", at::IntArrayRef(to)}});
+  }
+  void to_weight(const Tensor& small, const Tensor& large, const Tensor& w) const {
+    static const operation op("conv2d_grad_weight");
+    const std::vector<int64_t> kernel{w.size(2), w.size(3)};
+    op({small, large}, {&w},
+       {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"kernel", at::IntArrayRef(kernel)}});
+  }
+
+ private:
+  std::vector<int64_t> pair(const call& c, int i, int64_t of_no_rows) const {
+    auto list = c.integers(i);
+    const size_t n = line ? 1 : 2;
+    TORCH_CHECK(list.size() == 1 || list.size() == n, "expected ", n,
+                " integers for each of stride, padding and dilation");
+    list.resize(n, list.front());
+    if (line) list.insert(list.begin(), of_no_rows);
+    return list;
+  }
   attribute attr_stride() const { return {"stride", at::IntArrayRef(stride)}; }
   attribute attr_padding() const { return {"padding", at::IntArrayRef(padding)}; }
   attribute attr_dilation() const { return {"dilation", at::IntArrayRef(dilation)}; }
@@ -60,47 +110,49 @@ at::MemoryFormat format_of(const Tensor& x, const Tensor& w) {
 
 // input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 void convolution(call& c) {
-  static const operation op("conv2d");
   const Tensor &x = c.tensor(0), &w = c.tensor(1), &b = c.tensor(2);
-  const geometry g(c, x, w, 3, c.boolean(6), c.integer(8));
+  const geometry g(c, x, w, 3);
+  const bool transposed = c.boolean(6);
+  const int64_t channels = transposed ? w.size(1) * g.groups : w.size(0);
   TORCH_CHECK(x.scalar_type() == w.scalar_type(), "Input type (", x.scalar_type(), ") and weight type (",
               w.scalar_type(), ") should be the same");
-  TORCH_CHECK(!b.defined() || (b.dim() == 1 && b.size(0) == w.size(0)), "expected bias to be 1-dimensional with ",
-              w.size(0), " elements, but got bias of size ", b.sizes());
-  std::vector<int64_t> shape{x.size(0), w.size(0)};
-  if (!g.line) shape.push_back(g.size(x, w, 0));
-  shape.push_back(g.size(x, w, 1));
-  Tensor out = fresh(shape, x.scalar_type(), x.device(), format_of(x, w));
-  const Tensor px = g.picture(x), pw = g.picture(w), po = g.picture(out);
-  op({px, pw, b}, {&po}, {g.attr_stride(), g.attr_padding(), g.attr_dilation(), {"groups", g.groups}});
+  TORCH_CHECK(!b.defined() || (b.dim() == 1 && b.size(0) == channels), "expected bias to be 1-dimensional with ",
+              channels, " elements, but got bias of size ", b.sizes());
+  const Tensor px = g.picture(x), pw = g.picture(w);
+  if (!transposed) {
+    Tensor out = fresh(g.shape(x.size(0), channels, g.small(x, w, 0), g.small(x, w, 1)), x.scalar_type(), x.device(),
+                       format_of(x, w));
+    g.forward(px, pw, b, g.picture(out));
+    return c.give(out);
+  }
+  Tensor out = fresh(g.shape(x.size(0), channels, g.size[0] + g.beyond[0], g.size[1] + g.beyond[1]), x.scalar_type(),
+                     x.device(), format_of(x, w));
+  if (g.beyond[0] + g.beyond[1] > 0) out.zero_();
+  g.to_large(px, pw, g.reached(g.picture(out)));
+  if (!b.defined()) return c.give(out);
+  // The bias is a second rounding: what reaches an element need not be a sum of products that one more could join.
+  static const operation add("add");
+  const Tensor spread = (g.line ? b.unsqueeze(1) : b.unsqueeze(1).unsqueeze(2)).expand(out.sizes());
+  add({out, spread}, {&out});
   c.give(out);
 }
 
 // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
 void convolution_backward(call& c) {
-  static const operation to_x("conv2d_grad_input"), to_w("conv2d_grad_weight");
   const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
-  const geometry s(c, x, w, 4, c.boolean(7), c.integer(9));
+  const geometry s(c, x, w, 4);
+  const bool transposed = c.boolean(7);
   const auto mask = c.value(10).toBoolList();
-  const Tensor pg = s.picture(g), px = s.picture(x), pw = s.picture(w);
+  const Tensor px = s.picture(x), pw = s.picture(w);
+  const Tensor pg = transposed ? s.reached(s.picture(g)) : s.picture(g);
   Tensor gx, gw, gb;
   if (mask[0]) {
     gx = at::empty(x.sizes(), x.options(), format_of(x, w));
-    const Tensor p = s.picture(gx);
-    const std::vector<int64_t> size{px.size(2), px.size(3)};
-    to_x({pg, pw}, {&p},
-         {s.attr_stride(), s.attr_padding(), s.attr_dilation(), {"groups", s.groups}, {"size", at::IntArrayRef(size)}});
+    transposed ? s.forward(pg, pw, {}, s.picture(gx)) : s.to_large(pg, pw, s.picture(gx));
   }
   if (mask[1]) {
     gw = at::empty(w.sizes(), w.options(), format_of(x, w));
-    const Tensor p = s.picture(gw);
-    const std::vector<int64_t> kernel{pw.size(2), pw.size(3)};
-    to_w({pg, px}, {&p},
-         {s.attr_stride(),
-          s.attr_padding(),
-          s.attr_dilation(),
-          {"groups", s.groups},
-          {"kernel", at::IntArrayRef(kernel)}});
+    transposed ? s.to_weight(px, pg, s.picture(gw)) : s.to_weight(pg, px, s.picture(gw));
   }
   if (mask[2]) gb = sum_over_all_but(g, 1);
   c.give(gx);

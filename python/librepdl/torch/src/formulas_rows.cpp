@@ -179,12 +179,20 @@ void vector_norm(call& c) {
   if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
   give_norm(c, r, p);
 }
-// aten's older names of it. self, p, dim, keepdim
-void norm_dim(call& c) {
-  give_norm(c, reduction(c.tensor(0), c.integers(2), c.boolean(3)), c.has(1) ? c.value(1).toScalar().toDouble() : 2);
+// aten's older names of it, some with a type at the end, to which the operand is converted first.
+namespace {
+Tensor of_type(const call& c, int i) {
+  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = c.what().arguments > i ? c.type(i, x.scalar_type()) : x.scalar_type();
+  if (!(type_bit(type) & NARROW)) c.refuse("");
+  return converted(x, type);
 }
-// self, p
-void norm_all(call& c) { give_norm(c, reduction(c.tensor(0), {}, false), c.value(1).toScalar().toDouble()); }
+double order(const call& c) { return c.has(1) ? c.value(1).toScalar().toDouble() : 2; }
+}  // namespace
+// self, p, dim, keepdim, dtype
+void norm_dim(call& c) { give_norm(c, reduction(of_type(c, 4), c.integers(2), c.boolean(3)), order(c)); }
+// self, p, dtype
+void norm_all(call& c) { give_norm(c, reduction(of_type(c, 2), {}, false), order(c)); }
 
 void logsumexp(call& c) {
   static const operation op("logsumexp");
@@ -194,25 +202,24 @@ void logsumexp(call& c) {
 namespace {
 Tensor with_an_axis(const Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; }
 
-// self, dim, half_to_float
+// self, dim, half_to_float: CUDA's fusion of a conversion, which is exact, and a softmax in float32
 void along(call& c, const operation& op) {
-  if (c.boolean(2)) c.refuse("of float16 to float32");
-  const Tensor& x = c.tensor(0);
+  const Tensor x = c.boolean(2) ? converted(c.tensor(0), at::kFloat) : c.tensor(0);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
   Tensor out = fresh_like(x);
   const Tensor from = with_an_axis(x), to = with_an_axis(out);
   op({from}, {&to}, {{"axis", axis}});
   c.give(out);
 }
-// grad_output, output, dim, input_dtype
+// grad_output, output, dim, input_dtype: the gradient is rounded to float32 and then converted, as where the conversion is a
+// call of its own
 void along_backward(call& c, const operation& op) {
   const Tensor& y = c.tensor(1);
-  if (c.type(3, y.scalar_type()) != y.scalar_type()) c.refuse("of float16 to float32");
   const int64_t axis = at::maybe_wrap_dim(c.integer(2), y.dim());
   Tensor out = fresh_like(y);
   const Tensor g = with_an_axis(c.tensor(0)), from = with_an_axis(y), to = with_an_axis(out);
   op({g, from}, {&to}, {{"axis", axis}});
-  c.give(out);
+  c.give(converted(out, c.type(3, y.scalar_type())));
 }
 }  // namespace
 void softmax(call& c) {

@@ -220,6 +220,20 @@ struct replaced final : c10::OperatorKernel {
   }
 };
 
+// At the CPU's key of autocast.
+struct cast final : c10::OperatorKernel {
+  precision rule;
+  std::optional<aten_kernel> aten;
+  cast(precision p, std::optional<aten_kernel> a) : rule(p), aten(std::move(a)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    if (exempt && aten.has_value()) return (*aten)(op, keys, stack);
+    if (exempt || rule == precision::as_it_is) {
+      return op.redispatchBoxed(keys.remove(DispatchKey::AutocastCPU), stack);
+    }
+    run_autocast(rule, op, stack);
+  }
+};
+
 // ---- which kernel stands where ----
 
 // What tells the schemas of one name apart: types and names of the arguments that are not outputs.
@@ -377,6 +391,7 @@ class builder {
       }
       return;
     }
+    place_autocast(op);
     if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach (op);
     const signature s = signature_of(op.schema());
     const row* const r = row_of(s);
@@ -392,6 +407,15 @@ class builder {
       any = true;
     }
     if (any) ++door_.counts["refused"];
+  }
+
+  void place_autocast(const OperatorHandle& op) {
+    const precision rule = autocast_precision(op.operator_name());
+    const bool here = op.hasKernelForDispatchKey(DispatchKey::AutocastCPU);
+    if (rule == precision::as_it_is && !here) return;
+    put(op, DispatchKey::AutocastCPU,
+        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<cast>(
+            rule, here ? std::optional(aten_kernel(op, DispatchKey::AutocastCPU)) : std::nullopt)));
   }
 
   void replace(const OperatorHandle& op, const signature& s, const row& r) {
