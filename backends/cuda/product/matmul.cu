@@ -231,7 +231,7 @@ bool by_dots(const plan::matmul_plan& p, const job& j) {
   constexpr std::int64_t most_dots = 4096;
   constexpr std::int64_t most_terms = 1 << 21;  // of a small product
   if (p.is_scaled()) return false;
-  if (!j.self_test && p.k != 0 && p.m * p.n * p.batches <= most_terms / std::max<std::int64_t>(p.k, 1)) return true;
+  if (!j.self_test && p.k != 0 && p.m * p.n * p.batches <= most_terms / p.k) return true;
   return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
 }
 

@@ -200,16 +200,19 @@ void logsumexp(call& c) {
 }
 
 namespace {
-Tensor with_an_axis(const Tensor& t) { return t.dim() == 0 ? t.unsqueeze(0) : t; }
+// A number as a row of one element.
+operand with_an_axis(const Tensor& t) {
+  static const int64_t one = 1;
+  return t.dim() == 0 ? operand::flat(t, &one) : operand(t);
+}
 
 // self, dim, half_to_float: CUDA's fusion of a conversion, which is exact, and a softmax in float32
 void along(call& c, const operation& op) {
   const Tensor x = c.boolean(2) ? converted(c.tensor(0), at::kFloat) : c.tensor(0);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
   Tensor out = fresh_like(x);
-  const Tensor from = with_an_axis(x), to = with_an_axis(out);
-  op({from}, {&to}, {{"axis", axis}});
-  c.give(out);
+  op(x.device(), with_an_axis(x), with_an_axis(out), attribute("axis", axis));
+  c.give(std::move(out));
 }
 // grad_output, output, dim, input_dtype: the gradient is rounded to float32 and then converted, as where the conversion is a
 // call of its own
@@ -217,8 +220,7 @@ void along_backward(call& c, const operation& op) {
   const Tensor& y = c.tensor(1);
   const int64_t axis = at::maybe_wrap_dim(c.integer(2), y.dim());
   Tensor out = fresh_like(y);
-  const Tensor g = with_an_axis(c.tensor(0)), from = with_an_axis(y), to = with_an_axis(out);
-  op({g, from}, {&to}, {{"axis", axis}});
+  op(y.device(), {with_an_axis(c.tensor(0)), with_an_axis(y)}, with_an_axis(out), attribute("axis", axis));
   c.give(converted(out, c.type(3, y.scalar_type())));
 }
 }  // namespace
