@@ -36,8 +36,8 @@ def enable(strict: bool = True) -> None:
     does it ahead. strict=False: what librepdl lacks is computed by PyTorch, and status() lists it; the results are then not
     reproducible.
 
-    Raises NoCompiler where the library has to be compiled and cannot be; RuntimeError where other kernels have taken the place of
-    librepdl's.
+    Where there is no compiler, kernels in Python take its place, with a warning; so they do with LIBREPDL_TORCH_KERNELS=python.
+    Raises RuntimeError where other kernels have taken the place of librepdl's.
     """
     global _applied, _strict
     with _lock:
@@ -101,10 +101,12 @@ def _check() -> None:
 
 
 def status() -> dict[str, Any]:
-    """What is enabled: `enabled`, `strict`, the versions of the `policy`, of `librepdl` and of `torch`, whether its tests run with
-    this PyTorch (`tested`), how many schemas are `replaced`, `passed` and `refused`, kernels that others have `overridden`, schemas
-    whose arguments `changed` since, and what was refused, or computed by PyTorch with strict=False (`noted`), since the last call."""
-    result: dict[str, Any] = {"enabled": is_enabled(), "librepdl": librepdl.__version__, "torch": torch.__version__,
+    """What is enabled: `enabled`, `strict`, whether the `kernels` are in "C++" or "Python", the versions of the `policy`, of `librepdl`
+    and of `torch`, whether its tests run with this PyTorch (`tested`), how many schemas are `replaced`, `passed` and `refused`, kernels
+    that others have `overridden`, schemas whose arguments `changed` since, and what was refused, or computed by PyTorch with
+    strict=False (`noted`), since the last call."""
+    result: dict[str, Any] = {"enabled": is_enabled(), "kernels": door().kernels, "librepdl": librepdl.__version__,
+                              "torch": torch.__version__,
                               "tested": any(torch.__version__.startswith(v + ".") for v in TESTED),
                               "overridden": [], "changed": []}
     for key, value in door().status():

@@ -1,14 +1,20 @@
-"""The compiled library, through ctypes."""
+"""The kernels at PyTorch's dispatch keys: the compiled library, through ctypes, or without a compiler those in Python."""
 
 import ctypes
+import os
 import sys
 import threading
+import warnings
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import torch
 
 from librepdl import _core
 from librepdl.torch import _build
+
+if TYPE_CHECKING:
+    from librepdl.torch._fallback import Fallback
 
 _caller_type = ctypes.CFUNCTYPE(ctypes.c_void_p)  # the address of a text: ctypes would not keep a str alive
 
@@ -58,6 +64,8 @@ def _capturing() -> int:
 class Door:
     """The library. Its functions raise RuntimeError with what it says."""
 
+    kernels = "C++"
+
     def __init__(self) -> None:
         # Symbols of no other library are looked up in it.
         self._library = ctypes.CDLL(str(_build.library()), mode=ctypes.RTLD_LOCAL)
@@ -90,12 +98,29 @@ class Door:
 
 
 _lock = threading.Lock()
-_door: Door | None = None
+_door: "Door | Fallback | None" = None
 
 
-def door() -> Door:
+def _fallback() -> "Fallback":
+    from librepdl.torch._fallback import Fallback
+
+    return Fallback(_module_path)
+
+
+def _opened() -> "Door | Fallback":
+    if os.environ.get("LIBREPDL_TORCH_KERNELS") == "python":
+        return _fallback()
+    try:
+        return Door()
+    except _build.NoCompiler as e:
+        warnings.warn(f"{e}\nlibrepdl.torch: its kernels in Python are used instead: the same bits, slower, and not all operations",
+                      RuntimeWarning, stacklevel=4)
+        return _fallback()
+
+
+def door() -> "Door | Fallback":
     global _door
     with _lock:
         if _door is None:
-            _door = Door()
+            _door = _opened()
         return _door

@@ -189,7 +189,9 @@ void matmul(call& c) {
     auto shape = batch;
     shape.push_back(a.size(-2));
     shape.push_back(b.size(-1));
-    y = at::bmm(whole(a), whole(b)).view(shape);
+    // One after the other: the order in which autograd adds gradients to one tensor, which operands of a call do not have.
+    const Tensor right = whole(b), left = whole(a);
+    y = at::bmm(left, right).view(shape);
   }
   if (column) y = y.squeeze(-1);
   if (row) y = y.squeeze(column ? -1 : -2);

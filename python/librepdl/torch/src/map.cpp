@@ -5,6 +5,7 @@
 #include <ATen/native/TypeProperties.h>
 #include <ATen/ops/result_type.h>
 
+#include <algorithm>
 #include <map>
 
 #include "door.hpp"
@@ -135,7 +136,9 @@ Tensor run_general(const operation& op, unsigned types, tensors in, const Tensor
   for (const Tensor* t : in) config.add_const_input(*t);
   auto iter = config.build();
   Tensor result = iter.output();
-  if (in_place && !direct) {
+  // An output that is an operand keeps its shape, as in TensorIterator.
+  const bool keeps = in_place || std::any_of(in.begin(), in.end(), [&](const Tensor* t) { return t->is_same(into); });
+  if (into.defined() && !direct && keeps) {
     TORCH_CHECK(result.sizes() == into.sizes(), "output with shape ", into.sizes(),
                 " doesn't match the broadcast shape ", result.sizes());
   }

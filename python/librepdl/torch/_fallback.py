@@ -1,0 +1,320 @@
+"""The kernels in Python, where there is no C++ compiler: what src/register.cpp does, with the same bits and some microseconds more for
+each call."""
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch._C import _dispatch_has_computed_kernel_for_dispatch_key as has_computed
+from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
+
+from librepdl.torch import _formulas, _policy
+from librepdl.torch._elementwise import BITS, Refuse, common_type, elementwise, rounded
+
+WHY = "without a compiler"
+_COMPOSITES = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")
+_OTHER_STORAGES = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU", "QuantizedCPU", "QuantizedCUDA",
+                   "NestedTensorCPU", "NestedTensorCUDA")
+# Of other libraries: what moves data between processes and computes nothing.
+_MOVES = {"c10d::" + name for name in (
+    "broadcast_", "allgather_", "_allgather_base_", "allgather_coalesced_", "allgather_into_tensor_coalesced_", "gather_", "scatter_",
+    "alltoall_", "alltoall_base_", "send", "recv_", "recv_any_source_", "barrier", "monitored_barrier_")} | {
+    "_c10d_functional::" + name for name in (
+        "wait_tensor", "broadcast", "broadcast_", "all_gather_into_tensor", "all_gather_into_tensor_out",
+        "all_gather_into_tensor_coalesced", "all_to_all_single")}
+
+
+def _floats(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for v in values:
+        if isinstance(v, torch.Tensor):
+            if v.is_floating_point() or v.is_complex():
+                yield v
+        elif isinstance(v, (list, tuple)):
+            yield from _floats(v)
+
+
+class _Schema:
+    """A schema as one function's variant (signature_of in register.cpp)."""
+
+    def __init__(self, schema: Any) -> None:
+        self.all = schema.arguments
+        self.name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
+        self.names = [a.name for a in self.all]
+        base = schema.name
+
+        def writes(a: Any) -> bool:
+            return a.alias_info is not None and a.alias_info.is_write
+
+        self.in_place = base.endswith("_") and not base.endswith("__") and bool(self.all) and writes(self.all[0])
+        kept = [a for a in self.all if self.in_place or not (writes(a) and a.kwarg_only)]  # the others are out=
+        self.count = len(kept)
+        self.key = (base[:-1] if self.in_place else base) + "".join(f"|{a.type} {a.name}" for a in kept)
+        self.row_key = self.key + ("!" if self.in_place else "")
+
+    def arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
+        """All of them, in order: the dispatcher leaves out defaults."""
+        return [*args, *(options[a.name] if a.name in options else a.default_value for a in self.all[len(args):])]
+
+    def outputs(self, values: list[Any]) -> list[torch.Tensor]:
+        """What is to be written, none of a functional variant."""
+        return values[:1] if self.in_place else values[self.count:]
+
+
+def _kernel(name: str, key: str) -> Any:
+    """What is called now; its repr says which file registered it."""
+    return torch._C._dispatch_get_computed_kernel_for_dispatch_key(name, torch._C._parse_dispatch_key(key))
+
+
+class _Aten:
+    """aten's own kernel at a key."""
+
+    def __init__(self, schema: _Schema, key: str) -> None:
+        self.name = schema.name
+        self.slots = {i for i, a in enumerate(schema.all) if str(a.type) in ("Tensor", "Optional[Tensor]")}
+        self.kernel = _kernel(self.name, key) if has_computed(self.name, key) else None
+
+    def __call__(self, keys: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if self.kernel is None:
+            raise NotImplementedError(f"{self.name}: PyTorch has no kernel of its own")
+        numbers = [i for i, v in enumerate(args) if i in self.slots and isinstance(v, (bool, int, float, complex))]
+        if numbers:  # which the dispatcher made of tensors
+            dtype = common_type([v for i, v in enumerate(args) if i in self.slots and v is not None])
+            args = tuple(torch.tensor(v, dtype=dtype) if i in numbers else v for i, v in enumerate(args))
+        return self.kernel.call_boxed(keys, *args, **options)
+
+
+class Fallback:
+    """What _door.Door is, in Python."""
+
+    kernels = "Python"
+
+    def __init__(self, module_path: Callable[[], str | None]) -> None:
+        self._module_path = module_path
+        self._lock = threading.Lock()
+        self._noted: Counter[str] = Counter()
+        self._thread = threading.local()
+        self._libraries: dict[str, torch.library.Library] = {}
+        self.disable()
+
+    def enable(self, strict: bool) -> None:
+        self._strict = strict
+        if self._libraries and self._operations == len(torch._C._dispatch_get_all_op_names()):
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the dispatcher's, of kernels that are there already
+            self.disable()
+            self._open()
+
+    def disable(self) -> None:
+        for library in self._libraries.values():
+            library._destroy()
+        self._libraries = {}
+        self._placed: list[tuple[str, str]] = []
+        self._counts: Counter[str] = Counter()
+        self._changed: list[str] = []
+
+    def exempt(self, on: bool) -> bool:
+        before = self._exempt()
+        self._thread.exempt = on
+        return before
+
+    def _exempt(self) -> bool:
+        return getattr(self._thread, "exempt", False)
+
+    def status(self) -> list[tuple[str, str]]:
+        lines = [("policy", _policy.version())]
+        if not self._libraries:
+            return lines
+        lines += [("strict", str(int(self._strict))), *((key, str(n)) for key, n in self._counts.items())]
+        lines += [("changed", line) for line in self._changed]
+        lines += [("overridden", f"{name} ({key})") for name, key in self._placed
+                  if __file__ not in repr(_kernel(name, "CPU" if key in _COMPOSITES else key))]
+        now = len(torch._C._dispatch_get_all_op_names())
+        return lines if now == self._operations else [*lines, ("new", str(now))]
+
+    def noted(self) -> list[tuple[int, str]]:
+        with self._lock:
+            result = [(count, what) for what, count in sorted(self._noted.items())]
+            self._noted.clear()
+        return result
+
+    def _refuse(self, name: str, values: Iterable[Any], why: str) -> None:
+        t = next(_floats(values), None)
+        text = name + ("" if t is None else f" ({str(t.dtype).removeprefix('torch.')}, {t.device.type})") + ": not reproducible yet"
+        text += f" ({why})" if why else ""
+        node = torch._C._current_autograd_node()
+        path = self._module_path() if node is None else "the backward pass, " + node.name()
+        text += f"; called by {path}" if path else ""
+        with self._lock:
+            self._noted[text] += 1
+        if self._strict:
+            raise NotImplementedError(text)
+
+    # ---- which kernel stands where ----
+
+    def _open(self) -> None:
+        schemas = {s.name: s for s in map(_Schema, torch._C._jit_get_all_schemas())}
+        table: dict[str, _policy.Row] = {}
+        for row in _policy.rows():
+            for name in row.schema.split() if row.action == "PASS" else [row.name]:
+                schema = schemas.get("aten::" + name)
+                if schema is None:
+                    self._counts["absent"] += 1
+                elif row.action not in ("PASS", "REFUSE") and schema.names != row.arguments:
+                    self._changed.append(f"{row.schema}: this version of PyTorch has other arguments")
+                else:
+                    table[schema.row_key] = row
+        names = torch._C._dispatch_get_all_op_names()
+        self._operations = len(names)
+        for name in names:
+            if name in schemas:
+                self._place(schemas[name], table)
+
+    def _put(self, name: str, key: str, kernel: Callable[..., Any]) -> None:
+        space, _, rest = name.partition("::")
+        if space not in self._libraries:
+            self._libraries[space] = torch.library.Library(space, "IMPL")
+        self._libraries[space].impl(rest, kernel, key, with_keyset=True)
+        self._placed.append((name, key))
+
+    def _place(self, schema: _Schema, table: dict[str, _policy.Row]) -> None:
+        name = schema.name
+        space = name.partition("::")[0]
+        if space in ("prim", "profiler", "debugprims", "_test"):
+            return
+        for key in _OTHER_STORAGES:
+            if has_kernel(name, key):
+                self._put(name, key, self._refused(schema, key, "of a tensor that is not dense"))
+        if name.startswith("aten::_foreach_"):
+            if has_computed(name, "CPU") and has_kernel(name, "CUDA"):
+                self._counts["replaced"] += 1
+                self._put(name, "CUDA", self._each(schema))
+            return
+        row = (table.get(schema.row_key) or table.get(schema.key)) if space == "aten" else None
+        if row is not None and row.action == "PASS":
+            self._counts["passed"] += 1
+        elif row is not None and row.action != "REFUSE" and (row.action == "MAP" or hasattr(_formulas, row.how)):
+            self._counts["replaced"] += 1
+            composite = row.action == "PIN" and has_kernel(name, _COMPOSITES[-1])
+            for key in _COMPOSITES[-1:] if composite else ("CPU", "CUDA"):
+                self._put(name, key, self._replaced(schema, row, "CPU" if composite else key))
+        elif name not in _MOVES:
+            why = "" if row is None else row.how if row.action == "REFUSE" else WHY
+            keys = [key for key in ("CPU", "CUDA") if has_computed(name, key) and any(has_kernel(name, k) for k in (key, *_COMPOSITES))]
+            for key in keys:
+                self._put(name, key, self._refused(schema, key, why))
+            self._counts["refused"] += bool(keys) and space == "aten"
+
+    # ---- the kernels ----
+
+    def _refused(self, schema: _Schema, key: str, why: str) -> Callable[..., Any]:
+        aten = _Aten(schema, key)
+
+        def kernel(keys: Any, *args: Any, **options: Any) -> Any:
+            return self._aten(aten, keys, args, options, why)
+
+        return kernel
+
+    def _aten(self, aten: _Aten, keys: Any, args: tuple[Any, ...], options: dict[str, Any], why: str) -> Any:
+        """aten's own result, unless a floating-point number goes in or comes out."""
+        if self._exempt():
+            return aten(keys, args, options)
+        values = [*args, *options.values()]
+        if next(_floats(values), None) is not None:
+            self._refuse(aten.name, values, why)
+            return aten(keys, args, options)
+        result = aten(keys, args, options)
+        if next(_floats([result]), None) is not None:
+            self._refuse(aten.name, [result], "")
+        return result
+
+    def _each(self, schema: _Schema) -> Callable[..., Any]:
+        """aten's kernels for lists on the CPU call the operation for each tensor: right on every device."""
+        on_cpu, aten = _Aten(schema, "CPU"), _Aten(schema, "CUDA")
+
+        def kernel(keys: Any, *args: Any, **options: Any) -> Any:
+            return (aten if self._exempt() else on_cpu)(keys, args, options)
+
+        return kernel
+
+    def _replaced(self, schema: _Schema, row: _policy.Row, key: str) -> Callable[..., Any]:
+        aten = _Aten(schema, key)
+        compute = (_mapped if row.action == "MAP" else _formula)(schema, row)
+
+        def kernel(keys: Any, *args: Any, **options: Any) -> Any:
+            if self._exempt():
+                return aten(keys, args, options)
+            values = schema.arguments(args, options)
+            try:
+                results = compute(values)
+            except _formulas.Leave:
+                return aten(keys, args, options)
+            except Refuse as e:
+                if not e.args:
+                    return self._aten(aten, keys, args, options, "")
+                self._refuse(aten.name, values, *e.args)
+                return aten(keys, args, options)
+            except ValueError as e:  # librepdl's
+                raise RuntimeError(f"librepdl: {e}") from e
+            return _written(results, schema, values, row.action == "MAP")
+
+        return kernel
+
+
+def _written(results: Any, schema: _Schema, values: list[Any], elementwise: bool) -> Any:
+    """The results where the variant wants them."""
+    into = schema.outputs(values)
+    if not into or results is None:
+        return results
+    several = isinstance(results, tuple)
+    for to, result in zip(into, results if several else (results,), strict=True):
+        if to is result:
+            continue
+        if several and result.dtype != to.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {result.dtype}, but got {to.dtype} instead")
+        if not torch.can_cast(result.dtype, to.dtype):
+            raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {to.dtype}")
+        if to.shape != result.shape:  # an operand of TensorIterator keeps its shape
+            if schema.in_place or (elementwise and any(to is v for v in values[:schema.count])):
+                raise RuntimeError(f"output with shape {list(to.shape)} doesn't match the broadcast shape {list(result.shape)}")
+            to.resize_(result.shape)
+        to.copy_(result)
+    return tuple(into) if several else into[0]
+
+
+def _mapped(schema: _Schema, row: _policy.Row) -> Callable[[list[Any]], Any]:
+    operation, names, attributes = row.call()
+    operands = [schema.names.index(name) for name in names]
+    # aten's Scalar is rounded to what PyTorch computes with, its float is exact.
+    options = [(name, i, any(kind in str(schema.all[i].type) for kind in ("number", "Scalar")))
+               for name, i in ((name, schema.names.index(argument)) for name, argument in attributes.items())]
+
+    def compute(values: list[Any]) -> Any:
+        inputs = [values[i] for i in operands]
+        dtype = common_type(inputs)
+        if "INTEGERS" in row.types and not dtype.is_floating_point and not dtype.is_complex:
+            dtype = torch.get_default_dtype()
+        if BITS.get(dtype) not in row.types:
+            raise Refuse
+        given = {name: rounded(values[i], dtype) if scalar else float(values[i]) for name, i, scalar in options
+                 if values[i] is not None and not (name in ("alpha", "value") and values[i] == 1)}
+        return elementwise(operation, inputs, dtype, given, next(iter(schema.outputs(values)), None), "NUMBERS" in row.types)
+
+    return compute
+
+
+def _formula(schema: _Schema, row: _policy.Row) -> Callable[[list[Any]], Any]:
+    function = getattr(_formulas, row.how)
+    count = len(row.arguments)
+
+    def compute(values: list[Any]) -> Any:
+        if "ANY" not in row.types:
+            floats = list(_floats(values[:schema.count]))
+            if not floats or any(BITS.get(t.dtype) not in row.types for t in floats):
+                raise Refuse
+        return function(*values[:count])
+
+    return compute

@@ -1,0 +1,239 @@
+"""Formulas (_formulas.py) of copies, places that indices name, order, sequences and random numbers."""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,no-any-return"
+
+import math
+from functools import partial
+
+import torch
+
+from librepdl.random import Generator
+from librepdl.torch._elementwise import BITS, Refuse, axis_of, call, check, map_, plain, rounded, with_an_axis
+
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+#: librepdl's names of element types.
+NAMES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+         torch.int32: "i32", torch.bool: "bool"}
+
+
+class Leave(Exception):
+    """Nothing rounds: aten's own kernel is to do it."""
+
+
+# ---- copies: another type is one rounding ----
+
+def converted(x, dtype):
+    return x if x.dtype == dtype else call("convert", x, NAMES[dtype])
+
+
+def copy(to, source, non_blocking):
+    if not isinstance(source, torch.Tensor):  # Python's own
+        source = torch.tensor(source, dtype=torch.float64 if isinstance(source, float) else None)
+    a, b = source.dtype, to.dtype
+    if a == b or source.layout != torch.strided or to.layout != torch.strided or a.is_complex or b.is_complex:
+        raise Leave
+    if not (a.is_floating_point or b.is_floating_point) or "meta" in (source.device.type, to.device.type) or a not in NAMES:
+        raise Leave  # small integers: exact in float32, then one rounding, as aten does
+    if b not in NAMES:  # to a small integer: truncated, then the low bits
+        return to.copy_(converted(source, torch.int64))
+    if source.device != to.device or torch._C._is_alias_of(source, to):
+        return to.copy_(converted(source, b), non_blocking)
+    call("convert", source.expand(to.shape), NAMES[b], out=plain(to))
+    return to
+
+
+# ---- places that indices name: exact sums, or of values for one place the last in row-major order ----
+
+def embedding_dense_backward(g, indices, rows, padding, by_frequency):
+    return call("embedding_backward", g, indices.to(torch.int64), rows=rows, padding_idx=padding if padding >= 0 else None,
+                scale_grad_by_freq=by_frequency)
+
+
+def index_add(x, axis, index, source, alpha):
+    check(x.dtype == source.dtype, f"index_add(): self ({x.dtype}) and source ({source.dtype}) must have the same scalar type")
+    return call("index_add", with_an_axis(x), index.to(torch.int64).reshape(-1), with_an_axis(source), axis=axis_of(x, axis),
+                alpha=rounded(alpha, x.dtype)).view(x.shape)
+
+
+def scatter_add(x, axis, index, source):
+    check(x.dtype == source.dtype, "scatter(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() == 0:
+        return x.clone(memory_format=torch.contiguous_format)
+    index, source = with_an_axis(index).to(torch.int64), with_an_axis(source)
+    for i, n in enumerate(index.shape):  # aten's source may be larger than the index
+        source = source.narrow(i, 0, n)
+    return call("scatter_add", with_an_axis(x), index, source, axis=axis_of(x, axis)).view(x.shape)
+
+
+def index_put(x, indices, values, accumulate, unsafe):
+    values = values if isinstance(values, torch.Tensor) else torch.tensor(values, dtype=x.dtype, device=x.device)
+    several = any(t is not None and t.dtype not in (torch.bool, torch.uint8) for t in indices)  # of a mask each place comes once
+    if accumulate and x.dtype not in NARROW:
+        raise Refuse("") if x.is_floating_point() or x.is_complex() else Leave
+    if not accumulate and (not several or values.numel() == 1):
+        raise Leave
+    places = torch.arange(x.numel(), device=x.device).view(x.shape)
+    index = torch.ops.aten.index(places, indices)
+    flat, before = index.reshape(-1), x.reshape(-1)
+    source = values.to(x).expand(index.shape).reshape(-1)
+    if accumulate:
+        return torch.index_add(before, 0, flat, source).view(x.shape)
+    last = torch.full_like(before, -1, dtype=torch.int64).scatter_reduce(0, flat, torch.arange(flat.numel(), device=x.device), "amax")
+    return torch.where(last.ge(0), source.gather(0, last.clamp_min(0)) if source.numel() else before, before).view(x.shape)
+
+
+def scatter(x, axis, index, source):
+    if x.device.type != "cpu":
+        raise Refuse("without a compiler")
+    raise Leave  # aten's kernel on the CPU goes through them in order
+
+
+index_copy = scatter
+
+
+# ---- order: stable, NaN greatest, of equal ones the first ----
+
+def sort(x, stable, axis, descending):
+    if stable:
+        raise Leave
+    return tuple(torch.sort(x, stable=True, dim=axis, descending=descending))
+
+
+def topk(x, k, axis, largest, in_order):
+    if x.dim() == 0:
+        raise Leave
+    axis = axis_of(x, axis)
+    check(0 <= k <= x.size(axis), "selected index k out of range")
+    return tuple(t.narrow(axis, 0, k).contiguous() for t in torch.sort(x, stable=True, dim=axis, descending=largest))
+
+
+def _missing(*values):
+    raise Refuse("without a compiler")  # integers, too
+
+
+kthvalue = median_dim = median_all = nanmedian_dim = nanmedian_all = _missing
+
+
+# ---- sequences, random numbers ----
+
+def _sequence(name, out, count, *numbers):
+    t = torch.empty(count, dtype=out.dtype, device=out.device)
+    if count > 0:
+        call(name, *numbers, count=count, dtype=NAMES[out.dtype], out=t)
+    return t
+
+
+def arange(start, end, step, out):
+    if out.dtype not in BITS:
+        raise Refuse("") if out.is_complex() else Leave
+    start, end, step = float(start), float(end), float(step)
+    check(step != 0, "step must be nonzero")
+    check(math.isfinite(start) and math.isfinite(end), f"unsupported range: {start} -> {end}")
+    check((step > 0) == (end >= start) or start == end, "upper bound and lower bound inconsistent with step sign")
+    return _sequence("arange", out, math.ceil((end - start) / step), start, step)
+
+
+def linspace(start, end, steps, out):
+    if out.dtype not in BITS:
+        raise Refuse("")
+    check(steps >= 0, "number of steps must be non-negative")
+    return _sequence("linspace", out, steps, float(start), float(end))
+
+
+# aten's own: over the whole range of int64 it gives one random64() of the generator as it is.
+_aten_random = torch.library.get_kernel("aten::random_.from", "CPU")
+_cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+
+def _draw(where, generator=None):
+    """The seed of PyTorch's generator, and as the stream one draw of 64 bits."""
+    check(where.type != "cuda" or not torch.cuda.is_current_stream_capturing(),
+          "librepdl: not while a CUDA graph is captured: each replay would draw the same")
+    source = torch.default_generator if generator is None else generator
+    check(source.device.type == "cpu", f"librepdl: generator: expected one of the CPU, also for draws on a GPU, got one on {source.device}")
+    word = torch.empty((), dtype=torch.int64)
+    _aten_random.call_boxed(_cpu, word, -2**63, None, generator=source)
+    return Generator(source.initial_seed() % 2**64, int(word.item()) % 2**64)
+
+
+def _drawn(name, t, generator, *arguments, **options):
+    """The tensor filled by the generator's method."""
+    if t.numel() > 0:
+        getattr(generator, name)(*arguments, out=plain(t), **options)
+    return t
+
+
+def _filled(name, first, second, t, a, *rest):
+    """Of one distribution with one or two numbers, then the generator."""
+    *b, generator = rest
+    numbers = {key: float(v) for key, v in zip((first, second), (a, *b))}
+    check(numbers.get("high", math.inf) >= numbers.get("low", 0), f"uniform_ expects to return a [from, to) range, but found {numbers}")
+    check(numbers.get("stddev", 0) >= 0, f"normal expects std >= 0.0, but found std {numbers.get('stddev')}")
+    check(numbers.get("rate", 1) > 0, f"exponential_ expects lambda > 0.0, but found lambda={numbers.get('rate')}")
+    return _drawn(name, t, _draw(t.device, generator), t.shape, dtype=NAMES[t.dtype], **numbers)
+
+
+uniform, normal = partial(_filled, "uniform", "low", "high"), partial(_filled, "normal", "mean", "stddev")
+exponential = partial(_filled, "exponential", "rate", None)
+
+
+def _below(like, g, p):
+    """True with probability p."""
+    return _drawn("bernoulli", torch.empty(like.shape, dtype=torch.bool, device=like.device), g, like.shape, p=float(p))
+
+
+def bernoulli_number(t, p, generator):
+    check(0 <= p <= 1, f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _below(t, _draw(t.device, generator), p).to(t.dtype)
+
+
+def bernoulli_tensor(t, p, generator):
+    """A number of [0, 1) in 53 bits is less than p."""
+    u = uniform(torch.empty(t.shape, dtype=torch.float64, device=t.device), 0, 1, generator)
+    return u.lt(p.to(torch.float64)).to(t.dtype)
+
+
+# The integers that a type has, from 0: those that `random_` draws from by default.
+_ENDS = {torch.float32: 2**24, torch.float16: 2**11, torch.bfloat16: 2**8, torch.float64: 2**53, torch.int64: 2**63 - 1,
+         torch.int32: 2**31, torch.int16: 2**15, torch.int8: 2**7, torch.uint8: 2**8, torch.bool: 2}
+
+
+def random_from(t, low, high, generator):
+    high = _ENDS[t.dtype] if high is None else high
+    check(low < high, f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    out = torch.empty(t.shape, dtype=torch.int64, device=t.device)
+    return _drawn("randint", out, _draw(t.device, generator), t.shape, high, low).to(t.dtype)
+
+
+def random_to(t, high, generator):
+    return random_from(t, 0, high, generator)
+
+
+def random(t, generator):
+    return random_from(t, 0, None, generator)
+
+
+def randperm(n, generator, out):
+    check(n >= 0, f"n must be non-negative, got {n}")
+    t = torch.empty(n, dtype=torch.int64, device=out.device)
+    return _drawn("permutation", t, _draw(out.device, generator), n).to(out.dtype)
+
+
+def native_dropout(x, p, train):
+    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
+    if train is False or p in (0, 1) or x.numel() == 0:
+        keep = train is False or p == 0
+        return x.clone() if keep else torch.zeros_like(x), torch.full_like(x, keep, dtype=torch.bool)
+    if x.dtype != torch.float32:
+        raise Refuse("")
+    g = _draw(x.device)
+    return g.copy().dropout(plain(x), p), _below(x, g, p).logical_not()
+
+
+def native_dropout_backward(g, mask, scale):
+    negative = torch.full((), -1.0, dtype=g.dtype, device=g.device).expand(g.shape)
+    return map_("leaky_relu_backward", g, negative, slope=float(scale)).masked_fill(mask.logical_not(), 0)
+
+
+def dropout(x, p, train):
+    check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
+    return x if not train or p == 0 or x.numel() == 0 else torch.native_dropout(x, p, True)[0]
