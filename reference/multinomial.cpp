@@ -13,8 +13,8 @@ namespace {
 
 mpq_class weight(const array& x, std::size_t i) {
   const number w = widen(x.type, x.get(i));
-  if (w.kind != number_kind::finite || (w.negative && w.significand != 0))
-    throw std::invalid_argument("reference: no weight");
+  if (w.kind == number_kind::zero) return 0;
+  if (w.kind != number_kind::finite || w.negative) throw std::invalid_argument("reference: no weight");
   return mpq_class(mpz_class(static_cast<unsigned long>(w.significand))) * power_of_two(w.exponent);
 }
 

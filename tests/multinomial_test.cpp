@@ -39,7 +39,9 @@ std::vector<float> weights_of(std::mt19937_64& engine, std::size_t n, int kind) 
     const auto bits = static_cast<std::uint32_t>(engine());
     x = num::float_of(kind == 0   ? bits % 0x7f800000
                       : kind == 1 ? 0x3f800000 + bits % 0x800000
-                      : kind == 2 ? (bits % 8 == 0 ? 0x00000001 + bits % 3 : bits % 16 == 1 ? 0x7f7fffff : 0)
+                      : kind == 2 ? (bits % 8 == 0    ? 0x00000001 + bits % 3
+                                     : bits % 16 == 1 ? 0x7f7fffff
+                                                      : 0)
                       : kind == 3 ? 0x3f800000
                                   : bits % 0x800000);
   }
@@ -88,11 +90,12 @@ TEST_CASE("multinomial: the search, next to where the place changes") {
       CHECK(value_of(sum.part(word)) == t >> 64);
       const std::int64_t found = row.find(word);
       CHECK((found == want || found == -1));
-      quick += found == want && repeat % 3 == 0 ? 1 : 0;
-      all += repeat % 3 == 0 ? 1 : 0;
+      const bool random = repeat % 3 == 0 && repeat % 9 != 0;
+      quick += found == want && random ? 1 : 0;
+      all += random ? 1 : 0;
       CHECK(row.find_exactly(word, [&](std::int64_t i) { return w[static_cast<std::size_t>(i)]; }) == want);
     }
-    CHECK(quick >= all - 3);
+    CHECK(quick >= all - 1);
   }
 }
 
@@ -126,9 +129,11 @@ TEST_CASE("multinomial: against the oracle") {
 TEST_CASE("multinomial: long rows, threads, strides of both signs") {
   std::mt19937_64 engine(5);
   for (const bool replacement : {true, false}) {
-    for (const auto& [rows, n, samples] : {std::tuple{3, 5003, 2001}, std::tuple{40, 301, 40}, std::tuple{1, 20011, 1}}) {
+    for (const auto& [rows, n, samples] :
+         {std::tuple{3, 5003, 2001}, std::tuple{40, 301, 40}, std::tuple{1, 20011, 1}}) {
       array x(dtype::f32, {rows, n});
-      std::vector<float> w = weights_of(engine, static_cast<std::size_t>(rows) * static_cast<std::size_t>(n), replacement ? 0 : 4);
+      std::vector<float> w =
+          weights_of(engine, static_cast<std::size_t>(rows) * static_cast<std::size_t>(n), replacement ? 0 : 4);
       for (std::size_t i = 0; i < w.size(); ++i) {
         if (i % 3 == 0) w[i] = 0x1p-149f * static_cast<float>(1 + i % 5);
         if (i % 1001 == 0) w[i] = 0x1p127f;
@@ -143,11 +148,13 @@ TEST_CASE("multinomial: long rows, threads, strides of both signs") {
         std::vector<std::int64_t> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(samples) * 3);
         for (std::int64_t r = 0; r < rows; ++r) {  // backwards in both axes, the first one innermost
           for (std::int64_t i = 0; i < n; ++i) {
-            memory[static_cast<std::size_t>(2 * (rows * (n - 1 - i) + rows - 1 - r))] = w[static_cast<std::size_t>(r * n + i)];
+            memory[static_cast<std::size_t>(2 * (rows * (n - 1 - i) + rows - 1 - r))] =
+                w[static_cast<std::size_t>(r * n + i)];
           }
         }
         generator g{77, 9};
-        multinomial(ctx, g, const_tensor_view(memory.data() + 2 * (rows * n - 1), dtype::f32, {rows, n}, {-2, -2 * rows}),
+        multinomial(ctx, g,
+                    const_tensor_view(memory.data() + 2 * (rows * n - 1), dtype::f32, {rows, n}, {-2, -2 * rows}),
                     tensor_view(out.data() + 3 * (rows * samples - 1), dtype::i64, {rows, samples}, {-3 * samples, -3}),
                     {replacement});
         CHECK(g.stream == 10);
@@ -199,11 +206,11 @@ TEST_CASE("multinomial: rows that nothing can be drawn from") {
     bool replacement;
     const char* text;
   };
-  for (const bad& b : {bad{{1, -1, 2}, 1, true, "-1 at place 1 in row 1"},
-                       bad{{1, nan, 2}, 1, false, "at place 1 in row 1"},
-                       bad{{1, 2, infinity}, 2, true, "at place 2 in row 1"},
-                       bad{{0, 0, -0.0f}, 1, true, "at least 1 weights that are not 0, got 0 in row 1"},
-                       bad{{0, 3, 0}, 2, false, "at least 2 weights that are not 0, got 1 in row 1"}}) {
+  for (const bad& b :
+       {bad{{1, -1, 2}, 1, true, "-1 at place 1 in row 1"}, bad{{1, nan, 2}, 1, false, "at place 1 in row 1"},
+        bad{{1, 2, infinity}, 2, true, "at place 2 in row 1"},
+        bad{{0, 0, -0.0f}, 1, true, "at least 1 weights that are not 0, got 0 in row 1"},
+        bad{{0, 3, 0}, 2, false, "at least 2 weights that are not 0, got 1 in row 1"}}) {
     std::vector<float> x{1, 2, 3};
     x.insert(x.end(), b.row.begin(), b.row.end());
     std::vector<std::int64_t> out(2 * static_cast<std::size_t>(b.samples), -7);
@@ -242,9 +249,11 @@ TEST_CASE("multinomial on CUDA: as the CPU's, and rows that nothing can be drawn
     const bool replacement = k % 2 == 0;
     const std::int64_t rows = 1 + static_cast<std::int64_t>(engine() % (k % 3 == 0 ? 300 : 4));
     const std::int64_t n = 1 + static_cast<std::int64_t>(engine() % (k % 3 == 0 ? 200 : 60000));
-    const std::int64_t samples = k % 4 < 2 ? 1 : 1 + static_cast<std::int64_t>(engine() % (replacement ? 5000 : static_cast<std::uint64_t>(n)));
+    const std::int64_t samples =
+        k % 4 < 2 ? 1 : 1 + static_cast<std::int64_t>(engine() % (replacement ? 5000 : static_cast<std::uint64_t>(n)));
     array x(dtype::f32, {rows, n});
-    const std::vector<float> w = weights_of(engine, static_cast<std::size_t>(rows * n), replacement ? k / 2 % 5 : k / 2 % 2 * 3);
+    const std::vector<float> w =
+        weights_of(engine, static_cast<std::size_t>(rows * n), replacement ? k / 2 % 5 : k / 2 % 2 * 3);
     for (std::size_t i = 0; i < w.size(); ++i) x.set(i, num::bits_of(w[i] == 0 && !replacement ? 1.0f : w[i]));
     for (std::int64_t r = 0; r < rows; ++r) x.set(static_cast<std::size_t>(r * n), 0x3f800000);
     const attributes attrs = options(samples, replacement, k);

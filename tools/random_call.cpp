@@ -891,7 +891,7 @@ class maker {
     using enum layout;
     constexpr layout list[] = {contiguous, contiguous, shifted, gaps,  gaps,  permuted, permuted, backwards,
                                mixed,      mixed,      mixed,   mixed, mixed, repeated, repeated};
-    return list[w_.below(is_input ? 15 : 13)];
+    return list[w_.below(is_input && may_repeat(op_) ? 15 : 13)];
   }
 
   std::size_t add_tensor(placed_call& p, const tensor_spec& spec, bool is_input) {
@@ -1015,7 +1015,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
     case layout::permuted:
       return rank > 1;
     case layout::repeated:  // of inputs, which have two axes and more where only the result has one
-      return rank > (op.name == "group_norm_weight_backward" ? 1 : 0) && !op.in.empty();
+      return rank > (op.name == "group_norm_weight_backward" ? 1 : 0) && !op.in.empty() && may_repeat(op);
     default:
       return rank > 0;
   }

@@ -373,7 +373,7 @@ class layout_checks {
     std::size_t next = kind;
     const auto draw = [&](bool is_input) {
       layout l = reference::every_layout[next++ % reference::every_layout.size()];
-      return !is_input && l == layout::repeated ? layout::gaps : l;
+      return l == layout::repeated && !(is_input && may_repeat(*p.op)) ? layout::gaps : l;
     };
     for (const array& a : in) {
       if (a.absent()) {

@@ -542,12 +542,14 @@ std::vector<group> random_calls(const subject& what) {
 std::vector<group> draw_calls(const subject& what) {
   std::vector<group> all;
   for (const std::string_view replacement : {"true", "false"}) {
-    for (const auto& [rows, n, samples] : {std::tuple{3, 37, "5"}, std::tuple{1, 1, "1"}, std::tuple{2, 40009, "700"}}) {
+    for (const auto& [rows, n, samples] :
+         {std::tuple{3, 37, "5"}, std::tuple{1, 1, "1"}, std::tuple{2, 40009, "700"}}) {
       for (const layout how : {layout::contiguous, layout::spread}) {
-        const test_call c{what.op,
-                          {{{rows, n}, how, what.in}},
-                          how,
-                          {{"seed", "81985529216486895"}, {"stream", "7"}, {"num_samples", samples}, {"replacement", replacement}}};
+        const test_call c{
+            what.op,
+            {{{rows, n}, how, what.in}},
+            how,
+            {{"seed", "81985529216486895"}, {"stream", "7"}, {"num_samples", samples}, {"replacement", replacement}}};
         group g{c};
         if (n < 100) g = from_every_tier(c);
         all.push_back(std::move(g));

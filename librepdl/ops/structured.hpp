@@ -371,8 +371,7 @@ struct randint : of_nothing<op_id::randint, randint_attrs, I64> {
 };
 struct multinomial : operation<op_id::multinomial> {
   static constexpr std::string_view formula =
-      "replacement: the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i, W 64 bits from Philox; else the num_samples "
-      "least -ln u_i / x_i, in their order";
+      "the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i";
   using attrs = multinomial_attrs;
   static constexpr operand in[] = {{"x", NARROW}};
   static constexpr operand out[] = {{"out", I64}};

@@ -269,7 +269,8 @@ class cuda_executor final : public dispatch::executor {
     if (host[bad_weights_counter] != 0) {
       check(cudaMemsetAsync(counters_.get() + bad_weights_counter, 0, sizeof(counter), stream_), "context",
             "cudaMemsetAsync");
-      fail(error_site::weights, "context", "synchronize", "rows of weights that are finite, >= 0 and enough of them not 0",
+      fail(error_site::weights, "context", "synchronize",
+           "rows of weights that are finite, >= 0 and enough of them not 0",
            std::to_string(host[bad_weights_counter]) + " that are not, in the calls before");
     }
     if (host[undecided_counter] != 0) {

@@ -47,8 +47,8 @@ struct draws {
 };
 
 struct sums {
-  double* within;   // [rows][n]
-  double* rounded;  // [rows][chunks]
+  double* within;    // [rows][n]
+  double* rounded;   // [rows][chunks]
   weight_sum* upto;  // [rows][chunks]
 };
 
@@ -155,8 +155,8 @@ __global__ void __launch_bounds__(threads)
 // Rare, so that its registers are not everybody's.
 __device__ __noinline__ std::int64_t find_exactly(const draws* d, std::int64_t row, const double* within,
                                                   const weight_sum* upto, std::uint64_t word) {
-  return num::row_sums{d->n, within, upto, nullptr}.find_exactly(
-      word, [&](std::int64_t i) { return d->weight(row, i); });
+  return num::row_sums{d->n, within, upto, nullptr}.find_exactly(word,
+                                                                 [&](std::int64_t i) { return d->weight(row, i); });
 }
 
 __global__ void __launch_bounds__(threads)
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 draws draws_of(const plan::draw_plan& p) {
-  return {p.seed,   p.stream,    p.rows, p.n,       p.samples,  ceil_div(p.n, draw_chunk), p.type, p.in,
+  return {p.seed,   p.stream,    p.rows, p.n,       p.samples,   ceil_div(p.n, draw_chunk), p.type, p.in,
           p.in_row, p.in_stride, p.out,  p.out_row, p.out_stride};
 }
 
