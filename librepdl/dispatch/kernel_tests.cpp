@@ -954,7 +954,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
                          : op == op_id::convert                     ? value_to_convert(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     if (has_indices(op) && p.spec.type == dtype::i64) bits = random % 7;
-    if (op == op_id::multinomial) bits &= ~(std::uint64_t{1} << (8 * bytes - 1));  // weights
+    // Weights, the first of them not 0.
+    if (op == op_id::multinomial) bits = (bits & ~(std::uint64_t{1} << (8 * bytes - 1))) | (i == 0 ? 1 : 0);
     // A log_softmax of -inf has the weight 0, not a small one.
     if (op == op_id::log_softmax_backward && operand_number == 1 && (random >> 40) % 8 == 0) {
       bits = p.spec.type == dtype::f32 ? 0xff800000 : p.spec.type == dtype::f16 ? 0xfc00 : 0xff80;
