@@ -896,7 +896,7 @@ class maker {
 
   std::size_t add_tensor(placed_call& p, const tensor_spec& spec, bool is_input) {
     const layout kind = plain_ ? layout::contiguous : draw_layout(is_input);
-    return p.memory.add(spec, place(spec.shape, kind, w_, is_input), kind);
+    return p.memory.add(spec, place(spec.shape, kind, w_, is_input && may_repeat(op_)), kind);
   }
 
   static bool has_repeats(const reference::memory_image::tensor& t) {

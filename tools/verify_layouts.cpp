@@ -382,7 +382,7 @@ class layout_checks {
       }
       const layout l = draw(true);
       const sizes shape{std::span<const std::int64_t>(a.shape)};
-      p.in.push_back(p.memory.add({a.type, shape}, place(shape, l, w, true), l));
+      p.in.push_back(p.memory.add({a.type, shape}, place(shape, l, w, may_repeat(*p.op)), l));
       p.memory.set(*p.in.back(), a);
       same_values = same_values && p.memory.get(*p.in.back()).bytes == a.bytes;
     }

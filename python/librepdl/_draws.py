@@ -117,7 +117,7 @@ class Draws:
             return _core.call(253, (), out, (shape, dtype, self.seed, stream, rate), like)
 
     def multinomial(self, x: A, num_samples: int, replacement: bool = False, *, out: Any | None = None) -> Any:
-        """the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i, rounded once.
+        """The first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i, rounded once.
 
         x: f16 bf16 f32
         out: i64
