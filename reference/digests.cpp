@@ -194,6 +194,9 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::pooling:
     case ops::family::upsample:
       return fill_pooling(c.op, c.kind, c.formats[0], c.shapes, c.attrs, c.seed, 0);
+    case ops::family::draw:
+      return {fill_weights(c.kind, c.formats[0], c.shapes[0], attribute_or<std::int64_t>(c.attrs, "num_samples", 1),
+                           c.seed)};
     case ops::family::sequence:
       return {};
     case ops::family::random:

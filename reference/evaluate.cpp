@@ -189,6 +189,9 @@ array oracle_normal(const call& c) {
 array oracle_exponential(const call& c) {
   return exponential(c.type(), c.shape(), c.seed(), c.stream(), c.value("rate", 1.0), c.where);
 }
+array oracle_multinomial(const call& c) {
+  return multinomial(c[0], c.integer("num_samples", 0), c.value("replacement", false), c.seed(), c.stream(), c.where);
+}
 array oracle_upsample_nearest2d(const call& c) { return upsample_nearest2d(c[0], c.attrs); }
 array oracle_upsample_nearest2d_backward(const call& c) { return upsample_nearest2d_backward(c[0], c.attrs, c.where); }
 array oracle_linspace(const call& c) {
@@ -277,6 +280,7 @@ constexpr oracle_line oracles[] = {
     {"adamw", stepped<adamw>},
     {"normal", named<oracle_normal>},
     {"exponential", named<oracle_exponential>},
+    {"multinomial", named<oracle_multinomial>},
     {"upsample_nearest2d", named<oracle_upsample_nearest2d>},
     {"upsample_nearest2d_backward", named<oracle_upsample_nearest2d_backward>},
     {"linspace", named<oracle_linspace>},

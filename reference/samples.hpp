@@ -133,6 +133,8 @@ std::vector<array> fill_nll(const std::string& op, sample_class c, dtype t, cons
                             const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 
 /// The operands of a sum to places, x, g and the source of one format; indices in range.
+/// Weights: finite, >= 0, in each row `positive` of them or more not 0, if it has so many.
+array fill_weights(sample_class c, dtype t, const shape_list& shape, std::int64_t positive, std::uint64_t seed);
 std::vector<array> fill_scatter(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, std::uint64_t seed, std::uint64_t stream);
 

@@ -217,6 +217,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::nll:
     case ops::family::sequence:
     case ops::family::upsample:
+    case ops::family::draw:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

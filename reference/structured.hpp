@@ -176,6 +176,9 @@ array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_
 /// RN(mean + stddev * sqrt(-2 ln u1) * cos or sin of 2 pi u2).
 array upsample_nearest2d(const array& x, const attributes& attrs);
 array upsample_nearest2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
+/// Of each row of x the places that are drawn.
+array multinomial(const array& x, std::int64_t samples, bool replacement, std::uint64_t seed, std::uint64_t stream,
+                  outcomes* where = nullptr);
 array linspace(dtype t, std::int64_t count, double start, double end, outcomes* where = nullptr);
 array arange(dtype t, std::int64_t count, double start, double step, outcomes* where = nullptr);
 array exponential(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double rate,

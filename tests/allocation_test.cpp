@@ -170,6 +170,7 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
       {"uniform", [&] { uniform(ctx, g, to({64})); }},
       {"normal", [&] { normal(ctx, g, to({64})); }},
       {"exponential", [&] { exponential(ctx, g, to({64})); }},
+      {"multinomial", [&] { multinomial(ctx, g, in({64}), index, {.replacement = true}); }},
       {"permutation", [&] { permutation(ctx, g, tensor_view(index.data(), {64})); }},
       {"dropout", [&] { dropout(ctx, g, in({64}), to({64}), 0.5); }},
       {"sgd",

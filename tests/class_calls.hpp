@@ -528,6 +528,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::nll:
     case ops::family::sequence:
     case ops::family::upsample:
+    case ops::family::draw:
       break;
   }
   throw std::logic_error("no calls of " + op);

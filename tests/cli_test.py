@@ -1209,6 +1209,27 @@ class Structured(Case):
                    "--attr", "stream=3")
         self.check("permutation", [], ("i64", (0,), []), "--attr", "n=0")
 
+    def test_multinomial(self):
+        r = random.Random(48)
+        for t in ("f16", "bf16", "f32"):
+            rows, n = 3, 23
+            x = [r.randrange(infinity(t)) if i % 4 else r.choice((0, 1, infinity(t) - 1)) for i in range(rows * n)]
+            weights = [value(v, t) for v in x]
+            for samples in (1, 11):
+                def word(k):
+                    w = philox(7, 3, k // 2)
+                    return w[k % 2 * 2] | w[k % 2 * 2 + 1] << 32
+                drawn, kept = [], []
+                for row in range(rows):
+                    w = weights[row * n:(row + 1) * n]
+                    for j in range(samples):
+                        drawn.append(next(i for i in range(n) if sum(w[:i + 1]) * 2**64 > word(row * samples + j) * sum(w)))
+                    keys = sorted((float(-F((decimal.Decimal(word(row * n + i) + 1) / 2**64).ln()) / w[i]), i) for i in range(n) if w[i])
+                    kept += [i for _, i in keys[:samples]]
+                common = ["--attr", "num_samples=%d" % samples, "--attr", "seed=7", "--attr", "stream=3"]
+                self.check("multinomial", [(x, [rows, n], t)], ("i64", (rows, samples), drawn), "--attr", "replacement=true", *common)
+                self.check("multinomial", [(x, [rows, n], t)], ("i64", (rows, samples), kept), *common)
+
     def test_convolution(self):
         x, w, g = self.data(21, 9), self.data(22, 4), self.data(23, 4)
         X, W, G = [value(v) for v in x], [value(v) for v in w], [value(v) for v in g]

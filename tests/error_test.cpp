@@ -784,6 +784,17 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          generator g;
          randint(o.ctx, g, tensor_view(o.i.data(), sizes{2}), {.low = 3, .high = 3});
        }},
+      {error_site::attribute_value, "multinomial", "num_samples",
+       [&] {
+         generator g;
+         multinomial(o.ctx, g, o.vx({2}), tensor_view(o.i.data(), sizes{0}));
+       }},
+      {error_site::weights, "multinomial", "x",
+       [&] {
+         generator g;
+         const float none[2] = {};
+         multinomial(o.ctx, g, {none, {2}}, tensor_view(o.i.data(), sizes{1}));
+       }},
       {error_site::index_shape, "index_add", "source",
        [&] {
          index_add(o.ctx, o.vx({4, 2}), {o.i.data(), {3}}, o.vy({4, 2}), o.vo({4, 2}));

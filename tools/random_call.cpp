@@ -198,6 +198,8 @@ class maker {
       const double rate = real(false);
       add("rate", rate == 0 ? 1.0 : rate);
       work_ = 8 * count_of(std::get<integers>(c_.attrs[0].value));
+    } else if constexpr (Op::row.kind == ops::family::draw) {
+      draws();
     } else if constexpr (Op::row.kind == ops::family::upsample) {
       upsampling(Op::id == op_id::upsample_nearest2d_backward);
     } else if constexpr (Op::row.kind == ops::family::sequence) {
@@ -720,6 +722,18 @@ class maker {
     work_ = count_of(elements);
   }
 
+  void draws() {
+    const std::int64_t rows = one_in(20) ? 0 : magnitude(4), n = count();
+    const bool replacement = w_.flip();
+    const std::int64_t most = replacement ? magnitude(12) : n;
+    const std::int64_t samples = one_in(3) ? 1 : from_to(1, std::max<std::int64_t>(1, most));
+    add_input(one_in(4) ? shape_list{std::max<std::int64_t>(1, n)} : shape_list{rows, std::max<std::int64_t>(1, n)},
+              floats[w_.below(3)]);
+    add("num_samples", samples);
+    if (replacement || w_.flip()) add("replacement", replacement);
+    generator();
+    work_ = (replacement ? 1 : 8) * count_of(c_.shapes[0]) + rows * samples;
+  }
   void scatter(bool each) {
     shape_list x = any_shape(1);
     const std::int64_t axis = from_to(0, std::ssize(x) - 1);
@@ -839,7 +853,7 @@ class maker {
     if (c_.shapes.empty()) return {};
     if (op_.family == "convert") c_.formats.push_back(dtype_named(std::get<std::string>(c_.attrs[0].value)));
     // Of random operands sums of losses are NaN, or rational where numbers come twice with opposite signs.
-    const bool aims = op_.family == "scatter" ||
+    const bool aims = op_.family == "scatter" || op_.family == "draw" ||
                       (op_.family == "loss" && (op_.name.starts_with("binary_") || op_.name.starts_with("kl_div")));
     if (aims || (w_.flip() && can_aim())) return reference::inputs(c_);
     std::vector<array> v;
@@ -877,12 +891,12 @@ class maker {
     using enum layout;
     constexpr layout list[] = {contiguous, contiguous, shifted, gaps,  gaps,  permuted, permuted, backwards,
                                mixed,      mixed,      mixed,   mixed, mixed, repeated, repeated};
-    return list[w_.below(is_input ? 15 : 13)];
+    return list[w_.below(is_input && may_repeat(op_) ? 15 : 13)];
   }
 
   std::size_t add_tensor(placed_call& p, const tensor_spec& spec, bool is_input) {
     const layout kind = plain_ ? layout::contiguous : draw_layout(is_input);
-    return p.memory.add(spec, place(spec.shape, kind, w_, is_input), kind);
+    return p.memory.add(spec, place(spec.shape, kind, w_, is_input && may_repeat(op_)), kind);
   }
 
   static bool has_repeats(const reference::memory_image::tensor& t) {
@@ -949,6 +963,7 @@ bool is_affordable(const random_call& r, const context_options& o) {
   // Some 10 us per transcendental result, 2 us per root, some 10 ns per product.
   const std::string& family = r.call.op->family;
   const bool multi_limb = family == "softmax" || r.call.op->name == "normal" || r.call.op->name == "exponential" ||
+                          family == "draw" ||
                           (family == "loss" && r.call.op->proof.find("multi-limb") != std::string::npos);
   if (family == "norm") return r.work <= 20000;
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
@@ -984,11 +999,11 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
                     : vector                                                                 ? 1
                     : family == "matmul"                                                     ? 2
                     : family == "softmax" && !op.name.starts_with("logsumexp")               ? 1
-                    : family == "nll"                                                        ? 1
+                    : family == "nll" || family == "draw"                                    ? 1
                     : op.name.starts_with("group_norm") || op.name.starts_with("batch_norm") ? 1
                     : op.name == "index_add" || op.name == "scatter_add"                     ? 1
                                                                                              : 0;
-  const int most = image ? 4 : vector ? 1 : max_rank;
+  const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
     return rank > 0 && ((family == "elementwise" && op.in.size() > 1) || family == "matmul");
@@ -1000,7 +1015,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
     case layout::permuted:
       return rank > 1;
     case layout::repeated:  // of inputs, which have two axes and more where only the result has one
-      return rank > (op.name == "group_norm_weight_backward" ? 1 : 0) && !op.in.empty();
+      return rank > (op.name == "group_norm_weight_backward" ? 1 : 0) && !op.in.empty() && may_repeat(op);
     default:
       return rank > 0;
   }

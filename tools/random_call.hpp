@@ -26,6 +26,8 @@ bool is_affordable(const random_call& r, const context_options& o);
 /// Tensors that broadcast by an axis of size 1, or by having fewer axes, count as a layout of their own.
 inline constexpr std::size_t layout_kinds = reference::every_layout.size() + 1;
 std::string_view layout_kind_name(std::size_t kind);
+/// Whether inputs may repeat elements: not weights to draw by, which could then all be 0.
+inline bool may_repeat(const op_info& op) { return op.family != "draw"; }
 /// Whether an operand of the operation can have this rank and this kind of layout, to count what was never tried.
 bool is_possible(const op_info& op, int rank, std::size_t kind);
 /// (rank, kind) of every operand that shows its kind.

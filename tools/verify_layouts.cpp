@@ -373,7 +373,7 @@ class layout_checks {
     std::size_t next = kind;
     const auto draw = [&](bool is_input) {
       layout l = reference::every_layout[next++ % reference::every_layout.size()];
-      return !is_input && l == layout::repeated ? layout::gaps : l;
+      return l == layout::repeated && !(is_input && may_repeat(*p.op)) ? layout::gaps : l;
     };
     for (const array& a : in) {
       if (a.absent()) {
@@ -382,7 +382,7 @@ class layout_checks {
       }
       const layout l = draw(true);
       const sizes shape{std::span<const std::int64_t>(a.shape)};
-      p.in.push_back(p.memory.add({a.type, shape}, place(shape, l, w, true), l));
+      p.in.push_back(p.memory.add({a.type, shape}, place(shape, l, w, may_repeat(*p.op)), l));
       p.memory.set(*p.in.back(), a);
       same_values = same_values && p.memory.get(*p.in.back()).bytes == a.bytes;
     }

@@ -24,6 +24,9 @@ void complete(std::string_view, ops::bernoulli_attrs& a, const tensor_view& out)
 void complete(std::string_view, ops::randint_attrs& a, const tensor_view& out) {
   if (!a.shape) a.shape = out.shape();
 }
+void complete(std::string_view, ops::multinomial_attrs& a, const tensor_view& out) {
+  if (!a.num_samples && out.rank() > 0) a.num_samples = out.shape()[out.rank() - 1];
+}
 void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out) {
   if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
 }

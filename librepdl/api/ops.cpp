@@ -158,6 +158,10 @@ void randint(context& ctx, generator& g, tensor_view out, const randint_options&
   api::submit<ops::randint>(ctx, {}, {&out, 1}, {g, o, {}});
   use_stream(ctx, g);
 }
+void multinomial(context& ctx, generator& g, const_tensor_view x, tensor_view out, const multinomial_options& o) {
+  api::submit<ops::multinomial>(ctx, {&x, 1}, {&out, 1}, {g, o, {}});
+  use_stream(ctx, g);
+}
 void dropout(context& ctx, generator& g, const_tensor_view x, tensor_view out, double p) {
   api::submit<ops::dropout>(ctx, {&x, 1}, {&out, 1}, {g, p});
   use_stream(ctx, g);

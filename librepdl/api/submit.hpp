@@ -44,6 +44,7 @@ void complete(std::string_view, ops::sequence_attrs<Options>& a, const tensor_vi
 void complete(std::string_view op, ops::permutation_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::bernoulli_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::randint_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::multinomial_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out);

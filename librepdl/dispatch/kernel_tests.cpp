@@ -538,6 +538,27 @@ std::vector<group> random_calls(const subject& what) {
   return all;
 }
 
+// Rows that are shorter than a chunk of sums and longer, also than what a block adds up; both ways to draw.
+std::vector<group> draw_calls(const subject& what) {
+  std::vector<group> all;
+  for (const std::string_view replacement : {"true", "false"}) {
+    for (const auto& [rows, n, samples] :
+         {std::tuple{3, 37, "5"}, std::tuple{1, 1, "1"}, std::tuple{2, 40009, "700"}}) {
+      for (const layout how : {layout::contiguous, layout::spread}) {
+        const test_call c{
+            what.op,
+            {{{rows, n}, how, what.in}},
+            how,
+            {{"seed", "81985529216486895"}, {"stream", "7"}, {"num_samples", samples}, {"replacement", replacement}}};
+        group g{c};
+        if (n < 100) g = from_every_tier(c);
+        all.push_back(std::move(g));
+      }
+    }
+  }
+  return all;
+}
+
 std::vector<group> upsample_calls(const subject& what) {
   const bool backward = what.op == op_id::upsample_nearest2d_backward;
   std::vector<group> all;
@@ -793,6 +814,8 @@ std::vector<group> structured_calls(const subject& what) {
     return sequence_calls(what);
   } else if constexpr (family == ops::family::upsample) {
     return upsample_calls(what);
+  } else if constexpr (family == ops::family::draw) {
+    return draw_calls(what);
   } else {
     static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
   }
@@ -931,6 +954,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
                          : op == op_id::convert                     ? value_to_convert(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     if (has_indices(op) && p.spec.type == dtype::i64) bits = random % 7;
+    // Weights, the first of them not 0.
+    if (op == op_id::multinomial) bits = (bits & ~(std::uint64_t{1} << (8 * bytes - 1))) | (i == 0 ? 1 : 0);
     // A log_softmax of -inf has the weight 0, not a small one.
     if (op == op_id::log_softmax_backward && operand_number == 1 && (random >> 40) % 8 == 0) {
       bits = p.spec.type == dtype::f32 ? 0xff800000 : p.spec.type == dtype::f16 ? 0xfc00 : 0xff80;

@@ -300,6 +300,14 @@ inline constexpr auto fields_of<randint_attrs> =
     std::tuple_cat(std::tuple{field{"shape", &randint_attrs::shape, "the output's shape", true}}, fields_of<generator>,
                    std::tuple{field{"low", &randint_options::low, "the least value"},
                               field{"high", &randint_options::high, "> low: one more than the greatest value", true}});
+struct multinomial_attrs : generator, multinomial_options {
+  std::optional<std::int64_t> num_samples;
+};
+template <>
+inline constexpr auto fields_of<multinomial_attrs> =
+    std::tuple_cat(std::tuple{field{"num_samples", &multinomial_attrs::num_samples, "how many of each row, >= 1", true},
+                              field{"replacement", &multinomial_options::replacement, "a place may be drawn again"}},
+                   fields_of<generator>);
 struct dropout_attrs : generator {
   double p = 0.5;
 };

@@ -284,7 +284,8 @@ enum class family {
   scatter,
   nll,
   sequence,
-  upsample
+  upsample,
+  draw
 };
 
 /// One row of structured.def.

@@ -369,6 +369,13 @@ struct bernoulli : of_nothing<op_id::bernoulli, bernoulli_attrs, BOOL> {
 struct randint : of_nothing<op_id::randint, randint_attrs, I64> {
   static constexpr std::string_view formula = "low + floor(W (high - low) / 2^64), W 64 bits from Philox";
 };
+struct multinomial : operation<op_id::multinomial> {
+  static constexpr std::string_view formula =
+      "the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i";
+  using attrs = multinomial_attrs;
+  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand out[] = {{"out", I64}};
+};
 struct dropout : of_x<op_id::dropout, dropout_attrs> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else x / (1 - p)";
 };

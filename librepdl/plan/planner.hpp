@@ -65,6 +65,8 @@ upsample_plan make_upsample(bool backward, const const_tensor_view& in, const te
 void check_positive(std::string_view op, std::string_view name, double value);
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
 tensor_spec infer_randint(const ops::randint_attrs&);
+tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs&);
+draw_plan make_multinomial(inputs in, const tensor_view& out, const ops::multinomial_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
 /// Where a random operation writes, and its generator; the operation's own fields are zero.
 random_plan make_random(ops::op_id op, const generator&, const tensor_view& out, const const_tensor_view* in = nullptr);
@@ -369,6 +371,14 @@ struct planner<ops::randint> {
     p.first = a.low;
     p.range = static_cast<std::uint64_t>(a.high) - static_cast<std::uint64_t>(a.low);
     return p;
+  }
+};
+
+template <>
+struct planner<ops::multinomial> {
+  static tensor_spec infer(inputs in, const ops::multinomial_attrs& a) { return infer_multinomial(in, a); }
+  static draw_plan make(inputs in, const tensor_view& out, const ops::multinomial_attrs& a) {
+    return make_multinomial(in, out, a);
   }
 };
 

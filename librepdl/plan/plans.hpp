@@ -357,6 +357,18 @@ struct upsample_plan {
   std::int64_t width() const noexcept { return backward ? x.image : x.size; }
 };
 
+/// multinomial: of each row of n weights `samples` places. n, samples >= 1.
+struct draw_plan {
+  std::uint64_t seed, stream;
+  bool replacement;
+  std::int64_t rows, n, samples;
+  dtype type;  // f16, bf16, f32
+  const void* in;
+  std::int64_t in_row, in_stride;
+  std::int64_t* out;
+  std::int64_t out_row, out_stride;
+};
+
 /// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its
 /// target is target_step * index + the offset of p by target_stride. A target's slice of out is
 ///     x + alpha * S, or S / n with `mean`, S the sum of the slices of the n positions whose target it is,

@@ -115,3 +115,15 @@ class Draws:
         """
         with self._next(True) as stream:
             return _core.call(253, (), out, (shape, dtype, self.seed, stream, rate), like)
+
+    def multinomial(self, x: A, num_samples: int, replacement: bool = False, *, out: Any | None = None) -> Any:
+        """The first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i, rounded once.
+
+        x: f16 bf16 f32
+        out: i64
+        num_samples: how many of each row, >= 1
+        replacement: a place may be drawn again
+        Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+        """
+        with self._next(True) as stream:
+            return _core.call(258, (x,), out, (num_samples, replacement, self.seed, stream), None)

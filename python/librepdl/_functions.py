@@ -90,7 +90,7 @@ ORDER = (
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
     "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
-    "upsample_nearest2d", "upsample_nearest2d_backward",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial",
 )
 
 # An array of any library.

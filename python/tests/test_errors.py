@@ -150,7 +150,7 @@ def test_any_call_ends_in_a_result_or_an_error_that_names_it(name, positional, n
 
 
 @settings(max_examples=500, deadline=None)
-@given(st.sampled_from(["uniform", "normal", "exponential", "permutation", "bernoulli", "randint", "dropout", "dropout_backward"]),
+@given(st.sampled_from(["uniform", "normal", "exponential", "permutation", "bernoulli", "randint", "dropout", "dropout_backward", "multinomial"]),
        st.lists(anything, max_size=3), st.dictionaries(st.sampled_from(keywords), anything, max_size=2))
 def test_any_draw_ends_in_a_result_or_an_error_and_then_the_generator_is_as_before(name, positional, named):
     generator = librepdl.random.Generator(7, 8)

@@ -328,6 +328,7 @@ r_upsample_nearest2d: NDArray[np.float32] = librepdl.upsample_nearest2d(x=x, siz
     exact=True, out=x)
 r_upsample_nearest2d_backward: NDArray[np.float32] = librepdl.upsample_nearest2d_backward(g=x, size=(1, 1),
     scale_h=0.5, scale_w=0.5, exact=True, out=x)
+r_multinomial: Any = g.multinomial(x=x, num_samples=1, replacement=True, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

@@ -36,9 +36,10 @@ struct properties {
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
 using counter = unsigned long long;
-inline constexpr std::size_t counter_count = 6;      // one per tier, and
-inline constexpr std::size_t undecided_counter = 4;  // elements that the last tier gave up on
-inline constexpr std::size_t bad_index_counter = 5;  // indices out of range
+inline constexpr std::size_t counter_count = 7;        // one per tier, and
+inline constexpr std::size_t undecided_counter = 4;    // elements that the last tier gave up on
+inline constexpr std::size_t bad_index_counter = 5;    // indices out of range
+inline constexpr std::size_t bad_weights_counter = 6;  // rows that nothing can be drawn from
 
 // What a driver is given besides the plan.
 struct job {
@@ -140,6 +141,7 @@ void prepare(const plan::step_plan&, const job&, dispatch::task&);
 void prepare(const plan::clip_plan&, const job&, dispatch::task&);
 void prepare(const plan::sequence_plan&, const job&, dispatch::task&);
 void prepare(const plan::upsample_plan&, const job&, dispatch::task&);
+void prepare(const plan::draw_plan&, const job&, dispatch::task&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

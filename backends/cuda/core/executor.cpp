@@ -266,6 +266,13 @@ class cuda_executor final : public dispatch::executor {
       fail(error_site::index_range, "context", "synchronize", "indices in the range of their axis",
            std::to_string(host[bad_index_counter]) + " that are not, in the calls before");
     }
+    if (host[bad_weights_counter] != 0) {
+      check(cudaMemsetAsync(counters_.get() + bad_weights_counter, 0, sizeof(counter), stream_), "context",
+            "cudaMemsetAsync");
+      fail(error_site::weights, "context", "synchronize",
+           "rows of weights that are finite, >= 0 and enough of them not 0",
+           std::to_string(host[bad_weights_counter]) + " that are not, in the calls before");
+    }
     if (host[undecided_counter] != 0) {
       dispatch::undecided(static_cast<std::int64_t>(host[undecided_counter]), last_tier_bits_);
     }

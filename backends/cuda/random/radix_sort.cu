@@ -1,4 +1,4 @@
-// Method: least significant digit first, eight stable counting passes of eight bits. Per pass: each tile counts its
+// Method: least significant digit first, stable counting passes of eight bits. Per pass: each tile counts its
 // digits; a block per digit turns the counts of all tiles into positions; each tile moves its entries in order.
 // Integers only; the result does not depend on the order in which blocks run.
 #include "backends/cuda/core/launch.cuh"
@@ -116,10 +116,10 @@ void take_workspace(sort_buffers& b, std::int64_t count, carver& c) {
   c.take(b.totals, digits);
 }
 
-void sort_by_key(std::int64_t count, const sort_buffers& b, const job& j) {
+void sort_by_key(std::int64_t count, const sort_buffers& b, const job& j, int passes) {
   const std::int64_t tiles = ceil_div(count, tile);
   const unsigned grid = grid_for(j.device, tiles, 8);
-  for (int pass = 0; pass < 8; ++pass) {
+  for (int pass = 0; pass < passes; ++pass) {
     const sort_entries& from = b.entries[pass % 2];
     const sort_entries& to = b.entries[(pass + 1) % 2];
     launch_kernel<count_digits>(j, grid, threads, 0, count, tiles, from.keys, pass, b.counts);

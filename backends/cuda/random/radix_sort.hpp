@@ -18,6 +18,7 @@ struct sort_buffers {
 };
 
 void take_workspace(sort_buffers& b, std::int64_t count, carver& c);
-void sort_by_key(std::int64_t count, const sort_buffers& buffers, const job& j);
+// By the low 8 * passes bits of the keys; passes is even.
+void sort_by_key(std::int64_t count, const sort_buffers& buffers, const job& j, int passes = 8);
 
 }  // namespace repdl::cuda

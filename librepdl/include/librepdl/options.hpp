@@ -305,6 +305,11 @@ struct randint_options {
   std::int64_t high = 0;  ///< > low
 };
 
+/// Options of multinomial.
+struct multinomial_options {
+  bool replacement = false;  ///< a place may be drawn again
+};
+
 /// The state of a random generator: each random operation uses one stream value and moves on to the next.
 struct generator {
   std::uint64_t seed = 0;

@@ -69,7 +69,8 @@ def test_random_numbers_are_those_of_the_cpu():
         torch.manual_seed(9)
         return [torch.rand(50, device=device), torch.randn(7, 3, device=device), torch.randint(-5, 5, (20,), device=device),
                 torch.randperm(30, device=device), nn.functional.dropout(torch.ones(40, device=device), 0.3),
-                torch.empty(9, device=device).exponential_(), torch.bernoulli(torch.full((30,), 0.4, device=device))]
+                torch.empty(9, device=device).exponential_(), torch.bernoulli(torch.full((30,), 0.4, device=device)),
+                torch.multinomial(torch.arange(60.0, device=device).view(2, 30), 9), torch.multinomial(torch.ones(30, device=device), 40, True)]
 
     for a, b in zip(draws("cpu"), draws("cuda")):
         assert torch.equal(a, b.cpu())

@@ -232,6 +232,37 @@ def test_random_numbers():
     assert torch.equal(first[5][kept], librepdl.div(torch.ones(int(kept.sum())), torch.full((int(kept.sum()),), 0.6)))
 
 
+def test_multinomial():
+    """The library's places, in any layout and in place; errors are PyTorch's."""
+    librepdl.torch.enable()
+    w = torch.rand(3, 50).to(torch.bfloat16)
+    w[:, ::7] = 0
+    for x in (w, w.float(), w.half(), w[1]):
+        for replacement in (False, True):
+            for samples in (1, 5, 42):
+                torch.manual_seed(3)
+                got = torch.multinomial(x, samples, replacement)
+                assert got.shape == (*x.shape[:-1], samples) and got.dtype == torch.int64
+                assert (x.gather(-1, got) > 0).all()
+                if not replacement:
+                    assert all(len(set(row)) == samples for row in got.reshape(-1, samples).tolist())
+                torch.manual_seed(3)
+                strided = x.t().contiguous().t() if x.dim() == 2 else x.repeat_interleave(2)[::2]
+                assert torch.equal(got, torch.multinomial(strided, samples, replacement))
+                out = torch.empty(0, dtype=torch.int64)
+                torch.multinomial(x, samples, replacement, generator=torch.Generator().manual_seed(3), out=out)
+                assert torch.equal(got, out)
+    assert torch.multinomial(torch.ones(0, 3), 2).shape == (0, 2)
+    many = torch.multinomial(torch.tensor([1.0, 0.0, 3.0]), 40000, True).bincount(minlength=3).tolist()
+    assert many[1] == 0 and abs(many[0] - 10000) < 500
+    for x, samples, replacement in ((torch.ones(2, 2, 2), 1, True), (torch.ones(3), 0, True), (torch.ones(3), 4, False),
+                                    (torch.tensor([1.0, -1.0]), 1, True), (torch.tensor([1.0, float("nan")]), 1, False),
+                                    (torch.tensor([1.0, float("inf")]), 1, True), (torch.zeros(3), 1, True),
+                                    (torch.tensor([1.0, 0.0]), 2, False)):
+        with pytest.raises(RuntimeError):
+            torch.multinomial(x, samples, replacement)
+
+
 def test_bias_corrections_are_rounded_once():
     for base in (0.9, 0.999, 0.5, 0.95, 0.0, 1e-300, 1 - 2**-53, 0.9999999):
         for exponent in (1, 2, 3, 10, 117, 1000, 4096):

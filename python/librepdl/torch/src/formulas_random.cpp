@@ -193,6 +193,25 @@ void randperm(call& c) {
   c.give(out.to(c.tensor(2).scalar_type()));
 }
 
+// self, num_samples, replacement, generator. aten draws one sample as the least of exponential numbers over weights, which is the
+// kernel's way without replacement; with replacement one sample is the kernel's, too.
+void multinomial(call& c) {
+  static const operation op("multinomial");
+  const Tensor& x = c.tensor(0);
+  const int64_t n = x.dim() == 0 ? 0 : x.size(-1), samples = c.integer(1);
+  TORCH_CHECK(x.dim() == 1 || x.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TORCH_CHECK(samples > 0, "cannot sample n_sample <= 0 samples");
+  TORCH_CHECK(c.boolean(2) || samples <= n, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  auto shape = x.sizes().vec();
+  shape.back() = samples;
+  Tensor out = at::empty(shape, x.options().dtype(at::kLong));
+  const draw d(c, 3, x.device());
+  if (out.numel() > 0) {
+    op({x}, {&out}, {{"num_samples", samples}, {"replacement", c.boolean(2)}, d.attr_seed(), d.attr_stream()});
+  }
+  c.give(out);
+}
+
 // input, p, train -> (result, what was kept)
 void native_dropout(call& c) {
   static const operation op("dropout");

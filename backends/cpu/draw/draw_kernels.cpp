@@ -1,0 +1,29 @@
+// The keys of draws without replacement, vectorised by the compiler. Compiled once per instruction set. The bound is in
+// ops/exponential.hpp.
+#include "backends/cpu/draw/draw.hpp"
+#include "librepdl/ops/exponential.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+namespace {
+
+[[gnu::always_inline]] inline std::uint32_t make_key(std::uint64_t word, float weight, double force, double* key) {
+  const auto ends =
+      num::exponential_scale::of(static_cast<double>(weight)).double_double<double>(word + 1, num::normal_table, force);
+  *key = ends.below;
+  const std::uint64_t d = num::bits_of(ends.below) ^ num::bits_of(ends.above);
+  return static_cast<std::uint32_t>(d | d >> 32);
+}
+
+bool keys_loop(const std::uint64_t* words, const float* weights, std::int64_t n, double force, double* keys,
+               std::uint32_t* open) {
+  std::uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = make_key(words[i], weights[i], force, keys + i);
+  return any != 0;
+}
+
+}  // namespace
+
+constinit const draw_kernels draw_table = {keys_loop};
+
+}  // namespace repdl::cpu::REPDL_ISA
