@@ -198,7 +198,8 @@ context_options options_of(const repdl_context_options& o, allocator* memory) {
   context_options options;
   options.memory = memory;
   // {0, 0} is an options struct that says nothing about the device.
-  if (o.device.device_type != 0 || o.device.device_id != 0) options.where = device_from(o.device, [] { return "options.device"; });
+  if (o.device.device_type != 0 || o.device.device_id != 0)
+    options.where = device_from(o.device, [] { return "options.device"; });
   options.stream = o.stream;
   options.threads = o.threads;
   if (o.first_tier < 0 || o.first_tier > 3) {

@@ -167,8 +167,7 @@ void check_outputs(std::string_view op, std::span<const ops::operand> rows, outp
 }
 
 void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
-                   std::span<const ops::operand> out_rows, outputs out, const device& where,
-                   bool takes_numbers) {
+                   std::span<const ops::operand> out_rows, outputs out, const device& where, bool takes_numbers) {
   const auto is_number = [](const const_tensor_view& v) {
     return v.rank() == 0 && v.where().kind == device_kind::cpu && (ops::FLOATS & ops::one(v.type())) != 0;
   };

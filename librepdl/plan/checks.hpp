@@ -23,7 +23,8 @@ std::string names_of(std::span<const ops::operand> rows);
 void check_outputs(std::string_view op, std::span<const ops::operand> rows, outputs out,
                    std::span<const tensor_spec> expected);
 void check_devices(std::string_view op, std::span<const ops::operand> in_rows, inputs in,
-                   std::span<const ops::operand> out_rows, outputs out, const device& where, bool takes_numbers = false);
+                   std::span<const ops::operand> out_rows, outputs out, const device& where,
+                   bool takes_numbers = false);
 using ops::aliases;
 /// No output shares memory with an input, but for the aliases allowed, or with another output.
 void check_overlap(std::string_view op, std::span<const ops::operand> in_rows, inputs in,

@@ -29,7 +29,7 @@ struct map_plan {
   struct operand {
     const void* data;
     axes stride;
-    dtype type;  // in_type, or boolean
+    dtype type;            // in_type, or boolean
     std::uint64_t number;  // where data is null: a number in host memory, its bits
   } in[ops::most_operands];
   void* out;

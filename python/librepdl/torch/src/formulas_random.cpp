@@ -237,8 +237,8 @@ void native_dropout(call& c) {
 // grad_output, mask, scale: a double
 void native_dropout_backward(call& c) {
   const Tensor &g = c.tensor(0), &mask = c.tensor(1);
-  const Tensor scaled = map("leaky_relu_backward", {g, number_on(-1, g.scalar_type(), at::kCPU)},
-                            {{"slope", c.real(2)}});
+  const Tensor scaled =
+      map("leaky_relu_backward", {g, number_on(-1, g.scalar_type(), at::kCPU)}, {{"slope", c.real(2)}});
   c.give(scaled.masked_fill(mask.logical_not(), 0));
 }
 // On the CPU aten multiplies by a noise, on CUDA it has a kernel: here there is one formula.
