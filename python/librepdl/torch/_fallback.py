@@ -177,7 +177,7 @@ class Fallback:
         space, _, rest = name.partition("::")
         if space not in self._libraries:
             self._libraries[space] = torch.library.Library(space, "IMPL")
-        self._libraries[space].impl(rest, kernel, key, with_keyset=True)
+        self._libraries[space].impl(rest, kernel, key, with_keyset=True, allow_override=True)
         self._placed.append((name, key))
 
     def _place(self, schema: _Schema, table: dict[str, _policy.Row]) -> None:
