@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
 bool by_dots(const plan::matmul_plan& p, const job& j) {
   constexpr std::int64_t long_sum = 8192;
   constexpr std::int64_t most_dots = 4096;
-  constexpr std::int64_t most_terms = 1 << 21;  // of a small product
+  constexpr std::int64_t most_terms = 1 << 21;  // of a small product; like the others, a matter of speed alone
   if (p.is_scaled()) return false;
   if (!j.self_test && p.k != 0 && p.m * p.n * p.batches <= most_terms / p.k) return true;
   return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
