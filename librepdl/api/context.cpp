@@ -75,7 +75,7 @@ prepared::prepared(prepared&&) noexcept = default;
 prepared& prepared::operator=(prepared&&) noexcept = default;
 prepared::~prepared() = default;
 
-void prepared::impl::add(std::string_view op, std::unique_ptr<dispatch::stored_task> task) {
+void prepared::impl::add(std::string_view op, std::unique_ptr<recorded> task) {
   const std::size_t needed = dispatch::addressable(op, (*task)->bytes());
   if (needed > bytes) {
     bytes = needed;

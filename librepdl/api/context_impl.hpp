@@ -18,15 +18,25 @@ namespace dispatch {
 std::size_t addressable(std::string_view op, plan::checked_size bytes);
 }  // namespace dispatch
 
+/// A call to be run later: the task, and the plan that it refers to.
+struct [[gnu::visibility("hidden")]] recorded : dispatch::stored_task {
+  virtual ~recorded() = default;
+};
+template <class Plan>
+struct [[gnu::visibility("hidden")]] recorded_task final : recorded {
+  const Plan plan;
+  explicit recorded_task(const Plan& p) : plan(p) {}
+};
+
 /// Calls that a context has validated and planned.
 struct [[gnu::visibility("hidden")]] prepared::impl {
   context::impl& owner;
-  std::vector<std::unique_ptr<dispatch::stored_task>> tasks;
+  std::vector<std::unique_ptr<recorded>> tasks;
   std::size_t bytes = 0;            ///< of workspace, for the call that needs most
   std::string_view hungriest = {};  ///< its operation
 
   explicit impl(context::impl & c) noexcept : owner(c) {}
-  void add(std::string_view op, std::unique_ptr<dispatch::stored_task> task);
+  void add(std::string_view op, std::unique_ptr<recorded> task);
 };
 
 struct [[gnu::visibility("hidden")]] context::impl {
@@ -59,8 +69,8 @@ struct [[gnu::visibility("hidden")]] context::impl {
   void run(const dispatch::subject& what, const Plan& plan) {
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     if (recorder != nullptr) {
-      auto task = std::make_unique<dispatch::stored_task>();
-      executor->prepare(plan, launch(what), *task);
+      auto task = std::make_unique<recorded_task<Plan>>(plan);
+      executor->prepare(task->plan, launch(what), *task);
       recorder->add(what.name(), std::move(task));
       return;
     }

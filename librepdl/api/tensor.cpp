@@ -1,5 +1,6 @@
 #include "librepdl/tensor.hpp"
 
+#include <bit>
 #include <cstdlib>
 
 #include "librepdl/ops/registry.hpp"
@@ -24,7 +25,7 @@ bool has_zero(const sizes& shape) { return std::find(shape.begin(), shape.end(),
 // The elements that the view spans, checked so that no offset computed from it can overflow, in elements or in bytes.
 void check_span(dtype type, const sizes& shape, const sizes& strides) {
   if (has_zero(shape)) return;
-  const wide most = limit / static_cast<std::int64_t>(size_of(type));
+  const wide most = limit >> std::countr_zero(size_of(type));  // a power of two
   wide span = 1;
   for (int i = 0; i < shape.size(); ++i) {
     const wide stride = strides[i] < 0 ? -static_cast<wide>(strides[i]) : strides[i];
@@ -39,7 +40,7 @@ void check_span(dtype type, const sizes& shape, const sizes& strides) {
 // The elements, if their bytes are a number that memory can have.
 std::int64_t bounded_count(dtype type, const sizes& shape) {
   const std::int64_t count = element_count(shape);
-  if (count > limit / static_cast<std::int64_t>(size_of(type))) {
+  if (count > limit >> std::countr_zero(size_of(type))) {
     fail(error_site::size_overflow, "tensor view", "shape", "at most 2^62 bytes",
          to_string(shape) + " of " + std::string(name_of(type)));
   }

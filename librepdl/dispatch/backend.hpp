@@ -68,7 +68,7 @@ class executor {
   virtual const std::string& isa() const noexcept = 0;
   virtual int threads() const noexcept { return 1; }
 
-  /// Makes of a plan what can be run. The task belongs to this executor and refers to the plan's operands.
+  /// Makes of a plan what can be run. The task belongs to this executor and refers to the plan, which outlives it, and its operands.
 #define REPDL_PREPARE(family) virtual void prepare(const plan::family##_plan&, const launch&, task&) = 0;
   REPDL_FAMILIES(REPDL_PREPARE)
 #undef REPDL_PREPARE

@@ -46,8 +46,9 @@ bool is_in(const sizes& axes, int axis) { return std::find(axes.begin(), axes.en
 // What operands have of x: all axes, or the kept ones (`keepdim`: the reduced ones as 1), or one number, or the one reduced axis.
 enum class extent { all, kept, kept_ones, one, reduced };
 struct row_operand {
-  const_tensor_view view;
-  extent of = extent::all;
+  const const_tensor_view* view;
+  extent of;
+  row_operand(const const_tensor_view& v, extent e = extent::all) noexcept : view(&v), of(e) {}
 };
 
 // The axes of rows, with every operand's stride along each.
@@ -58,8 +59,11 @@ class row_axes {
   }
   // x: the input that rows are read in the order of.
   row_plan plan(ops::op_id op, int x, std::span<const row_operand> in, outputs out) {
-    row_plan p{};
+    row_plan p;
     p.op = op;
+    p.reduction = reduction::none;
+    p.ignore_index = 0;
+    p.eps = p.momentum = 0;
     for (loop_axes* l : {&kept_, &reduced_}) {  // the order of rows, and of the terms of a row, does not matter
       l->squeeze();
       l->sort_by(x);
@@ -69,39 +73,51 @@ class row_axes {
     p.length = reduced_.count();
     p.kept_rank = kept_.rank;
     p.reduced_rank = reduced_.rank;
-    p.kept_shape = kept_.shape;
-    p.reduced_shape = reduced_.shape;
+    copy(p.kept_shape, kept_.shape, kept_.rank);
+    copy(p.reduced_shape, reduced_.shape, reduced_.rank);
     std::size_t at = 0;
     for (std::size_t i = 0; i < in.size(); ++i, ++at) {
-      p.in[i] = in[i].view ? in[i].view.data() : nullptr;
-      p.in_type[i] = in[i].view.type();
-      p.in_stride[i] = {kept_.stride[at], reduced_.stride[at]};
+      p.in[i] = *in[i].view ? in[i].view->data() : nullptr;
+      p.in_type[i] = in[i].view->type();
+      set(p.in_stride[i], at);
     }
     for (std::size_t i = 0; i < out.size(); ++i, ++at) {
       p.out[i] = out[i] ? out[i].data() : nullptr;
       p.out_type[i] = out[i].type();
-      p.out_stride[i] = {kept_.stride[at], reduced_.stride[at]};
+      set(p.out_stride[i], at);
     }
+    // Nothing else is read of what the operation does not have.
+    std::fill(p.in + in.size(), p.in + row_plan::most_inputs, nullptr);
+    std::fill(p.out + out.size(), p.out + row_plan::most_outputs, nullptr);
     return p;
   }
 
  private:
+  void set(row_plan::strides& to, std::size_t operand) const {
+    copy(to.kept, kept_.stride[operand], kept_.rank);
+    copy(to.reduced, reduced_.stride[operand], reduced_.rank);
+  }
+  static void copy(axes& to, const axes& from, int rank) {
+    to[0] = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) to[i] = from[i];
+  }
+
   loop_axes kept_, reduced_;
 };
 
 row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_list<row_operand> in, outputs out,
                    extent of_out) {
   const std::span<const row_operand> inputs(in.begin(), in.size());
-  const const_tensor_view& lead = inputs[static_cast<std::size_t>(x)].view;
+  const const_tensor_view& lead = *inputs[static_cast<std::size_t>(x)].view;
   row_axes all;
   int kept = 0;
   for (int i = 0; i < lead.rank(); ++i) {
     const bool is_reduced = is_in(reduced, i);
     const auto stride = [&](const row_operand& o) {
-      if (o.of == extent::all) return o.view.strides()[i];
-      if (o.of == extent::reduced) return is_reduced ? o.view.strides()[0] : std::int64_t{0};
+      if (o.of == extent::all) return o.view->strides()[i];
+      if (o.of == extent::reduced) return is_reduced ? o.view->strides()[0] : std::int64_t{0};
       if (is_reduced || o.of == extent::one) return std::int64_t{0};
-      return o.view.strides()[o.of == extent::kept ? kept : i];
+      return o.view->strides()[o.of == extent::kept ? kept : i];
     };
     inline_vector<std::int64_t, row_plan::most_inputs + row_plan::most_outputs> strides;
     for (const row_operand& o : inputs) strides.push_back(stride(o));
@@ -204,7 +220,7 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entro
   const row_operand weight =
       at + 2 < in.size() && in[at + 2] ? row_operand{in[at + 2], extent::reduced} : row_operand{none, extent::one};
   row_plan p;
-  if (!a.probabilities && !weight.view && a.label_smoothing == 0) {
+  if (!a.probabilities && !*weight.view && a.label_smoothing == 0) {
     p = a.backward ? make_rows(cross_entropy_backward, 1, axis, {{in[0], loss}, logits, targets}, {&out, 1}, of_out)
                    : make_rows(cross_entropy, 0, axis, {logits, targets}, {&out, 1}, of_out);
   } else {

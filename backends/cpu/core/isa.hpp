@@ -55,11 +55,11 @@ struct setting {
   counters& count;
 };
 
-// A plan and its setting, kept for as many runs as there will be.
+// A plan and its setting, kept for as many runs as there will be. Plan: a copy, or const Plan&: small calls are spared it.
 template <class Plan>
 class planned : public dispatch::work {
  public:
-  planned(const Plan& whole, const setting& given) noexcept : p(whole), s(given) {}
+  planned(const std::remove_reference_t<Plan>& whole, const setting& given) noexcept : p(whole), s(given) {}
 
  protected:
   const Plan p;

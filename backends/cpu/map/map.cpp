@@ -155,7 +155,7 @@ constexpr auto repairs = [] {
   return table;
 }();
 
-class map_work final : public planned<plan::map_plan> {
+class map_work final : public planned<const plan::map_plan&> {
  public:
   map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
     const map_kernels& kernels = *s.set.map;

@@ -26,14 +26,19 @@ struct row_facts {
   bool one_pass;  // outputs, of one operand that is read twice
   bool is_loss;
 };
-row_facts facts_of(ops::op_id op) noexcept {
-  row_facts f{};
-  ops::for_row_operation(op, [&]<class Op>() {
-    using rule = num::row_rule<Op::id>;
-    f = {rule::inputs, {}, rule::per_element && rule::summed == 1, num::is_loss<rule>};
-    std::copy_n(rule::absent, num::most_elements, f.absent);
-  });
+template <class Rule>
+constexpr row_facts facts_of_rule() noexcept {
+  row_facts f = {Rule::inputs, {}, Rule::per_element && Rule::summed == 1, num::is_loss<Rule>};
+  std::copy_n(Rule::absent, num::most_elements, f.absent);
   return f;
+}
+const row_facts& facts_of(ops::op_id op) noexcept {
+  const row_facts* f = nullptr;
+  ops::for_row_operation(op, [&]<class Op>() {
+    static constexpr row_facts facts = facts_of_rule<num::row_rule<Op::id>>();
+    f = &facts;
+  });
+  return *f;
 }
 
 // How the work is cut.
@@ -44,7 +49,7 @@ struct row_layout {
   std::int64_t block;  // numbers in a worker's x, out
   std::int64_t kept;   // and in keep
   std::size_t bytes;   // of a worker
-  row_facts facts;
+  const row_facts* facts;
 };
 constexpr std::size_t worker_bytes = (sizeof(row_worker) + 63) / 64 * 64;
 // Room for one register more, a multiple of 64 bytes.
@@ -52,8 +57,8 @@ std::size_t floats(std::int64_t n) noexcept { return static_cast<std::size_t>(n 
 
 row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   row_layout l{};
-  l.facts = facts_of(p.op);
-  const plan::row_plan::strides& x = p.in_stride[l.facts.inputs.element[0]];
+  l.facts = &facts_of(p.op);
+  const plan::row_plan::strides& x = p.in_stride[l.facts->inputs.element[0]];
   const double worth = static_cast<double>(p.rows) * static_cast<double>(p.length) / double{elements_per_thread};
   l.threads = worth >= threads ? std::max(threads, 1) : std::max(static_cast<int>(worth), 1);
   l.team = 1;
@@ -74,7 +79,7 @@ row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   l.block = l.columns == 0 ? row_chunk : l.columns * p.length;
   l.kept = l.columns == 0 ? kept_length : l.block;
   l.bytes =
-      worker_bytes + static_cast<std::size_t>(l.facts.inputs.elements() + 1) * floats(l.block) + 2 * floats(l.kept);
+      worker_bytes + static_cast<std::size_t>(l.facts->inputs.elements() + 1) * floats(l.block) + 2 * floats(l.kept);
   return l;
 }
 
@@ -89,7 +94,7 @@ class row_call {
     job_.forced = launch.first_tier > tier::binary64;
     job_.skips_wide = launch.first_tier > tier::double_double;
     // Where the next row's elements are on their way too (row_kernels): else the stores hold up the loads.
-    job_.streams = l.facts.one_pass && p.out_type[0] == dtype::f32 && l.columns == 0 && l.team == 1 &&
+    job_.streams = l.facts->one_pass && p.out_type[0] == dtype::f32 && l.columns == 0 && l.team == 1 &&
                    contiguous(p, p.out_stride[0].reduced) && p.rows * p.length >= streamed_length;
     job_.last_tier_bits = launch.last_tier_bits;
     job_.workers = static_cast<unsigned char*>(workspace);
@@ -100,7 +105,7 @@ class row_call {
   void run(counters& count) noexcept {
     for (int t = 0; t < layout_.threads; ++t) set_up(job_.worker(t));
     count_rows();
-    if (layout_.facts.is_loss && p_.reduction != repdl::reduction::none) {
+    if (layout_.facts->is_loss && p_.reduction != repdl::reduction::none) {
       loss();
     } else {
       each_row();
@@ -116,7 +121,7 @@ class row_call {
       at += floats(layout_.block);
       return array;
     };
-    const row_facts& facts = layout_.facts;
+    const row_facts& facts = *layout_.facts;
     for (int k = 0; k < facts.inputs.elements(); ++k) {
       w.x[k] = take();
       if (p_.in[facts.inputs.element[k]] == nullptr)
@@ -129,7 +134,7 @@ class row_call {
 
   // What results are divided by.
   void count_rows() noexcept {
-    const int target = layout_.facts.inputs.target;
+    const int target = layout_.facts->inputs.target;
     job_.n = 1;
     job_.total = 1;
     if (target < 0 || p_.reduction != repdl::reduction::mean) return;
@@ -137,7 +142,7 @@ class row_call {
     if (targets == nullptr) {
       job_.n = p_.rows;
     } else {
-      const int weight = layout_.facts.inputs.elements() > 1 ? layout_.facts.inputs.element[1] : -1;
+      const int weight = layout_.facts->inputs.elements() > 1 ? layout_.facts->inputs.element[1] : -1;
       job_.weighted = weight >= 0 && p_.in[weight] != nullptr;
       job_.n = 0;
       walk<1> w(p_.kept_rank, p_.kept_shape, {&p_.in_stride[target].kept}, 0);
@@ -213,7 +218,7 @@ class row_call {
   row_job job_{};
 };
 
-class row_work final : public planned<plan::row_plan> {
+class row_work final : public planned<const plan::row_plan&> {
  public:
   row_work(const plan::row_plan& plan, const setting& setting) noexcept
       : planned(plan, setting), layout_(lay_out(p, s.launch.threads)) {}

@@ -33,6 +33,11 @@ struct greatest {
 inline float greater_or_nan(float a, float b) { return a != a || a > b ? a : b; }
 
 [[gnu::noinline, gnu::flatten]] inline float greatest_of(const float* x, std::int64_t n) {
+  if (n <= 8) {
+    float top = -inf;
+    for (std::int64_t i = 0; i < n; ++i) top = greater_or_nan(x[i], top);
+    return top;
+  }
   greatest m[4];
   std::int64_t i = 0;
   for (; i + 4 * lanes32 <= n; i += 4 * lanes32) {

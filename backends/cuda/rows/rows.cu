@@ -4,7 +4,8 @@
 // blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
 // thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and
 // so are long rows with near neighbours, but for those whose greatest element is looked for. Of norms with few weights, which are quick
-// to compute, a block reads a long row twice.
+// to compute, a block reads a long row twice. Where a multiprocessor has no more than a row, and not a long one, a block goes on with it
+// until it is done: the call is one launch, as calls of few numbers take as long as they have launches.
 // Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +19,7 @@ constexpr int threads = row_threads;
 constexpr int warps = row_warps;
 constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
 
-enum class manner { registers, columns, chunks };
+enum class manner { registers, columns, chunks, few };
 
 struct division {
   row_geometry g;
@@ -143,6 +144,7 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const bool targets = rule.inputs.target >= 0;  // or probabilities in their place
   if (targets) g.target = static_cast<const std::int64_t*>(input(rule.inputs.target, target_place));
   for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
+    if (p.out[k] == nullptr) continue;
     g.out[k] = p.out[k];
     g.out_type[k] = p.out_type[k];
     g.kept.set_stride(out_place + k, p.out_stride[k].kept);
@@ -166,6 +168,9 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const std::int64_t along = size(g.reduced.stride[0][0]);
   const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
   d.packed = pack(g, rule);
+  g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
+  const bool few = p.rows <= device.multiprocessors && p.length <= most_of_few && !g.tiled && !device.choice.wide &&
+                   g.target == nullptr && !g.is_weighted && !g.is_total;
   const std::int64_t room = p.length + (d.packed && !g.aligned ? 3 : 0);
 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
@@ -179,17 +184,18 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const std::int64_t sixteen = rule.is_costly ? eight : rule.held == 1 ? 512 : 4096;
   d.per_thread = room <= eight ? 8 : std::min(most, room <= sixteen ? 16 : 32);
   d.how = room <= (clusters ? best_blocks * most : 16) * threads ? manner::registers : manner::chunks;
-  g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
-  if (g.tiled) {
+  if (few) {
+    d.how = manner::few;
+  } else if (g.tiled) {
     d.how = manner::chunks;
   } else if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) {
     d.how = manner::columns;
   }
   // Rows of more than a block's registers, of which there are many, or of nearly as many, are read again rather than held, where
   // elements are on lines: what teams and clusters do once for each row takes longer.
-  g.whole = rule.is_whole && g.type == dtype::f32 && d.how != manner::columns && !g.tiled && d.packed && g.aligned &&
-            g.others != other_operands::of_elements && p.length > 16 * threads && p.length <= most_in_fours &&
-            p.rows >= std::int64_t{device.multiprocessors} * 4;
+  g.whole = rule.is_whole && g.type == dtype::f32 && d.how != manner::columns && !few && !g.tiled && d.packed &&
+            g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
+            p.length <= most_in_fours && p.rows >= std::int64_t{device.multiprocessors} * 4;
   if (g.whole) d.how = manner::chunks;
   g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length <= most_in_fours;
   g.team = 1;
@@ -205,7 +211,8 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.chunk = g.whole ? round_up(p.length, long_chunk) : g.tiled ? tile_chunk : many ? 2 * long_chunk : long_chunk;
   const std::int64_t in_chunk = g.chunk / threads / (g.in_fours ? rule.chains : 1) + 6;
   constexpr std::int64_t in_tile = tile_chunk / warps + 6;
-  const std::int64_t own = d.how == manner::columns     ? p.length / 4 + 4
+  const std::int64_t own = few                          ? p.length / late_threads + 1
+                           : d.how == manner::columns   ? p.length / 4 + 4
                            : d.how == manner::registers ? in_registers
                            : g.tiled                    ? in_tile
                                                         : in_chunk;
@@ -242,16 +249,18 @@ class row_work final : public planned {
   row_work(const plan::row_plan& p, const job& given)
       : planned(given), d_(divide(p, j.device, j.first_tier, j.last_tier_bits)) {
     row_geometry& g = d_.g;
+    if (d_.former[0] != nullptr) space.take(former_, 2, g.rows);
+    if (d_.how == manner::few) return;
     const int lists = g.is_total ? 0 : g.length > late_chunk ? 3 : 1;
+    const std::size_t before = space.used().value();
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
     space.take(g.status, 1);
     space.take(g.list_bits, lists, g.list_words());
     if (lists == 3) space.take(g.open_count, g.rows);
-    zeroed_ = space.used().value();
+    zeroed_ = space.used().value() - before;
     space.take(g.list_rows, lists, g.rows);
     if (lists == 3) space.take(g.open, g.rows);
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
-    if (d_.former[0] != nullptr) space.take(former_, 2, g.rows);
     if (d_.how == manner::chunks) take_workspace(long_, g, space);
     if (g.is_weighted) take_weight_workspace(weights_, space);
     if (g.is_total) {
@@ -272,18 +281,9 @@ class row_work final : public planned {
     run_registers<T>(g, d_.per_thread, d_.packed, j);
   }
 
-  // Nothing else needs the zeros first. (Of a self-test, the kernel may not run.)
-  bool is_one_block() const {
-    const row_geometry& g = d_.g;
-    const std::int64_t at_once = d_.how == manner::registers ? threads / g.team : threads;
-    return !j.self_test && d_.how != manner::chunks && g.rows != 0 && g.rows <= at_once && g.cluster == 1 &&
-           g.target == nullptr && !g.is_weighted && !g.is_total;
-  }
-
   void enqueue() override {
     row_geometry& g = d_.g;
-    g.words_to_zero = is_one_block() ? static_cast<int>(zeroed_ / 4) : 0;
-    if (g.words_to_zero == 0) check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
+    if (zeroed_ != 0) check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
     if (d_.former[0] != nullptr && g.rows != 0) {
       for (int k = 0; k < 2; ++k) g.row_former[k] = former_ + k * g.rows;
       launch_kernel<copy_former>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g, d_.former[0],
@@ -292,6 +292,7 @@ class row_work final : public planned {
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);
     }
+    if (d_.how == manner::few) return run_few_rows(g, j);
     if (g.is_weighted && g.rows != 0) run_weights(g, weights_, j);
     ops::for_each_format<ops::NARROW>([&]<class T>() {
       if (dtype_of<T> == g.type) launch_fast<T>();

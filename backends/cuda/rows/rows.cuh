@@ -122,7 +122,6 @@ struct row_geometry {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
   // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
-  int words_to_zero;  // from status on, by the kernel of rows, which is one block then; 0: they are zero before
   row_status* status;
   std::uint32_t* list_bits;
   std::int64_t* list_rows;
@@ -615,6 +614,7 @@ template <class T>
 void run_columns(const row_geometry& g, const job& j);
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
+void run_few_rows(const row_geometry& g, const job& j);
 void take_weight_workspace(std::byte*& parts, carver& c);
 void run_weights(const row_geometry& g, std::byte* parts, const job& j);
 void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
@@ -646,5 +646,7 @@ inline constexpr int row_warps = row_threads / 32;
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
 inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side
 inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
+inline constexpr std::int64_t most_of_few = 2048;  // the same where there are few rows
+inline constexpr int late_threads = 128;           // of a block of these two
 
 }  // namespace repdl::cuda

@@ -206,14 +206,6 @@ __device__ float outside_of(float top) {
   return K != 0 ? 1.0f : Rule::look == num::row_look::given ? 0.0f : top;
 }
 
-// What one launch less does for a call that is one block.
-__device__ void zero_workspace(const row_geometry& g) {
-  if (g.words_to_zero == 0) return;
-  auto* const words = reinterpret_cast<std::uint32_t*>(g.status);
-  for (int i = static_cast<int>(threadIdx.x); i < g.words_to_zero; i += threads) words[i] = 0;
-  __syncthreads();
-}
-
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere. Lines: packed, and elements are on lines.
@@ -230,7 +222,6 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
   constexpr bool keeps = rule::keeps_term;
   constexpr bool quick = is_quick<rule, T>;
   using kept = std::conditional_t<quick, float, double>;
-  zero_workspace(g);
   cluster blocks(g.cluster, exchanged);
   const int team = g.team;
   const int n = static_cast<int>(g.length);
@@ -456,7 +447,6 @@ template <op_id Op, class T>
 __global__ void __launch_bounds__(threads, column_blocks<row_rule<Op>, T>)
     column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
-  zero_workspace(g);
   const num::row_call call = call_of(g);
   row_tally tally;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;

@@ -1,5 +1,6 @@
 // The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left open it is asked again, with the
-// numbers that it had. A row of up to 4096 elements is then decided by a block in one launch. Of longer ones each level is two
+// numbers that it had. A row of up to 4096 elements is then decided by a block in one launch; where there are few of them, they are
+// computed in that launch, too. Of longer ones each level is two
 // launches: sums, in which a block has a chunk, and what this level decides that those before it do not, in which a block has a row, or,
 // where too many outputs of it are open for a list, a chunk.
 #include "backends/cuda/rows/rows_chunks.cuh"
@@ -7,7 +8,7 @@
 namespace repdl::cuda {
 namespace {
 
-constexpr int threads = 128;
+constexpr int threads = late_threads;
 constexpr int warps = threads / 32;
 // Rows of any format: late tiers are few, and their numbers wide.
 template <op_id Op>
@@ -157,11 +158,57 @@ __device__ bool try_level(const row_geometry& g, const num::row_call& call, cons
   return left;
 }
 
+// A block's, for a row of up to late_chunk elements.
+template <op_id Op>
+struct late_memory {
+  std::uint32_t open[late_chunk / 32 + 1];  // a bit for each output
+  alignas(16) std::byte scratch[warps * late_bytes<Op>];
+};
+
+// All that the tiers can do for a row that does not fill, by a block. What binary64 decides is written; the number of such outputs of this
+// thread.
+template <op_id Op>
+__device__ int settle_row(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
+                          const row_state<Op>& state, const known_row<Op>& known, late_memory<Op>& m,
+                          counter* counters) {
+  const auto whole = whole_of(known.sums);
+  const auto numbers = numbers_of<Op>(call, state, whole);
+  const std::int64_t all = row_output<Op>::all(g);
+  __syncthreads();
+  int decided = 0;
+  bool left = false;
+  for (std::int64_t i = threadIdx.x; i - lane_of_thread() < all; i += threads) {
+    bool asked = false;
+    if (i < all) {
+      const row_output<Op> y(g, at, state, i);
+      asked = y.is_open(g, call, at, state, numbers, whole, i);
+      decided += y.wanted && !asked ? 1 : 0;
+    }
+    const unsigned word = __ballot_sync(full_warp, asked);
+    if (lane_of_thread() == 0) m.open[i / 32] = word;
+    left |= asked;
+  }
+  if (__syncthreads_or(left ? 1 : 0) == 0) return decided;
+  if (runs(g, 0)) left = try_level<Op, 0>(g, call, at, state, m.open, m.scratch, counters);
+  if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 1)) {
+    left = try_level<Op, 1>(g, call, at, state, m.open, m.scratch, counters);
+  }
+  if constexpr (late_levels < Op >> 2) {
+    if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 2)) {
+      try_level<Op, 2>(g, call, at, state, m.open, m.scratch, counters);
+    }
+  }
+  __syncthreads();
+  for (std::int64_t i = threadIdx.x; i * 32 < all; i += threads) {
+    if (m.open[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(m.open[i])));
+  }
+  return decided;
+}
+
+// Rows that binary64 left open.
 template <op_id Op>
 __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  constexpr int words = late_chunk / 32 + 1;
-  __shared__ std::uint32_t open[words];
-  alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
+  __shared__ late_memory<Op> m;
   wait_for_former();
   const open_list list = g.list(0);
   const auto rows = static_cast<std::int64_t>(*list.count);
@@ -173,34 +220,46 @@ __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ r
   for (std::int64_t index = blockIdx.x; index < rows; index += gridDim.x) {
     const row_anywhere<Op> at(g, list.rows[index]);
     const known_row<Op> known = known_of<Op>(g, at.row());
-    const row_state<Op> state = state_of(g, call, at, known.top);
-    const auto whole = whole_of(known.sums);
-    const auto numbers = numbers_of<Op>(call, state, whole);
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < words * 32; i += threads) {
-      const bool asked =
-          i < row_output<Op>::all(g) && row_output<Op>(g, at, state, i).is_open(g, call, at, state, numbers, whole, i);
-      const unsigned word = __ballot_sync(full_warp, asked);
-      if (lane_of_thread() == 0) open[i / 32] = word;
-    }
-    bool left = true;
-    if (runs(g, 0)) {
-      __syncthreads();
-      left = try_level<Op, 0>(g, call, at, state, open, scratch, counters);
-    }
-    if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 1)) {
-      left = try_level<Op, 1>(g, call, at, state, open, scratch, counters);
-    }
-    if constexpr (late_levels < Op >> 2) {
-      if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 2)) {
-        try_level<Op, 2>(g, call, at, state, open, scratch, counters);
-      }
-    }
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += threads) {
-      if (open[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(open[i])));
-    }
+    settle_row<Op>(g, call, at, state_of(g, call, at, known.top), known, m, counters);
   }
+}
+
+// All tiers of few rows, a block for each.
+template <op_id Op>
+__global__ void __launch_bounds__(threads) few_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using rule = row_rule<Op>;
+  __shared__ late_memory<Op> m;
+  const num::row_call call = call_of(g);
+  const row_anywhere<Op> at(g, blockIdx.x);
+  float top = least_top(g, at);
+  if constexpr (rule::look == num::row_look::greatest) {
+    for (std::int64_t j = threadIdx.x; j < g.length; j += threads) top = max_or_nan(top, at.template value<0>(g, j));
+    __syncwarp();
+    over_block<threads>(top, m.scratch, [](float& a, float b) { a = max_or_nan(a, b); });
+  }
+  const row_state<Op> state = state_of(g, call, at, top);
+  row_tally tally;
+  if (state.c.fills) {
+    if constexpr (rule::per_element) fill_elements(g, at, state.c.value, threadIdx.x, threads, g.length, tally);
+    for_each_of<rule::results>([&]<int K>() {
+      if (threadIdx.x != 0 || !at.template wants<K>(g)) return;
+      at.template set_result<K>(g, state.c.value);
+      ++tally.proved;
+    });
+  } else {
+    static_assert(sizeof(typename rule::template sums<double>) <= late_bytes<Op>);
+    typename rule::template sums<double> sums;
+    for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
+      add_element<Op>(sums, at.template values<rule::summed>(g, j).x, state.top);
+    }
+    __syncwarp();
+    over_block<threads>(sums, m.scratch, [](auto& a, const auto& b) { a.merge(b); });
+    known_row<Op> known{{}, state.top};
+    known.sums.join(sums);
+    tally.decided = settle_row<Op>(g, call, at, state, known, m, counters);
+  }
+  __syncwarp();
+  count_rows_decided(counters, tally);
 }
 
 // -------------------------------------------------------------------------------------------------------- rows in chunks
@@ -319,6 +378,12 @@ void launch(const row_geometry& g, std::byte* sums, const job& j) {
 }
 
 }  // namespace
+
+void run_few_rows(const row_geometry& g, const job& j) {
+  if (g.rows == 0) return;
+  ops::for_row_operation(g.op,
+                         [&]<class Op>() { launch_kernel<few_kernel<Op::id>>(j, g.rows, threads, 0, g, j.counters); });
+}
 
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c) {
   if (g.length <= late_chunk) return;

@@ -208,7 +208,8 @@ operand with_an_axis(const Tensor& t) {
 
 // self, dim, half_to_float: CUDA's fusion of a conversion, which is exact, and a softmax in float32
 void along(call& c, const operation& op) {
-  const Tensor x = c.boolean(2) ? converted(c.tensor(0), at::kFloat) : c.tensor(0);
+  const Tensor wide = c.boolean(2) ? converted(c.tensor(0), at::kFloat) : Tensor();
+  const Tensor& x = wide.defined() ? wide : c.tensor(0);
   const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
   Tensor out = fresh_like(x);
   op(x.device(), with_an_axis(x), with_an_axis(out), attribute("axis", axis));

@@ -142,27 +142,35 @@ struct replaced final : c10::OperatorKernel {
     if (exempt) return aten(op, keys, stack);
     const size_t count = static_cast<size_t>(what.arguments + what.outputs);
     const IValue* const arguments = stack->data() + (stack->size() - count);
+    call c(what, arguments);
+    if (!compute(c, arguments)) return leave(c, op, keys, stack);
+    if (spec == nullptr) return finish(c, arguments, count, stack);
+    torch::jit::drop(*stack, count);
+    stack->emplace_back(std::move(c.results[0]));
+  }
+
+  // False: aten's own kernel is to do it, or to be refused.
+  bool compute(call& c, const IValue* arguments) const {
     if (spec != nullptr) {
       const Tensor into = what.kind == variant::functional ? Tensor()
                           : what.kind == variant::in_place ? arguments[0].toTensor()
                                                            : arguments[what.arguments].toTensor();
       Tensor result = run_map(what, *spec, arguments, into);
-      if (result.defined()) {
-        torch::jit::drop(*stack, count);
-        stack->emplace_back(std::move(result));
-        return;
-      }
-    } else if (takes(arguments)) {
-      call c(what, arguments);
-      try {
-        what.what->function(c);
-      } catch (const not_strict&) {
-        c.leave();
-      }
-      if (!c.left) return finish(c, arguments, count, stack);
-      return aten(op, keys, stack);
+      if (!result.defined()) return false;
+      c.give(std::move(result));
+      return true;
     }
-    const auto all = torch::jit::last(*stack, count);
+    if (!takes(arguments)) return false;
+    try {
+      what.what->function(c);
+    } catch (const not_strict&) {
+      c.leave();
+    }
+    return !c.left;
+  }
+  void leave(const call& c, const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
+    if (c.left) return aten(op, keys, stack);
+    const auto all = torch::jit::last(*stack, static_cast<size_t>(what.arguments + what.outputs));
     if (!first_float(all).defined()) return aten.exactly(what.name, op, keys, stack);
     refuse(what.name, all, "");
     aten(op, keys, stack);
@@ -219,6 +227,34 @@ struct replaced final : c10::OperatorKernel {
     for (Tensor& t : into) stack->emplace_back(std::move(t));
   }
 };
+
+// The same for a functional schema with these arguments and one result, without a stack, which a call of few numbers feels.
+template <class... Arguments>
+torch::CppFunction directly(const OperatorHandle& op, replaced r) {
+  const auto by = std::make_shared<replaced>(std::move(r));
+  return torch::CppFunction([op, by](c10::DispatchKeySet keys, Arguments... given) {
+    const IValue arguments[] = {IValue(given)...};
+    call c(by->what, arguments);
+    if (!exempt && by->compute(c, arguments)) return Tensor(std::move(c.results[0]));
+    Stack stack(std::begin(arguments), std::end(arguments));
+    exempt ? by->aten(op, keys, &stack) : by->leave(c, op, keys, &stack);
+    return std::move(stack.back()).toTensor();
+  });
+}
+torch::CppFunction kernel_of(const OperatorHandle& op, replaced r) {
+  const c10::FunctionSchema& schema = op.schema();
+  std::string types;
+  for (const auto& a : schema.arguments()) types += (types.empty() ? "" : ", ") + a.type()->str();
+  const bool gives_one = schema.returns().size() == 1 && schema.returns()[0].type()->str() == "Tensor";
+  if (r.what.kind == variant::functional && gives_one) {
+    using scalar = const at::Scalar&;
+    if (types == "Tensor") return directly<const Tensor&>(op, std::move(r));
+    if (types == "Tensor, Tensor") return directly<const Tensor&, const Tensor&>(op, std::move(r));
+    if (types == "Tensor, Tensor, Scalar") return directly<const Tensor&, const Tensor&, scalar>(op, std::move(r));
+    if (types == "Tensor, int, bool") return directly<const Tensor&, int64_t, bool>(op, std::move(r));
+  }
+  return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(std::move(r)));
+}
 
 // At the CPU's key of autocast.
 struct cast final : c10::OperatorKernel {
@@ -432,9 +468,9 @@ class builder {
     // Kernels of an alias key are found at the keys that it stands for.
     const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
     put(op, key,
-        torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(
-            overload{&r, s.kind, s.arguments, s.outputs, name_of(op.operator_name())}, aten_kernel(op, at),
-            r.what == action::map ? parse_map(r, op.schema()) : nullptr)));
+        kernel_of(op, {{&r, s.kind, s.arguments, s.outputs, name_of(op.operator_name())},
+                       aten_kernel(op, at),
+                       r.what == action::map ? parse_map(r, op.schema()) : nullptr}));
   }
 
   // aten's kernels for lists on the CPU call the operation for each tensor: right on every device. Fused ones of CUDA round
