@@ -144,8 +144,7 @@ bool boolean_of(const repdl_attribute& a) {
   return a.value.i64 == 1;
 }
 
-attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
-  attributes list;
+void set_attributes(attributes& list, const repdl_attribute* a, std::int32_t n) {
   if (n < 0) fail(error_site::attribute_value, "repdl", "attribute_count", "a count >= 0", std::to_string(n));
   if (n > 0) need(a, "repdl", "attributes");
   list.reserve(static_cast<std::size_t>(n));
@@ -174,8 +173,31 @@ attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
     }
     list.push_back({a[i].name, std::move(value)});
   }
+}
+attributes attributes_of(const repdl_attribute* a, std::int32_t n) {
+  attributes list;
+  set_attributes(list, a, n);
   return list;
 }
+// A thread's list is kept from call to call: no heap. (A call within a call, of an allocator's, has its own.)
+class kept_attributes {
+ public:
+  kept_attributes(const repdl_attribute* a, std::int32_t n) : list_(std::move(kept())) { set_attributes(list_, a, n); }
+  ~kept_attributes() {
+    list_.clear();
+    kept() = std::move(list_);
+  }
+  kept_attributes(const kept_attributes&) = delete;
+  kept_attributes& operator=(const kept_attributes&) = delete;
+  operator const attributes&() const noexcept { return list_; }
+
+ private:
+  static attributes& kept() noexcept {
+    thread_local attributes of_thread;
+    return of_thread;
+  }
+  attributes list_;
+};
 
 // What the caller gave, of any version: members that it does not know are 0.
 repdl_context_options whole(const repdl_context_options& given) {
@@ -349,7 +371,7 @@ void run(std::string_view function, repdl_context* context, const repdl_op* op, 
   need(context, function, "context");
   need(op, function, "op");
   call(context->context, info(op), views_of<const_tensor_view>(in, in_count, error_site::input_count, "in"),
-       views_of<tensor_view>(out, out_count, error_site::output_count, "out"), attributes_of(attrs, attribute_count));
+       views_of<tensor_view>(out, out_count, error_site::output_count, "out"), kept_attributes(attrs, attribute_count));
 }
 
 }  // namespace

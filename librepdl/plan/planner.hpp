@@ -217,13 +217,13 @@ double bias_correction(double beta, std::int64_t step);
 struct loop_axes {
   int rank = 0;
   int operands = 0;
-  axes shape;  // up to rank, and likewise
+  axes shape;
   std::array<axes, row_plan::most_inputs + row_plan::most_outputs> stride;
 
-  loop_axes() noexcept {  // NOLINT: what is not pushed is not touched, but for what plans of rank 0 hold
-    shape[0] = 0;
-    for (axes& s : stride) s[0] = 0;
-  }
+  loop_axes() noexcept : shape{}, stride{} {}
+  /// Without zeros, for who reads no more than was pushed.
+  struct bare {};
+  explicit loop_axes(bare) noexcept {}  // NOLINT
 
   void push(std::int64_t size, std::span<const std::int64_t> strides);
   void push(std::int64_t size, std::initializer_list<std::int64_t> strides) {

@@ -59,11 +59,8 @@ class row_axes {
   }
   // x: the input that rows are read in the order of.
   row_plan plan(ops::op_id op, int x, std::span<const row_operand> in, outputs out) {
-    row_plan p;
+    row_plan p{};
     p.op = op;
-    p.reduction = reduction::none;
-    p.ignore_index = 0;
-    p.eps = p.momentum = 0;
     for (loop_axes* l : {&kept_, &reduced_}) {  // the order of rows, and of the terms of a row, does not matter
       l->squeeze();
       l->sort_by(x);
@@ -86,9 +83,6 @@ class row_axes {
       p.out_type[i] = out[i].type();
       set(p.out_stride[i], at);
     }
-    // Nothing else is read of what the operation does not have.
-    std::fill(p.in + in.size(), p.in + row_plan::most_inputs, nullptr);
-    std::fill(p.out + out.size(), p.out + row_plan::most_outputs, nullptr);
     return p;
   }
 
@@ -97,12 +91,9 @@ class row_axes {
     copy(to.kept, kept_.stride[operand], kept_.rank);
     copy(to.reduced, reduced_.stride[operand], reduced_.rank);
   }
-  static void copy(axes& to, const axes& from, int rank) {
-    to[0] = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i) to[i] = from[i];
-  }
+  static void copy(axes& to, const axes& from, int rank) { std::copy_n(from.begin(), rank, to.begin()); }
 
-  loop_axes kept_, reduced_;
+  loop_axes kept_{loop_axes::bare{}}, reduced_{loop_axes::bare{}};
 };
 
 row_plan make_rows(ops::op_id op, int x, const sizes& reduced, std::initializer_list<row_operand> in, outputs out,

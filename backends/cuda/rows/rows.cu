@@ -144,7 +144,6 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const bool targets = rule.inputs.target >= 0;  // or probabilities in their place
   if (targets) g.target = static_cast<const std::int64_t*>(input(rule.inputs.target, target_place));
   for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
-    if (p.out[k] == nullptr) continue;
     g.out[k] = p.out[k];
     g.out_type[k] = p.out_type[k];
     g.kept.set_stride(out_place + k, p.out_stride[k].kept);
