@@ -139,7 +139,7 @@ def test_kernels_that_others_register_are_noticed():
     other = torch.library.Library("aten", "IMPL")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other.impl("exp", lambda x: x, "CPU")
+        other.impl("exp", lambda x: x, "CPU", allow_override=True)
     try:
         assert librepdl.torch.status()["overridden"] == ["aten::exp (CPU)"]
         with pytest.raises(RuntimeError, match=r"other kernels stand where librepdl's should: aten::exp \(CPU\)"):

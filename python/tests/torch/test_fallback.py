@@ -145,7 +145,7 @@ def test_disable_restores(in_python):
     x = torch.linspace(-3, 3, 1001)
     ours = torch.exp(x)
     library = torch.library.Library("aten", "IMPL")
-    library.impl("exp", lambda t: t, "CPU")
+    library.impl("exp", lambda t: t, "CPU", allow_override=True)
     with pytest.raises(RuntimeError, match=r"aten::exp \(CPU\)"):
         librepdl.torch.enable()
     library._destroy()
