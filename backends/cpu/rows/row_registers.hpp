@@ -22,6 +22,22 @@ namespace repdl::cpu::REPDL_ISA {
 [[gnu::always_inline]] inline f64v root(f64v a) { return as<f64v>(vsqrtq_f64(as<float64x2_t>(a))); }
 #endif
 
+// x[0], .. x[n - 1], and `otherwise` in the lanes beyond them. Where it can be one load: numbers that are stored one by one are waited for.
+[[gnu::always_inline]] inline f32h first_of(const float* x, std::int64_t n, float otherwise) {
+#if defined(__AVX512F__)
+  const __m256i mask =
+      _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm256_blendv_ps(_mm256_set1_ps(otherwise), _mm256_maskload_ps(x, mask), _mm256_castsi256_ps(mask));
+#elif defined(__AVX2__)
+  const __m128i mask = _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)), _mm_setr_epi32(0, 1, 2, 3));
+  return _mm_blendv_ps(_mm_set1_ps(otherwise), _mm_maskload_ps(x, mask), _mm_castsi128_ps(mask));
+#else
+  float lane[lanes64];
+  for (int l = 0; l < lanes64; ++l) lane[l] = l < n ? x[l] : otherwise;
+  return load<f32h>(lane);
+#endif
+}
+
 }  // namespace repdl::cpu::REPDL_ISA
 
 namespace repdl::num {

@@ -109,7 +109,7 @@ struct last_register {
                           : Rule::look == num::row_look::given  ? 0.0f
                                                                 : static_cast<float>(top);
     for (int k = 0; k < Count; ++k) {
-      for (int l = 0; l < L; ++l) lanes[k][l] = first + l < s.n ? s.x[k][first + l] : k == 0 ? nothing : 0.0f;
+      store(lanes[k], first_of(s.x[k] + first, s.n - first, k == 0 ? nothing : 0.0f));
       x[k] = lanes[k];
     }
   }

@@ -69,7 +69,7 @@ class machine_error : public error {
 };
 
 /// Throws the subclass of `error` that belongs to the site.
-[[noreturn]] void fail(error_site site, std::string_view op, std::string_view argument, std::string_view expected,
-                       std::string_view got);
+[[noreturn, gnu::cold]] void fail(error_site site, std::string_view op, std::string_view argument,
+                                  std::string_view expected, std::string_view got);
 
 }  // namespace repdl
