@@ -282,7 +282,7 @@ run_stages() {
   fi
 
   times >build/logs/all.times
-  printf '\n== summary: %d s, %s core-minutes (budget of a full run: 45)\n' $((SECONDS - start)) "$(core_minutes build/logs/all.times)"
+  printf '\n== summary: %d s, %s core-minutes\n' $((SECONDS - start)) "$(core_minutes build/logs/all.times)"
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
   ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "backends/cpu/core/families.hpp"
 #include "librepdl/context.hpp"
