@@ -202,8 +202,9 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   g.cluster = 1;
   while (d.how == manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile 128), the lanes' 5, and the warps',
-  // at most 8 one after the other in a chunk, if totals are not exact; in registers, by halves, 3, and the blocks' of a cluster 4.
+  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile 128; of few rows
+  // length / late_threads, rounded up), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if totals are not exact; in
+  // registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
   const std::int64_t in_registers = most / rule.chains + 2;
   // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
   const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;
