@@ -27,6 +27,9 @@ _MOVES = {"c10d::" + name for name in (
         "all_gather_into_tensor_coalesced", "all_to_all_single")}
 
 
+_OPTIONS = ("dtype", "layout", "device", "pin_memory")
+
+
 def _floats(values: Iterable[Any]) -> Iterator[torch.Tensor]:
     for v in values:
         if isinstance(v, torch.Tensor):
@@ -53,6 +56,9 @@ class _Schema:
         self.count = len(kept)
         self.key = (base[:-1] if self.in_place else base) + "".join(f"|{a.type} {a.name}" for a in kept)
         self.row_key = self.key + ("!" if self.in_place else "")
+        # Of a factory, its out= variant's key: without the four options of a new tensor.
+        self.out_key = f"out|{base}" + "".join(f"|{a.type} {a.name}" for a in kept
+                                               if not (a.name in _OPTIONS and str(a.type).startswith("Optional")))
 
     def arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
         """All of them, in order: the dispatcher leaves out defaults."""
@@ -167,6 +173,8 @@ class Fallback:
                     self._changed.append(f"{row.schema}: this version of PyTorch has other arguments")
                 else:
                     table[schema.row_key] = row
+                    if row.action == "PASS":
+                        table.setdefault(schema.out_key, row)
         names = torch._C._dispatch_get_all_op_names()
         self._operations = len(names)
         for name in names:
@@ -193,7 +201,8 @@ class Fallback:
                 self._counts["replaced"] += 1
                 self._put(name, "CUDA", self._each(schema))
             return
-        row = (table.get(schema.row_key) or table.get(schema.key)) if space == "aten" else None
+        keys = (schema.row_key, schema.key, *([schema.out_key] if schema.count < len(schema.all) else []))
+        row = next((table[key] for key in keys if key in table), None) if space == "aten" else None
         if row is not None and row.action == "PASS":
             self._counts["passed"] += 1
         elif row is not None and row.action != "REFUSE" and (row.action == "MAP" or hasattr(_formulas, row.how)):

@@ -33,6 +33,11 @@ def pow_scalar(x, exponent):
     return map_("pow_scalar", x, exponent=e)
 
 
+def heaviside(x, values):
+    check(x.dtype == values.dtype, "heaviside is not yet implemented for tensors with different dtypes.")
+    return torch.where(x.eq(0), values, map_("clamp", map_("sign", x), min=0.0))
+
+
 # ---- sums, statistics, the softmax family ----
 
 def _reduced(name, x, axes=None, keep=False, **options):
@@ -306,6 +311,10 @@ def batch_norm(x, w, b, mean_, var_, training, momentum, eps, cudnn_enabled):
 
 def rms_norm(x, size, w, eps):
     return torch.ops.aten._fused_rms_norm(x, size, w, eps)[0]
+
+
+def weight_norm(v, g, axis):
+    return v * (g / torch.norm_except_dim(v, 2, axis))
 
 
 def fused_rms_norm(x, size, w, eps):

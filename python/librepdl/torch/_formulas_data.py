@@ -81,6 +81,17 @@ def index_put(x, indices, values, accumulate, unsafe):
     return torch.where(last.ge(0), source.gather(0, last.clamp_min(0)) if source.numel() else before, before).view(x.shape)
 
 
+def put(x, index, source, accumulate):
+    check(index.dtype == torch.int64, f"put_(): Expected a long tensor for index, but got {index.dtype}")
+    check(x.dtype == source.dtype, f"put_(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and "
+                                   f"source.dtype = {source.dtype}")
+    check(index.numel() == source.numel(), f"put_(): Expected source and index to have the same number of elements, but got "
+                                           f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
+    if x.numel() == 0 and index.numel() > 0:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    return torch.index_put(x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).view(x.shape)
+
+
 def scatter(x, axis, index, source):
     if x.device.type != "cpu":
         raise Refuse("without a compiler")
@@ -176,6 +187,19 @@ uniform, normal = partial(_filled, "uniform", "low", "high"), partial(_filled, "
 exponential = partial(_filled, "exponential", "rate", None)
 
 
+def normal_of(mean, std, generator):
+    """A standard normal number of the result's type, and mean + std times that number, rounded once."""
+    like = mean if isinstance(mean, torch.Tensor) else std
+    check(like.is_floating_point(), f"normal expects floating-point numbers, but found {like.dtype}")
+    mean, std = (t if isinstance(t, torch.Tensor) else torch.tensor(t, dtype=torch.float64, device=like.device) for t in (mean, std))
+    check(bool(std.ge(0).all()), "normal expects all elements of std >= 0.0")
+    out = torch.empty(torch.broadcast_shapes(mean.shape, std.shape), dtype=like.dtype, device=like.device)
+    operands = [normal(torch.empty_like(out), 0, 1, generator), std, mean]
+    if any(t.dtype != out.dtype for t in operands):
+        operands = [converted(t, torch.float64) for t in operands]
+    return call("fma", *operands, out=out) if out.numel() > 0 else out
+
+
 def _below(like, g, p):
     """True with probability p."""
     return _drawn("bernoulli", torch.empty(like.shape, dtype=torch.bool, device=like.device), g, like.shape, p=float(p))
@@ -218,15 +242,26 @@ def randperm(n, generator, out):
     return _drawn("permutation", t, _draw(out.device, generator), n).to(out.dtype)
 
 
+def _dropped(x, g, p):
+    """x / (1 - p), rounded once, or +0 (dropped in formulas_random.cpp)."""
+    y = g.dropout(converted(plain(x), torch.float32), p)
+    if x.dtype == torch.float32:
+        return y
+    if p > 1 - 2**-40:
+        raise Refuse("of 16 bits with p within 2^-40 of 1")
+    wide = converted(y, torch.float64)
+    left = call("fma", wide, torch.tensor(p, dtype=torch.float64, device=x.device), call("sub", converted(plain(x), torch.float64), wide))
+    bits, outwards = y.view(torch.int32), converted(call("sign", call("mul", left, wide)), torch.int32)
+    return converted((bits + outwards * (1 - (bits & 1))).view(torch.float32), x.dtype)
+
+
 def native_dropout(x, p, train):
     check(0 <= p <= 1, f"dropout probability has to be between 0 and 1, but got {p}")
     if train is False or p in (0, 1) or x.numel() == 0:
         keep = train is False or p == 0
         return x.clone() if keep else torch.zeros_like(x), torch.full_like(x, keep, dtype=torch.bool)
-    if x.dtype != torch.float32:
-        raise Refuse("")
     g = _draw(x.device)
-    return g.copy().dropout(plain(x), p), _below(x, g, p).logical_not()
+    return _dropped(x, g.copy(), p), _below(x, g, p).logical_not()
 
 
 def native_dropout_backward(g, mask, scale):

@@ -75,6 +75,20 @@ def test_what_a_user_sees(in_python, name):
     getattr(test_door, "test_" + name)()
 
 
+def test_the_first_minute(in_python):
+    """test_first_minute's, of these kernels: the formulas that they have of their own."""
+    import test_first_minute as first
+    for dtype in first.FLOATS:
+        first.test_heaviside(dtype)
+        first.test_normal_of_tensors(dtype)
+        first.test_factories_with_out(dtype)
+    for dtype in first.SIXTEEN:
+        first.test_put(dtype)
+        first.test_dropout_of_16_bits_is_one_rounding(dtype, 1 / 3)
+    first.test_dropout_of_16_bits_next_to_1()
+    first.test_dropout_in_place("dropout", (4, 6), torch.bfloat16)
+
+
 def draws():
     librepdl.torch.enable()
     torch.manual_seed(-3)

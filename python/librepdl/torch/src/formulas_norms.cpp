@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/norm_except_dim.h>
 
 #include "formulas.hpp"
 
@@ -236,6 +237,12 @@ void batch_norm(call& c) {
 void rms_norm(call& c) {
   c.give(std::get<0>(at::_fused_rms_norm(c.tensor(0), c.integers(1), c.optional(2),
                                          c.has(3) ? std::optional(c.real(3)) : std::nullopt)));
+}
+
+// v, g, dim: aten's composite, without its fused kernels
+void weight_norm(call& c) {
+  const Tensor &v = c.tensor(0), &g = c.tensor(1);
+  c.give(v.mul(g.div(at::norm_except_dim(v, 2, c.integer(2)))));
 }
 
 // input, normalized_shape, weight, eps; PyTorch's default eps is the type's, of 16-bit types float32's

@@ -7,6 +7,7 @@
 #include <ATen/ops/im2col.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_add.h>
+#include <ATen/ops/index_put.h>
 #include <ATen/ops/reflection_pad1d.h>
 #include <ATen/ops/reflection_pad2d.h>
 #include <ATen/ops/reflection_pad3d.h>
@@ -171,6 +172,22 @@ void index_put(call& c) {
     after = at::where(last.ge(0), source.numel() == 0 ? before : source.gather(0, last.clamp_min(0)), before);
   }
   c.give(after.view(self.sizes()));
+}
+// self, index, source, accumulate: places in row-major order
+void put(call& c) {
+  const Tensor &self = c.tensor(0), &index = c.tensor(1), &source = c.tensor(2);
+  TORCH_CHECK(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ",
+              index.scalar_type());
+  TORCH_CHECK(self.scalar_type() == source.scalar_type(),
+              "put_(): self and source expected to have the same dtype, but got self.dtype = ", self.scalar_type(),
+              " and source.dtype = ", source.scalar_type());
+  TORCH_CHECK(index.numel() == source.numel(),
+              "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+              source.numel(), ", index.numel() = ", index.numel());
+  TORCH_CHECK_INDEX(self.numel() != 0 || index.numel() == 0, "put_(): Tried to put elements into an empty tensor");
+  c10::List<std::optional<Tensor>> places;
+  places.push_back(index.reshape({-1}));
+  c.give(at::index_put(self.reshape({-1}), places, source.reshape({-1}), c.boolean(3)).view(self.sizes()));
 }
 // self, dim, index, src: aten's kernel on the CPU goes through them in order
 void scatter(call& c) {

@@ -1,6 +1,7 @@
 // Random numbers: the key is the generator's seed, the stream one 64-bit draw of the CPU's generator for each call, whatever the
 // device. So a seed gives the same numbers everywhere, and a generator's state can be saved and restored as ever.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ExpandUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_dropout.h>
@@ -73,6 +74,27 @@ void normal(call& c) {
   TORCH_CHECK(c.real(2) >= 0, "normal expects std >= 0.0, but found std ", c.real(2));
   fill(op, t, draw(c, 3, t.device()), {"mean", c.real(1)}, {"stddev", c.real(2)});
   c.give(t);
+}
+// mean, std, generator; one of the two may be a number. A standard normal number of the result's type, and mean + std times that
+// number, rounded once.
+void normal_of(call& c) {
+  static const operation draws("normal"), fma("fma");
+  const Tensor& like = c.tensor(c.tensor(0).defined() ? 0 : 1);
+  const at::ScalarType type = like.scalar_type();
+  TORCH_CHECK(at::isFloatingType(type), "normal expects floating-point numbers, but found ", type);
+  const auto given = [&](int i) {
+    return c.tensor(i).defined() ? c.tensor(i) : number_on(c.real(i), at::kDouble, like.device());
+  };
+  const Tensor mean = given(0), std = given(1);
+  TORCH_CHECK(std.ge(0).all().item<bool>(), "normal expects all elements of std >= 0.0");
+  const draw d(c, 2, like.device());
+  const Tensor z = at::empty(at::infer_size(mean.sizes(), std.sizes()), like.options(), at::MemoryFormat::Contiguous);
+  fill(draws, z, d, {"mean", 0.0}, {"stddev", 1.0});
+  const bool alike = mean.scalar_type() == type && std.scalar_type() == type;
+  const auto wide = [&](const Tensor& t) { return alike ? t : converted(t, at::kDouble); };
+  const Tensor x = wide(z), factor = wide(std), added = wide(mean), out = at::empty_like(z);
+  if (out.numel() > 0) fma({x, factor, added}, {&out});
+  c.give(out);
 }
 // self, lambd, generator
 void exponential(call& c) {
@@ -212,9 +234,25 @@ void multinomial(call& c) {
   c.give(out);
 }
 
+namespace {
+// x / (1 - p), rounded once, or +0. librepdl's operation is of float32. Of 16 bits, its result is first made the odd one of the two
+// numbers between which the quotient lies, where it is neither: another rounding is then as one of the quotient itself.
+Tensor dropped(const call& c, const Tensor& x, const draw& d, double p) {
+  static const operation op("dropout");
+  const Tensor in = converted(x, at::kFloat), y = at::empty(x.sizes(), in.options(), at::MemoryFormat::Contiguous);
+  op({in}, {&y}, {{"p", p}, d.attr_seed(), d.attr_stream()});
+  if (x.scalar_type() == at::kFloat) return y;
+  if (p > 1 - 0x1p-40) c.refuse("of 16 bits with p within 2^-40 of 1");
+  // x - y is exact in float64: y has at most 40 + 11 bits above the last one of x. So x - y + y p has the sign of x - y (1 - p).
+  const Tensor wide = converted(y, at::kDouble), rest = map("sub", {converted(x, at::kDouble), wide}),
+               left = map("fma", {wide, number_on(p, at::kDouble, at::kCPU), rest});
+  const Tensor outwards = map("sign", {map("mul", {left, wide})}).to(at::kInt), bits = y.view(at::kInt);
+  const Tensor odd = bits.add(outwards.mul(bits.bitwise_not().bitwise_and(1)));
+  return converted(odd.view(at::kFloat), x.scalar_type());
+}
+}  // namespace
 // input, p, train -> (result, what was kept)
 void native_dropout(call& c) {
-  static const operation op("dropout");
   const Tensor& x = c.tensor(0);
   const double p = c.real(1);
   TORCH_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
@@ -227,11 +265,8 @@ void native_dropout(call& c) {
     c.give(at::zeros_like(x));
     return c.give(at::zeros_like(x, x.options().dtype(at::kBool)));
   }
-  if (x.scalar_type() != at::kFloat) c.refuse("");
   const draw d(c, -1, x.device());
-  Tensor out = at::empty(x.sizes(), x.options(), at::MemoryFormat::Contiguous);
-  op({x}, {&out}, {{"p", p}, d.attr_seed(), d.attr_stream()});
-  c.give(out);
+  c.give(dropped(c, x, d, p));
   c.give(below(x, d, p).logical_not());
 }
 // grad_output, mask, scale: a double

@@ -275,6 +275,7 @@ struct cast final : c10::OperatorKernel {
 // What tells the schemas of one name apart: types and names of the arguments that are not outputs.
 struct signature {
   std::string key;
+  std::string out_key;  // of a factory: the key of its out= variant, which lacks the four options of a new tensor
   int arguments = 0;
   int outputs = 0;
   variant kind = variant::functional;
@@ -283,8 +284,12 @@ struct signature {
 };
 signature signature_of(const c10::FunctionSchema& schema) {
   signature s;
-  std::string base = schema.name();
+  std::string base = schema.name(), factory = "out|" + base;
   const auto& all = schema.arguments();
+  const auto is_option = [](const c10::Argument& a) {
+    static const std::set<std::string> names = {"dtype", "layout", "device", "pin_memory"};
+    return names.count(a.name()) != 0 && a.type()->kind() == c10::TypeKind::OptionalType;
+  };
   const auto writes = [](const c10::Argument& a) { return a.alias_info() != nullptr && a.alias_info()->isWrite(); };
   // In-place: name_; but __iand__ and the like are names of their own.
   if (base.back() == '_' && base.compare(base.size() - 2, 2, "__") != 0 && !all.empty() && writes(all[0])) {
@@ -298,9 +303,12 @@ signature signature_of(const c10::FunctionSchema& schema) {
       continue;
     }
     ++s.arguments;
-    base += "|" + a.type()->str() + " " + a.name();
+    const std::string part = "|" + a.type()->str() + " " + a.name();
+    base += part;
+    if (!is_option(a)) factory += part;
   }
   s.key = base;
+  s.out_key = factory;
   return s;
 }
 
@@ -367,7 +375,9 @@ class builder {
       std::istringstream words(r.schema);
       for (std::string word; words >> word;) {
         if (const auto op = dispatcher_.findSchema(operator_name(word))) {
-          add(signature_of(op->schema()).row_key(), r);
+          const signature named = signature_of(op->schema());
+          add(named.row_key(), r);
+          rows_.emplace(named.out_key, &r);
         } else {
           ++door_.counts["absent"];
         }
@@ -390,7 +400,7 @@ class builder {
     TORCH_CHECK(rows_.emplace(key, &r).second, "policy: two rows for ", key);
   }
   const row* row_of(const signature& s) const {
-    for (const std::string& key : {s.row_key(), s.key}) {
+    for (const std::string& key : {s.row_key(), s.key, s.kind == variant::out ? s.out_key : s.key}) {
       const auto found = rows_.find(key);
       if (found != rows_.end()) return found->second;
     }

@@ -1,0 +1,292 @@
+"""What a new user meets first: absolute values, dropout in every form, distributions, factories with out=."""
+
+from fractions import Fraction
+
+import pytest
+import torch
+from test_map import bits, values
+from torch import nn
+from torch.nn import functional as F
+
+import librepdl
+import librepdl.torch
+
+FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
+SIXTEEN = {torch.float16: (11, -24), torch.bfloat16: (8, -133)}  # digits, exponent of the least subnormal number
+
+
+@pytest.fixture(autouse=True)
+def enabled(as_it_was):
+    librepdl.torch.enable()
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(bits(a), bits(b))
+
+
+def seeded(function, seed=3):
+    torch.manual_seed(seed)
+    return function()
+
+
+def nearest(q, digits, least):
+    """A fraction rounded to nearest, ties to even; what overflows stays too large."""
+    if q == 0:
+        return Fraction(0)
+    exponent = max(abs(q).numerator.bit_length() - q.denominator.bit_length() - digits, least)
+    while abs(q) >= Fraction(2) ** (exponent + digits):
+        exponent += 1
+    while exponent > least and abs(q) < Fraction(2) ** (exponent + digits - 1):
+        exponent -= 1
+    return round(q / Fraction(2) ** exponent) * Fraction(2) ** exponent
+
+
+# ---- absolute values ----
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gradients_of_absolute_values(dtype):
+    x, g = values(dtype, 1).requires_grad_(), values(dtype, 2)
+    x.abs().backward(g)
+    assert same(x.grad, librepdl.mul(g, librepdl.sign(x.detach())))
+    y = x.detach().clone()
+    assert same(torch.sgn(y), librepdl.sign(y)) and same(y.clone().sgn_(), librepdl.sign(y))
+    assert same(torch._foreach_abs([y])[0], librepdl.abs(y))
+
+
+def test_one_norms():
+    torch.manual_seed(0)
+    x, t = torch.randn(4, 6), torch.randn(4, 6)
+    sign, difference = librepdl.sign(x), librepdl.sign(librepdl.sub(x, t))
+    for function, expected in ((lambda v: v.norm(1), sign), (lambda v: v.norm(p=1, dim=1).sum(), sign),
+                               (lambda v: torch.linalg.vector_norm(v, 1), sign),
+                               (lambda v: torch.linalg.vector_norm(v, 1, dim=0).sum(), sign),
+                               (lambda v: torch.linalg.matrix_norm(v, 1), sign * (x.abs().sum(0) == x.abs().sum(0).max())),
+                               (lambda v: F.l1_loss(v, t, reduction="sum"), difference),
+                               (lambda v: nn.L1Loss()(v, t), librepdl.mul(difference, torch.full((4, 6), 1 / 24))),
+                               (lambda v: torch.dist(v, t, 1), difference)):
+        leaf = x.clone().requires_grad_()
+        function(leaf).backward()
+        assert torch.equal(leaf.grad, expected)
+    for module in (nn.L1Loss(), nn.TripletMarginLoss(p=1), nn.PairwiseDistance(1)):
+        leaf = x.clone().requires_grad_()
+        module(leaf, t, *([x + 1] if isinstance(module, nn.TripletMarginLoss) else [])).sum().backward()
+        assert leaf.grad.ne(0).any()
+
+
+def test_the_sign_of_a_complex_number_is_refused():
+    z = torch.view_as_complex(torch.ones(3, 2))
+    for function in (torch.sgn, torch.Tensor.sgn_, lambda t: torch.sgn(t, out=torch.empty_like(t))):
+        with pytest.raises(NotImplementedError, match=r"aten::sgn.*complex64"):
+            function(z)
+    assert torch.arange(-2, 3).sgn().tolist() == [-1, -1, 0, 1, 1]
+
+
+# ---- dropout ----
+
+@pytest.mark.parametrize("dtype, p", [(dtype, p) for dtype in SIXTEEN for p in (0.1, 1 / 3, 0.5, 0.99)])
+def test_dropout_of_16_bits_is_one_rounding(dtype, p):
+    """The places of float32, and x / (1 - p) rounded once: with p next to 1/3 half of the quotients are next to a tie."""
+    x = torch.randint(0, 2**16, (3000,)).sub(2**15).to(torch.int16).view(dtype)
+    y, wide = seeded(lambda: F.dropout(x, p)), seeded(lambda: F.dropout(x.float(), p))
+    kept = wide.ne(0) | wide.isnan()
+    assert torch.equal(y.ne(0), kept)  # nothing underflows
+    digits, least = SIXTEEN[dtype]
+    for a, b in zip(x[kept].tolist(), y[kept].tolist()):
+        if a != a or abs(a) == float("inf"):
+            assert b == a or b != b
+            continue
+        exact = nearest(Fraction(a) / (1 - Fraction(p)), digits, least)
+        assert float(exact) == b or (abs(exact) > torch.finfo(dtype).max and b == float("inf") * (1 if a > 0 else -1)), (a, b)
+    if p == 1 / 3:
+        assert not torch.equal(y[kept & x.isfinite()], wide.to(dtype)[kept & x.isfinite()])  # two roundings are others
+    leaf = torch.ones(300, dtype=dtype, requires_grad=True)
+    out = seeded(lambda: F.dropout(leaf, p))
+    out.backward(torch.full_like(out, 1.5))
+    scaled = float(nearest(Fraction(1.5) * Fraction(1 / (1 - p)), digits, least))
+    assert torch.equal(leaf.grad, torch.where(out.ne(0), torch.tensor(scaled, dtype=dtype), torch.zeros((), dtype=dtype)))
+
+
+def test_dropout_of_16_bits_next_to_1():
+    x = torch.ones(3, dtype=torch.bfloat16)
+    with pytest.raises(NotImplementedError, match="within 2\\^-40 of 1"):
+        F.dropout(x, 1 - 2**-41)
+    assert F.dropout(x, 1.0).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name, shape", [("dropout", (4, 6)), ("dropout1d", (4, 6, 5)), ("dropout2d", (4, 6, 2, 3)), ("alpha_dropout", (4, 6)),
+                                         ("dropout3d", (4, 6, 2, 2, 2)), ("feature_alpha_dropout", (4, 6, 2, 3))])
+def test_dropout_in_place(name, shape, dtype):
+    """The same numbers and gradients as not in place."""
+    function = getattr(F, name)
+    x, g = torch.randn(shape).to(dtype), torch.randn(shape).to(dtype)
+
+    def run(inplace):
+        leaf = x.clone().requires_grad_()
+        given = leaf * 1
+        out = seeded(lambda: function(given, 0.3, True, inplace))
+        assert (out is given) == inplace
+        out.backward(g)
+        return out.detach(), leaf.grad
+
+    (a, da), (b, db) = run(False), run(True)
+    assert same(a, b) and same(da, db) and not torch.equal(a, x)
+    assert same(function(x.clone(), 0.3, False, True), x)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        function(x.clone().requires_grad_(), 0.3, True, True)
+    with pytest.raises((RuntimeError, ValueError), match="between 0 and 1"):
+        function(x.clone(), 1.5, True, True)
+    assert nn.Dropout(0.3, inplace=True)(a) is a
+
+
+def test_dropout_of_features_drops_whole_ones():
+    x = torch.full((50, 40, 3, 3), 3.0)
+    y = seeded(lambda: F.dropout2d(x, 0.25))
+    noise = seeded(lambda: torch.empty(50, 40, 1, 1).bernoulli_(0.75)) / 0.75
+    assert same(y, x * noise) and 0 < int(y.eq(0).sum()) < y.numel()
+
+
+# ---- normal numbers and distributions ----
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_normal_of_tensors(dtype):
+    """mean + std z in one rounding, z a standard normal number of the type."""
+    mean, std = torch.linspace(-2, 3, 40, dtype=dtype), torch.linspace(0, 4, 120, dtype=dtype).view(3, 40)
+    z = seeded(lambda: torch.empty(3, 40, dtype=dtype).normal_())
+    expected = librepdl.fma(z, std, mean)
+    assert same(seeded(lambda: torch.normal(mean, std)), expected)
+    out = torch.empty(0, dtype=dtype)
+    torch.normal(mean, std, generator=torch.Generator().manual_seed(3), out=out)
+    assert same(out, expected)
+    row = seeded(lambda: torch.empty(40, dtype=dtype).normal_())
+    wide = [t.double() for t in (row, mean)]
+    number = torch.full((40,), 0.1, dtype=torch.float64)  # aten's float is exact
+    assert same(seeded(lambda: torch.normal(mean, 0.1)), librepdl.fma(wide[0], number, wide[1], out=torch.empty_like(mean)))
+    assert same(seeded(lambda: torch.normal(0.1, std[1])), librepdl.fma(wide[0], std[1].double(), number, out=torch.empty_like(mean)))
+    other = torch.float64 if dtype != torch.float64 else torch.float32
+    assert same(seeded(lambda: torch.normal(mean, std[1].to(other))),
+                librepdl.fma(wide[0], std[1].to(other).double(), wide[1], out=torch.empty_like(mean)))
+
+
+def test_normal_errors():
+    x = torch.ones(3)
+    for arguments in ((x, -x), (x, torch.tensor(float("nan"))), (x, -1.0), (0.0, -x), (torch.arange(3), x)):
+        with pytest.raises(RuntimeError, match="normal expects"):
+            torch.normal(*arguments)
+    assert torch.normal(torch.ones(0), torch.ones(1)).shape == (0,)
+
+
+def test_distributions():
+    """Samples, densities and entropies of the usual ones, the same with one thread and with two."""
+    d = torch.distributions
+
+    def draws():
+        torch.manual_seed(1)
+        loc, scale = torch.linspace(-1, 1, 5).requires_grad_(), torch.linspace(0.5, 2, 5).requires_grad_()
+        found = []
+        for one in (d.Normal(loc, scale), d.Uniform(loc, loc + scale), d.Exponential(scale), d.Bernoulli(logits=loc),
+                    d.Bernoulli(torch.rand(4)), d.Categorical(torch.rand(3, 4)), d.Categorical(logits=torch.randn(3, 4)),
+                    d.Laplace(loc, scale), d.LogNormal(loc, scale), d.Gumbel(loc, scale), d.Independent(d.Normal(loc, scale), 1)):
+            sample = one.rsample((7,)) if one.has_rsample else one.sample((7,))
+            found += [one.sample(), sample, one.log_prob(sample), one.entropy()]
+        total = sum(t.sum() for t in found[:4])
+        total.backward()
+        found += [d.kl_divergence(d.Normal(loc, scale), d.Normal(0.0, 1.0)), loc.grad, scale.grad]
+        return librepdl.torch.fingerprint([t.detach() for t in found])
+
+    torch.set_num_threads(1)
+    first = draws()
+    torch.set_num_threads(2)
+    assert draws() == first
+    loc, scale = torch.linspace(-1, 1, 5), torch.linspace(0.5, 2, 5)
+    z = seeded(lambda: torch.empty(7, 5).normal_())
+    assert same(seeded(lambda: d.Normal(loc, scale).sample((7,))), librepdl.fma(z, scale, loc))
+
+
+# ---- selections and views ----
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_heaviside(dtype):
+    x = torch.tensor([-2, -0.0, 0, 3, float("inf"), -float("inf"), float("nan")], dtype=dtype)
+    v = torch.tensor([5, -0.0, 0.5, 5, 5, 5, 5], dtype=dtype)
+    expected = torch.tensor([0, -0.0, 0.5, 1, 1, 0, float("nan")], dtype=dtype)
+    out = torch.empty(0, dtype=dtype)
+    torch.heaviside(x, v, out=out)
+    assert same(torch.heaviside(x, v), expected) and same(out, expected) and same(x.clone().heaviside_(v), expected)
+    assert torch.heaviside(x[:, None], v).shape == (7, 7)
+    with pytest.raises(RuntimeError, match="different dtypes"):
+        torch.heaviside(x, torch.ones(7, dtype=torch.int64))
+    assert torch.heaviside(torch.tensor([-1, 0, 1]), torch.tensor(7)).tolist() == [0, 7, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_put(dtype):
+    """Places are in row-major order; of several values the last, or their exact sum."""
+    index = torch.tensor([[1, 5, 1], [-1, 1, 0]])
+    source = torch.tensor([[1, 2, 3], [4, 5, 6]], dtype=dtype)
+    x = torch.full((3, 2), 0.5, dtype=dtype).t()
+    assert x.put(index, source).tolist() == [[6, 5, 0.5], [0.5, 0.5, 4]]
+    assert x.clone().put_(index, source).tolist() == [[6, 5, 0.5], [0.5, 0.5, 4]]
+    assert x.clone().put_(index, source, accumulate=True).tolist() == [[6.5, 9.5, 0.5], [0.5, 0.5, 6.5]]
+    big = torch.tensor([2.0**12, 2.0**-12, -(2.0**12)], dtype=dtype)
+    assert torch.zeros(1, dtype=dtype).put_(torch.zeros(3, dtype=torch.int64), big, True).item() == 2.0**-12
+    leaf = torch.randn(4).to(dtype).requires_grad_()
+    leaf.take(torch.tensor([0, 2, 2])).backward(torch.ones(3, dtype=dtype))
+    assert leaf.grad.tolist() == [1, 0, 2, 0]
+    for arguments, error in (((index.int(), source), RuntimeError), ((index, source[:1]), RuntimeError), ((index + 6, source), IndexError),
+                             ((index, source.double()), RuntimeError)):
+        with pytest.raises(error):
+            x.clone().put_(*arguments)
+    assert torch.zeros(3, dtype=torch.int64).put_(torch.tensor([0, 0]), torch.tensor([2, 3]), True).tolist() == [5, 0, 0]
+
+
+def test_shifts_and_complex_views():
+    x = torch.randn(4, 5, requires_grad=True)
+    assert same(torch.fft.fftshift(x), x.roll((2, 2), (0, 1))) and same(torch.fft.ifftshift(torch.fft.fftshift(x)), x)
+    assert same(torch.fft.fftshift(x, dim=1), x.roll(2, 1))
+    pairs = torch.randn(3, 2, requires_grad=True)
+    z = torch.view_as_complex(pairs)
+    assert z.dtype == torch.complex64 and torch.view_as_real(z).data_ptr() == pairs.data_ptr() and same(z.real, pairs[:, 0])
+    torch.view_as_real(z).backward(pairs.detach())
+    assert same(pairs.grad, pairs.detach())
+    with pytest.raises(NotImplementedError, match="aten::mul"):
+        z * z
+
+
+def test_weight_norm():
+    """aten's composite: v times g over the norm, rounded each time."""
+    torch.manual_seed(0)
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(5, 3))
+    g, v = (p.detach() for p in (layer.parametrizations.weight.original0, layer.parametrizations.weight.original1))
+    norm = librepdl.vector_norm(v, axis=1, keepdims=True)
+    assert same(layer.weight.detach(), librepdl.mul(v, librepdl.div(g, norm)))
+    layer(torch.ones(2, 5)).sum().backward()
+    assert layer.parametrizations.weight.original0.grad is not None
+
+
+# ---- factories with out= ----
+
+FACTORIES = [
+    ("full", ((2, 3), 1.5)), ("zeros", ((2, 3),)), ("ones", ((2, 3),)), ("eye", (3,)), ("eye", (2, 3)), ("arange", (5,)), ("arange", (1, 5)),
+    ("arange", (0, 1, 0.1)), ("linspace", (0, 1, 7)), ("rand", ((2, 3),)), ("randn", ((2, 3),)), ("randint", (9, (2, 3))),
+    ("randint", (-4, 9, (2, 3))), ("randperm", (7,)), ("normal", (0.5, 2.0, (2, 3)))]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_factories_with_out(dtype):
+    for name, arguments in FACTORIES:
+        function = getattr(torch, name)
+        expected = seeded(lambda: function(*arguments, dtype=dtype))
+        for out in (torch.empty(0, dtype=dtype), torch.full(expected.shape, float("nan"), dtype=dtype)):
+            assert seeded(lambda: function(*arguments, out=out)) is out
+            assert same(out, expected), name
+
+
+def test_factories_like_a_tensor_with_out():
+    x, out = torch.randn(2, 3), torch.empty(0)
+    for name, arguments in (("zeros_like", ()), ("ones_like", ()), ("full_like", (0.5,)), ("rand_like", ()), ("randn_like", ()),
+                            ("randint_like", (5,))):
+        op = getattr(torch.ops.aten, name)
+        overload = next(o for o in (getattr(op, k) for k in op.overloads()) if o._overloadname == "out")
+        assert same(seeded(lambda: overload(x, *arguments, out=out)), seeded(lambda: getattr(torch, name)(x, *arguments)))
+    assert torch.empty(4, out=out).shape == (4,)
