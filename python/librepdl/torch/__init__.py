@@ -18,11 +18,12 @@ from typing import Any
 import torch
 
 import librepdl
-from librepdl.torch._build import TESTED, NoCompiler
+from librepdl.torch._build import TESTED, NoCompiler, UntrustedCache
 from librepdl.torch._door import door
 from librepdl.torch._patches import Patches
 
-__all__ = ["Coverage", "NoCompiler", "coverage", "disable", "enable", "exempt", "fingerprint", "is_enabled", "reproducible", "status"]
+__all__ = ["Coverage", "NoCompiler", "UntrustedCache", "coverage", "disable", "enable", "exempt", "fingerprint", "is_enabled", "reproducible",
+           "status"]
 
 _lock = threading.RLock()
 _applied: Patches | None = None
@@ -36,8 +37,9 @@ def enable(strict: bool = True) -> None:
     does it ahead. strict=False: what librepdl lacks is computed by PyTorch, and status() lists it; the results are then not
     reproducible.
 
-    Where there is no compiler, kernels in Python take its place, with a warning; so they do with LIBREPDL_TORCH_KERNELS=python.
-    Raises RuntimeError where other kernels have taken the place of librepdl's.
+    Where there is no compiler, or nowhere to keep the library, kernels in Python take its place, with a warning; so they do with
+    LIBREPDL_TORCH_KERNELS=python. Raises UntrustedCache where others could have put a library in its place ($LIBREPDL_CACHE), RuntimeError
+    where other kernels have taken the place of librepdl's.
     """
     global _applied, _strict
     with _lock:

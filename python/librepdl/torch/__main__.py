@@ -1,6 +1,7 @@
 """python -m librepdl.torch: build, status."""
 
 import argparse
+import sys
 
 from librepdl.torch import _build, status
 
@@ -11,7 +12,10 @@ def main() -> None:
     commands.add_parser("build", help="compile the library for the PyTorch that is installed, as the first enable() does")
     commands.add_parser("status", help="versions, and what is replaced, passed and refused")
     if parser.parse_args().command == "build":
-        print(_build.library())
+        try:
+            print(_build.library())
+        except (_build.NoCompiler, _build.UntrustedCache) as e:
+            sys.exit(str(e))
     else:
         import librepdl.torch
         with librepdl.torch.reproducible():

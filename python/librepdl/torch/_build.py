@@ -1,13 +1,23 @@
-"""Compiles the library that stands at PyTorch's dispatch keys, against the PyTorch that is installed."""
+"""Compiles the library that stands at PyTorch's dispatch keys, against the PyTorch that is installed, and keeps it in a cache.
+
+The library runs with the rights of the process, so it is loaded only from where nobody else can have put it: the file, its directory and
+every directory above belong to the user, to root or to the owner of this package, and no one else may write to them (but for sticky
+directories, in which nobody can replace what is another's).
+"""
 
 import concurrent.futures
+import contextlib
+import fcntl
 import hashlib
 import os
+import platform
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
@@ -19,19 +29,26 @@ SOURCES = Path(__file__).resolve().parent / "src"
 TESTED = ("2.13", "2.11")
 
 FLAGS = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden"]
+NAME = "librepdl_torch.so"
 
 
 class NoCompiler(RuntimeError):
-    """There is no C++ compiler, or it cannot compile the sources."""
+    """The library cannot be compiled here: there is no C++ compiler, it fails, or the cache cannot be written."""
 
 
-def compiler() -> str:
-    """The C++ compiler: $CXX, c++, g++ or clang++."""
-    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and shutil.which(name):
-            return name
+class UntrustedCache(RuntimeError):
+    """Others than the user, root and the owner of the package can write where the library is kept."""
+
+
+def compiler() -> list[str]:
+    """The command of the C++ compiler: $CXX, c++, g++ or clang++."""
+    for text in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        command = shlex.split(text or "")
+        if command and shutil.which(command[0]):
+            return command
     raise NoCompiler("librepdl.torch needs a C++ compiler (C++20) once for each version of PyTorch; expected $CXX, c++, g++ or "
-                     "clang++ on the PATH, found none. On Debian and Ubuntu: apt-get install g++")
+                     "clang++ on the PATH, found none. On Debian and Ubuntu: apt-get install g++. Or set LIBREPDL_CACHE to the cache of a "
+                     "machine like this one that has a compiler")
 
 
 def _include_directories() -> list[Path]:
@@ -42,11 +59,11 @@ def _include_directories() -> list[Path]:
     return [*own, root, root / "torch" / "csrc" / "api" / "include"]
 
 
-def _key(cxx: str) -> str:
-    """What the library depends on."""
+def _key() -> str:
+    """What the library depends on. Not the compiler: no result does, and a machine without one can use the cache."""
     h = hashlib.sha256()
-    for text in (torch.__version__, str(torch._C._GLIBCXX_USE_CXX11_ABI), librepdl.__version__, *FLAGS,
-                 subprocess.run([cxx, "--version"], capture_output=True, text=True, check=True).stdout):
+    for text in (platform.machine(), torch.__version__, str(torch.version.git_version), str(torch._C._GLIBCXX_USE_CXX11_ABI),
+                 librepdl.__version__, *FLAGS):
         h.update(text.encode() + b"\0")
     for path in sorted(SOURCES.iterdir()):
         if path.is_file():
@@ -55,50 +72,175 @@ def _key(cxx: str) -> str:
 
 
 def cache_directory() -> Path:
-    """$LIBREPDL_CACHE, else librepdl in the user's cache directory."""
-    given = os.environ.get("LIBREPDL_CACHE")
-    return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "librepdl"
+    """$LIBREPDL_CACHE, else librepdl in the user's cache directory. Relative paths are ignored."""
+    for variable, below in (("LIBREPDL_CACHE", ()), ("XDG_CACHE_HOME", ("librepdl",)), ("HOME", (".cache", "librepdl"))):
+        given = os.environ.get(variable)
+        if given and os.path.isabs(given):
+            return Path(given, *below)
+    raise NoCompiler("librepdl.torch: no directory for its compiled library: expected an absolute path in LIBREPDL_CACHE, XDG_CACHE_HOME "
+                     "or HOME, found none")
 
 
 def _to_stderr(text: str) -> None:
     print(text, end="", file=sys.stderr, flush=True)
 
 
+# ------------------------------------------------------------------------------------------------------------------ trust
+
+def _check(path: str, found: os.stat_result) -> None:
+    """Raises UntrustedCache unless the file, directory or link is only ours to write."""
+    trusted = {os.geteuid(), 0, os.stat(__file__).st_uid}
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid not in trusted:
+        problem, remedy = f"belongs to user {found.st_uid}", ""
+    elif stat.S_ISLNK(found.st_mode) or not mode & (stat.S_IWGRP | stat.S_IWOTH) or (stat.S_ISDIR(found.st_mode) and mode & stat.S_ISVTX):
+        return
+    else:
+        problem, remedy = "can be written by others", f"chmod go-w {shlex.quote(path)}, or "
+    raise UntrustedCache(f"librepdl.torch: {path} (mode {mode:04o}, user {found.st_uid}) {problem}, who could plant a library there; expected "
+                         f"that only user {os.geteuid()}, root or the owner of the package can write to it: {remedy}set LIBREPDL_CACHE to "
+                         "a directory of your own")
+
+
+def _check_path(path: Path) -> None:
+    """Of every directory and symbolic link on the way to the path, and of what is there. Parts that do not exist are left out."""
+    waiting, current, links = list(reversed(path.parts[1:])), "/", 0
+    _check(current, os.stat(current))
+    while waiting:
+        part = waiting.pop()
+        if part == "..":
+            current = os.path.dirname(current)
+            continue
+        here = os.path.join(current, part)
+        try:
+            found = os.lstat(here)
+        except FileNotFoundError:
+            return
+        _check(here, found)
+        if not stat.S_ISLNK(found.st_mode):
+            current = here
+            continue
+        links += 1
+        if links > 40:
+            raise NoCompiler(f"librepdl.torch: too many symbolic links on the way to {path} (LIBREPDL_CACHE)")
+        target = Path(os.readlink(here))
+        waiting.extend(reversed(target.parts[1:] if target.is_absolute() else target.parts))
+        if target.is_absolute():
+            current = "/"
+
+
+def _make(directory: Path) -> None:
+    """The directory and those above it that lack, for the user alone."""
+    if not directory.is_dir():
+        _make(directory.parent)
+        with contextlib.suppress(FileExistsError):
+            directory.mkdir(mode=0o700)
+
+
+def _read(path: Path) -> bytes | None:
+    """A regular file, never through a link; None where there is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(handle)
+        _check(str(path), found)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
+def _is_whole(target: Path) -> bool:
+    """Whether the library is there, as it was built."""
+    digest, built = _read(target.with_suffix(".sha256")), _read(target)
+    return digest is not None and built is not None and digest == _digest(built)
+
+
+def _digest(built: bytes) -> bytes:
+    return hashlib.sha256(built).hexdigest().encode() + b"\n"
+
+
+# --------------------------------------------------------------------------------------------------------------- building
+
 def library(say: Callable[[str], None] = _to_stderr) -> Path:
-    """The compiled library; compiles it where there is none for this PyTorch and compiler (half a minute on a few cores)."""
-    cxx = compiler()
-    target = cache_directory() / f"torch-{torch.__version__}-{_key(cxx)}" / "librepdl_torch.so"
-    if target.exists():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """The compiled library; compiles it where there is none for this PyTorch (half a minute on a few cores), or a damaged one.
+
+    Raises UntrustedCache where others can write to it, NoCompiler where it can't be made.
+    """
+    directory = cache_directory() / f"torch-{torch.__version__}-{_key()}"
+    target = directory / NAME
+    try:
+        _check_path(target)
+        if _is_whole(target):
+            return target
+        command = compiler()
+        _make(directory)
+        _check_path(target)  # what was made meanwhile, too
+        with _locked(directory, say):
+            if not _is_whole(target):  # another process may have made it
+                _build(command, target, say)
+    except OSError as e:
+        raise NoCompiler(f"librepdl.torch: its compiled library cannot be kept in {directory}: {e}; set LIBREPDL_CACHE to a directory that can "
+                         "be written") from e
+    return target
+
+
+@contextlib.contextmanager
+def _locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """One process builds, the others wait. The lock goes with the process."""
+    handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("librepdl.torch: another process is compiling its library, waiting\n")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: both build, the last one's is kept
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
+def _build(command: list[str], target: Path, say: Callable[[str], None]) -> None:
     sources = sorted(SOURCES.glob("*.cpp"))
     jobs = min(len(sources), len(os.sched_getaffinity(0)))
-    say(f"librepdl.torch: compiling {len(sources)} files for PyTorch {torch.__version__} with {cxx}, once ")
+    say(f"librepdl.torch: compiling {len(sources)} files for PyTorch {torch.__version__} with {shlex.join(command)}, once ")
     flags = [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     for directory in _include_directories():
         flags += ["-isystem", str(directory)]
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
         def compiled(source: Path) -> Path:
             to = Path(work) / (source.stem + ".o")
-            _run([cxx, *flags, "-c", str(source), "-o", str(to)])
+            _run([*command, *flags, "-c", str(source), "-o", str(to)], target.parent)
             say(".")
             return to
 
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             objects = list(pool.map(compiled, sources))
         libraries = Path(torch.__file__).parent / "lib"
-        whole = Path(work) / target.name
-        _run([cxx, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", "-ltorch_cpu", "-lc10",
-              f"-Wl,-rpath,{libraries}"])
-        os.replace(whole, target)
+        whole, digest = Path(work) / target.name, Path(work) / "digest"
+        _run([*command, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", "-ltorch_cpu", "-lc10",
+              f"-Wl,-rpath,{libraries}"], target.parent)
+        whole.chmod(0o700)
+        digest.write_bytes(_digest(whole.read_bytes()))
+        digest.chmod(0o600)
+        for new, place in ((whole, target), (digest, target.with_suffix(".sha256"))):
+            if place.is_dir() and not place.is_symlink():  # a file does not replace a directory
+                os.rename(place, Path(work) / f"former-{place.name}")
+            os.replace(new, place)
     say(" done\n")
-    return target
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], directory: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        log = cache_directory() / "compiler.log"
+        log = directory / "compiler.log"
         log.write_text(" ".join(command) + "\n" + done.stdout + done.stderr)
         errors = [line for line in done.stderr.splitlines() if "error" in line][:5]
-        raise NoCompiler("\n".join([f"librepdl.torch: the compiler failed; its output is in {log}", *errors]))
+        raise NoCompiler("\n".join([f"librepdl.torch: the compiler, {command[0]}, failed with status {done.returncode}; its output is in {log} "
+                                    "(CXX names another compiler, LIBREPDL_CACHE a directory where the library is compiled)", *errors]))

@@ -67,8 +67,12 @@ class Door:
     kernels = "C++"
 
     def __init__(self) -> None:
-        # Symbols of no other library are looked up in it.
-        self._library = ctypes.CDLL(str(_build.library()), mode=ctypes.RTLD_LOCAL)
+        path = _build.library()
+        try:  # symbols of no other library are looked up in it
+            self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+        except OSError as e:
+            raise _build.NoCompiler(f"librepdl.torch: its compiled library cannot be loaded: {e}; remove {path.parent} to have it compiled "
+                                    "again, or set LIBREPDL_CACHE to a directory that programs may be loaded from") from e
         for name in ("error", "status", "noted"):
             getattr(self._library, f"repdl_torch_{name}").restype = ctypes.c_char_p
         self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type, _capturing_type]
