@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "librepdl/dispatch/thread_work.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
@@ -315,6 +316,7 @@ int run_fuzz(command_arguments raw) {
   const arguments args("fuzz", raw, {{"--seconds"}, {"--count"}, {"--seed"}, {"--call"}, {"--op"}, {"--flip"}});
   args.expect_positional(0, 0, "options only");
   constexpr std::int64_t large = std::int64_t{1} << 62;
+  dispatch::thread_work = 0;  // calls are small
   fuzz_options o;
   o.count = args.integer("--count", 0, 1, large);
   o.seconds = static_cast<double>(args.integer("--seconds", o.count > 0 ? 0 : 10, 1, 1 << 30));

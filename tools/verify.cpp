@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "librepdl/dispatch/thread_work.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/data_directory.hpp"
@@ -117,6 +118,7 @@ int run_verify(command_arguments raw) {
     }
     options.ops.emplace_back(op);
   }
+  dispatch::thread_work = 5'000;  // cases are small
   const stopwatch clock;
   const std::string_view engine = args.value("--engine").value_or("");
   std::vector<variant> variants = make_variants(engine);

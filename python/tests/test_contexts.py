@@ -1,6 +1,7 @@
 """Contexts, prepared calls, threads, processes, random generators, fingerprints."""
 
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -261,3 +262,20 @@ def test_compare():
     assert librepdl.compare(nan, zero).ulps is None and librepdl.compare(nan, nan)
     assert librepdl.compare(np.int64([1]), np.int64([2])).ulps is None
     assert librepdl.compare(x[:0], x[:0]) and librepdl.compare(np.float32(1), np.float32(2)).index == ()
+
+
+def test_short_calls_stay_on_their_thread():
+    script = """if True:
+        import os
+        import numpy as np, librepdl
+        x, m = np.linspace(.1, .9, 65536, dtype="f"), np.ones((64, 64), "f")
+        before = len(os.listdir("/proc/self/task"))
+        for call in (librepdl.exp, librepdl.log, librepdl.neg, librepdl.sum, librepdl.max, lambda x: librepdl.add(x, x),
+                     lambda x: librepdl.softmax(x[:32768].reshape(32, 1024)), lambda x: librepdl.matmul(m, m),
+                     lambda x: librepdl.mse_loss(x[:32768], x[:32768]), lambda x: librepdl.pow(x[:32768], x[:32768])):
+            call(x)
+        assert len(os.listdir("/proc/self/task")) == before
+        librepdl.exp(np.tile(x, 64))
+        assert len(os.listdir("/proc/self/task")) == before + 3
+    """
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "OMP_NUM_THREADS": "4"})

@@ -15,9 +15,6 @@ namespace {
 
 using num::norm_kind;
 
-// Below this, waking another worker costs more than it saves.
-constexpr std::int64_t elements_per_thread = 16 * clip_block;
-
 // What a worker knows of the sum.
 struct worker {
   num::norm_sum sum;
@@ -30,8 +27,7 @@ class clip_work final : public planned<plan::clip_plan> {
       : planned(plan, setting),
         loops_(s.set.clip->of(p.type, p.p)),
         blocks_(blocks_of(p.tensors, clip_block)),
-        threads_(static_cast<int>(
-            std::clamp<std::int64_t>(blocks_ * clip_block / elements_per_thread, 1, s.launch.threads))) {}
+        threads_(worthwhile_threads(s.launch.threads, static_cast<double>(blocks_ * clip_block), 0.5)) {}
 
   plan::checked_size bytes() const override { return plan::checked_size::product(sizeof(worker), threads_); }
 

@@ -20,7 +20,6 @@ using plan::checked_size;
 using std::int64_t;
 
 constexpr int64_t block = 1024;  // keys per step; even
-constexpr int64_t per_thread = 8192;
 
 struct entry {
   std::uint64_t key;
@@ -61,7 +60,7 @@ class draw_work final : public planned<plan::draw_plan> {
 
   // Of n elements, each of which takes as long as `each` weights.
   int threads_for(int64_t n, int64_t each) const {
-    return static_cast<int>(std::clamp<int64_t>(n / std::max<int64_t>(1, per_thread / each), 1, s.launch.threads));
+    return worthwhile_threads(s.launch.threads, static_cast<double>(n) * static_cast<double>(each), 5);
   }
 
   // The least row of which any worker says that nothing can be drawn from it.

@@ -12,9 +12,6 @@
 namespace repdl::cpu {
 namespace {
 
-// Below this, waking another worker costs more than it saves.
-constexpr std::int64_t elements_per_thread = 16 * loss_block;
-
 constexpr std::size_t most_inputs = std::size(plan::loss_plan{}.in);
 
 // The operands of a block. What is done once for many elements is compiled once for all operations.
@@ -228,8 +225,11 @@ class loss_work final : public planned<plan::loss_plan> {
   loss_work(const plan::loss_plan& plan, const setting& setting) noexcept
       : planned(plan, setting),
         loops_(s.set.loss->of(p.op, p.type)),
-        threads_(static_cast<int>(std::clamp<std::int64_t>((p.count + elements_per_thread - 1) / elements_per_thread, 1,
-                                                           s.launch.threads))) {}
+        threads_(worthwhile_threads(
+            s.launch.threads, static_cast<double>(p.count),
+            ops::structured_rows[static_cast<int>(p.op) - ops::elementwise_count].proof == ops::proof_kind::multi_limb
+                ? 10
+                : 2)) {}
 
   plan::checked_size bytes() const override {
     return p.each ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);

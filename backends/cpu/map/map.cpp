@@ -16,8 +16,20 @@ namespace repdl::cpu {
 namespace {
 
 constexpr std::int64_t block = 1024;
-// Below this, waking another worker costs more than it saves (some microseconds against about 20).
-constexpr std::int64_t elements_per_thread = 32 * block;
+
+// Nanoseconds that an element takes one thread, from caches.
+constexpr double element_time(ops::op_id op) {
+  if (static_cast<int>(op) >= ops::elementwise_count) return 0.2;  // convert
+  switch (ops::elementwise_rows[static_cast<int>(op)].proof) {
+    case ops::proof_kind::ieee:
+    case ops::proof_kind::select:
+      return 0.2;
+    case ops::proof_kind::multi_limb:
+      return 2.5;
+    default:
+      return 1;
+  }
+}
 
 // What is larger than caches runs in pieces, each of them fetched some pieces ahead: while a long body is computed, too few
 // lines are under way by themselves (log of 2^24 elements: 2.6 times as fast as without).
@@ -180,8 +192,7 @@ class map_work final : public planned<const plan::map_plan&> {
     std::size_t bytes = size_of(p.out_type);
     for (int k = 0; k < p.arity; ++k) bytes += size_of(p.in[k].type);
     fetches_ = p.count * static_cast<std::int64_t>(bytes) >= fetched_bytes;
-    threads_ = static_cast<int>(
-        std::min<std::int64_t>(s.launch.threads, (p.count + elements_per_thread - 1) / elements_per_thread));
+    threads_ = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), element_time(p.op));
   }
 
   void run(void*) override {

@@ -12,8 +12,6 @@ namespace {
 
 using std::int64_t;
 
-// Below this, waking another worker costs more than it saves.
-constexpr int64_t elements_per_thread = 16 << 10;
 // Elements whose sums are added up one after the other.
 constexpr int64_t block = 4096;
 
@@ -30,7 +28,7 @@ class nll_work final : public planned<plan::nll_plan> {
   nll_work(const plan::nll_plan& plan, const setting& setting) noexcept
       : planned(plan, setting),
         loops_(s.set.nll->of(p.op, p.type)),
-        threads_(static_cast<int>(std::clamp<int64_t>(p.count / elements_per_thread, 1, s.launch.threads))) {}
+        threads_(worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 3)) {}
 
   plan::checked_size bytes() const override {
     return p.has_sums() ? plan::checked_size::product(sizeof(worker), threads_) : plan::checked_size();

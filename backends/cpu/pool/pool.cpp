@@ -17,12 +17,8 @@ void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_ke
   const std::int64_t piece = channels_inside ? 4 : 32;
   const std::int64_t pieces = (height + piece - 1) / piece;
   const std::int64_t total = p.n * p.c * pieces;
-  // Below this, waking another worker costs more than it saves.
-  constexpr std::int64_t elements_per_thread = 16384;
   const std::int64_t elements = p.n * p.c * (p.h * p.w + p.oh * p.ow);
-  const int threads =
-      static_cast<int>(std::clamp<std::int64_t>((elements + elements_per_thread - 1) / elements_per_thread, 1,
-                                                std::min<std::int64_t>(l.threads, std::max<std::int64_t>(total, 1))));
+  const int threads = worthwhile_threads(l.threads, static_cast<double>(elements), 0.5);
   parallel(threads, [&](int thread, int workers) {
     pool_counts counts;
     const range mine = share(total, thread, workers);

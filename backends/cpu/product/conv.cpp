@@ -301,8 +301,11 @@ std::int64_t tasks_of_group(const conv_plan& plan, const conv_product& p, const 
   return plan.op == ops::op_id::conv2d_grad_weight ? p.site[0].size : p.site[0].size * d.bands;
 }
 // As many as for_each_task uses.
-int direct_threads(const conv_plan& plan, const conv_product& p, const conv_planes& d, int threads) {
-  return static_cast<int>(std::clamp<std::int64_t>(p.groups * tasks_of_group(plan, p, d), 1, std::max(1, threads)));
+int direct_threads(const conv_plan& plan, const conv_product& p, const conv_planes& d, const dispatch::launch& l) {
+  const double work =
+      static_cast<double>(p.groups * p.channels) * static_cast<double>(p.sites()) * static_cast<double>(p.terms());
+  return static_cast<int>(
+      std::clamp<std::int64_t>(p.groups * tasks_of_group(plan, p, d), 1, worthwhile_threads(l.threads, work, 0.1)));
 }
 
 void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const setting& s, void* workspace) {
@@ -313,7 +316,7 @@ void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes&
   const auto band = (exact ? kernels.exact_band : kernels.chain_band)[p.channels - 1];
   std::atomic<std::int64_t> elements[4] = {};
   const std::int64_t each = tasks_of_group(plan, p, d);
-  for_each_task(launch.threads, p.groups * each, [&](std::int64_t i, int thread) {
+  for_each_task(direct_threads(plan, p, d, launch), p.groups * each, [&](std::int64_t i, int thread) {
     void* const scratch = static_cast<char*>(workspace) + static_cast<std::size_t>(thread) * d.scratch_bytes;
     const std::int64_t j = i % each;
     const tier_counts c = taps ? kernels.exact_taps(p, d, launch.first_tier, i / each, j, scratch)
@@ -353,7 +356,7 @@ class conv_work final : public planned<conv_plan> {
     for_each_product(p, [&](conv_product product) {
       piece x{.planes = {}, .cut = {}};
       if (const direct_form f = direct(p, product); f.taken) {
-        const int threads = direct_threads(p, product, f.planes, s.launch.threads);
+        const int threads = direct_threads(p, product, f.planes, s.launch);
         bytes_ = std::max(bytes_, plan::checked_size::product(threads, f.planes.scratch_bytes));
         x.planes = f.planes;
       } else {

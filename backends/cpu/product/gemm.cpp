@@ -22,8 +22,7 @@ using plan::checked_size;
 constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(float));
 constexpr std::int64_t packed_budget = std::int64_t{64} << 20;  // bytes
 constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
-constexpr std::int64_t widest_block = 2048;                      // columns
-constexpr std::int64_t work_per_thread = std::int64_t{1} << 19;  // multiply-adds that are worth waking a worker
+constexpr std::int64_t widest_block = 2048;  // columns
 constexpr std::int64_t blocks_per_thread = 4;
 constexpr std::int64_t narrowest_block = 8;  // panels, of a block that packs its own
 
@@ -35,8 +34,7 @@ std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * 
 gemm_blocking::gemm_blocking(const gemm_problem& g, const gemm_kernels& kernels, int most_threads) noexcept {
   const double work = static_cast<double>(g.batches) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                       static_cast<double>(g.k + 8);
-  threads = static_cast<int>(
-      std::clamp(work / static_cast<double>(work_per_thread), 1.0, static_cast<double>(std::max(1, most_threads))));
+  threads = worthwhile_threads(most_threads, work, 0.1);
   if (g.blocks_pack) {
     divide(g, kernels);
     return;

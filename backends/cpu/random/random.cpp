@@ -56,7 +56,7 @@ bool contiguous(const plan::random_plan& p, const plan::axes& stride) {
 template <class T, class Make>
 void for_blocks(const plan::random_plan& p, const dispatch::launch& l, counters& count, bool in_place, Make make) {
   const bool direct = contiguous(p, p.out_stride) && !in_place;
-  const int threads = static_cast<int>(std::min<std::int64_t>(l.threads, (p.count + 4 * block - 1) / (4 * block)));
+  const int threads = worthwhile_threads(l.threads, static_cast<double>(p.count), 1.5);
   parallel(threads, [&](int thread, int workers) {
     alignas(64) step_words words;
     alignas(64) T buffer[block];
@@ -271,7 +271,7 @@ struct sort_layout {
   std::size_t buckets() const { return std::size_t{1} << bucket_bits; }
   std::size_t counters() const { return buckets() * static_cast<std::size_t>(parts); }
 
-  sort_layout(std::int64_t n, int threads) : bucket_bits(0), parts(n < 8192 ? 1 : threads) {
+  sort_layout(std::int64_t n, int threads) : bucket_bits(0), parts(threads) {
     while (bucket_bits < 14 && (n >> bucket_bits) > 512) ++bucket_bits;
   }
 };
@@ -332,7 +332,9 @@ void permutation(const plan::random_plan& p, const sort_layout& layout, void* wo
 class random_work final : public planned<plan::random_plan> {
  public:
   random_work(const plan::random_plan& plan, const setting& setting) noexcept
-      : planned(plan, setting), sort_(p.op == ops::op_id::permutation ? p.count : 0, s.launch.threads) {}
+      : planned(plan, setting),
+        sort_(p.op == ops::op_id::permutation ? p.count : 0,
+              worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 40)) {}
 
   plan::checked_size bytes() const override {
     if (p.op != ops::op_id::permutation) return 0;

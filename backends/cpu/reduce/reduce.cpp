@@ -15,13 +15,9 @@ namespace {
 
 using ops::op_id;
 
-// Fewer terms than this per thread cost more to distribute than to add up.
-constexpr std::int64_t terms_per_thread = 32768;
-
 int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
   const double terms = static_cast<double>(p.outputs) * static_cast<double>(p.length);  // the product could overflow
-  const double worth = terms / static_cast<double>(terms_per_thread);
-  return worth >= launch.threads ? std::max(launch.threads, 1) : std::max(static_cast<int>(worth), 1);
+  return worthwhile_threads(launch.threads, terms, 0.15);
 }
 
 template <class T>

@@ -17,8 +17,6 @@ namespace {
 using namespace REPDL_ISA;
 using ops::op_id;
 
-constexpr std::int64_t elements_per_thread = 8192;
-
 // What the driver wants to know of a rule.
 struct row_facts {
   num::row_inputs inputs;
@@ -59,8 +57,7 @@ row_layout lay_out(const plan::row_plan& p, int threads) noexcept {
   row_layout l{};
   l.facts = &facts_of(p.op);
   const plan::row_plan::strides& x = p.in_stride[l.facts->inputs.element[0]];
-  const double worth = static_cast<double>(p.rows) * static_cast<double>(p.length) / double{elements_per_thread};
-  l.threads = worth >= threads ? std::max(threads, 1) : std::max(static_cast<int>(worth), 1);
+  l.threads = worthwhile_threads(threads, static_cast<double>(p.rows) * static_cast<double>(p.length), 1.2);
   l.team = 1;
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
   const std::int64_t along = p.reduced_rank == 0 ? 0 : size(x.reduced[static_cast<std::size_t>(p.reduced_rank - 1)]);

@@ -14,8 +14,6 @@ namespace {
 using plan::checked_size;
 using std::int64_t;
 
-// Below this, waking another worker costs more than it saves.
-constexpr int64_t terms_per_thread = 16384;
 constexpr int64_t longest_list = 16384;
 
 // Calls use(position, index's offset, source's offset, offset of the target's number) for positions in [first, last).
@@ -53,8 +51,7 @@ class scatter_work final : public planned<plan::scatter_plan> {
     // In floating point: a product of counts may be no int64.
     const double terms = (static_cast<double>(p.positions.count) + static_cast<double>(p.targets.count)) *
                          static_cast<double>(p.inner.count);
-    const double wanted = terms / static_cast<double>(terms_per_thread) + 1;
-    threads_ = wanted < s.launch.threads ? static_cast<int>(wanted) : s.launch.threads;
+    threads_ = worthwhile_threads(s.launch.threads, terms, 1.5);
   }
 
   checked_size bytes() const override {

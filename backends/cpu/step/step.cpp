@@ -9,9 +9,6 @@
 namespace repdl::cpu {
 namespace {
 
-// Below this, waking another worker costs more than it saves.
-constexpr std::int64_t elements_per_thread = 16 * step_block;
-
 // Operand k's elements: of inputs the parameter and the gradient are of the plan's type, of outputs the parameter.
 template <class F>
 void for_element_type(dtype plan_type, bool narrow, const F& f) {
@@ -56,8 +53,7 @@ void run_step(const plan::step_plan& p, const dispatch::launch& l, const step_ke
   alignas(64) std::byte constants[step_constants_bytes];
   kernels.prepare(p, l.first_tier, constants);
   const std::int64_t total = blocks_of(p.tensors, step_block);
-  const int threads = static_cast<int>(
-      std::clamp<std::int64_t>((total * step_block + elements_per_thread - 1) / elements_per_thread, 1, l.threads));
+  const int threads = worthwhile_threads(l.threads, static_cast<double>(total * step_block), 2);
   parallel(threads, [&](int thread, int workers) {
     const range mine = share(total, thread, workers);
     step_counts counts;

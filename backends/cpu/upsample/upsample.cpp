@@ -16,11 +16,8 @@ class upsample_work final : public planned<plan::upsample_plan> {
 
   void run(void*) override {
     const std::int64_t rows = p.height(), total = p.n * p.c * rows;
-    // Below this, waking another worker costs more than it saves.
-    constexpr std::int64_t elements_per_thread = 16384;
     const std::int64_t elements = p.n * p.c * (p.y.image * p.x.image + p.y.size * p.x.size);
-    const int threads = static_cast<int>(
-        std::clamp<std::int64_t>(elements / elements_per_thread, 1, std::min<std::int64_t>(s.launch.threads, total)));
+    const int threads = worthwhile_threads(s.launch.threads, static_cast<double>(elements), 0.4);
     const double force = s.launch.first_tier > tier::double_double ? num::infinity : 0.0;
     parallel(threads, [&](int thread, int workers) {
       tally counted;

@@ -1,0 +1,13 @@
+// How much work a further thread of the CPU is worth.
+#pragma once
+
+#include <atomic>
+
+namespace repdl::dispatch {
+
+/// Nanoseconds of one thread's work, as estimated: a call wakes a further thread for each so many beyond the first. Waking a thread that
+/// sleeps takes some 10 us, and on a busy machine, where it waits for a core, much longer: short calls stay on their own thread. Tests
+/// that want threads at work on small tensors lower it. No bit of any result depends on it.
+inline std::atomic<int> thread_work{50'000};
+
+}  // namespace repdl::dispatch
