@@ -15,7 +15,7 @@
 namespace examples {
 namespace {
 
-using json = nlohmann::ordered_json;  // keys stay in the order in which they came
+using json = nlohmann::json;
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100000000;  // what the format's own reader accepts
@@ -82,25 +82,44 @@ class new_file {
 
 // ---- reading
 
-std::string contents_of(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw file_error(path, "a readable file", error_text());
-  std::string all;
-  constexpr std::size_t piece = std::size_t{1} << 20;
-  for (;;) {
-    const std::size_t have = all.size();
-    all.resize(have + piece);
-    const ssize_t got = ::read(fd, all.data() + have, piece);
-    const int error = errno;
-    all.resize(have + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && error == EINTR) continue;
-    if (got <= 0) {
-      ::close(fd);
-      if (got < 0) throw file_error(path, "a readable file", std::strerror(error));
-      return all;
+// A regular file that is open for reading: what has no end, or may keep one waiting, is none.
+class input_file {
+ public:
+  explicit input_file(const std::string& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat s {};
+    if (fd_ < 0 || ::fstat(fd_, &s) != 0) unreadable();
+    size_ = static_cast<std::uint64_t>(s.st_size);
+    if (S_ISREG(s.st_mode)) return;
+    ::close(fd_);
+    throw file_error(path, "a readable file",
+                     S_ISDIR(s.st_mode) ? std::strerror(EISDIR) : "a pipe, a socket or a device");
+  }
+  ~input_file() { ::close(fd_); }
+  input_file(const input_file&) = delete;
+  input_file& operator=(const input_file&) = delete;
+
+  std::uint64_t size() const { return size_; }
+  // The next n bytes, which the file has.
+  void read(void* to, std::size_t n) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    char* at = static_cast<char*>(to);
+    while (n > 0) {
+      const ssize_t got = ::read(fd_, at, std::min(n, most));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) unreadable();
+      if (got == 0) throw file_error(path_, "a file of " + std::to_string(size_) + " bytes", "one that became shorter");
+      at += got;
+      n -= static_cast<std::size_t>(got);
     }
   }
-}
+
+ private:
+  [[noreturn]] void unreadable() const { throw file_error(path_, "a readable file", error_text()); }
+  const std::string& path_;
+  int fd_;
+  std::uint64_t size_ = 0;
+};
 
 // What the header says of one tensor.
 struct entry {
@@ -109,51 +128,41 @@ struct entry {
   std::uint64_t end = 0;
 };
 
+// Reads the header value by value, each of which is forgotten then: the time is that of the text, whatever it says.
 class header_reader {
  public:
+  std::map<std::string, std::string> metadata;
+  std::vector<entry> entries;  // in the header's order
+
   header_reader(const std::string& path, std::string_view text) : path_(path) {
+    using event = json::parse_event_t;
     // The parser's default keeps the last of equal keys; the format forbids them.
     std::vector<std::set<std::string>> seen;
-    const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-      const bool object = event == json::parse_event_t::object_start;
-      if ((object || event == json::parse_event_t::array_start) && depth > deepest) {
+    std::string name;
+    const auto watch = [&](int depth, event what, json& value) {
+      if ((what == event::object_start || what == event::array_start) && depth > deepest) {
         wrong("a header of objects with arrays in them", "deeper ones");
       }
-      if (object) seen.emplace_back();
-      if (event == json::parse_event_t::object_end) seen.pop_back();
-      if (event == json::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second) {
-        wrong("each key once in its header", "'" + value.get<std::string>() + "' twice");
+      if (what == event::object_start) seen.emplace_back();
+      if (what == event::object_end) seen.pop_back();
+      if (what == event::key) {
+        auto key = value.get<std::string>();
+        if (!seen.back().insert(key).second) wrong("each key once in its header", "'" + key + "' twice");
+        if (depth == 1) name = std::move(key);
       }
-      return true;
+      const bool complete = what == event::object_end || what == event::array_end || what == event::value;
+      if (!complete || depth != 1) return true;
+      add(name, value);
+      return false;
     };
     if (text.empty() || text[0] != '{') wrong("a header that starts with '{'", "another one");
     try {
-      header_ = json::parse(text, watch);
+      const json emptied = json::parse(text, watch);
     } catch (const json::exception& e) {
       const std::string_view what = e.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
       const std::size_t close = what.find("] ");
       wrong("a header in JSON", close == std::string_view::npos ? what : what.substr(close + 2));
     }
-  }
-
-  std::map<std::string, std::string> metadata() const {
-    std::map<std::string, std::string> all;
-    const auto found = header_.find(metadata_key);
-    if (found == header_.end()) return all;
-    if (!found->is_object()) wrong("an object of texts for '__metadata__'", kind(*found));
-    for (const auto& [key, value] : found->items()) {
-      if (!value.is_string()) wrong("texts in '__metadata__'", kind(value) + " for '" + key + "'");
-      all[key] = value.get<std::string>();
-    }
-    return all;
-  }
-
-  std::vector<entry> entries() const {
-    std::vector<entry> all;
-    for (const auto& [name, value] : header_.items()) {
-      if (name != metadata_key) all.push_back(one(name, value));
-    }
-    return all;
   }
 
  private:
@@ -174,6 +183,15 @@ class header_reader {
       wrong(what + " of integers from 0 for '" + name + "'", text(value));
     }
     return value.get<std::uint64_t>();
+  }
+
+  void add(const std::string& name, const json& value) {
+    if (name != metadata_key) return entries.push_back(one(name, value));
+    if (!value.is_object()) wrong("an object of texts for '__metadata__'", kind(value));
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string()) wrong("texts in '__metadata__'", kind(text) + " for '" + key + "'");
+      metadata[key] = text.get<std::string>();
+    }
   }
 
   entry one(const std::string& name, const json& value) const {
@@ -225,7 +243,6 @@ class header_reader {
   }
 
   const std::string& path_;
-  json header_;
 };
 
 }  // namespace
@@ -239,30 +256,33 @@ void write_tensors(const std::string& path, const tensor_file& file) {
   std::stable_sort(order.begin(), order.end(), [](const stored_tensor* a, const stored_tensor* b) {
     return repdl::size_of(a->type) > repdl::size_of(b->type);
   });
-  json header = json::object();
-  if (!file.metadata.empty()) header[std::string(metadata_key)] = file.metadata;
+  std::string text = "{";
+  const auto add = [&](std::string_view key, const std::string& value) {
+    text += (text.size() > 1 ? "," : "") + json(key).dump() + ":" + value;
+  };
+  std::set<std::string_view> names{metadata_key};
   std::size_t at = 0;
-  for (const stored_tensor* t : order) {
-    const auto* name = std::find_if(std::begin(type_names), std::end(type_names),
-                                    [&](const type_name& n) { return n.type == t->type; });
-    const std::size_t bytes = static_cast<std::size_t>(repdl::element_count(t->shape)) * repdl::size_of(t->type);
-    if (bytes != t->bytes.size()) {
-      throw file_error(path, std::to_string(bytes) + " bytes for '" + t->name + "'", std::to_string(t->bytes.size()));
-    }
-    if (header.contains(t->name) || t->name == metadata_key) {
-      throw file_error(path, "each name once, and not '__metadata__'", "'" + t->name + "'");
-    }
-    json shape = json::array();
-    for (const std::int64_t n : t->shape) shape.push_back(n);
-    header[t->name] = {{"dtype", name->text}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
-    at += bytes;
-  }
-  std::string text;
   try {
-    text = header.dump();
+    if (!file.metadata.empty()) add(metadata_key, json(file.metadata).dump());
+    for (const stored_tensor* t : order) {
+      const auto* type = std::find_if(std::begin(type_names), std::end(type_names),
+                                      [&](const type_name& n) { return n.type == t->type; });
+      const std::size_t bytes = static_cast<std::size_t>(repdl::element_count(t->shape)) * repdl::size_of(t->type);
+      if (bytes != t->bytes.size()) {
+        throw file_error(path, std::to_string(bytes) + " bytes for '" + t->name + "'", std::to_string(t->bytes.size()));
+      }
+      if (!names.insert(t->name).second) {
+        throw file_error(path, "each name once, and not '__metadata__'", "'" + t->name + "'");
+      }
+      const json shape(std::vector<std::int64_t>(t->shape.begin(), t->shape.end())), offsets{at, at + bytes};
+      add(t->name, R"({"dtype":")" + std::string(type->text) + R"(","shape":)" + shape.dump() + R"(,"data_offsets":)" +
+                       offsets.dump() + "}");
+      at += bytes;
+    }
   } catch (const json::exception&) {
     throw file_error(path, "names and metadata in UTF-8", "other bytes");
   }
+  text += "}";
   text.resize((text.size() + alignment - 1) / alignment * alignment, ' ');
 
   unsigned char length[length_bytes];
@@ -275,27 +295,28 @@ void write_tensors(const std::string& path, const tensor_file& file) {
 }
 
 tensor_file read_tensors(const std::string& path) {
-  const std::string all = contents_of(path);
-  if (all.size() < length_bytes) {
-    throw file_error(path, "the 8 bytes of a header's length", std::to_string(all.size()) + " bytes");
+  input_file in(path);
+  if (in.size() < length_bytes) {
+    throw file_error(path, "the 8 bytes of a header's length", std::to_string(in.size()) + " bytes");
   }
+  unsigned char start[length_bytes];
+  in.read(start, length_bytes);
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i) {
-    length |= std::uint64_t{static_cast<unsigned char>(all[i])} << 8 * i;
-  }
+  for (std::size_t i = 0; i < length_bytes; ++i) length |= std::uint64_t{start[i]} << 8 * i;
   if (length > longest_header) {
     throw file_error(path, "a header of at most " + std::to_string(longest_header) + " bytes", std::to_string(length));
   }
-  if (length > all.size() - length_bytes) {
+  const std::uint64_t behind = in.size() - length_bytes;
+  if (length > behind) {
     throw file_error(path, "a header of " + std::to_string(length) + " bytes",
-                     std::to_string(all.size() - length_bytes) + " bytes in all");
+                     std::to_string(behind) + " bytes in all");
   }
-  const std::string_view elements = std::string_view(all).substr(length_bytes + length);
-  const header_reader header(path, std::string_view(all).substr(length_bytes, length));
+  std::string text(length, '\0');
+  in.read(text.data(), length);
+  header_reader header(path, text);
   tensor_file file;
-  file.metadata = header.metadata();
-
-  std::vector<entry> entries = header.entries();
+  file.metadata = std::move(header.metadata);
+  std::vector<entry>& entries = header.entries;
   std::stable_sort(entries.begin(), entries.end(), [](const entry& a, const entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -307,12 +328,12 @@ tensor_file read_tensors(const std::string& path) {
     }
     at = e.end;
   }
-  if (at != elements.size()) {
-    throw file_error(path, std::to_string(at) + " bytes of elements", std::to_string(elements.size()));
+  if (at != behind - length) {
+    throw file_error(path, std::to_string(at) + " bytes of elements", std::to_string(behind - length));
   }
   for (entry& e : entries) {
     e.tensor.bytes.resize(e.end - e.begin);
-    if (e.end != e.begin) std::memcpy(e.tensor.bytes.data(), elements.data() + e.begin, e.end - e.begin);
+    in.read(e.tensor.bytes.data(), e.tensor.bytes.size());  // sorted: the next ones
     // As elsewhere in librepdl, a bool is 0 or 1.
     if (e.tensor.type == repdl::dtype::boolean) {
       for (std::byte& b : e.tensor.bytes) b = b == std::byte{0} ? b : std::byte{1};

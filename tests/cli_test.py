@@ -1596,6 +1596,45 @@ class Files(Case):
         self.assertEqual((self.dir / "x.npy").stat().st_mode & 0o777, 0o640)
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["link.npy", "x.npy"])
 
+    def test_two_outputs_in_one_file(self):
+        """However it is spelled: refused before anything is computed or written."""
+        self.save("x.npy", self.x, [6])
+        self.save("there.npy", self.x, [6])
+        (self.dir / "d").mkdir()
+        os.symlink(".", self.dir / "here")
+        os.symlink("new.npy", self.dir / "link.npy")  # to nothing yet
+        os.symlink("d/../new.npy", self.dir / "far.npy")
+        os.link(self.dir / "there.npy", self.dir / "hard.npy")
+        before = sorted(p.name for p in self.dir.iterdir())
+        for a, b in (("a.npy", "a.npy"), ("a.npy", "./a.npy"), ("a.npy", "d/../a.npy"), ("a.npy", self.dir / "a.npy"), ("a.npy", "here/a.npy"),
+                     ("new.npy", "link.npy"), ("link.npy", "far.npy"), ("there.npy", "here/there.npy"), ("there.npy", "hard.npy")):
+            r = self.run_repdl("eval", "var_mean", "x.npy", "-o", a, "-o", b)
+            self.assertEqual((r.returncode, r.stdout), (2, ""), (a, b))
+            self.assertEqual(r.stderr, f"repdl: output: {b}: expected each output in its own file, got it twice\n")
+            self.assertEqual(sorted(p.name for p in self.dir.iterdir()), before)
+            self.assertEqual((self.dir / "there.npy").read_bytes(), (self.dir / "x.npy").read_bytes())
+        with open(self.dir / "out.npy", "wb") as f:
+            r = subprocess.run([REPDL, "eval", "var_mean", "x.npy", "-o", "-", "-o", "out.npy"], cwd=self.dir, stdout=f, stderr=subprocess.PIPE)
+        self.assertEqual(r.returncode, 2)
+        # Through links to nothing, into what they name.
+        for a, b in (("a.npy", "d/a.npy"), ("link.npy", "b.npy")):
+            r = self.run_repdl("eval", "var_mean", "x.npy", "--attr", "correction=0", "-o", a, "-o", b)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertNotEqual(read_npy(self.dir / a), read_npy(self.dir / b))
+        self.assertTrue((self.dir / "link.npy").is_symlink())
+        self.assertEqual(read_npy(self.dir / "new.npy"), read_npy(self.dir / "a.npy"))
+
+    def test_bfloat16_of_ml_dtypes(self):
+        """NumPy writes its arrays as <V2, and what it reads from there as |V2."""
+        x = [0x3F80, 0xC000, 0x7FC0, 0x0001]
+        self.save("x.npy", x, [4], "bf16")
+        self.run_repdl("eval", "square", "x.npy", "-o", "expected.npy")
+        for descr in ("<V2", "|V2"):
+            self.save("v.npy", x, [4], "bf16", descr=descr)
+            r = self.run_repdl("eval", "square", "v.npy", "-o", "y.npy")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual((self.dir / "y.npy").read_bytes(), (self.dir / "expected.npy").read_bytes())
+
     def test_devices_and_pipes(self):
         self.save("x.npy", self.x, [6])
         self.assertEqual(self.run_repdl("eval", "neg", "x.npy", "-o", "/dev/null").returncode, 0)
@@ -1807,6 +1846,7 @@ class Errors(Case):
     def test_demo(self):
         for words, *expected in (("demo --epochs 0", "'0'"), ("demo --epochs many", "'many'"), ("demo --save", "a value"),
                                  ("demo more", "'more'"), ("demo --resume absent.safetensors", "absent.safetensors", "No such file"),
+                                 ("demo --resume /dev/zero", "/dev/zero", "a device"),
                                  ("demo --resume magic.npy", "magic.npy", "header"), ("demo --resume directory", "directory"),
                                  ("demo --save absent/file", "absent/file", "No such file")):
             self.fails(words, *expected)

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,6 +47,18 @@ struct operands {
 struct null_allocator final : allocator {
   void* allocate(std::size_t, const device&, void*) override { return nullptr; }
   void deallocate(void*, std::size_t, const device&, void*) noexcept override {}
+};
+
+// Of memory that begins 8 bytes behind a multiple of 256, and is given back as often.
+struct misaligning_allocator final : allocator {
+  std::vector<std::unique_ptr<std::byte[]>> memory;
+  int live = 0;
+  void* allocate(std::size_t bytes, const device&, void*) override {
+    ++live;
+    auto& m = memory.emplace_back(new std::byte[bytes + 512]);
+    return m.get() + (264 - reinterpret_cast<std::uintptr_t>(m.get()) % 256);
+  }
+  void deallocate(void*, std::size_t, const device&, void*) noexcept override { --live; }
 };
 
 std::vector<cpp_case> cpp_cases(operands& o) {
@@ -301,6 +314,25 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          null_allocator none;
          context c(context_options{.threads = 1, .memory = &none});
          c.allocate(1000);
+       }},
+      {error_site::out_of_memory, "allocate", "memory",
+       [&] { o.ctx.allocate(std::numeric_limits<std::size_t>::max()); }},
+      {error_site::out_of_memory, "allocate", "memory", [&] { o.ctx.allocate(std::size_t{1} << 63); }},
+      {error_site::workspace_misaligned, "matmul", "memory",
+       [&] {
+         misaligning_allocator odd;
+         {
+           context c(context_options{.threads = 1, .memory = &odd});
+           CHECK_THROWS(c.allocate(1));
+           std::vector<float> a(4096, 1.0f), to(4096);
+           const const_tensor_view square(a.data(), {64, 64});
+           try {
+             matmul(c, square, square, tensor_view(to.data(), {64, 64}));
+           } catch (...) {
+             CHECK(odd.live == 0);
+             throw;
+           }
+         }
        }},
       // tensors that own their memory
       {error_site::out_of_memory, "tensor", "memory",
@@ -1098,6 +1130,32 @@ const std::vector<c_case>& c_cases() {
                                           }); }},
       {error_site::workspace_misaligned,
        [](C& c) { return repdl_context_workspace(c.ctx, reinterpret_cast<void*>(std::uintptr_t{4096 + 8}), 64); }},
+      {error_site::workspace_misaligned,
+       [](C&) {
+         repdl_context_options o{};
+         o.size = sizeof o;
+         o.allocate = [](void*, std::size_t, repdl_device, void*) -> void* {
+           alignas(256) static std::byte memory[4096];
+           return memory + 8;
+         };
+         o.deallocate = [](auto...) {};
+         repdl_context* made = nullptr;
+         if (const repdl_status s = repdl_context_create(&o, &made); s != REPDL_OK) return s;
+         void* data = nullptr;
+         const repdl_status s = repdl_allocate(made, 100, &data);
+         CHECK(data == nullptr);
+         repdl_context_destroy(made);
+         return s;
+       },
+       "allocate: memory: expected a 256-byte aligned address from the allocator, got remainder 8"},
+      {error_site::out_of_memory,
+       [](C& c) {
+         void* data = nullptr;
+         const repdl_status s = repdl_allocate(c.ctx, SIZE_MAX, &data);
+         CHECK(data == nullptr);
+         return s;
+       },
+       "allocate: memory: expected fewer than 2^63 bytes, got 18446744073709551615"},
       // Counts and numbers that cannot be.
       {error_site::attribute_value, [](C& c) { return exp_with(c, 1, 1, -1); },
        "attribute_count: expected a count >= 0, got -1"},

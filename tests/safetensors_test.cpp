@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -242,6 +243,38 @@ TEST_CASE("safetensors: malformed files are refused, by name") {
   for (std::size_t n = 0; n < whole.size(); ++n) {
     put(path, whole.substr(0, n));
     CHECK(refusal(path).starts_with(path + ": expected "));
+  }
+}
+
+TEST_CASE("safetensors: only files that have an end are read") {
+  const scratch_directory dir;
+  REQUIRE(::mkfifo(dir.file("pipe").c_str(), 0600) == 0);  // nobody writes: to wait for it would be for ever
+  for (const std::string& path : {std::string("/dev/zero"), dir.file("pipe")}) {
+    CHECK(refusal(path) == path + ": expected a readable file, got a pipe, a socket or a device");
+  }
+  // Sizes are known to fit before anything is read: a file of 2^40 bytes that takes none on the disk.
+  put(dir.file("long"), bytes_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"));
+  std::filesystem::resize_file(dir.file("long"), std::uintmax_t{1} << 40);
+  CHECK(refusal(dir.file("long")).ends_with(": expected 4 bytes of elements, got 1099511627714"));
+}
+
+TEST_CASE("safetensors: the time is linear in the number of tensors, and of keys") {
+  const scratch_directory dir;
+  tensor_file file;
+  constexpr int many = 40000;  // took 19 s
+  for (int i = 0; i < many; ++i) {
+    file.tensors.push_back(tensor<float>("tensor " + std::to_string(i), {static_cast<float>(i)}, {1}));
+    file.metadata[std::to_string(i)] = "text";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  write_tensors(dir.file("a"), file);
+  const tensor_file back = read_tensors(dir.file("a"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(back.metadata == file.metadata);
+  REQUIRE(back.tensors.size() == many);
+  for (const int i : {0, 1, many / 2, many - 1}) {
+    CHECK(back.tensors[static_cast<std::size_t>(i)].name == file.tensors[static_cast<std::size_t>(i)].name);
+    CHECK(back.tensors[static_cast<std::size_t>(i)].bytes == file.tensors[static_cast<std::size_t>(i)].bytes);
   }
 }
 

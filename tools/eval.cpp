@@ -56,6 +56,7 @@ int run_eval(command_arguments raw) {
   if (to_stdout && ::isatty(STDOUT_FILENO) == 1) {
     usage("eval", "-o", "standard output to be a file or a pipe for '-'", "a terminal");
   }
+  expect_distinct(destinations);
   // Optional outputs at the end may be left out; of an optimiser those that name no input, which come once.
   const auto is_optional = [&](const operand_info& o) {
     const auto has_its_name = [&](const operand_info& i) { return i.name == o.name; };

@@ -10,15 +10,37 @@ type checkers look at.
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
 
 root = pathlib.Path(__file__).resolve().parent.parent
 
-# Where the array API standard has another name.
-aliases = {"abs": "absolute", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "convert": "astype"}
-parameter_names = {"keepdim": "keepdims"}
+# The names that NumPy, SciPy (expit, log_expit) and the array API standard have for them.
+aliases = {"abs": ["absolute", "fabs"], "sub": ["subtract"], "mul": ["multiply"], "div": ["divide", "true_divide"], "neg": ["negative"],
+           "convert": ["astype"], "pow": ["power"], "remainder": ["mod"], "div_floor": ["floor_divide"], "round": ["rint"], "trunc": ["fix"],
+           "sigmoid": ["expit"], "log_sigmoid": ["log_expit"], "atan2": ["arctan2"], "max": ["amax"], "min": ["amin"]}
+# Parameters that have NumPy's names and defaults: (operation, attribute); the operation None is any.
+parameter_names = {(None, "keepdim"): "keepdims", ("linspace", "end"): "stop", ("linspace", "count"): "num"}
+parameter_defaults = {("linspace", "count"): "50"}
+# A second name of an attribute, in any operation that has it.
+second_names = {"correction": ("ddof", "NumPy's name of correction, which is 0 there when absent")}
+# What an operand is when it is absent.
+operand_defaults = {("clip", "lo"): "-inf", ("clip", "hi"): "inf"}
+# Parameters that are not those of the registry: what stands for its attributes, and how those are found.
+signatures = {"arange": (
+    ["start: float", "stop: float | None = None", "step: float = 1.0", "dtype: DType | None = None", "*", "count: int | None = None"],
+    "first, count = _numpy.progression(start, stop, step, count)", {"start": "first"},
+    ["start, stop: the numbers from start, as long as they are before stop; one number alone is stop, and start is 0",
+     "step: not 0; of magnitude in [2^-200, 2^200], as start is if it is not 0",
+     "count: how many numbers, in place of stop"])}
+# More functions, after the operation that they call.
+more_functions = {"stddev": [("std", '''
+def std(x: A, axis: Ints | None = None, keepdims: bool = False, ddof: float = 0.0, *, out: A | None = None) -> A:
+    """stddev with NumPy's name and default: the divisor is count - ddof."""
+    return stddev(x, axis, keepdims, ddof, out=out)
+''')]}
 heading = "Written by tools/gen_python.py from the registry of operations; do not edit."
 
 
@@ -55,6 +77,9 @@ class Operation:
         self.random = any(a["name"] == "stream" for a in row["attributes"])
         self.attributes = row["attributes"]
         self.state = ("seed", "stream") if self.random else ()
+        self.signature = signatures.get(self.name)
+        self.aliases = [] if self.random else aliases.get(self.name, [])
+        self.more = more_functions.get(self.name, [])
 
     @property
     def several(self):
@@ -93,9 +118,14 @@ class Operation:
         given = [i for i in self.row["inputs"] if not i["optional"] and (self.family != "elementwise" or i["types"] != ["bool"])]
         return given[0] if given else None
 
+    def parameter_name(self, attribute):
+        return parameter_names.get((self.name, attribute), parameter_names.get((None, attribute), attribute))
+
     def attribute_parameters(self, required):
-        return [(parameter_names.get(a["name"], a["name"]), annotation(a), None if required else default(a))
-                for a in self.attributes if a["required"] == required and a["name"] not in self.state]
+        own = parameter_defaults
+        return [(self.parameter_name(a["name"]), annotation(a), None if required else own.get((self.name, a["name"])) or default(a))
+                for a in self.attributes
+                if (a["required"] and (self.name, a["name"]) not in own) == required and a["name"] not in self.state]
 
     @property
     def parameters(self):
@@ -111,9 +141,12 @@ class Operation:
             return pieces + (["first_step: bool = False"] if optional else [])
         # A scalar may stand for an operand; the first array says the format.
         array = "A | float" if elementwise and len(inputs) > 1 else "A"
-        pieces = [f"{i['name']}: {array if i['types'] == self.leading['types'] else 'Any'}" for i in inputs]
+        pieces = [f"{i['name']}: {array if i['types'] == self.leading['types'] else 'Any'}"
+                  + (" | None = None" if (self.name, i["name"]) in operand_defaults else "") for i in inputs]
         if elementwise:
             pieces.append("/")
+        if self.signature:
+            return [*pieces, *self.signature[0], "out: Any | None = None", "like: Any = None"]
         pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
         pieces += [f"{i['name']}: {'A' if i['types'] == self.leading['types'] else 'Any'} | None = None" for i in optional]
         if elementwise:
@@ -121,6 +154,7 @@ class Operation:
         pieces += [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
         if not elementwise:
             pieces.append("*")
+        pieces += [f"{second_names[a['name']][0]}: float | None = None" for a in self.attributes if a["name"] in second_names]
         if self.statistics:
             return [*pieces, f"out: {self.result} | Sequence[{self.result} | None] | None = None", "statistics: bool = False"]
         pieces.append("out: Sequence[Any] | None = None" if self.several else f"out: {self.result} | None = None")
@@ -142,28 +176,39 @@ class Operation:
     @property
     def operands(self):
         names = [i["name"] for i in self.row["inputs"]]
-        return ", ".join(names) + ("," if len(names) == 1 else "")
+        given = [f"{operand_defaults[self.name, n]} if {n} is None else {n}" if (self.name, n) in operand_defaults else n for n in names]
+        return ", ".join(given) + ("," if len(given) == 1 else "")
 
     def values(self, state):
         """The attributes as an expression; state: what stands for seed and stream."""
         if not self.attributes:
             return "None"
-        names = [state.get(a["name"], parameter_names.get(a["name"], a["name"])) for a in self.attributes]
+        state = {**state, **(self.signature[2] if self.signature else {})}
+        names = [state.get(a["name"], self.parameter_name(a["name"])) for a in self.attributes]
+        second = {a: f"{a} if {b} is None else {b}" for a, (b, _) in second_names.items()}
+        names = [second.get(n, n) for n in names]
         return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
 
     @property
     def docstring(self):
         row = self.row
         formula = row["formula"].replace("the ", "The ", 1) if row["formula"].startswith("the ") else row["formula"]
+        for (operation, attribute), name in parameter_names.items():
+            if operation == self.name:
+                formula = re.sub(rf"\b{attribute}\b", name, formula)
         lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
         outputs = [] if self.grouped else [o for o in row["outputs"] if o["name"] not in self.statistics]
         for operand in [*row["inputs"], *outputs]:
             types = " ".join(operand["types"])
             lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
                          + (", a list of arrays" if self.grouped else ""))
-        for a in self.attributes:
-            if a["name"] not in self.state:
-                lines.append(f"{parameter_names.get(a['name'], a['name'])}: {a['doc']}")
+        described = [a for a in self.attributes if a["name"] not in self.state]
+        if self.signature:
+            lines += self.signature[3]
+            described = [a for a in described if a["name"] == "dtype"]
+        for a in described:
+            lines.append(f"{self.parameter_name(a['name'])}: {a['doc']}")
+        lines += [": ".join(second_names[a["name"]]) for a in described if a["name"] in second_names]
         if self.statistics:
             names = ", ".join(self.statistics[:-1]) + " and " * (len(self.statistics) > 1) + self.statistics[-1]
             lines.append(f"statistics: return {names} as well, in a tuple; out is then one too, of arrays or None")
@@ -179,6 +224,8 @@ class Operation:
                 lines.append("first_step: the optional state is written and not read")
         elif self.family == "elementwise" and len(row["inputs"]) > 1:
             lines.append("Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.")
+        if any(operation == self.name for operation, _ in operand_defaults):
+            lines.append("Without a bound, or with None, there is none on that side.")
         lines.append(f"Why the bits are right: {row['proof']}.")
         return lines
 
@@ -204,6 +251,8 @@ class Operation:
         elif self.statistics:
             text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, statistics)")
         else:
+            if self.signature:
+                text.append(f"{body}{self.signature[1]}")
             more = ", None, True" if self.several else "" if self.row["inputs"] else ", like"
             text += returned(body, self.returns, f"_call({self.index}, ({self.operands}), out, {self.values({})}{more})")
         return "\n".join(text)
@@ -230,8 +279,8 @@ def wrapped(begin, pieces, end, indent):
     return [*lines, current + end]
 
 
-def module_head(text, *imports, typing="Any, TypeVar"):
-    lines = [f'"""{text} {heading}"""', "", *imports, f"from typing import {typing}", "", "from librepdl import _core",
+def module_head(text, *imports, typing="Any, TypeVar", modules="_core"):
+    lines = [f'"""{text} {heading}"""', "", *imports, f"from typing import {typing}", "", f"from librepdl import {modules}",
              "from librepdl._typing import DType, Ints", "", ""]
     return "\n".join(lines)
 
@@ -242,17 +291,18 @@ type_variable = '# An array of any library.\nA = TypeVar("A")\n'
 def functions(operations):
     plain = [o for o in operations if not o.random]
     names = [o.name for o in operations]
-    public = sorted([o.name for o in plain] + [aliases[o.name] for o in plain if o.name in aliases])
+    public = sorted(name for o in plain for name in [o.name, *o.aliases, *(m[0] for m in o.more)])
     quoted = textwrap.fill(", ".join(f'"{n}"' for n in public), 116, initial_indent="    ", subsequent_indent="    ")
     order = textwrap.fill(", ".join(f'"{n}"' for n in names), 116, initial_indent="    ", subsequent_indent="    ")
     text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf, nan",
-                       typing="Any, Literal, TypeVar, overload")
+                       typing="Any, Literal, TypeVar, overload", modules="_core, _numpy")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
     text += f"{type_variable}\n_call = _core.call\n"
     for o in plain:
         text += f"\n\n{o.source()}\n"
-        if o.name in aliases:
-            text += f"\n\n{aliases[o.name]} = {o.name}\n"
+        if o.aliases:
+            text += "\n\n" + "".join(f"{alias} = {o.name}\n" for alias in o.aliases)
+        text += "".join(f"\n{source}" for _, source in o.more)
     return text
 
 
@@ -279,11 +329,15 @@ def page(operations):
             # Without the types.
             signature = ["=".join([head.split(":")[0], *default]) for head, *default in (p.split(" = ") for p in o.parameters)]
             text += f"\n### {o.name}({', '.join(signature)})\n\n"
-            if o.name in aliases:
-                text += f"Also `{aliases[o.name]}`. "
+            if o.aliases:
+                text += "Also " + ", ".join(f"`{alias}`" for alias in o.aliases) + ". "
             lines = o.docstring
             text += lines[0].replace("*", "\\*").replace("|", "\\|") + "\n\n"
             text += "\n".join(f"- {line}" for line in lines[2:]) + "\n"
+            for _, source in o.more:
+                signature, docstring = source.strip().split("\n")[:2]
+                signature = re.sub(r": [^=,)]+(?=[=,)])", "", signature.split(" -> ")[0].removeprefix("def ")).replace("= ", "=")
+                text += f"\nAlso `{signature}`: {docstring.strip().strip(chr(34))}\n"
     return text
 
 
@@ -313,8 +367,7 @@ def uses(operations):
             text += "\n".join(wrapped(begin, several, ")", "")) + "\n"
         begin = f"{owner}.{o.name}(" if kind is None else f"r_{o.name}: {kind} = {owner}.{o.name}("
         text += "\n".join(wrapped(begin, given, ")", "")) + "\n"
-        for alias in [aliases[o.name]] if o.name in aliases and not o.random else []:
-            text += f"librepdl.{alias}\n"
+        text += "".join(f"librepdl.{name}\n" for name in [*o.aliases, *(m[0] for m in o.more)])
     text += "".join(f"{line}\n" for line in (
         "d: float = float(librepdl.sum(x))", "c: librepdl.Comparison = librepdl.compare(x, x)", "s: str = librepdl.fingerprint({'x': x})",
         "i: dict[str, Any] = librepdl.info()", "p: librepdl.Prepared = librepdl.prepare(lambda: librepdl.exp(x))", "p.run()",

@@ -39,7 +39,7 @@ constexpr command commands[] = {
     {"eval", run_eval,
      "eval OP IN.npy... -o OUT.npy [--attr NAME=VALUE]... [--dtype f16|bf16|f32|f64]\n"
      "       [--backend cpu|cuda] [--isa NAME] [--threads N]",
-     "an operation on NumPy files; <u2 is bf16, -o - standard output"},
+     "an operation on NumPy files; <u2 and <V2 are bf16, -o - standard output"},
     {"verify", run_verify,
      "verify [--quick] [OP]... [--part cases|layouts|chunks] [--engine NAME] [--threads N] [--digests DIR]\n"
      "       verify --self-test",

@@ -20,8 +20,10 @@ struct descr_row {
   std::string_view text;
   dtype type;
 };
-constexpr descr_row descrs[] = {{"<f2", dtype::f16}, {"<u2", dtype::bf16},    {"<f4", dtype::f32}, {"<f8", dtype::f64},
-                                {"<i8", dtype::i64}, {"|b1", dtype::boolean}, {"<i4", dtype::i32}};
+// The first of a type is written. NumPy has no bfloat16: it saves that of ml_dtypes as two bytes without a meaning.
+constexpr descr_row descrs[] = {{"<f2", dtype::f16}, {"<u2", dtype::bf16}, {"<f4", dtype::f32},
+                                {"<f8", dtype::f64}, {"<i8", dtype::i64},  {"|b1", dtype::boolean},
+                                {"<i4", dtype::i32}, {"<V2", dtype::bf16}, {"|V2", dtype::bf16}};
 
 /// A file that is open for reading.
 class input_file {
@@ -129,7 +131,7 @@ class header_reader {
         if (d.text == got) return d.type;
       }
     }
-    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, <i4, |b1 or <u2 (bf16)",
+    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, <i4, |b1, or <u2 or <V2 (bf16)",
          in_quotes(got));
   }
   bool boolean() {
@@ -234,9 +236,8 @@ host_tensor read_npy(const std::string& path) {
 
 std::string npy_header(const tensor_spec& spec) {
   std::string dictionary = "{'descr': '";
-  for (const descr_row& d : descrs) {
-    if (d.type == spec.type) dictionary += d.text;
-  }
+  dictionary +=
+      std::find_if(std::begin(descrs), std::end(descrs), [&](const descr_row& d) { return d.type == spec.type; })->text;
   dictionary += "', 'fortran_order': False, 'shape': (";
   for (int i = 0; i < spec.shape.size(); ++i) {
     dictionary += joined(i == 0 ? "" : ", ", std::to_string(spec.shape[i]));

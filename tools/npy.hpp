@@ -1,5 +1,5 @@
 // NumPy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), versions 1 to 3, element
-// types <f2 <f4 <f8 <i8 <i4 |b1 and <u2, which stands for bfloat16.
+// types <f2 <f4 <f8 <i8 <i4 |b1 and <u2, which stands for bfloat16, as <V2 and |V2 do, which are read only.
 #pragma once
 
 #include <string>

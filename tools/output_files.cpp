@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "librepdl/error.hpp"
 
@@ -62,13 +64,46 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-std::string resolved(const std::string& path) {
+std::optional<std::string> real_path(const std::string& path) {
   char* real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
+  if (real == nullptr) return {};
   std::string s(real);
   std::free(real);
   return s;
 }
+
+// One name for each place, also for what is not there yet: links that lead nowhere are followed, and directories resolved.
+std::string resolved(std::string path) {
+  constexpr int most_links = 40;  // as many as the kernel follows
+  for (int links = 0; links < most_links; ++links) {
+    if (const auto real = real_path(path)) return *real;
+    struct stat there {};
+    if (path.empty() || ::stat(path.c_str(), &there) == 0) return path;  // a pipe: /dev/stdout
+    char to[4096];
+    const ssize_t n = ::readlink(path.c_str(), to, sizeof to);
+    if (n < 0) break;
+    const std::string_view link(to, static_cast<std::size_t>(n));
+    path = link.starts_with('/') ? std::string(link) : (directory_of(path) + '/').append(link);
+  }
+  const auto directory = real_path(directory_of(path));
+  return directory ? *directory + '/' + path.substr(path.rfind('/') + 1) : path;
+}
+
+// Where the bytes of a path go.
+struct place {
+  std::string target;
+  std::optional<std::pair<dev_t, ino_t>> file;  // of what is there
+
+  explicit place(std::string_view path) : target(path) {
+    struct stat there {};
+    const bool to_stdout = path == standard_output;
+    if (!to_stdout) target = resolved(std::string(path));
+    if ((to_stdout ? ::fstat(STDOUT_FILENO, &there) : ::stat(target.c_str(), &there)) == 0) {
+      file = {there.st_dev, there.st_ino};
+    }
+  }
+  bool operator==(const place& other) const { return target == other.target || (file && file == other.file); }
+};
 
 // 0, or errno.
 int write_all(int fd, std::string_view bytes) {
@@ -96,6 +131,17 @@ void sync_directory(const std::string& path) noexcept {
 }
 
 }  // namespace
+
+void expect_distinct(std::span<const std::string_view> paths) {
+  std::vector<place> places;
+  for (const std::string_view path : paths) {
+    const place here(path);
+    if (std::find(places.begin(), places.end(), here) != places.end()) {
+      fail(error_site::usage, "output", path, "each output in its own file", "it twice");
+    }
+    places.push_back(here);
+  }
+}
 
 output_files::~output_files() { undo(); }
 
@@ -125,9 +171,10 @@ void output_files::add(const std::string& path, std::span<const std::string_view
   const bool exists = !to_stdout && ::stat(e.target.c_str(), &there) == 0;
   if (exists && S_ISDIR(there.st_mode)) cannot_write(path, EISDIR);
   if (path.empty() || path.back() == '/') cannot_write(path, path.empty() ? ENOENT : EISDIR);
-  for (const entry& other : entries_) {
-    if (other.target == e.target) fail(error_site::usage, "output", path, "each output in its own file", "it twice");
-  }
+  std::vector<std::string_view> paths;
+  for (const entry& other : entries_) paths.push_back(other.path);
+  paths.push_back(path);
+  expect_distinct(paths);
   if (to_stdout || (exists && !S_ISREG(there.st_mode))) {
     for (const std::string_view p : pieces) e.direct += p;
     entries_.push_back(std::move(e));

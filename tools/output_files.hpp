@@ -12,6 +12,9 @@ namespace repdl::tools {
 /// The path that stands for standard output; a file of this name is "./-".
 inline constexpr std::string_view standard_output = "-";
 
+/// Fails with usage where two of the paths name one file: spelled otherwise, through links, or as standard output is redirected.
+void expect_distinct(std::span<const std::string_view> paths);
+
 class output_files {
  public:
   output_files() = default;
@@ -28,7 +31,7 @@ class output_files {
  private:
   struct entry {
     std::string path;       // as the caller wrote it
-    std::string target;     // with symbolic links followed
+    std::string target;     // with symbolic links followed, also where there is no file yet
     std::string temporary;  // empty for what is not a regular file, and for standard output
     std::string backup;     // what was there, while commit runs
     std::string direct;     // the bytes for what is not a regular file

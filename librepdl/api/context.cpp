@@ -1,6 +1,8 @@
 #include "librepdl/context.hpp"
 
-#include <cstdlib>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "librepdl/api/context_impl.hpp"
 #include "librepdl/dispatch/self_test.hpp"
@@ -9,6 +11,9 @@ namespace repdl {
 namespace {
 
 constexpr std::size_t workspace_alignment = 256;
+constexpr std::size_t most_bytes = std::numeric_limits<std::ptrdiff_t>::max();
+
+std::size_t misalignment(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % workspace_alignment; }
 
 const dispatch::backend& backend_for(const device& where) {
   for (const dispatch::backend& b : dispatch::backends()) {
@@ -47,9 +52,9 @@ int context::threads() const noexcept { return impl_->options.threads; }
 void* context::stream() const noexcept { return impl_->options.stream; }
 
 void context::use_workspace(void* data, std::size_t bytes) {
-  if (reinterpret_cast<std::uintptr_t>(data) % workspace_alignment != 0) {
+  if (const std::size_t beyond = misalignment(data); beyond != 0) {
     fail(error_site::workspace_misaligned, "use_workspace", "data", "a 256-byte aligned address",
-         "remainder " + std::to_string(reinterpret_cast<std::uintptr_t>(data) % workspace_alignment));
+         "remainder " + std::to_string(beyond));
   }
   impl_->given = data;
   impl_->given_bytes = bytes;
@@ -110,10 +115,19 @@ void context::impl::release() noexcept {
 }
 
 void* context::impl::allocate(std::string_view op, std::size_t bytes) {
+  // Allocators round sizes up: one that no memory has would become a small one.
+  if (bytes > most_bytes) {
+    fail(error_site::out_of_memory, op, "memory", "fewer than 2^63 bytes", std::to_string(bytes));
+  }
   void* data = memory->allocate(bytes, options.where, options.stream);
   if (data == nullptr) {
     fail(error_site::out_of_memory, op, "memory", std::to_string(bytes) + " bytes on " + name_of(options.where),
          "none from the allocator");
+  }
+  if (const std::size_t beyond = misalignment(data); beyond != 0) {
+    deallocate(data, bytes);
+    fail(error_site::workspace_misaligned, op, "memory", "a 256-byte aligned address from the allocator",
+         "remainder " + std::to_string(beyond));
   }
   return data;
 }

@@ -4,48 +4,50 @@ from collections.abc import Sequence
 from math import inf, nan
 from typing import Any, Literal, TypeVar, overload
 
-from librepdl import _core
+from librepdl import _core, _numpy
 from librepdl._typing import DType, Ints
 
 __all__ = [
     "abs", "abs_backward", "absolute", "adamw", "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward",
     "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool2d_with_indices", "add", "addcdiv",
-    "addcdiv_backward_z", "addcmul", "arange", "argmax", "argmin", "astype", "atan2", "atan2_backward_x",
-    "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward",
-    "batch_norm_inference", "batch_norm_inference_backward", "batch_norm_inference_weight_backward",
-    "batch_norm_running", "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
-    "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "ceil", "celu",
-    "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
-    "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
-    "copysign", "copysign_backward", "cos", "cos_backward", "cross_entropy", "cross_entropy_backward",
-    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div", "div_backward_y", "div_floor",
-    "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward",
-    "erfc", "erfc_backward", "exp", "exp2", "exp2_backward", "expm1", "expm1_backward", "floor", "fma", "fmax",
-    "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y",
-    "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu",
-    "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward",
-    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
-    "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add",
-    "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm",
-    "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp",
-    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal",
-    "linspace", "log", "log10", "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward",
-    "log_backward", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
-    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max",
-    "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min",
-    "minimum", "minimum_backward", "mish", "mish_backward", "mse_loss", "mse_loss_backward", "mul", "multiply",
-    "nan_to_num", "neg", "negative", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
-    "pow_backward_y", "pow_scalar", "pow_scalar_backward", "prelu", "prelu_backward", "prelu_weight_backward",
-    "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward",
-    "relu_backward", "remainder", "remainder_backward_y", "rms_norm", "rms_norm_backward",
-    "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
-    "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
-    "silu_backward", "sin", "sin_backward", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
-    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "stddev", "sub",
-    "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink",
-    "threshold", "threshold_backward", "total_norm", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward",
+    "addcdiv_backward_z", "addcmul", "amax", "amin", "arange", "arctan2", "argmax", "argmin", "astype", "atan2",
+    "atan2_backward_x", "atan2_backward_y", "avg_pool2d", "avg_pool2d_backward", "batch_norm",
+    "batch_norm_backward", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward", "batch_norm_running", "batch_norm_weight_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "ceil", "celu", "celu_backward", "clamp", "clamp_backward", "clip",
+    "clip_backward", "clip_backward_hi", "clip_backward_lo", "clip_grad_norm", "conv2d", "conv2d_grad_bias",
+    "conv2d_grad_input", "conv2d_grad_weight", "convert", "copysign", "copysign_backward", "cos", "cos_backward",
+    "cross_entropy", "cross_entropy_backward", "cross_entropy_probabilities",
+    "cross_entropy_probabilities_backward", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot",
+    "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "exp",
+    "exp2", "exp2_backward", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma",
+    "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
+    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
+    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
+    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
+    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "huber_loss", "huber_loss_backward",
+    "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
+    "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu",
+    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
+    "lerp_scalar_backward_x", "less", "less_equal", "linspace", "log", "log10", "log10_backward", "log1p",
+    "log1p_backward", "log2", "log2_backward", "log_backward", "log_expit", "log_sigmoid", "log_sigmoid_backward",
+    "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp",
+    "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
+    "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "neg", "negative",
+    "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar",
+    "pow_scalar_backward", "power", "prelu", "prelu_backward", "prelu_weight_backward", "reciprocal",
+    "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward",
+    "remainder", "remainder_backward_y", "rint", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward",
+    "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward",
+    "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward",
+    "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax",
+    "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
+    "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev", "sub", "subtract", "sum",
+    "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink", "threshold",
+    "threshold_backward", "total_norm", "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward",
     "var", "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
@@ -160,6 +162,7 @@ def div(x: A | float, y: A | float, /, *, dtype: DType | None = None, out: Any |
 
 
 divide = div
+true_divide = div
 
 
 def fma(x: A | float, y: A | float, z: A | float, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
@@ -202,6 +205,7 @@ def abs(x: A, /, *, out: A | None = None) -> A:
 
 
 absolute = abs
+fabs = abs
 
 
 def sqrt(x: A, /, *, dtype: DType | None = None, out: Any | None = None) -> Any:
@@ -264,6 +268,9 @@ def pow(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """
     result: A = _call(11, (x, y), out, None)
     return result
+
+
+power = pow
 
 
 def relu(x: A, /, *, out: A | None = None) -> A:
@@ -331,6 +338,9 @@ def sigmoid(x: A, /, *, out: A | None = None) -> A:
     """
     result: A = _call(17, (x,), out, None)
     return result
+
+
+expit = sigmoid
 
 
 def relu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
@@ -427,6 +437,9 @@ def trunc(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
+fix = trunc
+
+
 def round(x: A, /, *, out: A | None = None) -> A:
     """The nearest integer, ties to even, a zero with the sign of x.
 
@@ -436,6 +449,9 @@ def round(x: A, /, *, out: A | None = None) -> A:
     """
     result: A = _call(26, (x,), out, None)
     return result
+
+
+rint = round
 
 
 def frac(x: A, /, *, out: A | None = None) -> A:
@@ -612,7 +628,7 @@ def clamp(x: A, /, *, min: float = -inf, max: float = inf, out: A | None = None)
     return result
 
 
-def clip(x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None) -> A:
+def clip(x: A | float, lo: A | float | None = None, hi: A | float | None = None, /, *, out: A | None = None) -> A:
     """min(max(x, lo), hi), NaN wins, -0 < +0.
 
     x: f16 bf16 f32 f64
@@ -620,9 +636,10 @@ def clip(x: A | float, lo: A | float, hi: A | float, /, *, out: A | None = None)
     hi: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Without a bound, or with None, there is none on that side.
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(42, (x, lo, hi), out, None)
+    result: A = _call(42, (x, -inf if lo is None else lo, inf if hi is None else hi), out, None)
     return result
 
 
@@ -955,6 +972,9 @@ def log_sigmoid(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
+log_expit = log_sigmoid
+
+
 def silu(x: A, /, *, out: A | None = None) -> A:
     """x / (1 + e^-x), rounded once.
 
@@ -1219,6 +1239,9 @@ def remainder(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     return result
 
 
+mod = remainder
+
+
 def div_trunc(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """trunc(x / y), rounded once.
 
@@ -1243,6 +1266,9 @@ def div_floor(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """
     result: A = _call(92, (x, y), out, None)
     return result
+
+
+floor_divide = div_floor
 
 
 def xlogy(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
@@ -1460,6 +1486,9 @@ def atan2(y: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """
     result: A = _call(108, (y, x), out, None)
     return result
+
+
+arctan2 = atan2
 
 
 def logaddexp2(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
@@ -2287,6 +2316,9 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     return result
 
 
+amax = max
+
+
 def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The least x over the axes; NaN wins, -0 < +0.
 
@@ -2298,6 +2330,9 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     """
     result: A = _call(170, (x,), out, (axis, keepdims))
     return result
+
+
+amin = min
 
 
 def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -3242,7 +3277,8 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     return result
 
 
-def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
+def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, ddof: float | None = None,
+        out: A | None = None) -> A:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x, rounded once.
 
     x: f16 bf16 f32
@@ -3250,13 +3286,15 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(236, (x,), out, (axis, keepdims, correction))
+    result: A = _call(236, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
-def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None) -> A:
+def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
+        ddof: float | None = None, out: A | None = None) -> A:
     """sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x, rounded once.
 
     x: f16 bf16 f32
@@ -3264,22 +3302,28 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(237, (x,), out, (axis, keepdims, correction))
+    result: A = _call(237, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
-@overload
-def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *, out: A | None = None,
-        statistics: Literal[False] = False) -> A: ...
+def std(x: A, axis: Ints | None = None, keepdims: bool = False, ddof: float = 0.0, *, out: A | None = None) -> A:
+    """stddev with NumPy's name and default: the divisor is count - ddof."""
+    return stddev(x, axis, keepdims, ddof, out=out)
+
 
 @overload
 def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
-        out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A]: ...
+        ddof: float | None = None, out: A | None = None, statistics: Literal[False] = False) -> A: ...
+
+@overload
+def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
+        ddof: float | None = None, out: Sequence[A | None] | None = None, statistics: Literal[True]) -> tuple[A, A]: ...
 
 def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction: float = 1.0, *,
-        out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
+        ddof: float | None = None, out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m, rounded once.
 
     x: f16 bf16 f32
@@ -3287,10 +3331,11 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
+    ddof: NumPy's name of correction, which is 0 there when absent
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(238, (x,), out, (axis, keepdims, correction), None, statistics)
+    return _call(238, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3504,32 +3549,33 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     return result
 
 
-def linspace(start: float, end: float, count: int, dtype: DType | None = None, *, out: Any | None = None,
+def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = None, *, out: Any | None = None,
         like: Any = None) -> Any:
-    """start + i * (end - start) / (count - 1); start if count is 1, rounded once.
+    """start + i * (stop - start) / (num - 1); start if num is 1, rounded once.
 
     out: f16 bf16 f32 f64
     start: the first number: 0 or of magnitude in [2^-200, 2^200]
-    end: the last number: 0 or of magnitude in [2^-200, 2^200]
-    count: how many numbers
+    stop: the last number: 0 or of magnitude in [2^-200, 2^200]
+    num: how many numbers
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(254, (), out, (start, end, count, dtype), like)
+    return _call(254, (), out, (start, stop, num, dtype), like)
 
 
-def arange(start: float, step: float, count: int, dtype: DType | None = None, *, out: Any | None = None,
-        like: Any = None) -> Any:
+def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
+        count: int | None = None, out: Any | None = None, like: Any = None) -> Any:
     """start + i * step, rounded once.
 
     out: f16 bf16 f32 f64
-    start: the first number: 0 or of magnitude in [2^-200, 2^200]
-    step: 0 or of magnitude in [2^-200, 2^200]
-    count: how many numbers
+    start, stop: the numbers from start, as long as they are before stop; one number alone is stop, and start is 0
+    step: not 0; of magnitude in [2^-200, 2^200], as start is if it is not 0
+    count: how many numbers, in place of stop
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(255, (), out, (start, step, count, dtype), like)
+    first, count = _numpy.progression(start, stop, step, count)
+    return _call(255, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,

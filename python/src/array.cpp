@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -30,23 +31,51 @@ std::string message(std::string_view op, std::string_view name, std::string_view
 }
 
 // Thrown by what reads an array, which does not know the argument's name.
-struct unsuitable {
+struct unsuitable : std::invalid_argument {
   bool type;  // TypeError, or ValueError
-  std::string text;
+  unsuitable(bool is_type, const std::string& text) : invalid_argument(text), type(is_type) {}
 };
 [[noreturn]] void unsuitable_type(std::string_view expected, std::string_view got) {
-  throw unsuitable{true, "expected " + std::string(expected) + ", got " + std::string(got)};
+  throw unsuitable(true, "expected " + std::string(expected) + ", got " + std::string(got));
 }
 [[noreturn]] void unsuitable_value(std::string_view what, std::string_view expected, std::string_view got) {
-  throw unsuitable{false, std::string(what) + ": expected " + std::string(expected) + ", got " + std::string(got)};
+  throw unsuitable(false, std::string(what) + ": expected " + std::string(expected) + ", got " + std::string(got));
+}
+
+// What another library says of itself may be anything.
+template <class T>
+T integer_said(std::string_view what, nb::handle object) {
+  const nb::object integer = nb::steal(PyNumber_Index(object.ptr()));
+  T value{};
+  if (!integer.is_valid()) PyErr_Clear();
+  if (!integer.is_valid() || !nb::try_cast<T>(integer, value)) {
+    unsuitable_type(std::string(what) + " of " + std::to_string(8 * sizeof value) + " bits", name_of_type(object));
+  }
+  return value;
+}
+
+// The part of a module's name before the first dot, of the object's type.
+std::string library_of(nb::handle object) {
+  const std::string module = text_of(object.type().attr("__module__"));
+  return module.substr(0, module.find('.'));
+}
+
+// read(), whose errors do not know the argument's name.
+template <class Read>
+auto named(std::string_view op, std::string_view name, const Read& read) {
+  try {
+    return read();
+  } catch (const unsuitable& u) {
+    if (u.type) type_error(op, name, u.what());
+    value_error(op, name, u.what());
+  } catch (const error& e) {  // of the view
+    value_error(op, name, e.what());
+  }
 }
 
 std::string dtype_text(nb::handle array) {
-  const nb::object dtype = array.attr("dtype");
-  return nb::str(dtype).c_str();
+  return nb::hasattr(array, "dtype") ? text_of(array.attr("dtype")) : "another type";
 }
-
-std::string name_of_type(nb::handle object) { return nb::type_name(object.type()).c_str(); }
 
 constexpr std::string_view element_types = "float16, bfloat16, float32, float64, int32, int64 or bool";
 
@@ -72,6 +101,19 @@ nb::object bfloat16(bool import) {
   bfloat16_number = nb::cast<int>(descriptor.attr("num"));
   return descriptor;
 }
+
+// Whether it is of a subclass of NumPy's own whose elements are those of its memory; nobody else's are known to be.
+bool is_plain_subclass(nb::handle array) {
+  static const nb::object* const plain = [] {
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    return new nb::object(nb::make_tuple(numpy.attr("memmap"), numpy.attr("matrix"), numpy.attr("recarray")));
+  }();
+  for (const nb::handle type : nb::iter(*plain)) {
+    if (array.type().is(type)) return true;
+  }
+  return false;
+}
+bool is_masked(nb::handle array) { return nb::hasattr(array, "mask") && nb::hasattr(array, "filled"); }
 
 bool type_from_numpy(int number, dtype& type) {
   for (const auto& t : numpy_types) {
@@ -127,7 +169,10 @@ const dlpack::exchange_api* exchange_of(nb::handle object) {
     if (head == nullptr) PyErr_Clear();
     for (; head != nullptr; head = static_cast<const dlpack::exchange_api::header*>(head)->previous) {
       if (static_cast<const dlpack::exchange_api::header*>(head)->version.major != 1) continue;
-      api = static_cast<const dlpack::exchange_api*>(head);
+      const auto* const table = static_cast<const dlpack::exchange_api*>(head);
+      const bool whole = table->allocate != nullptr && table->export_managed != nullptr &&
+                         table->import_managed != nullptr && table->current_stream != nullptr;
+      if (whole) api = table;
       break;
     }
   }
@@ -169,21 +214,34 @@ nb::capsule export_once(exporter& e) {
 // A library that has no exchange API: its from_dlpack takes the memory over.
 nb::object namespace_of(nb::handle array) {
   if (nb::hasattr(array, "__array_namespace__")) return array.attr("__array_namespace__")();
-  const std::string module = nb::cast<std::string>(array.type().attr("__module__"));
-  return nb::module_::import_(module.substr(0, module.find('.')).c_str());
+  return nb::module_::import_(library_of(array).c_str());
 }
 
-void* stream_from(nb::handle number) { return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(number)); }
+void* stream_from(nb::handle number) {
+  return reinterpret_cast<void*>(integer_said<std::uintptr_t>("a stream, an address", number));
+}
 
 // The stream that the array's library launches on, if it says.
 std::optional<void*> stream_of(nb::handle array, const device& where) {
-  const std::string module = nb::cast<std::string>(array.type().attr("__module__"));
-  if (module.starts_with("torch")) return stream_of_torch(where);
-  if (!module.starts_with("cupy")) return std::nullopt;
+  const std::string library = library_of(array);
+  if (library == "torch") return stream_of_torch(where);
+  if (library != "cupy") return std::nullopt;
   return stream_from(nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")().attr("ptr"));
 }
 
 }  // namespace
+
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  if (!text.is_valid()) throw nb::python_error();
+  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw nb::python_error();
+  return {data, static_cast<std::size_t>(size)};
+}
+
+std::string name_of_type(nb::handle object) { return text_of(nb::type_name(object.type())); }
 
 void* stream_of_torch(const device& where) {
   const nb::object modules = nb::module_::import_("sys").attr("modules");
@@ -225,14 +283,7 @@ void bind_exporter(nb::module_& m) {
 
 array::array(std::string_view op, std::string_view name, nb::handle object) : object_(nb::borrow(object)) {
   try {
-    if (read_numpy() || read_exchange() || read_dlpack() || read_buffer()) return;
-  } catch (const unsuitable& u) {
-    release();
-    if (u.type) type_error(op, name, u.text);
-    value_error(op, name, u.text);
-  } catch (const error& e) {  // of the view
-    release();
-    value_error(op, name, e.what());
+    if (named(op, name, [&] { return read_numpy() || read_exchange() || read_dlpack() || read_buffer(); })) return;
   } catch (...) {
     release();
     throw;
@@ -243,7 +294,14 @@ array::array(std::string_view op, std::string_view name, nb::handle object) : ob
 }
 
 bool array::read_numpy() {
-  if (!PyArray_Check(object_.ptr())) {
+  if (PyArray_Check(object_.ptr())) {
+    if (!PyArray_CheckExact(object_.ptr()) && !is_plain_subclass(object_)) {
+      unsuitable_type("an array of NumPy itself (its subclasses may give the elements another meaning: pass " +
+                          std::string(is_masked(object_) ? "x.filled(value), or x.data" : "x.view(numpy.ndarray)") +
+                          ")",
+                      name_of_type(object_));
+    }
+  } else {
     if (!PyArray_CheckScalar(object_.ptr())) return false;
     PyObject* const made = PyArray_FromScalar(object_.ptr(), nullptr);
     if (made == nullptr) throw nb::python_error();
@@ -252,8 +310,12 @@ bool array::read_numpy() {
   }
   PyArrayObject* const a = numpy_array(object_);
   dtype type{};
-  if (!type_from_numpy(PyArray_TYPE(a), type) || PyArray_ISBYTESWAPPED(a)) {
-    unsuitable_type(element_types, dtype_text(object_));
+  const int number = PyArray_TYPE(a);
+  if (!type_from_numpy(number, type) || PyArray_ISBYTESWAPPED(a)) {
+    const char* how = "x.astype(numpy.float32) converts";
+    if (PyArray_ISBYTESWAPPED(a)) how = "x.astype(x.dtype.newbyteorder('=')) converts";
+    if (number == NPY_VOID) how = "bfloat16 that NumPy read from a file is x.view(ml_dtypes.bfloat16)";
+    unsuitable_type(element_types, dtype_text(object_) + "; " + how);
   }
   const int rank = PyArray_NDIM(a);
   const auto size = static_cast<std::int64_t>(size_of(type));
@@ -274,19 +336,69 @@ bool array::read_numpy() {
 
 void array::set(const dlpack::tensor& t) {
   const auto type = api::type_from_dlpack(t.type.code, t.type.bits);
-  if (!type || t.type.lanes != 1) unsuitable_type(element_types, dtype_text(object_));
+  if (!type || t.type.lanes != 1) {
+    unsuitable_type(element_types, dtype_text(object_) + "; convert it, as x.to(torch.float32) does");
+  }
   // Page-locked host memory is the CPU's, managed memory the GPU's.
   const bool cpu = t.where.type == 1 || t.where.type == 3;
   if (!cpu && t.where.type != 2 && t.where.type != 13) {
     unsuitable_value("device", "cpu or cuda", "DLPack's number " + std::to_string(t.where.type));
   }
   const device where = cpu ? device{} : device{device_kind::cuda, t.where.index};
+  // Nothing that a capsule points to is looked at before it is known to be there.
+  if (t.rank < 0 || t.rank > max_rank) {
+    unsuitable_value("rank", "0 to " + std::to_string(max_rank), std::to_string(t.rank));
+  }
+  if (t.rank > 0 && t.shape == nullptr) unsuitable_value("shape", std::to_string(t.rank) + " sizes", "a null pointer");
   const auto rank = static_cast<std::size_t>(t.rank);
   const sizes shape(std::span<const std::int64_t>(t.shape, rank));
+  if (t.byte_offset >= std::uint64_t{1} << 63) {
+    unsuitable_value("byte_offset", "a number below 2^63", std::to_string(t.byte_offset));
+  }
   void* const data = t.data == nullptr ? nullptr : static_cast<std::byte*>(t.data) + t.byte_offset;
   view_ = t.strides == nullptr
               ? tensor_view(data, *type, shape, where)
               : tensor_view(data, *type, shape, sizes(std::span<const std::int64_t>(t.strides, rank)), where);
+}
+
+namespace {
+
+// Numbers of Python and NumPy, and lists of them: an array among them would lose what it is besides its elements.
+void check_numbers(nb::handle object, int depth) {
+  const bool plain = !PyArray_Check(object.ptr()) || PyArray_CheckExact(object.ptr());
+  if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || (plain && PyArray_CheckScalar(object.ptr()))) return;
+  if (PyList_Check(object.ptr()) == 0 && PyTuple_Check(object.ptr()) == 0) {
+    unsuitable_type("an array, or a list of numbers", "a list with " + name_of_type(object));
+  }
+  if (depth == max_rank) unsuitable_value("list", "at most 8 axes", "more");
+  for (nb::handle item : nb::iter(object)) check_numbers(item, depth + 1);
+}
+
+// numpy.asarray(object), or of this type.
+nb::object as_numpy(nb::handle object, PyArray_Descr* type) {
+  PyObject* const made = PyArray_FromAny(object.ptr(), type, 0, 0, NPY_ARRAY_DEFAULT, nullptr);
+  if (made != nullptr) return nb::steal(made);
+  const nb::python_error e;
+  unsuitable_value("list", "one that NumPy makes an array of", text_of(e.value()));
+}
+
+}  // namespace
+
+array array::of_numbers(std::string_view op, std::string_view name, nb::handle object, std::span<const dtype> types) {
+  const auto takes = [&](dtype t) { return std::find(types.begin(), types.end(), t) != types.end(); };
+  return named(op, name, [&] {
+    check_numbers(object, 0);
+    nb::object made = as_numpy(object, nullptr);
+    dtype type{};
+    const int number = PyArray_TYPE(numpy_array(made));
+    const bool known = type_from_numpy(number, type) && takes(type);
+    // Of the numbers themselves, not of what NumPy made of them: each is rounded once.
+    if (!known && (PyTypeNum_ISNUMBER(number) || PyTypeNum_ISBOOL(number) || number == NPY_OBJECT) &&
+        !PyTypeNum_ISCOMPLEX(number) && takes(dtype::f64)) {
+      made = as_numpy(object, PyArray_DescrFromType(NPY_DOUBLE));
+    }
+    return array(op, name, made);
+  });
 }
 
 bool array::read_exchange() {
@@ -323,8 +435,16 @@ bool array::read_dlpack() {
   nb::dict options;
   const nb::object where =
       nb::hasattr(object_, "__dlpack_device__") ? object_.attr("__dlpack_device__")() : nb::object();
-  if (where.is_valid() && nb::cast<int>(where[0]) == 2) {
-    const auto stream = stream_of(object_, {device_kind::cuda, nb::cast<std::int32_t>(where[1])});
+  std::int32_t kind = 1, index = 0;
+  if (where.is_valid()) {
+    if (!nb::isinstance<nb::tuple>(where) || nb::len(where) != 2) {
+      unsuitable_type("a tuple of two integers from __dlpack_device__", name_of_type(where));
+    }
+    kind = integer_said<std::int32_t>("from __dlpack_device__ an integer", nb::object(where[0]));
+    index = integer_said<std::int32_t>("from __dlpack_device__ an integer", nb::object(where[1]));
+  }
+  if (kind == 2) {
+    const auto stream = stream_of(object_, {device_kind::cuda, index});
     must_wait_ = !stream;
     stream_ = stream.value_or(nullptr);
     // 1: CUDA's default stream.
@@ -587,10 +707,6 @@ double widened(dtype format, std::uint64_t bits) {
 
 }  // namespace
 
-double rounded(std::string_view op, std::string_view name, nb::handle number, dtype format) {
-  return widened(format, rounded_bits(op, name, number, format));
-}
-
 array scalar(std::string_view op, std::string_view name, nb::handle number, const array& like) {
   return array(like.type(), rounded_bits(op, name, number, like.type()), like);
 }
@@ -627,16 +743,26 @@ dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) 
                {"bool", dtype::boolean}, {"bool_", dtype::boolean}};  // numpy.bool_ of NumPy 1
   std::string text;
   if (nb::isinstance<nb::str>(object)) {
-    text = nb::cast<std::string>(object);
+    text = text_of(object);
   } else if (nb::hasattr(object, "__name__")) {
-    text = nb::cast<std::string>(object.attr("__name__"));  // numpy.float32, ml_dtypes.bfloat16
+    text = text_of(object.attr("__name__"));  // numpy.float32, ml_dtypes.bfloat16
   } else {
-    text = nb::str(object).c_str();  // numpy.dtype("float32"), torch.float32
+    text = text_of(object);  // numpy.dtype("float32"), torch.float32
   }
   const std::string_view last = std::string_view(text).substr(text.rfind('.') + 1);
   for (const auto& n : names) {
     if (n.name == last || name_of(n.type) == last) return n.type;
   }
+  // As NumPy spells them: "f8", "<f4", "double", float. Its "f16" would have 128 bits; it is ours.
+  PyArray_Descr* found = nullptr;
+  const bool spelled =
+      nb::isinstance<nb::str>(object) || PyType_Check(object.ptr()) != 0 || PyArray_DescrCheck(object.ptr());
+  if (spelled && PyArray_DescrConverter(object.ptr(), &found) == NPY_SUCCEED) {
+    const nb::object descriptor = nb::steal(reinterpret_cast<PyObject*>(found));
+    dtype type{};
+    if (PyArray_ISNBO(found->byteorder) && type_from_numpy(found->type_num, type)) return type;
+  }
+  PyErr_Clear();
   type_error(op, name, "expected " + std::string(element_types) + ", got " + text);
 }
 

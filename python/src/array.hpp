@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,9 @@ class array {
   array() = default;
   // Throws TypeError, ValueError, which begin with "OP: NAME: ".
   array(std::string_view op, std::string_view name, nb::handle object);
+  // What NumPy makes of a number of Python, or of lists of them: f64, i64 or boolean; f64 where the operand's types have that
+  // and not its own.
+  static array of_numbers(std::string_view op, std::string_view name, nb::handle object, std::span<const dtype> types);
   // A new one, its elements not initialised, of the library and on the device of `like`; of NumPy where there is none.
   array(const tensor_spec& spec, const array& like);
   // One element, given by its bits.
@@ -35,6 +39,8 @@ class array {
   tensor_view writable(std::string_view op, std::string_view name) const;
   dtype type() const { return view_.type(); }
   const device& where() const { return view_.where(); }
+  // Results are of NumPy, then.
+  bool of_numpy() const { return protocol_ != protocol::exchange && protocol_ != protocol::dlpack; }
   // A cudaStream_t: the one that its library is launching on.
   void* stream() const { return stream_; }
   // On CUDA, of a library that does not say which stream that is: its results have to be there when it gets them.
@@ -92,6 +98,10 @@ class scratch {
   dlpack::managed_versioned* memory_ = nullptr;
 };
 
+// str(object); what is no Unicode is escaped.
+std::string text_of(nb::handle object);
+// With its module.
+std::string name_of_type(nb::handle object);
 // The stream that PyTorch is launching on, where it is loaded; else the default stream.
 void* stream_of_torch(const device& where);
 // The class of what from_dlpack of other libraries is given.
@@ -100,9 +110,7 @@ void bind_exporter(nb::module_& m);
 void import_numpy();
 // Whether the object is one of Python's numbers (not NumPy's).
 bool is_python_number(nb::handle object);
-// The number, rounded once to the format.
-double rounded(std::string_view op, std::string_view name, nb::handle number, dtype format);
-// The same as an array of rank 0 beside `like`.
+// The number, rounded once to the format of `like`, as an array of rank 0 beside it.
 array scalar(std::string_view op, std::string_view name, nb::handle number, const array& like);
 // What "f32", numpy.float32, numpy.dtype("float32"), torch.float32 name; throws TypeError.
 dtype dtype_from(std::string_view op, std::string_view name, nb::handle object);

@@ -74,8 +74,7 @@ attribute_value integer_value(const std::string& op, const attribute_info& a, nb
   PyObject* const index = PyBool_Check(v.ptr()) ? nullptr : PyNumber_Index(v.ptr());
   if (index == nullptr) {
     PyErr_Clear();
-    throw nb::type_error(
-        (op + ": " + name_of(a) + ": expected an integer, got " + nb::type_name(v.type()).c_str()).c_str());
+    throw nb::type_error((op + ": " + name_of(a) + ": expected an integer, got " + name_of_type(v)).c_str());
   }
   const nb::object integer = nb::steal(index);
   int overflow = 0;
@@ -86,14 +85,12 @@ attribute_value integer_value(const std::string& op, const attribute_info& a, nb
     if (PyErr_Occurred() == nullptr) return static_cast<std::int64_t>(bits);
     PyErr_Clear();
   }
-  throw nb::value_error(
-      (op + ": " + name_of(a) + ": expected a 64-bit integer, got " + nb::str(integer).c_str()).c_str());
+  throw nb::value_error((op + ": " + name_of(a) + ": expected a 64-bit integer, got " + text_of(integer)).c_str());
 }
 
 attribute_value value_of(const std::string& op, const attribute_info& a, nb::handle v) {
   const auto wrong = [&](const char* expected) {
-    throw nb::type_error(
-        (op + ": " + name_of(a) + ": expected " + expected + ", got " + nb::type_name(v.type()).c_str()).c_str());
+    throw nb::type_error((op + ": " + name_of(a) + ": expected " + expected + ", got " + name_of_type(v)).c_str());
   };
   switch (a.kind) {
     case attribute_kind::boolean:
@@ -113,7 +110,7 @@ attribute_value value_of(const std::string& op, const attribute_info& a, nb::han
     case attribute_kind::text:
       if (a.name == "dtype") return std::string(name_of(dtype_from(op, a.name, v)));
       if (PyUnicode_Check(v.ptr()) == 0) wrong("a str");
-      return nb::cast<std::string>(v);
+      return text_of(v);
     case attribute_kind::integers: {
       std::vector<std::int64_t> list;
       if (PySequence_Check(v.ptr()) == 0) {
@@ -151,13 +148,8 @@ bool identical(const attribute_value& a, const attribute_value& b) {
   return a == b && (x == nullptr || std::signbit(*x) == std::signbit(*y));
 }
 
-// The coefficient of add and sub stands for an operand, and is of the operands' format. Other options are exact.
-bool is_operand(const op_info& op, const attribute_info& a) {
-  return a.name == "alpha" && (op.name == "add" || op.name == "sub");
-}
-
 // Of each attribute that is given and not the default.
-attributes attributes_of(const op_info& op, nb::handle values, const array* like) {
+attributes attributes_of(const op_info& op, nb::handle values) {
   attributes list;
   if (values.is_none()) return list;
   for (std::size_t i = 0; i < op.attrs.size(); ++i) {
@@ -166,20 +158,23 @@ attributes attributes_of(const op_info& op, nb::handle values, const array* like
     attribute_value value = value_of(op.name, op.attrs[i], v);
     const attribute_value* const otherwise = default_of(op, i);
     if (otherwise != nullptr && identical(value, *otherwise)) continue;
-    if (like != nullptr && is_operand(op, op.attrs[i])) value = rounded(op.name, op.attrs[i].name, v, like->type());
     list.push_back({op.attrs[i].name, std::move(value)});
   }
   return list;
 }
 
-// f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it.
+// f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it, and one of
+// element types says what to do.
 template <class F>
 auto named(const op_info& op, F&& f) {
   try {
     return f();
   } catch (const error& e) {
-    if (e.op() == op.name) throw;
-    PyErr_SetString(exception_for(e), (op.name + ": " + e.what()).c_str());
+    const bool of_type = e.site() == error_site::operand_dtype;
+    if (e.op() == op.name && !of_type) throw;
+    std::string text = e.op() == op.name ? e.what() : op.name + ": " + e.what();
+    if (of_type) text += "; librepdl.convert(" + e.argument() + ", dtype) converts";
+    PyErr_SetString(exception_for(e), text.c_str());
     throw nb::python_error();
   }
 }
@@ -246,12 +241,69 @@ void check_takes(const op_info& op, dtype format) {
   fail(error_site::operand_dtype, op.name, leading(op).name, "one of " + expected, repdl::name_of(format));
 }
 
-const array& first_array(const op_info& op, std::span<const array> in) {
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    if (in[i].view() && (op.family != "elementwise" || has_format(op.in[i]))) return in[i];
+// Which of a call's operands say what its results are, and of which library: arrays before lists; numbers are of any format.
+const array* leading_array(const op_info& op, std::span<const array> in, unsigned listed) {
+  for (const bool lists : {false, true}) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const bool counts = op.family != "elementwise" || has_format(op.in[i]);
+      if (in[i].view() && counts && (listed >> i & 1U) == (lists ? 1U : 0U)) return &in[i];
+    }
   }
-  throw nb::type_error((op.name + ": " + leading(op).name + ": expected an array, got a number").c_str());
+  return nullptr;
 }
+
+bool is_list(nb::handle x) { return PyList_Check(x.ptr()) != 0 || PyTuple_Check(x.ptr()) != 0; }
+
+// NumPy's product takes vectors: the first operand is a row, the second a column, and the result lacks that axis.
+class product_of_vectors {
+ public:
+  product_of_vectors(const op_info& op, std::span<const array> in) {
+    if (op.family != "matmul") return;
+    row_ = in[0].view().rank() == 1;
+    column_ = in[1].view().rank() == 1;
+  }
+  explicit operator bool() const { return row_ || column_; }
+
+  // Operand i as a matrix; the third one, the bias, is like the result.
+  const_tensor_view operand(std::size_t i, const const_tensor_view& v) const {
+    if (!v || (i == 0 && !row_) || (i == 1 && !column_)) return v;
+    if (i == 2) return with_axes(v);
+    return with_axis(v, i == 0 ? 0 : 1);
+  }
+  template <class View>
+  View with_axes(View v) const {
+    if (column_) v = with_axis(v, v.rank());
+    return row_ && v.rank() > 0 ? with_axis(v, v.rank() - 1) : v;
+  }
+  tensor_spec without_axes(const tensor_spec& matrix) const {
+    tensor_spec spec{matrix.type, {}};
+    const int rank = matrix.shape.size();
+    for (int i = 0; i < rank; ++i) {
+      if ((row_ && i == rank - 2) || (column_ && i == rank - 1)) continue;
+      spec.shape.push_back(matrix.shape[i]);
+    }
+    return spec;
+  }
+
+ private:
+  // One more axis, of size 1, before the axis `at`.
+  template <class View>
+  static View with_axis(const View& v, int at) {
+    sizes shape, strides;
+    for (int i = 0; i <= v.rank(); ++i) {
+      if (i == at) {
+        shape.push_back(1);
+        strides.push_back(0);
+      }
+      if (i < v.rank()) {
+        shape.push_back(v.shape()[i]);
+        strides.push_back(v.strides()[i]);
+      }
+    }
+    return View(v.data(), v.type(), shape, strides, v.where());
+  }
+  bool row_ = false, column_ = false;
+};
 
 // Adds the arrays that are given for results, an empty one for each that is to be made.
 void add_results(const op_info& op, nb::handle out, bool several, operand_list<array>& results) {
@@ -267,7 +319,7 @@ void add_results(const op_info& op, nb::handle out, bool several, operand_list<a
   const std::string expected =
       op.name + ": out: expected a tuple of " + std::to_string(op.out.size()) + " arrays, got ";
   if (given && !nb::isinstance<nb::tuple>(out) && !nb::isinstance<nb::list>(out)) {
-    throw nb::type_error((expected + nb::type_name(out.type()).c_str()).c_str());
+    throw nb::type_error((expected + name_of_type(out)).c_str());
   }
   if (given && nb::len(out) != op.out.size()) {
     throw nb::value_error((expected + std::to_string(nb::len(out))).c_str());
@@ -278,13 +330,13 @@ void add_results(const op_info& op, nb::handle out, bool several, operand_list<a
 nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like,
                 nb::handle statistics) {
   if (!PyBool_Check(statistics.ptr())) {
-    throw nb::type_error(
-        (op.name + ": statistics: expected a bool, got " + nb::type_name(statistics.type()).c_str()).c_str());
+    throw nb::type_error((op.name + ": statistics: expected a bool, got " + name_of_type(statistics)).c_str());
   }
   const bool several = statistics.is(nb::handle(Py_True));
   const std::size_t count = in.size();
   operand_list<array> operands;
   bool numbers = false;
+  unsigned listed = 0;  // a bit for each operand that NumPy made an array of
   for (std::size_t i = 0; i < count; ++i) {
     nb::handle x = in[i];
     if (x.is_none() && op.in[i].optional) {
@@ -292,6 +344,9 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
     } else if (takes_numbers(op, i) && is_python_number(x)) {
       operands.emplace_back();
       numbers = true;
+    } else if (is_list(x) || is_python_number(x)) {
+      operands.emplace_back(array::of_numbers(op.name, op.in[i].name, x, op.in[i].types));
+      listed |= 1U << i;
     } else {
       operands.emplace_back(op.name, op.in[i].name, x);
     }
@@ -300,26 +355,40 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   add_results(op, out, several, results);
   array other;
   if (!like.is_none()) other = array(op.name, "like", like);
-  const array& model = count > 0 ? first_array(op, operands) : results[0].view() ? results[0] : other;
+  const array* leader = leading_array(op, operands, listed);
+  if (count > 0 && leader == nullptr) {  // numbers alone, or beside booleans: NumPy's are of f64
+    for (const array& a : operands) {
+      if (a.view() && !a.of_numpy()) {
+        throw nb::type_error((op.name + ": " + leading(op).name + ": expected an array, got a number").c_str());
+      }
+    }
+    check_takes(op, dtype::f64);
+    other = array(dtype::f64, 0, array());
+    leader = &other;
+  }
+  const array& model = leader != nullptr ? *leader : results[0].view() ? results[0] : other;
   if (numbers) {
     check_takes(op, model.type());
     for (std::size_t i = 0; i < count; ++i) {
-      if (!operands[i].view()) operands[i] = scalar(op.name, op.in[i].name, in[i], model);
+      if (!operands[i].view() && !in[i].is_none()) operands[i] = scalar(op.name, op.in[i].name, in[i], model);
     }
   }
   operand_list<const_tensor_view> views;
   for (const array& a : operands) views.emplace_back(a.view());
+  const product_of_vectors vectors(op, operands);
+  for (std::size_t i = 0; vectors && i < count; ++i) views[i] = vectors.operand(i, views[i]);
   const std::span<const const_tensor_view> ins = views;
-  const attributes attrs = attributes_of(op, values, &model);
+  const attributes attrs = attributes_of(op, values);
   if (std::any_of(results.begin(), results.end(), [](const array& a) { return !a.view(); })) {
     const std::vector<tensor_spec> specs = infer(op, ins, attrs);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!results[i].view()) results[i] = array(specs[i], model);
+      if (!results[i].view()) results[i] = array(vectors ? vectors.without_axes(specs[i]) : specs[i], model);
     }
   }
   operand_list<tensor_view> targets;
   for (std::size_t i = 0; i < op.out.size(); ++i) {
     targets.emplace_back(i < results.size() ? results[i].writable(op.name, op.out[i].name) : tensor_view());
+    if (vectors) targets[i] = vectors.with_axes(targets[i]);
   }
   run(op, model, ins, targets, attrs);
   nb::object object;
@@ -345,9 +414,8 @@ nb::object call_grouped(const op_info& op, const nb::tuple& lists, nb::handle va
   for (std::size_t i = 0; i < op.in.size(); ++i) {
     if (lists[i].is_none() && op.in[i].optional) continue;
     if (!nb::isinstance<nb::list>(lists[i]) && !nb::isinstance<nb::tuple>(lists[i])) {
-      throw nb::type_error((op.name + ": " + op.in[i].name + ": expected a list of arrays, got " +
-                            nb::type_name(nb::handle(lists[i]).type()).c_str())
-                               .c_str());
+      throw nb::type_error(
+          (op.name + ": " + op.in[i].name + ": expected a list of arrays, got " + name_of_type(lists[i])).c_str());
     }
     for (nb::handle x : nb::iter(lists[i]))
       arrays[i].emplace_back(op.name, op.in[i].name + "[" + std::to_string(arrays[i].size()) + "]", x);
@@ -364,10 +432,9 @@ nb::object call_grouped(const op_info& op, const nb::tuple& lists, nb::handle va
     const auto has_its_name = [&](const operand_info& i) { return i.name == o.name; };
     if (std::none_of(op.in.begin(), op.in.end(), has_its_name)) own.push_back(&o);
   }
-  if (tensors == 0) {
-    if (own.empty()) return nb::none();
-    throw nb::value_error((op.name + ": " + op.in[0].name + ": expected one or more arrays, got none").c_str());
-  }
+  if (tensors == 0 && own.empty()) return nb::none();
+  const array of_numpy;
+  const array& model = tensors == 0 ? of_numpy : arrays[0][0];
   std::vector<const_tensor_view> in;
   std::vector<tensor_view> out;
   for (std::size_t t = 0; t < tensors; ++t) {
@@ -381,16 +448,16 @@ nb::object call_grouped(const op_info& op, const nb::tuple& lists, nb::handle va
       }
     }
   }
-  const attributes attrs = attributes_of(op, values, nullptr);
+  const attributes attrs = attributes_of(op, values);
   std::vector<array> made;
   if (!own.empty()) {
     const std::vector<tensor_spec> specs = infer(op, in, attrs);
     for (std::size_t i = 0; i < own.size(); ++i) {
-      array& a = made.emplace_back(specs[out.size()], arrays[0][0]);
+      array& a = made.emplace_back(specs[out.size()], model);
       out.push_back(a.writable(op.name, own[i]->name));
     }
   }
-  run(op, arrays[0][0], in, out, attrs);
+  run(op, model, in, out, attrs);
   const nb::object result = made.empty() ? nb::none() : made[0].take();
   arrays.push_back(std::move(made));
   if (recording::current != nullptr) {
@@ -403,12 +470,37 @@ nb::object call_grouped(const op_info& op, const nb::tuple& lists, nb::handle va
 
 }  // namespace
 
+namespace {
+
+// The operation at a position of the registry, if the operands and the attributes' values are as many as it has.
+const op_info& operation_at(int index, const nb::tuple& in, nb::handle values) {
+  const auto wrong = [](const std::string& what, std::size_t expected, const std::string& got) {
+    throw nb::value_error(
+        ("librepdl._core: " + what + ": expected " + std::to_string(expected) + ", got " + got).c_str());
+  };
+  const auto all = operations();
+  if (index < 0 || static_cast<std::size_t>(index) >= all.size()) {
+    wrong("index, below", all.size(), std::to_string(index));
+  }
+  const op_info& op = all[static_cast<std::size_t>(index)];
+  if (in.size() != op.in.size()) wrong(op.name + ": operands", op.in.size(), std::to_string(in.size()));
+  if (values.is_none()) return op;
+  const bool tuple = PyTuple_Check(values.ptr()) != 0;
+  if (!tuple || nb::len(values) != op.attrs.size()) {
+    wrong(op.name + ": values of attributes, in a tuple", op.attrs.size(),
+          tuple ? std::to_string(nb::len(values)) : name_of_type(values));
+  }
+  return op;
+}
+
+}  // namespace
+
 nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like, nb::handle statistics) {
-  const op_info& op = operations()[static_cast<std::size_t>(index)];
+  const op_info& op = operation_at(index, in, values);
   return named(op, [&] { return call(op, in, out, values, like, statistics); });
 }
 nb::object call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
-  const op_info& op = operations()[static_cast<std::size_t>(index)];
+  const op_info& op = operation_at(index, lists, values);
   return named(op, [&] { return call_grouped(op, lists, values, first_step); });
 }
 

@@ -38,7 +38,9 @@ auto in_turn(void (shared_context::*method)()) {
 
 std::shared_ptr<shared_context> make_context(int threads, nb::object isa, const std::string& where) {
   context_options o{.where = device_named(where), .threads = threads};
-  if (!isa.is_none()) o.isa = nb::cast<std::string>(isa);
+  if (!isa.is_none() && !nb::try_cast(isa, o.isa)) {
+    throw nb::type_error(("context: isa: expected a str, got " + name_of_type(isa)).c_str());
+  }
   auto c = std::make_shared<shared_context>(std::move(o));
   const turn t(*c, false);
   c->any();  // what is wrong with the options is said here

@@ -1,5 +1,8 @@
 """Wrong calls: errors that name the function and the argument; nothing crashes, nothing is half-written."""
 
+import ctypes
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -11,6 +14,12 @@ x = np.arange(6, dtype=np.float32).reshape(2, 3)
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch here")
 
 
+def endless():
+    a = []
+    a.append(a)
+    return a
+
+
 def frozen():
     a = x.copy()
     a.flags.writeable = False
@@ -18,14 +27,20 @@ def frozen():
 
 
 @pytest.mark.parametrize(("error", "text", "call"), [
-    (TypeError, "exp: x: expected an array .*, got list", lambda: librepdl.exp([1.0, 2.0])),
+    (NotImplementedError, r"exp: x: expected f16, bf16 or f32, got f64; librepdl.convert\(x, dtype\) converts", lambda: librepdl.exp([1.0])),
+    (NotImplementedError, "exp: x: expected one of f16, bf16, f32, got f64; librepdl.convert", lambda: librepdl.exp(1.0)),
+    (TypeError, "exp: x: expected an array, or a list of numbers, got a list with str", lambda: librepdl.exp([1.0, "2"])),
+    (TypeError, "exp: x: .*got a list with ndarray", lambda: librepdl.exp([x, x])),
+    (ValueError, "sqrt: x: list: expected one that NumPy makes an array of, got ", lambda: librepdl.sqrt([[1.0], [2.0, 3.0]])),
+    (ValueError, "sqrt: x: list: expected one that NumPy makes an array of, got ", lambda: librepdl.sqrt([10**400])),
+    (ValueError, "sqrt: x: list: expected at most 8 axes", lambda: librepdl.sqrt(endless())),
+    (NotImplementedError, "add: y: expected f32, as x, got f64; librepdl.convert.y, dtype", lambda: librepdl.add(x[0], [1, 2, 3])),
     (TypeError, "exp: x: expected an array .*, got str", lambda: librepdl.exp("x")),
     (TypeError, "exp: x: expected an array .*, got NoneType", lambda: librepdl.exp(None)),
-    (TypeError, "add: x: expected an array, got a number", lambda: librepdl.add(1.0, 2.0)),
-    (TypeError, "sum: x: expected an array .*, got float", lambda: librepdl.sum(1.0)),
+    (NotImplementedError, "sum: x: expected f16, bf16 or f32, got f64", lambda: librepdl.sum(1.0)),
     (TypeError, "add: y: expected an array .*, got complex", lambda: librepdl.add(x, 1j)),
-    (TypeError, r"exp: x: .*expected float16.*got complex64", lambda: librepdl.exp(x.astype(np.complex64))),
-    (TypeError, r"exp: x: .*expected float16.*got >f4", lambda: librepdl.exp(x.astype(">f4"))),
+    (TypeError, r"exp: x: .*expected float16.*got complex64; x.astype.numpy.float32. converts", lambda: librepdl.exp(x.astype(np.complex64))),
+    (TypeError, r"exp: x: .*expected float16.*got >f4; x.astype.x.dtype.newbyteorder.'='.. converts", lambda: librepdl.exp(x.astype(">f4"))),
     (TypeError, r"exp: x: .*expected float16.*got object", lambda: librepdl.exp(x.astype(object))),
     (TypeError, r"exp: x: .*expected float16.*got uint8", lambda: librepdl.exp(x.astype(np.uint8))),
     (NotImplementedError, "exp: x: expected f16, bf16 or f32, got f64", lambda: librepdl.exp(x.astype(np.float64))),
@@ -57,7 +72,7 @@ def frozen():
     (ValueError, "uniform: .*shape: ", lambda: librepdl.random.Generator().uniform((2, -1))),
     (ValueError, "bernoulli: p: ", lambda: librepdl.random.Generator().bernoulli(3, 1.5)),
     (ValueError, "sgd: grad: expected as many arrays as param has, 1, got 2", lambda: librepdl.sgd([x.copy()], [x, x])),
-    (ValueError, "total_norm: x: expected one or more arrays, got none", lambda: librepdl.total_norm([])),
+    (ValueError, "total_norm: p: expected 1, 2 or inf, got 3", lambda: librepdl.total_norm([], p=3)),
     (ValueError, "clip_grad_norm: grad.0.: expected an array that can be written", lambda: librepdl.clip_grad_norm([frozen()], 1)),
     (ValueError, "clip_grad_norm: max_norm: expected a number >= 0 or inf, got -1", lambda: librepdl.clip_grad_norm([x.copy()], -1)),
     (ValueError, "sgd: param.0.: expected an array that can be written", lambda: librepdl.sgd([frozen()], [x])),
@@ -68,6 +83,121 @@ def frozen():
 def test_wrong_calls(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+class Odd:
+    """Whatever it says of itself."""
+
+    def __init__(self, dlpack=None, device=(1, 0)):
+        self.dlpack, self.device = dlpack, device
+
+    def __dlpack__(self, **options):
+        return self.dlpack
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def capsule(rank=1, shape=(3,), strides=None, data=None, offset=0, bits=32, lanes=1, device=1):
+    """A capsule of DLPack, and what it points to."""
+    memory = (ctypes.c_float * 3)(1, 2, 3)
+    sizes = None if shape is None else (ctypes.c_int64 * len(shape))(*shape)
+    head = struct.pack("<QiiiBBHQQQ", ctypes.addressof(memory) if data is None else data, device, 0, rank, 2, bits, lanes,
+                       0 if sizes is None else ctypes.addressof(sizes), 0, offset)
+    tensor = ctypes.create_string_buffer(head + bytes(16))
+    ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
+    made = ctypes.pythonapi.PyCapsule_New(ctypes.c_void_p(ctypes.addressof(tensor)), NAME, None)
+    return made, (memory, sizes, tensor)
+
+
+NAME = ctypes.c_char_p(b"dltensor")
+
+
+def test_capsules_that_cannot_be():
+    good, kept = capsule()
+    with pytest.raises(AttributeError, match="from_dlpack"):  # read, and computed: this module has nothing that takes a result
+        librepdl.neg(Odd(good))
+    assert librepdl.compare(Odd(capsule()[0]), np.float32([1, 2, 3])) or True
+    for expected, fields in (("shape: expected 1 sizes, got a null pointer", {"shape": None}), ("rank: expected 0 to 8, got -1", {"rank": -1}),
+                             ("rank: expected 0 to 8, got 9", {"rank": 9}), ("byte_offset: expected a number below", {"offset": 2**63}),
+                             ("data", {"data": 0}), ("expected float16", {"bits": 31}), ("expected float16", {"lanes": 2}),
+                             ("device: expected cpu or cuda", {"device": 7}), ("negative|shape", {"shape": (-1,)})):
+        bad, kept = capsule(**fields)
+        with pytest.raises((TypeError, ValueError), match=f"neg: x: .*{expected}"):
+            librepdl.neg(Odd(bad))
+    for bad in (None, 3, "dltensor", object()):
+        with pytest.raises(TypeError, match="neg: x: expected a capsule from __dlpack__, got "):
+            librepdl.neg(Odd(bad))
+    for device in (None, 3, (), (1,), ("cpu", 0), (1.5, 0), (2**40, 0), (1, None)):
+        with pytest.raises(TypeError, match="neg: x: expected .*from __dlpack_device__"):
+            librepdl.neg(Odd(None, device))
+
+
+def test_texts_that_are_no_unicode():
+    with pytest.raises(TypeError, match=r"convert: dtype: expected .*got \\ud800"):
+        librepdl.convert(x, "\ud800")
+    with pytest.raises(ValueError, match=r"matmul: accumulate: expected .*got '\\ud800'"):
+        librepdl.matmul(x, x.T, accumulate="\ud800")
+    with pytest.raises(TypeError, match="context: isa: expected a str, got int"):
+        librepdl.context(isa=3)
+
+
+def test_the_private_entry():
+    call, grouped = librepdl._core.call, librepdl._core.call_grouped
+    exp, sgd = librepdl._functions.ORDER.index("exp"), librepdl._functions.ORDER.index("sgd")
+    for index in (-1, len(librepdl._functions.ORDER), 10**6):
+        for f in (lambda: call(index, (x,), None, None), lambda: grouped(index, (), None, False)):
+            with pytest.raises(ValueError, match=f"_core: index, below: expected {len(librepdl._functions.ORDER)}, got {index}"):
+                f()
+    for f, expected in ((lambda: call(exp, (), None, None), "operands: expected 1, got 0"), (lambda: call(exp, (x, x), None, None), "got 2"),
+                        (lambda: call(exp, (x,), None, (1,)), "values of attributes, in a tuple: expected 0, got 1"),
+                        (lambda: call(0, (x, x), None, 3), "got int"), (lambda: call(0, (x, x), None, ()), "got 0"),
+                        (lambda: grouped(sgd, ([x],), None, False), "operands"), (lambda: grouped(sgd, ([x], [x], None), [], False), "got list")):
+        with pytest.raises(ValueError, match=expected):
+            f()
+
+
+@pytest.mark.parametrize("position", range(3))
+def test_masks_are_not_lost(position):
+    """Neither as an operand, nor as a result, nor within a list; other subclasses whose elements are those of their memory are arrays."""
+    a = np.float32([1, 2, 3])
+    masked = np.ma.masked_array(a, [False, True, False])
+    places = [lambda m: librepdl.fma(*[m if i == position else a for i in range(3)]), lambda m: librepdl.exp(a, out=m),
+              lambda m: librepdl.fingerprint([a, m]), lambda m: librepdl.compare(a, m), lambda m: librepdl.total_norm([m]),
+              lambda m: librepdl.random.Generator().uniform(3, like=m)]
+    units = type("Units", (np.ndarray,), {})
+    for call in places:
+        with pytest.raises(TypeError, match=r"x.filled\(value\), or x.data.*got numpy.ma.*MaskedArray"):
+            call(masked)
+        with pytest.raises(TypeError, match=r"pass x.view\(numpy.ndarray\).*got .*Units"):
+            call(a.view(units))
+    for m in (masked[1], np.ma.masked):
+        with pytest.raises(TypeError, match="got a list with numpy.ma.*MaskedConstant"):
+            librepdl.sqrt([1.0, m])
+    assert librepdl.exp(masked.filled(0)).tolist() == librepdl.exp(np.float32([1, 0, 3])).tolist()
+
+
+def test_subclasses_that_are_arrays(tmp_path):
+    a = np.float32([[1, 2, 3]])
+    mapped = np.memmap(tmp_path / "mapped", np.float32, "w+", shape=a.shape)
+    mapped[:] = a
+    record = np.rec.array(np.array([(1.0, 2)], [("a", np.float32), ("b", np.float32)]))
+    for like in (np.matrix(a), mapped, a.view(np.recarray)):
+        got = librepdl.neg(like)
+        assert type(got) is np.ndarray and (got == -a).all()
+    assert librepdl.neg(record.a).tolist() == [-1.0]
+    with pytest.raises(TypeError, match="expected float16"):
+        librepdl.neg(record)
+
+
+def test_bfloat16_of_a_file(tmp_path):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = np.array([1, -2], ml_dtypes.bfloat16)
+    np.save(tmp_path / "a.npy", a)
+    read = np.load(tmp_path / "a.npy")  # NumPy does not know what it is
+    with pytest.raises(TypeError, match=r"neg: x: .*got \|V2; bfloat16 that NumPy read from a file is x.view\(ml_dtypes.bfloat16\)"):
+        librepdl.neg(read)
+    assert librepdl.neg(read.view(ml_dtypes.bfloat16)).tolist() == [-1, 2]
 
 
 def test_out_that_overlaps_an_operand():

@@ -220,7 +220,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
     (ValueError, "var: correction: ", lambda: librepdl.var(X, correction=float("nan"))),
     (TypeError, "eps", lambda: librepdl.rms_norm(X)),
     (TypeError, "rms_norm: eps: expected a number, got ndarray", lambda: librepdl.rms_norm(X, X[0])),
-    (TypeError, "layer_norm: weight: expected an array", lambda: librepdl.layer_norm(X, 1.0)),
+    (TypeError, "layer_norm: weight: expected an array", lambda: librepdl.layer_norm(X, "1")),
     (NotImplementedError, "layer_norm: x: expected f16, bf16 or f32, got f64", lambda: librepdl.layer_norm(X.astype(np.float64))),
     (TypeError, "layer_norm: statistics: expected a bool, got int", lambda: librepdl.layer_norm(X, statistics=1)),
     (TypeError, "layer_norm: out: expected an array .*, got tuple", lambda: librepdl.layer_norm(X, out=(None, None, None))),

@@ -16,22 +16,26 @@ r_mul: Any = librepdl.mul(x, x, dtype=np.float32, out=x)
 librepdl.multiply
 r_div: Any = librepdl.div(x, x, dtype=np.float32, out=x)
 librepdl.divide
+librepdl.true_divide
 r_fma: Any = librepdl.fma(x, x, x, dtype=np.float32, out=x)
 r_neg: NDArray[np.float32] = librepdl.neg(x, out=x)
 librepdl.negative
 r_abs: NDArray[np.float32] = librepdl.abs(x, out=x)
 librepdl.absolute
+librepdl.fabs
 r_sqrt: Any = librepdl.sqrt(x, dtype=np.float32, out=x)
 r_maximum: NDArray[np.float32] = librepdl.maximum(x, x, out=x)
 r_minimum: NDArray[np.float32] = librepdl.minimum(x, x, out=x)
 r_less: Any = librepdl.less(x, x, out=x)
 r_pow: NDArray[np.float32] = librepdl.pow(x, x, out=x)
+librepdl.power
 r_relu: NDArray[np.float32] = librepdl.relu(x, out=x)
 r_leaky_relu: NDArray[np.float32] = librepdl.leaky_relu(x, slope=0.5, out=x)
 r_exp: NDArray[np.float32] = librepdl.exp(x, out=x)
 r_log: NDArray[np.float32] = librepdl.log(x, out=x)
 r_tanh: NDArray[np.float32] = librepdl.tanh(x, out=x)
 r_sigmoid: NDArray[np.float32] = librepdl.sigmoid(x, out=x)
+librepdl.expit
 r_relu_backward: NDArray[np.float32] = librepdl.relu_backward(x, x, out=x)
 r_tanh_backward: NDArray[np.float32] = librepdl.tanh_backward(x, x, out=x)
 r_sigmoid_backward: NDArray[np.float32] = librepdl.sigmoid_backward(x, x, out=x)
@@ -40,7 +44,9 @@ r_reciprocal: NDArray[np.float32] = librepdl.reciprocal(x, out=x)
 r_floor: NDArray[np.float32] = librepdl.floor(x, out=x)
 r_ceil: NDArray[np.float32] = librepdl.ceil(x, out=x)
 r_trunc: NDArray[np.float32] = librepdl.trunc(x, out=x)
+librepdl.fix
 r_round: NDArray[np.float32] = librepdl.round(x, out=x)
+librepdl.rint
 r_frac: NDArray[np.float32] = librepdl.frac(x, out=x)
 r_sign: NDArray[np.float32] = librepdl.sign(x, out=x)
 r_fmax: NDArray[np.float32] = librepdl.fmax(x, x, out=x)
@@ -84,6 +90,7 @@ r_log10: NDArray[np.float32] = librepdl.log10(x, out=x)
 r_log1p: NDArray[np.float32] = librepdl.log1p(x, out=x)
 r_rsqrt: NDArray[np.float32] = librepdl.rsqrt(x, out=x)
 r_log_sigmoid: NDArray[np.float32] = librepdl.log_sigmoid(x, out=x)
+librepdl.log_expit
 r_silu: NDArray[np.float32] = librepdl.silu(x, out=x)
 r_mish: NDArray[np.float32] = librepdl.mish(x, out=x)
 r_selu: NDArray[np.float32] = librepdl.selu(x, out=x)
@@ -105,8 +112,10 @@ r_prelu_backward: NDArray[np.float32] = librepdl.prelu_backward(x, x, x, out=x)
 r_hypot: NDArray[np.float32] = librepdl.hypot(x, x, out=x)
 r_fmod: NDArray[np.float32] = librepdl.fmod(x, x, out=x)
 r_remainder: NDArray[np.float32] = librepdl.remainder(x, x, out=x)
+librepdl.mod
 r_div_trunc: NDArray[np.float32] = librepdl.div_trunc(x, x, out=x)
 r_div_floor: NDArray[np.float32] = librepdl.div_floor(x, x, out=x)
+librepdl.floor_divide
 r_xlogy: NDArray[np.float32] = librepdl.xlogy(x, x, out=x)
 r_logaddexp: NDArray[np.float32] = librepdl.logaddexp(x, x, out=x)
 r_elu: NDArray[np.float32] = librepdl.elu(x, alpha=0.5, scale=0.5, rate=0.5, out=x)
@@ -123,6 +132,7 @@ r_celu_backward: NDArray[np.float32] = librepdl.celu_backward(x, x, alpha=0.5, o
 r_softplus: NDArray[np.float32] = librepdl.softplus(x, beta=0.5, threshold=0.5, out=x)
 r_softplus_backward: NDArray[np.float32] = librepdl.softplus_backward(x, x, beta=0.5, threshold=0.5, out=x)
 r_atan2: NDArray[np.float32] = librepdl.atan2(x, x, out=x)
+librepdl.arctan2
 r_logaddexp2: NDArray[np.float32] = librepdl.logaddexp2(x, x, out=x)
 r_logit: NDArray[np.float32] = librepdl.logit(x, eps=0.5, out=x)
 r_logit_backward: NDArray[np.float32] = librepdl.logit_backward(x, x, eps=0.5, out=x)
@@ -185,7 +195,9 @@ librepdl.astype
 r_sum: NDArray[np.float32] = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
 r_mean: NDArray[np.float32] = librepdl.mean(x=x, axis=(1, 1), keepdims=True, out=x)
 r_max: NDArray[np.float32] = librepdl.max(x=x, axis=(1, 1), keepdims=True, out=x)
+librepdl.amax
 r_min: NDArray[np.float32] = librepdl.min(x=x, axis=(1, 1), keepdims=True, out=x)
+librepdl.amin
 r_argmax: Any = librepdl.argmax(x=x, axis=(1, 1), keepdims=True, out=x)
 r_argmin: Any = librepdl.argmin(x=x, axis=(1, 1), keepdims=True, out=x)
 r_dot: NDArray[np.float32] = librepdl.dot(x=x, y=x, out=x)
@@ -294,11 +306,12 @@ r_index_add: NDArray[np.float32] = librepdl.index_add(x=x, index=x, source=x, ax
 r_embedding_backward: NDArray[np.float32] = librepdl.embedding_backward(g=x, indices=x, rows=1, padding_idx=1,
     scale_grad_by_freq=True, out=x)
 r_scatter_add: NDArray[np.float32] = librepdl.scatter_add(x=x, index=x, source=x, axis=1, alpha=0.5, out=x)
-r_var: NDArray[np.float32] = librepdl.var(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
-r_stddev: NDArray[np.float32] = librepdl.stddev(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
+r_var: NDArray[np.float32] = librepdl.var(x=x, axis=(1, 1), keepdims=True, correction=0.5, ddof=0.5, out=x)
+r_stddev: NDArray[np.float32] = librepdl.stddev(x=x, axis=(1, 1), keepdims=True, correction=0.5, ddof=0.5, out=x)
+librepdl.std
 r_var_mean_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.var_mean(x=x, axis=(1, 1),
-    keepdims=True, correction=0.5, out=(x, x), statistics=True)
-r_var_mean: NDArray[np.float32] = librepdl.var_mean(x=x, axis=(1, 1), keepdims=True, correction=0.5, out=x)
+    keepdims=True, correction=0.5, ddof=0.5, out=(x, x), statistics=True)
+r_var_mean: NDArray[np.float32] = librepdl.var_mean(x=x, axis=(1, 1), keepdims=True, correction=0.5, ddof=0.5, out=x)
 r_sum_squares: NDArray[np.float32] = librepdl.sum_squares(x=x, axis=(1, 1), keepdims=True, out=x)
 r_vector_norm: NDArray[np.float32] = librepdl.vector_norm(x=x, p=0.5, axis=(1, 1), keepdims=True, out=x)
 r_max_pool2d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.max_pool2d_with_indices(x=x, kernel=(1, 1),
@@ -322,8 +335,8 @@ r_cross_entropy_probabilities: NDArray[np.float32] = librepdl.cross_entropy_prob
 r_cross_entropy_probabilities_backward: NDArray[np.float32] = librepdl.cross_entropy_probabilities_backward(g=x,
     logits=x, probabilities=x, weight=x, axis=1, reduction="mean", label_smoothing=0.5, out=x)
 r_exponential: Any = g.exponential(shape=(1, 1), dtype=np.float32, rate=0.5, out=x, like=None)
-r_linspace: Any = librepdl.linspace(start=0.5, end=0.5, count=1, dtype=np.float32, out=x, like=None)
-r_arange: Any = librepdl.arange(start=0.5, step=0.5, count=1, dtype=np.float32, out=x, like=None)
+r_linspace: Any = librepdl.linspace(start=0.5, stop=0.5, num=1, dtype=np.float32, out=x, like=None)
+r_arange: Any = librepdl.arange(start=0.5, stop=0.5, step=0.5, dtype=np.float32, count=1, out=x, like=None)
 r_upsample_nearest2d: NDArray[np.float32] = librepdl.upsample_nearest2d(x=x, size=(1, 1), scale_h=0.5, scale_w=0.5,
     exact=True, out=x)
 r_upsample_nearest2d_backward: NDArray[np.float32] = librepdl.upsample_nearest2d_backward(g=x, size=(1, 1),

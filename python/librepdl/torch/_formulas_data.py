@@ -126,10 +126,10 @@ kthvalue = median_dim = median_all = nanmedian_dim = nanmedian_all = _missing
 
 # ---- sequences, random numbers ----
 
-def _sequence(name, out, count, *numbers):
+def _sequence(name, out, count, **numbers):
     t = torch.empty(count, dtype=out.dtype, device=out.device)
     if count > 0:
-        call(name, *numbers, count=count, dtype=NAMES[out.dtype], out=t)
+        call(name, **numbers, dtype=NAMES[out.dtype], out=t)
     return t
 
 
@@ -140,14 +140,15 @@ def arange(start, end, step, out):
     check(step != 0, "step must be nonzero")
     check(math.isfinite(start) and math.isfinite(end), f"unsupported range: {start} -> {end}")
     check((step > 0) == (end >= start) or start == end, "upper bound and lower bound inconsistent with step sign")
-    return _sequence("arange", out, math.ceil((end - start) / step), start, step)
+    count = math.ceil((end - start) / step)
+    return _sequence("arange", out, count, start=start, step=step, count=count)
 
 
 def linspace(start, end, steps, out):
     if out.dtype not in BITS:
         raise Refuse("")
     check(steps >= 0, "number of steps must be non-negative")
-    return _sequence("linspace", out, steps, float(start), float(end))
+    return _sequence("linspace", out, steps, start=float(start), stop=float(end), num=steps)
 
 
 # aten's own: over the whole range of int64 it gives one random64() of the generator as it is.

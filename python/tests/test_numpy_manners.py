@@ -1,0 +1,189 @@
+"""What a user of NumPy writes without thinking: numbers and lists, spellings of types, vectors in products, names."""
+
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import librepdl
+from conftest import torch
+
+f32 = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+
+
+def same(got, want):
+    assert type(got) is np.ndarray and got.dtype == want.dtype and got.shape == want.shape and got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize(("got", "want"), [
+    (lambda: librepdl.add(1.0, 2), np.float64(3)),
+    (lambda: librepdl.add([1, 2], [3, 4]), np.float64([4, 6])),
+    (lambda: librepdl.mul((1.5, 2), 2), np.float64([3, 4])),
+    (lambda: librepdl.mul([[True, False]], 0.5), np.float64([[0.5, 0]])),
+    (lambda: librepdl.sqrt(2), np.sqrt(2.0)),
+    (lambda: librepdl.sqrt([]), np.sqrt([])),
+    (lambda: librepdl.sqrt(np.float64(2)), np.sqrt(2.0)),
+    (lambda: librepdl.sqrt([np.float32(2), 3]), np.sqrt([2.0, 3.0])),
+    (lambda: librepdl.neg([2**70, (1 << 53) + 1]), -np.array([2**70, (1 << 53) + 1], np.float64)),
+    (lambda: librepdl.less([1, 2], 1.5), np.array([True, False])),
+    (lambda: librepdl.less(1, 2), np.array(True)),
+    (lambda: librepdl.logical_not([True, False]), np.array([False, True])),
+    (lambda: librepdl.where(True, f32, -f32), f32),
+    (lambda: librepdl.where([True, False], 1.0, [2, 3]), np.float64([1, 3])),
+    (lambda: librepdl.where(np.array([True, False]), 1, 2), np.float64([1, 2])),
+    (lambda: librepdl.add(np.float64([1, 2]), [3, 4]), np.float64([4, 6])),
+    (lambda: librepdl.add([3, 4], np.float64([1, 2])), np.float64([4, 6])),
+    (lambda: librepdl.fma(2, [3, 4], np.float64(5)), np.float64([11, 13])),
+    (lambda: librepdl.convert([1.5, 2], "f4"), np.float32([1.5, 2])),
+    (lambda: librepdl.index_add(f32, [0, 2], f32[:2]), librepdl.index_add(f32, np.int64([0, 2]), f32[:2])),
+])
+def test_numbers_and_lists(got, want):
+    same(got(), np.asarray(want))
+
+
+def test_the_library_is_that_of_an_array_wherever_it_stands():
+    if torch is None:
+        pytest.skip("no torch here")
+    got = librepdl.add([1.0, 2.0], torch.tensor([3.0, 4.0], dtype=torch.float64))
+    assert isinstance(got, torch.Tensor) and got.tolist() == [4, 6]
+    with pytest.raises(TypeError, match="where: x: expected an array, got a number"):  # of PyTorch's default type, or NumPy's
+        librepdl.where(torch.tensor([True]), 1.0, 2.0)
+
+
+@pytest.mark.parametrize(("name", "type"), [
+    ("f8", np.float64), ("f4", np.float32), ("f2", np.float16), ("<f4", np.float32), ("=f8", np.float64), ("double", np.float64),
+    ("single", np.float32), ("half", np.float16), ("d", np.float64), ("e", np.float16), ("i8", np.int64), ("i4", np.int32), ("?", np.bool_),
+    (float, np.float64), (int, np.int64), (bool, np.bool_), (np.double, np.float64), (np.dtype("f8"), np.float64), (np.dtype(int), np.int64),
+    ("f16", np.float16), ("f64", np.float64), ("float32", np.float32), (np.float16, np.float16)])
+def test_types_as_numpy_spells_them(name, type):
+    assert librepdl.convert(f32, name).dtype == type
+    if type in (np.float16, np.float32, np.float64):
+        assert librepdl.random.Generator(1).uniform(3, name).dtype == librepdl.linspace(0, 1, 3, name).dtype == type
+
+
+@pytest.mark.parametrize("name", [">f4", np.dtype(">f8"), "f12", "complex64", complex, "f4,f4", "V2", "u1", object, 3, 1.5, []])
+def test_other_types(name):
+    with pytest.raises(TypeError, match="convert: dtype: expected float16"):
+        librepdl.convert(f32, name)
+
+
+def test_clip_without_a_bound():
+    x = np.float32([-np.inf, -1, -0.0, 2, np.inf, np.nan])
+    for lo, hi in ((None, 1), (-0.5, None), (None, np.float32([0, 1, 2, 3, 4, 5])), (None, None)):
+        same(librepdl.clip(x, lo, hi), np.clip(x, -np.inf if lo is None else lo, np.inf if hi is None else hi))
+    same(librepdl.clip(x, -0.5), librepdl.clip(x, -0.5, None))
+    same(librepdl.clip(np.float64([1, 5]), None, 3), np.float64([1, 3]))
+
+
+def integers(*shape):
+    return np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(("a", "b"), [((3, 4), (4,)), ((4,), (4, 3)), ((4,), (4,)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((0,), (0, 2)), ((3, 0), (0,))])
+def test_products_of_vectors(library, a, b):
+    array = lambda x: library.array(x.tobytes(), "f32", x.shape)  # noqa: E731
+    x, y = integers(*a), integers(*b)
+    want = np.matmul(x, y)
+    got = librepdl.matmul(array(x), array(y))
+    assert tuple(got.shape) == want.shape and library.bytes(got) == (want + 0.0).tobytes()
+    out = array(np.full(want.shape, 7, np.float32))
+    assert librepdl.matmul(array(x), array(y), out=out) is out and library.bytes(out) == library.bytes(got)
+    bias = integers(*want.shape)
+    assert library.bytes(librepdl.matmul(array(x), array(y), array(bias), beta=2)) == (want + 2 * bias + 0.0).tobytes()
+    # Strided, and prepared.
+    if len(b) == 1 and b[0]:
+        assert librepdl.matmul(x, np.repeat(y, 2)[::2]).tobytes() == library.bytes(got)
+        p = librepdl.prepare(lambda: librepdl.matmul(x, y))
+        p.run()
+        assert p.result.tobytes() == library.bytes(got)
+
+
+def test_products_of_vectors_that_do_not_fit():
+    for a, b in (((3,), (4,)), ((3, 4), (3,)), ((3,), (4, 3))):
+        with pytest.raises(ValueError, match="matmul: "):
+            librepdl.matmul(integers(*a), integers(*b))
+    with pytest.raises(ValueError, match="matmul: "):
+        librepdl.matmul(integers(3, 4), integers(4), out=np.zeros((3, 1), np.float32))
+
+
+@pytest.mark.parametrize("given", [(5,), (0,), (-3,), (2, 7), (2, -7), (7, 2, -2), (0, 1, 0.1), (1, 1.3, 0.1), (0, 0.3, 0.1), (0.5, 3), (5, 5), (1, 2, -1),
+                                   (np.float32(0.1), np.int64(2), 0.25)])
+def test_arange(given):
+    start, stop, step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
+    want, at = [], Fraction(float(start))
+    while (at < Fraction(float(stop))) if step > 0 else (at > Fraction(float(stop))):
+        want.append(float(at))
+        at += Fraction(step)
+    same(librepdl.arange(*given, dtype=np.float64), np.float64(want))
+    assert librepdl.arange(*given).dtype == np.float32
+    assert len(np.arange(*given)) == len(want)
+
+
+@pytest.mark.parametrize(("error", "text", "call"), [
+    (ValueError, "arange: step: expected a number that is not 0, got 0", lambda: librepdl.arange(0, 1, 0)),
+    (ValueError, "arange: stop: expected a finite number, got inf", lambda: librepdl.arange(0, np.inf)),
+    (ValueError, "arange: start: expected a finite number, got nan", lambda: librepdl.arange(np.nan, 1)),
+    (TypeError, "arange: start: expected a number, got str", lambda: librepdl.arange("0", 1)),
+    (TypeError, "arange: count: expected stop or count, got both", lambda: librepdl.arange(0, 1, count=3)),
+])
+def test_arange_that_cannot_be(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_linspace():
+    same(librepdl.linspace(0, 1, 5, np.float64), np.linspace(0, 1, 5))
+    assert librepdl.linspace(start=0, stop=1).shape == np.linspace(start=0, stop=1).shape == (50,)
+    same(librepdl.linspace(1, 0, num=3), np.float32([1, 0.5, 0]))
+
+
+def test_numpys_names():
+    x, y = f32, np.abs(f32[::-1]) + np.float32(0.5)
+    for name in ("absolute", "fabs", "negative", "rint", "fix", "amax", "amin"):
+        same(getattr(librepdl, name)(x), np.asarray(getattr(np, name)(x)))
+    for name in ("subtract", "multiply", "divide", "true_divide", "mod", "floor_divide"):
+        same(getattr(librepdl, name)(x.astype(np.float64), y.astype(np.float64)), getattr(np, name)(x.astype(np.float64), y.astype(np.float64)))
+    for name, ours in (("power", "pow"), ("expit", "sigmoid"), ("log_expit", "log_sigmoid"), ("arctan2", "atan2"), ("astype", "convert")):
+        assert getattr(librepdl, name) is getattr(librepdl, ours) and name in librepdl.__all__
+    assert not hasattr(librepdl, "concatenate")
+
+
+def test_ddof():
+    x = np.float32([[1, 2, 4], [3, 3, 9]])
+    for ddof in (0, 1, 2):
+        want = np.var(x.astype(np.float64), axis=0, ddof=ddof)
+        for got in (librepdl.var(x, 0, ddof=ddof), librepdl.var(x, axis=0, correction=ddof), librepdl.var_mean(x, 0, ddof=ddof)):
+            same(got, want.astype(np.float32)) if ddof < 2 else None
+        same(librepdl.std(x, 0, ddof=ddof), librepdl.stddev(x, 0, correction=ddof))
+        same(librepdl.std(x, axis=0, ddof=ddof, keepdims=True), librepdl.stddev(x, 0, True, ddof=ddof))
+    same(librepdl.std(x), librepdl.stddev(x, ddof=0))
+    same(librepdl.std(np.float32([1, 3])), np.asarray(np.std(np.float32([1, 3]))))
+
+
+def test_norms_of_nothing():
+    for p in (1, 2, np.inf):
+        same(librepdl.total_norm([], p=p), np.asarray(np.float32(0)))
+        same(librepdl.clip_grad_norm([], 1.0, p=p), np.asarray(np.float32(0)))
+        same(librepdl.total_norm([np.zeros((0, 2), np.float16)], p=p), np.asarray(np.float16(0)))
+    assert librepdl.sgd([], []) is None
+
+
+def test_the_program_finds_the_packages_cuda_library(tmp_path):
+    """python -m librepdl: bin/repdl of the package, and librepdl_cuda.so beside the modules, unless the caller names another."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/repdl"
+    program.write_text('#!/bin/sh\necho "$REPDL_CUDA_LIBRARY $@"\n')
+    program.chmod(0o755)
+    main = tmp_path / "__main__.py"
+    main.write_bytes((Path(librepdl.__file__).parent / "__main__.py").read_bytes())
+
+    def said(**environment):
+        return subprocess.run([sys.executable, str(main), "info"], env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert said() == " info\n"
+    (tmp_path / "librepdl_cuda.so").write_bytes(b"")
+    assert said() == f"{tmp_path}/librepdl_cuda.so info\n"
+    assert said(REPDL_CUDA_LIBRARY="/other.so") == "/other.so info\n"
