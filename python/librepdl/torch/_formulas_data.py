@@ -126,9 +126,9 @@ kthvalue = median_dim = median_all = nanmedian_dim = nanmedian_all = _missing
 
 # ---- sequences, random numbers ----
 
-def _sequence(name, out, count, **numbers):
-    t = torch.empty(count, dtype=out.dtype, device=out.device)
-    if count > 0:
+def _sequence(name, out, length, **numbers):
+    t = torch.empty(length, dtype=out.dtype, device=out.device)
+    if length > 0:
         call(name, **numbers, dtype=NAMES[out.dtype], out=t)
     return t
 
