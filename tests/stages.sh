@@ -120,6 +120,7 @@ stage_docs() {
   python3 tools/gen_python.py --check build/cpu/tools/repdl
   build/cpu/tools/repdl docs --check
   lines=2 show python3 tools/check_readme.py
+  lines=2 show python3 tools/readme_costs.py
   lines=2 show python3 tests/certificates_test.py
   lines=4 show python3 tools/certificates.py check build/cpu
 }
