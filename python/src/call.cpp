@@ -12,6 +12,7 @@
 
 #include "array.hpp"
 #include "contexts.hpp"
+#include "interrupt.hpp"
 
 namespace repdl::python {
 
@@ -182,6 +183,22 @@ auto named(const op_info& op, F&& f) {
 // Such calls take microseconds (a product of 32 x 32 three): nobody waits for the interpreter's lock for long.
 bool is_brief(const const_tensor_view& v) { return v.where().kind == device_kind::cpu && v.count() <= 1024; }
 
+// What may take so long that somebody wants to end it: from some 10^5 elements on; less is done in milliseconds.
+bool is_long(const const_tensor_view& v) { return v.where().kind == device_kind::cpu && v.count() > 1 << 16; }
+
+// f(), in which Ctrl-C raises KeyboardInterrupt if the call is a long one.
+template <class F>
+void run_interruptibly(bool long_call, const F& f) {
+  interruptible here(long_call);
+  try {
+    f();
+  } catch (const error&) {  // as likely as not of a call that was broken off
+    here.raise_if_interrupted();
+    throw;
+  }
+  here.raise_if_interrupted();
+}
+
 // The context for arrays like this one, and nobody else's while calls are being prepared.
 const std::shared_ptr<shared_context>& context_for(const op_info& op, const array& like) {
   const auto& c = current_context(like.where());
@@ -209,19 +226,24 @@ void run_in(context& c, prepared& calls, const scratch& workspace) {
 
 void run(const op_info& op, const array& like, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
          const attributes& attrs) {
-  bool brief = is_brief(out[0]);
-  for (const const_tensor_view& v : in) brief = brief && is_brief(v);
-  const auto& shared = context_for(op, like);
-  const turn t(*shared, brief);
-  context& c = shared->on(like.stream());
-  const auto call = [&] { repdl::call(c, op, in, out, attrs); };
-  if (recording::current != nullptr || !like.lends()) {
-    call();
-  } else {
-    prepared once = c.prepare(call);
-    run_in(c, once, scratch(op.name, like, once.workspace_bytes()));
+  bool brief = is_brief(out[0]), long_call = is_long(out[0]);
+  for (const const_tensor_view& v : in) {
+    brief = brief && is_brief(v);
+    long_call = long_call || is_long(v);
   }
-  if (recording::current == nullptr && like.must_wait()) c.synchronize();
+  const auto& shared = context_for(op, like);
+  run_interruptibly(long_call && recording::current == nullptr, [&] {
+    const turn t(*shared, brief);
+    context& c = shared->on(like.stream());
+    const auto call = [&] { repdl::call(c, op, in, out, attrs); };
+    if (recording::current != nullptr || !like.lends()) {
+      call();
+    } else {
+      prepared once = c.prepare(call);
+      run_in(c, once, scratch(op.name, like, once.workspace_bytes()));
+    }
+    if (recording::current == nullptr && like.must_wait()) c.synchronize();
+  });
 }
 
 // Of an elementwise operation: whether an operand has the format of the call, which not every boolean one has.
@@ -519,14 +541,17 @@ prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f
   recording::current = &here;
   calls_ = std::make_unique<prepared>(context_->on(stream_).prepare([&] { result = f(); }));
   arrays_ = std::move(here.arrays);
+  long_ = std::any_of(arrays_.begin(), arrays_.end(), [](const array& a) { return is_long(a.view()); });
   const auto lender = std::find_if(arrays_.begin(), arrays_.end(), [](const array& a) { return a.lends(); });
   if (lender != arrays_.end()) workspace_ = scratch("prepare", *lender, calls_->workspace_bytes());
 }
 
 void prepared_calls::run() {
-  const turn t(*context_, false);
-  context& c = context_->on(stream_);  // open
-  run_in(c, *calls_, workspace_);
+  run_interruptibly(long_, [&] {
+    const turn t(*context_, false);
+    context& c = context_->on(stream_);  // open
+    run_in(c, *calls_, workspace_);
+  });
 }
 
 }  // namespace repdl::python

@@ -44,6 +44,7 @@ class prepared_calls {
   void* stream_;
   std::vector<array> arrays_;
   std::unique_ptr<prepared> calls_;
+  bool long_ = false;
   scratch workspace_;  // nobody else's: graphs and other streams may be using theirs
 };
 

@@ -36,7 +36,14 @@ void in_child() {
 // The C library forgets the handlers when the library is unloaded.
 [[maybe_unused]] const int registered = pthread_atfork(before_fork, nullptr, in_child);
 
+thread_local const std::atomic<bool>* stop = nullptr;
+
 }  // namespace
+
+bool stopped() noexcept { return stop != nullptr && stop->load(std::memory_order_relaxed); }
+stop_scope::stop_scope(const std::atomic<bool>* flag) noexcept : before_(stop) { stop = flag; }
+stop_scope::~stop_scope() { stop = before_; }
+const std::atomic<bool>* stop_scope::flag() noexcept { return stop; }
 
 bool lost_workers() noexcept { return workers_gone.load(std::memory_order_relaxed); }
 

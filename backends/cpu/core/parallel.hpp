@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backends/cpu/core/stop.hpp"
 #include "librepdl/context.hpp"
 #include "librepdl/dispatch/thread_work.hpp"
 #include "librepdl/num/fp_environment.hpp"
@@ -33,9 +34,11 @@ void parallel(int threads, Body&& body) {
     body(0, 1);
     return;
   }
+  const std::atomic<bool>* const stop = stop_scope::flag();
 #pragma omp parallel num_threads(threads)
   {
     const num::fp_environment_guard guard;
+    const stop_scope the_callers(stop);
     body(omp_get_thread_num(), omp_get_num_threads());
   }
 }
@@ -52,6 +55,14 @@ inline range share(std::int64_t n, int part, int parts, std::int64_t grain = 1) 
   const std::int64_t begin = grains * part / parts * grain;
   const std::int64_t end = grains * (part + 1) / parts * grain;
   return {std::min(begin, n), std::min(end, n)};
+}
+
+// Calls use(piece) for pieces of so many, the last of which may be shorter, until the call is to end.
+template <class Use>
+void in_pieces(range mine, std::int64_t piece, const Use& use) {
+  for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += piece) {
+    use(range{first, std::min(first + piece, mine.end)});
+  }
 }
 
 }  // namespace repdl::cpu

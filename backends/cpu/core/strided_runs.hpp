@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backends/cpu/core/stop.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -62,13 +63,13 @@ std::int64_t blocks_of(const Tensors& tensors, std::int64_t block) {
   for (const auto& t : tensors) total += (t.count + block - 1) / block;
   return total;
 }
-// Calls use(tensor, first element, elements) for blocks begin .. end - 1.
+// Calls use(tensor, first element, elements) for blocks begin .. end - 1, until the call is to end.
 template <class Tensors, class Use>
 void for_blocks_of(const Tensors& tensors, std::int64_t block, std::int64_t begin, std::int64_t end, const Use& use) {
   std::int64_t before = 0;  // blocks of the tensors so far
   for (const auto& t : tensors) {
     const std::int64_t blocks = (t.count + block - 1) / block;
-    for (std::int64_t b = std::max(begin, before); b < std::min(end, before + blocks); ++b) {
+    for (std::int64_t b = std::max(begin, before); b < std::min(end, before + blocks) && !stopped(); ++b) {
       const std::int64_t first = (b - before) * block;
       use(t, first, std::min(block, t.count - first));
     }

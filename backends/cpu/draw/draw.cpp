@@ -140,7 +140,7 @@ class draw_work final : public planned<plan::draw_plan> {
       const range mine = share(outputs, thread, workers, 2);
       std::uint64_t words[block];
       tally counted;
-      for (int64_t first = mine.begin; first < mine.end; first += block) {
+      for (int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const int64_t n = std::min(block, mine.end - first);
         s.set.random->words(p.seed, p.stream, static_cast<std::uint64_t>(first / 2), (n + 1) / 2, words);
         for (int64_t k = 0; k < n; ++k) {
@@ -168,7 +168,7 @@ class draw_work final : public planned<plan::draw_plan> {
       double keys[block];
       std::uint32_t open[block];
       tally counted;
-      for (int64_t first = mine.begin; first < mine.end; first += block) {
+      for (int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const int64_t n = std::min(block, mine.end - first);
         entry* const to = entries + first;
         int64_t row = first / p.n, i = first % p.n;
@@ -196,6 +196,7 @@ class draw_work final : public planned<plan::draw_plan> {
       }
       s.count.add(counted);
     });
+    if (stopped()) return;
     parallel(threads_for(p.rows, p.n), [&](int thread, int workers) {
       const range mine = share(p.rows, thread, workers);
       for (int64_t row = mine.begin; row < mine.end; ++row) {

@@ -41,7 +41,7 @@ struct block {
 template <class T, class Use>
 void for_blocks(const plan::loss_plan& p, std::size_t operands, range mine, const Use& use) {
   block<T> b(p, operands);
-  for (std::int64_t first = mine.begin; first < mine.end; first += loss_block) {
+  for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += loss_block) {
     const std::int64_t n = std::min(loss_block, mine.end - first);
     b.load(p, first, n);
     use(b, first, n);

@@ -213,7 +213,7 @@ class map_work final : public planned<const plan::map_plan&> {
   }
 
   void run_flat(range mine) const {
-    for (std::int64_t first = mine.begin; first < mine.end; first += 16 * block) {
+    for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += 16 * block) {
       const void* in[ops::most_operands] = {};
       for (int k = 0; k < p.arity; ++k) in[k] = at(p.in[k].data, first, size_of(p.in[k].type));
       compute(in, const_cast<void*>(at(p.out, first, size_of(p.out_type))), size_of(p.out_type),
@@ -240,7 +240,7 @@ class map_work final : public planned<const plan::map_plan&> {
     alignas(64) std::byte buffers[ops::most_operands + 1][block * sizeof(double)];  // the output's is the last one
     std::byte* const results = buffers[ops::most_operands];
     tally counted;
-    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+    for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
       const std::int64_t n = std::min(block, mine.end - first);
       const cursor place(p, first);
       const void* in[ops::most_operands] = {};

@@ -38,7 +38,7 @@ class nll_work final : public planned<plan::nll_plan> {
     if (p.each) {
       parallel(threads_, [&](int thread, int used) {
         const range mine = share(p.count, thread, used);
-        loops_.each(p, mine.begin, mine.end);
+        in_pieces(mine, 16 * block, [&](range r) { loops_.each(p, r.begin, r.end); });
       });
       s.count.add(tier::proved, p.count);
     }
@@ -56,7 +56,7 @@ class nll_work final : public planned<plan::nll_plan> {
     parallel(threads_, [&](int thread, int used) {
       const range mine = share(p.count, thread, used, block);
       num::nll_sum& sum = workers[thread].sum;
-      for (int64_t first = mine.begin; first < mine.end; first += block) {
+      for (int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const nll_partial part = loops_.sum(p, first, std::min(first + block, mine.end));
         sum.merge({measured(part.products), measured(part.weights)});
       }

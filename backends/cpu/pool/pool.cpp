@@ -22,7 +22,7 @@ void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_ke
   parallel(threads, [&](int thread, int workers) {
     pool_counts counts;
     const range mine = share(total, thread, workers);
-    for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    for (std::int64_t i = mine.begin; i < mine.end && !stopped(); ++i) {
       const std::int64_t inner = channels_inside ? p.c : pieces;
       const std::int64_t outer = i / inner;
       const std::int64_t channel = channels_inside ? i % inner : outer % p.c;

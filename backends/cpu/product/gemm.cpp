@@ -97,7 +97,7 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, const gemm_blo
   };
 
   std::atomic<std::int64_t> elements[4] = {};
-  for (std::int64_t first = 0; first < g.batches; first += cut.group) {
+  for (std::int64_t first = 0; first < g.batches && !stopped(); first += cut.group) {
     const std::int64_t batches = std::min(cut.group, g.batches - first);
     const std::int64_t packs = g.shared_b ? 1 : batches;
     for (std::int64_t column0 = 0; column0 < g.n; column0 += cut.columns) {

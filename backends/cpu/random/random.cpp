@@ -62,7 +62,7 @@ void for_blocks(const plan::random_plan& p, const dispatch::launch& l, counters&
     alignas(64) T buffer[block];
     tally counted;
     const repdl::cpu::range mine = share(p.count, thread, workers, block);
-    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+    for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
       const std::int64_t n = std::min(block, mine.end - first);
       if (direct && n % 4 == 0) {
         make(words, first, n, static_cast<T*>(p.out) + first, counted);
@@ -321,7 +321,7 @@ void permutation(const plan::random_plan& p, const sort_layout& layout, void* wo
   const std::int64_t* end = position + static_cast<std::size_t>(layout.parts - 1) * buckets;
   parallel(layout.parts, [&](int thread, int workers) {
     const range mine = share(static_cast<std::int64_t>(buckets), thread, workers);
-    for (std::int64_t b = mine.begin; b < mine.end; ++b) {
+    for (std::int64_t b = mine.begin; b < mine.end && !stopped(); ++b) {
       const std::int64_t first = b == 0 ? 0 : end[b - 1];
       std::sort(entries + first, entries + end[b]);
       for (std::int64_t i = first; i < end[b]; ++i) out[i * stride] = entries[i].index;

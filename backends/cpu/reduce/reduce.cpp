@@ -33,7 +33,7 @@ void run_columns(const reduce_call<T>& c, const column_layout& layout, worker<T>
     parallel(threads, [&](int thread, int used) {
       std::int64_t decided[4] = {};
       const range mine = share(layout.tasks, thread, used);
-      for (std::int64_t t = mine.begin; t < mine.end; ++t) {
+      for (std::int64_t t = mine.begin; t < mine.end && !stopped(); ++t) {
         column_task<T> task(c, layout, t, workers[thread]);
         task.run(0, c.plan.length);
         finish(task, decided);
@@ -46,11 +46,12 @@ void run_columns(const reduce_call<T>& c, const column_layout& layout, worker<T>
   const int parts = static_cast<int>(layout.parts);
   parallel(threads, [&](int thread, int used) {
     const range mine = share(layout.tasks * parts, thread, used);
-    for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+    for (std::int64_t i = mine.begin; i < mine.end && !stopped(); ++i) {
       const range rows = share(c.plan.length, static_cast<int>(i % parts), parts, row_group);
       column_task<T>(c, layout, i / parts, workers[i]).run(rows.begin, rows.end);
     }
   });
+  if (stopped()) return;
   parallel(threads, [&](int thread, int used) {
     std::int64_t decided[4] = {};
     const range mine = share(layout.tasks, thread, used);
@@ -68,7 +69,7 @@ template <class T>
 void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, counters& count) noexcept {
   std::int64_t decided[4] = {};
   walk<4> kept = kept_walk(c.plan, outputs.begin);
-  for (std::int64_t i = outputs.begin; i < outputs.end; ++i) {
+  for (std::int64_t i = outputs.begin; i < outputs.end && !stopped(); ++i) {
     const output_terms<T> output = terms_at<T>(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);

@@ -37,7 +37,12 @@ Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const te
   const auto run = [&](worker<T>& w, std::int64_t begin, std::int64_t end) {
     Partial p = zero;
     block_stream<T> stream(c.plan, output.base, begin, end, w);
-    for (block<T> b; stream.next(b);) p.add(c.kernels, c.plan.inputs, b);
+    constexpr std::int64_t seldom = 64;  // a block takes a fraction of a microsecond
+    std::int64_t blocks = 0;
+    for (block<T> b; stream.next(b);) {
+      p.add(c.kernels, c.plan.inputs, b);
+      if (++blocks % seldom == 0 && stopped()) break;
+    }
     return p;
   };
   const auto with_bias = [&](Partial p) {

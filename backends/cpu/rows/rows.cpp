@@ -160,16 +160,20 @@ class row_call {
 
   void each_row() noexcept {
     if (layout_.team > 1) {
-      for (std::int64_t r = 0; r < p_.rows; ++r) shared_row(r);
+      for (std::int64_t r = 0; r < p_.rows && !stopped(); ++r) shared_row(r);
       return;
     }
+    // Of so many elements, and of whole tiles.
+    constexpr std::int64_t elements = std::int64_t{1} << 18;
+    const std::int64_t tile = std::max<std::int64_t>(layout_.columns, 1);
+    const std::int64_t piece = (elements / std::max<std::int64_t>(p_.length, 1) / tile + 1) * tile;
     parallel(layout_.threads, [&](int thread, int used) {
-      const range mine = share(p_.rows, thread, used, std::max<std::int64_t>(layout_.columns, 1));
-      k_.rows(job_, job_.worker(thread), mine.begin, mine.end);
+      const range mine = share(p_.rows, thread, used, tile);
+      in_pieces(mine, piece, [&](range r) { k_.rows(job_, job_.worker(thread), r.begin, r.end); });
     });
   }
   void shared_row(std::int64_t row) noexcept {
-    for (row_phase phase = k_.begin(job_, row); phase != row_phase::done;) {
+    for (row_phase phase = k_.begin(job_, row); phase != row_phase::done && !stopped();) {
       int team = 1;
       parallel(layout_.team, [&](int thread, int used) {
         if (thread == 0) team = used;
@@ -194,6 +198,7 @@ class row_call {
       job_.wide_loss = wide;
       k_.start_loss(job_, layout_.threads);
       each_row();
+      if (stopped()) return;
       l = k_.loss(job_, layout_.threads);
       if (!l.decided) continue;
       set_number(p_.out[0], p_.out_type[0], 0, l.value);

@@ -36,7 +36,7 @@ class sequence_work final : public planned<plan::sequence_plan> {
       std::uint32_t open[block];
       tally counted;
       const range mine = share(p.count, thread, workers, block);
-      for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+      for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const std::int64_t n = std::min(block, mine.end - first);
         T* const to = direct ? static_cast<T*>(p.out) + first : buffer;
         std::int64_t later = 0;

@@ -22,7 +22,7 @@ class upsample_work final : public planned<plan::upsample_plan> {
     parallel(threads, [&](int thread, int workers) {
       tally counted;
       const range mine = share(total, thread, workers);
-      for (std::int64_t at = mine.begin; at < mine.end;) {
+      for (std::int64_t at = mine.begin; at < mine.end && !stopped();) {
         const std::int64_t plane = at / rows, begin = at % rows, end = std::min(rows, begin + mine.end - at);
         s.set.upsample->run(p, plane / p.c, plane % p.c, begin, end, force, counted);
         at += end - begin;
