@@ -11,6 +11,14 @@ import pytest
 import librepdl
 
 
+@pytest.fixture(autouse=True)
+def handled():
+    """Python's own handler: a shell's background job ignores the signal, and Python then does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def same(number, *shape):
     """An array of one number, which takes no memory."""
     return np.broadcast_to(np.float32(number), shape)
@@ -90,10 +98,10 @@ def test_another_handler_lets_the_call_go_on():
     try:
         timer, _ = interrupt_after(0.05)
         got = work()
-        timer.join()
+        time.sleep(0.1)
         assert caught == [1] and got.tobytes() == want.tobytes()
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        timer.join()
 
 
 def test_calls_of_other_threads_go_on():
