@@ -91,6 +91,11 @@ class Door:
     def exempt(self, on: bool) -> bool:
         return bool(self._library.repdl_torch_exempt(int(on)))
 
+    def refuse(self, what: str, why: str) -> None:
+        """Refuses something of PyTorch's Python, as the kernels refuse an operation."""
+        if self._library.repdl_torch_refuse(what.encode(), why.encode()) != 0:
+            raise NotImplementedError(self._library.repdl_torch_error().decode())
+
     def status(self) -> list[tuple[str, str]]:
         lines = self._library.repdl_torch_status().decode().splitlines()
         return [(key, value) for key, _, value in (line.partition("\t") for line in lines)]

@@ -130,6 +130,10 @@ class Fallback:
     def _exempt(self) -> bool:
         return getattr(self._thread, "exempt", False)
 
+    def refuse(self, what: str, why: str) -> None:
+        """Refuses something of PyTorch's Python, as the kernels refuse an operation."""
+        self._refuse(what, (), why)
+
     def status(self) -> list[tuple[str, str]]:
         lines = [("policy", _policy.version())]
         if not self._libraries:

@@ -7,7 +7,7 @@ from functools import partial
 
 import torch
 
-from librepdl.torch._elementwise import BITS, Refuse, axes_of, axis_of, call, check, map_, plain, rounded, with_an_axis
+from librepdl.torch._elementwise import BITS, Refuse, axes_of, axis_of, call, check, elementwise, map_, plain, rounded, with_an_axis
 from librepdl.torch._formulas_data import *  # noqa: F403
 from librepdl.torch._formulas_data import NAMES, NARROW, Leave, converted
 
@@ -417,3 +417,34 @@ def nll_loss_forward(x, t, w, reduction, ignore_index):
 def nll_loss_backward(g, x, t, w, reduction, ignore_index, total):
     return call("nll_loss_backward", g, x, t, _same_type(w, x), converted(total, torch.float32), reduction=_REDUCTIONS[reduction],
                 ignore_index=ignore_index)
+
+
+# ---- gradient scalers ----
+
+def amp_unscale(gradients, found, inverse):
+    check(inverse.numel() == 1, "inv_scale must be a 1-element tensor.")
+    check(found.numel() == 1, "found_inf must be a 1-element tensor.")
+    check(inverse.dtype == torch.float32, "inv_scale must be a float tensor.")
+    check(found.dtype == torch.float32, "found_inf must be a float tensor.")
+    for g in gradients:
+        found.masked_fill_(g.isfinite().all().logical_not(), 1)
+        elementwise("mul", [g, inverse.reshape(())], g.dtype, {}, g, numbers=True)
+
+
+def amp_update_scale(scale, tracker, found, growth, backoff, interval):
+    check(tracker.numel() == 1, "growth_tracker must be a 1-element tensor.")
+    check(scale.numel() == 1, "current_scale must be a 1-element tensor.")
+    check(found.numel() == 1, "found_inf must be a 1-element tensor.")
+    check(tracker.dtype == torch.int32, "growth_tracker must be an int tensor.")
+
+    def times(factor):
+        out = torch.empty_like(scale)
+        call("mul", scale.double(), torch.full((), factor, dtype=torch.float64, device=scale.device), out=out)
+        return out
+
+    inf = found.ne(0).reshape(scale.shape)
+    count = (tracker + 1).reshape(scale.shape)
+    due, grown = count.eq(interval), times(growth)
+    scale.copy_(torch.where(inf, times(backoff), torch.where(due & grown.isfinite(), grown, scale)))
+    tracker.copy_(torch.where(inf | due, 0, count).reshape(tracker.shape))
+    return scale

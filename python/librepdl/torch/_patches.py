@@ -1,7 +1,6 @@
 """What is changed in PyTorch's Python while librepdl is enabled: what would go past the dispatcher, or depends on the platform."""
 
 import functools
-import importlib
 import sys
 import warnings
 from collections.abc import Callable
@@ -9,83 +8,10 @@ from typing import Any
 
 import torch
 import torch._tensor_str
+import torch.optim.swa_utils
 
+from librepdl.torch import _optimisers
 from librepdl.torch._door import door
-
-
-def power_complement(base: float, exponent: int) -> float:
-    """1 - base^exponent, rounded once to binary64; base in [0, 1), exponent >= 1. Python's own base**exponent is the platform's.
-
-    base is m / 2^q, an integer over a power of 2. Its powers are multiplied as integers of `bits` fractional bits, cut off:
-    with e the error of a factor in units of 2^-bits, each product of numbers below 1 has an error below e1 + e2 + 1, all of one
-    sign. Where both ends of the interval round alike, that is the result; else with twice the bits. It ends, since base^exponent is a
-    dyadic number: from some bits on nothing is cut off.
-    """
-    if exponent < 1 or not 0 <= base < 1:
-        raise ValueError(f"power_complement: expected a base in [0, 1) and an exponent of 1 or more, got {base} and {exponent}")
-    numerator, denominator = base.as_integer_ratio()
-    q = denominator.bit_length() - 1
-    bits = 128
-    while True:
-        if q > bits:
-            bits *= 2
-            continue
-        factor, factor_error = numerator << (bits - q), 0  # base = factor / 2^bits
-        product, error = 1 << bits, 0
-        n = exponent
-        while n:
-            if n & 1:
-                whole = product * factor
-                error = error + factor_error + (1 if whole & ((1 << bits) - 1) else 0)
-                product = whole >> bits
-            n >>= 1
-            if n:
-                whole = factor * factor
-                factor_error = 2 * factor_error + (1 if whole & ((1 << bits) - 1) else 0)
-                factor = whole >> bits
-        # base^exponent is in [product, product + error] / 2^bits; int / int rounds correctly.
-        one = 1 << bits
-        high, low = (one - product) / one, (one - product - error) / one
-        if low == high:
-            return high
-        bits *= 2
-
-
-class _Beta(float):
-    """A beta of the Adam family: 1 - beta**step is rounded once."""
-
-    def __pow__(self, exponent: Any, modulus: None = None) -> Any:
-        if isinstance(exponent, (int, float)) and float(exponent).is_integer() and exponent >= 1 and 0 <= self < 1:
-            return _Power(self, int(exponent))
-        return float.__pow__(self, exponent)
-
-
-class _Power(float):
-    """beta^step. As a number of its own it is 1 minus the rounded complement, exact where the complement is at least 1/2."""
-
-    base: float
-    exponent: int
-
-    def __new__(cls, base: float, exponent: int) -> "_Power":
-        self = super().__new__(cls, 1 - power_complement(float(base), exponent))
-        self.base, self.exponent = float(base), exponent
-        return self
-
-    def __rsub__(self, one: Any) -> Any:
-        if one == 1:
-            return power_complement(self.base, self.exponent)
-        return float.__rsub__(self, one)
-
-
-def _with_betas(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
-        for name in ("beta1", "beta2"):
-            if type(options.get(name)) is float:
-                options[name] = _Beta(options[name])
-        return function(*arguments, **options)
-
-    return call
 
 
 def _exempt(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,15 +70,11 @@ class Patches:
         fuser = torch._C._jit_texpr_fuser_enabled()
         torch._C._jit_set_texpr_fuser_enabled(False)
         self._undo.append(lambda: torch._C._jit_set_texpr_fuser_enabled(fuser))
-        # Optimisers: bias corrections that are the same everywhere; one formula where foreach has another.
-        # (torch.optim has no attributes of its modules' names.)
-        for name in ("adam", "adamax", "nadam", "radam"):
-            module = importlib.import_module(f"torch.optim.{name}")
-            for kind in ("_single_tensor_", "_multi_tensor_"):
-                self._set(module, kind + name, _with_betas(getattr(module, kind + name)))
-        for name in ("adagrad", "asgd", "nadam"):
-            module = importlib.import_module(f"torch.optim.{name}")
-            self._set(module, f"_multi_tensor_{name}", getattr(module, f"_single_tensor_{name}"))
+        # Optimisers: one formula for tensors and lists of them, numbers that are the same everywhere.
+        for module, name, form in _optimisers.forms():
+            self._set(module, name, form)
+        # AveragedModel averages by another formula where lists are fast.
+        self._set(torch.optim.swa_utils, "_get_foreach_kernels_supported_devices", list)
 
     def leave(self) -> None:
         for owner, name, value in reversed(self._before):

@@ -44,7 +44,7 @@ struct row {
 };
 at::ArrayRef<row> policy();
 /// Raised when the bits of anything that was enabled before change.
-inline constexpr int policy_version = 2;
+inline constexpr int policy_version = 3;
 
 /// The ways in which aten spells one function.
 enum class variant { functional, in_place, out };

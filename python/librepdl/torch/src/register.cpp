@@ -537,7 +537,7 @@ struct silent final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-std::string last_error;
+thread_local std::string last_error;
 template <class F>
 int guarded(F&& f) {
   try {
@@ -645,6 +645,17 @@ REPDL_EXPORTED int repdl_torch_exempt(int on) {
   const bool before = exempt;
   exempt = on != 0;
   return before ? 1 : 0;
+}
+
+/// Refuses something of PyTorch's Python: -1, or 0 where librepdl was enabled with strict=False.
+REPDL_EXPORTED int repdl_torch_refuse(const char* what, const char* why) {
+  try {
+    refuse(what, {}, why);
+    return 0;
+  } catch (const c10::Error& e) {
+    last_error = e.what_without_backtrace();
+    return -1;
+  }
 }
 
 /// Lines "key\tvalue": counts of schemas, kernels of ours that others have replaced, schemas that came since.
