@@ -118,3 +118,50 @@ def test_lists_of_tensors():
             for x, y in zip(function(*arguments), function(*map(there, arguments))):
                 assert torch.equal(x, y.cpu()), name
     assert torch.equal(torch._foreach_add(a, b, alpha=0.3)[3], torch._foreach_add(there(a), there(b), alpha=0.3)[3].cpu())
+
+
+def test_optimisers_have_the_cpus_bits():
+    """By default PyTorch takes lists on GPUs."""
+    import test_optimisers as those
+
+    librepdl.torch.enable()
+    for name in (n for n in those.CLASSES if n not in those.OTHERS):
+        forms = those.forms_of(name)
+        expected = those.stepped(name, {})
+        ways = [{}, {"capturable": True}, {"foreach": False, "capturable": True}]
+        for way in (w for w in ways if set(w) <= set(forms)):
+            assert those.stepped(name, {}, device="cuda", **way) == expected, (name, way)
+        assert those.stepped(name, {}, torch.amp.GradScaler("cuda", 1024.0), device="cuda") == expected, name
+    for optimiser in ("SGD", "AdamW"):
+        for scaler in (None, torch.amp.GradScaler("cuda", 1024.0)):
+            assert those.stepped(optimiser, {}, scaler, scaler is not None, "cuda", fused=True) == those.stepped(optimiser, {}, fused=True)
+    assert those.averaged("cuda") == those.averaged()
+
+
+def test_scales_on_the_gpu_are_the_cpus():
+    librepdl.torch.enable()
+
+    def scales(device):
+        scale, tracker = torch.tensor(3.0, device=device), torch.tensor(0, dtype=torch.int32, device=device)
+        seen = []
+        for bad in (0, 0, 1, 0, 0, 0, 1, 1, 0):
+            grads = [torch.linspace(-3, 5, 100, device=device).to(t) for t in (torch.float32, torch.float16, torch.bfloat16)]
+            found = torch.zeros((), device=device)
+            grads[1][7] = float("inf") if bad else 1
+            torch._amp_foreach_non_finite_check_and_unscale_(grads, found, scale.double().reciprocal().float())
+            torch._amp_update_scale_(scale, tracker, found, 1.7, 0.3, 2)
+            seen += [g.cpu() for g in grads] + [found.cpu(), scale.cpu().clone(), tracker.cpu().clone()]
+        return librepdl.torch.fingerprint(seen)
+
+    assert scales("cpu") == scales("cuda")
+
+
+def test_steps_that_need_numbers_are_not_captured():
+    librepdl.torch.enable()
+    p = nn.Parameter(torch.ones(8, device="cuda"))
+    p.grad = torch.ones(8, device="cuda")
+    o = torch.optim.Adam([p], capturable=True)
+    o.step()
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(NotImplementedError, match="torch.optim.adam: .*while a CUDA graph is captured"), torch.cuda.graph(graph):
+        o.step()

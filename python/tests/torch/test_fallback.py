@@ -89,6 +89,17 @@ def test_the_first_minute(in_python):
     first.test_dropout_in_place("dropout", (4, 6), torch.bfloat16)
 
 
+def test_optimisers_and_gradient_scalers(in_python):
+    import test_optimisers as those
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        those.test_gradients_are_unscaled_in_one_rounding(dtype)
+    those.test_scales_are_rounded_once()
+    those.test_scales_grow_and_shrink()
+    assert those.stepped("RAdam", {}, foreach=True) == those.stepped("RAdam", {})
+    with pytest.raises(NotImplementedError, match=r"^torch\.optim\.nadam: not reproducible yet \(differentiable=True"):
+        those.stepped("NAdam", {}, differentiable=True)
+
+
 def draws():
     librepdl.torch.enable()
     torch.manual_seed(-3)

@@ -35,7 +35,8 @@ void step(const operation& op, const lists& in, const std::vector<int>& written,
 void only_f32_states(const call& c, const lists& all) {
   for (size_t k = 2; k < all.size(); ++k) {
     for (const Tensor& t : all[k]) {
-      if (t.scalar_type() != at::kFloat) c.refuse("with states in other types than float32; without fused=True it is computed");
+      if (t.scalar_type() != at::kFloat)
+        c.refuse("with states in other types than float32; without fused=True it is computed");
     }
   }
 }
