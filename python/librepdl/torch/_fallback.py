@@ -205,8 +205,8 @@ class Fallback:
                 self._counts["replaced"] += 1
                 self._put(name, "CUDA", self._each(schema))
             return
-        keys = (schema.row_key, schema.key, *([schema.out_key] if schema.count < len(schema.all) else []))
-        row = next((table[key] for key in keys if key in table), None) if space == "aten" else None
+        found = (schema.row_key, schema.key, *([schema.out_key] if schema.count < len(schema.all) else []))
+        row = next((table[key] for key in found if key in table), None) if space == "aten" else None
         if row is not None and row.action == "PASS":
             self._counts["passed"] += 1
         elif row is not None and row.action != "REFUSE" and (row.action == "MAP" or hasattr(_formulas, row.how)):

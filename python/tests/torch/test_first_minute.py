@@ -290,3 +290,162 @@ def test_factories_like_a_tensor_with_out():
         overload = next(o for o in (getattr(op, k) for k in op.overloads()) if o._overloadname == "out")
         assert same(seeded(lambda: overload(x, *arguments, out=out)), seeded(lambda: getattr(torch, name)(x, *arguments)))
     assert torch.empty(4, out=out).shape == (4,)
+
+
+# ---- modules of the second minute ----
+
+def gradients(function, *operands, g=None):
+    leaves = [t.clone().requires_grad_() for t in operands]
+    out = function(*leaves)
+    out.backward(torch.ones_like(out) if g is None else g)
+    return out.detach(), [leaf.grad for leaf in leaves]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_elu_in_place(dtype):
+    """The gradient from the result: rate g (y + scale alpha), each operation rounded."""
+    x, g = torch.linspace(-3, 2, 41).to(dtype), torch.linspace(-1, 2, 41).to(dtype)
+    for name, options in (("elu", {}), ("elu", {"alpha": 0.75}), ("celu", {"alpha": 1.5}), ("selu", {})):
+        function = getattr(F, name)
+        y, (dx,) = gradients(lambda t: function(t * 1, **options, inplace=True), x, g=g)
+        assert same(y, function(x, **options))
+        alpha, scale, rate = {"elu": (options.get("alpha", 1.0), 1.0, 1.0), "celu": (1.5, 1.0, 1 / 1.5),
+                              "selu": (1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)}[name]
+        alpha, scale, rate = (Fraction(torch.tensor(v, dtype=torch.float32).item()) for v in (alpha, scale, rate))
+        digits, least = {**SIXTEEN, torch.float32: (24, -149)}[dtype]
+
+        def rounded(v):
+            return nearest(v, digits, least)
+
+        for a, b, c in zip(y.tolist(), g.tolist(), dx.tolist()):
+            product = rounded(rate * Fraction(b)) if rate != 1 else Fraction(b)
+            expected = rounded(scale * Fraction(b)) if a > 0 else rounded(product * rounded(Fraction(a) + scale * alpha))
+            assert expected == c, (name, a, b)
+
+
+def test_rrelu():
+    """x, or where x is not above 0 a uniform number times x; without training leaky_relu."""
+    x = torch.randn(300)
+    x[0], x[1] = -0.0, 0.0
+    slope = seeded(lambda: torch.empty_like(x).uniform_(0.125, 0.5))
+    expected = torch.where(x > 0, x, librepdl.mul(x, slope))
+    y, (dx,) = seeded(lambda: gradients(lambda t: F.rrelu(t, 0.125, 0.5, training=True), x))
+    assert same(y, expected) and same(dx, torch.where(x > 0, torch.ones_like(x), slope))
+    again = x.clone()
+    assert seeded(lambda: F.rrelu(again, 0.125, 0.5, training=True, inplace=True)) is again and same(again, expected)
+    assert same(F.rrelu(x, 0.125, 0.5), F.leaky_relu(x, 0.3125))
+    with pytest.raises(RuntimeError, match="Lower bound"):
+        F.rrelu(x, 0.5, 0.25)
+
+
+def test_bilinear():
+    """The product with the first input is rounded, then that with the second and the bias."""
+    x, y = torch.randn(2, 3, 5), torch.randn(2, 3, 4)
+    layer = nn.Bilinear(5, 4, 6)
+    w, b = layer.weight.detach(), layer.bias.detach()
+    half = librepdl.matmul(x.reshape(6, 5), w.permute(1, 0, 2).reshape(5, 24)).reshape(6, 6, 4)
+    expected = librepdl.matmul(half, y.reshape(6, 4, 1), b.view(6, 1).expand(6, 6, 1)).view(2, 3, 6)
+    out, grads = gradients(layer, x, y)
+    assert same(out, expected) and all(g.abs().sum() > 0 for g in (*grads, layer.weight.grad, layer.bias.grad))
+    assert F.bilinear(x[0, 0], y[0, 0], w).shape == (6,)
+    with pytest.raises(RuntimeError, match="bilinear"):
+        F.bilinear(x, y[:1], w)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_cross(dtype):
+    """Each element is a difference of products in one rounding: where float32 products cancel, too."""
+    x = torch.tensor([[1 + 2**-7, 3.0, -2.0], [2**5, 1.0, 2.0**-6]], dtype=dtype)
+    y = torch.tensor([[1.0, 1 - 2**-7, 5.0], [1.0, 2**-5, 3.0]], dtype=dtype)
+    expected = torch.tensor([[float(nearest(Fraction(a[i]) * Fraction(b[j]) - Fraction(a[j]) * Fraction(b[i]),
+                                            *{**SIXTEEN, torch.float32: (24, -149)}[dtype])) for i, j in ((1, 2), (2, 0), (0, 1))]
+                             for a, b in zip(x.tolist(), y.tolist())], dtype=dtype)
+    assert torch.equal(torch.linalg.cross(x, y), expected) and torch.equal(torch.cross(x.t(), y.t(), dim=0), expected.t())
+    _, (dx, dy) = gradients(torch.linalg.cross, x, y)
+    one = torch.ones_like(x)
+    assert same(dx, torch.linalg.cross(y, one)) and same(dy, torch.linalg.cross(one, x))
+    assert same(torch.linalg.cross(x[:1], y), torch.linalg.cross(x[:1].expand(2, 3), y))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_embedding_bag(dtype):
+    """Exact sums of rows, or their means, rounded once; empty bags are 0, padding counts nowhere."""
+    w = torch.randn(10, 4).to(dtype)
+    w[3] *= 1000
+    index, offsets = torch.tensor([1, 3, 3, 2, 5, 3, 1]), torch.tensor([0, 2, 2, 5])
+    bags = [index[a:b] for a, b in ((0, 2), (2, 2), (2, 5), (5, 7))]
+    for mode in ("sum", "mean"):
+        for padding in (None, 3):
+            kept = [b if padding is None else b[b != padding] for b in bags]
+            function = getattr(librepdl, mode)
+            expected = torch.stack([function(w[b], axis=0) if len(b) else torch.zeros(4, dtype=dtype) for b in kept])
+            g = torch.randn(4, 4).to(dtype)
+            out, (dw,) = gradients(lambda t: F.embedding_bag(index, t, offsets, mode=mode, padding_idx=padding), w, g=g)
+            assert same(out, expected)
+            scaled = [librepdl.div(g[i].double(), torch.full((4,), float(max(len(b), 1)), dtype=torch.float64), out=torch.empty_like(g[i]))
+                      if mode == "mean" else g[i] for i, b in enumerate(kept)]
+            rows = [(int(k), scaled[i]) for i, b in enumerate(kept) for k in b]
+            places = librepdl.embedding_backward(torch.stack([r for _, r in rows]), torch.tensor([k for k, _ in rows]), rows=10)
+            assert same(dw, places)
+            with torch.no_grad():
+                last = torch.cat([offsets, torch.tensor([7])])
+                assert same(F.embedding_bag(index, w, last, mode=mode, padding_idx=padding, include_last_offset=True), expected)
+    assert same(nn.EmbeddingBag.from_pretrained(w, mode="sum")(index[:6].view(2, 3)), torch.stack([librepdl.sum(w[index[:3]], axis=0),
+                                                                                             librepdl.sum(w[index[3:6]], axis=0)]))
+    with pytest.raises(NotImplementedError, match="of the greatest elements"):
+        F.embedding_bag(index, w, offsets, mode="max")
+    with pytest.raises(NotImplementedError, match="with weights of samples"):
+        F.embedding_bag(index, w, offsets, mode="sum", per_sample_weights=torch.ones(7, dtype=dtype))
+    with pytest.raises(RuntimeError, match="offsets"):
+        F.embedding_bag(index, w, offsets + 1, mode="sum")
+
+
+def test_max_unpool():
+    x = torch.randn(2, 3, 8, 6)
+    y, places = F.max_pool2d(x, 2, return_indices=True)
+    out, (dy,) = gradients(lambda t: F.max_unpool2d(t, places, 2), y)
+    assert torch.equal(out[out != 0], x[out != 0]) and int((out != 0).sum()) == y.numel() and same(dy, torch.ones_like(y))
+    both = F.max_unpool2d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3, 3]]]), (1, 2))
+    assert both.tolist() == [[[0, 0, 0, 2]]]  # of one place the last
+    with pytest.raises(RuntimeError):
+        F.max_unpool2d(y, places + 48, 2)
+
+
+def test_bincount():
+    x = torch.tensor([0, 2, 2, 2])
+    assert torch.bincount(x, weights=torch.tensor([0.5, 2.0**24, 1.0, -(2.0**24)]), minlength=4).tolist() == [0.5, 0, 1, 0]
+    assert torch.bincount(x).tolist() == [1, 0, 3]
+    with pytest.raises(RuntimeError, match="non-negative"):
+        torch.bincount(x - 1, weights=torch.ones(4))
+    with pytest.raises(NotImplementedError, match="not float32"):
+        torch.bincount(x, weights=torch.ones(4, dtype=torch.float64))
+
+
+def test_local_response_norm():
+    """Its average of squares is over channels: a window in three dimensions that is 1 wide in two."""
+    x = torch.randn(2, 7, 3, 4)
+    squares = F.pad(librepdl.square(x).view(2, 1, 7, 12), (0, 0, 1, 1))
+    average = librepdl.avg_pool2d(squares.view(2, 1, 9, 12), (3, 1), (1, 1)).view(2, 7, 3, 4)
+    below = librepdl.pow_scalar(librepdl.add(librepdl.mul(average, torch.full_like(average, 1e-4)), torch.ones_like(average)), exponent=0.75)
+    out, (dx,) = gradients(nn.LocalResponseNorm(3), x)
+    assert same(out, librepdl.div(x, below)) and dx.ne(0).all()
+    with pytest.raises(NotImplementedError, match=r"avg_pool3d.*of 3 dimensions"):
+        F.avg_pool3d(torch.ones(1, 4, 4, 4), 2)
+
+
+def test_a_penalty_on_gradients():
+    """Convolutions are differentiated twice: the gradient of a gradient is one of librepdl's convolutions, too."""
+    torch.manual_seed(0)
+    x, w, g, v = torch.randn(2, 3, 7, 6), torch.randn(4, 3, 3, 3), torch.randn(2, 4, 4, 3), torch.randn(2, 3, 7, 6)
+    leaf, weight, up = (t.clone().requires_grad_() for t in (x, w, g))
+    options = {"stride": 2, "padding": 1}
+    (first,) = torch.autograd.grad(F.conv2d(leaf, weight, **options), leaf, up, create_graph=True)
+    first.backward(v)
+    assert same(first.detach(), librepdl.conv2d_grad_input(g, w, size=(7, 6), stride=(2, 2), padding=(1, 1)))
+    assert same(weight.grad, librepdl.conv2d_grad_weight(g, v, kernel=(3, 3), stride=(2, 2), padding=(1, 1)))
+    assert same(up.grad, librepdl.conv2d(v, w, stride=(2, 2), padding=(1, 1)))
+
+
+def test_frequencies():
+    assert torch.fft.fftfreq(5).tolist() == [v * torch.tensor(0.2).item() for v in (0, 1, 2, -2, -1)]
+    assert torch.fft.rfftfreq(4, 0.5).tolist() == [0, 0.5, 1]

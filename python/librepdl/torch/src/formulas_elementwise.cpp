@@ -3,6 +3,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -31,13 +33,33 @@ void gelu_backward(call& c) {
   c.give(map(gelu_of(c.text(2), "gelu_backward", "gelu_tanh_backward"), {c.tensor(0), c.tensor(1)}));
 }
 
-// grad_output, alpha, scale, input_scale, is_result, self_or_result
+namespace {
+// x times a double, rounded once.
+Tensor times(const Tensor& x, double factor) {
+  return factor == 1 ? x
+                     : map("leaky_relu_backward", {x, number_on(-1, x.scalar_type(), at::kCPU)}, {{"slope", factor}});
+}
+}  // namespace
+// grad_output, alpha, scale, input_scale, is_result, self_or_result. Of the result y, after an operation in place: rate g (y + scale
+// alpha) where y <= 0, each operation rounded.
 void elu_backward(call& c) {
-  const Tensor& x = c.tensor(5);
-  if (c.boolean(4)) c.refuse("from the result, in place");
+  const Tensor &g = c.tensor(0), &x = c.tensor(5);
   const auto type = x.scalar_type();
-  c.give(map("elu_backward", {c.tensor(0), x},
-             {{"alpha", c.number(1, type)}, {"scale", c.number(2, type)}, {"rate", c.number(3, type)}}));
+  const double alpha = c.number(1, type), scale = c.number(2, type), rate = c.number(3, type);
+  if (!c.boolean(4)) return c.give(map("elu_backward", {g, x}, {{"alpha", alpha}, {"scale", scale}, {"rate", rate}}));
+  TORCH_CHECK(alpha >= 0,
+              "In-place elu backward calculation is triggered with a negative slope which is not supported.");
+  const Tensor above = map("add", {x, number_on(1, type, at::kCPU)}, {{"alpha", alpha * scale}});
+  c.give(at::where(x.gt(0), times(g, scale), map("mul", {times(g, rate), above})));
+}
+// self, lower, upper, training, generator: in training each element below 0 times a uniform number
+void rrelu(call& c) {
+  const Tensor& x = c.tensor(0);
+  const double lower = c.value(1).toScalar().toDouble(), upper = c.value(2).toScalar().toDouble();
+  TORCH_CHECK(lower <= upper, "Lower bound should be less than or equal to the upper bound");
+  if (!c.boolean(3)) return c.give(at::leaky_relu(x, (lower + upper) / 2));
+  const auto generator = c.has(4) ? std::optional(c.value(4).toGenerator()) : std::nullopt;
+  c.give(x.mul(at::empty_like(x).uniform_(lower, upper, generator).masked_fill_(x.gt(0), 1)));
 }
 
 // self, exponent. 2 is the square, of float64 too, which has no other power.

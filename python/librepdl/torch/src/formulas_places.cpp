@@ -1,6 +1,8 @@
 // Places that indices name: exact sums of what comes to one, or of several values the last.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
@@ -16,6 +18,7 @@
 #include <ATen/ops/replication_pad3d.h>
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -105,6 +108,83 @@ void embedding_dense_backward(call& c) {
     op({g, index}, {&out}, {{"rows", rows}, {"scale_grad_by_freq", c.boolean(4)}});
   }
   c.give(out);
+}
+// weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx -> (result, each
+// sample's bag, the bags' sizes, places of maxima). Sums or means of rows, rounded once: a gradient of rows to bags.
+void embedding_bag(call& c) {
+  static const operation op("embedding_backward");
+  const Tensor& weight = c.tensor(0);
+  const int64_t mode = c.integer(4), padding = c.integer(8);
+  if (mode != 0 && mode != 1) c.refuse("of the greatest elements");
+  if (c.tensor(6).defined()) c.refuse("with weights of samples");
+  const Tensor index = c.tensor(1).to(at::kLong), offsets = c.tensor(2).to(at::kLong);
+  TORCH_CHECK(weight.dim() == 2 && index.dim() == 1 && offsets.dim() == 1,
+              "embedding_bag: expected a matrix, indices and offsets of one dimension");
+  const int64_t bags = offsets.numel() - (c.boolean(7) ? 1 : 0);
+  TORCH_CHECK(bags >= 0, "include_last_offset: number of offset should be at least 1");
+  if (offsets.is_cpu() && offsets.numel() > 0) {
+    const int64_t first = offsets.select(0, 0).item<int64_t>(), last = offsets.select(0, -1).item<int64_t>();
+    TORCH_CHECK(
+        first == 0,
+        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0, but got ",
+        first);
+    TORCH_CHECK(last <= index.numel(), "offsets[-1] can not be greater than input's length(", index.numel(),
+                ") but got offsets[-1] of ", last);
+  }
+  const Tensor bag =
+      at::searchsorted(offsets, at::arange(index.numel(), index.options()), /*out_int32=*/false, /*right=*/true).sub(1);
+  // What is padding goes to a bag of its own.
+  const Tensor place = padding >= 0 ? bag.masked_fill(index.eq(padding), bags) : bag;
+  const Tensor rows = weight.index_select(0, index), sums = at::empty({bags + 1, weight.size(1)}, weight.options());
+  op({rows, place}, {&sums}, {{"rows", bags + 1}, {"padding_idx", bags}, {"scale_grad_by_freq", mode == 1}});
+  const Tensor size = at::bincount(place, {}, bags + 1).narrow(0, 0, bags).contiguous();
+  c.give(sums.narrow(0, 0, bags).contiguous());
+  c.give(bag);
+  c.give(size);
+  c.give(size.clone());  // of sums and means aten has nothing here
+}
+// grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx. Of
+// means the gradient of a row is rounded before rows are added.
+void embedding_bag_dense_backward(call& c) {
+  static const operation divide("div");
+  Tensor g = c.tensor(0);
+  const Tensor bag = c.tensor(2).to(at::kLong);
+  if (c.integer(7) == 1 && g.numel() > 0) {
+    const Tensor wide = converted(g, at::kDouble), size = c.tensor(3).to(at::kDouble).unsqueeze(1),
+                 quotient = at::empty(g.sizes(), g.options());
+    divide({wide, size}, {&quotient});
+    g = quotient;
+  }
+  c.give(at::embedding_dense_backward(g.index_select(0, bag), c.tensor(1), c.integer(5), c.integer(9), c.boolean(6)));
+}
+// self, weights, minlength
+void bincount(call& c) {
+  const Tensor &x = c.tensor(0), &weights = c.tensor(1);
+  if (!weights.defined() || x.numel() == 0) return c.leave();
+  if (weights.scalar_type() != at::kFloat) c.refuse("with weights that are not float32");
+  TORCH_CHECK(x.dim() == 1 && weights.sizes() == x.sizes() && x.min().item<int64_t>() >= 0,
+              "bincount only supports 1-d non-negative integral inputs, and weights of the same length.");
+  const int64_t count = std::max(x.max().item<int64_t>() + 1, c.integer(2));
+  c.give(at::scatter_add(at::zeros({count}, weights.options()), 0, x.to(at::kLong), weights));
+}
+// self, indices, output_size
+void max_unpool2d(call& c) {
+  const Tensor &x = c.tensor(0), &index = c.tensor(1);
+  const auto size = c.integers(2);
+  TORCH_CHECK(index.scalar_type() == at::kLong,
+              "elements in indices should be type int64 but got: ", index.scalar_type());
+  TORCH_CHECK(size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got ",
+              size.size());
+  TORCH_CHECK((x.dim() == 3 || x.dim() == 4) && x.sizes() == index.sizes(),
+              "max_unpool2d: expected an input of 3 or 4 dimensions and indices of its shape, got ", x.sizes(), " and ",
+              index.sizes());
+  auto shape = x.sizes().vec();
+  const int64_t pixels = shape[x.dim() - 1] * shape[x.dim() - 2], planes = pixels == 0 ? 0 : x.numel() / pixels;
+  shape[x.dim() - 2] = size[0];
+  shape[x.dim() - 1] = size[1];
+  if (planes == 0) return c.give(at::zeros(shape, x.options()));
+  const Tensor out = at::zeros({planes, size[0] * size[1]}, x.options());
+  c.give(at::scatter(out, 1, index.reshape({planes, pixels}), x.reshape({planes, pixels})).view(shape));
 }
 // self, dim, index, source, alpha
 void index_add(call& c) {

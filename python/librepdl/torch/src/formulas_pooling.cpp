@@ -1,4 +1,6 @@
 // Pooling and interpolation.
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool2d.h>
 
@@ -131,6 +133,52 @@ void avg_pool2d_backward(call& c) {
       {"divisor_override", divisor(c, 7)},
       {"size", at::IntArrayRef(size)}});
   c.give(out);
+}
+
+namespace {
+// Windows in three dimensions that reach over one alone, the first (nn.LocalResponseNorm's): of pictures of rows. Arguments from `at`:
+// kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
+struct one_axis {
+  std::vector<int64_t> kernel, stride, padding;
+  bool ceil_mode, with_padding;
+  std::optional<int64_t> divisor;
+  one_axis(const call& c, int at) : ceil_mode(c.boolean(at + 3)), with_padding(c.boolean(at + 4)) {
+    const auto list = [&](int i, int64_t rest) {
+      auto v = c.integers(i);
+      TORCH_CHECK(v.size() <= 1 || v.size() == 3, "avg_pool3d: expected one number or three, got ", v);
+      if (v.size() == 1) v.assign(3, v[0]);
+      if (!v.empty() && (v[1] != rest || v[2] != rest)) c.refuse("of 3 dimensions");
+      if (!v.empty()) v = {v[0], rest};
+      return v;
+    };
+    kernel = list(at, 1);
+    stride = list(at + 1, 1);
+    padding = list(at + 2, 0);
+    if (c.has(at + 5)) divisor = c.integer(at + 5);
+  }
+};
+// Channels, the axis, and the others as one.
+Tensor flat_picture(const Tensor& x) {
+  TORCH_CHECK(x.dim() == 4 || x.dim() == 5, "avg_pool3d: expected an input of 4 or 5 dimensions, got ", x.dim());
+  return x.reshape({c10::multiply_integers(x.sizes().slice(0, x.dim() - 3)), x.size(-3), x.size(-2) * x.size(-1)});
+}
+}  // namespace
+void avg_pool3d(call& c) {
+  const Tensor& x = c.tensor(0);
+  const one_axis w(c, 1);
+  const Tensor y =
+      at::avg_pool2d(flat_picture(x), w.kernel, w.stride, w.padding, w.ceil_mode, w.with_padding, w.divisor);
+  auto shape = x.sizes().vec();
+  shape[x.dim() - 3] = y.size(1);
+  c.give(y.view(shape));
+}
+// grad_output, self, and as avg_pool3d
+void avg_pool3d_backward(call& c) {
+  const Tensor& x = c.tensor(1);
+  const one_axis w(c, 2);
+  c.give(at::avg_pool2d_backward(flat_picture(c.tensor(0)), flat_picture(x), w.kernel, w.stride, w.padding, w.ceil_mode,
+                                 w.with_padding, w.divisor)
+             .view(x.sizes()));
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // Products of matrices, linear layers, attention.
 #include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
@@ -10,6 +11,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
@@ -132,6 +134,41 @@ void dot(call& c) {
   Tensor out = at::empty({}, x.options());
   op({x, y}, {&out});
   c.give(out);
+}
+
+// self, other, dim: x_1 y_2 - x_2 y_1 and so on, each in one rounding
+void linalg_cross(call& c) {
+  const Tensor &x = c.tensor(0), &y = c.tensor(1);
+  TORCH_CHECK(x.dim() == y.dim(), "linalg.cross: inputs must have the same number of dimensions.");
+  TORCH_CHECK(x.scalar_type() == y.scalar_type(), "linalg.cross: expected operands of one dtype, got ", x.scalar_type(),
+              " and ", y.scalar_type());
+  const int64_t axis = at::maybe_wrap_dim(c.integer(2), x.dim());
+  TORCH_CHECK(x.size(axis) == 3 && y.size(axis) == 3, "linalg.cross: inputs dimension ", axis, " must have length 3.");
+  const auto shape = at::infer_size(x.sizes(), y.sizes());
+  const auto last = [&](const Tensor& t) { return t.expand(shape).movedim(axis, -1); };
+  const Tensor a = last(x), b = last(y);
+  const Tensor left = at::stack({a.roll(-1, -1), a.roll(-2, -1)}, -1),
+               right = at::stack({b.roll(-2, -1), b.roll(-1, -1).neg()}, -1);
+  const Tensor products = at::bmm(left.reshape({-1, 1, 2}), right.reshape({-1, 2, 1}));
+  c.give(products.view(a.sizes()).movedim(-1, axis).contiguous());
+}
+// input1, input2, weight, bias: the product with the first input is rounded; with the second one the bias is in the rounding
+void bilinear(call& c) {
+  const Tensor &x = c.tensor(0), &y = c.tensor(1), &w = c.tensor(2);
+  TORCH_CHECK(x.dim() == y.dim() && x.dim() >= 1 && x.sizes().slice(0, x.dim() - 1) == y.sizes().slice(0, x.dim() - 1),
+              "bilinear(): input batch dimensions do not match, got ", x.sizes(), " and ", y.sizes());
+  TORCH_CHECK(w.dim() == 3 && x.size(-1) == w.size(1) && y.size(-1) == w.size(2), "bilinear(): input sizes ", x.sizes(),
+              " and ", y.sizes(), " do not match weight of size ", w.sizes());
+  TORCH_CHECK(!c.has(3) || c.tensor(3).numel() == w.size(0), "bilinear(): bias size does not match weight size: got ",
+              c.has(3) ? c.tensor(3).numel() : 0, " but expected ", w.size(0));
+  auto shape = x.sizes().vec();
+  shape.back() = w.size(0);
+  const int64_t rows = c10::multiply_integers(shape.begin(), shape.end() - 1), out = w.size(0), first = w.size(1),
+                second = w.size(2);
+  const Tensor half = at::mm(x.reshape({rows, first}), w.permute({1, 0, 2}).reshape({first, out * second}))
+                          .view({rows, out, second}),
+               column = y.reshape({rows, second, 1});
+  c.give((c.has(3) ? at::baddbmm(c.tensor(3).view({1, out, 1}), half, column) : at::bmm(half, column)).view(shape));
 }
 
 // aten's formula depends on strides (bmm and add, or addmm): here the product and the bias are one rounding, whatever the strides.
