@@ -15,9 +15,19 @@ FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 SIXTEEN = {torch.float16: (11, -24), torch.bfloat16: (8, -133)}  # digits, exponent of the least subnormal number
 
 
+@pytest.fixture(scope="module", autouse=True)
+def enabled():
+    """Once for all tests of this file, which is quicker."""
+    with librepdl.torch.reproducible():
+        yield
+
+
 @pytest.fixture(autouse=True)
-def enabled(as_it_was):
-    librepdl.torch.enable()
+def as_it_was():
+    threads = torch.get_num_threads()
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(threads)
 
 
 def same(a, b):
@@ -419,6 +429,46 @@ def test_bincount():
         torch.bincount(x - 1, weights=torch.ones(4))
     with pytest.raises(NotImplementedError, match="not float32"):
         torch.bincount(x, weights=torch.ones(4, dtype=torch.float64))
+
+
+def test_histc():
+    """Bins are exact: numbers beside an edge that is no float32, the edges themselves, and what is outside."""
+    for bins, low, high in ((10, 0.0, 1.0), (7, -1.0, 2.5), (3, 1e-3, 1e30), (5, 0.0, 0.0)):
+        x = torch.cat([torch.randn(200), torch.linspace(low, high, bins + 1), torch.tensor([float("nan"), -0.0, 1e-30, 1e29])])
+        edges = torch.linspace(low, high, bins + 1)
+        x = torch.cat([x, *((bits(edges) + step).view(torch.float32) for step in (-1, 1))])
+        x = x[~x.isinf()]
+        if low == high:
+            x = x[x.isfinite()]
+        a, b = (Fraction(t.item()) for t in ((x.min(), x.max()) if low == high else torch.tensor([low, high])))
+        expected = [0] * bins
+        for v in x[~x.isnan()].tolist():
+            if a <= v <= b:
+                expected[min((Fraction(v) - a) * bins // (b - a), bins - 1)] += 1
+        assert torch.histc(x, bins, low, high).tolist() == expected
+    out = torch.empty(0)
+    torch.histc(torch.ones(3), 3, out=out)
+    assert out.tolist() == [0, 3, 0] and torch.histc(torch.ones(0), 2).tolist() == [0, 0]
+    for arguments, error in (((torch.tensor([1.0, float("inf")]),), "not finite"), ((torch.ones(2), 0), "bins"), ((torch.ones(2), 3, 2, 1), "larger")):
+        with pytest.raises(RuntimeError, match=error):
+            torch.histc(*arguments)
+
+
+def test_renorm():
+    """Each operation rounded: rows that are longer times maxnorm / (norm + 1e-7)."""
+    x = torch.randn(6, 8)
+    for p in (1, 2, float("inf")):
+        norm = librepdl.vector_norm(x, p=float(p), axis=1, keepdims=True)
+        most = float(norm.median())
+        factor = librepdl.div(torch.full((6, 1), most), librepdl.add(norm, torch.full((6, 1), 1e-7)))
+        expected = torch.where(norm > most, librepdl.mul(x, factor), x)
+        assert same(torch.renorm(x, p, 0, most), expected) and same(x.clone().renorm_(p, 0, most), expected)
+        assert same(torch.renorm(x.t(), p, 1, most), expected.t())
+        table, index = x.clone(), torch.tensor([[5, 0], [0, 3]])
+        assert same(F.embedding(index, table, max_norm=most, norm_type=float(p)), expected[index])
+        named = torch.zeros(6, dtype=torch.bool)
+        named[index] = True
+        assert same(table, torch.where(named[:, None], expected, x))
 
 
 def test_local_response_norm():

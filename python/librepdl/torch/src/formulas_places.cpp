@@ -2,10 +2,12 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bincount.h>
+#include <ATen/ops/bmm.h>
 #include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/im2col.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_add.h>
@@ -19,6 +21,7 @@
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
 #include <ATen/ops/searchsorted.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -166,6 +169,38 @@ void bincount(call& c) {
               "bincount only supports 1-d non-negative integral inputs, and weights of the same length.");
   const int64_t count = std::max(x.max().item<int64_t>() + 1, c.integer(2));
   c.give(at::scatter_add(at::zeros({count}, weights.options()), 0, x.to(at::kLong), weights));
+}
+// self, bins, min, max: the bin of x is floor((x - min) bins / (max - min)), exactly; max lies in the last one, what is outside in none
+void histc(call& c) {
+  const Tensor x = c.tensor(0).reshape({-1});
+  const int64_t bins = c.integer(1);
+  TORCH_CHECK(bins > 0, "torch.histc: bins must be > 0, but got ", bins);
+  if (bins >= int64_t{1} << 24) c.refuse("with 2^24 bins or more");
+  auto low = static_cast<float>(c.number(2, at::kFloat)), high = static_cast<float>(c.number(3, at::kFloat));
+  if (low == high && x.numel() > 0) {
+    low = x.min().item<float>();
+    high = x.max().item<float>();
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
+  TORCH_CHECK(low < high, "torch.histc: max must be larger than min");
+  const Tensor inside = x.masked_select(x.ge(low).logical_and(x.le(high)));
+  if (inside.numel() == 0) return c.give(at::zeros({bins}, x.options()));
+  // Whether x lies at edge k or above: the sign of bins x + (k - bins) min - k max, an exact sum, of multiples of 2^-149.
+  const auto reaches = [&](const Tensor& k) {
+    const Tensor edge = k.to(at::kFloat),
+                 numbers = at::stack({inside, at::full_like(inside, low), at::full_like(inside, high)}, 1),
+                 factors = at::stack({at::full_like(inside, bins), edge.sub(bins), edge.neg()}, 1);
+    return at::bmm(numbers.unsqueeze(1), factors.unsqueeze(2)).view({-1}).ge(0).to(at::kLong);
+  };
+  // In float64 at most one beside it.
+  const Tensor near =
+      inside.to(at::kDouble).sub(low).mul(bins).div(static_cast<double>(high) - low).floor().to(at::kLong);
+  const Tensor below = near.add(reaches(near)).sub(1), bin = below.add(reaches(below.add(1)));
+  c.give(at::bincount(bin.clamp_max(bins - 1), {}, bins).to(at::kFloat));
 }
 // self, indices, output_size
 void max_unpool2d(call& c) {

@@ -1,7 +1,10 @@
 // Sums, statistics and the softmax family.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ops/_unique.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
@@ -178,6 +181,34 @@ void vector_norm(call& c) {
   const reduction r(converted(x, type), c.integers(2), c.boolean(3));
   if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
   give_norm(c, r, p);
+}
+namespace {
+// Slices whose norm is greater than `most` times most / (norm + 1e-7), each operation rounded.
+Tensor within(const Tensor& x, const Tensor& norm, double most) {
+  const Tensor factor = number_on(most, x.scalar_type(), x.device()).div(norm.add(1e-7));
+  return at::where(norm.gt(most), x.mul(factor), x);
+}
+}  // namespace
+// self, p, dim, maxnorm
+void renorm(call& c) {
+  const Tensor& x = c.tensor(0);
+  const double most = c.number(3, x.scalar_type());
+  TORCH_CHECK(c.value(1).toScalar().toDouble() > 0, "renorm: non-positive-norm not supported");
+  TORCH_CHECK(most >= 0, "renorm: expected maxnorm to be >= 0 but got ", most);
+  TORCH_CHECK(x.dim() > 1, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (i != at::maybe_wrap_dim(c.integer(2), x.dim())) others.push_back(i);
+  }
+  c.give(within(x, at::linalg_vector_norm(x, c.value(1).toScalar(), others, /*keepdim=*/true), most));
+}
+// self, indices, max_norm, norm_type: of the rows that indices name
+void embedding_renorm(call& c) {
+  const Tensor &x = c.tensor(0), index = std::get<0>(at::_unique(c.tensor(1).to(at::kLong).reshape({-1})));
+  const Tensor rows = x.index_select(0, index),
+               norm = at::linalg_vector_norm(rows, c.real(3), std::vector<int64_t>{1}, /*keepdim=*/true);
+  const Tensor out = c.what().kind == variant::in_place ? x : x.clone();
+  c.give(out.index_copy_(0, index, within(rows, norm, c.real(2))));
 }
 // aten's older names of it, some with a type at the end, to which the operand is converted first.
 namespace {
