@@ -30,6 +30,12 @@ def test_a_captured_graph_gives_the_same_bits():
             assert torch.equal(result, model(new))
 
 
+def test_the_first_minute_is_the_same_as_on_the_cpu():
+    import test_first_minute
+    librepdl.torch.enable()
+    assert test_first_minute.fingerprint_of_everything("cuda") == test_first_minute.fingerprint_of_everything("cpu")
+
+
 def test_nothing_is_drawn_into_a_graph():
     librepdl.torch.enable()
     x = torch.zeros(8, device="cuda")

@@ -499,3 +499,48 @@ def test_a_penalty_on_gradients():
 def test_frequencies():
     assert torch.fft.fftfreq(5).tolist() == [v * torch.tensor(0.2).item() for v in (0, 1, 2, -2, -1)]
     assert torch.fft.rfftfreq(4, 0.5).tolist() == [0, 0.5, 1]
+
+
+# ---- everything of this file, elsewhere ----
+
+def fingerprint_of_everything(device):
+    torch.manual_seed(3)
+    found = []
+
+    def leaf(*shape, dtype=torch.float32):
+        found.append(torch.randn(*shape, device=device).to(dtype).requires_grad_())
+        return found[-1]
+
+    def keep(y):
+        if y.requires_grad:
+            y.backward(torch.linspace(-1, 2, y.numel(), device=device).to(y.dtype).view(y.shape))
+        found.append(y.detach())
+
+    index = torch.randint(0, 20, (30,), device=device)
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for function in (torch.abs, lambda t: F.dropout(t, 1 / 3), lambda t: F.dropout(t * 1, 0.1, inplace=True), F.dropout2d, F.alpha_dropout,
+                         lambda t: F.elu(t * 1, 0.7, inplace=True), lambda t: F.rrelu(t, training=True), lambda t: t.norm(1, dim=1)):
+            keep(function(leaf(6, 4, 3, 5, dtype=dtype)))
+        keep(torch.normal(leaf(8, dtype=dtype), leaf(8, dtype=dtype).detach().abs()))
+        keep(torch.linalg.cross(leaf(7, 3, dtype=dtype), leaf(1, 3, dtype=dtype)))
+        keep(torch.heaviside(leaf(9, dtype=dtype).detach(), leaf(1, dtype=dtype).detach()))
+        keep(leaf(20, dtype=dtype).detach().put(index, leaf(30, dtype=dtype).detach(), True))
+        for mode in ("sum", "mean"):
+            keep(F.embedding_bag(index, leaf(20, 5, dtype=dtype), torch.arange(0, 30, 4, device=device), mode=mode, padding_idx=3))
+    keep(F.bilinear(leaf(4, 5), leaf(4, 6), leaf(3, 5, 6), leaf(3)))
+    y, places = F.max_pool2d(leaf(2, 3, 8, 8), 2, return_indices=True)
+    keep(F.max_unpool2d(y, places, 2))
+    keep(F.local_response_norm(leaf(2, 6, 4, 4), 3))
+    keep(torch.histc(leaf(500).detach(), 9, -2, 1.5))
+    keep(torch.bincount(index, weights=leaf(30).detach()))
+    keep(torch.renorm(leaf(5, 6).detach(), 2, 0, 1.0))
+    keep(F.embedding(index, leaf(20, 5).detach(), max_norm=1.5))
+    keep(torch.autograd.grad(F.conv2d(x := leaf(1, 2, 6, 6), leaf(3, 2, 3, 3)).square().sum(), x, create_graph=True)[0])
+    return librepdl.torch.fingerprint([t.detach().cpu() for v in found for t in (v, v.grad) if t is not None])
+
+
+def test_one_thread_and_two():
+    torch.set_num_threads(1)
+    first = fingerprint_of_everything("cpu")
+    torch.set_num_threads(2)
+    assert fingerprint_of_everything("cpu") == first
