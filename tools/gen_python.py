@@ -38,7 +38,7 @@ signatures = {"arange": (
 # More functions, after the operation that they call.
 more_functions = {"stddev": [("std", '''
 def std(x: A, axis: Ints | None = None, keepdims: bool = False, ddof: float = 0.0, *, out: A | None = None) -> A:
-    """stddev with NumPy's name and default: the divisor is count - ddof."""
+    """stddev with NumPy's name and default: the divisor is count - ddof. Why the bits are right: see stddev."""
     return stddev(x, axis, keepdims, ddof, out=out)
 ''')]}
 heading = "Written by tools/gen_python.py from the registry of operations; do not edit."
@@ -337,7 +337,7 @@ def page(operations):
             for _, source in o.more:
                 signature, docstring = source.strip().split("\n")[:2]
                 signature = re.sub(r": [^=,)]+(?=[=,)])", "", signature.split(" -> ")[0].removeprefix("def ")).replace("= ", "=")
-                text += f"\nAlso `{signature}`: {docstring.strip().strip(chr(34))}\n"
+                text += f"\n### {signature.rstrip(':')}\n\n{docstring.strip().strip(chr(34))}\n"
     return text
 
 

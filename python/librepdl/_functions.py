@@ -3310,7 +3310,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
 
 
 def std(x: A, axis: Ints | None = None, keepdims: bool = False, ddof: float = 0.0, *, out: A | None = None) -> A:
-    """stddev with NumPy's name and default: the divisor is count - ddof."""
+    """stddev with NumPy's name and default: the divisor is count - ddof. Why the bits are right: see stddev."""
     return stddev(x, axis, keepdims, ddof, out=out)
 
 
