@@ -513,6 +513,74 @@ TEST_CASE("losses: sums whose transcendental terms cancel") {
                   error);
 }
 
+TEST_CASE("losses: sums with few different numbers in logarithms and exponentials") {
+  std::vector<test::engine> contexts;
+  for (const tier first : {tier::proved, tier::exact}) {
+    contexts.push_back({"cpu", std::make_unique<context>(context_options{.threads = 2, .first_tier = first})});
+  }
+  const auto sum_of = [&](const char* name, const std::vector<std::vector<float>>& operands, bool log_target = false) {
+    std::vector<array> in;
+    for (const std::vector<float>& p : operands) {
+      in.emplace_back(dtype::f32, shape_list{static_cast<std::int64_t>(p.size())});
+      for (std::size_t i = 0; i < p.size(); ++i) in.back().set(i, num::to_bits(p[i]));
+    }
+    attributes attrs{{"reduction", std::string("sum")}};
+    if (log_target) attrs.push_back({"log_target", true});
+    const std::vector<array> want = reference::evaluate_all(name, in, attrs);
+    compare(contexts, *find(name), in, attrs, want, "sum");
+    return num::float_of(static_cast<std::uint32_t>(want[0].get(0)));
+  };
+  const char* const bce = "binary_cross_entropy_with_logits";
+  // A midpoint, and beside it e^-1500 / 2: the logarithms of 1.75 are gone.
+  const float w = num::float_of(0x43868746);
+  CHECK(sum_of(bce, {{1500, 1.75f, 1.75f}, {0, 1, 0}, {.5f, w, -w}}) == 9147206 * 0x1p-15f);
+  CHECK(sum_of(bce, {{1500, 1.75f, 1.75f}, {2, 0, 1}, {.5f, w, -w}}) == -9147205 * 0x1p-15f);
+  CHECK(sum_of("binary_cross_entropy", {{.75f, .75f, 0, 0x1p-20f}, {.5f, .5f, 1, 1}, {w, -w, 671089, 0x1p-140f}}) ==
+        67108904);
+  // Rests of both signs, e^-1500 - e^-1600 beside 2^24 + 1, and less than nothing.
+  CHECK(sum_of("kl_div", {{-0x1p24f, -1, -1501, -1599}, {0, 0, -1500, -1600}}, true) == 0x1.000002p24f);
+  CHECK(sum_of("kl_div", {{-0x1p24f, -1, -1499, -1601}, {0, 0, -1500, -1600}}, true) == 0x1p24f);
+  // e^9000 - e^9000 is nothing, e^9000 - e^7500 much.
+  CHECK(sum_of("kl_div", {{8999, 9001, -1}, {9000, 9000, 0}}, true) == 1);
+}
+
+// Terms of keys 1 to `keys` - 1, which add up to 0, and of 257, which add up to 2^24 + 1: a midpoint.
+struct cancelling {
+  std::vector<float> x{257, 257}, t{0, 1}, w{65281, -65281};
+  cancelling(int keys, std::size_t count) {
+    for (std::size_t i = 0; x.size() < count; ++i) {
+      const auto at = static_cast<float>(i / 2 % static_cast<std::size_t>(keys - 1) + 1);
+      add(i % 4 < 2 ? at : -at, 1, i % 2 == 0 ? .37f : -.37f);
+    }
+  }
+  void add(float at, float target, float weight) {
+    x.push_back(at);
+    t.push_back(target);
+    w.push_back(weight);
+  }
+  float sum(context& ctx) const {
+    const auto view = [](const std::vector<float>& v) {
+      return const_tensor_view(v.data(), {static_cast<std::int64_t>(v.size())});
+    };
+    float out = 0;
+    binary_cross_entropy_with_logits(ctx, view(x), view(t), tensor_view(&out, {}),
+                                     {.reduction = reduction::sum, .weight = view(w)});
+    return out;
+  }
+};
+
+// With a logarithm of 2048 bits for each element the last would take minutes.
+TEST_CASE("losses: 64 different numbers cancel, 65 do not; work is for different numbers") {
+  context one({.threads = 1}), three({.threads = 3});
+  for (context* const ctx : {&one, &three}) {
+    CHECK(cancelling(64, 10000).sum(*ctx) == 0x1p24f);
+    CHECK_THROWS_AS(cancelling(65, 140).sum(*ctx), error);
+  }
+  cancelling many(63, 100000);
+  many.add(1500, 1, .5f);
+  CHECK(many.sum(three) == 0x1.000002p24f);
+}
+
 TEST_CASE("losses: who decides") {
   std::vector<float> x(3000), t(3000), y(3000);
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -305,7 +305,7 @@ REPDL_HD bool is_open_sign(loss_term r) { return ((r.value == 0) | !is_regular(r
 
 // Instead of `exact` and `total` a body has `parts` of an element, for every level. An element, and a sum of them, is
 // value = part + rest: part a rational number, exact at some level; rest is 0, or not 0 and of that sign, or unknown (2).
-// Terms beyond the range of balls count by their signs alone: above 2^11500 (huge, not in `value`), and those above 2^10000.
+// Terms beyond the range of balls count by their signs alone: above 2^11300 (huge, not in `value`), and those above 2^10000.
 enum beyond_range : std::int64_t { huge_term = 1, minus_huge_term = 2, large_term = 4, minus_large_term = 8 };
 template <int L>
 struct loss_parts {
@@ -394,40 +394,106 @@ REPDL_HD_CALL loss_parts<L> summand_parts(const loss_constants& k, X... x) {
   return loss_body<Op>::template parts<L>(k, in);
 }
 
-// Where terms have both signs a sum may be rational. `key` says of which numbers a term has rational multiples, -infinity: of none;
-// `multiples` says which, of at most two. Where those of each key add up to 0, the sum is its part.
+// Sums of many terms with few keys, on a CPU. `key` says of which numbers a term has rational multiples, -infinity: of none;
+// `multiples` says which, of at most two, `numbers` what these numbers are, `part` what a term has beside them. Terms of one key are
+// added up first: multiples and parts are exact, so what cancels among them is gone, and each number is computed once. Where
+// nothing is left but the parts, the sum is rational.
 template <class Op>
 concept has_keys = requires(const loss_constants& k, const double* in) {
   loss_body<Op>::key(k, in);
 };
-// The multiples of the greatest key below a limit.
-struct key_sum {
-  double key = -infinity;
-  ball<32> first = exact_ball(zero_limbs<32>());
-  ball<32> second = exact_ball(zero_limbs<32>());
+// Multiples and parts have bits 2^-596 to 2^513 (losses_logistic.hpp), those of 2^62 terms up to 2^575.
+inline constexpr int group_limbs = 20;
+inline constexpr int most_groups = 64;
 
-  void merge(const key_sum& o) {
-    if (o.key < key) return;
-    if (o.key > key) {
-      *this = o;
-    } else {
-      first = first + o.first;
-      second = second + o.second;
-    }
-  }
+// A number that is not 0: of this sign; as a term above 0 it is beyond the range in this way, huge_term or large_term.
+template <int L>
+struct key_number {
+  ball<L> value;
+  int sign = 1;
+  std::int64_t beyond = 0;
+};
+struct key_group {
+  double key;
+  ball<group_limbs> first = exact_ball(zero_limbs<group_limbs>());
+  ball<group_limbs> second = exact_ball(zero_limbs<group_limbs>());
+};
+struct key_groups {
+  bool complete = true;  // no more than most_groups keys, and no terms of which nothing is known
+  int count = 0;
+  ball<group_limbs> part = exact_ball(zero_limbs<group_limbs>());
+  key_group of[most_groups];
+
   template <class Op, class... X>
-  void add(const loss_constants& k, double limit, X... x) {
+  void add(const loss_constants& k, X... x) {
+    if (!complete) return;
     const loss_term r = first_summand<Op>(k, x...);
     if (r.value == 0 && r.error == 0) return;
     const double in[] = {x...};
-    key_sum one;
-    one.key = loss_body<Op>::key(k, in);
-    if (!(one.key < limit) || one.key < key || one.key == -infinity) return;
+    complete = is_regular(r.value);
+    if (!complete) return;
+    part = part + loss_body<Op>::template part<group_limbs>(k, in);
+    key_group one{loss_body<Op>::key(k, in)};
+    if (one.key == -infinity) return;
     loss_body<Op>::multiples(k, in, one.first, one.second);
     merge(one);
   }
-  bool vanishes() const { return sign_of(first) == 0 && sign_of(second) == 0; }
+  void merge(const key_groups& o) {
+    complete = complete && o.complete;
+    part = part + o.part;
+    for (int i = 0; complete && i < o.count; ++i) merge(o.of[i]);
+  }
+
+ private:
+  void merge(const key_group& o) {
+    int at = 0;
+    while (at < count && of[at].key != o.key) ++at;
+    if (at == most_groups) {
+      complete = false;
+    } else if (at == count) {
+      of[count++] = o;
+    } else {
+      of[at].first = of[at].first + o.first;
+      of[at].second = of[at].second + o.second;
+    }
+  }
 };
+
+// Of any number of limbs.
+template <int L>
+ball<L> resized(const ball<group_limbs>& a) {
+  if constexpr (L >= group_limbs) {
+    return widen_ball<L>(a);
+  } else {
+    bool inexact = false;
+    const auto m = normalise<L, group_limbs>(a.middle.limb, a.middle.exponent, a.middle.negative, &inexact);
+    return {m, add(a.radius, rounding_error(m, inexact))};
+  }
+}
+// What groups say of their sum. The sign of the rest, where terms differ in theirs, is that of the ball where it is clear.
+template <class Op, int L>
+loss_parts<L> parts_of_groups(const loss_constants& k, const key_groups& g) {
+  loss_parts<L> sum, one;
+  sum.part = resized<L>(g.part);
+  for (int i = 0; i < g.count; ++i) {
+    const key_group& group = g.of[i];
+    for (const int which : {0, 1}) {
+      const ball<group_limbs>& multiple = which == 0 ? group.first : group.second;
+      const int sign = sign_of(multiple);
+      if (sign == 0) continue;
+      const key_number<L> n = loss_body<Op>::template number_of_key<L>(k, group.key, which);
+      one.value = (n.beyond & huge_term) != 0 ? exact_ball(zero_limbs<L>()) : resized<L>(multiple) * n.value;
+      one.rest = sign == 2 ? 2 : sign * n.sign;
+      one.beyond = (one.rest > 0 ? n.beyond : 0) | (one.rest != 1 ? n.beyond << 1 : 0);
+      sum.merge(one);
+    }
+  }
+  const ball<L>& rest = sum.value;
+  const bool clear = !rest.middle.is_zero() && rest.radius.below_power(rest.middle.exponent - 1);
+  if (sum.rest == 2 && clear) sum.rest = rest.middle.negative != 0 ? -1 : 1;
+  sum.value = sum.part + rest;
+  return sum;
+}
 
 // ---- an element
 

@@ -10,7 +10,7 @@
 //   is no part. An element of 0 < x < 1 without a 100 is transcendental for w != 0: a combination of logarithms of rationals with
 //   rational coefficients is 0 or that (Baker). It is not 0: with x = a / 2^m, a odd, m >= 1, a^k (2^m - a)^(n - k) is a quotient of
 //   odd numbers, 2^(m n) is not. Parts have bits 2^-447 to 2^392. A sum with terms of both signs may be rational, where all its
-//   logarithms cancel; where that leaves it next to a midpoint, no level decides, but where those of each x do (key_sum).
+//   logarithms cancel; where that leaves it next to a midpoint, no level decides, but where those of each x do (key_groups).
 //
 // Its gradient, g w (x - t) / (max(x (1 - x), 10^-12) n): 10^-12 is the greater one for x < 0x1.19799ap-40 and x = 1, and outside of
 // [0, 1]. First tier: g w is exact; x - t 1, the product 1, 1 - x 1, x (1 - x) 1, times n 1 (or the numerator times 10^12), the quotient,
@@ -27,8 +27,8 @@
 // Last tier. part -t x, rest t ln t of the sign of t - 1; t = 1 has none. ln t is transcendental for t != 1. A sum of terms with t
 //   below and above 1 may be rational, and undecided. log_target: no part, rest of the sign of t - x; t = 0 is its part, -x. e^t is
 //   transcendental for t != 0, and a sum is rational only where the coefficients t - x of equal t all add up to 0
-//   (Lindemann-Weierstrass), for which a CPU looks (key_sum). t < -8000: e^t in (0, 2^-11500); t > 8000, t > 7000:
-//   beyond_range, e^8000 2^-14 > 2^11500, e^7000 2^129 < 2^10300.
+//   (Lindemann-Weierstrass), which a CPU adds first (key_groups); sums of t - x are multiples of 2^-149. t < -8000: e^t in (0, 2^-11500); t > 8000, t > 7000:
+//   beyond_range, e^8000 2^-149 > 2^11300, e^7000 2^129 < 2^10300.
 //
 // Its gradient: -g t / n is a product of 48 bits over n; -g e^t / n as above; for t > 440 it overflows: 2^634 2^-149 2^-53.
 //
@@ -44,6 +44,17 @@ inline namespace REPDL_ISA {
 REPDL_HD double minus_log(double x) {
   const pow_reduced r = pow_reduce(x);
   return -log_binary64(r.exponent, r.fraction);
+}
+// ln(1 - x), 0 < x < 1.
+template <int L>
+REPDL_HD ball<L> log_of_rest(double x) {
+  ball<L> rest = x < 0x1p-33 ? number<L>(-x) : number<L>(1) - number<L>(x);
+  if (x < 0x1p-33) {
+    to_logarithm_1p_small(rest);
+  } else {
+    rest = logarithm(rest.middle);  // exact: 57 bits
+  }
+  return rest;
 }
 
 template <>
@@ -74,23 +85,27 @@ struct loss_body<ops::binary_cross_entropy> {
     r.value = r.part;
     if (x == 0 || x == 1) return r;
     if (x > last_clamped) r.value = negated(a * logarithm(limbs_of_value<L>(x)));
-    ball<L> rest = x < 0x1p-33 ? number<L>(-x) : number<L>(1) - number<L>(x);
-    if (x < 0x1p-33) {
-      to_logarithm_1p_small(rest);
-    } else {
-      rest = logarithm(rest.middle);  // exact: 57 bits
-    }
-    r.value = r.value - b * rest;
+    r.value = r.value - b * log_of_rest<L>(x);
     r.rest = x <= last_clamped ? sign_of(b) : (t >= 0) & (t <= 1) ? sign_of(w) : 2;
     return r;
   }
   static double key(const loss_constants&, const double* in) { return (in[0] > 0) & (in[0] < 1) ? in[0] : -infinity; }
+  template <int L>
+  static ball<L> part(const loss_constants&, const double* in) {
+    const ball<L> t = number<L>(in[1]);
+    const ball<L> clamped = in[0] <= last_clamped ? t : in[0] == 1 ? number<L>(1) - t : number<L>(0);
+    return number<L>(in[2]) * clamped * number<L>(100);
+  }
   template <int L>
   static void multiples(const loss_constants&, const double* in, ball<L>& first, ball<L>& second) {
     const ball<L> w = number<L>(in[2]);
     const ball<L> t = number<L>(in[1]);
     if (in[0] > last_clamped) first = w * t;
     second = w * (number<L>(1) - t);
+  }
+  template <int L>
+  static key_number<L> number_of_key(const loss_constants&, double key, int which) {
+    return {negated(which == 0 ? logarithm(limbs_of_value<L>(key)) : log_of_rest<L>(key))};
   }
 };
 
@@ -183,8 +198,19 @@ struct loss_body<ops::kl_div> {
     return in[1] == (k.c == 0 ? 1.0 : 0.0) ? -infinity : in[1];
   }
   template <int L>
+  static ball<L> part(const loss_constants& k, const double* in) {
+    if (k.c == 0) return negated(exact_product<L>(in[1], in[0]));
+    return in[1] == 0 ? number<L>(-in[0]) : number<L>(0);
+  }
+  template <int L>
   static void multiples(const loss_constants& k, const double* in, ball<L>& first, ball<L>&) {
     first = k.c == 0 ? number<L>(in[1]) : exact_distance<L>(in[1], in[0]);
+  }
+  template <int L>
+  static key_number<L> number_of_key(const loss_constants& k, double key, int) {
+    if (k.c == 0) return {logarithm(limbs_of_value<L>(key)), key > 1 ? 1 : -1};
+    if (key > 8000) return {number<L>(0), 1, huge_term};
+    return {exponential_of<L>(key), 1, key > 7000 ? std::int64_t{large_term} : 0};
   }
 };
 

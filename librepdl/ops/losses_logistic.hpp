@@ -41,7 +41,7 @@
 // parts have bits 2^-596 to 2^513. In a sum the L of different |x| are linearly independent over the rationals, with 1 beside them:
 // were it not so, a product of powers of 1 + z^k, with different k >= 0 and z = e^(1/N), would be a power of z, as polynomials
 // since z is transcendental; but 1 + z^k has a cyclotomic factor of order 2 k, the others with smaller k have not. So a sum is
-// rational only where the coefficients w c of equal |x| all add up to 0, which takes both signs: a CPU looks for that (key_sum).
+// rational only where the coefficients w c of equal |x| all add up to 0, which takes both signs: a CPU adds these first (key_groups).
 //
 // Checked by tests/losses_test.cpp.
 #pragma once
@@ -67,6 +67,13 @@ REPDL_HD_CALL ball<L> exponential_of_minus(const ball<L>& d, double near) {
   if (near >= 8000) return {limbs_of_power<L>(-11501), power_magnitude(-11501)};
   return exponential(negated(d));
 }
+// ln(1 + e^-d), likewise; from d = 8000 on it is as little as e^-d.
+template <int L>
+REPDL_HD ball<L> log_1p_exp_of_minus(const ball<L>& d, double near) {
+  ball<L> e = exponential_of_minus(d, near);
+  if (near < 8000) to_logarithm_1p(e);
+  return e;
+}
 template <int L>
 REPDL_HD_CALL ball<L> exact_product(double a, double b) {
   return number<L>(a) * number<L>(b);
@@ -90,12 +97,23 @@ struct loss_body<ops::soft_margin_loss> {
     loss_parts<L> r;
     const ball<L> d = magnitude_of(exact_product<L>(in[0], in[1]));
     if (z < 0) r.part = d;
-    const double near = magnitude_of(z);
-    ball<L> e = exponential_of_minus(d, near);
-    if (near < 8000) to_logarithm_1p(e);  // else it is as little as e
-    r.value = r.part + e;
+    r.value = r.part + log_1p_exp_of_minus(d, magnitude_of(z));
     r.rest = 1;
     return r;
+  }
+  static double key(const loss_constants&, const double* in) { return magnitude_of(in[0] * in[1]); }
+  template <int L>
+  static ball<L> part(const loss_constants&, const double* in) {
+    const double z = in[0] * in[1];
+    return number<L>(z < 0 ? -z : 0.0);
+  }
+  template <int L>
+  static void multiples(const loss_constants&, const double*, ball<L>& first, ball<L>&) {
+    first = number<L>(1);
+  }
+  template <int L>
+  static key_number<L> number_of_key(const loss_constants&, double key, int) {
+    return {log_1p_exp_of_minus(number<L>(key), key)};
   }
 };
 
@@ -188,16 +206,23 @@ struct loss_body<ops::binary_cross_entropy_with_logits> {
     loss_parts<L> r;
     r.part = w * ((x > 0 ? a : b) * d);
     const ball<L> factor = w * (a + b);
-    ball<L> e = exponential_of_minus(d, near);
-    if (near < 8000) to_logarithm_1p(e);
-    r.value = r.part + factor * e;
+    r.value = r.part + factor * log_1p_exp_of_minus(d, near);
     r.rest = sign_of(factor);
     return r;
   }
   static double key(const loss_constants&, const double* in) { return magnitude_of(in[0]); }
   template <int L>
+  static ball<L> part(const loss_constants&, const double* in) {
+    const ball<L> line = in[0] > 0 ? number<L>(1) - number<L>(in[1]) : exact_product<L>(in[3], in[1]);
+    return number<L>(in[2]) * (line * number<L>(magnitude_of(in[0])));
+  }
+  template <int L>
   static void multiples(const loss_constants&, const double* in, ball<L>& first, ball<L>&) {
     first = number<L>(in[2]) * (number<L>(1) - number<L>(in[1]) + exact_product<L>(in[3], in[1]));
+  }
+  template <int L>
+  static key_number<L> number_of_key(const loss_constants&, double key, int) {
+    return {log_1p_exp_of_minus(number<L>(key), key)};
   }
 };
 

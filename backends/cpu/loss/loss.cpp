@@ -95,8 +95,7 @@ std::int64_t height(std::int64_t count) noexcept { return count / loss_block + l
 struct worker {
   num::loss_sum sum;
   num::distance_sum exact;
-  num::key_sum keys;
-  double limit;  // of keys
+  num::key_groups* groups;  // where the operation has keys
   alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
 
   template <int L>
@@ -104,6 +103,13 @@ struct worker {
     return *reinterpret_cast<num::loss_parts<L>*>(parts);
   }
 };
+
+// Whether workers need groups.
+bool has_groups(ops::op_id op) {
+  bool has = false;
+  ops::for_operation<ops::family::loss>(op, [&]<class Op>() { has = num::has_keys<Op>; });
+  return has;
+}
 
 // Adds an element to what its worker knows.
 template <class T>
@@ -113,8 +119,8 @@ void add_parts(worker& w, const block<T>& b, std::int64_t i, const ops::loss_con
   with_numbers<Op>(b, i, [&](auto... x) { w.parts_of<L>().merge(num::summand_parts<Op, L>(k, x...)); });
 }
 template <class Op, class T>
-void add_key(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  with_numbers<Op>(b, i, [&](auto... x) { w.keys.add<Op>(k, w.limit, x...); });
+void add_to_groups(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { w.groups->add<Op>(k, x...); });
 }
 template <class Op, class T>
 void add_exactly(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
@@ -141,52 +147,37 @@ struct whole {
   }
 };
 
-// The sum of all elements' parts, of one level after the other.
+// The sum of all elements' parts, of one level after the other. What 128 bits leave open is added up by keys, where they are few.
 template <class Op, class T>
 struct sum_attempt {
   const whole<T>& all;
 
   template <int L>
   num::decided_value<T> operator()() const {
+    if constexpr (num::has_keys<Op> && L > 2) {
+      if constexpr (L == 4) make_groups();
+      const num::key_groups& groups = *all.workers[0].groups;
+      if (groups.complete) return num::round_parts<T, L>(num::parts_of_groups<Op, L>(all.k, groups), all.k.n);
+    }
     for (int t = 0; t < all.threads; ++t) new (all.workers[t].parts) num::loss_parts<L>;
     all.add_all(add_parts<Op, T, L>);
     num::loss_parts<L>& sum = all.workers[0].template parts_of<L>();
     for (int t = 1; t < all.threads; ++t) sum.merge(all.workers[t].template parts_of<L>());
     return num::round_parts<T, L>(sum, all.k.n);
   }
-};
-// A sum whose transcendental terms cancel: looks at one key after the other.
-template <class Op, class T>
-num::decided_value<T> cancelled_sum(const whole<T>& all) {
-  constexpr int most_keys = 64;
-  worker* const workers = all.workers;
-  double limit = num::infinity;
-  for (int pass = 0; pass < most_keys; ++pass) {
-    for (int t = 0; t < all.threads; ++t) workers[t].keys = {}, workers[t].limit = limit;
-    all.add_all(add_key<Op, T>);
-    for (int t = 1; t < all.threads; ++t) workers[0].keys.merge(workers[t].keys);
-    limit = workers[0].keys.key;
-    if (limit == -num::infinity) break;
-    if (!workers[0].keys.vanishes()) return {};
+
+  void make_groups() const {
+    for (int t = 0; t < all.threads; ++t) new (all.workers[t].groups) num::key_groups;
+    all.add_all(add_to_groups<Op, T>);
+    for (int t = 1; t < all.threads; ++t) all.workers[0].groups->merge(*all.workers[t].groups);
   }
-  if (limit != -num::infinity) return {};
-  sum_attempt<Op, T>{all}.template operator()<32>();
-  num::loss_parts<32>& sum = workers[0].parts_of<32>();
-  sum.value = sum.part;
-  sum.rest = 0;
-  sum.beyond = 0;
-  return num::round_parts<T, 32>(sum, all.k.n);
-}
+};
 template <class T>
 using decide_sum_function = num::decided_value<T>(const whole<T>& all, int last_tier_bits);
 template <class Op, class T>
 num::decided_value<T> decide_sum(const whole<T>& all, int last_tier_bits) {
   if constexpr (num::has_parts<Op>) {
-    const num::decided_value<T> r = num::decide_by_levels(sum_attempt<Op, T>{all}, last_tier_bits);
-    if constexpr (num::has_keys<Op>) {
-      if (!r.decided && last_tier_bits >= 2048) return cancelled_sum<Op, T>(all);
-    }
-    return r;
+    return num::decide_by_levels(sum_attempt<Op, T>{all}, last_tier_bits);
   } else {
     all.add_all(add_exactly<Op, T>);
     for (int t = 1; t < all.threads; ++t) all.workers[0].exact.merge(all.workers[t].exact);
@@ -200,7 +191,8 @@ void run_sum(const whole<T>& all, const loss_kernels::loops& loops, decide_sum_f
   const plan::loss_plan& p = all.p;
   worker* const workers = all.workers;
   auto& out = *static_cast<T*>(p.out);
-  for (int t = 0; t < all.threads; ++t) new (workers + t) worker;
+  auto* const groups = reinterpret_cast<num::key_groups*>(workers + all.threads);  // or nothing
+  for (int t = 0; t < all.threads; ++t) (new (workers + t) worker)->groups = groups + t;
   parallel(all.threads, [&](int thread, int used) {
     num::loss_sum& sum = workers[thread].sum;
     for_blocks<T>(p, all.operands, share(p.count, thread, used, loss_block),
@@ -232,7 +224,8 @@ class loss_work final : public planned<plan::loss_plan> {
                 : 2)) {}
 
   plan::checked_size bytes() const override {
-    return p.each ? plan::checked_size() : plan::checked_size::product(sizeof(worker), threads_);
+    if (p.each) return {};
+    return plan::checked_size::product(sizeof(worker) + (has_groups(p.op) ? sizeof(num::key_groups) : 0), threads_);
   }
 
   void run(void* workspace) override {
