@@ -801,6 +801,14 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          generator g;
          normal(o.ctx, g, o.vo({2}), {.stddev = -1});
        }},
+      {error_site::input_count, "conv2d_grad_input", "bias",
+       [&] {
+         conv2d_grad_input(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.bias = o.vx({1})});
+       }},
+      {error_site::input_count, "conv2d_grad_weight", "bias",
+       [&] {
+         conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
+       }},
       {error_site::attribute_value, "exponential", "rate",
        [&] {
          generator g;
@@ -1315,6 +1323,13 @@ TEST_CASE("errors: what was expected and what came, in words") {
   CHECK(message([&] {
           conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
         }) == "conv2d_grad_input: g: expected 3 channels, one for each output channel of w, got 2");
+  CHECK(message([&] {
+          conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
+        }) == "conv2d_grad_weight: bias: expected none, got one of shape [1]");
+  CHECK(message([&] {
+          call(o.ctx, o.op("conv2d_grad_input"), std::vector{o.vx({1}), o.vx({1}), o.vx({1})}, std::vector{o.vo({1})},
+               {{"size", std::vector<std::int64_t>{1, 1}}});
+        }) == "conv2d_grad_input: inputs: expected 2 (g, w), got 3");
   CHECK(message([&] {
           infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("f8")}});
         }) == "convert: dtype: expected f16, bf16, f32, f64, i64, bool or i32, got 'f8'");

@@ -51,6 +51,11 @@ auto list_of(const Options& o) noexcept {
   }
 }
 
+// The gradients of conv2d share its options; they do not depend on the bias.
+void refuse_bias(std::string_view op, const const_tensor_view& bias) {
+  if (bias) fail(error_site::input_count, op, "bias", "none", "one of shape " + to_string(bias.shape()));
+}
+
 // Calls that are only prepared use no random numbers.
 void use_stream(context& ctx, generator& g) noexcept {
   g.stream += context_access::of(ctx).recorder != nullptr ? 0 : 1;
@@ -176,11 +181,13 @@ void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view 
 }
 void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& o) {
+  refuse_bias("conv2d_grad_input", o.bias);
   const const_tensor_view in[] = {g, w};
   api::submit<ops::conv2d_grad_input>(ctx, in, {&grad_x, 1}, {o, {}});
 }
 void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
                         const conv2d_options& o) {
+  refuse_bias("conv2d_grad_weight", o.bias);
   const const_tensor_view in[] = {g, x};
   api::submit<ops::conv2d_grad_weight>(ctx, in, {&grad_w, 1}, {o, {}});
 }

@@ -126,9 +126,12 @@ void check_inputs(std::string_view op, std::span<const ops::operand> rows, input
   if (in.size() < required || in.size() > rows.size()) {
     std::string count = std::to_string(required);
     if (required != rows.size()) count += " to " + std::to_string(rows.size());
-    fail(error_site::input_count, op, "inputs",
-         group.empty() ? count : count + ", that is " + names_of(group) + " for each tensor",
-         std::to_string(in.size()));
+    if (!group.empty()) {
+      count += ", that is " + names_of(group) + " for each tensor";
+    } else if (!rows.empty()) {
+      count += " (" + names_of(rows) + ")";
+    }
+    fail(error_site::input_count, op, "inputs", count, std::to_string(in.size()));
   }
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i]) {
