@@ -72,7 +72,8 @@ array normal(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t
   return out;
 }
 
-// u = 1 gives +0; else -ln u is transcendental, and so is its quotient by the rational rate.
+// -ln u is transcendental, and so is its quotient by the rational rate. A draw is never 0: u = 1 counts as the middle
+// between the number below it and 1, and what would round to +0 is the least positive number.
 array exponential(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_t stream, double rate,
                   outcomes* where) {
   array out(t, shape);
@@ -81,14 +82,16 @@ array exponential(dtype t, const shape_list& shape, std::uint64_t seed, std::uin
     const int bits = t == dtype::f64 ? 64 : 32;
     const std::uint64_t w = t == dtype::f64 ? wide_word(philox(seed, stream, i / 2), static_cast<int>(i % 2))
                                             : philox(seed, stream, i / 4).w[i % 4];
-    const mpq_class u = (unsigned_integer(w) + 1) * power_of_two(-bits);
+    mpq_class u = (unsigned_integer(w) + 1) * power_of_two(-bits);
+    if (u == 1) u -= power_of_two(-bits - 1);
+    const auto f = [&](mpfr_prec_t p) { return -log(interval(p, u)) / interval(p, r); };
     outcome o;
-    if (u == 1) {
-      out.set(i, round_exact(t, 0, &o));
-    } else {
-      const auto f = [&](mpfr_prec_t p) { return -log(interval(p, u)) / interval(p, r); };
-      out.set(i, decide(t, f, &o));
+    std::uint64_t bits_of_draw = decide(t, f, &o);
+    if (bits_of_draw == 0) {
+      bits_of_draw = 1;
+      o = outcome_of_pattern(t, bits_of_draw);
     }
+    out.set(i, bits_of_draw);
     if (where != nullptr) where->push_back(o);
   }
   return out;

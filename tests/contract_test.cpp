@@ -1,4 +1,4 @@
-// Corners of docs/contract.md as known answers: the library on every engine, and the oracle.
+// Corners of docs/contract.md as known answers: the library on every engine, from the last tier too, and the oracle.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -38,7 +38,8 @@ struct known {
 };
 
 void check(const std::vector<known>& cases) {
-  const std::vector<test::engine> engines = test::engines();
+  std::vector<test::engine> engines = test::engines();
+  for (test::engine& e : test::every_context({tier::exact})) engines.push_back(std::move(e));
   for (const known& c : cases) {
     CHECK_MESSAGE(test::difference(reference::evaluate_all(c.op, c.in, c.attrs), c.out) == "", "oracle: ", c.op);
     for (const test::engine& e : engines) {
@@ -109,6 +110,72 @@ TEST_CASE("contract: the softmax family's gradients of infinities, NaN rows and 
       {"cross_entropy", {floats({0, 2}, {}), integers({0}, {})}, total, {floats({}, {0})}},
       {"cross_entropy", {floats({1, 2}, {nan, 0}), integers({1}, {-100})}, total, {floats({}, {0})}},
       {"cross_entropy", {floats({1, 2}, {nan, 0}), integers({1}, {-100})}, mean, {floats({}, {nan})}},
+  });
+}
+
+TEST_CASE("contract: cross_entropy's divisors; zeros by negative sums; where probabilities are 0") {
+  const auto with = [](const char* reduction, double smoothing = 0) {
+    return attributes{{"reduction", std::string(reduction)}, {"label_smoothing", smoothing}};
+  };
+  const array logits = floats({3, 2}, {0, 0, 0, 0, 0, 0}), targets = integers({3}, {0, 5, -100}), g = floats({}, {1});
+  const array two = floats({2, 1}, {3, 4}), both = integers({2}, {0, 0}), minus = floats({1}, {-1});
+  const array row = floats({1, 2}, {-inf, 0}), chances = floats({1, 2}, {0, 1});
+  check({
+      // A target outside the classes: without weights its row counts, n = 2; with weights nothing is left of the mean
+      {"cross_entropy", {logits, targets}, with("mean", .5), {floats({}, {nan})}},
+      {"cross_entropy_backward",
+       {g, logits, targets},
+       with("mean", .5),
+       {floats({3, 2}, {-.125f, .125f, nan, nan, 0, 0})}},
+      {"cross_entropy_backward",
+       {g, logits, targets, floats({2}, {1, 1})},
+       with("mean", .5),
+       {floats({3, 2}, {nan, nan, nan, nan, 0, 0})}},
+      {"cross_entropy_backward",
+       {g, logits, targets, floats({2}, {1, 1})},
+       with("sum", .5),
+       {floats({3, 2}, {-.25f, .25f, nan, nan, 0, 0})}},
+      // 0 / -2
+      {"cross_entropy", {two, both, minus}, with("mean"), {floats({}, {0})}},
+      {"cross_entropy", {two, both, minus}, with("mean", .5), {floats({}, {0})}},
+      {"nll_loss",
+       {floats({2, 1}, {0, 0}), both, minus},
+       {{"reduction", std::string("mean")}},
+       {floats({}, {0}), floats({}, {-2})}},
+      {"cross_entropy_backward", {g, two, both, minus}, with("mean"), {floats({2, 1}, {-0.0f, -0.0f})}},
+      {"cross_entropy_backward", {floats({}, {-1}), two, both, minus}, with("mean"), {floats({2, 1}, {0, 0})}},
+      // A probability 0 beside -inf: absent, not 0 inf
+      {"cross_entropy_probabilities", {row, chances}, with("sum"), {floats({}, {0})}},
+      {"cross_entropy_probabilities", {row, chances}, with("sum", .5), {floats({}, {inf})}},
+      {"cross_entropy_probabilities_backward", {g, row, chances}, with("sum"), {floats({1, 2}, {0, 0})}},
+      {"cross_entropy_probabilities_backward",
+       {floats({}, {-1}), row, chances},
+       with("sum"),
+       {floats({1, 2}, {-0.0f, -0.0f})}},
+      {"cross_entropy_probabilities_backward", {g, row, chances}, with("sum", .5), {floats({1, 2}, {-.25f, .25f})}},
+      {"kl_div", {row, chances}, {{"reduction", std::string("none")}}, {floats({1, 2}, {nan, 0})}},
+      {"kl_div", {row, chances}, {{"reduction", std::string("sum")}}, {floats({}, {nan})}},
+  });
+}
+
+TEST_CASE("contract: elu with rate 0; alpha is exactly its double; norms of no tensors") {
+  const array x = floats({6}, {-1, -least, -0.0f, 0, -inf, nan});
+  const auto with = [](double alpha, double scale, double rate) {
+    return attributes{{"alpha", alpha}, {"scale", scale}, {"rate", rate}};
+  };
+  const array plus = floats({6}, {0, 0, -0.0f, 0, nan, nan}), minus = floats({6}, {-0.0f, -0.0f, 0, -0.0f, nan, nan});
+  check({
+      {"elu", {x}, with(3, 2, 0), {plus}},
+      {"elu", {x}, with(-3, -2, 0), {plus}},
+      {"elu", {x}, with(-3, 2, 0), {minus}},
+      {"elu", {x}, with(3, -2, 0), {minus}},
+      {"elu", {x}, with(3, 2, -0.0), {floats({6}, {0, 0, 0, -0.0f, nan, nan})}},
+      {"elu", {x}, with(3, -2, -0.0), {floats({6}, {-0.0f, -0.0f, -0.0f, 0, nan, nan})}},
+      {"add", {floats({2}, {-1, 0}), floats({2}, {1, 1})}, {{"alpha", 1 + 0x1p-40}}, {floats({2}, {0x1p-40f, 1})}},
+      {"sub", {floats({1}, {1}), floats({1}, {1})}, {{"alpha", 1 + 0x1p-40}}, {floats({1}, {-0x1p-40f})}},
+      {"total_norm", {}, {{"p", 1.0}}, {floats({}, {0})}},
+      {"total_norm", {}, {{"p", 2.0}}, {floats({}, {0})}},
+      {"total_norm", {}, {{"p", static_cast<double>(inf)}}, {floats({}, {0})}},
   });
 }
 

@@ -1,4 +1,5 @@
-// exponential: the bounds of its tiers against MPFR, its words, parameters, tiers, strides, and the last tier's budget.
+// exponential: the bounds of its tiers against MPFR, its words, parameters, tiers, strides, the last tier's budget, and that no draw is
+// 0; the keys of draws without replacement beside it.
 #include "librepdl/ops/exponential.hpp"
 
 #include <doctest/doctest.h>
@@ -25,12 +26,11 @@ std::uint64_t pattern(T x) {
   return num::to_bits(x);
 }
 
-// -ln(a 2^-64) to 400 bits, 0 for 2^64; 0 stands for it.
-mpq_class minus_log(std::uint64_t a) {
+// -ln(n 2^-power) to 400 bits.
+mpq_class minus_log(const mpz_class& n, int power) {
   mpfr_t y;
   mpfr_init2(y, 400);
-  const mpz_class n = a == 0 ? mpz_class(mpz_class(1) << 64) : mpz_class(static_cast<unsigned long>(a));
-  mpfr_set_z_2exp(y, n.get_mpz_t(), -64, MPFR_RNDN);
+  mpfr_set_z_2exp(y, n.get_mpz_t(), -power, MPFR_RNDN);
   mpfr_log(y, y, MPFR_RNDN);
   mpfr_neg(y, y, MPFR_RNDN);
   mpq_class q;
@@ -38,6 +38,12 @@ mpq_class minus_log(std::uint64_t a) {
   mpfr_clear(y);
   return q;
 }
+// -ln(a 2^-64), 0 for 2^64; 0 stands for it.
+mpq_class minus_log(std::uint64_t a) {
+  return minus_log(a == 0 ? mpz_class(mpz_class(1) << 64) : mpz_class(static_cast<unsigned long>(a)), 64);
+}
+// -ln(1 - 2^-(bits + 1))
+mpq_class minus_log_of_last(int bits) { return minus_log(mpz_class((mpz_class(1) << (bits + 1)) - 1), bits + 1); }
 
 // Words of every size, next to both ends, and next to where a table's interval ends.
 struct words {
@@ -65,8 +71,8 @@ template <class T>
 void check_tiers(std::uint64_t w, double rate) {
   constexpr int bits = sizeof(T) == 8 ? 64 : 32;
   const std::uint64_t a = (w + 1) << (64 - bits);
-  const mpq_class value = minus_log(a) / mpq_class(rate);
-  const std::uint64_t want = reference::round_rational(dtype_of<T>, value.get_mpq_t());
+  const mpq_class value = (a == 0 ? minus_log_of_last(bits) : minus_log(a)) / mpq_class(rate);
+  const std::uint64_t want = std::max<std::uint64_t>(1, reference::round_rational(dtype_of<T>, value.get_mpq_t()));
   CAPTURE(w);
   CAPTURE(rate);
   const auto scale = num::exponential_scale::of(rate);
@@ -86,11 +92,12 @@ void check_tiers(std::uint64_t w, double rate) {
   CHECK(pattern(forced.below) != pattern(forced.above));
 }
 
+bool within(double hi, double lo, const mpq_class& exact, double bound) {
+  return abs(mpq_class(hi) + mpq_class(lo) - exact) <= exact * mpq_class(bound);
+}
+
 TEST_CASE("exponential: the bounds of both tiers") {
   words next;
-  const auto within = [](double hi, double lo, const mpq_class& exact, double bound) {
-    return abs(mpq_class(hi) + mpq_class(lo) - exact) <= exact * mpq_class(bound);
-  };
   for (int k = 0; k < 20000; ++k) {
     const std::uint64_t w = next(k);
     const num::dd y = num::normal_double_double::minus_two_log(w + 1, num::normal_table);
@@ -121,8 +128,8 @@ TEST_CASE_TEMPLATE("exponential: what a tier decides is right", T, f16, bf16, fl
     check_tiers<T>(ones - 1, std::ldexp(1.0, -repeat));
     check_tiers<T>(ones - 1, std::ldexp(1.0, repeat));
   }
-  check_tiers<T>(ones, 1);
   check_tiers<T>(0, 1);
+  for (int power = -200; power <= 200; ++power) check_tiers<T>(ones, std::ldexp(power % 3 == 0 ? 1 : 1.25, power));
 }
 
 template <class T>
@@ -143,6 +150,55 @@ std::vector<std::uint64_t> expected(std::uint64_t seed, std::uint64_t stream, st
   std::vector<std::uint64_t> bits;
   for (std::size_t i = 0; i < n; ++i) bits.push_back(a.get(i));
   return bits;
+}
+
+// u = 1 in the places that were found to have it, and words next to it.
+template <class T>
+std::uint64_t last_draw(context& ctx, std::uint64_t seed, std::size_t n, double rate = 1) {
+  std::vector<T> out(n);
+  generator g{seed, 0};
+  exponential(ctx, g, out, {rate});
+  CHECK(std::none_of(out.begin(), out.end(), [](T x) { return pattern(x) == 0; }));
+  return pattern(out.back());
+}
+
+TEST_CASE("exponential: a draw is never 0") {
+  context ctx({.threads = 2});
+  CHECK(last_draw<float>(ctx, 149059, 30339) == 0x2f000000);  // 2^-33
+  CHECK(last_draw<bf16>(ctx, 149059, 30339) == 0x2f00);
+  CHECK(last_draw<f16>(ctx, 149059, 30339) == 1);
+  CHECK(last_draw<float>(ctx, 149059, 30339, 0x1p127) == 1);
+  CHECK(last_draw<double>(ctx, 149059, 1000, 0x1p200) > 1);  // always far above the least number
+  for (const double rate : {0x1p132, 0x1p200}) {
+    CHECK(draw<f16>(ctx, 1, 2, 1000, rate) == std::vector<std::uint64_t>(1000, 1));
+    CHECK(draw<float>(ctx, 1, 2, 1000, rate) == expected<float>(1, 2, 1000, rate));
+    CHECK(draw<bf16>(ctx, 1, 2, 1000, rate) == expected<bf16>(1, 2, 1000, rate));
+  }
+  // The terms that follow 2 x of -2 ln(1 - x).
+  for (const auto& [y, bits] :
+       {std::pair{num::minus_two_log_of_last<float>(), 32}, {num::minus_two_log_of_last<double>(), 64}}) {
+    const mpq_class exact = 2 * minus_log_of_last(bits);
+    CHECK(within(y.hi, y.lo, exact, 0x1p-87));
+    CHECK(within(y.hi + y.lo, 0, exact, bits == 32 ? 0x1p-67 : 0x1p-53));
+  }
+}
+
+TEST_CASE("exponential: the keys of draws without replacement, +0 for u = 1") {
+  words next;
+  for (const float weight : {1.0f, 0x1p-149f, 0x1.fffffep127f, 3.0f}) {
+    const auto scale = num::exponential_scale::of(weight);
+    for (const std::uint64_t w : {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{0}, next(4)}) {
+      const mpq_class value = minus_log(w + 1) / mpq_class(static_cast<double>(weight));
+      const std::uint64_t want = reference::round_rational(dtype::f64, value.get_mpq_t());
+      CHECK((want == 0) == (w + 1 == 0));
+      const auto quick = scale.key(w + 1, num::normal_table, 0);
+      if (pattern(quick.below) == pattern(quick.above)) CHECK(pattern(quick.below) == want);
+      if (w + 1 == 0) CHECK(pattern(quick.above) == 0);
+      const auto exact = num::exponential_key(w, static_cast<double>(weight), 256);
+      CHECK(exact.decided);
+      CHECK(pattern(exact.value) == want);
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("exponential: no bit depends on count, threads, instruction set, tier, strides", T, f16, bf16, float,

@@ -186,8 +186,7 @@ class draw_work final : public planned<plan::draw_plan> {
           if (to[k].key != num::key_open) continue;
           counted.add(open[k] == 0 ? tier::double_double : tier::exact, 1);
           if (open[k] != 0) {
-            const auto r =
-                num::exponential_exact<double>(words[k], 64, static_cast<double>(weights[k]), s.launch.last_tier_bits);
+            const auto r = num::exponential_key(words[k], static_cast<double>(weights[k]), s.launch.last_tier_bits);
             if (!r.decided) ++counted.undecided;
             keys[k] = r.value;
           }

@@ -7,8 +7,7 @@ namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 [[gnu::always_inline]] inline std::uint32_t make_key(std::uint64_t word, float weight, double force, double* key) {
-  const auto ends =
-      num::exponential_scale::of(static_cast<double>(weight)).double_double<double>(word + 1, num::normal_table, force);
+  const auto ends = num::exponential_scale::of(static_cast<double>(weight)).key(word + 1, num::normal_table, force);
   *key = ends.below;
   const std::uint64_t d = num::bits_of(ends.below) ^ num::bits_of(ends.above);
   return static_cast<std::uint32_t>(d | d >> 32);

@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(threads)
       const float w = d.weight(at / d.n, at % d.n);
       std::uint64_t key = !num::is_weight(w) ? num::key_of_bad : num::key_of_zero;
       if (num::is_weight(w) && w > 0) {
-        const auto ends = num::exponential_scale::of(static_cast<double>(w))
-                              .double_double<double>(num::wide_word(words, r) + 1, device_tables, force);
+        const auto ends =
+            num::exponential_scale::of(static_cast<double>(w)).key(num::wide_word(words, r) + 1, device_tables, force);
         const bool same = num::bits_of(ends.below) == num::bits_of(ends.above);
         key = same ? num::bits_of(ends.below) : num::key_open;
         decided += same ? 1 : 0;
@@ -230,8 +230,8 @@ __global__ void __launch_bounds__(settle_threads)
     if (keys[at] != num::key_open) continue;
     const num::philox_block words = num::philox(d.seed, d.stream, static_cast<std::uint64_t>(at / 2));
     const std::uint64_t word = at % 2 == 0 ? num::wide_word(words, 0) : num::wide_word(words, 1);
-    const auto r = num::exponential_exact<double>(word, 64, static_cast<double>(d.weight(at / d.n, at % d.n)),
-                                                  budget >= 256 ? 256 : 0);
+    const auto r =
+        num::exponential_key(word, static_cast<double>(d.weight(at / d.n, at % d.n)), budget >= 256 ? 256 : 0);
     if (r.decided) {
       count_elements(counters, tier::exact, 1);
     } else {
