@@ -356,7 +356,19 @@ def test_functions_of_no_array():
     with pytest.raises(ValueError, match="linspace: end: "):
         librepdl.linspace(0, np.inf, 3)
     g = librepdl.random.Generator(3)
-    assert (g.exponential((50, 2)) >= 0).all() and g.stream == 1
+    assert (g.exponential((50, 2)) > 0).all() and g.stream == 1
+    for t, value in ((np.float32, 2.0**-33), (np.float16, 2.0**-24)):  # u = 1
+        draws = librepdl.random.Generator(149059).exponential((30340,), t)
+        assert draws[30338] == value and draws.min() == value
+    assert (librepdl.random.Generator(1).exponential((9,), np.float32, 2.0**200) == np.float32(2.0**-149)).all()
+
+
+def test_gradients_of_a_convolution_take_no_bias():
+    x = numbers((1, 1, 2, 2))
+    for call in (lambda: librepdl.conv2d_grad_input(x, x[:, :, :1, :1], (2, 2), bias=x[0, 0, 0]),
+                 lambda: librepdl.conv2d_grad_weight(x, x, (1, 1), bias=x[0, 0, 0])):
+        with pytest.raises(TypeError, match="'bias'"):
+            call()
 
 
 def test_upsampling():

@@ -231,6 +231,18 @@ def test_random_numbers():
     assert torch.equal(first[5][kept], librepdl.div(torch.ones(int(kept.sum())), torch.full((int(kept.sum()),), 0.6)))
 
 
+def test_exponential_numbers_are_never_0():
+    librepdl.torch.enable()
+    torch.manual_seed(21178)
+    draws = torch.empty(99120).exponential_()
+    assert draws[99116] == 2.0**-33 and draws.min() == 2.0**-33
+    torch.manual_seed(21178)
+    x = torch.zeros(99120 // 8, 8)
+    sample = nn.functional.gumbel_softmax(x, hard=True)
+    assert (sample.sum(1) == 1).all()
+    assert (torch.empty(9, dtype=torch.float16).exponential_(2.0**150) == 2.0**-24).all()
+
+
 def test_multinomial():
     """The library's places, in any layout and in place; errors are PyTorch's."""
     librepdl.torch.enable()
