@@ -135,6 +135,10 @@ exact_result rsqrt_exact(dtype t, const number& x) {
   if (e && *e % 2 == 0) return round(t, false, 1, -*e / 2, false);
   return {};
 }
+exact_result erfinv_exact(dtype t, const number& x) {
+  if (std::fabs(value(x)) == 1) return infinity_bits(t, x.negative);
+  return zero_itself(t, x);
+}
 exact_result half_and_more(dtype t, const number& x) {
   // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
   // of relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or

@@ -64,6 +64,7 @@ exact_result log2_exact(dtype t, const number& x);
 exact_result log10_exact(dtype t, const number& x);
 exact_result log1p_exact(dtype t, const number& x);
 exact_result rsqrt_exact(dtype t, const number& x);
+exact_result erfinv_exact(dtype t, const number& x);
 /// x/2 + r, r > 0 and tiny: silu, gelu, hardswish near 0.
 exact_result half_and_more(dtype t, const number& x);
 /// x - sign x + r, where r is tiny and has the sign of x.
@@ -104,6 +105,7 @@ inline constexpr elementary elementary_functions[] = {
     {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
     {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, one_at_zero},
+    {"erfinv", [](const series& x) { return erfinv(x); }, {-1, nan}, {1, nan}, erfinv_exact},
     {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, half_at_zero},
     {"log_sigmoid", [](const series& x) { return -log1p(exp(-x)); }, {-110, 0, true}, {110, -0.0}, nothing},
     {"silu", [](const series& x) { return x / (1 + exp(-x)); }, {-128, -0.0}, {128, 0, true}, half_and_more},

@@ -100,6 +100,9 @@ attributes sample_options(const ops::elementwise_row& row, dtype t, word_stream&
 array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, std::uint64_t seed,
                       std::uint64_t stream);
 
+/// rows * k numbers of the class, among which are equal ones and opposite ones in half of the rows, NaNs in few.
+array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
+                   dtype type);
 /// rows * k terms, f16, bf16 or f32, whose sum (mean: sum / k) over each row is of the class.
 array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
                  dtype type = dtype::f32);

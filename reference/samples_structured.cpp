@@ -122,6 +122,27 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
   return a;
 }
 
+array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
+                   dtype type) {
+  array a(type, {rows, k});
+  word_stream w(seed, stream);
+  const auto n = static_cast<std::size_t>(k);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+    const bool repeats = w.flip(), nans = w.below(8) == 0;
+    const auto at = [&](std::size_t i) { return r * n + i; };
+    for (std::size_t i = 0; i < n; ++i) {
+      std::uint64_t x = sample(c, type, w);
+      if (!nans && widen(type, x).kind == number_kind::nan) x = sample(sample_class::normal_range, type, w);
+      if (repeats && i != 0 && w.flip()) {
+        x = a.get(at(w.below(static_cast<std::uint32_t>(i))));
+        if (w.below(4) == 0) x ^= format_of(type).sign_bit();
+      }
+      a.set(at(i), x);
+    }
+  }
+  return a;
+}
+
 // Products share their factors, so the classes are built from small integers: rows of a are 2^r_i times integers,
 // columns of b 2^c_j times integers, and one pair p_i * q_j carries the result's magnitude.
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,

@@ -277,4 +277,98 @@ series erf(const series& a) {
   return series::integral(y0, a, [&](const series&, std::size_t k) { return g.c[k]; });
 }
 
+namespace {
+
+/// Whether erf y < x, or else erf y > x, for sure.
+bool erf_is_below(mpfr_srcptr y, mpfr_srcptr x) {
+  mpfr_t v;
+  mpfr_init2(v, mpfr_get_prec(y));
+  mpfr_erf(v, y, MPFR_RNDU);
+  const bool below = mpfr_less_p(v, x) != 0;
+  mpfr_clear(v);
+  return below;
+}
+bool erf_is_above(mpfr_srcptr y, mpfr_srcptr x) {
+  mpfr_t v;
+  mpfr_init2(v, mpfr_get_prec(y));
+  mpfr_erf(v, y, MPFR_RNDD);
+  const bool above = mpfr_greater_p(v, x) != 0;
+  mpfr_clear(v);
+  return above;
+}
+
+/// The y with erf y = x for 0 < x < 1, to within 2^-(p + 2) of itself, p the precision of y: Newton's method until erf, which
+/// is monotone, is below x on one side and above it on the other.
+bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
+  const mpfr_prec_t p = mpfr_get_prec(y);
+  mpfr_t m, step, slope, side;
+  mpfr_inits2(p + 64, m, step, slope, side, nullptr);
+  const double v = mpfr_get_d(x, MPFR_RNDD);
+  if (v < 0.25) {
+    mpfr_mul_d(m, x, 0.9, MPFR_RNDN);
+  } else {  // for erfc, which is convex, it converges from anywhere near
+    double z = std::sqrt(-std::log1p(-v * v));
+    for (int i = 0; i < 8; ++i) z += (std::erfc(z) - (1 - v)) * 0.8862 * std::exp(z * z);
+    mpfr_set_d(m, z, MPFR_RNDN);
+  }
+  bool enclosed = false;
+  for (int i = 0; i < 12 && !enclosed; ++i) {
+    mpfr_erf(step, m, MPFR_RNDN);
+    mpfr_sub(step, x, step, MPFR_RNDN);
+    mpfr_sqr(slope, m, MPFR_RNDN);
+    mpfr_exp(slope, slope, MPFR_RNDN);
+    mpfr_mul(step, step, slope, MPFR_RNDN);
+    mpfr_const_pi(slope, MPFR_RNDN);
+    mpfr_sqrt(slope, slope, MPFR_RNDN);
+    mpfr_mul(step, step, slope, MPFR_RNDN);
+    mpfr_div_2ui(step, step, 1, MPFR_RNDN);
+    mpfr_add(m, m, step, MPFR_RNDN);
+    if (mpfr_zero_p(step) == 0 && mpfr_get_exp(step) > mpfr_get_exp(m) - p / 2 - 8) continue;
+    mpfr_div_2si(slope, m, p + 4, MPFR_RNDN);
+    mpfr_sub(side, m, slope, MPFR_RNDD);
+    enclosed = erf_is_below(side, x);
+    mpfr_add(side, m, slope, MPFR_RNDU);
+    enclosed = enclosed && erf_is_above(side, x);
+  }
+  mpfr_set(y, m, MPFR_RNDN);
+  mpfr_clears(m, step, slope, side, nullptr);
+  return enclosed;
+}
+
+}  // namespace
+
+series erfinv(const series& a) {
+  const ball& x = a.c[0];
+  ball y0(a.precision());
+  if (mpfr_zero_p(x.mid) == 0) {
+    mpfr_t magnitude;
+    mpfr_init2(magnitude, mpfr_get_prec(x.mid));
+    mpfr_abs(magnitude, x.mid, MPFR_RNDN);
+    y0.radius = mpfr_cmp_ui(magnitude, 1) < 0 && invert_erf(y0.mid, magnitude) ? up(rounding(y0.mid) * 2) : unknown;
+    mpfr_setsign(y0.mid, y0.mid, mpfr_signbit(x.mid), MPFR_RNDN);
+    mpfr_clear(magnitude);
+  }
+  if (x.radius != 0) {
+    // f' = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y) = 1 - |x|.
+    const double rest = 1 - x.most();
+    y0.radius = up(y0.radius + (rest > 0 ? 0.8863 / down(rest) * x.radius : unknown));
+  }
+  if (a.order() == 0) return series(y0);
+  // y' = a' g, g = sqrt(pi) / 2 e^(y^2): with z = y^2, k g_k = sum over j = 1 to k of j z_j g_(k-j).
+  std::vector<ball> z, g;
+  const ball half_root = (sqrt(a.pi()) / 2).c[0];
+  return series::integral(y0, a, [&](const series& y, std::size_t k) {
+    while (g.size() <= k) {
+      const std::size_t n = g.size();
+      ball square(y.precision());
+      for (std::size_t j = 0; j <= n; ++j) square = square + y.c[j] * y.c[n - j];
+      z.push_back(square);
+      ball t(y.precision());
+      for (std::size_t j = 1; j <= n; ++j) t = t + z[j].times(j) * g[n - j];
+      g.push_back(n == 0 ? half_root * exponential(z[0]) : t.over(n));
+    }
+    return g[k];
+  });
+}
+
 }  // namespace repdl::reference

@@ -87,6 +87,8 @@ class series {
   friend series tanh(const series& a);
   friend series erf(const series& a);
   friend series erfc(const series& a);
+  /// |a| < 1 on the ball.
+  friend series erfinv(const series& a);
   /// For a ball that does not contain 0 inside.
   friend series abs(const series& a) { return a.negative() ? -a : a; }
   bool negative() const { return mpfr_signbit(c[0].mid) != 0; }

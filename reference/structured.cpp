@@ -9,11 +9,11 @@ namespace repdl::reference {
 namespace {
 
 /// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
-std::size_t extreme(dtype t, const patterns& x, const std::vector<std::int64_t>& offset, std::int64_t base,
-                    bool largest) {
+std::size_t extreme(const array& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
   if (offset.empty()) throw std::invalid_argument("reference: extreme of nothing");
-  const auto at = [&](std::size_t i) { return x[index(base + offset[i])]; };
-  const auto nan = [t](std::uint32_t v) { return widen(t, v).kind == number_kind::nan; };
+  const dtype t = x.type;
+  const auto at = [&](std::size_t i) { return x.get(index(base + offset[i])); };
+  const auto nan = [t](std::uint64_t v) { return widen(t, v).kind == number_kind::nan; };
   std::size_t best = 0;
   for (std::size_t i = 0; i < offset.size(); ++i) {
     if (nan(at(i))) return i;
@@ -23,7 +23,7 @@ std::size_t extreme(dtype t, const patterns& x, const std::vector<std::int64_t>&
   return best;
 }
 
-std::uint64_t canonical(dtype t, std::uint32_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
+std::uint64_t canonical(dtype t, std::uint64_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
 
 std::uint32_t fma_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const std::uint32_t in[] = {a, b, c};
@@ -42,19 +42,19 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
   const auto n = static_cast<std::int64_t>(l.reduced.size());
   const bool position = op == reduction::argmax || op == reduction::argmin;
   array out(position ? dtype::i64 : x.type, l.kept_shape);
-  const patterns data = x.patterns();
+  const bool sums = op == reduction::sum || op == reduction::mean;
   std::size_t o = 0;
-  exact_sum s(x.type);
+  exact_sum s(sums ? x.type : dtype::f32);
   for (const std::int64_t base : l.kept) {
     std::uint64_t r = 0;
-    if (op == reduction::sum || op == reduction::mean) {
+    if (sums) {
       s.clear();
-      for (const std::int64_t d : l.reduced) s.add(data[index(base + d)]);
+      for (const std::int64_t d : l.reduced) s.add(static_cast<std::uint32_t>(x.get(index(base + d))));
       r = op == reduction::sum ? s.round() : s.round_mean(n);
       if (where != nullptr) where->push_back(s.where(op == reduction::sum ? 1 : n));
     } else {
-      const std::size_t i = extreme(x.type, data, l.reduced, base, op == reduction::max || op == reduction::argmax);
-      r = position ? i : canonical(x.type, data[index(base + l.reduced[i])]);
+      const std::size_t i = extreme(x, l.reduced, base, op == reduction::max || op == reduction::argmax);
+      r = position ? i : canonical(x.type, x.get(index(base + l.reduced[i])));
     }
     out.set(o++, r);
   }

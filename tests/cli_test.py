@@ -540,6 +540,15 @@ class Elementwise(Case):
                                 {zero: zero, minus: minus, inf: one, inf | minus: one | minus, **nans})
             self.transcendental("erfc", lambda d: 1 - error_function(d), middle,
                                 {zero: one, inf: zero, inf | minus: 0x40000000, 0x41400000: zero, **nans})
+            def inverse_error_function(d):
+                y = d if abs(d) < decimal.Decimal("0.5") else (-(1 - d * d).ln()).sqrt().copy_sign(d)
+                for _ in range(12):
+                    y += (d - error_function(y)) * pi.sqrt() / 2 * (y * y).exp()
+                return y
+            self.transcendental("erfinv", inverse_error_function,
+                                finite_patterns(self.n // 16, 9, 0x3D000000, 0x3F7FFFFF) + [0x3F7FFFFF, 0xBF7FFFFF],
+                                {zero: zero, minus: minus, one: inf, one | minus: inf | minus, inf: nan("f32"), 0xBF800001: nan("f32"),
+                                 1: 1, **nans})
             self.transcendental("gelu", lambda d: d / 2 * (1 + error_function(d / root)), middle + [1, 3, minus | 1, minus | 3],
                                 {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
             exponent = (8 / pi).sqrt()

@@ -67,6 +67,28 @@ const other_formula others[] = {
     {"tanh", direct<mpfr_tanh>},
     {"erf", direct<mpfr_erf>},
     {"erfc", direct<mpfr_erfc>},
+    {"erfinv",
+     [](mpfr_ptr y, mpfr_srcptr x) {  // Newton's method, with 250 bits
+       const double v = mpfr_get_d(x, MPFR_RNDN), pole = std::fabs(v) - 1;
+       if (pole >= 0) return pole > 0 ? mpfr_set_nan(y) : mpfr_set_inf(y, v > 0 ? 1 : -1);
+       mpfr_t z, step, slope;
+       mpfr_inits2(250, z, step, slope, nullptr);
+       mpfr_set_d(z, std::fabs(v) < 0.5 ? 0.9 * v : std::copysign(std::sqrt(-std::log1p(-v * v)), v), MPFR_RNDN);
+       for (int i = 0; i < 12; ++i) {
+         mpfr_erf(step, z, MPFR_RNDN);
+         mpfr_sub(step, step, x, MPFR_RNDN);
+         mpfr_sqr(slope, z, MPFR_RNDN);
+         mpfr_exp(slope, slope, MPFR_RNDN);
+         mpfr_mul(step, step, slope, MPFR_RNDN);
+         two_over_pi_root(slope);  // sqrt(pi) / 2 is 1 / (sqrt 2 times it)
+         mpfr_div(step, step, slope, MPFR_RNDN);
+         mpfr_sqrt_ui(slope, 2, MPFR_RNDN);
+         mpfr_div(step, step, slope, MPFR_RNDN);
+         mpfr_sub(z, z, step, MPFR_RNDN);
+       }
+       mpfr_set(y, z, MPFR_RNDN);
+       mpfr_clears(z, step, slope, nullptr);
+     }},
     {"sigmoid",
      [](mpfr_ptr y, mpfr_srcptr x) {
        tanh_of_half(y, x);
@@ -239,6 +261,11 @@ TEST_CASE("elementary: zeros, infinities, poles, exact results") {
       {"erfc", -0.0, 1},
       {"erfc", inf, 0},
       {"erfc", -inf, 2},
+      {"erfinv", -0.0, -0.0},
+      {"erfinv", 1, inf},
+      {"erfinv", -1, -inf},
+      {"erfinv", 1.0078125, nan},
+      {"erfinv", -inf, nan},
       {"sigmoid", 0, 0.5},
       {"sigmoid", -inf, 0},
       {"sigmoid", inf, 1},

@@ -1,4 +1,4 @@
-// erf, erfc, gelu and gelu_tanh: the ends of their ranges, underflow, and halves of subnormal numbers.
+// erf, erfc, erfinv, gelu and gelu_tanh: the ends of their ranges, underflow, and halves of subnormal numbers.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -47,6 +47,24 @@ constexpr row erfc_rows[] = {
     {inf, 0},
     {inf | minus, 0x40000000},
     {0x7f800001, quiet},
+};
+constexpr row erfinv_rows[] = {
+    {0, 0},
+    {minus, minus},
+    {1, 1},
+    {0x80000003, 0x80000003},
+    {0x00900000, 0x007f9ddf},  // a subnormal result
+    {0x3e800000, 0x3e66b834},
+    {0xbf000000, 0xbef430fe},
+    {0x3f7f0000, 0x400296c4},
+    {0x3f7fffff, 0x407547cb},  // the last below 1
+    {one, inf},
+    {one | minus, inf | minus},
+    {0x3f800001, quiet},
+    {0xbf800001, quiet},
+    {inf, quiet},
+    {inf | minus, quiet},
+    {0xff800001, quiet},
 };
 constexpr row gelu_rows[] = {
     {one, 0x3f57625f},        {one | minus, 0xbe227686}, {0xbf40757d, 0xbe2e0cef},  // the minimum
@@ -114,6 +132,7 @@ TEST_CASE("error function: ends, underflow, halves") {
   on_every_set([](context& ctx) {
     check(ctx, erf, erf_rows);
     check(ctx, erfc, erfc_rows);
+    check(ctx, erfinv, erfinv_rows);
     check(ctx, gelu, gelu_rows);
     check(ctx, gelu_tanh, gelu_tanh_rows);
     check(ctx, gelu, half_rows);

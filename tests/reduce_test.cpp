@@ -460,3 +460,72 @@ TEST_CASE("cpu reductions are the correctly rounded exact results: every layout,
     for (int t = 0; t < 4; ++t) CHECK(seen.elements[t] > 0);
   });
 }
+
+TEST_CASE("max, min, argmax, argmin of binary64: rows and columns, every ISA and thread count") {
+  using namespace repdl;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::mt19937_64 g(64);
+  const auto beats_in = [](double v, double best, bool minimum) {
+    if (std::isnan(best)) return false;
+    if (std::isnan(v) || v != best) return std::isnan(v) || (minimum ? v < best : v > best);
+    return std::signbit(best) != minimum && std::signbit(v) == minimum;
+  };
+  struct problem {
+    std::int64_t outer, length, inner;
+  };
+  const problem problems[] = {{1, 1, 1}, {3, 1, 5}, {1, 40001, 1}, {3, 700, 1}, {1, 2, 700}, {2, 1500, 33}, {70, 9, 1}};
+  for (const problem& p : problems) {
+    const sizes shape{p.outer, p.length, p.inner}, out_shape{p.outer, p.inner};
+    const auto outputs = static_cast<std::size_t>(p.outer * p.inner);
+    for (int kind = 0; kind < 4; ++kind) {
+      std::vector<double> x(static_cast<std::size_t>(p.outer * p.length * p.inner));
+      for (double& v :
+           x) {  // any; few different ones; zeros; close to each other, where binary32 sees none of the difference
+        const std::uint64_t r = g();
+        constexpr double few[] = {1, -1, -0.0, 0.0, infinity, -infinity, 2, -2};
+        v = kind == 0   ? std::bit_cast<double>(r)
+            : kind == 1 ? few[r % 8]
+            : kind == 2 ? few[2 + r % 2]
+                        : 1 + std::ldexp(r % 64, -52);
+        if (kind == 3 && r % 997 == 0 && (r >> 32) % 2 == 0) v = std::bit_cast<double>(0xfff0000000000001);
+      }
+      // As it is, and every second element of a row backwards.
+      std::vector<double> spread(2 * x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) spread[2 * (x.size() - 1 - i) + 1] = x[i];
+      const const_tensor_view views[] = {
+          {x.data(), dtype::f64, shape},
+          {spread.data() + spread.size() - 1, dtype::f64, shape, sizes{-2 * p.length * p.inner, -2 * p.inner, -2}}};
+      for (const bool minimum : {false, true}) {
+        std::vector<std::uint64_t> values(outputs);
+        std::vector<std::int64_t> places(outputs);
+        for (std::size_t o = 0; o < outputs; ++o) {
+          const auto inner = static_cast<std::size_t>(p.inner), length = static_cast<std::size_t>(p.length);
+          const double* const row = x.data() + o / inner * length * inner + o % inner;
+          std::size_t best = 0;
+          for (std::size_t i = 1; i < length; ++i) {
+            if (beats_in(row[i * inner], row[best * inner], minimum)) best = i;
+          }
+          places[o] = static_cast<std::int64_t>(best);
+          const double v = row[best * inner];
+          values[o] = std::isnan(v) ? 0x7ff8000000000000 : std::bit_cast<std::uint64_t>(v);
+        }
+        for (const isa_info& isa : instruction_sets()) {
+          if (!isa.available) continue;
+          for (const int threads : {1, 3}) {
+            context ctx({.threads = threads, .isa = isa.name});
+            for (const const_tensor_view& view : views) {
+              std::vector<double> value(outputs);
+              std::vector<std::int64_t> place(outputs);
+              (minimum ? repdl::min : repdl::max)(ctx, view, tensor_view(value.data(), dtype::f64, out_shape),
+                                                  {.axis = 1});
+              (minimum ? argmin : argmax)(ctx, view, tensor_view(place.data(), dtype::i64, out_shape), {.axis = 1});
+              INFO(isa.name, " kind ", kind, " length ", p.length, " inner ", p.inner);
+              CHECK(std::memcmp(value.data(), values.data(), 8 * outputs) == 0);
+              CHECK(place == places);
+            }
+          }
+        }
+      }
+    }
+  }
+}

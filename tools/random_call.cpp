@@ -177,7 +177,7 @@ class maker {
       reduce(false);
       add_input(c_.shapes[0], c_.formats[0]);
     } else if constexpr (is_one_of<Op, op_id::max, op_id::min, op_id::argmax, op_id::argmin>) {
-      reduce(true);
+      reduce(true, floats[w_.below(4)]);
     } else if constexpr (Op::id == op_id::matmul) {
       matmul();
     } else if constexpr (Op::id == op_id::permutation) {
@@ -341,10 +341,11 @@ class maker {
     return result;
   }
 
-  void reduce(bool needs_one) {
+  void reduce(bool needs_one) { reduce(needs_one, narrow_format()); }
+  void reduce(bool needs_one, dtype t) {
     shape_list s = any_shape();
     reduction_of(s, needs_one);
-    add_input(s, narrow_format());
+    add_input(s, t);
   }
 
   void vector_norm() {

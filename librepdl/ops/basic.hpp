@@ -234,9 +234,10 @@ struct body<ops::fmin> : number_selection_body<false> {};
 
 template <>
 struct body<ops::relu> {
-  REPDL_HD static float eval(float x) {
-    const std::uint32_t positive = x > 0 ? bits_of(x) : 0u;
-    return float_of(x != x ? format<float>::nan : positive);
+  template <class T>
+  REPDL_HD static T eval(T x) {
+    const storage_of<T> positive = x > 0 ? to_bits(x) : 0;
+    return from_bits<T>(x != x ? format<T>::nan : positive);
   }
   template <class T>
   requires is_small_float<T> REPDL_HD static T eval(T x) {
@@ -277,9 +278,10 @@ struct body<ops::leaky_relu> {
 // g where x > 0 or x is NaN, else +0.
 template <>
 struct body<ops::relu_backward> {
-  REPDL_HD static float eval(float g, float x) {
-    const std::uint32_t b = bits_of(canonical(g));
-    return float_of(x <= 0 ? 0u : b);
+  template <class T>
+  REPDL_HD static T eval(T g, T x) {
+    const storage_of<T> b = to_bits(canonical(g));
+    return from_bits<T>(x <= 0 ? 0 : b);
   }
   template <class T>
   requires is_small_float<T> REPDL_HD static T eval(T g, T x) {

@@ -22,6 +22,7 @@
 #include "librepdl/ops/gelu_backward.hpp"
 #include "librepdl/ops/glu.hpp"
 #include "librepdl/ops/gradients.hpp"
+#include "librepdl/ops/inverse_error_function.hpp"
 #include "librepdl/ops/log.hpp"
 #include "librepdl/ops/log_sigmoid.hpp"
 #include "librepdl/ops/logaddexp2.hpp"

@@ -60,10 +60,10 @@ struct convert : operation<op_id::convert> {
 };
 
 // Reductions: operands of one format, which is that of a number that comes out.
-template <op_id Id, dtype_set Out = NARROW>
+template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types>
 struct reduction_of_x : operation<Id> {
   using attrs = reduce_options;
-  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand in[] = {{"x", Types}};
   static constexpr operand out[] = {{"out", Out}};
 };
 struct sum : reduction_of_x<op_id::sum> {
@@ -72,16 +72,16 @@ struct sum : reduction_of_x<op_id::sum> {
 struct mean : reduction_of_x<op_id::mean> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count";
 };
-struct max : reduction_of_x<op_id::max> {
+struct max : reduction_of_x<op_id::max, FLOATS> {
   static constexpr std::string_view formula = "the greatest x over the axes; NaN wins, -0 < +0";
 };
-struct min : reduction_of_x<op_id::min> {
+struct min : reduction_of_x<op_id::min, FLOATS> {
   static constexpr std::string_view formula = "the least x over the axes; NaN wins, -0 < +0";
 };
-struct argmax : reduction_of_x<op_id::argmax, I64> {
+struct argmax : reduction_of_x<op_id::argmax, FLOATS, I64> {
   static constexpr std::string_view formula = "the first index of max(x), row-major within the reduced axes";
 };
-struct argmin : reduction_of_x<op_id::argmin, I64> {
+struct argmin : reduction_of_x<op_id::argmin, FLOATS, I64> {
   static constexpr std::string_view formula = "the first index of min(x), row-major within the reduced axes";
 };
 

@@ -58,7 +58,7 @@ struct map_plan {
 /// vector_norm: that, sum, max or min.
 struct reduce_plan {
   ops::op_id op;
-  dtype type;  // of the inputs and the bias: f16, bf16, f32
+  dtype type;  // of the inputs and the bias: f16, bf16, f32; of selections also f64
   int inputs;  // 1, or 2 for products
   int kept_rank;
   int reduced_rank;

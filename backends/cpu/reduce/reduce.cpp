@@ -73,13 +73,15 @@ void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, count
     const output_terms<T> output = terms_at<T>(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
-    if (c.plan.is_sum()) {
-      const decision<T> d = sum_output(c, output, team);
-      static_cast<T*>(c.plan.out)[at] = d.value;
-      ++decided[static_cast<int>(d.by)];
-      continue;
+    if constexpr (has_sums<T>) {
+      if (c.plan.is_sum()) {
+        const decision<T> d = sum_output(c, output, team);
+        static_cast<T*>(c.plan.out)[at] = d.value;
+        ++decided[static_cast<int>(d.by)];
+        continue;
+      }
     }
-    const order_partial p = order_output(c, output, team);
+    const order_partial<T> p = order_output(c, output, team);
     if (p.wants_index) {
       static_cast<std::int64_t*>(c.plan.out)[at] = p.index;
     } else {
@@ -126,7 +128,7 @@ class reduce_work final : public planned<plan::reduce_plan> {
  private:
   template <class F>
   void for_format(const F& f) const {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p.type) f.template operator()<T>();
     });
   }

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/core/families.hpp"
 #include "backends/cpu/core/isa.hpp"
+#include "librepdl/num/order.hpp"
 #include "librepdl/tensor.hpp"
 
 namespace repdl::cpu {
@@ -44,9 +45,26 @@ struct block_dd {
   double magnitude;
 };
 
-// Of terms and results of format T.
+// Of terms of format T, in the order of num/order.hpp.
+template <class T>
+struct order_loops {
+  using key_type = num::order_key_of<T>;
+
+  // 0 < n <= row_block. The greatest order_key(x[i], flip), and the first i that has a given one (n if there is none).
+  key_type (*key_row)(const T* x, std::int64_t n, std::uint32_t flip) noexcept;
+  std::int64_t (*find_row)(const T* x, std::int64_t n, std::uint32_t flip, key_type key) noexcept;
+  // columns <= column_tile; rows[r][j], r < row_group. For r ascending: where order_key(rows[r][j], flip) > key[j], that becomes
+  // key[j] and index[j] becomes at + r.
+  void (*key_columns)(const T* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at, key_type* key,
+                      std::int32_t* index) noexcept;
+};
+
+// Of terms and results of format T. Numbers of binary64 are ordered, and not added.
+template <class T>
+inline constexpr bool has_sums = sizeof(T) < 8;
 template <class T>
 struct reduce_loops {
+  order_loops<T> order;
   int row_height;
   std::int64_t row_dd_height;
   std::int64_t row_plain_errors;
@@ -58,9 +76,6 @@ struct reduce_loops {
   block_dd (*dot_row_dd)(const T* x, const T* y, std::int64_t n) noexcept;
   // The minimum of num::lsb_exponent.
   std::int32_t (*lsb_row)(const T* x, std::int64_t n) noexcept;
-  // The greatest order_key(x[i], flip), and the first i that has a given one (n if there is none).
-  std::int32_t (*key_row)(const T* x, std::int64_t n, std::uint32_t flip) noexcept;
-  std::int64_t (*find_row)(const T* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept;
 
   // columns <= column_tile; rows[r][j], r < row_group. sum[j] += the group's sum; the largest |x| goes into largest[j],
   // for dot the sum of |x y| is added to magnitude[j].
@@ -85,15 +100,17 @@ struct reduce_loops {
                                   const double* lo, const double* magnitude, T* out, std::int32_t* decided) noexcept;
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
   void (*lsb_columns)(const T* row, std::int64_t columns, std::int32_t* lsb) noexcept;
-  // For r ascending: where order_key(rows[r][j], flip) > key[j], that becomes key[j] and index[j] becomes at + r.
-  void (*key_columns)(const T* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
-                      std::int32_t* key, std::int32_t* index) noexcept;
+};
+template <>
+struct reduce_loops<double> {
+  order_loops<double> order;
 };
 
 struct reduce_kernels {
   reduce_loops<f16> of_f16;
   reduce_loops<bf16> of_bf16;
   reduce_loops<float> of_f32;
+  reduce_loops<double> of_f64;
 
   template <class T>
   const reduce_loops<T>& of() const noexcept {
@@ -101,8 +118,10 @@ struct reduce_kernels {
       return of_f16;
     } else if constexpr (std::is_same_v<T, bf16>) {
       return of_bf16;
-    } else {
+    } else if constexpr (std::is_same_v<T, float>) {
       return of_f32;
+    } else {
+      return of_f64;
     }
   }
 };

@@ -72,13 +72,18 @@ class column_task {
     }
   }
 
-  bool sums() const noexcept { return call_.plan.is_sum(); }
+  bool sums() const noexcept { return has_sums<T> && call_.plan.is_sum(); }
   bool indexed() const noexcept { return call_.plan.op == ops::op_id::argmax || call_.plan.op == ops::op_id::argmin; }
   std::uint32_t flip() const noexcept {
     return call_.plan.op == ops::op_id::min || call_.plan.op == ops::op_id::argmin ? num::order_min : num::order_max;
   }
 
-  void run(std::int64_t begin, std::int64_t end) noexcept { sums() ? add_rows(begin, end) : order_rows(begin, end); }
+  void run(std::int64_t begin, std::int64_t end) noexcept {
+    if constexpr (has_sums<T>) {
+      if (sums()) return add_rows(begin, end);
+    }
+    order_rows(begin, end);
+  }
 
   // Adds what another worker found in later rows of the same columns.
   void merge(const worker<T>& o) noexcept {
@@ -98,17 +103,21 @@ class column_task {
   }
 
   void finish(std::int64_t (&decided)[4]) noexcept {
-    if (!sums()) {
-      for (std::int64_t j = 0; j < n_; ++j) {
-        if (indexed()) {
-          static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
-        } else {
-          static_cast<T*>(call_.plan.out)[w_.out_at[j]] = num::order_value<T>(w_.key[j], flip());
-        }
-      }
-      decided[static_cast<int>(tier::proved)] += n_;
-      return;
+    if constexpr (has_sums<T>) {
+      if (sums()) return finish_sums(decided);
     }
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (indexed()) {
+        static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
+      } else {
+        static_cast<T*>(call_.plan.out)[w_.out_at[j]] = num::order_value<T>(w_.key[j], flip());
+      }
+    }
+    decided[static_cast<int>(tier::proved)] += n_;
+  }
+
+ private:
+  void finish_sums(std::int64_t (&decided)[4]) noexcept {
     double factor = call_.plan.is_exact_in_binary64() ? 0.0
                     : tracked()                       ? 1.0
                                                       : num::rounded_compensated_bound(w_.blocks, 1.0, column_height);
@@ -120,7 +129,6 @@ class column_task {
     for (std::int64_t j = 0; j < n_; ++j) static_cast<T*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
   }
 
- private:
   // The row at `at` of input k as contiguous columns; gathered into row `slot` of the pack buffer unless direct.
   const T* row(const walk<2>& at, int k, int slot) noexcept {
     const T* data = terms(k) + at.offset(k);
@@ -178,7 +186,7 @@ class column_task {
   }
 
   void order_rows(std::int64_t begin, std::int64_t end) noexcept {
-    std::fill_n(w_.key, n_, num::no_key);
+    std::fill_n(w_.key, n_, num::no_key_of<num::order_key_of<T>>);
     std::fill_n(w_.index, n_, 0);
     w_.blocks = 0;
     walk<2> at = reduced_walk(call_.plan, begin);
@@ -193,7 +201,7 @@ class column_task {
         prefetch(at, 0, row_group);
         at.advance(1);
       }
-      call_.kernels.key_columns(group, n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
+      call_.kernels.order.key_columns(group, n_, flip(), static_cast<std::int32_t>(begin), w_.key, w_.index);
     }
   }
 

@@ -270,7 +270,7 @@ inline std::int16_t upper_key(std::uint16_t bits, std::uint16_t infinity, std::u
 }
 
 template <class T>
-std::int32_t key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
+num::order_key_of<T> key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
   if constexpr (sizeof(T) == 2) {
     std::int16_t best = num::no_key >> 16;
 #pragma omp simd reduction(max : best)
@@ -281,10 +281,11 @@ std::int32_t key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
     const std::int32_t lower = best < 0 || best == num::nan_key >> 16 ? 0xffff : 0;
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(best) << 16) | lower;
   } else {
-    std::int32_t best = num::no_key;
+    using key_type = num::order_key_of<T>;
+    key_type best = num::no_key_of<key_type>;
 #pragma omp simd reduction(max : best)
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::int32_t key = num::order_key(x[i], flip);
+      const key_type key = num::order_key(x[i], flip);
       best = key > best ? key : best;
     }
     return best;
@@ -292,7 +293,7 @@ std::int32_t key_row(const T* x, std::int64_t n, std::uint32_t flip) noexcept {
 }
 
 template <class T>
-std::int64_t find_row(const T* x, std::int64_t n, std::uint32_t flip, std::int32_t key) noexcept {
+std::int64_t find_row(const T* x, std::int64_t n, std::uint32_t flip, num::order_key_of<T> key) noexcept {
   constexpr std::int32_t chunk = 256;
   for (std::int64_t i = 0; i < n; i += chunk) {
     const std::int32_t m = n - i < chunk ? static_cast<std::int32_t>(n - i) : chunk;
@@ -491,16 +492,17 @@ void lsb_columns(const T* __restrict row, std::int64_t columns, std::int32_t* __
 
 template <class T>
 void key_columns(const T* const* rows, std::int64_t columns, std::uint32_t flip, std::int32_t at,
-                 std::int32_t* __restrict key, std::int32_t* __restrict index) noexcept {
+                 num::order_key_of<T>* __restrict key, std::int32_t* __restrict index) noexcept {
+  using key_type = num::order_key_of<T>;
   const T* __restrict row[row_group];
   for (int r = 0; r < row_group; ++r) row[r] = rows[r];
 #pragma omp simd
   for (std::int64_t j = 0; j < columns; ++j) {
-    std::int32_t best = key[j];
+    key_type best = key[j];
     std::int32_t where = index[j];
 #pragma GCC unroll 8
     for (int r = 0; r < row_group; ++r) {
-      const std::int32_t k = num::order_key(row[r][j], flip);
+      const key_type k = num::order_key(row[r][j], flip);
       where = k > best ? at + r : where;
       best = k > best ? k : best;
     }
@@ -510,7 +512,11 @@ void key_columns(const T* const* rows, std::int64_t columns, std::uint32_t flip,
 }
 
 template <class T>
+constexpr order_loops<T> ordered = {.key_row = key_row<T>, .find_row = find_row<T>, .key_columns = key_columns<T>};
+
+template <class T>
 constexpr reduce_loops<T> loops = {
+    .order = ordered<T>,
     .row_height = height<T>,
     .row_dd_height = dd_height,
     .row_plain_errors = plain_errors,
@@ -519,8 +525,6 @@ constexpr reduce_loops<T> loops = {
     .sum_row_dd = sum_row_dd<T>,
     .dot_row_dd = dot_row_dd<T>,
     .lsb_row = lsb_row<T>,
-    .key_row = key_row<T>,
-    .find_row = find_row<T>,
     .sum_columns = sum_columns<T>,
     .dot_columns = dot_columns<T>,
     .sum_columns_tracked = sum_columns_tracked<T>,
@@ -529,11 +533,11 @@ constexpr reduce_loops<T> loops = {
     .close_columns = close_columns,
     .certify_columns = certify_columns<T>,
     .lsb_columns = lsb_columns<T>,
-    .key_columns = key_columns<T>,
 };
 
 }  // namespace
 
-constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>, .of_bf16 = loops<bf16>, .of_f32 = loops<float>};
+constinit const reduce_kernels reduce_table = {
+    .of_f16 = loops<f16>, .of_bf16 = loops<bf16>, .of_f32 = loops<float>, .of_f64 = {.order = ordered<double>}};
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -132,9 +132,9 @@ decision<T> sum_output(const reduce_call<T>& c, const output_terms<T>& output, c
 }
 
 template <class T>
-order_partial order_output(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team) noexcept {
+order_partial<T> order_output(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team) noexcept {
   using ops::op_id;
-  order_partial zero;
+  order_partial<T> zero;
   zero.flip = c.plan.op == op_id::min || c.plan.op == op_id::argmin ? num::order_min : num::order_max;
   zero.wants_index = c.plan.op == op_id::argmax || c.plan.op == op_id::argmin;
   return collect(c, output, team, zero);

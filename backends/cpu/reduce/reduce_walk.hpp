@@ -56,7 +56,7 @@ struct alignas(64) worker {
   T value[column_tile];
   std::int32_t decided[column_tile];
   std::int32_t lsb[2][column_tile];
-  std::int32_t key[column_tile];
+  num::order_key_of<T> key[column_tile];
   std::int32_t index[column_tile];
 };
 static_assert(row_group * column_tile >= row_block);
@@ -102,7 +102,9 @@ class block_stream {
       done += m;
       walk_.advance(m);
     }
-    if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
+    if constexpr (has_sums<T>) {
+      if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
+    }
     if (plan_.magnitudes) drop_signs(worker_.pack[0], b.n);
     b.x = part[0];
     b.y = part[plan_.inputs - 1];
@@ -212,18 +214,20 @@ struct exact_partial {
 };
 
 // max, min, argmax, argmin. Parts merge in ascending order, so that ties keep the first index.
+template <class T>
 struct order_partial {
+  using key_type = num::order_key_of<T>;
+
   std::uint32_t flip = num::order_max;
   bool wants_index = false;
-  std::int32_t key = num::no_key;
+  key_type key = num::no_key_of<key_type>;
   std::int64_t index = 0;
 
-  template <class T>
   void add(const reduce_loops<T>& k, int, const block<T>& b) noexcept {
-    const std::int32_t best = k.key_row(b.x, b.n, flip);
+    const key_type best = k.order.key_row(b.x, b.n, flip);
     if (best <= key) return;
     key = best;
-    if (wants_index) index = b.first + k.find_row(b.x, b.n, flip, best);
+    if (wants_index) index = b.first + k.order.find_row(b.x, b.n, flip, best);
   }
   void merge(const order_partial& o) noexcept {
     if (o.key > key) *this = o;

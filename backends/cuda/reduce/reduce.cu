@@ -94,10 +94,10 @@ bool are_few(const plan::reduce_plan& p, const properties& device) {
 }
 
 std::size_t partial_size(const plan::reduce_plan& p) {
-  using T = float;  // partial results are as large in every format
+  using T = float;  // partial sums are as large in every format; what is ordered, at most so
   if (p.inputs == 2) return std::max({sizeof(fast_sum<2, T>), sizeof(dd_sum<2, T>), sizeof(exact_sum<2, T>)});
   if (p.is_sum()) return std::max({sizeof(fast_sum<1, T>), sizeof(dd_sum<1, T>), sizeof(exact_sum<1, T>)});
-  return std::max(sizeof(extremum<T>), sizeof(arg_extremum<T>));
+  return std::max(sizeof(extremum<double>), sizeof(arg_extremum<double>));
 }
 
 class reduce_work final : public planned {
@@ -129,7 +129,7 @@ class reduce_work final : public planned {
 
  private:
   void enqueue() override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == type_) launch_reduction<T>(r_, j);
     });
   }

@@ -47,7 +47,7 @@ struct reduce_parameters {
 // Terms that are added up at once, and terms that a thread has loaded before it does: as many bytes of each format.
 inline constexpr int batch_terms = 16;
 REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
-  return bytes == 4 ? batch_terms : 2 * batch_terms / inputs;
+  return bytes >= 4 ? batch_terms : 2 * batch_terms / inputs;
 }
 
 // For sums, the repairing launches divide the work differently; few sums, not long ones, are joined and repaired by a

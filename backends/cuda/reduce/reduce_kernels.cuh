@@ -79,12 +79,12 @@ __device__ void take_loaded(P& acc, const reduce_parameters& p, const T (&x)[N],
                             const Index& index_of) {
 #pragma unroll
   for (int first = 0; first < N; first += batch_terms) {
-    float a[batch_terms];
-    float b[batch_terms];
+    typename P::term a[batch_terms];
+    typename P::term b[batch_terms];
 #pragma unroll
     for (int i = 0; i < batch_terms; ++i) {
-      a[i] = num::widen_to_float(x[first + i]);
-      if constexpr (P::inputs == 2) b[i] = num::widen_to_float(y[first + i]);
+      a[i] = as_term(x[first + i]);
+      if constexpr (P::inputs == 2) b[i] = as_term(y[first + i]);
     }
     acc.take_batch(p, a, b, [&](int i) { return index_of(first + i); });
   }
@@ -94,9 +94,9 @@ __device__ void take_loaded(P& acc, const reduce_parameters& p, const T (&x)[N],
 template <class P>
 __device__ void take_term(P& acc, const reduce_geometry& g, const reduce_parameters& p, const row_pointers<P>& row,
                           std::int64_t r) {
-  const float x = num::widen_to_float(*row.template term<0>(g, r));
-  float y = 0;
-  if constexpr (P::inputs == 2) y = num::widen_to_float(*row.template term<1>(g, r));
+  const typename P::term x = as_term(*row.template term<0>(g, r));
+  typename P::term y = 0;
+  if constexpr (P::inputs == 2) y = as_term(*row.template term<1>(g, r));
   acc.take(p, x, y, r);
 }
 
@@ -154,9 +154,9 @@ __device__ void take_terms(P& acc, const reduce_geometry& g, const reduce_parame
         if constexpr (P::inputs == 2) load_packed<1>(g, row, r, step, c, v);
 #pragma unroll
         for (int i = 0; i < pack; ++i) {
-          float b = 0;
-          if constexpr (P::inputs == 2) b = num::widen_to_float(v[i]);
-          acc.take(p, num::widen_to_float(u[i]), b, r + c * pack + i);
+          typename P::term b = 0;
+          if constexpr (P::inputs == 2) b = as_term(v[i]);
+          acc.take(p, as_term(u[i]), b, r + c * pack + i);
         }
       }
       r += packs * pack;
@@ -533,7 +533,11 @@ void launch_sum(const reduction& r, const job& j) {
 template <class T>
 void launch_reduction(const reduction& r, const job& j) {
   ops::for_operation<ops::family::reduce>(r.op, [&]<class Op>() {
-    if constexpr (Op::id == ops::op_id::dot) {
+    using enum ops::op_id;
+    constexpr bool selects = ops::is_one_of<Op, max, min, argmax, argmin>;
+    if constexpr (sizeof(T) == 8 && !selects) {
+      // Binary64 has no sums.
+    } else if constexpr (Op::id == ops::op_id::dot) {
       launch_sum<fast_sum<2, T>, dd_sum<2, T>, exact_sum<2, T>>(r, j);
     } else if constexpr (Op::id == ops::op_id::prelu_weight_backward) {
       launch_sum<without_positive<fast_sum<2, T>>, without_positive<dd_sum<2, T>>, without_positive<exact_sum<2, T>>>(
@@ -549,7 +553,9 @@ void launch_reduction(const reduction& r, const job& j) {
     } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
       launch_first<arg_extremum<T>>(r, r.p, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
-      if (r.magnitudes) return launch_first<of_magnitudes<extremum<T>>>(r, r.p, j);
+      if constexpr (sizeof(T) < 8) {
+        if (r.magnitudes) return launch_first<of_magnitudes<extremum<T>>>(r, r.p, j);
+      }
       launch_first<extremum<T>>(r, r.p, j);
     } else if constexpr (!ops::is_one_of<Op, ops::op_id::sum_squares,
                                          ops::op_id::vector_norm>) {  // plans of the others

@@ -1,7 +1,7 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
 // for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
-// every format T are; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
+// every format T are but binary64, which is ordered only; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,18 @@
 #include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda {
+
+// What a term of format T comes as.
+template <class T>
+using term_type = std::conditional_t<sizeof(T) == 8, double, float>;
+template <class T>
+__device__ term_type<T> as_term(T x) {
+  if constexpr (sizeof(T) == 8) {
+    return x;
+  } else {
+    return num::widen_to_float(x);
+  }
+}
 
 // Additions and fused products rounded down (Up = false) or up, of binary32 and binary64 numbers.
 template <bool Up>
@@ -68,6 +80,7 @@ struct fast_sum {
   static constexpr bool batched = true;
   static constexpr int resident = Inputs == 1 && sizeof(T) == 2 ? 4 : 3;
   using element = T;
+  using term = float;
   using output = T;
 
   double low = 0;
@@ -134,6 +147,7 @@ struct dd_sum {
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
   using element = T;
+  using term = float;
   using output = T;
 
   num::dd sum = {0, 0};
@@ -177,6 +191,7 @@ struct exact_sum {
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
   using element = T;
+  using term = float;
   using output = T;
   num::exact_sum<float, Inputs> sum;
 
@@ -247,23 +262,30 @@ struct extremum {
   static constexpr bool batched = true;
   static constexpr int resident = 4;
   using element = T;
+  using term = term_type<T>;
   using output = T;
 
-  std::int32_t key = num::no_key;
+  using key_type = num::order_key_of<term>;
+  key_type key = num::no_key_of<key_type>;
 
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t) {
+  __device__ void take(const reduce_parameters& p, term x, term, std::int64_t) {
     key = max(key, num::order_key(x, p.flip));
   }
   template <class Index>
-  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
+  __device__ void take_batch(const reduce_parameters& p, const term (&x)[batch_terms], const term (&)[batch_terms],
                              const Index&) {
-    float v[batch_terms];
-    flip_signs(x, p.flip, v);
-    key = max(key, num::order_key(greatest(v), num::order_max));
+    if constexpr (sizeof(T) == 8) {
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
+    } else {
+      float v[batch_terms];
+      flip_signs(x, p.flip, v);
+      key = max(key, num::order_key(greatest(v), num::order_max));
+    }
   }
   __device__ void merge(const extremum& o) { key = max(key, o.key); }
   __device__ bool finish(const reduce_parameters& p, T* out) const {
-    *out = num::narrow<T>(num::order_value(key, p.flip));  // exact
+    *out = num::narrow<T>(num::order_value<term>(key, p.flip));  // exact
     return true;
   }
 };
@@ -291,24 +313,50 @@ struct arg_extremum {
   static constexpr bool batched = true;
   static constexpr int resident = 3;
   using element = T;
+  using term = term_type<T>;
   using output = std::int64_t;
 
-  std::int32_t key = num::no_key;
+  using key_type = num::order_key_of<term>;
+  key_type key = num::no_key_of<key_type>;
   std::int64_t index = INT64_MAX;
 
-  __device__ void offer(std::int32_t k, std::int64_t i) {
+  __device__ void offer(key_type k, std::int64_t i) {
     if (k > key || (k == key && i < index)) {
       key = k;
       index = i;
     }
   }
-  __device__ void take(const reduce_parameters& p, float x, float, std::int64_t i) {
+  __device__ void take(const reduce_parameters& p, term x, term, std::int64_t i) {
     offer(num::order_key(x, p.flip), i);
   }
   template <class Index>
-  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&)[batch_terms],
+  __device__ void take_batch(const reduce_parameters& p, const term (&x)[batch_terms], const term (&)[batch_terms],
                              const Index& index_of) {
     // A thread's indices increase: of equal terms the first stays.
+    if constexpr (sizeof(T) == 8) {
+      int first = -1;
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) {
+        const key_type k = num::order_key(x[i], p.flip);
+        if (k > key) {
+          key = k;
+          first = i;
+        }
+      }
+      if (first >= 0) index = index_of(first);
+    } else {
+      take_narrow_batch(p, x, index_of);
+    }
+  }
+  __device__ void merge(const arg_extremum& o) { offer(o.key, o.index); }
+  __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
+    *out = index;
+    return true;
+  }
+
+ private:
+  template <class Index>
+  __device__ void take_narrow_batch(const reduce_parameters& p, const float (&x)[batch_terms], const Index& index_of) {
     float v[batch_terms];
     flip_signs(x, p.flip, v);
     const float m = greatest(v);
@@ -321,11 +369,6 @@ struct arg_extremum {
       if (num::bits_of(v[i]) == num::bits_of(m) || v[i] != v[i]) first = i;  // with a NaN m is one
     }
     index = index_of(first);
-  }
-  __device__ void merge(const arg_extremum& o) { offer(o.key, o.index); }
-  __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
-    *out = index;
-    return true;
   }
 };
 

@@ -53,7 +53,7 @@ void minimum(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view
 void less(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 /// out = x^y; f16, bf16, f32
 void pow(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
-/// out = max(x, +0); f16, bf16, f32
+/// out = max(x, +0); f16, bf16, f32, f64
 void relu(context& ctx, const_tensor_view x, tensor_view out);
 /// The options of leaky_relu.
 struct leaky_relu_options {
@@ -69,7 +69,7 @@ void log(context& ctx, const_tensor_view x, tensor_view out);
 void tanh(context& ctx, const_tensor_view x, tensor_view out);
 /// out = 1 / (1 + e^-x); f16, bf16, f32
 void sigmoid(context& ctx, const_tensor_view x, tensor_view out);
-/// out = x > 0 or x is NaN ? g : +0; f16, bf16, f32
+/// out = x > 0 or x is NaN ? g : +0; f16, bf16, f32, f64
 void relu_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
 /// out = g * (1 - y^2); f16, bf16, f32
 void tanh_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
@@ -498,5 +498,7 @@ struct scalar_pow_backward_options {
 };
 /// out = base = 0 and x >= 0 ? +0 : g * base^x * ln base; f16, bf16, f32
 void scalar_pow_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const scalar_pow_backward_options& options = {});
+/// out = y with erf y = x; f16, bf16, f32
+void erfinv(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -23,7 +23,7 @@ namespace repdl REPDL_EXPORT {
 /// type otherwise copies the bits.
 void convert(context& ctx, const_tensor_view x, tensor_view out);
 
-/// Reductions, of f16, bf16 or f32: all operands and a result that is a number have one format.
+/// Reductions, of f16, bf16 or f32, those that only select of f64, too: all operands and a result that is a number have one format.
 ///
 /// out = the sum of x over the axes, rounded once. NaN if a term is NaN or infinities of both signs occur, else an
 /// infinite term; an exact zero, an empty sum too, is +0.
