@@ -124,6 +124,24 @@ def _missing(*values):
 kthvalue = median_dim = median_all = nanmedian_dim = nanmedian_all = _missing
 
 
+def _extremes_so_far(of_integers, nan_is_greatest, x, axis):
+    """Integers in the order of floating-point numbers: the bits, those of magnitudes turned round where the sign is set."""
+    if not x.is_floating_point() or x.numel() == 0:
+        raise Leave
+    if x.dtype not in BITS:
+        raise Refuse("")
+    axis = axis_of(x, axis)
+    bits = x.contiguous().view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()])
+    greatest = torch.iinfo(bits.dtype).max
+    keys = bits ^ ((bits >> 8 * x.element_size() - 1) & greatest)
+    _, indices = of_integers(keys.masked_fill_(x.isnan(), greatest if nan_is_greatest else -greatest - 1), axis)
+    values = x.gather(axis, indices)
+    return values.masked_fill(values.isnan(), math.nan), indices
+
+
+cummax, cummin = partial(_extremes_so_far, torch.cummax, True), partial(_extremes_so_far, torch.cummin, False)
+
+
 # ---- sequences, random numbers ----
 
 def _sequence(name, out, length, **numbers):

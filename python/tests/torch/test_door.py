@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 import subprocess
 import sys
 import threading
@@ -382,6 +383,62 @@ def test_order_is_stable():
     assert x.median().isnan() and x.nanmedian() == 1.0
     assert torch.kthvalue(x, 3).indices == 0
     assert x.max(0).indices == 2 and torch.argmin(x[:2]) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_selections_in_every_type(dtype):
+    librepdl.torch.enable()
+    x = torch.tensor([[1.0, 3.0, 0.5, 3.0], [-0.0, 0.0, 0.0, -0.0]], dtype=dtype)
+
+    def one(t):  # the sign of a zero counts
+        return [math.copysign(1.0, v) * (abs(v) + 1) for v in t.tolist()]
+
+    assert x.max() == 3 and one(x.amax(1)) == [4, 1] and one(x.amin(1)) == [1.5, -1]
+    assert torch.max(x, 1).indices.tolist() == [1, 1] and torch.min(x, 1).indices.tolist() == [2, 0]
+    assert x.argmax() == 1 and x.argmin(1).tolist() == [2, 0]
+    least, greatest = torch.aminmax(x, dim=1)
+    assert one(least) == [1.5, -1] and one(greatest) == [4, 1]
+    x[0, 2] = float("nan")
+    assert x.max().isnan() and x.argmax() == 2 and x.argmin(1).tolist() == [2, 0]
+    assert one(torch.relu(torch.tensor([-1.0, -0.0, 2.0], dtype=dtype))) == [1, 1, 3]
+    y = torch.tensor([-1.0, 0.0, 2.0, 2.0], dtype=dtype, requires_grad=True)
+    torch.relu(y).max().backward()
+    assert y.grad.tolist() == [0, 0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_extremes_so_far(dtype):
+    librepdl.torch.enable()
+    nan = float("nan")
+    x = torch.tensor([1.0, 1.0, 0.0, 1.0, nan, 5.0, -nan], dtype=dtype)
+    values, indices = torch.cummax(x, 0)
+    assert indices.tolist() == [0, 1, 1, 3, 4, 4, 6]
+    integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    canonical = torch.full((1,), nan, dtype=dtype).view(integer)
+    assert values[:4].tolist() == [1, 1, 1, 1] and (values[4:].view(integer) == canonical).all()
+    assert torch.cummin(x, 0).indices.tolist() == [0, 1, 2, 2, 4, 4, 6]
+    zeros = torch.tensor([[-0.0], [0.0], [-0.0], [0.0]], dtype=dtype)
+    assert torch.cummax(zeros, 0).indices.flatten().tolist() == [0, 1, 1, 3]
+    assert torch.cummin(zeros, 0).indices.flatten().tolist() == [0, 0, 2, 2]
+    assert torch.signbit(torch.cummin(zeros.t(), 1).values).all()
+    assert torch.cummax(torch.tensor(2.0, dtype=dtype), 0).indices == 0 and torch.empty(0, 2, dtype=dtype).cummax(0).values.shape == (0, 2)
+    if dtype == torch.float32:
+        y = torch.tensor([1.0, 3.0, 2.0, 4.0], requires_grad=True)
+        torch.cummax(y, 0).values.sum().backward()
+        assert y.grad.tolist() == [1, 2, 0, 1]
+
+
+def test_initialisation_by_the_inverse_of_erf():
+    librepdl.torch.enable()
+    assert torch.erfinv(torch.tensor([0.5, -1.0, 1.0])).tolist() == [0.4769362807273865, -math.inf, math.inf]
+    assert torch.erfinv(torch.tensor([0, 1, 2])).tolist()[:2] == [0, math.inf]
+    torch.manual_seed(0)
+    w = nn.init.trunc_normal_(torch.empty(1000), std=0.02)
+    assert w.abs().max() <= 2 and 0.015 < w.square().mean().sqrt() < 0.025
+    x = torch.tensor([0.25], requires_grad=True)
+    y = torch.erfinv(x)
+    y.backward(torch.tensor([3.0]))
+    assert torch.equal(x.grad, torch.exp(y.detach() ** 2) * (0.5 * math.sqrt(math.pi)) * 3)
 
 
 def test_a_fingerprint_is_of_names_types_and_bits():

@@ -1,5 +1,10 @@
 // Order: what equal elements do.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/ops/bitwise_and.h>
+#include <ATen/ops/bitwise_right_shift.h>
+#include <ATen/ops/bitwise_xor.h>
+#include <ATen/ops/cummax.h>
+#include <ATen/ops/cummin.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -76,5 +81,35 @@ void median_dim(call& c) { median_along(c, false); }
 void nanmedian_dim(call& c) { median_along(c, true); }
 void median_all(call& c) { median_of_all(c, false); }
 void nanmedian_all(call& c) { median_of_all(c, true); }
+
+namespace {
+// Integers in the order of floating-point numbers: the bits, those of magnitudes turned round where the sign is set.
+Tensor order_keys(const Tensor& x, bool nan_is_greatest) {
+  const int64_t bits = 8 * static_cast<int64_t>(x.element_size());
+  const auto type = bits == 16 ? at::kShort : bits == 32 ? at::kInt : at::kLong;
+  const int64_t greatest = std::numeric_limits<int64_t>::max() >> (64 - bits);
+  const Tensor b = x.contiguous().view(type);
+  const Tensor turned = at::bitwise_and(at::bitwise_right_shift(b, bits - 1), greatest);
+  return at::bitwise_xor(b, turned).masked_fill_(x.isnan(), nan_is_greatest ? greatest : -greatest - 1);
+}
+// self, dim: aten's kernels of integers round nothing; the last of equal ones, where +0 is above -0.
+template <class F>
+void extremes_so_far(call& c, bool greatest, const F& of_integers) {
+  const Tensor& x = c.tensor(0);
+  if (!at::isFloatingType(x.scalar_type()) || x.numel() == 0) return c.leave();
+  if (!(type_bit(x.scalar_type()) & FLOATS)) c.refuse("");
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
+  const Tensor indices = std::get<1>(of_integers(order_keys(x, greatest), axis));
+  const Tensor values = x.gather(axis, indices);
+  c.give(values.masked_fill(values.isnan(), std::numeric_limits<double>::quiet_NaN()));
+  c.give(indices);
+}
+}  // namespace
+void cummax(call& c) {
+  extremes_so_far(c, true, [](const Tensor& keys, int64_t axis) { return at::cummax(keys, axis); });
+}
+void cummin(call& c) {
+  extremes_so_far(c, false, [](const Tensor& keys, int64_t axis) { return at::cummin(keys, axis); });
+}
 
 }  // namespace repdl_torch::formulas
