@@ -355,7 +355,7 @@ struct normal : of_nothing<op_id::normal, normal_attrs, FLOATS> {
       "mean + stddev * sqrt(-2 ln u1) * (cos, sin)(2 pi u2), u1 and u2 from Philox4x32-10";
 };
 struct exponential : of_nothing<op_id::exponential, exponential_attrs, FLOATS> {
-  static constexpr std::string_view formula = "-ln u / rate, u on (0, 1] from Philox4x32-10";
+  static constexpr std::string_view formula = "-ln u / rate, never 0, u on (0, 1) from Philox4x32-10";
 };
 struct linspace : of_nothing<op_id::linspace, linspace_attrs, FLOATS> {
   static constexpr std::string_view formula = "start + i * (end - start) / (count - 1); start if count is 1";

@@ -105,7 +105,7 @@ class Draws:
 
     def exponential(self, shape: Ints, dtype: DType | None = None, rate: float = 1.0, *, out: Any | None = None,
             like: Any = None) -> Any:
-        """-ln u / rate, u on (0, 1] from Philox4x32-10, rounded once.
+        """-ln u / rate, never 0, u on (0, 1) from Philox4x32-10, rounded once.
 
         out: f16 bf16 f32 f64
         shape: the output's shape

@@ -1,10 +1,11 @@
 // The operations, as functions. Every floating-point output element is the correctly rounded value of the exact result.
 //
-// Common to all: tensors are f32 unless said otherwise, of any strides, on the context's device; outputs are allocated
-// by the caller with the shape that infer() (dynamic.hpp) gives, and share no memory with inputs. Errors are thrown
-// before anything is written: invalid_argument for shapes, axes, element counts; unsupported for element types. The one
-// exception is error_site::undecided (context_options::last_tier_bits), found at the end of the work: what the output
-// then holds is unspecified.
+// Common to all: tensors have any strides and are on the context's device; where no format is named, as of convolutions and
+// dropout, they are f32 (docs/operations.md lists the formats of each operation). Outputs are allocated by the caller with
+// the shape that infer() (dynamic.hpp) gives, and share no memory with inputs. Errors are thrown before anything is
+// written: invalid_argument for shapes, axes, element counts; unsupported for element types. The one exception is
+// error_site::undecided (context_options::last_tier_bits), found at the end of the work: what the output then holds is
+// unspecified.
 #pragma once
 
 #include <span>
@@ -81,8 +82,8 @@ void arange(context& ctx, tensor_view out, const arange_options& options = {});
 /// [0, 1) from Philox4x32-10 (Box and Muller, Ann. Math. Stat. 29 (1958); contract, section 6); out f16, bf16, f32 or
 /// f64. Uses one stream value.
 void normal(context& ctx, generator& g, tensor_view out, const normal_options& options = {});
-/// out = -ln u / rate, rounded once, u in (0, 1] from Philox4x32-10 (contract, section 6); out f16, bf16, f32 or f64.
-/// Uses one stream value.
+/// out = -ln u / rate, rounded once, u in (0, 1) from Philox4x32-10 (contract, section 6), never 0: at least the least
+/// positive number; out f16, bf16, f32 or f64. Uses one stream value.
 void exponential(context& ctx, generator& g, tensor_view out, const exponential_options& options = {});
 /// out (boolean) = true with probability p (rounded up to a multiple of 2^-32). Uses one stream value.
 void bernoulli(context& ctx, generator& g, tensor_view out, double p = 0.5);
@@ -111,11 +112,11 @@ void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, 
 /// by the contract's FMA chain over input channel, kernel row, kernel column.
 void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out,
             const conv2d_options& options = {});
-/// grad_x (n, c, h, w): the gradient of conv2d for g, the gradient of its output; grad_x's sizes say which image. Chain
-/// order: output channel, kernel row, kernel column.
+/// grad_x (n, c, h, w): the gradient of conv2d for g, the gradient of its output; grad_x's sizes say which image. It does not depend
+/// on the bias: options that have one are an invalid_argument. Chain order: output channel, kernel row, kernel column.
 void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& options = {});
-/// grad_w (o, c / groups, kh, kw). Chain order: sample, output row, output column.
+/// grad_w (o, c / groups, kh, kw), likewise without a bias. Chain order: sample, output row, output column.
 void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
                         const conv2d_options& options = {});
 /// grad_bias (o) = the sum of g over samples, rows and columns, rounded once.

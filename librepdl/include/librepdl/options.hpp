@@ -96,7 +96,7 @@ struct conv2d_options {
   pair dilation{};
   std::int64_t groups = 1;  ///< divides the input's and the output's channels; as many as those: depthwise
   repdl::accumulate accumulate = repdl::accumulate::exact;
-  const_tensor_view bias{};  ///< conv2d: f32, one per output channel; inside the one rounding
+  const_tensor_view bias{};  ///< conv2d alone: f32, one per output channel; inside the one rounding
 };
 
 /// Options of max_pool2d and max_pool2d_backward.
@@ -160,36 +160,36 @@ struct nll_loss_options {
 struct layer_norm_options {
   axis_list axis = -1;         ///< the axes that are normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< f32, of the sizes of x along `axis`; absent: 1
-  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+  const_tensor_view weight{};  ///< of x's format and its sizes along `axis`; absent: 1
+  const_tensor_view bias{};    ///< likewise; absent: no term
 };
 /// Options of rms_norm.
 struct rms_norm_options {
   axis_list axis = -1;          ///< the axes that are normalised over
   std::optional<double> eps{};  ///< as layer_norm's, but without a default (PyTorch's is 2^-23)
-  const_tensor_view weight{};   ///< f32, of the sizes of x along `axis`; absent: 1
+  const_tensor_view weight{};   ///< of x's format and its sizes along `axis`; absent: 1
 };
 /// Options of group_norm. One group for each channel is instance_norm.
 struct group_norm_options {
   std::int64_t groups = 1;     ///< divides the channels, axis 1
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< likewise; absent: no term
 };
 /// Options of batch_norm.
 struct batch_norm_options {
   std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< likewise; absent: no term
 };
 /// Options of batch_norm_running.
 struct batch_norm_running_options {
   std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
   double momentum = 0.1;       ///< 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
-  const_tensor_view weight{};  ///< f32, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< f32, likewise; absent: no term
+  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< likewise; absent: no term
 };
 /// Options of layer_norm_backward and rms_norm_backward.
 struct layer_norm_backward_options {
