@@ -124,8 +124,9 @@ def test_dropout_of_16_bits_next_to_1():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("name, shape", [("dropout", (4, 6)), ("dropout1d", (4, 6, 5)), ("dropout2d", (4, 6, 2, 3)), ("alpha_dropout", (4, 6)),
-                                         ("dropout3d", (4, 6, 2, 2, 2)), ("feature_alpha_dropout", (4, 6, 2, 3))])
+@pytest.mark.parametrize("name, shape", [
+    ("dropout", (4, 6)), ("dropout1d", (4, 6, 5)), ("dropout2d", (4, 6, 2, 3)), ("dropout3d", (4, 6, 2, 2, 2)), ("alpha_dropout", (4, 6)),
+    ("feature_alpha_dropout", (4, 6, 2, 3))])
 def test_dropout_in_place(name, shape, dtype):
     """The same numbers and gradients as not in place."""
     function = getattr(F, name)
@@ -277,9 +278,9 @@ def test_weight_norm():
 # ---- factories with out= ----
 
 FACTORIES = [
-    ("full", ((2, 3), 1.5)), ("zeros", ((2, 3),)), ("ones", ((2, 3),)), ("eye", (3,)), ("eye", (2, 3)), ("arange", (5,)), ("arange", (1, 5)),
-    ("arange", (0, 1, 0.1)), ("linspace", (0, 1, 7)), ("rand", ((2, 3),)), ("randn", ((2, 3),)), ("randint", (9, (2, 3))),
-    ("randint", (-4, 9, (2, 3))), ("randperm", (7,)), ("normal", (0.5, 2.0, (2, 3)))]
+    ("full", ((2, 3), 1.5)), ("zeros", ((2, 3),)), ("ones", ((2, 3),)), ("eye", (3,)), ("eye", (2, 3)), ("arange", (5,)),
+    ("arange", (1, 5)), ("arange", (0, 1, 0.1)), ("linspace", (0, 1, 7)), ("rand", ((2, 3),)), ("randn", ((2, 3),)),
+    ("randint", (9, (2, 3))), ("randint", (-4, 9, (2, 3))), ("randperm", (7,)), ("normal", (0.5, 2.0, (2, 3)))]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -449,7 +450,8 @@ def test_histc():
     out = torch.empty(0)
     torch.histc(torch.ones(3), 3, out=out)
     assert out.tolist() == [0, 3, 0] and torch.histc(torch.ones(0), 2).tolist() == [0, 0]
-    for arguments, error in (((torch.tensor([1.0, float("inf")]),), "not finite"), ((torch.ones(2), 0), "bins"), ((torch.ones(2), 3, 2, 1), "larger")):
+    for arguments, error in (((torch.tensor([1.0, float("inf")]),), "not finite"), ((torch.ones(2), 0), "bins"),
+                             ((torch.ones(2), 3, 2, 1), "larger")):
         with pytest.raises(RuntimeError, match=error):
             torch.histc(*arguments)
 
@@ -476,7 +478,8 @@ def test_local_response_norm():
     x = torch.randn(2, 7, 3, 4)
     squares = F.pad(librepdl.square(x).view(2, 1, 7, 12), (0, 0, 1, 1))
     average = librepdl.avg_pool2d(squares.view(2, 1, 9, 12), (3, 1), (1, 1)).view(2, 7, 3, 4)
-    below = librepdl.pow_scalar(librepdl.add(librepdl.mul(average, torch.full_like(average, 1e-4)), torch.ones_like(average)), exponent=0.75)
+    scaled = librepdl.mul(average, torch.full_like(average, 1e-4))
+    below = librepdl.pow_scalar(librepdl.add(scaled, torch.ones_like(average)), exponent=0.75)
     out, (dx,) = gradients(nn.LocalResponseNorm(3), x)
     assert same(out, librepdl.div(x, below)) and dx.ne(0).all()
     with pytest.raises(NotImplementedError, match=r"avg_pool3d.*of 3 dimensions"):
@@ -518,8 +521,9 @@ def fingerprint_of_everything(device):
 
     index = torch.randint(0, 20, (30,), device=device)
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        for function in (torch.abs, lambda t: F.dropout(t, 1 / 3), lambda t: F.dropout(t * 1, 0.1, inplace=True), F.dropout2d, F.alpha_dropout,
-                         lambda t: F.elu(t * 1, 0.7, inplace=True), lambda t: F.rrelu(t, training=True), lambda t: t.norm(1, dim=1)):
+        for function in (torch.abs, lambda t: F.dropout(t, 1 / 3), lambda t: F.dropout(t * 1, 0.1, inplace=True), F.dropout2d,
+                         F.alpha_dropout, lambda t: F.elu(t * 1, 0.7, inplace=True), lambda t: F.rrelu(t, training=True),
+                         lambda t: t.norm(1, dim=1)):
             keep(function(leaf(6, 4, 3, 5, dtype=dtype)))
         keep(torch.normal(leaf(8, dtype=dtype), leaf(8, dtype=dtype).detach().abs()))
         keep(torch.linalg.cross(leaf(7, 3, dtype=dtype), leaf(1, 3, dtype=dtype)))
