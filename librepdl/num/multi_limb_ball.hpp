@@ -213,11 +213,6 @@ REPDL_HD_CALL decided_value<T> round_ball(const ball<L>& a) {
   const storage high = round_bits<T>(ends.high);
   return {bit_cast<T>(low), low == high && a.radius.exponent < (std::int64_t{1} << 39)};
 }
-template <int L>
-REPDL_HD certified round_to_float(const ball<L>& a) {
-  const decided_value<float> r = round_ball<float>(a);
-  return {r.value, r.decided};
-}
 
 // Calls attempt.template operator()<Limbs>() for 128, 256, 512, 1024, 2048 bits until one decides or the budget, at least 256, is
 // spent. 128 bits decide nearly all that comes here, in a third of the time of 256.

@@ -203,12 +203,6 @@ REPDL_HD T round_number(double a) {
   }
 }
 
-// A number of T as that. Unpacked: without rounding to odd.
-template <class T>
-REPDL_HD T number_as(double a) {
-  return {static_cast<float>(a)};
-}
-
 // RN_T(a) for a number a that is no midpoint of T: unpacked, the bit that says so needs no test (format.hpp). What it says of
 // infinities is no number.
 template <class T>
