@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch._C import _dispatch_has_computed_kernel_for_dispatch_key as has_computed
 from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
+from torch._C import _functorch as functorch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from librepdl.torch import _formulas, _policy
 from librepdl.torch._elementwise import BITS, Refuse, common_type, elementwise, rounded
@@ -18,6 +20,7 @@ WHY = "without a compiler"
 _COMPOSITES = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd")
 _OTHER_STORAGES = ("SparseCPU", "SparseCUDA", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU", "QuantizedCPU", "QuantizedCUDA",
                    "NestedTensorCPU", "NestedTensorCUDA")
+_TRANSFORMS = ("FuncTorchBatched", "FuncTorchVmapMode", "FuncTorchDynamicLayerFrontMode")  # batching rules, random numbers, entry
 # Of other libraries: what moves data between processes and computes nothing.
 _MOVES = {"c10d::" + name for name in (
     "broadcast_", "allgather_", "_allgather_base_", "allgather_coalesced_", "allgather_into_tensor_coalesced_", "gather_", "scatter_",
@@ -168,6 +171,7 @@ class Fallback:
     def _open(self) -> None:
         schemas = {s.name: s for s in map(_Schema, torch._C._jit_get_all_schemas())}
         table: dict[str, _policy.Row] = {}
+        self._batched_by_aten = {"aten::" + name for name in _policy.batched()}
         for row in _policy.rows():
             for name in row.schema.split() if row.action == "PASS" else [row.name]:
                 schema = schemas.get("aten::" + name)
@@ -207,6 +211,8 @@ class Fallback:
             return
         found = (schema.row_key, schema.key, *([schema.out_key] if schema.count < len(schema.all) else []))
         row = next((table[key] for key in found if key in table), None) if space == "aten" else None
+        if row is not None and row.action != "REFUSE":
+            self._place_batched(schema, row)
         if row is not None and row.action == "PASS":
             self._counts["passed"] += 1
         elif row is not None and row.action != "REFUSE" and (row.action == "MAP" or hasattr(_formulas, row.how)):
@@ -220,6 +226,25 @@ class Fallback:
             for key in keys:
                 self._put(name, key, self._refused(schema, key, why))
             self._counts["refused"] += bool(keys) and space == "aten"
+
+    def _place_batched(self, schema: _Schema, row: _policy.Row) -> None:
+        """At the keys of torch.func: composites that are pinned call what they call; a sample of torch.vmap is computed after the other.
+        Random numbers, and operations that PyTorch computes by another formula within transforms, are refused there."""
+        name, rule, numbers, front = schema.name, *_TRANSFORMS
+        if schema.count < len(schema.all) or (row.action != "PASS" and row.action != "MAP" and not hasattr(_formulas, row.how)):
+            return
+        calls = has_kernel(name, _COMPOSITES[-1])
+        pinned = row.action == "PIN" and calls
+        if has_kernel(name, numbers) and (pinned or not calls):
+            self._put(name, numbers, self._replaced(schema, row, numbers) if pinned
+                      else self._refused(schema, numbers, f"{WHY} in torch.vmap"))
+        if row.action == "PASS":
+            return
+        if has_kernel(name, front):
+            self._put(name, front, self._replaced(schema, row, front) if pinned
+                      else self._refused(schema, front, f"{WHY} in torch.func"))
+        if name not in self._batched_by_aten:
+            self._put(name, rule, self._replaced(schema, row, rule) if pinned else self._each_sample(schema, rule))
 
     # ---- the kernels ----
 
@@ -243,6 +268,37 @@ class Fallback:
         if next(_floats([result]), None) is not None:
             self._refuse(aten.name, [result], "")
         return result
+
+    def _each_sample(self, schema: _Schema, key: str) -> Callable[..., Any]:
+        """torch.vmap: each sample has the bits that it has alone."""
+        aten = _Aten(schema, key)
+        base, _, overload = schema.name.partition("::")[2].partition(".")
+        call = getattr(getattr(torch.ops.aten, base), overload or "default")
+
+        def kernel(keys: Any, *args: Any, **options: Any) -> Any:
+            innermost = functorch.peek_interpreter_stack()  # what `layer` points to
+            layer = functorch.CVmapInterpreterPtr(innermost)
+            leaves, spec = tree_flatten((args, options))
+            parts = [functorch._unwrap_batched(v, layer.level()) if isinstance(v, torch.Tensor) else (v, None) for v in leaves]
+            if self._exempt() or layer.batchSize() == 0:
+                return aten(keys, args, options)
+            if schema.in_place and parts[0][1] is None and any(axis is not None for _, axis in parts):
+                raise RuntimeError(f"vmap: {schema.name} cannot write the results of all samples into one tensor")
+            with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)):
+                if all(axis is None for _, axis in parts):
+                    return call(*args, **options)
+                results = []
+                for i in range(layer.batchSize()):
+                    one, named = tree_unflatten([v if axis is None else v.select(axis, i) for v, axis in parts], spec)
+                    results.append(call(*one, **named))
+                if schema.in_place:
+                    return args[0]
+                if isinstance(results[0], torch.Tensor):
+                    return functorch._add_batch_dim(torch.stack(results), 0, layer.level())
+                return tuple(None if r[0] is None else functorch._add_batch_dim(torch.stack(r), 0, layer.level())
+                             for r in zip(*results, strict=True))
+
+        return kernel
 
     def _each(self, schema: _Schema) -> Callable[..., Any]:
         """aten's kernels for lists on the CPU call the operation for each tensor: right on every device."""

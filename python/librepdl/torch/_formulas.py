@@ -139,18 +139,32 @@ mv = partial(addmv, None)
 
 def dot(x, y):
     check(x.dim() == y.dim() == 1 and x.shape == y.shape, "dot: expected vectors of one size")
+    if torch._is_zerotensor(x) or torch._is_zerotensor(y):  # of forward-mode differentiation: zeros without memory
+        return torch._efficientzerotensor((), dtype=x.dtype, device=x.device)
     return call("dot", x, y)
 
 
 def linear(x, w, bias):
     check(x.dim() >= 1 and w.dim() in (1, 2), f"linear: expected an input of one dimension or more and a weight of 2 or 1, got {x.dim()} "
                                               f"and {w.dim()}")
-    if w.dim() == 1 or x.dim() == 1:  # vectors, as aten has it
-        y = torch.matmul(x, w if w.dim() == 1 else w.t())
-        return y if bias is None else y.add(bias)
+    matrix = w.unsqueeze(0) if w.dim() == 1 else w
     flat = x if x.dim() == 2 else x.reshape(math.prod(x.shape[:-1]), x.size(-1))
-    y = torch.mm(flat, w.t()) if bias is None else torch.addmm(bias, flat, w.t())
-    return y if x.dim() == 2 else y.view(*x.shape[:-1], w.size(0))
+    y = torch.mm(flat, matrix.t()) if bias is None else torch.addmm(bias, flat, matrix.t())
+    return y if x.dim() == 2 and w.dim() == 2 else y.view(*x.shape[:-1], *w.shape[:-1])
+
+
+def tensordot(a, b, inner_a, inner_b):
+    check(len(inner_a) == len(inner_b), "both dimension lists should have same length")
+    inner_a, inner_b = [i % max(a.dim(), 1) for i in inner_a], [i % max(b.dim(), 1) for i in inner_b]
+    for x, y in zip(inner_a, inner_b):
+        check(a.size(x) == b.size(y) or 1 in (a.size(x), b.size(y)), f"contracted dimensions need to match, but first has size {a.size(x)} "
+                                                                     f"in dim {x} and second has size {b.size(y)} in dim {y}")
+        if a.size(x) != b.size(y):
+            a, b = (a.sum(x, True), b) if b.size(y) == 1 else (a, b.sum(y, True))
+    outer_a, outer_b = [i for i in range(a.dim()) if i not in inner_a], [i for i in range(b.dim()) if i not in inner_b]
+    rows, inner, columns = (math.prod(t.size(i) for i in axes) for t, axes in ((a, outer_a), (a, inner_a), (b, outer_b)))
+    left, right = a.permute(outer_a + inner_a).reshape(rows, inner), b.permute(inner_b + outer_b).reshape(inner, columns)
+    return torch.mm(left, right).reshape([a.size(i) for i in outer_a] + [b.size(i) for i in outer_b])
 
 
 def _flat(t, batch):

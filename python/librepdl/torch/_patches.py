@@ -60,6 +60,8 @@ class Patches:
             before = _stance.stance
             torch.compiler.set_stance("force_eager")
             self._undo.append(lambda: torch.compiler.set_stance(before))
+        # torch.vmap registers batching rules at its first call; librepdl has its own.
+        self._set(importlib.import_module("torch._functorch.vmap"), "lazy_load_decompositions", lambda: None)
         # Fused kernels of the transformer layers, contraction orders that depend on a package, TorchScript's fuser.
         fastpath = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)

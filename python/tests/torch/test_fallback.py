@@ -181,3 +181,17 @@ def test_disable_restores(in_python):
     assert torch.equal(torch.exp(x), ours)
     with librepdl.torch.exempt():
         assert torch.equal(torch.exp(x), plain)
+
+
+def test_transforms(in_python):
+    """test_functional's of products and derivatives, with this process's kernels."""
+    import test_functional as tests
+    for in_dims in ((0, None, None), (2, 1, 0), (None, None, 0)):
+        tests.test_linear(in_dims)
+    tests.test_a_vector_is_a_row_of_a_batch()
+    tests.test_vectors_are_one_sum_whatever_their_strides()
+    tests.test_nested_and_of_no_samples()
+    tests.test_gradients_of_samples_are_those_that_they_have_alone()
+    tests.test_jacobians_are_loops_over_basis_vectors(lambda x, v: x @ v)
+    with pytest.raises(NotImplementedError, match="without a compiler in torch.vmap"):
+        torch.vmap(lambda t: torch.nn.functional.dropout(t, 0.5), randomness="different")(torch.ones(2, 3))

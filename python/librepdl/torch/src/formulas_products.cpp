@@ -1,6 +1,8 @@
 // Products of matrices, linear layers, attention.
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
@@ -130,6 +132,8 @@ void dot(call& c) {
               x.scalar_type(), " and ", y.scalar_type());
   TORCH_CHECK(x.numel() == y.numel(), "inconsistent tensor size, expected tensors of one size, got ", x.numel(),
               " and ", y.numel());
+  // Of forward-mode differentiation: zeros without memory.
+  if (x._is_zerotensor() || y._is_zerotensor()) return c.give(at::_efficientzerotensor({}, x.options()));
   static const operation op("dot");
   Tensor out = at::empty({}, x.options());
   op({x, y}, {&out});
@@ -171,27 +175,25 @@ void bilinear(call& c) {
   c.give((c.has(3) ? at::baddbmm(c.tensor(3).view({1, out, 1}), half, column) : at::bmm(half, column)).view(shape));
 }
 
-// aten's formula depends on strides (bmm and add, or addmm): here the product and the bias are one rounding, whatever the strides.
+// aten's formula depends on strides (bmm and add, or addmm): here the product and the bias are one rounding, whatever the strides,
+// also of a vector.
 // input, weight, bias
 void linear(call& c) {
   const Tensor &x = c.tensor(0), &w = c.tensor(1);
   TORCH_CHECK(x.dim() >= 1 && (w.dim() == 2 || w.dim() == 1),
               "linear: expected an input of one dimension or more and a weight of 2 or 1, got ", x.dim(), " and ",
               w.dim());
-  if (w.dim() == 1 || x.dim() == 1) {  // vectors, as aten has it
-    Tensor y = at::matmul(x, w.dim() == 1 ? w : w.t());
-    return c.give(c.has(2) ? y.add(c.tensor(2)) : y);
-  }
+  const Tensor matrix = w.dim() == 1 ? w.unsqueeze(0) : w;
   auto shape = x.sizes().vec();
   const int64_t inner = shape.back();
-  TORCH_CHECK(inner == w.size(1), "mat1 and mat2 shapes cannot be multiplied (",
-              x.numel() / std::max<int64_t>(inner, 1), "x", inner, " and ", w.size(1), "x", w.size(0), ")");
-  shape.back() = w.size(0);
-  int64_t rows = 1;
-  for (size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+  TORCH_CHECK(inner == matrix.size(1), "mat1 and mat2 shapes cannot be multiplied (",
+              x.numel() / std::max<int64_t>(inner, 1), "x", inner, " and ", matrix.size(1), "x", matrix.size(0), ")");
+  shape.pop_back();
+  const int64_t rows = c10::multiply_integers(shape);
+  if (w.dim() == 2) shape.push_back(w.size(0));
   const Tensor flat = x.dim() == 2 ? x : x.reshape({rows, inner});
-  const Tensor y = c.has(2) ? at::addmm(c.tensor(2), flat, w.t()) : at::mm(flat, w.t());
-  c.give(x.dim() == 2 ? y : y.view(shape));
+  const Tensor y = c.has(2) ? at::addmm(c.tensor(2), flat, matrix.t()) : at::mm(flat, matrix.t());
+  c.give(x.dim() == 2 && w.dim() == 2 ? y : y.view(shape));
 }
 
 // Likewise: dot, mm, or one batched product of the broadcast batches.
@@ -233,6 +235,47 @@ void matmul(call& c) {
   if (column) y = y.squeeze(-1);
   if (row) y = y.squeeze(column ? -1 : -2);
   c.give(y);
+}
+
+// Likewise, of vectors: aten has dot, or the sum of rounded products where they are not contiguous.
+// self, other, dims_self, dims_other
+void tensordot(call& c) {
+  Tensor a = c.tensor(0), b = c.tensor(1);
+  auto inner_a = c.integers(2), inner_b = c.integers(3);
+  TORCH_CHECK(inner_a.size() == inner_b.size(), "both dimension lists should have same length");
+  for (size_t i = 0; i < inner_a.size(); ++i) {
+    const int64_t x = inner_a[i] = at::maybe_wrap_dim(inner_a[i], a.dim());
+    const int64_t y = inner_b[i] = at::maybe_wrap_dim(inner_b[i], b.dim());
+    if (a.size(x) == b.size(y)) continue;
+    TORCH_CHECK(a.size(x) == 1 || b.size(y) == 1, "contracted dimensions need to match, but first has size ", a.size(x),
+                " in dim ", x, " and second has size ", b.size(y), " in dim ", y);
+    if (b.size(y) == 1) {
+      a = a.sum(x, true);
+    } else {
+      b = b.sum(y, true);
+    }
+  }
+  std::vector<int64_t> shape, order_a, order_b = inner_b;
+  int64_t rows = 1, inner = 1, columns = 1;
+  const auto summed_a = at::dim_list_to_bitset(inner_a, a.dim()), summed_b = at::dim_list_to_bitset(inner_b, b.dim());
+  for (int64_t i = 0; i < a.dim(); ++i) {
+    if (summed_a[i]) continue;
+    order_a.push_back(i);
+    shape.push_back(a.size(i));
+    rows *= a.size(i);
+  }
+  for (int64_t i = 0; i < b.dim(); ++i) {
+    if (summed_b[i]) continue;
+    order_b.push_back(i);
+    shape.push_back(b.size(i));
+    columns *= b.size(i);
+  }
+  for (const int64_t i : inner_a) {
+    order_a.push_back(i);
+    inner *= a.size(i);
+  }
+  const Tensor left = a.permute(order_a).reshape({rows, inner}), right = b.permute(order_b).reshape({inner, columns});
+  c.give(at::mm(left, right).reshape(shape));
 }
 
 namespace {

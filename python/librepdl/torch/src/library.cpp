@@ -136,6 +136,8 @@ operand::operand(const Tensor* t) : tensor_{} {
   if (t == nullptr || !t->defined()) return;
   present_ = true;
   tensor_.data = const_cast<void*>(t->const_data_ptr());
+  TORCH_CHECK(tensor_.data != nullptr || t->numel() == 0, "librepdl: a tensor of shape ", t->sizes(),
+              " without memory (a ZeroTensor of forward-mode differentiation?)");
   tensor_.device = t->is_cuda() ? repdl_device{2, t->device().index()} : repdl_device{1, 0};
   tensor_.ndim = static_cast<int32_t>(t->dim());
   tensor_.dtype = type_of(t->scalar_type());

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "batches.hpp"
 #include "door.hpp"
 
 namespace repdl_torch {
@@ -256,6 +257,27 @@ torch::CppFunction kernel_of(const OperatorHandle& op, replaced r) {
   return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(std::move(r)));
 }
 
+// At the keys of torch.func.vmap.
+struct batched final : c10::OperatorKernel {
+  batching how;
+  aten_kernel aten;
+  std::vector<bool> as_aten;  // arguments; where no others are batched, aten's rule has the bits
+  batched(batching b, aten_kernel a, std::vector<bool> also) : how(b), aten(std::move(a)), as_aten(std::move(also)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    const bool by_aten = exempt || (!as_aten.empty() && only_batched(as_aten, op, *stack));
+    if (by_aten || !run_batched(how, op, stack)) aten(op, keys, stack);
+  }
+};
+
+// At the key that all calls enter within transforms of torch.func: aten has formulas of its own there for some operations.
+struct unchanged final : c10::OperatorKernel {
+  aten_kernel aten, enters;
+  unchanged(aten_kernel a, aten_kernel b) : aten(std::move(a)), enters(std::move(b)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    (exempt ? aten : enters)(op, keys, stack);
+  }
+};
+
 // At the CPU's key of autocast.
 struct cast final : c10::OperatorKernel {
   precision rule;
@@ -362,6 +384,12 @@ class builder {
 
   void run() {
     for (const row& r : policy()) read(r);
+    std::istringstream words(batched_by_aten());
+    for (std::string word; words >> word;) {
+      const size_t open = word.find('(');
+      batched_by_aten_[word.substr(0, open)] =
+          open == std::string::npos ? "" : "," + word.substr(open + 1, word.size() - open - 2) + ",";
+    }
     const auto names = dispatcher_.getAllOpNames();
     door_.operations = names.size();
     for (const c10::OperatorName& n : names) {
@@ -443,6 +471,7 @@ class builder {
     if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach (op);
     const signature s = signature_of(op.schema());
     const row* const r = row_of(s);
+    if (r != nullptr && r->what != action::refuse) place_batched(op, s, *r);
     if (r != nullptr && r->what == action::pass) {
       ++door_.counts["passed"];
       return;
@@ -455,6 +484,47 @@ class builder {
       any = true;
     }
     if (any) ++door_.counts["refused"];
+  }
+
+  // Below autograd and vmap the operations are as ever; here is what their keys do.
+  void place_batched(const OperatorHandle& op, const signature& s, const row& r) {
+    constexpr DispatchKey rule = DispatchKey::FuncTorchBatched, numbers = DispatchKey::FuncTorchVmapMode,
+                          front = DispatchKey::FuncTorchDynamicLayerFrontMode;
+    const bool calls = op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
+    if (s.kind == variant::out) return;
+    if (op.hasKernelForDispatchKey(numbers) && !(calls && r.what != action::pin)) {
+      if (r.what == action::pin) {
+        put_replaced(op, s, r, numbers);
+      } else {
+        put_batched(op, numbers, op.hasTag(at::Tag::nondeterministic_seeded) ? batching::drawn : batching::each, {});
+      }
+    }
+    if (r.what == action::pass) return;
+    if (op.hasKernelForDispatchKey(front)) {
+      put(op, front,
+          torch::CppFunction::makeFromBoxedFunctor(
+              std::make_unique<unchanged>(aten_kernel(op, front), fallback_of(front))));
+    }
+    if (r.what == action::pin && calls) return put_replaced(op, s, r, rule);
+    const auto found = batched_by_aten_.find(name_of(op.operator_name()).substr(6));
+    if (found == batched_by_aten_.end()) {
+      put_batched(op, rule, r.what == action::map ? batching::together : batching::each, {});
+    } else if (!found->second.empty()) {
+      std::vector<bool> those;
+      for (const auto& a : op.schema().arguments()) {
+        those.push_back(found->second.find("," + a.name() + ",") != std::string::npos);
+      }
+      put_batched(op, rule, r.what == action::map ? batching::together : batching::each, std::move(those));
+    }
+  }
+  void put_batched(const OperatorHandle& op, DispatchKey key, batching how, std::vector<bool> as_aten) {
+    put(op, key,
+        torch::CppFunction::makeFromBoxedFunctor(
+            std::make_unique<batched>(how, aten_kernel(op, key), std::move(as_aten))));
+  }
+  // What stands at a key where an operation has nothing of its own.
+  aten_kernel fallback_of(DispatchKey key) const {
+    return aten_kernel(dispatcher_.findSchemaOrThrow("aten::mm", ""), key);
   }
 
   void place_autocast(const OperatorHandle& op) {
@@ -529,6 +599,7 @@ class builder {
   door& door_;
   c10::Dispatcher& dispatcher_;
   std::unordered_map<std::string, const row*> rows_;
+  std::map<std::string, std::string> batched_by_aten_;  // ",argument,argument,": where no others are batched
   std::map<std::pair<std::string, DispatchKey>, torch::Library*> by_key_;
 };
 
