@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._functorch.vmap
 import torch._tensor_str
 import torch.optim.swa_utils
 
@@ -61,7 +62,7 @@ class Patches:
             torch.compiler.set_stance("force_eager")
             self._undo.append(lambda: torch.compiler.set_stance(before))
         # torch.vmap registers batching rules at its first call; librepdl has its own.
-        self._set(importlib.import_module("torch._functorch.vmap"), "lazy_load_decompositions", lambda: None)
+        self._set(torch._functorch.vmap, "lazy_load_decompositions", lambda: None)
         # Fused kernels of the transformer layers, contraction orders that depend on a package, TorchScript's fuser.
         fastpath = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)
