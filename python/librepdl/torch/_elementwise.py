@@ -84,6 +84,14 @@ def check(right: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
+def expect_all(condition: torch.Tensor, what: str) -> None:
+    """PyTorch's error where the condition is not true of every element; on a GPU by an assertion of the device."""
+    if condition.is_cpu:
+        check(bool(condition.all()), what)
+    else:
+        torch._assert_async(condition.all(), what)
+
+
 def axis_of(x: torch.Tensor, axis: int) -> int:
     """Not negative."""
     rank = max(x.dim(), 1)

@@ -201,8 +201,8 @@ class Fallback:
         space = name.partition("::")[0]
         if space in ("prim", "profiler", "debugprims", "_test"):
             return
-        for key in _OTHER_STORAGES:
-            if has_kernel(name, key):
+        for key in _OTHER_STORAGES:  # copy_ has one kernel for every storage
+            if has_kernel(name, key) or (name == "aten::copy_" and has_computed(name, key)):
                 self._put(name, key, self._refused(schema, key, "of a tensor that is not dense"))
         if name.startswith("aten::_foreach_"):
             if has_computed(name, "CPU") and has_kernel(name, "CUDA"):
@@ -323,14 +323,45 @@ class Fallback:
                 return aten(keys, args, options)
             except Refuse as e:
                 if not e.args:
+                    if self._strict and len({t.dtype for t in _floats(values)}) > 1:
+                        self._raise_aten_error(schema, aten, keys, args, options)
                     return self._aten(aten, keys, args, options, "")
                 self._refuse(aten.name, values, *e.args)
                 return aten(keys, args, options)
-            except ValueError as e:  # librepdl's
-                raise RuntimeError(f"librepdl: {e}") from e
-            return _written(results, schema, values, row.action == "MAP")
+            except (NotImplementedError, torch.OutOfMemoryError, torch.AcceleratorError) as e:
+                if not isinstance(e, NotImplementedError) or "not reproducible yet" in str(e):
+                    raise
+                error: Exception = e  # librepdl's
+            except (ValueError, TypeError, IndexError, RuntimeError) as e:  # librepdl's, or a formula's
+                if type(e) is RuntimeError and "undecided" in str(e):
+                    raise
+                error = e
+            else:
+                return _written(results, schema, values, row.action == "MAP")
+            self._raise_aten_error(schema, aten, keys, args, options)
+            if not isinstance(error, (NotImplementedError, ValueError)):
+                raise error
+            self._refuse(aten.name, values, f"librepdl: {error}")
+            return aten(keys, args, options)
 
         return kernel
+
+    def _raise_aten_error(self, schema: _Schema, aten: _Aten, keys: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """What aten's own kernel says of the arguments; it writes to copies."""
+        written = {a.name for a in schema.all if a.alias_info is not None and a.alias_info.is_write}
+
+        def copied(name: str, value: Any) -> Any:
+            if name not in written:
+                return value
+            return value.clone() if isinstance(value, torch.Tensor) else [t.clone() for t in value]
+
+        args = tuple(copied(name, v) for name, v in zip(schema.names, args, strict=False))
+        options = {name: copied(name, v) for name, v in options.items()}
+        before = self.exempt(True)
+        try:
+            aten(keys, args, options)
+        finally:
+            self.exempt(before)
 
 
 def _written(results: Any, schema: _Schema, values: list[Any], elementwise: bool) -> Any:
@@ -382,7 +413,7 @@ def _formula(schema: _Schema, row: _policy.Row) -> Callable[[list[Any]], Any]:
     def compute(values: list[Any]) -> Any:
         if "ANY" not in row.types:
             floats = list(_floats(values[:schema.count]))
-            if not floats or any(BITS.get(t.dtype) not in row.types for t in floats):
+            if (not floats and "INTEGERS" not in row.types) or any(BITS.get(t.dtype) not in row.types for t in floats):
                 raise Refuse
         return function(*values[:count])
 

@@ -7,7 +7,8 @@ from functools import partial
 
 import torch
 
-from librepdl.torch._elementwise import BITS, Refuse, axes_of, axis_of, call, check, elementwise, map_, plain, rounded, with_an_axis
+from librepdl.torch._elementwise import (BITS, Refuse, axes_of, axis_of, call, check, common_type, elementwise, expect_all, map_, plain,
+                                         rounded, with_an_axis)
 from librepdl.torch._formulas_data import *  # noqa: F403
 from librepdl.torch._formulas_data import NAMES, NARROW, Leave, converted
 
@@ -22,7 +23,18 @@ def _gelu(name, *arguments):
 gelu, gelu_backward = partial(_gelu, "gelu"), partial(_gelu, "gelu_backward")
 
 
+def _promoted(x, number):
+    """The tensor in the type that it and a number promote to."""
+    dtype = common_type([x, number])
+    if not dtype.is_floating_point and not dtype.is_complex:
+        raise Leave
+    if dtype not in BITS:
+        raise Refuse("")
+    return converted(x, dtype)
+
+
 def pow_scalar(x, exponent):
+    x = _promoted(x, exponent)
     e = rounded(exponent, x.dtype)
     if e == 1:
         return x.clone()
@@ -31,6 +43,26 @@ def pow_scalar(x, exponent):
     if x.dtype not in NARROW:
         raise Refuse("")
     return map_("pow_scalar", x, exponent=e)
+
+
+def scalar_pow(base, x):
+    x = _promoted(x, base)
+    if x.dtype not in NARROW:
+        raise Refuse("")
+    return map_("scalar_pow", x, base=rounded(base, x.dtype))
+
+
+def div_mode(x, y, mode):
+    check(mode in (None, "trunc", "floor"), f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
+    if mode is None:
+        return torch.div(x, y)
+    if not common_type([x, y]).is_floating_point:
+        raise Leave
+    return map_(f"div_{mode}", x, y)
+
+
+def floor_divide(x, y):
+    return map_("div_floor", x, y)
 
 
 def heaviside(x, values):
@@ -47,16 +79,27 @@ def _reduced(name, x, axes=None, keep=False, **options):
 def _sum(name, x, axes, keep, dtype):
     """In the type that is asked for, as aten converts first."""
     dtype = dtype or x.dtype
+    if x.is_complex():
+        raise Refuse("")
     if not dtype.is_floating_point and not dtype.is_complex:
-        raise Leave
+        if not x.is_floating_point() or name == "mean":
+            raise Leave
+        return converted(x, dtype).sum(axes or None, keep, dtype=dtype)  # nothing rounds but the conversion, which aten would let wrap
     if dtype not in NARROW or (x.is_floating_point() and x.dtype not in BITS):
         raise Refuse("")
-    return _reduced(name, converted(x, dtype) if x.dtype in NAMES else x.to(dtype), axes, keep)
+    return _reduced(name, converted(x, dtype), axes, keep)
 
 
 sum, mean = partial(_sum, "sum"), partial(_sum, "mean")
-amax, amin, argmax, argmin, logsumexp = (partial(_reduced, name) for name in ("max", "min", "argmax", "argmin", "logsumexp"))
+amax, amin, argmax, argmin = (partial(_reduced, name) for name in ("max", "min", "argmax", "argmin"))
 max_all, min_all = amax, amin
+
+
+def logsumexp(x, axes, keep):
+    dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    if dtype not in NARROW:
+        raise Refuse("")
+    return _reduced("logsumexp", converted(x, dtype), axes, keep)
 
 
 def max_dim(x, axis, keep):
@@ -266,54 +309,82 @@ def _with_ones(t, x):
     return t.view(*t.shape, *[1] * (x.dim() - t.dim()))
 
 
+def _in_one_type(*operands):
+    """What x, gradients, weights and biases are computed in (arithmetic_of in formulas_norms.cpp)."""
+    types = {t.dtype for t in operands if t is not None}
+    return operands if len(types) == 1 else tuple(None if t is None else converted(t, torch.float32) for t in operands)
+
+
+def _as(t, like):
+    return None if t is None else converted(t, like.dtype)
+
+
 def native_layer_norm(x, size, w, b, eps):
+    given = x
+    x, w, b = _in_one_type(x, w, b)
     y, mean_, rstd = call("layer_norm", x, w, b, axis=_rows(x, size, w, b)[0], eps=_eps(eps), statistics=True)
-    return y, _with_ones(mean_, x), _with_ones(rstd, x)
+    return _as(y, given), _with_ones(mean_, x), _with_ones(rstd, x)
 
 
 def native_layer_norm_backward(g, x, size, mean_, rstd, w, b, mask):
+    given, weight = x, w
+    g, x, w = _in_one_type(g, x, w)
     axes, rows = _rows(x, size)
     mean_, rstd = (t.reshape(x.shape[:len(rows)]) for t in (mean_, rstd))
-    return (call("layer_norm_backward", g, x, mean_, rstd, w, axis=axes) if mask[0] else None,
-            call("layer_norm_weight_backward", g, x, mean_, rstd, axis=axes) if mask[1] and w is not None else None,
-            call("sum", g, axis=rows) if mask[2] and b is not None else None)
+    return (_as(call("layer_norm_backward", g, x, mean_, rstd, w, axis=axes), given) if mask[0] else None,
+            _as(call("layer_norm_weight_backward", g, x, mean_, rstd, axis=axes), weight) if mask[1] and w is not None else None,
+            _as(call("sum", g, axis=rows), b) if mask[2] and b is not None else None)
 
 
 def native_group_norm(x, w, b, n, channels, plane, groups, eps):
-    return call("group_norm", x, w, b, groups=groups, eps=_eps(eps), statistics=True)
+    given = x
+    x, w, b = _in_one_type(x, w, b)
+    y, mean_, rstd = call("group_norm", x, w, b, groups=groups, eps=_eps(eps), statistics=True)
+    return _as(y, given), mean_, rstd
 
 
 def native_group_norm_backward(g, x, mean_, rstd, w, n, channels, plane, groups, mask):
-    return (call("group_norm_backward", g, x, mean_, rstd, w, groups=groups) if mask[0] else None,
-            call("group_norm_weight_backward", g, x, mean_, rstd, groups=groups) if mask[1] else None,
-            _over_channels(g) if mask[2] else None)
+    given, of_weight = x, x if w is None else w
+    g, x, w = _in_one_type(g, x, w)
+    return (_as(call("group_norm_backward", g, x, mean_, rstd, w, groups=groups), given) if mask[0] else None,
+            _as(call("group_norm_weight_backward", g, x, mean_, rstd, groups=groups), of_weight) if mask[1] else None,
+            _as(_over_channels(g), of_weight) if mask[2] else None)
 
 
 def native_batch_norm(x, w, b, mean_, var_, training, momentum, eps):
     check(x.dim() >= 2, f"batch_norm: expected an input of two dimensions or more, got {x.dim()}")
-    if mean_ is not None and mean_.dtype != torch.float32:
+    for t in (w, b, mean_, var_):
+        check(t is None or t.numel() == x.size(1), f"batch_norm: expected {x.size(1)} elements")
+    if mean_ is not None and not training:
+        mean_, var_ = converted(mean_, torch.float32), converted(var_, torch.float32)
+    if any(t is not None and t.dtype != torch.float32 for t in (mean_, var_)):
         raise Refuse("with running statistics that are not float32")
     if training and mean_ is not None and not 0 <= momentum <= 1:
         raise Refuse("with a momentum outside of [0, 1]")
+    given = x
+    x, w, b = _in_one_type(x, w, b)
     if training and mean_ is None:
-        return call("batch_norm", x, w, b, eps=_eps(eps), statistics=True)
+        y, *statistics = call("batch_norm", x, w, b, eps=_eps(eps), statistics=True)
+        return _as(y, given), *statistics
     check(mean_ is not None and var_ is not None, "batch_norm: expected running statistics in evaluation")
     if training:
-        return call("batch_norm_running", x, mean_, var_, w, b, eps=_eps(eps), momentum=momentum,
-                    out=(None, None, None, plain(mean_), plain(var_)), statistics=True)[:3]
+        y, *statistics = call("batch_norm_running", x, mean_, var_, w, b, eps=_eps(eps), momentum=momentum,
+                              out=(None, None, None, plain(mean_), plain(var_)), statistics=True)[:3]
+        return _as(y, given), *statistics
     y, none = call("batch_norm_inference", x, mean_, var_, w, b, eps=_eps(eps)), mean_.new_empty(0)
-    return y, none, none.clone()
+    return _as(y, given), none, none.clone()
 
 
 def native_batch_norm_backward(g, x, w, running_mean, running_var, mean_, rstd, training, eps, mask):
     name = "batch_norm" if training else "batch_norm_inference"
     first, second, options = (mean_, rstd, {}) if training else (running_mean, running_var, {"eps": _eps(eps)})
-    if first.dtype != torch.float32:
-        raise Refuse("with running statistics that are not float32")
+    first, second = converted(first, torch.float32), converted(second, torch.float32)
+    given, of_weight = x, x if w is None else w
+    g, x, w = _in_one_type(g, x, w)
     statistics = (x, first, second) if training else (second,)
-    return (call(name + "_backward", g, *statistics, w, **options) if mask[0] else None,
-            call(name + "_weight_backward", g, x, first, second, **options) if mask[1] else None,
-            _over_channels(g) if mask[2] else None)
+    return (_as(call(name + "_backward", g, *statistics, w, **options), given) if mask[0] else None,
+            _as(call(name + "_weight_backward", g, x, first, second, **options), of_weight) if mask[1] else None,
+            _as(_over_channels(g), of_weight) if mask[2] else None)
 
 
 def batch_norm(x, w, b, mean_, var_, training, momentum, eps, cudnn_enabled):
@@ -332,15 +403,19 @@ def weight_norm(v, g, axis):
 
 
 def fused_rms_norm(x, size, w, eps):
+    given = x
+    x, w = _in_one_type(x, w)
     y, rstd = call("rms_norm", x, 2.0**-23 if eps is None else _eps(eps), w, axis=_rows(x, size, w)[0], statistics=True)
-    return y, _with_ones(rstd, x)
+    return _as(y, given), _with_ones(rstd, x)
 
 
 def fused_rms_norm_backward(g, x, size, rstd, w, mask):
+    given, weight = x, w
+    g, x, w = _in_one_type(g, x, w)
     axes, rows = _rows(x, size)
     rstd = rstd.reshape(x.shape[:len(rows)])
-    return (call("rms_norm_backward", g, x, rstd, w, axis=axes) if mask[0] else None,
-            call("rms_norm_weight_backward", g, x, rstd, axis=axes) if mask[1] and w is not None else None)
+    return (_as(call("rms_norm_backward", g, x, rstd, w, axis=axes), given) if mask[0] else None,
+            _as(call("rms_norm_weight_backward", g, x, rstd, axis=axes), weight) if mask[1] and w is not None else None)
 
 
 # ---- pooling ----
@@ -424,6 +499,7 @@ def _same_type(w, x):
 
 def nll_loss_forward(x, t, w, reduction, ignore_index):
     check(t.dtype == torch.int64, f"expected scalar type Long but found {t.dtype}")
+    expect_all(t.ge(0).logical_and(t.lt(x.size(min(x.dim() - 1, 1)))).logical_or(t.eq(ignore_index)), "expected targets that are classes")
     out, total = call("nll_loss", x, t, _same_type(w, x), reduction=_REDUCTIONS[reduction], ignore_index=ignore_index, statistics=True)
     return out, converted(total if reduction != 0 else torch.zeros_like(total), x.dtype)  # "none": not used
 

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from librepdl.random import Generator
-from librepdl.torch._elementwise import BITS, Refuse, axis_of, call, check, map_, plain, rounded, with_an_axis
+from librepdl.torch._elementwise import BITS, Refuse, axis_of, call, check, expect_all, map_, plain, rounded, with_an_axis
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 #: librepdl's names of element types.
@@ -22,19 +22,76 @@ class Leave(Exception):
 # ---- copies: another type is one rounding ----
 
 def converted(x, dtype):
-    return x if x.dtype == dtype else call("convert", x, NAMES[dtype])
+    if x.dtype == dtype:
+        return x
+    return call("convert", x, NAMES[dtype]) if x.dtype in NAMES and dtype in NAMES else x.to(dtype)
+
+
+#: Integers that librepdl's arrays have not, the type that converted numbers go through, and their range.
+_OTHER_INTEGERS = {torch.uint8: (torch.int32, 0, 0xff), torch.int8: (torch.int32, -0x80, 0x7f), torch.int16: (torch.int32, -0x8000, 0x7fff),
+                   torch.uint16: (torch.int32, 0, 0xffff), torch.uint32: (torch.int64, 0, 0xffffffff),
+                   torch.uint64: (torch.int64, 0, 2**63 - 1)}
+_REAL = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def _saturated(x, dtype):
+    """What floating-point numbers become as integers, in a type that these fit in; the bits of a uint64 as int64."""
+    through, low, high = _OTHER_INTEGERS[dtype]
+    if dtype != torch.uint64:
+        return converted(x, through).clamp(low, high)
+    great = x.ge(2.0**63)
+    rest = converted(torch.where(great, x.sub(2.0**63), x), torch.int64).clamp_min(0)
+    return torch.where(great, rest.bitwise_xor(-2**63), rest)
+
+
+def _rounded(x, dtype):
+    """Integers of the types that librepdl's arrays have not."""
+    bits = x.to(torch.int64)
+    if x.dtype != torch.uint64:
+        return converted(bits, dtype)
+    # From 2^63 on half of it, where the last bit says that there is something below.
+    half = bits.bitwise_right_shift(1).bitwise_and(2**63 - 1).bitwise_or(bits.bitwise_and(1))
+    great = bits.lt(0)
+    y = converted(torch.where(great, half, bits), dtype)
+    return torch.where(great, y.add(y), y)
+
+
+def _copy_complex(to, source, non_blocking):
+    """A complex number is two real ones."""
+    if not to.is_complex():
+        x = torch.view_as_real(source.resolve_conj())
+        to.copy_(x.ne(0).any(-1) if to.dtype == torch.bool else x.select(-1, 0), non_blocking)
+    elif source.is_complex():
+        torch.view_as_real(to).copy_(torch.view_as_real(source.resolve_conj()), non_blocking)
+    else:
+        parts = torch.view_as_real(to)
+        parts.select(-1, 0).copy_(source, non_blocking)
+        parts.select(-1, 1).zero_()
+    return to
 
 
 def copy(to, source, non_blocking):
     if not isinstance(source, torch.Tensor):  # Python's own
         source = torch.tensor(source, dtype=torch.float64 if isinstance(source, float) else None)
     a, b = source.dtype, to.dtype
-    if a == b or source.layout != torch.strided or to.layout != torch.strided or a.is_complex or b.is_complex:
+    if a == b or source.layout != torch.strided or to.layout != torch.strided or "meta" in (source.device.type, to.device.type):
         raise Leave
-    if not (a.is_floating_point or b.is_floating_point) or "meta" in (source.device.type, to.device.type) or a not in NAMES:
-        raise Leave  # small integers: exact in float32, then one rounding, as aten does
-    if b not in NAMES:  # to a small integer: truncated, then the low bits
-        return to.copy_(converted(source, torch.int64))
+    if not any(t.is_floating_point or t.is_complex for t in (a, b)):
+        raise Leave
+    for dtype in (a, b):
+        if _REAL.get(dtype, dtype) not in NAMES and dtype not in _OTHER_INTEGERS:
+            raise Refuse(f"librepdl has no {str(dtype).removeprefix('torch.')}")
+    if to.is_conj() or to.is_neg():  # what is written is the conjugate, or the negative
+        return to.copy_(source.to(b))
+    source = source.resolve_neg()
+    if a.is_complex or b.is_complex:
+        return _copy_complex(to, source, non_blocking)
+    if a in _OTHER_INTEGERS:
+        if a not in (torch.uint32, torch.uint64):
+            raise Leave  # exact in float32, then one rounding
+        return to.copy_(_rounded(source, b), non_blocking)
+    if b in _OTHER_INTEGERS:
+        return to.copy_(_saturated(source, b), non_blocking)
     if source.device != to.device or torch._C._is_alias_of(source, to):
         return to.copy_(converted(source, b), non_blocking)
     call("convert", source.expand(to.shape), NAMES[b], out=plain(to))
@@ -231,8 +288,10 @@ def bernoulli_number(t, p, generator):
 
 def bernoulli_tensor(t, p, generator):
     """A number of [0, 1) in 53 bits is less than p."""
+    p = p.to(torch.float64)
+    expect_all(p.ge(0).logical_and(p.le(1)), "expected probabilities between 0 and 1")
     u = uniform(torch.empty(t.shape, dtype=torch.float64, device=t.device), 0, 1, generator)
-    return u.lt(p.to(torch.float64)).to(t.dtype)
+    return u.lt(p).to(t.dtype)
 
 
 # The integers that a type has, from 0: those that `random_` draws from by default.

@@ -63,6 +63,32 @@ def test_every_elementwise_row(in_python, monkeypatch):
     test_map.test_conversions()
 
 
+def test_types(in_python, monkeypatch):
+    """test_types', with these kernels."""
+    import test_types
+    monkeypatch.setattr(librepdl.torch, "reproducible", lambda strict=True: contextlib.nullcontext())
+    test_types.test_casts()
+    test_types.test_conjugates_and_negatives()
+    test_types.test_powers_of_integers()
+    test_types.test_running_statistics_of_16_bits()
+    for dtype in (torch.bool, *test_types.INTEGERS):
+        test_types.test_integers_become_floats(dtype)
+    for norm in ("layer_norm", "group_norm", "batch_norm", "batch_norm inference", "instance_norm", "rms_norm"):
+        test_types.test_norms_with_weights_of_float32(norm, torch.bfloat16)
+
+
+def test_errors(in_python):
+    """test_errors', of what is there."""
+    import test_errors
+    librepdl.torch.disable()
+    lacking = ("binary_cross_entropy", "multinomial", "scatter_reduce", "glu", "kthvalue", "trace", "into integers")
+    plain = {name: test_errors.tried(f) for name, f in test_errors.ERRORS.items() if not name.startswith(lacking)}
+    librepdl.torch.enable()
+    for name, right in plain.items():
+        found = test_errors.tried(test_errors.ERRORS[name])
+        assert type(found) is type(right) and str(found).splitlines()[0] == str(right).splitlines()[0], (name, found, right)
+
+
 @pytest.mark.parametrize("name", [
     "refusals_name_the_operation_and_the_module", "the_backward_pass_is_covered_in_its_own_threads", "other_threads_and_exemption",
     "without_strictness_it_is_noted", "coverage", "status", "kernels_that_others_register_are_noticed",

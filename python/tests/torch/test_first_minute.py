@@ -182,7 +182,7 @@ def test_normal_of_tensors(dtype):
 def test_normal_errors():
     x = torch.ones(3)
     for arguments in ((x, -x), (x, torch.tensor(float("nan"))), (x, -1.0), (0.0, -x), (torch.arange(3), x)):
-        with pytest.raises(RuntimeError, match="normal expects"):
+        with pytest.raises(RuntimeError, match="normal expects|not implemented for 'Long'"):
             torch.normal(*arguments)
     assert torch.normal(torch.ones(0), torch.ones(1)).shape == (0,)
 
@@ -244,7 +244,7 @@ def test_put(dtype):
     leaf = torch.randn(4).to(dtype).requires_grad_()
     leaf.take(torch.tensor([0, 2, 2])).backward(torch.ones(3, dtype=dtype))
     assert leaf.grad.tolist() == [1, 0, 2, 0]
-    for arguments, error in (((index.int(), source), RuntimeError), ((index, source[:1]), RuntimeError), ((index + 6, source), IndexError),
+    for arguments, error in (((index.int(), source), RuntimeError), ((index, source[:1]), IndexError), ((index + 6, source), IndexError),
                              ((index, source.double()), RuntimeError)):
         with pytest.raises(error):
             x.clone().put_(*arguments)

@@ -30,27 +30,6 @@ std::map<std::string, precision> rules() {
   return all;
 }
 
-template <class F>
-void change_each(IValue& v, F&& f) {
-  if (v.isTensor()) {
-    if (v.toTensor().defined()) v = f(v.toTensor());
-  } else if (v.isTensorList()) {
-    std::vector<Tensor> list = v.toTensorVector();
-    for (Tensor& t : list) {
-      if (t.defined()) t = f(t);
-    }
-    v = std::move(list);
-  } else if (v.isList()) {  // of tensors or nothing
-    auto list = v.toList();
-    auto changed = list.copy();
-    for (size_t i = 0; i < changed.size(); ++i) {
-      const IValue e = changed.get(i);
-      if (e.isTensor() && e.toTensor().defined()) changed.set(i, f(e.toTensor()));
-    }
-    v = changed;
-  }
-}
-
 }  // namespace
 
 precision autocast_precision(const c10::OperatorName& name) {
@@ -76,13 +55,13 @@ void run_autocast(precision p, const c10::OperatorHandle& op, Stack* stack) {
   }
   if (p != precision::full) type = autocast::get_lower_precision_fp_from_device_type(at::kCPU);
   for (size_t i = 0; p == precision::widest && i < arguments.size(); ++i) {
-    change_each(values[i], [&](const Tensor& t) {
+    change_each_tensor(values[i], [&](const Tensor& t) {
       type = autocast::prioritize(type, t, at::kCPU);
       return t;
     });
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
-    change_each(values[i], [&](const Tensor& t) { return autocast::cached_cast(type, t, at::kCPU); });
+    change_each_tensor(values[i], [&](const Tensor& t) { return autocast::cached_cast(type, t, at::kCPU); });
   }
   op.callBoxed(stack);
 }

@@ -26,9 +26,10 @@ enum types : unsigned {
   F64 = 8,
   NARROW = F32 | F16 | BF16,
   FLOATS = NARROW | F64,
-  ANY = 16,       // the formula looks itself: also integers, or no tensors at all
-  INTEGERS = 32,  // integers become floating-point numbers of PyTorch's default type first
-  NUMBERS = 64,   // of a 16-bit result, numbers are f32: the operation rounds once from there
+  ANY = 16,  // the formula looks itself: also integers, or no tensors at all
+  INTEGERS =
+      32,  // integers become floating-point numbers of PyTorch's default type first; of a formula: it looks at them itself
+  NUMBERS = 64,  // of a 16-bit result, numbers are f32: the operation rounds once from there
 };
 /// The bit of an element type; 0 for those that no row takes.
 unsigned type_bit(at::ScalarType type);
@@ -125,6 +126,28 @@ enum class precision { as_it_is, lower, full, full_unless_said, widest };
 precision autocast_precision(const c10::OperatorName& name);
 /// Does it on the CPU, and calls the operation below autocast.
 void run_autocast(precision p, const c10::OperatorHandle& op, Stack* stack);
+
+/// Puts f(tensor) in the place of a tensor, or of each one of a list.
+template <class F>
+void change_each_tensor(IValue& v, F&& f) {
+  if (v.isTensor()) {
+    if (v.toTensor().defined()) v = f(v.toTensor());
+  } else if (v.isTensorList()) {
+    std::vector<Tensor> list = v.toTensorVector();
+    for (Tensor& t : list) {
+      if (t.defined()) t = f(t);
+    }
+    v = std::move(list);
+  } else if (v.isList()) {  // of tensors or nothing
+    auto list = v.toList();
+    auto changed = list.copy();
+    for (size_t i = 0; i < changed.size(); ++i) {
+      const IValue e = changed.get(i);
+      if (e.isTensor() && e.toTensor().defined()) changed.set(i, f(e.toTensor()));
+    }
+    v = changed;
+  }
+}
 
 /// Refuses, unless librepdl was enabled with strict=False: then it is noted, and the caller goes on with aten's kernel.
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why);

@@ -21,6 +21,9 @@ namespace repdl_torch::formulas {
 #undef REPDL_PASS
 #undef REPDL_REFUSE
 
+/// PyTorch's error where the condition is not true of every element; on a GPU by an assertion of the device, at the next
+/// synchronisation, as PyTorch has it. (On the CPU replaced::compute asks aten's kernel for the words.)
+void expect_all(const Tensor& condition, const char* what);
 /// The exact sum over every axis but one.
 Tensor sum_over_all_but(const Tensor& t, int64_t axis);
 

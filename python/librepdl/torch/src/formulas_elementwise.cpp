@@ -1,10 +1,13 @@
 // Elementwise operations with more than one formula, and copies.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/ops/_assert_async.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/view_as_real.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -18,6 +21,7 @@ void div_mode(call& c) {
   TORCH_CHECK(mode.empty() || mode == "trunc" || mode == "floor",
               "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode, "'");
   if (mode.empty()) return c.give(at::div(x, y));
+  if (!at::isFloatingType(at::result_type(x, y))) return c.leave();
   c.give(map(mode == "trunc" ? "div_trunc" : "div_floor", {x, y}));
 }
 void floor_divide(call& c) { c.give(map("div_floor", {c.tensor(0), c.tensor(1)})); }
@@ -62,9 +66,19 @@ void rrelu(call& c) {
   c.give(x.mul(at::empty_like(x).uniform_(lower, upper, generator).masked_fill_(x.gt(0), 1)));
 }
 
+namespace {
+// The tensor in the type that it and a number promote to; undefined: integers, of which nothing rounds.
+Tensor promoted(call& c, const Tensor& x, const IValue& number, unsigned types) {
+  const at::ScalarType type = at::result_type(x, number.toScalar());
+  if (at::isIntegralType(type, /*includeBool=*/true)) return {};
+  if (!(type_bit(type) & types)) c.refuse("");
+  return converted(x, type);
+}
+}  // namespace
 // self, exponent. 2 is the square, of float64 too, which has no other power.
 void pow_scalar(call& c) {
-  const Tensor& x = c.tensor(0);
+  const Tensor x = promoted(c, c.tensor(0), c.value(1), FLOATS);
+  if (!x.defined()) return c.leave();
   const double exponent = c.number(1, x.scalar_type());
   if (exponent == 2) return c.give(map("square", {x}));
   if (exponent == 1) return c.give(x.clone());
@@ -74,7 +88,8 @@ void pow_scalar(call& c) {
 }
 // self, exponent: the base is a number
 void scalar_pow(call& c) {
-  const Tensor& x = c.tensor(1);
+  const Tensor x = promoted(c, c.tensor(1), c.value(0), NARROW);
+  if (!x.defined()) return c.leave();
   c.give(map("scalar_pow", {x}, {{"base", c.number(0, x.scalar_type())}}));
 }
 
@@ -130,20 +145,91 @@ void glu_backward(call& c) {
   c.give(at::cat({map("glu", {g, b}), map("glu_backward_b", {g, a, b})}, c.integer(2)));
 }
 
+void expect_all(const Tensor& condition, const char* what) {
+  const Tensor all = condition.all();
+  if (!all.is_cpu()) return at::_assert_async(all, what);
+  TORCH_CHECK(all.item<bool>(), what);
+}
+
 // ---- copies: another type is one rounding ----
+
+namespace {
+// What floating-point numbers become as integers that librepdl's tensors have not, in a type that these fit in: without their
+// fraction, saturated, NaN is 0. (uint64: its bits as int64.)
+Tensor saturated(const Tensor& x, at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+      return converted(x, at::kInt).clamp(0, 0xff);
+    case at::kChar:
+      return converted(x, at::kInt).clamp(-0x80, 0x7f);
+    case at::kShort:
+      return converted(x, at::kInt).clamp(-0x8000, 0x7fff);
+    case at::kUInt16:
+      return converted(x, at::kInt).clamp(0, 0xffff);
+    case at::kUInt32:
+      return converted(x, at::kLong).clamp(0, int64_t{0xffffffff});
+    default: {  // from 2^63 on without it, which is exact, and then with its bit
+      const Tensor great = x.ge(0x1p63);
+      const Tensor rest = converted(at::where(great, x.sub(0x1p63), x), at::kLong).clamp_min(0);
+      return at::where(great, rest.bitwise_xor(std::numeric_limits<int64_t>::min()), rest);
+    }
+  }
+}
+// Integers of the types that librepdl's tensors have not.
+Tensor rounded(const Tensor& x, at::ScalarType type) {
+  const Tensor bits = x.to(at::kLong);
+  if (x.scalar_type() != at::kUInt64) return converted(bits, type);
+  // From 2^63 on half of it, where the last bit says that there is something below, as no format has 62 bits.
+  const Tensor half =
+      bits.bitwise_right_shift(1).bitwise_and(std::numeric_limits<int64_t>::max()).bitwise_or(bits.bitwise_and(1));
+  const Tensor great = bits.lt(0), y = converted(at::where(great, half, bits), type);
+  return at::where(great, y.add(y), y);
+}
+// A complex number is two real ones.
+void copy_complex(const Tensor& to, const Tensor& from, bool non_blocking) {
+  const auto parts = [](const Tensor& t) { return at::view_as_real(t.resolve_conj()); };
+  if (!at::isComplexType(to.scalar_type())) {
+    TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
+    const Tensor x = parts(from);
+    to.copy_(to.scalar_type() == at::kBool ? x.ne(0).any(-1) : x.select(-1, 0), non_blocking);
+  } else if (at::isComplexType(from.scalar_type())) {
+    parts(to).copy_(parts(from), non_blocking);
+  } else {
+    parts(to).select(-1, 0).copy_(from, non_blocking);
+    parts(to).select(-1, 1).zero_();
+  }
+}
+}  // namespace
 
 // self, src, non_blocking
 void copy(call& c) {
-  const Tensor &to = c.tensor(0), &from = c.tensor(1);
-  const auto a = from.scalar_type(), b = to.scalar_type();
-  if (a == b || from.layout() != at::kStrided || to.layout() != at::kStrided) return c.leave();
-  const bool from_float = at::isFloatingType(a), to_float = at::isFloatingType(b);
-  if ((!from_float && !to_float) || at::isComplexType(a) || at::isComplexType(b) || from.is_meta() || to.is_meta())
+  const Tensor &to = c.tensor(0), &given = c.tensor(1);
+  const auto a = given.scalar_type(), b = to.scalar_type();
+  if (a == b || given.layout() != at::kStrided || to.layout() != at::kStrided || given.is_meta() || to.is_meta())
     return c.leave();
-  if (!has_type(a)) return c.leave();  // a small integer: exact in float32, then one rounding, as aten does
-  if (!has_type(b)) {                  // to a small integer: truncated, then the low bits
-    const Tensor whole = converted(from, at::kLong);
-    to.copy_(whole);
+  const auto has_format = [](at::ScalarType t) { return has_type(t) || is_other_integer(t); };
+  const auto is_float = [](at::ScalarType t) { return at::isFloatingType(t) || at::isComplexType(t); };
+  if (!is_float(a) && !is_float(b)) return c.leave();
+  for (const auto t : {a, b}) {
+    if (!has_format(at::toRealValueType(t))) c.refuse(std::string("librepdl has no ") + c10::toString(t));
+  }
+  if (to.is_conj() || to.is_neg()) {  // what is written is the conjugate, or the negative
+    to.copy_(given.to(b));
+    return c.give(to);
+  }
+  const Tensor from = given.resolve_neg();
+  if (at::isComplexType(a) || at::isComplexType(b)) {
+    copy_complex(to, from, c.boolean(2));
+    return c.give(to);
+  }
+  if (is_other_integer(a)) {
+    // These are exact in float32, then comes one rounding.
+    if (a != at::kUInt32 && a != at::kUInt64) return c.leave();
+    to.copy_(rounded(from, b), c.boolean(2));
+    return c.give(to);
+  }
+  if (is_other_integer(b)) {
+    to.copy_(saturated(from, b), c.boolean(2));
     return c.give(to);
   }
   if (from.device() != to.device()) {

@@ -72,6 +72,7 @@ void binary_cross_entropy(call& c) {
   const Tensor &x = c.tensor(0), &t = c.tensor(1);
   TORCH_CHECK(x.sizes() == t.sizes(), "Using a target size (", t.sizes(), ") that is different to the input size (",
               x.sizes(), ") is deprecated. Please ensure they have the same size.");
+  for (const Tensor* p : {&x, &t}) expect_all(p->ge(0).logical_and(p->le(1)), "expected elements between 0 and 1");
   Tensor out = loss_result(x, t, c.integer(3));
   op({x, t, c.tensor(2)}, {&out}, {{"reduction", reduction_of(c.integer(3))}});
   c.give(out);
@@ -100,6 +101,18 @@ const Tensor& classes_weight(call& c, const Tensor& x, int i) {
   if (w.defined() && w.scalar_type() != x.scalar_type()) c.refuse("with a weight of another type");
   return w;
 }
+// Of every target that is not ignored.
+void expect_classes(const Tensor& targets, int64_t classes, int64_t ignored) {
+  constexpr const char* what = "expected targets that are classes";
+  if (!targets.is_cpu()) {
+    return expect_all(targets.ge(0).logical_and(targets.lt(classes)).logical_or(targets.eq(ignored)), what);
+  }
+  const Tensor dense = targets.contiguous();
+  const auto* const t = dense.const_data_ptr<int64_t>();
+  const bool all =
+      std::all_of(t, t + dense.numel(), [&](int64_t i) { return i == ignored || (i >= 0 && i < classes); });
+  TORCH_CHECK_INDEX(all, what);
+}
 }  // namespace
 // self, target, weight, reduction, ignore_index; also of images (nll_loss2d)
 void nll_loss_forward(call& c) {
@@ -108,6 +121,7 @@ void nll_loss_forward(call& c) {
   TORCH_CHECK(x.dim() > 0, "nll_loss: expected an input of one dimension or more");
   TORCH_CHECK(t.scalar_type() == at::kLong, "expected scalar type Long but found ", t.scalar_type());
   const int64_t reduction = c.integer(3);
+  expect_classes(t, x.size(x.dim() == 1 ? 0 : 1), c.integer(4));
   Tensor out = reduction != 0 ? at::empty({}, x.options()) : at::empty(t.sizes(), x.options()),
          total = at::empty({}, x.options().dtype(at::kFloat));
   op({x, t, classes_weight(c, x, 2)}, {&out, &total},

@@ -33,6 +33,20 @@ std::vector<int64_t> normalized_shape(const call& c, const Tensor& x) {
               x.sizes());
   return size;
 }
+// What x, gradients, weights and biases are computed in: their type, or where these differ (float32's weights of a 16-bit x, as under
+// autocast) float32, which has all their numbers. Results are then rounded to float32, and once more to x's type.
+at::ScalarType arithmetic_of(std::initializer_list<const Tensor*> all) {
+  at::ScalarType type = (*all.begin())->scalar_type();
+  for (const Tensor* t : all) {
+    if (t->defined() && t->scalar_type() != type) type = at::kFloat;
+  }
+  return type;
+}
+Tensor in(at::ScalarType type, const Tensor& t) { return t.defined() ? converted(t, type) : t; }
+// What the weight's and the bias' gradients are: of their type, of x's where they are absent.
+at::ScalarType type_of_gradient(const Tensor& weight, const Tensor& x) {
+  return weight.defined() ? weight.scalar_type() : x.scalar_type();
+}
 double eps_of(const call& c, int i) {
   if (!(c.real(i) >= 0)) c.refuse("with eps < 0");
   return c.real(i);
@@ -42,10 +56,10 @@ double eps_of(const call& c, int i) {
 // input, normalized_shape, weight, bias, eps
 void native_layer_norm(call& c) {
   static const operation op("layer_norm");
-  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(2), &c.tensor(3)});
+  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(2)), b = in(type, c.tensor(3));
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
-  const Tensor &w = c.tensor(2), &b = c.tensor(3);
   TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
   TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = row_statistics(x, size.size()),
@@ -53,7 +67,7 @@ void native_layer_norm(call& c) {
   const int64_t rows = x.dim() - static_cast<int64_t>(size.size());
   op(x.device(), {x, w, b}, {y, operand::leading(mean, rows), operand::leading(rstd, rows)},
      {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
-  c.give(std::move(y));
+  c.give(converted(y, c.tensor(0).scalar_type()));
   c.give(std::move(mean));
   c.give(std::move(rstd));
 }
@@ -61,7 +75,8 @@ void native_layer_norm(call& c) {
 // grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
 void native_layer_norm_backward(call& c) {
   static const operation to_x("layer_norm_backward"), to_weight("layer_norm_weight_backward"), sum("sum");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(5);
+  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(5)});
+  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(5)), &b = c.tensor(6);
   const auto size = c.integers(2);
   const auto axes = last_axes(x, size.size());
   const auto mask = c.value(7).toBoolList();
@@ -75,28 +90,30 @@ void native_layer_norm_backward(call& c) {
     gw = at::empty_like(w, at::MemoryFormat::Contiguous);
     to_weight({g, x, mean, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
   }
-  if (mask[2] && c.tensor(6).defined()) {
-    gb = at::empty_like(c.tensor(6), at::MemoryFormat::Contiguous);
+  if (mask[2] && b.defined()) {
+    gb = fresh(b.sizes(), type, b.device());
     std::vector<int64_t> leading;
     for (int64_t i = 0; i < x.dim() - static_cast<int64_t>(size.size()); ++i) leading.push_back(i);
     sum({g}, {&gb}, {{"axis", at::IntArrayRef(leading)}});
+    gb = converted(gb, b.scalar_type());
   }
-  c.give(gx);
-  c.give(gw);
+  c.give(in(c.tensor(1).scalar_type(), gx));
+  c.give(in(type_of_gradient(c.tensor(5), x), gw));
   c.give(gb);
 }
 
 // input, weight, bias, N, C, HxW, group, eps
 void native_group_norm(call& c) {
   static const operation op("group_norm");
-  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(1), &c.tensor(2)});
+  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(1)), b = in(type, c.tensor(2));
   const int64_t n = c.integer(3), groups = c.integer(6);
   TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0,
               "Expected number of channels in input to be divisible by num_groups, got ", c.integer(4),
               " channels and num_groups=", groups);
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, {n, groups}), rstd = fresh_like(mean);
-  op({x, c.tensor(1), c.tensor(2)}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
-  c.give(y);
+  op({x, w, b}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
+  c.give(converted(y, c.tensor(0).scalar_type()));
   c.give(mean);
   c.give(rstd);
 }
@@ -104,7 +121,10 @@ void native_group_norm(call& c) {
 // grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
 void native_group_norm_backward(call& c) {
   static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &mean = c.tensor(2), &rstd = c.tensor(3), &w = c.tensor(4);
+  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(4)}),
+                       of_weight = type_of_gradient(c.tensor(4), c.tensor(1));
+  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(4)), &mean = c.tensor(2),
+               &rstd = c.tensor(3);
   const int64_t channels = c.integer(6), groups = c.integer(8);
   const auto mask = c.value(9).toBoolList();
   Tensor gx, gw, gb;
@@ -117,9 +137,9 @@ void native_group_norm_backward(call& c) {
     to_weight({g, x, mean, rstd}, {&gw}, {{"groups", groups}});
   }
   if (mask[2]) gb = sum_over_all_but(g, 1);
-  c.give(gx);
-  c.give(gw);
-  c.give(gb);
+  c.give(in(c.tensor(1).scalar_type(), gx));
+  c.give(in(of_weight, gw));
+  c.give(in(of_weight, gb));
 }
 
 Tensor sum_over_all_but(const Tensor& t, int64_t axis) {
@@ -140,7 +160,7 @@ struct batch {
   double momentum, eps;
 };
 // The result, and of training the statistics that backward reads.
-std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
+std::array<Tensor, 3> batch_norm_of(call& c, batch b) {
   static const operation alone("batch_norm"), running("batch_norm_running"), inference("batch_norm_inference");
   TORCH_CHECK(b.x.dim() >= 2, "batch_norm: expected an input of two dimensions or more, got ", b.x.dim());
   const int64_t channels = b.x.size(1);
@@ -148,10 +168,17 @@ std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
     TORCH_CHECK(!t->defined() || t->numel() == channels, "batch_norm: expected ", channels, " elements, got ",
                 t->numel());
   }
-  if (b.running_mean.defined() && b.running_mean.scalar_type() != at::kFloat)
-    c.refuse("with running statistics that are not float32");
+  if (b.running_mean.defined() && !b.training) {
+    b.running_mean = converted(b.running_mean, at::kFloat);
+    b.running_var = converted(b.running_var, at::kFloat);
+  }
+  for (const Tensor* t : {&b.running_mean, &b.running_var}) {
+    if (t->defined() && t->scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
+  }
   if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1))
     c.refuse("with a momentum outside of [0, 1]");
+  const at::ScalarType result = b.x.scalar_type(), type = arithmetic_of({&b.x, &b.weight, &b.bias});
+  for (Tensor* t : {&b.x, &b.weight, &b.bias}) *t = in(type, *t);
   Tensor y = at::empty_like(b.x), mean, rstd;
   if (b.training) {
     mean = statistics(b.x, {channels});
@@ -169,7 +196,7 @@ std::array<Tensor, 3> batch_norm_of(call& c, const batch& b) {
     mean = statistics(b.x, {0});
     rstd = fresh_like(mean);
   }
-  return {y, mean, rstd};
+  return {converted(y, result), mean, rstd};
 }
 void give_all(call& c, const std::array<Tensor, 3>& all) {
   for (const Tensor& t : all) c.give(t);
@@ -190,10 +217,11 @@ void native_batch_norm_no_stats(call& c) {
 void native_batch_norm_backward(call& c) {
   static const operation to_x("batch_norm_backward"), to_weight("batch_norm_weight_backward"),
       to_x_given("batch_norm_inference_backward"), to_weight_given("batch_norm_inference_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
+  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(2)}),
+                       of_weight = type_of_gradient(c.tensor(2), c.tensor(1));
+  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(2));
   const bool training = c.boolean(7);
-  const Tensor &mean = c.tensor(training ? 5 : 3), &other = c.tensor(training ? 6 : 4);
-  if (mean.scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
+  const Tensor mean = in(at::kFloat, c.tensor(training ? 5 : 3)), other = in(at::kFloat, c.tensor(training ? 6 : 4));
   const auto mask = c.value(9).toBoolList();
   const double eps = eps_of(c, 8);
   Tensor gx, gw, gb;
@@ -214,9 +242,9 @@ void native_batch_norm_backward(call& c) {
     }
   }
   if (mask[2]) gb = sum_over_all_but(g, 1);
-  c.give(gx);
-  c.give(gw);
-  c.give(gb);
+  c.give(in(c.tensor(1).scalar_type(), gx));
+  c.give(in(of_weight, gw));
+  c.give(in(of_weight, gb));
 }
 
 // Composite: cuDNN's, MIOpen's and aten's own kernels are chosen by flags; here there is one.
@@ -248,20 +276,22 @@ void weight_norm(call& c) {
 // input, normalized_shape, weight, eps; PyTorch's default eps is the type's, of 16-bit types float32's
 void fused_rms_norm(call& c) {
   static const operation op("rms_norm");
-  const Tensor &x = c.tensor(0), &w = c.tensor(2);
+  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(2)});
+  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(2));
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = row_statistics(x, size.size());
   const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
   op(x.device(), {x, w}, {y, operand::leading(rstd, x.dim() - static_cast<int64_t>(size.size()))},
      {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
-  c.give(std::move(y));
+  c.give(converted(y, c.tensor(0).scalar_type()));
   c.give(std::move(rstd));
 }
 // grad_out, input, normalized_shape, rstd, weight, output_mask
 void fused_rms_norm_backward(call& c) {
   static const operation to_x("rms_norm_backward"), to_weight("rms_norm_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &w = c.tensor(4);
+  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(4)});
+  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(4));
   const Tensor rstd = without_ones(c.tensor(3), x, c.integers(2).size());
   const auto axes = last_axes(x, c.integers(2).size());
   const auto mask = c.value(5).toBoolList();
@@ -274,8 +304,8 @@ void fused_rms_norm_backward(call& c) {
     gw = at::empty_like(w, at::MemoryFormat::Contiguous);
     to_weight({g, x, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
   }
-  c.give(gx);
-  c.give(gw);
+  c.give(in(c.tensor(1).scalar_type(), gx));
+  c.give(in(type_of_gradient(c.tensor(4), x), gw));
 }
 
 }  // namespace repdl_torch::formulas

@@ -123,8 +123,10 @@ void bernoulli_tensor(call& c) {
   static const operation op("uniform");
   const Tensor& t = c.tensor(0);
   const Tensor u = at::empty(t.sizes(), t.options().dtype(at::kDouble), at::MemoryFormat::Contiguous);
+  const Tensor p = c.tensor(1).to(at::kDouble);
+  expect_all(p.ge(0).logical_and(p.le(1)), "expected probabilities between 0 and 1");
   fill(op, u, draw(c, 2, t.device()), {"low", 0.0}, {"high", 1.0});
-  c.give(u.lt(c.tensor(1).to(at::kDouble)).to(t.scalar_type()));
+  c.give(u.lt(p).to(t.scalar_type()));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <ATen/ops/_unique.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -48,12 +49,18 @@ struct reduction {
   Tensor operator()(const operation& op) const { return (*this)(op, x.scalar_type()); }
 };
 
+// Nothing rounds but the conversion, which aten would let wrap.
+void leave_converted(call& c, const Tensor& x, at::ScalarType type) {
+  if (!at::isFloatingType(x.scalar_type()) || !at::isIntegralType(type, /*includeBool=*/true)) return c.leave();
+  c.give(at::sum(converted(x, type), c.integers(1), c.boolean(2), type));
+}
+
 // self, dim, keepdim, dtype: in the type that is asked for, as aten converts first.
 void sum_like(call& c, const operation& op) {
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.type(3, x.scalar_type());
-  if (at::isComplexType(type)) c.refuse("");
-  if (!at::isFloatingType(type)) return c.leave();
+  if (at::isComplexType(type) || at::isComplexType(x.scalar_type())) c.refuse("");
+  if (!at::isFloatingType(type)) return leave_converted(c, x, type);
   if (!(type_bit(type) & NARROW) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
     c.refuse("");
   c.give(reduction(converted(x, type), c.integers(1), c.boolean(2))(op));
@@ -69,7 +76,9 @@ void nansum(call& c) {
   static const operation op("sum");
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.type(3, x.scalar_type());
-  if (!at::isFloatingType(x.scalar_type()) || !at::isFloatingType(type)) return c.leave();
+  if (at::isComplexType(x.scalar_type())) c.refuse("");
+  if (!at::isFloatingType(x.scalar_type()) && !at::isFloatingType(type)) return c.leave();
+  if (!at::isFloatingType(type)) return leave_converted(c, x, type);
   if (!(type_bit(type) & NARROW)) c.refuse("");
   c.give(reduction(converted(x.masked_fill(x.isnan(), 0), type), c.integers(1), c.boolean(2))(op));
 }
@@ -79,6 +88,8 @@ void trace(call& c) {
 }
 void mean(call& c) {
   static const operation op("mean");
+  if (!at::isFloatingType(c.type(3, c.tensor(0).scalar_type())) && !at::isComplexType(c.tensor(0).scalar_type()))
+    return c.leave();  // PyTorch's error
   sum_like(c, op);
 }
 
@@ -227,7 +238,11 @@ void norm_all(call& c) { give_norm(c, reduction(of_type(c, 2), {}, false), order
 
 void logsumexp(call& c) {
   static const operation op("logsumexp");
-  c.give(reduction(c.tensor(0), c.integers(1), c.boolean(2))(op));
+  const Tensor& x = c.tensor(0);
+  const at::ScalarType type =
+      at::isFloatingType(x.scalar_type()) ? x.scalar_type() : c10::get_default_dtype_as_scalartype();
+  if (!(type_bit(type) & NARROW)) c.refuse("");
+  c.give(reduction(converted(x, type), c.integers(1), c.boolean(2))(op));
 }
 
 namespace {

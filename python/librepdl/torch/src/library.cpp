@@ -178,9 +178,11 @@ void operation::operator()(at::Device where, at::ArrayRef<operand> in, at::Array
       abi->run(context_at(place_of(where)), op_, list.data(), static_cast<int32_t>(in.size()), list.data() + in.size(),
                static_cast<int32_t>(out.size()), options.data(), static_cast<int32_t>(options.size()));
   if (C10_LIKELY(status == REPDL_OK)) return;
-  TORCH_CHECK_NOT_IMPLEMENTED(status != REPDL_UNSUPPORTED, "librepdl: ", abi->last_error());
-  TORCH_CHECK_WITH(OutOfMemoryError, status != REPDL_OUT_OF_MEMORY, "librepdl: ", abi->last_error());
-  TORCH_CHECK(false, "librepdl: ", abi->last_error());
+  const std::string text = std::string("librepdl: ") + abi->last_error();
+  TORCH_CHECK_WITH(OutOfMemoryError, status != REPDL_OUT_OF_MEMORY, text);
+  const c10::SourceLocation here = {__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+  if (status == REPDL_UNSUPPORTED || status == REPDL_INVALID_ARGUMENT) throw not_taken(here, text);
+  throw failed(here, text);
 }
 
 void operation::operator()(std::initializer_list<operand> in, std::initializer_list<const Tensor*> out,
@@ -191,6 +193,19 @@ void operation::operator()(std::initializer_list<operand> in, std::initializer_l
 }
 
 bool has_type(at::ScalarType type) { return type_of(type).lanes == 1; }
+bool is_other_integer(at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+    case at::kChar:
+    case at::kShort:
+    case at::kUInt16:
+    case at::kUInt32:
+    case at::kUInt64:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where, at::MemoryFormat format) {
   if (where.is_cpu()) return at::detail::empty_cpu(shape, type, false, format);
@@ -212,6 +227,7 @@ void convert_into(const Tensor& from, const Tensor& to) {
 
 Tensor converted(const Tensor& t, at::ScalarType type) {
   if (t.scalar_type() == type) return t;
+  if (!has_type(t.scalar_type()) || !has_type(type)) return t.to(type);
   Tensor out = at::empty(t.sizes(), t.options().dtype(type), t.suggest_memory_format());
   convert_into(t, out);
   return out;

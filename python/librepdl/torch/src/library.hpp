@@ -72,8 +72,19 @@ class operation {
   const repdl_op* op_;
 };
 
+/// The library does not take a call, which nothing has been written of: a format that it lacks, or arguments that fit no call.
+struct not_taken : c10::Error {
+  using c10::Error::Error;
+};
+/// It could not do its work: `undecided`, a device's error.
+struct failed : c10::Error {
+  using c10::Error::Error;
+};
+
 /// Whether librepdl's tensors have the element type.
 bool has_type(at::ScalarType type);
+/// Integers that they have not, but which are numbers to PyTorch: uint8, int8, int16, uint16, uint32, uint64.
+bool is_other_integer(at::ScalarType type);
 /// f32, or f64 for f64: what PyTorch computes with (its opmath), to which numbers (aten's Scalar) are rounded.
 inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
@@ -83,7 +94,7 @@ Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where,
              at::MemoryFormat format = at::MemoryFormat::Contiguous);
 /// Of the shape and type of a tensor, and of its strides where it is dense.
 Tensor fresh_like(const Tensor& t);
-/// The tensor with another element type, each element rounded once.
+/// The tensor with another element type, each element rounded once; by `copy_` where librepdl's tensors lack one of the types.
 Tensor converted(const Tensor& t, at::ScalarType type);
 void convert_into(const Tensor& from, const Tensor& to);
 /// A 0-dimensional tensor of a number, on a device.

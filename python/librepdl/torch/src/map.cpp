@@ -27,21 +27,27 @@ struct number {
   number(const Tensor& t, at::ScalarType type) {
     switch (t.scalar_type()) {
       case at::kDouble:
-        f64 = *t.const_data_ptr<double>();
+        set(*t.const_data_ptr<double>());
         break;
       case at::kLong:
-        f64 = static_cast<double>(*t.const_data_ptr<int64_t>());
+        set(*t.const_data_ptr<int64_t>());
         break;
       case at::kBool:
-        f64 = *t.const_data_ptr<bool>() ? 1 : 0;
+        set(*t.const_data_ptr<bool>() ? 1.0 : 0.0);
         break;
       default:
         return;
     }
-    f32 = static_cast<float>(f64);
     usable = type == at::kDouble || type == at::kFloat;
   }
   operand get(at::ScalarType type) const { return type == at::kDouble ? operand(&f64) : operand(&f32); }
+
+ private:
+  template <class T>
+  void set(T value) {
+    f64 = static_cast<double>(value);
+    f32 = static_cast<float>(value);
+  }
 };
 
 bool dense_alike(const Tensor& a, const Tensor& b) {
@@ -118,7 +124,8 @@ at::ScalarType common_type(unsigned types, tensors in) {
 
 // A number, or a tensor of one on the CPU, may stay there.
 Tensor operand_of(const Tensor& t, at::ScalarType type, at::Device where) {
-  if (is_number(t) || (t.dim() == 0 && t.device() != where)) {
+  const bool number = is_number(t) || (t.dim() == 0 && t.device() != where);
+  if (number && c10::isFloatingType(t.scalar_type())) {
     return number_on(in_arithmetic_of(type, t.item().toDouble()), type, at::kCPU);
   }
   return converted(t, type);

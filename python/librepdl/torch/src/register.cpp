@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/Resize.h>
 #include <c10/util/Exception.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/library.h>
 
@@ -64,6 +65,17 @@ Tensor first_float(at::ArrayRef<IValue> values) {
     });
   }
   return found;
+}
+
+// Whether floating-point operands differ in their type.
+bool has_several_types(at::ArrayRef<IValue> values) {
+  std::set<at::ScalarType> types;
+  for (const IValue& v : values) {
+    for_each_tensor(v, [&](const Tensor& t) {
+      if (is_float(t.scalar_type())) types.insert(t.scalar_type());
+    });
+  }
+  return types.size() > 1;
 }
 
 std::string where_from() {
@@ -144,14 +156,55 @@ struct replaced final : c10::OperatorKernel {
     const size_t count = static_cast<size_t>(what.arguments + what.outputs);
     const IValue* const arguments = stack->data() + (stack->size() - count);
     call c(what, arguments);
-    if (!compute(c, arguments)) return leave(c, op, keys, stack);
+    if (!compute(op, keys, c, arguments)) return leave(c, op, keys, stack);
     if (spec == nullptr) return finish(c, arguments, count, stack);
     torch::jit::drop(*stack, count);
     stack->emplace_back(std::move(c.results[0]));
   }
 
-  // False: aten's own kernel is to do it, or to be refused.
-  bool compute(call& c, const IValue* arguments) const {
+  // False: aten's own kernel is to do it, or to be refused. Where librepdl sees an error, PyTorch's own is raised if it sees one, too;
+  // if not, what librepdl does not take is refused.
+  bool compute(const OperatorHandle& op, c10::DispatchKeySet keys, call& c, const IValue* arguments) const {
+    std::string why;
+    try {
+      return attempt(c, arguments);
+    } catch (const not_strict&) {
+      c.leave();
+      return false;
+    } catch (const not_taken& e) {
+      raise_aten_error(op, keys, arguments);
+      why = e.what_without_backtrace();
+    } catch (const failed&) {
+      throw;
+    } catch (const c10::NotImplementedError&) {
+      throw;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const c10::AcceleratorError&) {
+      throw;
+    } catch (const c10::Error&) {
+      raise_aten_error(op, keys, arguments);
+      throw;
+    }
+    refuse(what.name, at::ArrayRef<IValue>(arguments, static_cast<size_t>(what.arguments)), why);
+    c.leave();
+    return false;
+  }
+  // What aten's own kernel says of the arguments; it writes to copies.
+  void raise_aten_error(const OperatorHandle& op, c10::DispatchKeySet keys, const IValue* arguments) const {
+    Stack stack(arguments, arguments + what.arguments + what.outputs);
+    const auto& schema = op.schema().arguments();
+    for (size_t i = 0; i < stack.size(); ++i) {
+      if (schema[i].alias_info() != nullptr && schema[i].alias_info()->isWrite()) {
+        change_each_tensor(stack[i], [](const Tensor& t) { return t.clone(); });
+      }
+    }
+    const bool before = std::exchange(exempt, true);
+    const auto restore = c10::make_scope_exit([&] { exempt = before; });
+    aten(op, keys, &stack);
+  }
+
+  bool attempt(call& c, const IValue* arguments) const {
     if (spec != nullptr) {
       const Tensor into = what.kind == variant::functional ? Tensor()
                           : what.kind == variant::in_place ? arguments[0].toTensor()
@@ -162,22 +215,19 @@ struct replaced final : c10::OperatorKernel {
       return true;
     }
     if (!takes(arguments)) return false;
-    try {
-      what.what->function(c);
-    } catch (const not_strict&) {
-      c.leave();
-    }
+    what.what->function(c);
     return !c.left;
   }
   void leave(const call& c, const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) const {
     if (c.left) return aten(op, keys, stack);
     const auto all = torch::jit::last(*stack, static_cast<size_t>(what.arguments + what.outputs));
     if (!first_float(all).defined()) return aten.exactly(what.name, op, keys, stack);
+    if (strict && has_several_types(all)) raise_aten_error(op, keys, all.data());
     refuse(what.name, all, "");
     aten(op, keys, stack);
   }
 
-  // Whether there are floating-point tensors, all of types that the row takes.
+  // Whether there are floating-point tensors, or integers will do, and all of them are of types that the row takes.
   bool takes(const IValue* arguments) const {
     const unsigned types = what.what->types;
     if (types & ANY) return true;
@@ -189,7 +239,7 @@ struct replaced final : c10::OperatorKernel {
         all &= (types & type_bit(t.scalar_type())) != 0;
       });
     }
-    return any && all;
+    return all && (any || (types & INTEGERS) != 0);
   }
 
   void finish(call& c, const IValue* arguments, size_t count, Stack* stack) const {
@@ -236,7 +286,7 @@ torch::CppFunction directly(const OperatorHandle& op, replaced r) {
   return torch::CppFunction([op, by](c10::DispatchKeySet keys, Arguments... given) {
     const IValue arguments[] = {IValue(given)...};
     call c(by->what, arguments);
-    if (!exempt && by->compute(c, arguments)) return Tensor(std::move(c.results[0]));
+    if (!exempt && by->compute(op, keys, c, arguments)) return Tensor(std::move(c.results[0]));
     Stack stack(std::begin(arguments), std::end(arguments));
     exempt ? by->aten(op, keys, &stack) : by->leave(c, op, keys, &stack);
     return std::move(stack.back()).toTensor();
@@ -543,6 +593,11 @@ class builder {
       return;
     }
     for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) put_replaced(op, s, r, key);
+    // One kernel of aten for every storage, as copy_ has.
+    for (const DispatchKey key : other_storages) {
+      if (!op.hasKernelForDispatchKey(key) && op.hasComputedKernelForDispatchKey(key))
+        put_refusal(op, key, "of a tensor that is not dense");
+    }
   }
   void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key) {
     // Kernels of an alias key are found at the keys that it stands for.

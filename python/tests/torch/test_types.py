@@ -1,0 +1,388 @@
+"""Element types: casts of every pair, integers beside floating-point numbers, weights of another type than their input."""
+
+import math
+import warnings
+from fractions import Fraction
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import librepdl
+import librepdl.torch
+from librepdl.torch import _policy
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+INTEGERS = {torch.uint8: (0, 2**8 - 1), torch.int8: (-2**7, 2**7 - 1), torch.int16: (-2**15, 2**15 - 1), torch.int32: (-2**31, 2**31 - 1),
+            torch.int64: (-2**63, 2**63 - 1), torch.uint16: (0, 2**16 - 1), torch.uint32: (0, 2**32 - 1), torch.uint64: (0, 2**64 - 1)}
+#: Bits of the significand and of the exponent.
+FLOATS = {torch.float32: (24, 8), torch.float16: (11, 5), torch.bfloat16: (8, 8), torch.float64: (53, 11)}
+COMPLEX = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
+KNOWN = [torch.bool, *INTEGERS, *FLOATS, *COMPLEX]
+ALL = sorted({t for t in vars(torch).values() if isinstance(t, torch.dtype)}, key=str)
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+NUMBERS = sorted({sign * float(border + shift) for border in (0, 2**7, 2**8, 2**15, 2**16, 2**31, 2**32, 2**53, 2**63, 2**64)
+                  for shift in (-1.7, -1, -0.7, -0.5, 0, 0.5, 0.7, 1, 1.7, 2049) for sign in (1, -1)}
+                 | {300.7, 65504.0, 65519.0, 65520.0, 2.0**-24, 2.0**-25, 3 * 2.0**-26, 1e-45, 1e-310, 3.4e38, 3.5e38, 1.7e308, 2.0**127 * 1.9999,
+                    1 + 2.0**-8, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-24, math.pi})
+SPECIAL = [math.nan, math.inf, -math.inf, -0.0]
+WHOLE = sorted({sign * n + shift for n in (0, 2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**31 + 2**23, 2**53, 2**63, 2**63 + 2**55, 2**64)
+                for shift in (-2, -1, 0, 1, 2) for sign in (1, -1)})
+
+
+def bits(t):
+    t = torch.view_as_real(t) if t.is_complex() else t
+    return t.contiguous().view(BITS[t.element_size()])
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(bits(a), bits(b))
+
+
+def as_float(x, dtype):
+    """Bits of a Fraction, an int or a special number, rounded to nearest, ties to even, by integers."""
+    p, e = FLOATS[dtype]
+    bias, top = 2 ** (e - 1) - 1, (2**e - 1) << (p - 1)
+    sign = 1 << (p + e - 1)
+    if isinstance(x, float):
+        if math.isnan(x):
+            return top | 1 << (p - 2)
+        if math.isinf(x) or x == 0:
+            return (top if x else 0) | (sign if math.copysign(1, x) < 0 else 0)
+    if x == 0:
+        return 0
+    x, negative = abs(Fraction(x)), x < 0
+    exponent = x.numerator.bit_length() - x.denominator.bit_length()
+    exponent -= x < Fraction(2) ** exponent
+    step = max(exponent, 1 - bias) - (p - 1)
+    n = round(x / Fraction(2) ** step)  # Python's: ties to even
+    found = n if exponent < 1 - bias else n + ((exponent + bias - 1) << (p - 1))
+    return min(found, top) | (sign if negative else 0)
+
+
+def as_integer(x, dtype):
+    low, high = INTEGERS[dtype]
+    if isinstance(x, int):  # PyTorch's: the low bits
+        return (x - low) % (high - low + 1) + low
+    return 0 if math.isnan(x) else low if x == -math.inf else high if x == math.inf else min(max(math.trunc(x), low), high)
+
+
+def tensor_of(found, dtype):
+    """Of integers, or of the bits of floating-point numbers."""
+    if dtype in FLOATS:
+        integer = BITS[torch.empty(0, dtype=dtype).element_size()]
+        width = 8 * torch.empty(0, dtype=dtype).element_size()
+        return torch.tensor([b - (b >> (width - 1) << width) for b in found], dtype=integer).view(dtype)
+    return torch.tensor(found, dtype=dtype)
+
+
+def source(dtype):
+    """A tensor, and its elements as Python has them."""
+    if dtype == torch.bool:
+        return torch.tensor([False, True]), [0, 1]
+    if dtype in INTEGERS:
+        low, high = INTEGERS[dtype]
+        elements = [n for n in WHOLE if low <= n <= high]
+        return torch.tensor(elements, dtype=dtype), elements
+    if dtype in FLOATS:
+        t = tensor_of([as_float(x, dtype) for x in [*NUMBERS, *SPECIAL]], dtype)
+        return t, t.to(torch.float64).tolist()
+    t, elements = source(COMPLEX[dtype])
+    return torch.complex(t, t.flip(0)) if dtype != torch.complex32 else torch.view_as_complex(torch.stack([t, t.flip(0)], 1)), elements
+
+
+def expected(elements, of, dtype):
+    if dtype in COMPLEX:
+        part = COMPLEX[dtype]
+        real = tensor_of([as_float(x, part) for x in elements], part)
+        imaginary = tensor_of([as_float(x, part) for x in reversed(elements)], part) if of in COMPLEX else torch.zeros_like(real)
+        return torch.view_as_complex(torch.stack([real, imaginary], 1))
+    if dtype == torch.bool:
+        others = reversed(elements) if of in COMPLEX else [0] * len(elements)
+        return torch.tensor([x != 0 or y != 0 for x, y in zip(elements, others)])
+    if dtype in FLOATS:
+        return tensor_of([as_float(x, dtype) for x in elements], dtype)
+    return tensor_of([as_integer(x, dtype) for x in elements], dtype)
+
+
+def index_assigned(x, dtype):
+    out = torch.zeros(x.shape, dtype=dtype)
+    out[...] = x
+    return out
+
+
+def copied_reversed(x, dtype):
+    """Strided, and of another shape."""
+    out = torch.zeros((2, 2 * len(x)), dtype=dtype)[:, ::2]
+    out.copy_(x)
+    assert same(out[0], out[1])
+    return out[1]
+
+
+WAYS = {"to": lambda x, t: x.to(t), "copy_": lambda x, t: torch.empty(x.shape, dtype=t).copy_(x), "type": lambda x, t: x.type(t),
+        "_to_copy": lambda x, t: torch.ops.aten._to_copy(x, dtype=t), "assigned": index_assigned, "strided": copied_reversed,
+        "as_tensor": lambda x, t: torch.as_tensor(x, dtype=t), "one": lambda x, t: torch.stack([e.to(t) for e in x.unbind()])}
+METHODS = {torch.uint8: "byte", torch.int8: "char", torch.int16: "short", torch.int32: "int", torch.int64: "long", torch.bool: "bool",
+           torch.float32: "float", torch.float64: "double", torch.float16: "half", torch.bfloat16: "bfloat16", torch.complex64: "cfloat",
+           torch.complex128: "cdouble"}
+
+
+def test_casts():
+    """Every pair of types that have a format, in every way: one rounding; to integers truncated and saturated, NaN is 0."""
+    assert tensor_of([as_float(x, torch.float64) for x in NUMBERS], torch.float64).tolist() == NUMBERS
+    sources = {a: source(a) for a in KNOWN}
+    results = {(a, b): expected(elements, a, b) for a, (_, elements) in sources.items() for b in KNOWN if a != b}
+    wrong = []
+    with librepdl.torch.reproducible():
+        for (a, b), right in results.items():
+            ways = WAYS if len(right) < 100 or b in (torch.uint8, torch.uint64) else {k: w for k, w in WAYS.items() if k != "one"}
+            for way, cast in {**ways, "method": lambda x, t: getattr(x, METHODS[t])()}.items():
+                if way == "method" and b not in METHODS or way == "one" and torch.complex32 in (a, b):
+                    continue
+                found = cast(sources[a][0], b)
+                if not same(found, right):
+                    at = int((bits(found) != bits(right)).reshape(len(right), -1).any(1).nonzero()[0])
+                    wrong.append(f"{way} {a} -> {b}: {sources[a][1][at]} gives {found[at]}, not {right[at]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_conjugates_and_negatives():
+    z = torch.tensor([1 + 2.7j, -3.5 + 300.9j], dtype=torch.complex128)
+    with librepdl.torch.reproducible():
+        assert z.conj().imag.to(torch.float32).tolist() == [-2.700000047683716, -300.8999938964844]
+        assert z.conj().imag.to(torch.uint8).tolist() == [0, 0] and z.imag.to(torch.uint8).tolist() == [2, 255]
+        assert torch.equal(z.conj().to(torch.complex64), z.to(torch.complex64).conj())
+        w = torch.zeros(2, dtype=torch.complex64)
+        w.conj().copy_(z)
+        assert torch.equal(w, z.to(torch.complex64).conj().resolve_conj())
+        w.conj().imag.copy_(torch.tensor([0.1, 0.2], dtype=torch.float64))
+        assert w.imag.tolist() == [-0.10000000149011612, -0.20000000298023224]
+
+
+def tried(function):
+    try:
+        return function()
+    except Exception as e:
+        return e
+
+
+def some(dtype):
+    if dtype in KNOWN:
+        return source(dtype)[0][:2]
+    if "q" in str(dtype):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.quantize_per_tensor(torch.tensor([0.5, 1.0]), 0.5, 0, dtype)
+    return torch.tensor([0x38, 0x7b], dtype=torch.uint8).view(dtype) if torch.empty(0, dtype=dtype).element_size() == 1 else \
+        torch.zeros(2, dtype=torch.int16).view(dtype)
+
+
+@pytest.mark.parametrize("mode", ["strict", "not strict", "exempt"])
+def test_every_pair_of_types(mode):
+    """Where librepdl has no format a cast is refused by name, or PyTorch's error; otherwise, and where nothing rounds, as PyTorch."""
+    sources = {a: x for a in ALL if isinstance(x := tried(lambda: some(a)), torch.Tensor)}
+    assert len(sources) >= 35
+    ways = ("to", "copy_", "_to_copy")
+    plain = {(a, b, way): tried(lambda: WAYS[way](x, b)) for a, x in sources.items() for b in ALL for way in ways}
+    refused = 0
+    with librepdl.torch.reproducible(strict=mode == "strict"):
+        for (a, b, way), right in plain.items():
+            with librepdl.torch.exempt() if mode == "exempt" else torch.no_grad():
+                found = tried(lambda: WAYS[way](sources[a], b))
+            what = (a, b, way, found, right)
+            if isinstance(right, Exception):
+                assert isinstance(found, (type(right), NotImplementedError)), what
+            elif a in KNOWN and b in KNOWN and mode != "exempt":
+                assert isinstance(found, torch.Tensor) and found.dtype == b, what
+            elif isinstance(found, NotImplementedError) and mode == "strict":
+                assert "aten::" in str(found) and "not reproducible yet" in str(found), what
+                assert any(t.is_floating_point or t.is_complex or "q" in str(t) for t in (a, b)), what
+                refused += 1
+            else:
+                assert isinstance(found, torch.Tensor) and found.dtype == b, what
+                if not (found.is_quantized or right.is_quantized):
+                    assert torch.equal(found.contiguous().view(torch.uint8), right.contiguous().view(torch.uint8)), what
+                assert mode != "strict" or a == b or not any(t.is_floating_point or t.is_complex for t in (a, b)), what
+    assert refused > 100 if mode == "strict" else refused == 0
+
+
+def test_quantised_numbers_are_refused():
+    x = torch.tensor([0.5, 1.0])
+    q = torch.quantize_per_tensor(x, 0.5, 0, torch.quint8)
+    with librepdl.torch.reproducible():
+        with pytest.raises(NotImplementedError, match=r"aten::copy_ .*of a tensor that is not dense"):
+            q.copy_(x)
+
+
+def test_numbers_as_elements():
+    """fill_, full and torch.tensor: the number without its fraction, or PyTorch's error where the type has none."""
+    makers = {"fill_": lambda v, t: torch.empty(2, dtype=t).fill_(v)[0], "full": lambda v, t: torch.full((), v, dtype=t),
+              "tensor": lambda v, t: torch.tensor([v], dtype=t)[0], "scalar_tensor": lambda v, t: torch.scalar_tensor(v, dtype=t)}
+    with librepdl.torch.reproducible():
+        for dtype, (low, high) in INTEGERS.items():
+            for value in [*NUMBERS, *SPECIAL]:
+                if value == high + 1 >= 2**63:
+                    continue  # which PyTorch takes for the greatest number, as float64 has it
+                for name, make in makers.items():
+                    found = tried(lambda: make(value, dtype))
+                    inside = not math.isnan(value) and not math.isinf(value) and low <= math.trunc(value) <= high
+                    if isinstance(found, TypeError):
+                        assert dtype == torch.uint64 and name == "tensor"  # which takes integers only
+                    elif isinstance(found, Exception):
+                        assert "overflow" in str(found) and (not inside or value < 0 or value >= high), (dtype, value, name)
+                    else:
+                        assert inside and int(found.item()) == math.trunc(value), (dtype, value, name, found)
+        with pytest.raises(RuntimeError, match="overflow"):
+            torch.zeros(3, dtype=torch.uint8)[0] = 300.7
+        x = torch.zeros(3, dtype=torch.uint8)
+        x[0], x[1:] = torch.tensor(300.7), torch.tensor([-5.0, 7.9])
+        assert x.tolist() == [255, 0, 7]
+        assert torch.tensor([300.7, 2.5]).sum(dtype=torch.uint8) == (255 + 2) % 256
+        assert torch.tensor([300.7, math.nan]).nansum(dtype=torch.uint8) == 255
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            torch.add(torch.ones(2), 300.7, out=torch.empty(2, dtype=torch.uint8))
+        out = torch.empty(2, dtype=torch.complex128)
+        assert torch.add(torch.ones(2), 0.5, out=out).tolist() == [1.5, 1.5]
+
+
+# ---- integers beside floating-point numbers ----
+
+MAPPED = [row for row in _policy.rows() if row.action == "MAP" and len(row.arguments) == len(row.call()[1])]
+
+
+def of_integers(dtype):
+    if dtype == torch.bool:
+        return torch.tensor([True, False, True, True])
+    return torch.tensor([1, 0, 3, INTEGERS[dtype][1]], dtype=dtype)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_rows_with_integers(strict):
+    """Each elementwise row x type of integers x position, also of integers alone: the type is PyTorch's, the value that of the
+    operands in it, each rounded once."""
+    calls = []
+    for row in MAPPED:
+        function = getattr(getattr(torch.ops.aten, row.name.partition(".")[0]), row.name.partition(".")[2] or "default")
+        count = len(row.arguments)
+        for dtype in (torch.bool, *INTEGERS):
+            for of in (torch.float32, torch.bfloat16, torch.float64):
+                y = torch.tensor([0.75, 2.0, 0.5, 0.25], dtype=of)
+                for mask in range(1, 2**count):
+                    if mask + 1 == 2**count and of != torch.float32 or "backward" in row.name:
+                        continue
+                    given = [of_integers(dtype) if mask >> i & 1 else y for i in range(count)]
+                    right = tried(lambda: function(*given))
+                    if isinstance(right, torch.Tensor) and right.is_floating_point():  # else PyTorch has none, or nothing rounds
+                        calls.append((row, function, given, right.dtype))
+    names = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float64: "F64"}
+    compared = 0
+    with librepdl.torch.reproducible(strict):
+        for row, function, given, common in calls:
+            what = (row.name, [t.dtype for t in given], common)
+            found = tried(lambda: function(*given))
+            if names[common] not in row.types:
+                assert isinstance(found, NotImplementedError if strict else torch.Tensor), what
+                continue
+            assert isinstance(found, torch.Tensor) and found.dtype == common, (what, found)
+            operation, operands, _ = row.call()
+            wide = [given[row.arguments.index(name)].to(common) for name in operands]
+            assert same(found, getattr(librepdl, operation)(*wide)), what
+            compared += 1
+    assert compared > 700
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, *INTEGERS])
+def test_integers_become_floats(dtype):
+    x = of_integers(dtype)
+    wide = expected([int(n) for n in x.tolist()], dtype, torch.float32)
+    half = expected([int(n) for n in x.tolist()], dtype, torch.float16)
+    with librepdl.torch.reproducible():
+        quotient = librepdl.div(wide, torch.full((4,), 255.0))
+        assert same(x / 255, quotient) and same(torch.div(x, 255, rounding_mode=None), quotient)
+        assert same(x / x, librepdl.div(wide, wide))
+        assert same(x * torch.tensor(0.1), librepdl.mul(wide, torch.full((4,), 0.1)))
+        assert same(0.5 + x, librepdl.add(wide, torch.full((4,), 0.5)))
+        assert same(x * half, librepdl.mul(half, half))
+        assert same(x**0.5, librepdl.pow_scalar(wide, exponent=0.5)) and same(x**2.0, librepdl.square(wide))
+        assert same(1.5**x, librepdl.scalar_pow(wide, base=1.5))
+        assert same(x ** torch.full((4,), 0.5), librepdl.pow(wide, torch.full((4,), 0.5)))
+        assert same(x.sum(dtype=torch.float32), librepdl.sum(wide)) and same(x.mean(dtype=torch.float32), librepdl.mean(wide))
+        assert same(torch.where(x.to(torch.bool), x, 0.5), torch.where(x.to(torch.bool), wide, torch.tensor(0.5)))
+        assert same(x.logsumexp(0) if dtype.is_signed else x.to(torch.float32).logsumexp(0), librepdl.logsumexp(wide))
+        assert same(F.mse_loss(wide, x), librepdl.mse_loss(wide, wide))
+        found = librepdl.torch.coverage(lambda t: t / 255 * torch.full((4,), 2.0), x)
+    assert found, str(found)
+
+
+def test_powers_of_integers():
+    x = torch.tensor([2, 3, -4])
+    with librepdl.torch.reproducible():
+        assert (x**3).tolist() == [8, 27, -64] and (x**3).dtype == torch.int64
+        assert (2 ** x.abs()).tolist() == [4, 8, 16]
+        assert (x ** torch.tensor([1, 2, 3])).tolist() == [2, 9, -64]
+        for wrong in (lambda: x**-1, lambda: x.to(torch.uint8) ** -2, lambda: x.pow_(0.5)):
+            with pytest.raises(RuntimeError, match="negative integer powers|can't be cast"):
+                wrong()
+        with pytest.raises(NotImplementedError, match="aten::pow"):
+            x ** (1 + 2j)
+
+
+# ---- norms ----
+
+def gradients(y, *of):
+    y.backward(torch.arange(-60, 60).view(y.shape).div(64).to(y.dtype))
+    return [t.grad for t in of]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("norm", ["layer_norm", "group_norm", "batch_norm", "batch_norm inference", "instance_norm", "rms_norm"])
+def test_norms_with_weights_of_float32(norm, dtype):
+    """That of float32, the result and the gradient to x rounded once more; weights' gradients and statistics are float32's."""
+    torch.manual_seed(1)
+    data = torch.randn(5, 4, 6).to(dtype)
+    shape = 6 if norm in ("layer_norm", "rms_norm") else 4
+    numbers = torch.randn(4, shape)
+
+    def run(x):
+        w, b = (numbers[i].clone().requires_grad_() for i in range(2))
+        mean, var = numbers[2].clone(), numbers[3].abs() + 0.5
+        x = x.clone().requires_grad_()
+        y = {"layer_norm": lambda: F.layer_norm(x, (6,), w, b), "group_norm": lambda: F.group_norm(x, 2, w, b),
+             "batch_norm": lambda: F.batch_norm(x, mean, var, w, b, True),
+             "batch_norm inference": lambda: F.batch_norm(x, mean, var, w, b),
+             "instance_norm": lambda: F.instance_norm(x, mean, var, w, b),
+             "rms_norm": lambda: F.rms_norm(x, (6,), w)}[norm]()
+        return [y.detach(), *gradients(y, x, w, b), mean, var]
+
+    with librepdl.torch.reproducible():
+        found, wide = run(data), run(data.float())
+        for i, (a, b) in enumerate(zip(found, wide)):
+            if b is None:
+                assert a is None and norm == "rms_norm"
+            else:
+                assert same(a, b.to(dtype) if i < 2 else b), i
+
+
+def test_batch_norm_under_autocast():
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU())
+    x = torch.randn(6, 5)
+    with librepdl.torch.reproducible():
+        with torch.autocast("cpu", torch.bfloat16):
+            y = net(x)
+        y.sum().backward()
+        assert y.dtype == torch.bfloat16 and net[1].weight.grad.dtype == torch.float32
+        assert librepdl.torch.coverage(net, x)
+
+
+def test_running_statistics_of_16_bits():
+    """Exact in float32; they are not updated in 16 bits."""
+    x, w = torch.randn(5, 4).bfloat16(), torch.ones(4).bfloat16()
+    mean, var = torch.randn(4).bfloat16(), torch.rand(4).bfloat16() + 0.5
+    net = torch.nn.BatchNorm1d(4).to(torch.bfloat16)
+    with librepdl.torch.reproducible():
+        assert same(F.batch_norm(x, mean, var, w, w), F.batch_norm(x, mean.float(), var.float(), w, w))
+        with pytest.raises(NotImplementedError, match=r"aten::native_batch_norm .*running statistics.*called by BatchNorm1d"):
+            net(x)
