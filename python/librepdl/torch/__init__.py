@@ -8,17 +8,17 @@ format. What has no reproducible implementation raises NotImplementedError; noth
 """
 
 import contextlib
-import copy
 import hashlib
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 import librepdl
+from librepdl.torch import _coverage
 from librepdl.torch._build import TESTED, NoCompiler, UntrustedCache
+from librepdl.torch._coverage import Coverage
 from librepdl.torch._door import door
 from librepdl.torch._patches import Patches
 
@@ -110,9 +110,9 @@ def status() -> dict[str, Any]:
     result: dict[str, Any] = {"enabled": is_enabled(), "kernels": door().kernels, "librepdl": librepdl.__version__,
                               "torch": torch.__version__,
                               "tested": any(torch.__version__.startswith(v + ".") for v in TESTED),
-                              "overridden": [], "changed": []}
+                              "overridden": [], "changed": [], "unseen": []}
     for key, value in door().status():
-        if key in ("overridden", "changed"):
+        if key in ("overridden", "changed", "unseen"):
             result[key].append(value)
         elif key == "strict":
             result[key] = value == "1"
@@ -122,42 +122,13 @@ def status() -> dict[str, Any]:
     return result
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """What librepdl would refuse of a model. True where nothing is."""
-
-    refused: dict[str, int] = field(default_factory=dict)  #: the operation, its type and device, the module's path; how often
-
-    def __bool__(self) -> bool:
-        return not self.refused
-
-    def __str__(self) -> str:
-        if not self.refused:
-            return "everything is reproducible"
-        return "\n".join(f"{count:6}  {what}" for what, count in sorted(self.refused.items(), key=lambda item: -item[1]))
-
-
-def _floats(result: Any) -> Iterator[torch.Tensor]:
-    if isinstance(result, torch.Tensor):
-        if result.is_floating_point() and result.requires_grad:
-            yield result
-    elif isinstance(result, Mapping):
-        for value in result.values():
-            yield from _floats(value)
-    elif isinstance(result, (list, tuple)):
-        for value in result:
-            yield from _floats(value)
-
-
 def coverage(model: Any, *inputs: Any, **options: Any) -> Coverage:
-    """What would be refused of model(*inputs, **options) and of its backward pass. It runs once, on a copy, with PyTorch's kernels where
-    librepdl has none; the model and the random generators stay as they are."""
+    """What would be refused of model(*inputs, **options), a module, a loss, or a whole step of training, and of the backward pass of its
+    results; of an optimiser: of a step. It runs once, with PyTorch's kernels where librepdl has none (a second time, with gradients of its
+    inputs, where no result has any). What the call can reach stays as it is: weights, gradients, statistics, the optimiser's state,
+    random generators."""
     with _lock, torch.random.fork_rng(), reproducible(strict=False):
-        door().noted()
-        model = copy.deepcopy(model)
-        with torch.enable_grad():
-            for result in _floats(model(*inputs, **options)):
-                result.backward(torch.ones_like(result), retain_graph=True)
+        _coverage.run(model, inputs, options, door().noted)
         return Coverage({what: count for count, what in door().noted()})
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from librepdl.torch import _build
 if TYPE_CHECKING:
     from librepdl.torch._fallback import Fallback
 
-_caller_type = ctypes.CFUNCTYPE(ctypes.c_void_p)  # the address of a text: ctypes would not keep a str alive
+# The address of a text: ctypes would not keep a str alive.
+_caller_type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
 
 
-def _module_path() -> str | None:
-    """Of the innermost module that is running, as its outermost one names it."""
+def running_modules() -> list[torch.nn.Module]:
+    """Innermost first."""
     running: list[torch.nn.Module] = []
     frame: FrameType | None = sys._getframe()
     while frame is not None:
@@ -29,6 +31,11 @@ def _module_path() -> str | None:
             if isinstance(module, torch.nn.Module):
                 running.append(module)
         frame = frame.f_back
+    return running
+
+
+def module_path(running: list[torch.nn.Module]) -> str | None:
+    """Of the innermost module, as the outermost one names it."""
     if not running:
         return None
     root = running[-1]
@@ -38,13 +45,24 @@ def _module_path() -> str | None:
     return type(running[0]).__name__
 
 
+#: Says which module made an autograd node, by the node's number, while someone wants to know.
+origin: Callable[[int], str | None] | None = None
+
+
+def _path(node: int | None) -> str | None:
+    """What a refusal names: the module that is running, or that made a node of the backward pass."""
+    if node is None:
+        return module_path(running_modules())
+    return None if origin is None else origin(node)
+
+
 _last_path = threading.local()
 
 
 @_caller_type
-def _caller() -> int | None:
+def _caller(backward: int, node: int) -> int | None:
     try:
-        path = _module_path()
+        path = _path(node if backward else None)
         if path is None:
             return None
         _last_path.value = ctypes.create_string_buffer(path.encode())  # alive until the next one of this thread
@@ -75,6 +93,8 @@ class Door:
                                     "again, or set LIBREPDL_CACHE to a directory that programs may be loaded from") from e
         for name in ("error", "status", "noted"):
             getattr(self._library, f"repdl_torch_{name}").restype = ctypes.c_char_p
+        self._library.repdl_torch_look.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+        self._library.repdl_torch_refuse.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type, _capturing_type]
         self._checked(self._library.repdl_torch_attach(_core.c_abi(), _caller, _capturing))
 
@@ -90,6 +110,14 @@ class Door:
 
     def exempt(self, on: bool) -> bool:
         return bool(self._library.repdl_torch_exempt(int(on)))
+
+    def is_exempt(self) -> bool:
+        return bool(self._library.repdl_torch_is_exempt())
+
+    def look(self, name: str | None = None) -> None:
+        """An operator was registered, or a library with operators: what is not aten's is refused from now on."""
+        space, _, overload = (name or "").partition(".")
+        self._checked(self._library.repdl_torch_look(None if name is None else space.encode(), overload.encode()))
 
     def refuse(self, what: str, why: str) -> None:
         """Refuses something of PyTorch's Python, as the kernels refuse an operation."""
@@ -113,7 +141,7 @@ _door: "Door | Fallback | None" = None
 def _fallback() -> "Fallback":
     from librepdl.torch._fallback import Fallback
 
-    return Fallback(_module_path)
+    return Fallback(_path)
 
 
 def _opened() -> "Door | Fallback":

@@ -100,8 +100,8 @@ class Fallback:
 
     kernels = "Python"
 
-    def __init__(self, module_path: Callable[[], str | None]) -> None:
-        self._module_path = module_path
+    def __init__(self, path: Callable[[int | None], str | None]) -> None:
+        self._path = path  # of the module that is running, or that made a node of this number
         self._lock = threading.Lock()
         self._noted: Counter[str] = Counter()
         self._thread = threading.local()
@@ -110,11 +110,11 @@ class Fallback:
 
     def enable(self, strict: bool) -> None:
         self._strict = strict
-        if self._libraries and self._operations == len(torch._C._dispatch_get_all_op_names()):
+        if self._libraries:
+            self.look()
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the dispatcher's, of kernels that are there already
-            self.disable()
             self._open()
 
     def disable(self) -> None:
@@ -122,16 +122,32 @@ class Fallback:
             library._destroy()
         self._libraries = {}
         self._placed: list[tuple[str, str]] = []
+        self._looking = False
         self._counts: Counter[str] = Counter()
         self._changed: list[str] = []
 
     def exempt(self, on: bool) -> bool:
-        before = self._exempt()
+        before = self.is_exempt()
         self._thread.exempt = on
         return before
 
-    def _exempt(self) -> bool:
+    def is_exempt(self) -> bool:
         return getattr(self._thread, "exempt", False)
+
+    def look(self, name: str | None = None) -> None:
+        """An operator was registered, or a library with operators: what is not aten's is refused from now on."""
+        if not self._libraries or self._looking:
+            return
+        self._looking = True  # what is registered here comes here
+        try:
+            known = {op for op in torch._C._dispatch_get_all_op_names() if not op.startswith("aten::")}
+            schemas = {s.name: s for s in map(_Schema, torch._C._jit_get_all_schemas()) if s.name in known}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for schema in schemas.values() if name is None else [schemas[name]] if name in schemas else []:
+                    self._place_elsewhere(schema)
+        finally:
+            self._looking = False
 
     def refuse(self, what: str, why: str) -> None:
         """Refuses something of PyTorch's Python, as the kernels refuse an operation."""
@@ -145,8 +161,9 @@ class Fallback:
         lines += [("changed", line) for line in self._changed]
         lines += [("overridden", f"{name} ({key})") for name, key in self._placed
                   if __file__ not in repr(_kernel(name, "CPU" if key in _COMPOSITES else key))]
-        now = len(torch._C._dispatch_get_all_op_names())
-        return lines if now == self._operations else [*lines, ("new", str(now))]
+        ours = {name for name, _ in self._placed}
+        return lines + [("unseen", f"{name} ({key})") for name in torch._C._dispatch_get_all_op_names()
+                        if not name.startswith("aten::") and name not in ours for key in self._to_refuse(name)]
 
     def noted(self) -> list[tuple[int, str]]:
         with self._lock:
@@ -159,7 +176,9 @@ class Fallback:
         text = name + ("" if t is None else f" ({str(t.dtype).removeprefix('torch.')}, {t.device.type})") + ": not reproducible yet"
         text += f" ({why})" if why else ""
         node = torch._C._current_autograd_node()
-        path = self._module_path() if node is None else "the backward pass, " + node.name()
+        path = self._path(None if node is None else node._sequence_nr())
+        if node is not None:
+            path = f"the backward pass, {node.name()}" + (f" of {path}" if path else "")
         text += f"; called by {path}" if path else ""
         with self._lock:
             self._noted[text] += 1
@@ -183,9 +202,7 @@ class Fallback:
                     table[schema.row_key] = row
                     if row.action == "PASS":
                         table.setdefault(schema.out_key, row)
-        names = torch._C._dispatch_get_all_op_names()
-        self._operations = len(names)
-        for name in names:
+        for name in torch._C._dispatch_get_all_op_names():
             if name in schemas:
                 self._place(schemas[name], table)
 
@@ -196,11 +213,24 @@ class Fallback:
         self._libraries[space].impl(rest, kernel, key, with_keyset=True, allow_override=True)
         self._placed.append((name, key))
 
+    @staticmethod
+    def _to_refuse(name: str) -> list[str]:
+        """Keys of another library's operator at which it has kernels, and we have none."""
+        if name.partition("::")[0] in ("prim", "profiler", "debugprims", "_test"):
+            return []
+        keys = [key for key in _OTHER_STORAGES if has_kernel(name, key)]
+        if name not in _MOVES:
+            keys += [key for key in ("CPU", "CUDA") if has_computed(name, key) and any(has_kernel(name, k) for k in (key, *_COMPOSITES))]
+        return [key for key in keys if __file__ not in repr(_kernel(name, key))]
+
+    def _place_elsewhere(self, schema: _Schema) -> None:
+        for key in self._to_refuse(schema.name):
+            self._put(schema.name, key, self._refused(schema, key, "of a tensor that is not dense" if key in _OTHER_STORAGES else ""))
+
     def _place(self, schema: _Schema, table: dict[str, _policy.Row]) -> None:
         name = schema.name
-        space = name.partition("::")[0]
-        if space in ("prim", "profiler", "debugprims", "_test"):
-            return
+        if not name.startswith("aten::"):
+            return self._place_elsewhere(schema)
         for key in _OTHER_STORAGES:  # copy_ has one kernel for every storage
             if has_kernel(name, key) or (name == "aten::copy_" and has_computed(name, key)):
                 self._put(name, key, self._refused(schema, key, "of a tensor that is not dense"))
@@ -210,7 +240,7 @@ class Fallback:
                 self._put(name, "CUDA", self._each(schema))
             return
         found = (schema.row_key, schema.key, *([schema.out_key] if schema.count < len(schema.all) else []))
-        row = next((table[key] for key in found if key in table), None) if space == "aten" else None
+        row = next((table[key] for key in found if key in table), None)
         if row is not None and row.action != "REFUSE":
             self._place_batched(schema, row)
         if row is not None and row.action == "PASS":
@@ -220,12 +250,12 @@ class Fallback:
             composite = row.action == "PIN" and has_kernel(name, _COMPOSITES[-1])
             for key in _COMPOSITES[-1:] if composite else ("CPU", "CUDA"):
                 self._put(name, key, self._replaced(schema, row, "CPU" if composite else key))
-        elif name not in _MOVES:
+        else:
             why = "" if row is None else row.how if row.action == "REFUSE" else WHY
             keys = [key for key in ("CPU", "CUDA") if has_computed(name, key) and any(has_kernel(name, k) for k in (key, *_COMPOSITES))]
             for key in keys:
                 self._put(name, key, self._refused(schema, key, why))
-            self._counts["refused"] += bool(keys) and space == "aten"
+            self._counts["refused"] += bool(keys)
 
     def _place_batched(self, schema: _Schema, row: _policy.Row) -> None:
         """At the keys of torch.func: composites that are pinned call what they call; a sample of torch.vmap is computed after the other.
@@ -258,7 +288,7 @@ class Fallback:
 
     def _aten(self, aten: _Aten, keys: Any, args: tuple[Any, ...], options: dict[str, Any], why: str) -> Any:
         """aten's own result, unless a floating-point number goes in or comes out."""
-        if self._exempt():
+        if self.is_exempt():
             return aten(keys, args, options)
         values = [*args, *options.values()]
         if next(_floats(values), None) is not None:
@@ -305,7 +335,7 @@ class Fallback:
         on_cpu, aten = _Aten(schema, "CPU"), _Aten(schema, "CUDA")
 
         def kernel(keys: Any, *args: Any, **options: Any) -> Any:
-            return (aten if self._exempt() else on_cpu)(keys, args, options)
+            return (aten if self.is_exempt() else on_cpu)(keys, args, options)
 
         return kernel
 
@@ -314,7 +344,7 @@ class Fallback:
         compute = (_mapped if row.action == "MAP" else _formula)(schema, row)
 
         def kernel(keys: Any, *args: Any, **options: Any) -> Any:
-            if self._exempt():
+            if self.is_exempt():
                 return aten(keys, args, options)
             values = schema.arguments(args, options)
             try:
@@ -329,17 +359,17 @@ class Fallback:
                 self._refuse(aten.name, values, *e.args)
                 return aten(keys, args, options)
             except (NotImplementedError, torch.OutOfMemoryError, torch.AcceleratorError) as e:
-                if not isinstance(e, NotImplementedError) or "not reproducible yet" in str(e):
+                if self._strict and (not isinstance(e, NotImplementedError) or "not reproducible yet" in str(e)):
                     raise
                 error: Exception = e  # librepdl's
             except (ValueError, TypeError, IndexError, RuntimeError) as e:  # librepdl's, or a formula's
-                if type(e) is RuntimeError and "undecided" in str(e):
+                if self._strict and type(e) is RuntimeError and "undecided" in str(e):
                     raise
                 error = e
             else:
                 return _written(results, schema, values, row.action == "MAP")
             self._raise_aten_error(schema, aten, keys, args, options)
-            if not isinstance(error, (NotImplementedError, ValueError)):
+            if self._strict and not isinstance(error, (NotImplementedError, ValueError)):
                 raise error
             self._refuse(aten.name, values, f"librepdl: {error}")
             return aten(keys, args, options)

@@ -14,3 +14,12 @@ def as_it_was():
     librepdl.torch.disable()
     torch.set_num_threads(threads)
     torch.backends.mkldnn.enabled = mkldnn
+
+
+@pytest.fixture
+def op_db():
+    """PyTorch's own samples of every operation."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    torch.backends.__allow_nonbracketed_mutation_flag = True  # which that import forbids
+    return op_db

@@ -92,6 +92,9 @@ class call {
   [[noreturn]] void refuse(const std::string& why) const;
   /// Nothing rounds: aten's own kernel is to do it.
   void leave() { left = true; }
+  at::ArrayRef<IValue> arguments() const {
+    return at::ArrayRef<IValue>(argument_, static_cast<size_t>(overload_.arguments));
+  }
   const overload& what() const { return overload_; }
 
   c10::SmallVector<Tensor, 3> results;

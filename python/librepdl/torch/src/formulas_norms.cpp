@@ -263,6 +263,15 @@ void batch_norm(call& c) {
 // One kernel, where aten has one on some devices and a composite on others.
 // input, normalized_shape, weight, eps
 void rms_norm(call& c) {
+  const Tensor &x = c.tensor(0), &w = c.tensor(2);
+  if (!(type_bit(x.scalar_type()) & NARROW)) {
+    refuse(c.what().name, c.arguments(), "");
+    // Not strict. On the CPU aten's is a composite: below our kernel it has no gradient.
+    const auto axes = last_axes(x, c.integers(1).size());
+    const double eps = c.has(3) ? c.real(3) : std::numeric_limits<double>::epsilon();
+    Tensor y = x.mul(x.square().mean(axes, true).add(eps).rsqrt());
+    return c.give(w.defined() ? y.mul(w) : y);
+  }
   c.give(std::get<0>(at::_fused_rms_norm(c.tensor(0), c.integers(1), c.optional(2),
                                          c.has(3) ? std::optional(c.real(3)) : std::nullopt)));
 }

@@ -29,8 +29,9 @@ std::atomic<bool> strict{true};
 struct not_strict {};
 thread_local bool exempt = false;
 
-// The module that is running, or nothing: asked of Python when something is refused.
-const char* (*caller)() = nullptr;
+// Where a call comes from, or nothing: asked of Python when something is refused. The module that is running; in a backward pass, the one
+// that made the node of this number.
+const char* (*caller)(int backward, uint64_t node) = nullptr;
 
 // What was refused, or would have been, since the last look.
 std::mutex noted_mutex;
@@ -79,9 +80,11 @@ bool has_several_types(at::ArrayRef<IValue> values) {
 }
 
 std::string where_from() {
-  if (const auto node = torch::autograd::get_current_node()) return "the backward pass, " + node->name();
-  const char* const path = caller == nullptr ? nullptr : caller();
-  return path == nullptr ? "" : path;
+  const auto node = torch::autograd::get_current_node();
+  const char* const path =
+      caller == nullptr ? nullptr : caller(node != nullptr, node == nullptr ? 0 : node->sequence_nr());
+  if (node == nullptr) return path == nullptr ? "" : path;
+  return "the backward pass, " + node->name() + (path == nullptr ? "" : std::string(" of ") + path);
 }
 
 std::string name_of(const c10::OperatorName& n) {
@@ -105,6 +108,22 @@ std::string type_name(at::ScalarType t) {
     default:
       return c10::toString(t);
   }
+}
+
+std::string refusal(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why) {
+  const Tensor t = first_float(arguments);
+  std::string text = name;
+  if (t.defined())
+    text += " (" + type_name(t.scalar_type()) + ", " + c10::DeviceTypeName(t.device().type(), true) + ")";
+  text += ": not reproducible yet";
+  if (!why.empty()) text += " (" + why + ")";
+  const std::string from = where_from();
+  if (!from.empty()) text += "; called by " + from;
+  return text;
+}
+void note(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(noted_mutex);
+  ++noted()[text];
 }
 
 // aten's own kernel, at the key where ours is.
@@ -171,22 +190,25 @@ struct replaced final : c10::OperatorKernel {
     } catch (const not_strict&) {
       c.leave();
       return false;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
     } catch (const not_taken& e) {
       raise_aten_error(op, keys, arguments);
       why = e.what_without_backtrace();
-    } catch (const failed&) {
-      throw;
-    } catch (const c10::NotImplementedError&) {
-      throw;
-    } catch (const c10::OutOfMemoryError&) {
-      throw;
+    } catch (const failed& e) {
+      if (strict) throw;  // PyTorch may do it
+      why = e.what_without_backtrace();
+    } catch (const c10::NotImplementedError& e) {
+      if (strict) throw;  // PyTorch may do it
+      why = e.what_without_backtrace();
     } catch (const c10::AcceleratorError&) {
       throw;
-    } catch (const c10::Error&) {
+    } catch (const c10::Error& e) {
       raise_aten_error(op, keys, arguments);
-      throw;
+      if (strict) throw;
+      why = e.what_without_backtrace();
     }
-    refuse(what.name, at::ArrayRef<IValue>(arguments, static_cast<size_t>(what.arguments)), why);
+    refuse(what.name, c.arguments(), why.substr(0, why.find('\n')));
     c.leave();
     return false;
   }
@@ -397,22 +419,36 @@ bool fits(const std::string& text, const c10::FunctionSchema& schema) {
   return text.substr(text.find('(')) == "(" + list + ")";
 }
 
-struct door {
-  std::vector<std::unique_ptr<torch::Library>> libraries;
-  std::vector<std::pair<OperatorHandle, DispatchKey>> kernels;  // where ours stand
-  size_t operations = 0;                                        // that the dispatcher had
-  std::map<std::string, int64_t> counts;
-  std::string problems;
+// Which operators came or went since the last look. The dispatcher tells it, holding its lock: nothing can be registered meanwhile.
+struct arrivals final : c10::OpRegistrationListener {
+  void onOperatorRegistered(const OperatorHandle& op) override { tell(op); }
+  void onOperatorDeregistered(const OperatorHandle& op) override { tell(op); }
+  static std::set<std::string> taken() {
+    const std::lock_guard<std::mutex> lock(mutex());
+    return std::exchange(names(), {});
+  }
+
+ private:
+  static void tell(const OperatorHandle& op) {
+    const std::lock_guard<std::mutex> lock(mutex());
+    names().insert(name_of(op.operator_name()));
+  }
+  static std::mutex& mutex() {
+    static auto* const m = new std::mutex;
+    return *m;
+  }
+  static std::set<std::string>& names() {
+    static auto* const all = new std::set<std::string>;
+    return *all;
+  }
 };
-std::mutex door_mutex;
-std::unique_ptr<door> opened;
 
 // How the dispatcher names who registered a kernel: by file and line. (Others' files may lie in a directory of our name.)
 constexpr const char* mark = "librepdl";
 constexpr const char* marked = " at librepdl:0";
 
 bool ours_at(const OperatorHandle& op, DispatchKey key) {
-  return op.getComputedKernelForDispatchKey(key).debug().find(marked) != std::string::npos;
+  return op.hasComputedKernelForDispatchKey(key) && op.getComputedKernelForDispatchKey(key).debug().find(marked) != std::string::npos;
 }
 
 bool has_any_kernel(const OperatorHandle& op, DispatchKey key) {
@@ -428,11 +464,36 @@ constexpr DispatchKey other_storages[] = {
     DispatchKey::SparseCsrCUDA, DispatchKey::MkldnnCPU,       DispatchKey::QuantizedCPU,
     DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCPU, DispatchKey::NestedTensorCUDA};
 
-class builder {
- public:
-  explicit builder(door& d) : door_(d), dispatcher_(c10::Dispatcher::singleton()) {}
+// Kernels of an alias key are found at the keys that it stands for.
+DispatchKey of_alias(DispatchKey key) {
+  return key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
+}
 
-  void run() {
+// The keys at which an operator computes. A composite that autograd sees through stays one: a kernel at the CPU's key would end that.
+std::vector<DispatchKey> computing(const OperatorHandle& op) {
+  std::vector<DispatchKey> found;
+  for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
+    if (op.hasKernelForDispatchKey(key) ||
+        (has_any_kernel(op, key) && !op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)))
+      found.push_back(key);
+  }
+  if (found.size() < 2 && op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+    found.push_back(DispatchKey::CompositeImplicitAutograd);
+  return found;
+}
+
+std::string space_of(const OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  return name.substr(0, name.find("::"));
+}
+bool is_watched(const std::string& space) {
+  return space != "prim" && space != "profiler" && space != "debugprims" && space != "_test";
+}
+
+// Where kernels of ours stand, while librepdl is enabled.
+class door {
+ public:
+  door() : dispatcher_(c10::Dispatcher::singleton()) {
     for (const row& r : policy()) read(r);
     std::istringstream words(batched_by_aten());
     for (std::string word; words >> word;) {
@@ -440,11 +501,41 @@ class builder {
       batched_by_aten_[word.substr(0, open)] =
           open == std::string::npos ? "" : "," + word.substr(open + 1, word.size() - open - 2) + ",";
     }
-    const auto names = dispatcher_.getAllOpNames();
-    door_.operations = names.size();
-    for (const c10::OperatorName& n : names) {
+    arrivals::taken();
+    listening_ = dispatcher_.addRegistrationListener(std::make_unique<arrivals>());
+    look_at_all();
+  }
+
+  // Operators that came since, and those of other libraries that got kernels: one, or all.
+  void look_at(const c10::OperatorName& name) {
+    forget_what_went();
+    if (const auto op = dispatcher_.findSchema(name)) place(*op);
+  }
+  void look_at_all() {
+    forget_what_went();
+    for (const c10::OperatorName& n : dispatcher_.getAllOpNames()) {
+      if (placed_.count(name_of(n)) != 0) continue;
       if (const auto op = dispatcher_.findSchema(n)) place(*op);
     }
+  }
+
+  // Lines "key\tvalue".
+  std::string report() const {
+    std::string text;
+    for (const auto& [key, count] : counts_) text += key + "\t" + std::to_string(count) + "\n";
+    std::istringstream problems(problems_);
+    for (std::string line; std::getline(problems, line);) text += "changed\t" + line + "\n";
+    for (const auto& [name, places] : kernels_) {
+      for (const kernel& k : places) {
+        if (!ours_at(k.op, of_alias(k.key))) text += "overridden\t" + name + " (" + c10::toString(k.key) + ")\n";
+      }
+    }
+    for (const c10::OperatorName& n : dispatcher_.getAllOpNames()) {
+      const auto op = dispatcher_.findSchema(n);
+      if (!op || space_of(*op) == "aten" || !is_watched(space_of(*op)) || kernels_.count(name_of(n)) != 0) continue;
+      for (const DispatchKey key : to_refuse(*op)) text += "unseen\t" + name_of(n) + " (" + c10::toString(key) + ")\n";
+    }
+    return text;
   }
 
  private:
@@ -457,18 +548,18 @@ class builder {
           add(named.row_key(), r);
           rows_.emplace(named.out_key, &r);
         } else {
-          ++door_.counts["absent"];
+          ++counts_["absent"];
         }
       }
       return;
     }
     const auto op = dispatcher_.findSchema(operator_name(r.schema));
     if (!op) {
-      ++door_.counts["absent"];
+      ++counts_["absent"];
       return;
     }
     if (r.what != action::refuse && !fits(r.schema, op->schema())) {
-      door_.problems += std::string(r.schema) + ": this version of PyTorch has " + c10::toString(op->schema()) + "\n";
+      problems_ += std::string(r.schema) + ": this version of PyTorch has " + c10::toString(op->schema()) + "\n";
       return;
     }
     add(signature_of(op->schema()).row_key(), r);
@@ -485,37 +576,58 @@ class builder {
     return nullptr;
   }
 
-  torch::Library& library(const std::string& space, DispatchKey key) {
-    auto& l = by_key_[{space, key}];
-    if (l == nullptr) {
-      door_.libraries.push_back(std::make_unique<torch::Library>(torch::Library::IMPL, space, key, mark, 0));
-      l = door_.libraries.back().get();
-    }
+  torch::Library& library(DispatchKey key) {
+    auto& l = aten_[key];
+    if (l == nullptr) l = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", key, mark, 0);
     return *l;
   }
-  void put(const OperatorHandle& op, DispatchKey key, torch::CppFunction kernel) {
-    const std::string full = name_of(op.operator_name());
-    const size_t colon = full.find("::");
-    library(full.substr(0, colon), key).impl(full.substr(colon + 2).c_str(), std::move(kernel));
-    door_.kernels.emplace_back(op, key);
+  void put(const OperatorHandle& op, DispatchKey key, torch::CppFunction function) {
+    const std::string full = name_of(op.operator_name()), space = space_of(op);
+    const std::string name = full.substr(space.size() + 2);
+    kernel k{op, key, nullptr};
+    if (space == "aten") {
+      library(key).impl(name.c_str(), std::move(function));
+    } else {  // its library may go before we do
+      k.library = std::make_unique<torch::Library>(torch::Library::IMPL, space, key, mark, 0);
+      k.library->impl(name.c_str(), std::move(function));
+    }
+    kernels_[full].push_back(std::move(k));
   }
   void put_refusal(const OperatorHandle& op, DispatchKey key, const std::string& why) {
     put(op, key,
         torch::CppFunction::makeFromBoxedFunctor(
-            std::make_unique<refused>(aten_kernel(op, key), name_of(op.operator_name()), why)));
+            std::make_unique<refused>(aten_kernel(op, of_alias(key)), name_of(op.operator_name()), why)));
+  }
+  void forget_what_went() {
+    for (const std::string& name : arrivals::taken()) {
+      const auto found = kernels_.find(name);
+      if (found != kernels_.end() && name.compare(0, 6, "aten::") != 0) kernels_.erase(found);
+    }
+  }
+
+  // Keys of another library's operator at which it has kernels, and we have none.
+  static std::vector<DispatchKey> to_refuse(const OperatorHandle& op) {
+    std::vector<DispatchKey> found;
+    for (const DispatchKey key : other_storages) {
+      if (op.hasKernelForDispatchKey(key) && !ours_at(op, key)) found.push_back(key);
+    }
+    if (passes_elsewhere(name_of(op.operator_name()))) return found;
+    for (const DispatchKey key : computing(op)) {
+      if (!ours_at(op, of_alias(key))) found.push_back(key);
+    }
+    return found;
   }
 
   void place(const OperatorHandle& op) {
-    const std::string space = op.operator_name().name.substr(0, op.operator_name().name.find("::"));
-    if (space == "prim" || space == "profiler" || space == "debugprims" || space == "_test") return;
+    const std::string space = space_of(op);
+    if (!is_watched(space)) return;
+    if (space != "aten") {
+      for (const DispatchKey key : to_refuse(op)) put_refusal(op, key, "");
+      return;
+    }
+    if (!placed_.insert(name_of(op.operator_name())).second) return;
     for (const DispatchKey key : other_storages) {
       if (op.hasKernelForDispatchKey(key)) put_refusal(op, key, "of a tensor that is not dense");
-    }
-    if (space != "aten") {
-      for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
-        if (has_any_kernel(op, key) && !passes_elsewhere(name_of(op.operator_name()))) put_refusal(op, key, "");
-      }
-      return;
     }
     place_autocast(op);
     if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach (op);
@@ -523,17 +635,16 @@ class builder {
     const row* const r = row_of(s);
     if (r != nullptr && r->what != action::refuse) place_batched(op, s, *r);
     if (r != nullptr && r->what == action::pass) {
-      ++door_.counts["passed"];
+      ++counts_["passed"];
       return;
     }
     if (r != nullptr && r->what != action::refuse) return replace(op, s, *r);
     bool any = false;
-    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::CUDA}) {
-      if (!has_any_kernel(op, key)) continue;
+    for (const DispatchKey key : computing(op)) {
       put_refusal(op, key, r == nullptr ? "" : r->how);
       any = true;
     }
-    if (any) ++door_.counts["refused"];
+    if (any) ++counts_["refused"];
   }
 
   // Below autograd and vmap the operations are as ever; here is what their keys do.
@@ -587,7 +698,7 @@ class builder {
   }
 
   void replace(const OperatorHandle& op, const signature& s, const row& r) {
-    ++door_.counts["replaced"];
+    ++counts_["replaced"];
     if (r.what == action::pin && op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd)) {
       put_replaced(op, s, r, DispatchKey::CompositeImplicitAutograd);
       return;
@@ -600,11 +711,9 @@ class builder {
     }
   }
   void put_replaced(const OperatorHandle& op, const signature& s, const row& r, DispatchKey key) {
-    // Kernels of an alias key are found at the keys that it stands for.
-    const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
     put(op, key,
         kernel_of(op, {{&r, s.kind, s.arguments, s.outputs, name_of(op.operator_name())},
-                       aten_kernel(op, at),
+                       aten_kernel(op, of_alias(key)),
                        r.what == action::map ? parse_map(r, op.schema()) : nullptr}));
   }
 
@@ -612,7 +721,7 @@ class builder {
   // otherwise.
   void foreach (const OperatorHandle& op) {
     if (!op.hasComputedKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
-    ++door_.counts["replaced"];
+    ++counts_["replaced"];
     struct each final : c10::OperatorKernel {
       aten_kernel on_cpu, aten;
       each(aten_kernel a, aten_kernel b) : on_cpu(std::move(a)), aten(std::move(b)) {}
@@ -651,12 +760,24 @@ class builder {
     return moves.count(name) != 0;
   }
 
-  door& door_;
+  struct kernel {
+    OperatorHandle op;
+    DispatchKey key;
+    std::unique_ptr<torch::Library> library;  // of other libraries' operators, one each
+  };
+
   c10::Dispatcher& dispatcher_;
+  c10::RegistrationHandleRAII listening_{[] {}};
   std::unordered_map<std::string, const row*> rows_;
   std::map<std::string, std::string> batched_by_aten_;  // ",argument,argument,": where no others are batched
-  std::map<std::pair<std::string, DispatchKey>, torch::Library*> by_key_;
+  std::map<DispatchKey, std::unique_ptr<torch::Library>> aten_;
+  std::set<std::string> placed_;                      // aten's operators
+  std::map<std::string, std::vector<kernel>> kernels_;  // by the operator's name
+  std::map<std::string, int64_t> counts_;
+  std::string problems_;
 };
+std::mutex door_mutex;
+std::unique_ptr<door> opened;
 
 // Registering over a kernel that is there makes the dispatcher warn, once; it is what we do.
 struct silent final : c10::WarningHandler {
@@ -708,18 +829,8 @@ void call::refuse(const std::string& why) const {
 }
 
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why) {
-  const Tensor t = first_float(arguments);
-  std::string text = name;
-  if (t.defined())
-    text += " (" + type_name(t.scalar_type()) + ", " + c10::DeviceTypeName(t.device().type(), true) + ")";
-  text += ": not reproducible yet";
-  if (!why.empty()) text += " (" + why + ")";
-  const std::string from = where_from();
-  if (!from.empty()) text += "; called by " + from;
-  {
-    const std::lock_guard<std::mutex> lock(noted_mutex);
-    ++noted()[text];
-  }
+  const std::string text = refusal(name, arguments, why);
+  note(text);
   TORCH_CHECK_NOT_IMPLEMENTED(!strict.load(), text);
 }
 
@@ -733,7 +844,7 @@ using namespace repdl_torch;
 
 REPDL_EXPORTED const char* repdl_torch_error() { return last_error.c_str(); }
 
-REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*asked)(), int (*capturing)()) {
+REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*asked)(int, uint64_t), int (*capturing)()) {
   return guarded([&] {
     attach(functions, capturing);
     caller = asked;
@@ -741,19 +852,34 @@ REPDL_EXPORTED int repdl_torch_attach(const c_abi* functions, const char* (*aske
   });
 }
 
-/// 0, or -1. Enabled already: only `strict` changes, unless libraries that were loaded since have brought schemas: then all are
-/// placed anew.
+/// 0, or -1. Enabled already: `strict` changes, and libraries that were loaded since are looked at.
 REPDL_EXPORTED int repdl_torch_enable(int is_strict) {
   return guarded([&] {
     const std::lock_guard<std::mutex> lock(door_mutex);
     strict = is_strict != 0;
-    if (opened != nullptr && opened->operations == c10::Dispatcher::singleton().getAllOpNames().size()) return 0;
     silent handler;
     const c10::WarningUtils::WarningHandlerGuard quiet(&handler);
-    opened.reset();
-    auto d = std::make_unique<door>();
-    builder(*d).run();
-    opened = std::move(d);
+    if (opened == nullptr) {
+      opened = std::make_unique<door>();
+    } else {
+      opened->look_at_all();
+    }
+    return 0;
+  });
+}
+
+/// An operator, or (null) a library was registered: what is not aten's is refused from now on. Nothing while librepdl is not enabled.
+REPDL_EXPORTED int repdl_torch_look(const char* name, const char* overload) {
+  return guarded([&] {
+    const std::lock_guard<std::mutex> lock(door_mutex);
+    if (opened == nullptr) return 0;
+    silent handler;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&handler);
+    if (name == nullptr) {
+      opened->look_at_all();
+    } else {
+      opened->look_at({name, overload});
+    }
     return 0;
   });
 }
@@ -773,6 +899,8 @@ REPDL_EXPORTED int repdl_torch_exempt(int on) {
   return before ? 1 : 0;
 }
 
+REPDL_EXPORTED int repdl_torch_is_exempt() { return exempt ? 1 : 0; }
+
 /// Refuses something of PyTorch's Python: -1, or 0 where librepdl was enabled with strict=False.
 REPDL_EXPORTED int repdl_torch_refuse(const char* what, const char* why) {
   try {
@@ -784,7 +912,7 @@ REPDL_EXPORTED int repdl_torch_refuse(const char* what, const char* why) {
   }
 }
 
-/// Lines "key\tvalue": counts of schemas, kernels of ours that others have replaced, schemas that came since.
+/// Lines "key\tvalue": counts of schemas, kernels of ours that others have replaced, kernels of other libraries that came unseen.
 REPDL_EXPORTED const char* repdl_torch_status() {
   thread_local std::string text;
   text.clear();
@@ -792,15 +920,7 @@ REPDL_EXPORTED const char* repdl_torch_status() {
   text += "policy\t" + std::to_string(policy_version) + "\n";
   if (opened == nullptr) return text.c_str();
   text += std::string("strict\t") + (strict ? "1" : "0") + "\n";
-  for (const auto& [key, count] : opened->counts) text += key + "\t" + std::to_string(count) + "\n";
-  std::istringstream problems(opened->problems);
-  for (std::string line; std::getline(problems, line);) text += "changed\t" + line + "\n";
-  for (const auto& [op, key] : opened->kernels) {
-    const DispatchKey at = key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
-    if (!ours_at(op, at)) text += "overridden\t" + name_of(op.operator_name()) + " (" + c10::toString(key) + ")\n";
-  }
-  const size_t now = c10::Dispatcher::singleton().getAllOpNames().size();
-  if (now != opened->operations) text += "new\t" + std::to_string(now) + "\n";
+  text += opened->report();
   return text.c_str();
 }
 
