@@ -128,12 +128,13 @@ def test_ways_out():
             assert torch.allclose(eval(WAYS[name].partition(" along")[0], names), value)
 
 
-def test_strict_false_never_raises_for_what_pytorch_can_do(op_db):
-    """The first samples of every operation, forward and backward."""
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_strict_false_never_raises_for_what_pytorch_can_do(op_db, every):
+    """The first samples of every (fifth) operation, forward and backward."""
     import opinfo
 
     plain = []
-    for op in op_db:
+    for op in op_db[::every]:
         for dtype in {torch.float32, torch.float64, torch.bfloat16, torch.int64} & op.dtypes:
             backward = op.supports_autograd and dtype.is_floating_point and dtype in op.backward_dtypes
             for sample in islice(op.sample_inputs("cpu", dtype, requires_grad=backward), 1 if dtype != torch.float32 else 2):
@@ -141,7 +142,7 @@ def test_strict_false_never_raises_for_what_pytorch_can_do(op_db):
                     plain.append((op.name, dtype, op, sample, backward, opinfo.call(op, sample, backward)))
                 except Exception:
                     continue
-    assert len(plain) > 1000
+    assert len(plain) > 1000 / every
     with librepdl.torch.reproducible(strict=False):
         for name, dtype, op, sample, backward, expected in plain:
             try:
