@@ -21,5 +21,6 @@ def op_db():
     """PyTorch's own samples of every operation."""
     from torch.testing._internal.common_methods_invocations import op_db
 
-    torch.backends.__allow_nonbracketed_mutation_flag = True  # which that import forbids
+    # That import forbids to set torch.backends.
+    torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
     return op_db

@@ -128,9 +128,9 @@ def test_ways_out():
             assert torch.allclose(eval(WAYS[name].partition(" along")[0], names), value)
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
 def test_strict_false_never_raises_for_what_pytorch_can_do(op_db, every):
-    """The first samples of every (fifth) operation, forward and backward."""
+    """The first samples of every (twelfth) operation, forward and backward."""
     import opinfo
 
     plain = []
