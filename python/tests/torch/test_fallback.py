@@ -91,14 +91,23 @@ def test_errors(in_python):
 
 @pytest.mark.parametrize("name", [
     "refusals_name_the_operation_and_the_module", "the_backward_pass_is_covered_in_its_own_threads", "other_threads_and_exemption",
-    "without_strictness_it_is_noted", "coverage", "status", "kernels_that_others_register_are_noticed",
-    "schemas_that_come_later_are_refused_from_the_next_entry_on", "printing_saving_copying", "random_numbers",
+    "without_strictness_it_is_noted", "status", "kernels_that_others_register_are_noticed",
+    "printing_saving_copying", "random_numbers",
     "matmul_and_linear_do_not_depend_on_strides", "attention_is_the_same_alone_and_in_a_batch", "of_several_values_the_last_stays"])
 def test_what_a_user_sees(in_python, name):
     """test_door's, of these kernels."""
     import test_door
     librepdl.torch.disable()
     getattr(test_door, "test_" + name)()
+
+
+def test_past_the_dispatcher_and_coverage(in_python):
+    import test_coverage
+    import test_past
+    for test in (test_past.test_operators_that_come_later_are_refused_at_once, test_past.test_operators_that_nobody_told_of,
+                 test_past.test_numpys_functions_of_tensors_are_refused, test_coverage.test_steps_of_training_stay_undone):
+        librepdl.torch.disable()
+        test()
 
 
 def test_the_first_minute(in_python):

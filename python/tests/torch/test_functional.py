@@ -181,7 +181,7 @@ def test_results_have_a_place_for_each_sample():
     with pytest.raises(RuntimeError, match="vmap: .*addmm_"):
         vmap(lambda t: one.addmm_(t, t.t()))(x)
     mean, var = torch.zeros(2), torch.ones(2)
-    with pytest.raises(RuntimeError, match="vmap: .*running_mean"):
+    with pytest.raises(RuntimeError, match="running_mean"):
         vmap(lambda t: F.batch_norm(t, mean, var, training=True))(x)
     assert not mean.any()
     means, vars = torch.zeros(3, 2), torch.ones(3, 2)

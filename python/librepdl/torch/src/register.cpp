@@ -203,10 +203,9 @@ struct replaced final : c10::OperatorKernel {
       why = e.what_without_backtrace();
     } catch (const c10::AcceleratorError&) {
       throw;
-    } catch (const c10::Error& e) {
+    } catch (const c10::Error&) {
       raise_aten_error(op, keys, arguments);
-      if (strict) throw;
-      why = e.what_without_backtrace();
+      throw;  // also without strictness: kernels below PyTorch's own checks would read what is not there
     }
     refuse(what.name, c.arguments(), why.substr(0, why.find('\n')));
     c.leave();
