@@ -219,6 +219,9 @@ stage_python() {
   $empty/bin/pip install --quiet "$(echo build/wheels/*.whl)[test]"
   $empty/bin/pip install --quiet torch==2.13.0+cpu ||
     $empty/bin/pip install --quiet --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
+  # Networks that people train; torchvision's compiled part is for another PyTorch, and not needed.
+  $empty/bin/pip install --quiet --no-deps torchvision==0.28.0 timm==1.0.31
+  $empty/bin/pip install --quiet 'huggingface_hub<1' safetensors pyyaml pillow
   printf '   %s\n' "$(cd build/wheels && ls -sh ./*.whl)" >&3
   local python=$root/$empty/bin/python
   lines=1 show "$python" -m pytest -q -p no:cacheprovider --ignore=python/tests/torch python/tests
