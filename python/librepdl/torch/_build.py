@@ -65,9 +65,9 @@ def _key() -> str:
     for text in (platform.machine(), torch.__version__, str(torch.version.git_version), str(torch._C._GLIBCXX_USE_CXX11_ABI),
                  librepdl.__version__, *FLAGS):
         h.update(text.encode() + b"\0")
-    for path in sorted(SOURCES.iterdir()):
+    for path in sorted(SOURCES.rglob("*")):
         if path.is_file():
-            h.update(path.name.encode() + b"\0" + path.read_bytes())
+            h.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes())
     return h.hexdigest()[:16]
 
 
