@@ -54,7 +54,7 @@ struct erfinv_core {
                           b18 = -0x1.5de1c37934d69p-72, b19 = 0x1.7b1b0bcd92e74p-75, b20 = -0x1.ad8ba9c75ddd2p-79,
                           b21 = -0x1.7573ca33d2f78p-84, b22 = 0x1.1e745d2e78855p-86;
 
-  REPDL_HD static double eval(double v) {
+  [[gnu::always_inline]] REPDL_HD static double eval(double v) {
     using log = log_core<base_e>;
     const double square = v * v;
     log::reduced r = log::reduce(1.0 - square);
