@@ -7,7 +7,7 @@ each of these is an error:
   - a result or gradient farther from plain PyTorch's in float64 than BOUND allows;
   - other bits of the in-place or out= variant than of the functional one, of tensors that are not contiguous, of two threads, or, with
     --device cuda, than on the CPU;
-  - an error input (one that plain PyTorch refuses) that is accepted.
+  - an error input (one that plain PyTorch refuses) that is accepted, or gives an exception of another type that is no refusal.
 """
 
 import argparse
@@ -157,8 +157,8 @@ class Plain:
                 s = error.sample_input
                 try:
                     op(s.input, *s.args, **s.kwargs)
-                except Exception:
-                    self.errors.append(error)
+                except Exception as e:
+                    self.errors.append((error, type(e)))
 
 
 class Checked:
@@ -219,12 +219,14 @@ class Checked:
                         problem = far(ours, in_float32)  # float64 goes elsewhere, in plain PyTorch too: an index, an overflow
                 if problem is not None:
                     return where + problem
-        for error in plain.errors:
+        for error, kind in plain.errors:
             s = error.sample_input
             try:
                 op(s.input, *s.args, **s.kwargs)
-            except Exception:
+            except Exception as e:
                 self.comparisons["error inputs"] += 1
+                if type(e) not in (kind, NotImplementedError):
+                    return f"an error input: {type(e).__name__}: {e}, in plain PyTorch {kind.__name__}".splitlines()[0]
                 continue
             return f"an error input is accepted: {error.error_regex}"
         return None
