@@ -330,7 +330,7 @@ MOVES = set("""
     resolve_conj resolve_neg roll rot90 scalar_tensor scatter select select_scatter short slice slice_scatter split split_with_sizes
     split_with_sizes_copy squeeze squeeze_copy stack t t_copy take take_along_dim tensor_split tile to transpose transpose_copy tril triu unbind
     unbind_copy unflatten unfold unfold_copy unsafe_chunk unsafe_split unsqueeze unsqueeze_copy view view_as view_as_complex view_as_real view_copy
-    vsplit vstack where zero_ zeros zeros_like chalf complex polar
+    vsplit vstack where zero_ zeros zeros_like chalf complex fft.fftshift fft.ifftshift
     """.split())
 
 
