@@ -93,7 +93,7 @@ struct erfinv_core {
 template <>
 struct body<ops::erfinv> {
   template <class T>
-  REPDL_HD static T eval(T x) {
+  [[gnu::always_inline]] REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
     const std::uint32_t magnitude = bits_of(v) & 0x7fffffff;
     constexpr std::uint32_t one = 0x3f800000;

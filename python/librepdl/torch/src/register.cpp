@@ -447,7 +447,8 @@ constexpr const char* mark = "librepdl";
 constexpr const char* marked = " at librepdl:0";
 
 bool ours_at(const OperatorHandle& op, DispatchKey key) {
-  return op.hasComputedKernelForDispatchKey(key) && op.getComputedKernelForDispatchKey(key).debug().find(marked) != std::string::npos;
+  return op.hasComputedKernelForDispatchKey(key) &&
+         op.getComputedKernelForDispatchKey(key).debug().find(marked) != std::string::npos;
 }
 
 bool has_any_kernel(const OperatorHandle& op, DispatchKey key) {
@@ -464,9 +465,7 @@ constexpr DispatchKey other_storages[] = {
     DispatchKey::QuantizedCUDA, DispatchKey::NestedTensorCPU, DispatchKey::NestedTensorCUDA};
 
 // Kernels of an alias key are found at the keys that it stands for.
-DispatchKey of_alias(DispatchKey key) {
-  return key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key;
-}
+DispatchKey of_alias(DispatchKey key) { return key == DispatchKey::CompositeImplicitAutograd ? DispatchKey::CPU : key; }
 
 // The keys at which an operator computes. A composite that autograd sees through stays one: a kernel at the CPU's key would end that.
 std::vector<DispatchKey> computing(const OperatorHandle& op) {
@@ -770,7 +769,7 @@ class door {
   std::unordered_map<std::string, const row*> rows_;
   std::map<std::string, std::string> batched_by_aten_;  // ",argument,argument,": where no others are batched
   std::map<DispatchKey, std::unique_ptr<torch::Library>> aten_;
-  std::set<std::string> placed_;                      // aten's operators
+  std::set<std::string> placed_;                        // aten's operators
   std::map<std::string, std::vector<kernel>> kernels_;  // by the operator's name
   std::map<std::string, int64_t> counts_;
   std::string problems_;
