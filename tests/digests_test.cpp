@@ -91,7 +91,7 @@ TEST_CASE("digests: a malformed line is an error that names file and line") {
       {"uniform_", "even_", "no sample class is named even_patterns"},
       {" 7 ", " 7y ", "shapes: expected -, or shapes like 5x1x33, scalar, absent, got '7y'"},
       {" 7 ", " 7, ", "shapes: expected -, or shapes like 5x1x33, scalar, absent, got '7,'"},
-      {" 7 ", " - ", "exp: inputs: expected 1, got 0"},
+      {" 7 ", " - ", "exp: inputs: expected 1 (x), got 0"},
       {" 7 ", " -7 ", "shape: expected sizes >= 0, got [-7]"},
       {" 7 ", " absent ", "exp: x: expected a tensor"},
       {"seed=3", "sed=3", "seed: expected seed=N, got 'sed=3'"},
