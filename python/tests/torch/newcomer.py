@@ -136,7 +136,7 @@ def mobile_net(options):
     history = []
     for epoch in range(2):
         model.train()
-        for step, (x, label) in enumerate(train):
+        for x, label in train:
             x = x.to(options.device)
             if options.channels_last:
                 x = x.to(memory_format=torch.channels_last)
@@ -149,8 +149,6 @@ def mobile_net(options):
             norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             history += [loss.item(), norm.item()]
-            if step == 2:
-                break
         schedule.step()
     model.eval()
     with torch.inference_mode():
@@ -175,7 +173,7 @@ def vision_transformer(options):
     average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
     train, test = loaders(options)
     history = []
-    for step, (x, label) in enumerate(train):
+    for x, label in train:
         x, label = x.to(options.device), label.to(options.device)
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(options.device, dtype=torch.float16):
