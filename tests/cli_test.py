@@ -1196,7 +1196,8 @@ class Structured(Case):
             w = [b[i % 2 * 2] | b[i % 2 * 2 + 1] << 32 if bits == 64 else b[i % 4] for i, b in enumerate(w)]
             logs = [-F((decimal.Decimal(v + 1) / 2**bits).ln()) for v in w]
             for rate in (1.0, 0.3, 2.0**120):
-                self.check("exponential", [], (fmt, (21,), [rounded(v / F(rate), fmt) for v in logs]), "--dtype", fmt, "--attr", "shape=21",
+                numbers = [max(rounded(v / F(rate), fmt), 1) for v in logs]  # never 0: the least positive number instead
+                self.check("exponential", [], (fmt, (21,), numbers), "--dtype", fmt, "--attr", "shape=21",
                            "--attr", "seed=7", "--attr", "stream=3", "--attr", "rate=%r" % rate)
 
     def test_sequences(self):
@@ -1448,7 +1449,7 @@ class Structured(Case):
                                       *[v for a in ("eps=3", *attrs) for v in ("--attr", a)])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([read_npy(self.dir / n)[2] for n in names], expected[:count])
-        done = self.run_repdl("eval", "rms_norm", ones, "--attr", "eps=3", *["-o", "only.npy"] * 3)
+        done = self.run_repdl("eval", "rms_norm", ones, "--attr", "eps=3", "-o", "only.npy", "-o", "b.npy", "-o", "c.npy")
         self.assertIn("rms_norm: -o: expected 1 to 2 output files, got 3", done.stderr)
         self.assertFalse((self.dir / "only.npy").exists())
 
