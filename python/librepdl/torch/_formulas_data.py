@@ -15,8 +15,56 @@ NAMES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch
          torch.int32: "i32", torch.bool: "bool"}
 
 
+_cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+
 class Leave(Exception):
     """Nothing rounds: aten's own kernel is to do it."""
+
+
+# ---- numbers of Python as elements ----
+
+# aten's own.
+_aten_copy, _aten_fill = (torch.library.get_kernel(f"aten::{name}", "CPU") for name in ("copy_", "fill_.Scalar"))
+_FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu)
+
+
+def _expect_in(dtype, value):
+    """aten writes the number; its checks of the range are with the greatest number of 64 bits as a double, which is one more. A type of
+    8 bits has it exactly, or it is refused."""
+    if isinstance(value, float):
+        check(dtype != torch.int64 or value != 2.0**63, "value cannot be converted to type int64_t without overflow")
+        check(dtype != torch.uint64 or value != 2.0**64, "value cannot be converted to type uint64_t without overflow")
+    if dtype in _FLOAT8 and not isinstance(value, complex):
+        found = torch.empty((), dtype=torch.float64, device="cpu")
+        _aten_copy.call_boxed(_cpu, found, _aten_fill.call_boxed(_cpu, torch.empty((), dtype=dtype, device="cpu"), value), False)
+        if not (found.item() == value or (math.isnan(found.item()) and math.isnan(value))):
+            raise Refuse(f"librepdl has no {str(dtype).removeprefix('torch.')}")
+    raise Leave
+
+
+def fill(x, value):
+    _expect_in(x.dtype, value)
+
+
+def masked_fill(x, mask, value):
+    if not isinstance(value, torch.Tensor):
+        _expect_in(x.dtype, value)
+    elif value.dim() == 0 and x.dtype in (torch.int64, torch.uint64, *_FLOAT8):
+        _expect_in(x.dtype, value.item())
+    raise Leave
+
+
+def index_fill(x, axis, index, value):
+    _expect_in(x.dtype, value)
+
+
+def scatter_value(x, axis, index, value):
+    _expect_in(x.dtype, value)
+
+
+def scalar_tensor(value, dtype, layout, device, pin_memory):
+    _expect_in(torch.get_default_dtype() if dtype is None else dtype, value)
 
 
 # ---- copies: another type is one rounding ----
@@ -228,7 +276,6 @@ def linspace(start, end, steps, out):
 
 # aten's own: over the whole range of int64 it gives one random64() of the generator as it is.
 _aten_random = torch.library.get_kernel("aten::random_.from", "CPU")
-_cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
 def _draw(where, generator=None):

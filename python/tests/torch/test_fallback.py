@@ -77,6 +77,14 @@ def test_types(in_python, monkeypatch):
         test_types.test_norms_with_weights_of_float32(norm, torch.bfloat16)
 
 
+def test_numbers_as_elements(in_python):
+    """test_types', with these kernels."""
+    import test_types
+    librepdl.torch.disable()
+    test_types.test_numbers_as_elements_of_float8(torch.float8_e4m3fn)
+    test_types.test_one_more_than_the_greatest_number(torch.int64)
+
+
 def test_errors(in_python):
     """test_errors', of what is there."""
     import test_errors

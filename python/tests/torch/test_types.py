@@ -224,9 +224,9 @@ def test_numbers_as_elements():
     with librepdl.torch.reproducible():
         for dtype, (low, high) in INTEGERS.items():
             for value in [*NUMBERS, *SPECIAL]:
-                if value == high + 1 >= 2**63:
-                    continue  # which PyTorch takes for the greatest number, as float64 has it
                 for name, make in makers.items():
+                    if value == high + 1 >= 2**63 and name == "tensor":
+                        continue  # which PyTorch takes for the greatest number, as float64 has it, before anything is dispatched
                     found = tried(lambda: make(value, dtype))
                     inside = not math.isnan(value) and not math.isinf(value) and low <= math.trunc(value) <= high
                     if isinstance(found, TypeError):
@@ -246,6 +246,53 @@ def test_numbers_as_elements():
             torch.add(torch.ones(2), 300.7, out=torch.empty(2, dtype=torch.uint8))
         out = torch.empty(2, dtype=torch.complex128)
         assert torch.add(torch.ones(2), 0.5, out=out).tolist() == [1.5, 1.5]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint64])
+def test_one_more_than_the_greatest_number(dtype):
+    """PyTorch compares with the greatest number as a double, which is one more, and casts: undefined in C++."""
+    over = float(INTEGERS[dtype][1])
+    mask, first = torch.tensor([True, False]), torch.tensor([0])
+    writers = {"fill_": lambda x, v: x.fill_(v), "full_like": torch.full_like, "new_full": lambda x, v: x.new_full((2,), v),
+               "pad": lambda x, v: F.pad(x, (1, 0), value=v), "diagonal": lambda x, v: x.expand(2, 2).clone().fill_diagonal_(v),
+               "fill_ strided": lambda x, v: x[::2].fill_(v), "fill out=": lambda x, v: torch.full((2,), v, out=x)}
+    if dtype == torch.int64:
+        writers |= {"masked_fill": lambda x, v: x.masked_fill(mask, v), "masked_fill_": lambda x, v: x.masked_fill_(mask, v),
+                    "masked_fill of a tensor": lambda x, v: x.masked_fill(mask, torch.tensor(v, dtype=torch.float64)),
+                    "index_fill": lambda x, v: x.index_fill(0, first, v), "index_fill_": lambda x, v: x.index_fill_(0, first, v),
+                    "index_fill of a tensor": lambda x, v: x.index_fill(0, first, torch.tensor(v, dtype=torch.float64)),
+                    "scatter": lambda x, v: x.scatter(0, first, v), "scatter_": lambda x, v: x.scatter_(0, first, v),
+                    "vmap": lambda x, v: torch.func.vmap(lambda row: row.masked_fill(mask, v))(x.expand(2, 2))}
+    below = math.nextafter(over, 0)
+    with librepdl.torch.reproducible():
+        for name, write in writers.items():
+            assert int(below) in write(torch.zeros(2, dtype=dtype), below).flatten().tolist(), name
+            with pytest.raises(RuntimeError, match="value cannot be converted to type u?int64_t without overflow"):
+                write(torch.zeros(2, dtype=dtype), over)
+        assert torch.full((1,), 2**63 - 1, dtype=dtype).item() == 2**63 - 1
+
+
+FLOAT8 = {torch.float8_e4m3fn: (0.0, -1, 448.0, 2.0**-9), torch.float8_e5m2: (0.0, -1, 57344.0, 2.0**-16, math.inf),
+          torch.float8_e4m3fnuz: (0.0, -1, 240.0, 2.0**-10), torch.float8_e5m2fnuz: (0.0, -1, 57344.0, 2.0**-17),
+          torch.float8_e8m0fnu: (1, 2.0**-127, 2.0**127)}
+
+
+@pytest.mark.parametrize("dtype", FLOAT8)
+def test_numbers_as_elements_of_float8(dtype):
+    """A number that the type has is written; others would be rounded: refused, as a cast is."""
+    makers = {"full": lambda v: torch.full((2,), v, dtype=dtype), "fill_": lambda v: torch.empty(2, dtype=dtype).fill_(v),
+              "scalar_tensor": lambda v: torch.scalar_tensor(v, dtype=dtype), "ones": lambda v: torch.ones(2, dtype=dtype).fill_(v)}
+    plain = {(name, v): make(v) for name, make in makers.items() for v in (*FLOAT8[dtype], math.nan)}
+    with librepdl.torch.reproducible():
+        for (name, v), right in plain.items():
+            found = makers[name](v)
+            assert found.dtype == dtype and torch.equal(found.view(torch.uint8), right.view(torch.uint8)), (name, v)
+        for name, make in makers.items():
+            for v in (0.1, 1 + 2.0**-20, 3.0000001, 2.0**-128 * 1.5, 1e300):
+                with pytest.raises(NotImplementedError, match=r"aten::\w+.*librepdl has no \w*8_e"):
+                    make(v)
+    with librepdl.torch.reproducible(strict=False):
+        assert makers["full"](1.1).dtype == dtype
 
 
 # ---- integers beside floating-point numbers ----

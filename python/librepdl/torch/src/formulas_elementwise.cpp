@@ -151,6 +151,49 @@ void expect_all(const Tensor& condition, const char* what) {
   TORCH_CHECK(all.item<bool>(), what);
 }
 
+// ---- numbers of Python as elements ----
+
+namespace {
+// Whether a type of 8 bits has exactly this number.
+template <class T>
+bool has(double x) {
+  const double y = static_cast<float>(T(static_cast<float>(x)));
+  return x == y || (std::isnan(x) && std::isnan(y));
+}
+// What PyTorch's kernels check, that an integer type has the number without its fraction, they do with the type's greatest number as a
+// double: one more, for 64 bits, which each processor makes something else of.
+void expect_in(call& c, at::ScalarType type, const at::Scalar& number) {
+  c.leave();
+  if (number.isFloatingPoint()) {
+    if (type == at::kLong && number.toDouble() == 0x1p63) c10::report_overflow("int64_t");
+    if (type == at::kUInt64 && number.toDouble() == 0x1p64) c10::report_overflow("uint64_t");
+  }
+  if (number.isComplex() || !at::isFloat8Type(type)) return;
+  const double x = number.toDouble();
+  const bool exact = type == at::kFloat8_e4m3fn     ? has<at::Float8_e4m3fn>(x)
+                     : type == at::kFloat8_e5m2     ? has<at::Float8_e5m2>(x)
+                     : type == at::kFloat8_e4m3fnuz ? has<at::Float8_e4m3fnuz>(x)
+                     : type == at::kFloat8_e5m2fnuz ? has<at::Float8_e5m2fnuz>(x)
+                                                    : has<at::Float8_e8m0fnu>(x);
+  if (!exact) c.refuse(std::string("librepdl has no ") + c10::toString(type));
+}
+}  // namespace
+// self, value
+void fill(call& c) { expect_in(c, c.tensor(0).scalar_type(), c.value(1).toScalar()); }
+// self, mask, value: a number, or a tensor of one, of which PyTorch makes a number
+void masked_fill(call& c) {
+  const IValue& value = c.value(2);
+  const at::ScalarType type = c.tensor(0).scalar_type();
+  if (value.isScalar()) return expect_in(c, type, value.toScalar());
+  if (type != at::kLong && type != at::kUInt64 && !at::isFloat8Type(type)) return c.leave();
+  value.toTensor().dim() == 0 ? expect_in(c, type, value.toTensor().item()) : c.leave();
+}
+// self, dim, index, value
+void index_fill(call& c) { expect_in(c, c.tensor(0).scalar_type(), c.value(3).toScalar()); }
+void scatter_value(call& c) { expect_in(c, c.tensor(0).scalar_type(), c.value(3).toScalar()); }
+// s, dtype, layout, device, pin_memory
+void scalar_tensor(call& c) { expect_in(c, c.type(1, c10::get_default_dtype_as_scalartype()), c.value(0).toScalar()); }
+
 // ---- copies: another type is one rounding ----
 
 namespace {
