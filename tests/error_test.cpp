@@ -1155,7 +1155,7 @@ const std::vector<c_case>& c_cases() {
          repdl_context_destroy(made);
          return s;
        },
-       "allocate: memory: expected a 256-byte aligned address from the allocator, got remainder 8"},
+       "allocate: memory: expected a 256-byte aligned address from the allocator, got one 8 bytes beyond"},
       {error_site::out_of_memory,
        [](C& c) {
          void* data = nullptr;

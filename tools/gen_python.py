@@ -297,7 +297,11 @@ def functions(operations):
     text = module_head("The functions of the package.", "from collections.abc import Sequence", "from math import inf, nan",
                        typing="Any, Literal, TypeVar, overload", modules="_core, _numpy")
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
-    text += f"{type_variable}\n_call = _core.call\n"
+    # What errors call the parameters.
+    said = {name if operation is None else f"{operation}.{name}": parameter for (operation, name), parameter in parameter_names.items()}
+    said |= {name: f"{name} or {second}" for name, (second, _) in second_names.items()}
+    said = ", ".join(f'"{name}": "{parameter}"' for name, parameter in said.items())
+    text += f"{type_variable}\n_call = _core.call\n_core.name_parameters({{{said}}})\n"
     for o in plain:
         text += f"\n\n{o.source()}\n"
         if o.aliases:

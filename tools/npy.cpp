@@ -131,8 +131,8 @@ class header_reader {
         if (d.text == got) return d.type;
       }
     }
-    fail(error_site::npy_dtype, "eval", path_, "an element type <f2, <f4, <f8, <i8, <i4, |b1, or <u2 or <V2 (bf16)",
-         in_quotes(got));
+    fail(error_site::npy_dtype, "eval", path_,
+         "an element type <f2, <f4, <f8, <i8, <i4, |b1, or, of bf16, <u2, <V2 or |V2", in_quotes(got));
   }
   bool boolean() {
     space();

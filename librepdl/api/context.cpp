@@ -54,7 +54,7 @@ void* context::stream() const noexcept { return impl_->options.stream; }
 void context::use_workspace(void* data, std::size_t bytes) {
   if (const std::size_t beyond = misalignment(data); beyond != 0) {
     fail(error_site::workspace_misaligned, "use_workspace", "data", "a 256-byte aligned address",
-         "remainder " + std::to_string(beyond));
+         "one " + std::to_string(beyond) + " bytes beyond");
   }
   impl_->given = data;
   impl_->given_bytes = bytes;
@@ -127,7 +127,7 @@ void* context::impl::allocate(std::string_view op, std::size_t bytes) {
   if (const std::size_t beyond = misalignment(data); beyond != 0) {
     deallocate(data, bytes);
     fail(error_site::workspace_misaligned, op, "memory", "a 256-byte aligned address from the allocator",
-         "remainder " + std::to_string(beyond));
+         "one " + std::to_string(beyond) + " bytes beyond");
   }
   return data;
 }

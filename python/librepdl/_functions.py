@@ -99,6 +99,7 @@ ORDER = (
 A = TypeVar("A")
 
 _call = _core.call
+_core.name_parameters({"keepdim": "keepdims", "linspace.end": "stop", "linspace.count": "num", "correction": "correction or ddof"})
 
 
 def add(x: A | float, y: A | float, /, *, alpha: float = 1.0, dtype: DType | None = None, out: Any | None = None) -> Any:

@@ -6,9 +6,15 @@ from typing import Any
 
 
 def _number(name: str, value: Any) -> float:
+    wrong = TypeError(f"arange: {name}: expected a number, got {type(value).__name__}")
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-        raise TypeError(f"arange: {name}: expected a number, got {type(value).__name__}")
-    number = float(value)
+        raise wrong
+    try:
+        number = float(value)
+    except TypeError:  # an array of several
+        raise wrong from None
+    except OverflowError:  # an integer beyond a double
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"arange: {name}: expected a finite number, got {number}")
     return number
@@ -29,4 +35,7 @@ def progression(start: Any, stop: Any, step: Any, count: Any) -> tuple[float, in
     first, end, distance = _number("start", start), _number("stop", stop), _number("step", step)
     if distance == 0:
         raise ValueError("arange: step: expected a number that is not 0, got 0")
-    return first, max(0, math.ceil((Fraction(end) - Fraction(first)) / Fraction(distance)))
+    count = max(0, math.ceil((Fraction(end) - Fraction(first)) / Fraction(distance)))
+    if count > 2**48:
+        raise ValueError(f"arange: stop: expected at most 2^48 numbers before it, got {count}")
+    return first, count

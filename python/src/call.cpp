@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -68,14 +69,31 @@ class operand_list {
   std::size_t size_ = 0;
 };
 
-// As the package has it.
-std::string name_of(const attribute_info& a) { return a.name == "keepdim" ? "keepdims" : a.name; }
+std::map<std::string, std::string, std::less<>> parameter_names;
 
-attribute_value integer_value(const std::string& op, const attribute_info& a, nb::handle v) {
+// What a function that returns one result calls it, and otherwise the result's name.
+const std::string& name_of(const op_info& op, const operand_info& result) {
+  static const std::string out = "out";
+  return op.out.size() == 1 && op.family != "optimizer" ? out : result.name;
+}
+// What the package's function calls an attribute or a result of the operation: that is what its caller typed.
+std::string parameter_of(const op_info& op, const std::string& name) {
+  if (name == op.out[0].name) return name_of(op, op.out[0]);
+  for (const std::string& key : {op.name + "." + name, name}) {
+    if (const auto found = parameter_names.find(key); found != parameter_names.end()) return found->second;
+  }
+  return name;
+}
+// Begins what is said of it.
+std::string about(const op_info& op, const attribute_info& a) {
+  return op.name + ": " + parameter_of(op, a.name) + ": ";
+}
+
+attribute_value integer_value(const op_info& op, const attribute_info& a, nb::handle v) {
   PyObject* const index = PyBool_Check(v.ptr()) ? nullptr : PyNumber_Index(v.ptr());
   if (index == nullptr) {
     PyErr_Clear();
-    throw nb::type_error((op + ": " + name_of(a) + ": expected an integer, got " + name_of_type(v)).c_str());
+    throw nb::type_error((about(op, a) + "expected an integer, got " + name_of_type(v)).c_str());
   }
   const nb::object integer = nb::steal(index);
   int overflow = 0;
@@ -86,12 +104,12 @@ attribute_value integer_value(const std::string& op, const attribute_info& a, nb
     if (PyErr_Occurred() == nullptr) return static_cast<std::int64_t>(bits);
     PyErr_Clear();
   }
-  throw nb::value_error((op + ": " + name_of(a) + ": expected a 64-bit integer, got " + text_of(integer)).c_str());
+  throw nb::value_error((about(op, a) + "expected a 64-bit integer, got " + text_of(integer)).c_str());
 }
 
-attribute_value value_of(const std::string& op, const attribute_info& a, nb::handle v) {
+attribute_value value_of(const op_info& op, const attribute_info& a, nb::handle v) {
   const auto wrong = [&](const char* expected) {
-    throw nb::type_error((op + ": " + name_of(a) + ": expected " + expected + ", got " + name_of_type(v)).c_str());
+    throw nb::type_error((about(op, a) + "expected " + expected + ", got " + name_of_type(v)).c_str());
   };
   switch (a.kind) {
     case attribute_kind::boolean:
@@ -109,7 +127,7 @@ attribute_value value_of(const std::string& op, const attribute_info& a, nb::han
       return value;
     }
     case attribute_kind::text:
-      if (a.name == "dtype") return std::string(name_of(dtype_from(op, a.name, v)));
+      if (a.name == "dtype") return std::string(name_of(dtype_from(op.name, a.name, v)));
       if (PyUnicode_Check(v.ptr()) == 0) wrong("a str");
       return text_of(v);
     case attribute_kind::integers: {
@@ -156,7 +174,7 @@ attributes attributes_of(const op_info& op, nb::handle values) {
   for (std::size_t i = 0; i < op.attrs.size(); ++i) {
     const nb::handle v = PyTuple_GetItem(values.ptr(), static_cast<Py_ssize_t>(i));
     if (v.is_none()) continue;
-    attribute_value value = value_of(op.name, op.attrs[i], v);
+    attribute_value value = value_of(op, op.attrs[i], v);
     const attribute_value* const otherwise = default_of(op, i);
     if (otherwise != nullptr && identical(value, *otherwise)) continue;
     list.push_back({op.attrs[i].name, std::move(value)});
@@ -164,16 +182,18 @@ attributes attributes_of(const op_info& op, nb::handle values) {
   return list;
 }
 
-// f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it, and one of
-// element types says what to do.
+// f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it, one of an attribute
+// or a result says its name in Python, and one of element types what to do.
 template <class F>
 auto named(const op_info& op, F&& f) {
   try {
     return f();
   } catch (const error& e) {
-    const bool of_type = e.site() == error_site::operand_dtype;
-    if (e.op() == op.name && !of_type) throw;
-    std::string text = e.op() == op.name ? e.what() : op.name + ": " + e.what();
+    const bool of_type = e.site() == error_site::operand_dtype, of_this = e.op() == op.name;
+    const std::string name = of_this ? parameter_of(op, e.argument()) : e.argument();
+    if (of_this && !of_type && name == e.argument()) throw;
+    std::string text = e.what();
+    of_this ? text.replace(op.name.size() + 2, e.argument().size(), name) : text.insert(0, op.name + ": ");
     if (of_type) text += "; librepdl.convert(" + e.argument() + ", dtype) converts";
     PyErr_SetString(exception_for(e), text.c_str());
     throw nb::python_error();
@@ -333,7 +353,7 @@ void add_results(const op_info& op, nb::handle out, bool several, operand_list<a
     if (given.is_none()) {
       results.emplace_back();
     } else {
-      results.emplace_back(op.name, o.name, given);
+      results.emplace_back(op.name, name_of(op, o), given);
     }
   };
   if (!several) return add(op.out[0], out);
@@ -349,12 +369,16 @@ void add_results(const op_info& op, nb::handle out, bool several, operand_list<a
   for (std::size_t i = 0; i < op.out.size(); ++i) add(op.out[i], given ? nb::object(out[i]) : nb::none());
 }
 
+bool flag(const op_info& op, const char* parameter, nb::handle v) {
+  if (!PyBool_Check(v.ptr())) {
+    throw nb::type_error((op.name + ": " + parameter + ": expected a bool, got " + name_of_type(v)).c_str());
+  }
+  return v.is(nb::handle(Py_True));
+}
+
 nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::handle values, nb::handle like,
                 nb::handle statistics) {
-  if (!PyBool_Check(statistics.ptr())) {
-    throw nb::type_error((op.name + ": statistics: expected a bool, got " + name_of_type(statistics)).c_str());
-  }
-  const bool several = statistics.is(nb::handle(Py_True));
+  const bool several = flag(op, "statistics", statistics);
   const std::size_t count = in.size();
   operand_list<array> operands;
   bool numbers = false;
@@ -409,7 +433,7 @@ nb::object call(const op_info& op, const nb::tuple& in, nb::handle out, nb::hand
   }
   operand_list<tensor_view> targets;
   for (std::size_t i = 0; i < op.out.size(); ++i) {
-    targets.emplace_back(i < results.size() ? results[i].writable(op.name, op.out[i].name) : tensor_view());
+    targets.emplace_back(i < results.size() ? results[i].writable(op.name, name_of(op, op.out[i])) : tensor_view());
     if (vectors) targets[i] = vectors.with_axes(targets[i]);
   }
   run(op, model, ins, targets, attrs);
@@ -517,13 +541,17 @@ const op_info& operation_at(int index, const nb::tuple& in, nb::handle values) {
 
 }  // namespace
 
+void name_parameters(nb::dict names) {
+  for (const auto [name, parameter] : names) parameter_names[text_of(name)] = text_of(parameter);
+}
+
 nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::handle like, nb::handle statistics) {
   const op_info& op = operation_at(index, in, values);
   return named(op, [&] { return call(op, in, out, values, like, statistics); });
 }
-nb::object call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step) {
+nb::object call_grouped(int index, nb::tuple lists, nb::handle values, nb::handle first_step) {
   const op_info& op = operation_at(index, lists, values);
-  return named(op, [&] { return call_grouped(op, lists, values, first_step); });
+  return named(op, [&] { return call_grouped(op, lists, values, flag(op, "first_step", first_step)); });
 }
 
 thread_local recording* recording::current = nullptr;

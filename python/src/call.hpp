@@ -13,6 +13,10 @@ namespace repdl::python {
 // Types of what came are TypeError, the rest by the kind of failure.
 PyObject* exception_for(const error& e);
 
+// What errors call attributes whose parameters have other names than in the registry: {"keepdim": "keepdims", "linspace.end": "stop"},
+// of any operation or of one.
+void name_parameters(nb::dict names);
+
 // in: arrays, numbers where the operation is elementwise, None where an operand is optional. values: of the attributes in
 // their order, None for an absent one; or None. A result without operands is of the kind of out, like, or NumPy. statistics:
 // whether outputs that may be absent are wanted; the result and out are then tuples of all.
@@ -20,7 +24,7 @@ nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::
 
 // An operation on groups of tensors, updated in place: a list for each operand. first_step: the optional state is written
 // and not read. Returns the output that comes once, or None.
-nb::object call_grouped(int index, nb::tuple lists, nb::handle values, bool first_step);
+nb::object call_grouped(int index, nb::tuple lists, nb::handle values, nb::handle first_step);
 
 // While this thread prepares calls: their context, and the arrays that they name.
 struct recording {

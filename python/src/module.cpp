@@ -89,6 +89,7 @@ NB_MODULE(_core, m) {
         nb::arg("like") = nb::none(), nb::arg("statistics") = false);
   m.def("call_grouped", call_grouped, nb::arg("index"), nb::arg("lists"), nb::arg("values").none(),
         nb::arg("first_step"));
+  m.def("name_parameters", name_parameters, nb::arg("names"));
   m.def("preparing", [] { return recording::current != nullptr; });
   m.def("names", names);
   m.def("info", info);

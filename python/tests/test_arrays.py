@@ -353,7 +353,7 @@ def test_functions_of_no_array():
     assert librepdl.arange(1, step=0.1, count=11, dtype=np.float64)[10] == 2 and librepdl.arange(0, count=0).shape == (0,)
     out = np.zeros(3, np.float16)
     assert librepdl.linspace(-1, 1, 3, np.float16, out=out) is out and out.tolist() == [-1, 0, 1]
-    with pytest.raises(ValueError, match="linspace: end: "):
+    with pytest.raises(ValueError, match="linspace: stop: "):
         librepdl.linspace(0, np.inf, 3)
     g = librepdl.random.Generator(3)
     assert (g.exponential((50, 2)) > 0).all() and g.stream == 1

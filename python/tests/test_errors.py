@@ -1,6 +1,7 @@
 """Wrong calls: errors that name the function and the argument; nothing crashes, nothing is half-written."""
 
 import ctypes
+import inspect
 import struct
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import librepdl
+import librepdl.random
+from librepdl import _functions
 from conftest import torch
 
 x = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -292,3 +295,55 @@ def test_any_draw_ends_in_a_result_or_an_error_and_then_the_generator_is_as_befo
     except (TypeError, ValueError, NotImplementedError) as e:
         assert name in str(e), str(e)
         assert generator.stream == 8
+
+
+def parameters_of(function):
+    """Those that are numbers, texts or lists of numbers, and what stands for the others and the required ones."""
+    kinds = {"float": 1.0, "int": 1, "bool": False, "str": "mean", "int | collections.abc.Sequence[int]": 1}
+    own, given = [], {}
+    for p in inspect.signature(function).parameters.values():
+        kind = getattr(p.annotation, "__name__", None) if isinstance(p.annotation, type) else str(p.annotation).removesuffix(" | None")
+        if kind in kinds:
+            own.append(p)
+        if p.default is p.empty:
+            array = np.ones((2, 2), np.float32)
+            given[p.name] = kinds.get(kind, [array] if "Sequence" in str(p.annotation) else array)
+    return own, given
+
+
+@pytest.mark.parametrize("functions", [_functions, librepdl.random.Generator(1)])
+def test_errors_name_the_parameter(functions):
+    """As the function has it, of NumPy's name, not as the registry of operations has it."""
+    checked = 0
+    for name in getattr(functions, "__all__", dir(librepdl.random.Generator)):
+        function = getattr(functions, name)
+        if name.startswith("_") or not callable(function):
+            continue
+        own, given = parameters_of(function)
+        if name == "arange":  # one number alone is stop
+            given["stop"] = 3.0
+        for p in own:
+            positional = [given[k] for k, q in inspect.signature(function).parameters.items() if q.kind == q.POSITIONAL_ONLY and k in given]
+            keywords = {k: v for k, v in given.items() if inspect.signature(function).parameters[k].kind != p.POSITIONAL_ONLY}
+            with pytest.raises((TypeError, ValueError), match=rf"^\w+: (\w+ or )?{p.name}( or \w+)?: expected"):
+                function(*positional, **{**keywords, p.name: object()})
+            checked += 1
+    assert checked > (200 if functions is _functions else 10)
+
+
+@pytest.mark.parametrize(("text", "call"), [
+    ("linspace: start: ", lambda: librepdl.linspace(np.nan, 1, 3)),
+    ("linspace: stop: ", lambda: librepdl.linspace(0, np.inf, 3)),
+    ("linspace: num: ", lambda: librepdl.linspace(0, 1, -1)),
+    ("linspace: num: ", lambda: librepdl.linspace(0, 1, 2**70)),
+    (r"arange: stop: expected at most 2\^48 numbers before it, got 1152921504606846976$", lambda: librepdl.arange(2.0**60)),
+    ("arange: start: expected a number, got ndarray", lambda: librepdl.arange(np.ones(2), 3)),
+    ("arange: stop: expected a finite number, got inf", lambda: librepdl.arange(0, 10**400)),
+    ("arange: step: ", lambda: librepdl.arange(0, 3, step=1e300)),
+    ("var: correction or ddof: ", lambda: librepdl.var(x, ddof=np.nan)),
+    ("upsample_nearest2d_backward: out: expected f32, got f64", lambda: librepdl.upsample_nearest2d_backward(
+        x[None, None], (2, 3), out=np.empty((1, 1, 2, 3)))),
+    ("upsample_nearest2d_backward: out: expected shape ", lambda: librepdl.upsample_nearest2d_backward(x[None, None], (2, 3), out=x))])
+def test_errors_of_values_name_the_parameter(text, call):
+    with pytest.raises((ValueError, TypeError), match="^" + text):
+        call()
