@@ -227,7 +227,11 @@ def _build(command: list[str], target: Path, say: Callable[[str], None]) -> None
         _run([*command, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", "-ltorch_cpu", "-lc10",
               f"-Wl,-rpath,{libraries}"], target.parent)
         whole.chmod(0o700)
-        digest.write_bytes(_digest(whole.read_bytes()))
+        built = whole.read_bytes()
+        if b"libstdc++.so" not in built and b"libc++.so" not in built:  # two of them in one process crash where numbers are printed
+            raise NoCompiler(f"librepdl.torch: {shlex.join(command)} links the C++ library statically; expected the one that PyTorch "
+                             "uses, libstdc++.so: install it for that compiler, or name another by CXX")
+        digest.write_bytes(_digest(built))
         digest.chmod(0o600)
         for new, place in ((whole, target), (digest, target.with_suffix(".sha256"))):
             if place.is_dir() and not place.is_symlink():  # a file does not replace a directory

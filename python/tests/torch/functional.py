@@ -1,6 +1,6 @@
 """torch.func against loops, on PyTorch's own samples (OpInfo), with librepdl enabled: bits are compared.
 
-    python functional.py [--only NAME...] [--samples N]
+    python functional.py [--only NAME...] [--samples N] [--device cuda]
 
   - every aten operation that the samples call, forward and backward: torch.vmap over each tensor argument, and over all of them,
     against a loop over the batch;
@@ -201,7 +201,7 @@ class Recorder(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def operations(only: list[str], samples: int) -> Iterator[tuple[str, Any, list[Any]]]:
+def operations(only: list[str], samples: int, device: str) -> Iterator[tuple[str, Any, list[Any]]]:
     from torch.testing._internal.common_methods_invocations import op_db  # from then on flags of PyTorch cannot be set
 
     for op in op_db:
@@ -210,14 +210,14 @@ def operations(only: list[str], samples: int) -> Iterator[tuple[str, Any, list[A
             continue
         with librepdl.torch.exempt():
             torch.manual_seed(0)
-            found = list(itertools.islice(op.sample_inputs("cpu", torch.float32, requires_grad=False), samples))
+            found = list(itertools.islice(op.sample_inputs(device, torch.float32, requires_grad=False), samples))
         yield name, op, found
 
 
 def weights(t: torch.Tensor) -> torch.Tensor:
     """Cotangents and tangents that are no round numbers."""
     with librepdl.torch.exempt():
-        return torch.linspace(0.5, 1.5, t.numel(), dtype=torch.float64).to(t.dtype).reshape(t.shape)
+        return torch.linspace(0.5, 1.5, t.numel(), dtype=torch.float64).to(t.device, t.dtype).reshape(t.shape)
 
 
 def of_sample(op: Any, sample: Any) -> tuple[Callable[..., Any], Any]:
@@ -286,9 +286,9 @@ def record(found: list[tuple[str, Any, list[Any]]], limit: int) -> dict[str, dic
     return recorder.calls
 
 
-def check(only: list[str], samples: int) -> Found:
+def check(only: list[str], samples: int, device: str) -> Found:
     result = Found()
-    found = list(operations(only, samples))
+    found = list(operations(only, samples, device))
     for name, cases in record(found, samples).items():
         for case in cases.values():
             result.compare("aten::" + name, case, randomness="different")
@@ -311,11 +311,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--samples", type=int, default=6)
+    parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     with librepdl.torch.reproducible():
-        found = check(options.only, options.samples)
+        found = check(options.only, options.samples, options.device)
     print(found.texts())
     print(f"PyTorch {torch.__version__}: " + ", ".join(f"{what} {n}" for what, n in found.count.items()) + f", wrong {len(found.wrong)}")
     return 1 if found.wrong else 0

@@ -15,7 +15,7 @@ from librepdl.torch import _build
 
 COMPILER = """#!/bin/sh
 while [ $# -gt 1 ]; do
-  [ "$1" = -o ] && echo "built by $$" >"$2"
+  [ "$1" = -o ] && echo "built by $$ with libstdc++.so" >"$2"
   shift
 done
 """
@@ -159,6 +159,12 @@ def test_what_stands_in_the_way_is_one_error(cache, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CXX")
     with pytest.raises(_build.NoCompiler, match=r"expected \$CXX.*LIBREPDL_CACHE"):
+        _build.library(quiet)
+    static = tmp_path / "static"
+    static.write_text(COMPILER.replace(".so", ".a"))
+    static.chmod(0o755)
+    monkeypatch.setenv("CXX", str(static))
+    with pytest.raises(_build.NoCompiler, match="static links the C\\+\\+ library statically; expected .*CXX"):
         _build.library(quiet)
     monkeypatch.setenv("CXX", "/bin/true")  # writes nothing
     with pytest.raises(_build.NoCompiler, match="set LIBREPDL_CACHE to a directory that can be written"):

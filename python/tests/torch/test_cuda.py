@@ -1,5 +1,8 @@
 """What there is only with a GPU."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -171,3 +174,34 @@ def test_steps_that_need_numbers_are_not_captured():
     graph = torch.cuda.CUDAGraph()
     with pytest.raises(NotImplementedError, match="torch.optim.adam: .*while a CUDA graph is captured"), torch.cuda.graph(graph):
         o.step()
+
+
+def test_vmap_and_forward_mode():
+    import test_functional as those
+
+    assert those.generated("--samples", "1", "--device", "cuda", "--only", *those.OPERATIONS) > 500
+
+
+@pytest.mark.parametrize("call", ["F.cross_entropy(x.view(1, 4), torch.tensor([5], device='cuda'))", "F.binary_cross_entropy(x + 1, x)",
+                                  "torch.bernoulli(x + 1)", "F.nll_loss(x.view(2, 2), torch.tensor([0, -5], device='cuda'))"])
+def test_values_that_pytorch_refuses_fail_at_the_next_synchronisation(call):
+    """In a process of its own: an assertion on the GPU leaves its context unusable."""
+    code = "import torch, librepdl.torch; F = torch.nn.functional; librepdl.torch.enable(); x = torch.rand(4, device='cuda') * 0.5 + 0.25\n"
+    done = subprocess.run([sys.executable, "-c", code + f"y = {call}\ntorch.cuda.synchronize()\nprint('no error')"],
+                          capture_output=True, text=True)
+    assert done.returncode and "no error" not in done.stdout and "device-side assert" in done.stderr, done.stdout + done.stderr[-2000:]
+
+
+def test_a_new_users_script_has_the_cpus_fingerprint():
+    """newcomer.py: MobileNetV3, a timm ViT, losses, GradScaler, spawned workers (where torchvision and timm are installed)."""
+    pytest.importorskip("timm")
+    import newcomer
+
+    def fingerprint(*options):
+        done = subprocess.run([sys.executable, newcomer.__file__, *options], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+        return done.stdout.splitlines()[-1]
+
+    expected = fingerprint("--device", "cpu")
+    for options in ((), ("--channels-last", "--workers", "1")):
+        assert fingerprint("--device", "cuda", *options) == expected, options

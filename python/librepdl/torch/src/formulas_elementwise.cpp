@@ -114,10 +114,10 @@ void clamp_tensors(call& c) {
   c.give(map("clip", {c.tensor(0), c.tensor(1), c.tensor(2)}));
 }
 
-// self -> (result, buffer); nothing reads the buffer
+// self -> (result, buffer); nothing reads the buffer, but PyTorch's batching rule of the gradient takes its rank
 void log_sigmoid_forward(call& c) {
   c.give(map("log_sigmoid", {c.tensor(0)}));
-  c.give(at::empty({0}, c.tensor(0).options()));
+  c.give(at::empty({}, c.tensor(0).options()).expand(c.tensor(0).sizes()));
 }
 
 // grad_output, self, weight: both gradients, elementwise; autograd sums the weight's
