@@ -59,7 +59,6 @@ def _path(node: int | None) -> str | None:
 _last_path = threading.local()
 
 
-@_caller_type
 def _caller(backward: int, node: int) -> int | None:
     try:
         path = _path(node if backward else None)
@@ -74,9 +73,12 @@ def _caller(backward: int, node: int) -> int | None:
 _capturing_type = ctypes.CFUNCTYPE(ctypes.c_int)
 
 
-@_capturing_type
 def _capturing() -> int:
     return int(torch.cuda.is_current_stream_capturing())
+
+
+#: What the library calls; alive as long as it is.
+_asked = (_caller_type(_caller), _capturing_type(_capturing))
 
 
 class Door:
@@ -96,7 +98,7 @@ class Door:
         self._library.repdl_torch_look.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         self._library.repdl_torch_refuse.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
         self._library.repdl_torch_attach.argtypes = [ctypes.c_void_p, _caller_type, _capturing_type]
-        self._checked(self._library.repdl_torch_attach(_core.c_abi(), _caller, _capturing))
+        self._checked(self._library.repdl_torch_attach(_core.c_abi(), *_asked))
 
     def _checked(self, status: int) -> None:
         if status != 0:

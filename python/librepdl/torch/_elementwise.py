@@ -11,6 +11,7 @@ import librepdl
 
 #: Element types, as policy.def names them.
 BITS = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16"}
+_broadcast_shapes: Any = torch.broadcast_shapes  # which PyTorch has not typed
 
 
 class Refuse(Exception):
@@ -53,7 +54,7 @@ def elementwise(operation: str, operands: list[Any], dtype: torch.dtype, options
             raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {where} and {x.device}!")
     shape = tensors[0].shape
     if any(x.shape != shape for x in tensors):
-        shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+        shape = _broadcast_shapes(*(x.shape for x in tensors))
     computed = dtype
     if numbers and dtype in (torch.float16, torch.bfloat16):
         if "alpha" in options or any(not isinstance(x, torch.Tensor) or (x.dim() == 0 and x.dtype != dtype) for x in operands):

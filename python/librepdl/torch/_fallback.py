@@ -29,7 +29,7 @@ _MOVES = {"c10d::" + name for name in (
         "wait_tensor", "broadcast", "broadcast_", "all_gather_into_tensor", "all_gather_into_tensor_out",
         "all_gather_into_tensor_coalesced", "all_to_all_single")}
 
-
+_Library: Any = torch.library.Library  # which PyTorch has not typed
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 
 
@@ -74,7 +74,8 @@ class _Schema:
 
 def _kernel(name: str, key: str) -> Any:
     """What is called now; its repr says which file registered it."""
-    return torch._C._dispatch_get_computed_kernel_for_dispatch_key(name, torch._C._parse_dispatch_key(key))
+    at: Any = torch._C._parse_dispatch_key(key)
+    return torch._C._dispatch_get_computed_kernel_for_dispatch_key(name, at)
 
 
 def _is_ours(name: str, key: str) -> bool:
@@ -113,7 +114,7 @@ class Fallback:
         self._lock = threading.Lock()
         self._noted: Counter[str] = Counter()
         self._thread = threading.local()
-        self._libraries: dict[str, torch.library.Library] = {}
+        self._libraries: dict[str, Any] = {}
         self.disable()
 
     def enable(self, strict: bool) -> None:
@@ -217,7 +218,7 @@ class Fallback:
     def _put(self, name: str, key: str, kernel: Callable[..., Any]) -> None:
         space, _, rest = name.partition("::")
         if space not in self._libraries:
-            self._libraries[space] = torch.library.Library(space, "IMPL")
+            self._libraries[space] = _Library(space, "IMPL")
         self._libraries[space].impl(rest, kernel, key, with_keyset=True, allow_override=True)
         self._placed.append((name, key))
 

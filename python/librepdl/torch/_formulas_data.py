@@ -3,6 +3,7 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ NAMES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch
          torch.int32: "i32", torch.bool: "bool"}
 
 
+_C: Any = torch._C
 _cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 
 
@@ -140,7 +142,7 @@ def copy(to, source, non_blocking):
         return to.copy_(_rounded(source, b), non_blocking)
     if b in _OTHER_INTEGERS:
         return to.copy_(_saturated(source, b), non_blocking)
-    if source.device != to.device or torch._C._is_alias_of(source, to):
+    if source.device != to.device or _C._is_alias_of(source, to):
         return to.copy_(converted(source, b), non_blocking)
     call("convert", source.expand(to.shape), NAMES[b], out=plain(to))
     return to
