@@ -279,22 +279,14 @@ series erf(const series& a) {
 
 namespace {
 
-/// Whether erf y < x, or else erf y > x, for sure.
-bool erf_is_below(mpfr_srcptr y, mpfr_srcptr x) {
+/// Compares erf y with x: less than 0 is sure where erf is rounded up, greater than 0 where down.
+int compare_erf(mpfr_srcptr y, mpfr_rnd_t rounding, mpfr_srcptr x) {
   mpfr_t v;
   mpfr_init2(v, mpfr_get_prec(y));
-  mpfr_erf(v, y, MPFR_RNDU);
-  const bool below = mpfr_less_p(v, x) != 0;
+  mpfr_erf(v, y, rounding);
+  const int order = mpfr_cmp(v, x);
   mpfr_clear(v);
-  return below;
-}
-bool erf_is_above(mpfr_srcptr y, mpfr_srcptr x) {
-  mpfr_t v;
-  mpfr_init2(v, mpfr_get_prec(y));
-  mpfr_erf(v, y, MPFR_RNDD);
-  const bool above = mpfr_greater_p(v, x) != 0;
-  mpfr_clear(v);
-  return above;
+  return order;
 }
 
 /// The y with erf y = x for 0 < x < 1, to within 2^-(p + 2) of itself, p the precision of y: Newton's method until erf, which
@@ -326,9 +318,9 @@ bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
     if (mpfr_zero_p(step) == 0 && mpfr_get_exp(step) > mpfr_get_exp(m) - p / 2 - 8) continue;
     mpfr_div_2si(slope, m, p + 4, MPFR_RNDN);
     mpfr_sub(side, m, slope, MPFR_RNDD);
-    enclosed = erf_is_below(side, x);
+    enclosed = compare_erf(side, MPFR_RNDU, x) < 0;
     mpfr_add(side, m, slope, MPFR_RNDU);
-    enclosed = enclosed && erf_is_above(side, x);
+    enclosed = enclosed && compare_erf(side, MPFR_RNDD, x) > 0;
   }
   mpfr_set(y, m, MPFR_RNDN);
   mpfr_clears(m, step, slope, side, nullptr);
