@@ -316,8 +316,11 @@ def normal_of(mean, std, generator):
     """A standard normal number of the result's type, and mean + std times that number, rounded once."""
     like = mean if isinstance(mean, torch.Tensor) else std
     check(like.is_floating_point(), f"normal expects floating-point numbers, but found {like.dtype}")
+    if isinstance(std, torch.Tensor):
+        expect_all(std.ge(0), "normal expects all elements of std >= 0.0")
+    else:
+        check(std >= 0, f"normal expects std >= 0.0, but found std {std}")
     mean, std = (t if isinstance(t, torch.Tensor) else torch.tensor(t, dtype=torch.float64, device=like.device) for t in (mean, std))
-    check(bool(std.ge(0).all()), "normal expects all elements of std >= 0.0")
     out = torch.empty(torch.broadcast_shapes(mean.shape, std.shape), dtype=like.dtype, device=like.device)
     operands = [normal(torch.empty_like(out), 0, 1, generator), std, mean]
     if any(t.dtype != out.dtype for t in operands):

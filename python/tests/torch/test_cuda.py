@@ -183,13 +183,30 @@ def test_vmap_and_forward_mode():
 
 
 @pytest.mark.parametrize("call", ["F.cross_entropy(x.view(1, 4), torch.tensor([5], device='cuda'))", "F.binary_cross_entropy(x + 1, x)",
-                                  "torch.bernoulli(x + 1)", "F.nll_loss(x.view(2, 2), torch.tensor([0, -5], device='cuda'))"])
+                                  "torch.bernoulli(x + 1)", "torch.normal(x, -x)", "F.nll_loss(x.view(2, 2), torch.tensor([0, -5], device='cuda'))"])
 def test_values_that_pytorch_refuses_fail_at_the_next_synchronisation(call):
     """In a process of its own: an assertion on the GPU leaves its context unusable."""
     code = "import torch, librepdl.torch; F = torch.nn.functional; librepdl.torch.enable(); x = torch.rand(4, device='cuda') * 0.5 + 0.25\n"
     done = subprocess.run([sys.executable, "-c", code + f"y = {call}\ntorch.cuda.synchronize()\nprint('no error')"],
                           capture_output=True, text=True)
     assert done.returncode and "no error" not in done.stdout and "device-side assert" in done.stderr, done.stdout + done.stderr[-2000:]
+
+
+def test_normal_of_tensors_does_not_wait():
+    mean, std = torch.linspace(-2, 3, 40), torch.linspace(0, 4, 40)
+    with librepdl.torch.reproducible():
+        torch.manual_seed(3)
+        expected = torch.normal(mean, std)
+        on_gpu = [t.cuda() for t in (mean, std)]
+        torch.manual_seed(3)
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            found = torch.normal(*on_gpu)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert torch.equal(found.cpu(), expected)
+        with pytest.raises(RuntimeError, match="normal expects std >= 0.0, but found std -1"):
+            torch.normal(on_gpu[0], -1.0)
 
 
 def test_a_new_users_script_has_the_cpus_fingerprint():

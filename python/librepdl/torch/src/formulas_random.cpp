@@ -86,7 +86,11 @@ void normal_of(call& c) {
     return c.tensor(i).defined() ? c.tensor(i) : number_on(c.real(i), at::kDouble, like.device());
   };
   const Tensor mean = given(0), std = given(1);
-  TORCH_CHECK(std.ge(0).all().item<bool>(), "normal expects all elements of std >= 0.0");
+  if (c.tensor(1).defined()) {
+    expect_all(std.ge(0), "normal expects all elements of std >= 0.0");
+  } else {
+    TORCH_CHECK(c.real(1) >= 0, "normal expects std >= 0.0, but found std ", c.real(1));
+  }
   const draw d(c, 2, like.device());
   const Tensor z = at::empty(at::infer_size(mean.sizes(), std.sizes()), like.options(), at::MemoryFormat::Contiguous);
   fill(draws, z, d, {"mean", 0.0}, {"stddev", 1.0});
