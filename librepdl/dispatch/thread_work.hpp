@@ -10,4 +10,8 @@ namespace repdl::dispatch {
 /// that want threads at work on small tensors lower it. No bit of any result depends on it.
 inline std::atomic<int> thread_work{50'000};
 
+/// The sum of this thread's estimates, in nanoseconds. The numbers that they are made of stand at each call of worthwhile_threads
+/// (backends/cpu); `./run bench threads` (bench/thread_estimates.cpp) prints what calls take beside what this says.
+inline constinit thread_local double estimated = 0;
+
 }  // namespace repdl::dispatch

@@ -15,10 +15,12 @@ namespace repdl::cpu {
 
 inline int default_threads() noexcept { return std::min(omp_get_max_threads(), max_threads); }
 
-// How many of `most` threads are worth waking for `count` elements that take one thread about `each` nanoseconds. The estimates were
-// measured with AVX-512 and operands in cache: where a thread is slower it has more to do before there is a second one.
+// How many of `most` threads are worth waking for `count` elements that take one thread about `each` nanoseconds. The estimates are
+// of AVX-512 and operands in cache (`./run bench threads` measures them): where a thread is slower it has more to do before there is a
+// second one.
 inline int worthwhile_threads(int most, double count, double each) noexcept {
   const double work = count * each, piece = dispatch::thread_work.load(std::memory_order_relaxed);
+  dispatch::estimated += work;
   return work >= piece * most ? std::max(most, 1) : std::max(static_cast<int>(work / piece), 1);
 }
 

@@ -329,12 +329,14 @@ void permutation(const plan::random_plan& p, const sort_layout& layout, void* wo
   });
 }
 
+// How many numbers are put in order.
+std::int64_t sorted(const plan::random_plan& p) { return p.op == ops::op_id::permutation ? p.count : 0; }
+
 class random_work final : public planned<plan::random_plan> {
  public:
   random_work(const plan::random_plan& plan, const setting& setting) noexcept
       : planned(plan, setting),
-        sort_(p.op == ops::op_id::permutation ? p.count : 0,
-              worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 40)) {}
+        sort_(sorted(p), worthwhile_threads(s.launch.threads, static_cast<double>(sorted(p)), 40)) {}
 
   plan::checked_size bytes() const override {
     if (p.op != ops::op_id::permutation) return 0;

@@ -30,7 +30,7 @@ class sequence_work final : public planned<plan::sequence_plan> {
     const auto loop = s.set.sequence->loop[static_cast<int>(p.out_type)];
     const double force = s.launch.first_tier == tier::exact ? num::infinity : 0.0;
     const bool direct = p.count == 1 || p.stride == 1;
-    const int threads = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 1);
+    const int threads = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 12);
     parallel(threads, [&](int thread, int workers) {
       alignas(64) T buffer[block];
       std::uint32_t open[block];
