@@ -112,6 +112,7 @@ class Number(float):
         return _powered(base, self) if isinstance(base, (int, float)) else NotImplemented
 
 
+@functools.lru_cache(maxsize=4096)  # one step's are those of each parameter
 def _powered(base: float, exponent: float) -> Number:
     if 0 <= base < 1 and exponent >= 1 and float(exponent).is_integer():
         return _Power(base, int(exponent))
@@ -123,7 +124,7 @@ def _of_floats(name: str) -> Callable[[Number, Any], Any]:
 
     def method(self: Number, other: Any) -> Any:
         result = plain(self, other)  # NotImplemented of a tensor: its turn
-        return Number(result) if isinstance(result, float) else result
+        return result if result is NotImplemented else Number(result)
 
     return method
 
@@ -147,11 +148,13 @@ class _Power(Number):
 
     def __rsub__(self, one: Any) -> Any:
         if isinstance(one, (int, float)) and one == 1:
-            return Number(_complement(self.base, self.exponent))
+            return self._complement
         return super().__rsub__(one)
 
+    @functools.cached_property
+    def _complement(self) -> Number:
+        return Number(power_complement(self.base, self.exponent))
 
-_complement = functools.lru_cache(maxsize=4096)(power_complement)
 
 #: Whose formulas differentiable=True changes: they divide by tensors of corrections, each of which is rounded to float32.
 _CHANGED_BY_DIFFERENTIABLE = ("adam", "nadam")
