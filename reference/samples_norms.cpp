@@ -16,6 +16,7 @@
 #include "reference/attributes.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples_detail.hpp"
+#include "reference/softmax_row.hpp"
 
 namespace repdl::reference::detail {
 namespace {
@@ -363,6 +364,30 @@ class norm_maker {
 };
 
 }  // namespace
+}  // namespace repdl::reference::detail
+
+namespace repdl::reference {
+
+std::vector<array> with_wide_factors(std::vector<array> in, const std::vector<dtype>& formats, std::uint64_t seed) {
+  word_stream w(seed, 1);
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    if (in[k].absent() || formats.at(k) == in[k].type) continue;
+    const int more = format_of(f32).precision - format_of(in[k].type).precision;
+    array wide = widened(in[k]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(wide.count()); ++i) {
+      const std::uint64_t bits = wide.get(i);
+      const std::uint32_t below = w.next() >> (32 - more), how = w.below(4);
+      const number_kind kind = widen(f32, bits).kind;
+      if (kind == number_kind::finite && how > 1) wide.set(i, bits | (how == 2 ? 1 : below));
+    }
+    in[k] = std::move(wide);
+  }
+  return in;
+}
+
+}  // namespace repdl::reference
+
+namespace repdl::reference::detail {
 
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w, dtype type) {

@@ -475,6 +475,16 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          layer_norm(o.ctx, o.vx({1, 2}), o.vo({1, 2}), {.weight = const_tensor_view(o.x.data(), dtype::f16, {2})});
        }},
+      {error_site::operand_dtype, "layer_norm", "weight",
+       [&] {
+         const const_tensor_view x(o.x.data(), dtype::bf16, {1, 2}), w(o.x.data(), dtype::f16, {2});
+         layer_norm(o.ctx, x, tensor_view(o.out.data(), dtype::bf16, {1, 2}), {.weight = w});
+       }},
+      {error_site::operand_dtype, "layer_norm", "bias",
+       [&] {
+         const const_tensor_view x(o.x.data(), dtype::bf16, {1, 2}), w(o.x.data(), dtype::bf16, {2});
+         layer_norm(o.ctx, x, tensor_view(o.out.data(), dtype::bf16, {1, 2}), {.weight = w, .bias = o.vx({2})});
+       }},
       {error_site::operand_dtype, "layer_norm_backward", "mean",
        [&] {
          const const_tensor_view half(o.x.data(), dtype::f16, {1, 2}), row(o.x.data(), dtype::f16, {1});

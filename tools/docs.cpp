@@ -36,10 +36,11 @@ std::string types_of(const std::vector<dtype>& types) {
   return s;
 }
 
-std::string operands_of(const std::vector<operand_info>& all) {
+/// factor: what is said of an optional input.
+std::string operands_of(const std::vector<operand_info>& all, const std::string& factor = "") {
   std::string s;
   for (const operand_info& o : all) {
-    s += (s.empty() ? "" : ", ") + o.name + ": " + types_of(o.types) + (o.optional ? " (optional)" : "");
+    s += (s.empty() ? "" : ", ") + o.name + ": " + types_of(o.types) + (o.optional ? " (optional" + factor + ")" : "");
   }
   return s.empty() ? "none" : s;
 }
@@ -58,8 +59,9 @@ std::string summary_table() {
       "| Operation | Exact result, rounded once | Inputs | Outputs | Attributes | Why the bits are right |\n"
       "|---|---|---|---|---|---|\n";
   for (const op_info& op : operations()) {
-    s += "| " + code(op.name) + " | " + code(op.formula) + " | " + operands_of(op.in) + " | " + operands_of(op.out) +
-         " | " + attributes_text(op) + " | " + escaped(op.proof) + " |\n";
+    s += "| " + code(op.name) + " | " + code(op.formula) + " | " +
+         operands_of(op.in, op.family == "norm" ? "; x's format or f32" : "") + " | " + operands_of(op.out) + " | " +
+         attributes_text(op) + " | " + escaped(op.proof) + " |\n";
   }
   return s;
 }

@@ -199,7 +199,8 @@ class Operation:
         lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
         outputs = [] if self.grouped else [o for o in row["outputs"] if o["name"] not in self.statistics]
         for operand in [*row["inputs"], *outputs]:
-            types = " ".join(operand["types"])
+            types = "x's format or f32" if row["family"] == "norm" and operand in row["inputs"] and operand["optional"] else \
+                " ".join(operand["types"])
             lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
                          + (", a list of arrays" if self.grouped else ""))
         described = [a for a in self.attributes if a["name"] not in self.state]

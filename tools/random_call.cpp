@@ -159,6 +159,10 @@ class maker {
       const std::vector<dtype>& types = op_.in[i].types;
       if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;
     }
+    if (type == dtype::f32 || op_.family != "norm" || !one_in(3)) return;
+    for (std::size_t i = 0; i < c_.formats.size(); ++i) {
+      if (op_.in[i].optional) c_.formats[i] = dtype::f32;  // weight and bias
+    }
   }
 
   /// How each structured operation is drawn; one without a case does not compile.

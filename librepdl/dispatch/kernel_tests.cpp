@@ -493,6 +493,25 @@ std::vector<group> of_format(std::vector<group> calls, const subject& what) {
   }
   return calls;
 }
+// And some of them with factors of binary32.
+std::vector<group> with_wide_factors(std::vector<group> calls, const subject& what) {
+  const std::size_t count = what.in == dtype::f32 ? 0 : calls.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    group mixed;
+    for (test_call c : calls[k]) {
+      const op_info& op = operations()[static_cast<std::size_t>(c.op)];
+      bool has = false;
+      for (std::size_t i = 0; i < c.in.size(); ++i) {
+        if (!op.in[i].optional || c.in[i].shape.size() == 0) continue;
+        c.in[i].type = dtype::f32;
+        has = true;
+      }
+      if (has) mixed.push_back(c);
+    }
+    if (!mixed.empty()) calls.push_back(mixed);
+  }
+  return calls;
+}
 
 std::vector<group> random_calls(const subject& what) {
   test_call c{what.op, {}, layout::contiguous, {{"seed", "81985529216486895"}, {"stream", "7"}}};
@@ -800,7 +819,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::softmax) {
     return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {
-    return of_format(norm_calls(what.op, ops::is_statistic<Op>), what);
+    return with_wide_factors(of_format(norm_calls(what.op, ops::is_statistic<Op>), what), what);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (ops::is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {

@@ -266,6 +266,17 @@ norm_role role_of(std::string_view name) {
 }
 
 bool is_statistic(std::string_view name) { return name.starts_with("running_") || role_of(name) == norm_role::of_row; }
+bool is_factor(std::string_view name) { return name == "weight" || name == "bias"; }
+
+// weight and bias have one format, x's or f32.
+void check_factor(std::string_view op, std::string_view name, const const_tensor_view& v, const ops::operand& other,
+                  const const_tensor_view& others) {
+  if (v.type() == others.type() || (v.type() == dtype::f32 && !is_factor(other.name))) return;
+  fail(error_site::operand_dtype, op, name,
+       std::string(name_of(others.type())) + ", as " + std::string(other.name) +
+           (is_factor(other.name) || others.type() == dtype::f32 ? "" : ", or f32"),
+       name_of(v.type()));
+}
 
 // What a row is where its elements have nothing in common but their channel: so much of it as lies near each other. Channels that
 // lie side by side are rows side by side, of `cut` elements along an axis; else a row is what lies within one channel.
@@ -340,10 +351,16 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
     const norm_role role = role_of(name);
     return role == norm_role::of_x ? shape : role == norm_role::of_weight ? weight : kept;
   };
+  std::size_t lead_of_factors = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::string_view name = in[i].name;
     if (!x[i]) continue;
-    if (!is_statistic(name)) check_format(op, name, x[i], in[0].name, x[0]);
+    if (is_factor(name)) {
+      check_factor(op, name, x[i], in[lead_of_factors], x[lead_of_factors]);
+      lead_of_factors = i;
+    } else if (!is_statistic(name)) {
+      check_format(op, name, x[i], in[0].name, x[0]);
+    }
     if (x[i].shape() == shape_of(name)) continue;
     fail(name == "g" ? error_site::gradient_shape : error_site::weight_shape, op, name,
          "shape " + to_string(shape_of(name)), to_string(x[i].shape()));

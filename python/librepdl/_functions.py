@@ -2955,8 +2955,8 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     """(x - m) / sqrt(v + eps) * weight + bias, m and v the mean and variance over the axes; m; 1 / sqrt(v + eps), rounded once.
 
     x: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    bias: f16 bf16 f32, or None
+    weight: x's format or f32, or None
+    bias: x's format or f32, or None
     out: f16 bf16 f32
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -2979,7 +2979,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     """x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps), rounded once.
 
     x: f16 bf16 f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     out: f16 bf16 f32
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -3002,8 +3002,8 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     """as layer_norm, over a group of channels (axis 1) of a sample (axis 0); weight and bias per channel, rounded once.
 
     x: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    bias: f16 bf16 f32, or None
+    weight: x's format or f32, or None
+    bias: x's format or f32, or None
     out: f16 bf16 f32
     groups: divides the channels, axis 1
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -3026,8 +3026,8 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     """as layer_norm, over all but one axis, along which weight and bias lie: training, rounded once.
 
     x: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    bias: f16 bf16 f32, or None
+    weight: x's format or f32, or None
+    bias: x's format or f32, or None
     out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -3045,7 +3045,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     grad_x: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3060,7 +3060,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     g: f16 bf16 f32
     x: f16 bf16 f32
     rstd: f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     grad_x: f16 bf16 f32
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3077,7 +3077,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     grad_x: f16 bf16 f32
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3094,7 +3094,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     x: f16 bf16 f32
     mean: f32
     rstd: f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     grad_x: f16 bf16 f32
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3180,8 +3180,8 @@ def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | No
     x: f16 bf16 f32
     running_mean: f32
     running_var: f32
-    weight: f16 bf16 f32, or None
-    bias: f16 bf16 f32, or None
+    weight: x's format or f32, or None
+    bias: x's format or f32, or None
     out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -3199,8 +3199,8 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     x: f16 bf16 f32
     running_mean: f32
     running_var: f32
-    weight: f16 bf16 f32, or None
-    bias: f16 bf16 f32, or None
+    weight: x's format or f32, or None
+    bias: x's format or f32, or None
     out: f16 bf16 f32
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
@@ -3216,7 +3216,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
 
     g: f16 bf16 f32
     running_var: f32
-    weight: f16 bf16 f32, or None
+    weight: x's format or f32, or None
     grad_x: f16 bf16 f32
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double

@@ -76,6 +76,21 @@ def test_rows_of_float16():
         librepdl.softmax_backward(same, same.astype(np.float32))
 
 
+def test_weights_of_float32():
+    """x of float16: one rounding, also where that is next to the middle of two numbers."""
+    x = np.array([[1, -1, 1, -1]], np.float16)
+    middle = 1 + np.array([1, 1, 3, 3], np.float32) * np.float32(2**-11)
+    tiny = np.full(4, 2**-40, np.float32)
+    out, mean, rstd = librepdl.layer_norm(x, tiny, middle, eps=0.0, statistics=True)
+    assert out.dtype == np.float16 and mean.dtype == rstd.dtype == np.float32
+    assert out.tolist() == [[1 + 2**-10, 1, 1 + 2**-9, 1 + 2**-10]]
+    assert librepdl.rms_norm(x, 2.0**-60, weight=middle).tolist() == [[1, -1, 1 + 2**-10, -1 - 2**-10]]
+    with pytest.raises(NotImplementedError, match="layer_norm: bias: expected f32, as weight, got f16"):
+        librepdl.layer_norm(x, tiny, middle.astype(np.float16))
+    with pytest.raises(NotImplementedError, match="rms_norm: weight: expected f32, as x, got f16"):
+        librepdl.rms_norm(x.astype(np.float32), 0.0, weight=middle.astype(np.float16))
+
+
 def test_the_mean_is_that_of_mean():
     x = numbers((5, 300), 4) + np.float32(1000)
     _, mean, _ = librepdl.layer_norm(x, statistics=True)

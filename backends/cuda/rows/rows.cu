@@ -37,6 +37,7 @@ struct rule_facts {
   int chains;
   int required;
   int formatted;
+  bool has_factors;
   bool per_element;
   bool exact;
   bool looks;  // for the greatest element
@@ -53,6 +54,7 @@ constexpr rule_facts facts_of = {Rule::inputs,
                                  chains_of<Rule>,
                                  Rule::required,
                                  Rule::formatted,
+                                 Rule::has_factors,
                                  Rule::per_element,
                                  Rule::exact_limbs != 0,
                                  Rule::look == num::row_look::greatest,
@@ -63,7 +65,8 @@ constexpr rule_facts facts_of = {Rule::inputs,
                                  Rule::bounds};
 
 std::size_t size_of_element(const row_geometry& g, const rule_facts& rule, int k) {
-  return k == out_place || k < rule.formatted ? size_of(g.type) : sizeof(float);
+  if (k != out_place && k >= rule.formatted) return sizeof(float);
+  return size_of(k != out_place && k >= rule.required ? g.factor_type : g.type);
 }
 
 // How packed rows are read and written; whether they are packed.
@@ -135,7 +138,10 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
     return p.in[i];
   };
   for (int k = 0; k < rule.inputs.elements(); ++k) g.x[k] = input(rule.inputs.element[k], k);
-  g.type = p.in_type[rule.inputs.element[0]];
+  g.type = g.factor_type = p.in_type[rule.inputs.element[0]];
+  for (int k = rule.required; rule.has_factors && k < rule.inputs.elements(); ++k) {
+    if (g.x[k] != nullptr) g.factor_type = p.in_type[rule.inputs.element[k]];
+  }
   if (rule.inputs.g >= 0) {
     g.row_g = input(rule.inputs.g, g_place);
     g.g_type = p.in_type[rule.inputs.g];

@@ -90,12 +90,13 @@ enum class other_operands { of_elements, of_fours, of_rows };
 
 struct row_geometry {
   op_id op;
-  dtype type;                         // of elements, but for statistics among them
+  dtype type;                         // of elements, but for statistics and factors among them
   const void* x[num::most_elements];  // null: the call lacks it
   void* out[plan::row_plan::most_outputs];
   dtype out_type[plan::row_plan::most_outputs];
   const void* row_g;
   dtype g_type;
+  dtype factor_type;  // `type`, or binary32
   const std::int64_t* target;
   const float* row_top;
   const float* row_former[2];  // copies, one for each row: results may be written where they were
@@ -193,8 +194,16 @@ struct any_format {};
 template <class T>
 inline constexpr bool is_any = std::is_same_v<T, any_format>;
 template <class T>
+struct or_binary32 {  // T or binary32, likewise
+  using other = T;
+};
+template <class T>
+inline constexpr bool is_either = false;
+template <class T>
+inline constexpr bool is_either<or_binary32<T>> = true;
+template <class T>
 __device__ inline const void* advanced(const void* from, std::int64_t by, dtype type) {
-  if constexpr (is_any<T>)
+  if constexpr (is_any<T> || is_either<T>)
     return static_cast<const std::byte*>(from) + by * (type == dtype::f32 ? 4 : 2);
   else
     return static_cast<const T*>(from) + by;
@@ -205,6 +214,9 @@ __device__ inline float number_at(const void* from, std::int64_t i, [[maybe_unus
     if (type == dtype::f32) return static_cast<const float*>(from)[i];
     if (type == dtype::f16) return num::widen_to_float(static_cast<const f16*>(from)[i]);
     return num::widen_to_float(static_cast<const bf16*>(from)[i]);
+  } else if constexpr (is_either<T>) {
+    if (type == dtype::f32) return static_cast<const float*>(from)[i];
+    return number_at<typename T::other>(from, i, type);
   } else {
     return num::widen_to_float(static_cast<const T*>(from)[i]);
   }
@@ -226,16 +238,30 @@ __device__ inline void set_number(void* to, std::int64_t i, [[maybe_unused]] dty
     static_cast<T*>(to)[i] = narrowed<T>(x);
   }
 }
-// Of an element operand.
-template <class Rule, int K, class T>
-using element_format = std::conditional_t<(K < Rule::formatted), T, float>;
+// Factors (rule.hpp) have a format of their own, which is known at run time: T or binary32.
+template <class Rule, int K>
+inline constexpr bool is_factor = Rule::has_factors&& K >= Rule::required&& K < Rule::formatted;
+template <class Rule, class T>
+inline constexpr bool may_mix = Rule::has_factors && sizeof(T) == 2;
+// What factors are taken as, if nobody has asked (with_factors).
+template <class Rule, class T>
+using any_factor = std::conditional_t<may_mix<Rule, T>, or_binary32<T>, T>;
+// Of an element operand; F: of a factor.
+template <class Rule, int K, class T, class F>
+using element_format = std::conditional_t<(K >= Rule::formatted), float, std::conditional_t<is_factor<Rule, K>, F, T>>;
+template <class Rule, int K>
+__device__ dtype type_of_element(const row_geometry& g) {
+  return is_factor<Rule, K> ? g.factor_type : g.type;
+}
 
-// A row in the operands.
-template <op_id Op, class T>
+// A row in the operands. F: how factors are read.
+template <op_id Op, class T, class F = any_factor<row_rule<Op>, T>>
 struct row_site {
   using rule = row_rule<Op>;
   static constexpr int elements = num::elements_of<rule>;
   static constexpr int first_result = rule::per_element ? 1 : 0;
+  template <int K>
+  using format = element_format<rule, K, T, F>;
 
   const void* x[elements];
   void* out;  // of elements
@@ -243,10 +269,14 @@ struct row_site {
 
   __device__ row_site(const row_geometry& g, std::int64_t r) : index(g, r) {
     for_each_of<elements>(
-        [&]<int K>() { x[K] = advanced<element_format<rule, K, T>>(g.x[K], row_offset<K>(g, index), g.type); });
+        [&]<int K>() { x[K] = advanced<format<K>>(g.x[K], row_offset<K>(g, index), type_of_element<rule, K>(g)); });
     if constexpr (rule::per_element) {
       out = const_cast<void*>(advanced<T>(g.out[0], row_offset<out_place>(g, index), g.type));
     }
+  }
+  template <class G>
+  __device__ explicit row_site(const row_site<Op, T, G>& o) : out(o.out), index(o.index) {
+    for (int k = 0; k < elements; ++k) x[k] = o.x[k];
   }
   __device__ std::int64_t row() const { return index.row; }
   // Where operand K, or the elements' output, begins.
@@ -255,11 +285,11 @@ struct row_site {
     if constexpr (K == out_place)
       return static_cast<T*>(out);
     else
-      return static_cast<const element_format<rule, K, T>*>(x[K]);
+      return static_cast<const format<K>*>(x[K]);
   }
   template <int K>
   __device__ float number(const row_geometry& g, std::int64_t offset) const {
-    return number_at<element_format<rule, K, T>>(x[K], offset, g.type);
+    return number_at<format<K>>(x[K], offset, type_of_element<rule, K>(g));
   }
   template <int K>
   __device__ float value(const row_geometry& g, std::int64_t j) const {
@@ -293,6 +323,18 @@ struct row_site {
   }
 };
 
+// f(site), which knows the format of the factors among the first N operands.
+template <int N, op_id Op, class T, class F>
+__device__ void with_factors(const row_geometry& g, const row_site<Op, T>& at, F&& f) {
+  if constexpr (!may_mix<row_rule<Op>, T> || N <= row_rule<Op>::required) {
+    f(at);
+  } else if (g.factor_type == dtype::f32) {
+    f(row_site<Op, T, float>(at));
+  } else {
+    f(row_site<Op, T, T>(at));
+  }
+}
+
 inline constexpr float row_inf = __builtin_inff();
 __device__ inline float row_nan() { return num::float_of(num::canonical_nan_f32); }
 
@@ -306,6 +348,7 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
   num::row_call c{g.bounds, g.length, g.is_mean ? counted_rows(g) : 1, g.eps, g.biased, g.momentum};
   c.total = g.is_weighted ? g.status->total : static_cast<double>(c.n);
   c.weights = g.is_weighted ? &g.status->weights.finite : nullptr;
+  c.mixed = g.factor_type != g.type;
   return c;
 }
 template <op_id Op, class T>
@@ -559,31 +602,33 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
   }
   const auto numbers = numbers_of<Op>(call, s, row);
   bool open = false;
-  const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, at.values(g, j).x); };
   const auto set = [&](std::int64_t j, const num::verdict<double>& v) {
     at.set(g, j, v.value);
     tally.decided += v.open ? 0 : 1;
     if (v.open) g.note_open(at.row(), j);
     open |= v.open;
   };
-  if constexpr (is_on_line<row_rule<Op>, T>) {
-    if (g.others == other_operands::of_rows) {
-      const auto line = line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
-      const auto some = [&]<int N>(std::int64_t j) {
-        float x[N];
-        num::verdict<double> v[N];
-        for (int i = 0; i < N; ++i) x[i] = at.template value<0>(g, j + i * step);
-        for (int i = 0; i < N; ++i) v[i] = line.at(x[i]);
-        for (int i = 0; i < N; ++i) set(j + i * step, v[i].open ? ask(j + i * step) : v[i]);
-      };
-      std::int64_t j = first;
-      for (; j + 3 * step < end; j += 4 * step) some.template operator()<4>(j);
-      for (; j < end; j += step) some.template operator()<1>(j);
-      return open;
+  with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
+    const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, site.values(g, j).x); };
+    if constexpr (is_on_line<row_rule<Op>, T>) {
+      if (g.others == other_operands::of_rows) {
+        const auto line = line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
+        const auto some = [&]<int N>(std::int64_t j) {
+          float x[N];
+          num::verdict<double> v[N];
+          for (int i = 0; i < N; ++i) x[i] = at.template value<0>(g, j + i * step);
+          for (int i = 0; i < N; ++i) v[i] = line.at(x[i]);
+          for (int i = 0; i < N; ++i) set(j + i * step, v[i].open ? ask(j + i * step) : v[i]);
+        };
+        std::int64_t j = first;
+        for (; j + 3 * step < end; j += 4 * step) some.template operator()<4>(j);
+        for (; j < end; j += step) some.template operator()<1>(j);
+        return;
+      }
     }
-  }
 #pragma unroll 4
-  for (std::int64_t j = first; j < end; j += step) set(j, ask(j));
+    for (std::int64_t j = first; j < end; j += step) set(j, ask(j));
+  });
   return open;
 }
 

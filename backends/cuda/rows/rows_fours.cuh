@@ -227,7 +227,9 @@ __device__ void read_fours(const row_geometry& g, const row_site<Op, T>& at, con
       for_fours<Op, K, Count>(g, at.template begin<K>(), place, walk,
                               [&](int i, const auto* a) { set(i, load_four<Inside>(a, place(i), length, 0.0f)); });
     } else {
-      for_more<Op, K, Count, Inside>(g, at.template begin<K>(), place, walk, length, set);
+      with_factors<K + 1>(g, at, [&](const auto& site) {
+        for_more<Op, K, Count, Inside>(g, site.template begin<K>(), place, walk, length, set);
+      });
     }
   });
 }

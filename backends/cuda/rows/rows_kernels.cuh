@@ -308,18 +308,24 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
         if constexpr (K < held) {
 #pragma unroll
           for (int i = 0; i < Count; ++i) v[i][K] = x.at(first + i, K);
-        } else if constexpr (Packed) {
-          for_more<Op, K, Count>(
-              g, at.template begin<K>(), [&](int i) { return place(first + i); },
-              [&] { return walk_of_fours(g, place(first), lanes * 4); }, length,
-              [&](int i, const float4& w) { v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w; });
         } else {
-          constexpr float outside = rule::absent[K];
+          with_factors<K + 1>(g, at, [&](const auto& site) {
+            if constexpr (Packed) {
+              for_more<Op, K, Count>(
+                  g, site.template begin<K>(), [&](int i) { return place(first + i); },
+                  [&] { return walk_of_fours(g, place(first), lanes * 4); }, length,
+                  [&](int i, const float4& w) {
+                    v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w;
+                  });
+            } else {
+              constexpr float outside = rule::absent[K];
 #pragma unroll
-          for (int i = 0; i < Count; ++i) {
-            const int j = place(first + i);
-            v[i][K] = j < length ? at.template value<K>(g, j) : outside;
-          }
+              for (int i = 0; i < Count; ++i) {
+                const int j = place(first + i);
+                v[i][K] = j < length ? site.template value<K>(g, j) : outside;
+              }
+            }
+          });
         }
       });
     };
@@ -460,15 +466,17 @@ __global__ void __launch_bounds__(threads, column_blocks<row_rule<Op>, T>)
     const row_state<Op> state = state_of(g, call, at, top);
     typename rule::template sums<double> part[4];
     if (!state.c.fills) {
-      const auto add = [&](int i, std::int64_t j) {
-        add_element<Op>(part[i], at.template values<rule::summed>(g, j).x, state.top);
-      };
-      std::int64_t j = 0;
-      for (; j + 4 <= g.length; j += 4) {
+      with_factors<rule::summed>(g, at, [&](const auto& site) {
+        const auto add = [&](int i, std::int64_t j) {
+          add_element<Op>(part[i], site.template values<rule::summed>(g, j).x, state.top);
+        };
+        std::int64_t j = 0;
+        for (; j + 4 <= g.length; j += 4) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) add(i, j + i);
-      }
-      for (; j < g.length; ++j) add(0, j);
+          for (int i = 0; i < 4; ++i) add(i, j + i);
+        }
+        for (; j < g.length; ++j) add(0, j);
+      });
     }
     part[0].merge(part[1]);
     part[2].merge(part[3]);

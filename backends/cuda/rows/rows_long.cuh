@@ -93,10 +93,12 @@ __global__ void __launch_bounds__(threads, num::has_line<row_rule<Op>> ? 4 : 0)
     } else if constexpr (Packed) {
       part = sums_of_fours(g, at, state.top, begin, static_cast<int>(end));
     } else {
+      with_factors<rule::summed>(g, at, [&](const auto& site) {
 #pragma unroll 4
-      for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
-        add_element<Op>(part, at.template values<rule::summed>(g, j).x, state.top);
-      }
+        for (std::int64_t j = begin + threadIdx.x; j < end; j += threads) {
+          add_element<Op>(part, site.template values<rule::summed>(g, j).x, state.top);
+        }
+      });
     }
     total sum;
     sum.join(part);
@@ -127,7 +129,8 @@ template <op_id Op, class T>
 struct four_rows {
   float x[row_rule<Op>::summed][4];
 
-  __device__ four_rows(const row_geometry& g, const row_site<Op, T>& at, std::int64_t j) {
+  template <class F>
+  __device__ four_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
     for_each_of<row_rule<Op>::summed>([&]<int K>() {
       constexpr float absent = row_rule<Op>::absent[K];
       const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
@@ -156,29 +159,31 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
     float top[Each];
     for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
-    const auto add = [&]<int Count>(std::int64_t j) {
-      if constexpr (Each == 1) {
-        row_values<rule::summed> v[Count];
+    with_factors<rule::summed>(g, at, [&](const auto& site) {
+      const auto add = [&]<int Count>(std::int64_t j) {
+        if constexpr (Each == 1) {
+          row_values<rule::summed> v[Count];
 #pragma unroll
-        for (int i = 0; i < Count; ++i) v[i] = at.template values<rule::summed>(g, j + i * warps);
+          for (int i = 0; i < Count; ++i) v[i] = site.template values<rule::summed>(g, j + i * warps);
 #pragma unroll
-        for (int i = 0; i < Count; ++i) add_element<Op>(part[0][i], v[i].x, top[0]);
-      } else {
+          for (int i = 0; i < Count; ++i) add_element<Op>(part[0][i], v[i].x, top[0]);
+        } else {
 #pragma unroll
-        for (int i = 0; i < Count; ++i) {
-          const four_rows<Op, T> v(g, at, j + i * warps);
+          for (int i = 0; i < Count; ++i) {
+            const four_rows<Op, T> v(g, site, j + i * warps);
 #pragma unroll
-          for (int r = 0; r < Each; ++r) {
-            float x[rule::summed];
-            for (int k = 0; k < rule::summed; ++k) x[k] = v.x[k][r];
-            add_element<Op>(part[r][0], x, top[r]);
+            for (int r = 0; r < Each; ++r) {
+              float x[rule::summed];
+              for (int k = 0; k < rule::summed; ++k) x[k] = v.x[k][r];
+              add_element<Op>(part[r][0], x, top[r]);
+            }
           }
         }
-      }
-    };
-    std::int64_t j = begin + warp;
-    for (; j + (ahead - 1) * warps < end; j += ahead * warps) add.template operator()<ahead>(j);
-    for (; j < end; j += warps) add.template operator()<1>(j);
+      };
+      std::int64_t j = begin + warp;
+      for (; j + (ahead - 1) * warps < end; j += ahead * warps) add.template operator()<ahead>(j);
+      for (; j < end; j += warps) add.template operator()<1>(j);
+    });
     __syncthreads();
     for (int r = 0; r < Each; ++r) {
       for (int c = 1; c < chains; ++c) part[r][0].merge(part[r][c]);

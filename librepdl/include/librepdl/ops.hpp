@@ -277,7 +277,7 @@ void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, con
 // one formula of x, weight, bias and eps, rounded once: rounded statistics take no part in it. Those are outputs of their own,
 // for backward operations: mean = m and rstd = 1 / sqrt(v + eps) of each row, each rounded once, of the shape of x without the
 // axes that are normalised over; absent, they are not written. x, weight, bias, out and their gradients are f16, bf16 or f32, all of
-// one format; statistics are f32.
+// one format, but that weight and bias may be f32 whatever x is; statistics are f32.
 
 /// out = (x - m) / sqrt(v + eps) * weight + bias, rows along the axes; weight and bias have x's sizes along them.
 /// J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", arXiv:1607.06450 (2016).

@@ -408,6 +408,7 @@ struct norm_rule : plain_rule {
   static constexpr row_look look = Centred ? row_look::first : row_look::nothing;
   static constexpr row_inputs inputs = {{0, 1, Centred ? 2 : -1}};
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
+  static constexpr bool has_factors = true;
   static constexpr int results = Centred ? 2 : 1;  // mean, rstd
   static constexpr bool exact_totals = true;
   static constexpr int exact_limbs = 24;

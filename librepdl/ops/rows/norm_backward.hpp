@@ -231,23 +231,25 @@ struct norm_gradient_numbers {
   R mean, rstd;
   R a, b;
   R a_error, b_error;
+  R product;  // what t errs by in binary32, of itself
 };
 
 #if defined(__CUDACC__)
 // The same in binary32, v = 2^-24, where a = high + low within 2^-48 of itself.
-//     t = g w         0, or what falls below the normal numbers: 2^-150, for which |g| counts 2^-149, rounded up
+//     t = g w         0, or of a w of binary32 v |t|, |t| <= |c| + |a|; what falls below the normal numbers: 2^-150, for which |g| counts
+//                     2^-149, rounded up
 //     c = (t - high) - low    2 v |c|: the first difference is exact, or c is half of |high| at least
 //     d b             3 v |d b|, for which |d| counts 2^-149 at least
 //     v = c - d b     v |v|, and v -+ f v |v| each
 // Every term is rounded up; the products with rstd are, towards the ends.
 struct quick_norm_gradient {
   float mean, rstd, high, low, b;
-  float of_a, of_b;
+  float of_a, of_b, per_c;
   bool known;
 
   __device__ static quick_norm_gradient of(const norm_gradient_numbers<double>& r) {
     const auto high = static_cast<float>(r.a);
-    const double of_a = (r.a_error + 0x1p-47 * magnitude_of(r.a)) * (1 + 0x1p-20);
+    const double of_a = (r.a_error + (0x1p-47 + r.product) * magnitude_of(r.a)) * (1 + 0x1p-20);
     const double of_b = (r.b_error + 0x1.9p-23 * magnitude_of(r.b)) * (1 + 0x1p-20);
     const bool known = (r.rstd > 0x1p-60) & (r.rstd < 0x1p60) & (of_a + magnitude_of(r.a) < 0x1p100) &
                        (of_b + magnitude_of(r.b) < 0x1p100);
@@ -258,6 +260,7 @@ struct quick_norm_gradient {
             static_cast<float>(r.b),
             __double2float_ru(of_a),
             __double2float_ru(of_b),
+            static_cast<float>(0x1.1p-23 + r.product),
             known};
   }
   __device__ ends<float> at(float g, float x, float w) const {
@@ -265,7 +268,7 @@ struct quick_norm_gradient {
     const float d = __fsub_rn(x, mean);
     const float v = __fadd_rn(__fsub_rn(c, __fmul_rn(d, b)), 0.0f);
     const float of_t = __fmaf_ru(fabsf(g), 0x1p-149f, of_a);
-    const float of_c = __fmaf_ru(fabsf(c), 0x1.1p-23f, __fmaf_ru(fabsf(v), 0x1.9p-23f, of_t));
+    const float of_c = __fmaf_ru(fabsf(c), per_c, __fmaf_ru(fabsf(v), 0x1.9p-23f, of_t));
     const float f = __fmaf_ru(fabsf(d), of_b, of_c);
     return {fmaxf(__fmul_rd(rstd, __fsub_rn(v, f)), -__builtin_inff()), __fmul_ru(rstd, __fadd_rn(v, f))};
   }
@@ -278,6 +281,7 @@ struct norm_gradient_rule : plain_rule {
   // g, x, weight; rstd; mean
   static constexpr row_inputs inputs = Centred ? row_inputs{{0, 1, 4}, 3, -1, 2} : row_inputs{{0, 1, 3}, 2};
   static constexpr float absent[most_elements] = {0.0f, 0.0f, 1.0f};
+  static constexpr bool has_factors = true;
   static constexpr int summed = 3;
   static constexpr int required = 2;
   static constexpr int exact_limbs = 33;
@@ -310,7 +314,8 @@ struct norm_gradient_rule : plain_rule {
     const R a = s.first.lowest() * part;
     const R b = s.second.lowest() * scale;
     const R a_error = s.first.error(g) * part + 0x1p-51 * magnitude_of(a);
-    return {mean, rstd, a, b, a_error, s.second.error(g) * scale + 0x1p-49 * magnitude_of(b)};
+    const R b_error = s.second.error(g) * scale + 0x1p-49 * magnitude_of(b);
+    return {mean, rstd, a, b, a_error, b_error, math<R>::all(c.mixed ? 0x1p-24 : 0.0)};
   }
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {

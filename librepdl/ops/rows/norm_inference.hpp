@@ -91,6 +91,7 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   static constexpr row_inputs inputs = {{0, 3, 4}, 2, -1, 1};
   static constexpr bool others_of_rows = true;
   static constexpr float absent[most_elements] = {0.0f, 1.0f, -0.0f};
+  static constexpr bool has_factors = true;
   static constexpr bool has_sums = false;
   using elements = norm_rule<true>;
 
@@ -156,6 +157,7 @@ struct row_rule<ops::op_id::batch_norm_inference_backward> : given_statistics {
   // g, running_var, weight
   static constexpr row_inputs inputs = {{0, 2}, 1};
   static constexpr float absent[most_elements] = {0.0f, 1.0f};
+  static constexpr bool has_factors = true;
   static constexpr bool has_sums = false;
 
   template <class R>

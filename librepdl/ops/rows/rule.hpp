@@ -13,6 +13,7 @@
 //   outside_is_absent   beside a row, where walkers compute too, operands that may be absent are as if they were
 //   others_of_rows  the others are numbers of rows: of all their elements
 //   formatted       the first `formatted` of them are of the call's format; the others are statistics
+//   has_factors     those of them that may be absent are factors, and numbers that are added: all of one format, the call's or binary32
 //   per_element     the first output has a number for each element, and
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
@@ -38,7 +39,7 @@
 //                   always has. what: the output's number; with an exception 1 is the element at the target
 //
 // Operands and outputs are of one format, binary16, bfloat16 or binary32; statistics of rows, which norms make and their gradients take,
-// are binary32. Numbers of the narrow formats, and the middles between two of them, are binary32 numbers or midpoints: what is said of
+// are binary32, and factors may be. Numbers of the narrow formats, and the middles between two of them, are binary32 numbers or midpoints: what is said of
 // those holds of them, and they are binary32 numbers on their way through.
 //
 // What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
@@ -89,6 +90,7 @@ struct row_call {
   double momentum;
   double total;                    // n, or the sum of the weights at targets, rounded, which is divided by instead,
   const sum_accumulator* weights;  // and that sum, if it is
+  bool mixed = false;              // on a GPU: factors are binary32 where other operands are not
 };
 // What a row's numbers are made with, of its own operands.
 template <class R>
@@ -258,6 +260,7 @@ struct plain_rule {
   static constexpr int summed = 1;
   static constexpr int required = 1;
   static constexpr int formatted = most_elements;
+  static constexpr bool has_factors = false;
   static constexpr bool per_element = true;
   static constexpr int results = 0;
   static constexpr bool has_sums = true;

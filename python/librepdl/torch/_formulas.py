@@ -309,46 +309,53 @@ def _with_ones(t, x):
     return t.view(*t.shape, *[1] * (x.dim() - t.dim()))
 
 
-def _in_one_type(*operands):
-    """What x, gradients, weights and biases are computed in (arithmetic_of in formulas_norms.cpp)."""
-    types = {t.dtype for t in operands if t is not None}
-    return operands if len(types) == 1 else tuple(None if t is None else converted(t, torch.float32) for t in operands)
+def _as(t, dtype):
+    return None if t is None else converted(t, dtype)
 
 
-def _as(t, like):
-    return None if t is None else converted(t, like.dtype)
+def _factors(x, *factors):
+    """Weights and biases in x's type, or in float32 (factors in formulas_norms.cpp)."""
+    return factors if all(t is None or t.dtype == x.dtype for t in factors) else tuple(_as(t, torch.float32) for t in factors)
+
+
+def _of_factor(g, x, dtype):
+    """What the gradient to a weight or bias of a type is made of (for_factor in formulas_norms.cpp)."""
+    if dtype not in (x.dtype, torch.float32):
+        raise Refuse("with a gradient to a weight or bias of a type that is neither the input's nor float32")
+    return converted(g, dtype), converted(x, dtype)
+
+
+def _check_gradient(g, x):
+    if g.dtype != x.dtype:
+        raise Refuse("with a gradient of another type than the input")
 
 
 def native_layer_norm(x, size, w, b, eps):
-    given = x
-    x, w, b = _in_one_type(x, w, b)
-    y, mean_, rstd = call("layer_norm", x, w, b, axis=_rows(x, size, w, b)[0], eps=_eps(eps), statistics=True)
-    return _as(y, given), _with_ones(mean_, x), _with_ones(rstd, x)
+    y, mean_, rstd = call("layer_norm", x, *_factors(x, w, b), axis=_rows(x, size, w, b)[0], eps=_eps(eps), statistics=True)
+    return y, _with_ones(mean_, x), _with_ones(rstd, x)
 
 
 def native_layer_norm_backward(g, x, size, mean_, rstd, w, b, mask):
-    given, weight = x, w
-    g, x, w = _in_one_type(g, x, w)
+    _check_gradient(g, x)
     axes, rows = _rows(x, size)
     mean_, rstd = (t.reshape(x.shape[:len(rows)]) for t in (mean_, rstd))
-    return (_as(call("layer_norm_backward", g, x, mean_, rstd, w, axis=axes), given) if mask[0] else None,
-            _as(call("layer_norm_weight_backward", g, x, mean_, rstd, axis=axes), weight) if mask[1] and w is not None else None,
-            _as(call("sum", g, axis=rows), b) if mask[2] and b is not None else None)
+    gx = call("layer_norm_backward", g, x, mean_, rstd, *_factors(x, w), axis=axes) if mask[0] else None
+    gw = call("layer_norm_weight_backward", *_of_factor(g, x, w.dtype), mean_, rstd, axis=axes) if mask[1] and w is not None else None
+    return gx, gw, call("sum", _of_factor(g, g, b.dtype)[0], axis=rows) if mask[2] and b is not None else None
 
 
 def native_group_norm(x, w, b, n, channels, plane, groups, eps):
-    given = x
-    x, w, b = _in_one_type(x, w, b)
-    y, mean_, rstd = call("group_norm", x, w, b, groups=groups, eps=_eps(eps), statistics=True)
-    return _as(y, given), mean_, rstd
+    return call("group_norm", x, *_factors(x, w, b), groups=groups, eps=_eps(eps), statistics=True)
 
 
 def native_group_norm_backward(g, x, mean_, rstd, w, n, channels, plane, groups, mask):
-    given, of_weight = x, x if w is None else w
-    g, x, w = _in_one_type(g, x, w)
-    return (_as(call("group_norm_backward", g, x, mean_, rstd, w, groups=groups), given) if mask[0] else None,
-            _as(call("group_norm_weight_backward", g, x, mean_, rstd, groups=groups), of_weight) if mask[1] else None,
-            _as(_over_channels(g), of_weight) if mask[2] else None)
+    _check_gradient(g, x)
+    gx = call("group_norm_backward", g, x, mean_, rstd, *_factors(x, w), groups=groups) if mask[0] else None
+    if not mask[1] and not mask[2]:
+        return gx, None, None
+    g, x = _of_factor(g, x, x.dtype if w is None else w.dtype)
+    return (gx, call("group_norm_weight_backward", g, x, mean_, rstd, groups=groups) if mask[1] else None,
+            _over_channels(g) if mask[2] else None)
 
 
 def native_batch_norm(x, w, b, mean_, var_, training, momentum, eps):
@@ -361,30 +368,31 @@ def native_batch_norm(x, w, b, mean_, var_, training, momentum, eps):
         raise Refuse("with running statistics that are not float32")
     if training and mean_ is not None and not 0 <= momentum <= 1:
         raise Refuse("with a momentum outside of [0, 1]")
-    given = x
-    x, w, b = _in_one_type(x, w, b)
+    if w is None and b is not None and b.requires_grad and b.dtype != x.dtype:
+        raise Refuse("with a bias of another type than the input, without a weight")
+    w, b = _factors(x, w, b)
     if training and mean_ is None:
-        y, *statistics = call("batch_norm", x, w, b, eps=_eps(eps), statistics=True)
-        return _as(y, given), *statistics
+        return call("batch_norm", x, w, b, eps=_eps(eps), statistics=True)
     check(mean_ is not None and var_ is not None, "batch_norm: expected running statistics in evaluation")
     if training:
-        y, *statistics = call("batch_norm_running", x, mean_, var_, w, b, eps=_eps(eps), momentum=momentum,
-                              out=(None, None, None, plain(mean_), plain(var_)), statistics=True)[:3]
-        return _as(y, given), *statistics
+        return call("batch_norm_running", x, mean_, var_, w, b, eps=_eps(eps), momentum=momentum,
+                    out=(None, None, None, plain(mean_), plain(var_)), statistics=True)[:3]
     y, none = call("batch_norm_inference", x, mean_, var_, w, b, eps=_eps(eps)), mean_.new_empty(0)
-    return _as(y, given), none, none.clone()
+    return y, none, none.clone()
 
 
 def native_batch_norm_backward(g, x, w, running_mean, running_var, mean_, rstd, training, eps, mask):
+    _check_gradient(g, x)
     name = "batch_norm" if training else "batch_norm_inference"
     first, second, options = (mean_, rstd, {}) if training else (running_mean, running_var, {"eps": _eps(eps)})
     first, second = converted(first, torch.float32), converted(second, torch.float32)
-    given, of_weight = x, x if w is None else w
-    g, x, w = _in_one_type(g, x, w)
     statistics = (x, first, second) if training else (second,)
-    return (_as(call(name + "_backward", g, *statistics, w, **options), given) if mask[0] else None,
-            _as(call(name + "_weight_backward", g, x, first, second, **options), of_weight) if mask[1] else None,
-            _as(_over_channels(g), of_weight) if mask[2] else None)
+    gx = call(name + "_backward", g, *statistics, *_factors(x, w), **options) if mask[0] else None
+    if not mask[1] and not mask[2]:
+        return gx, None, None
+    g, x = _of_factor(g, x, x.dtype if w is None else w.dtype)
+    return (gx, call(name + "_weight_backward", g, x, first, second, **options) if mask[1] else None,
+            _over_channels(g) if mask[2] else None)
 
 
 def batch_norm(x, w, b, mean_, var_, training, momentum, eps, cudnn_enabled):
@@ -407,19 +415,16 @@ def weight_norm(v, g, axis):
 
 
 def fused_rms_norm(x, size, w, eps):
-    given = x
-    x, w = _in_one_type(x, w)
-    y, rstd = call("rms_norm", x, 2.0**-23 if eps is None else _eps(eps), w, axis=_rows(x, size, w)[0], statistics=True)
-    return _as(y, given), _with_ones(rstd, x)
+    y, rstd = call("rms_norm", x, 2.0**-23 if eps is None else _eps(eps), *_factors(x, w), axis=_rows(x, size, w)[0], statistics=True)
+    return y, _with_ones(rstd, x)
 
 
 def fused_rms_norm_backward(g, x, size, rstd, w, mask):
-    given, weight = x, w
-    g, x, w = _in_one_type(g, x, w)
+    _check_gradient(g, x)
     axes, rows = _rows(x, size)
     rstd = rstd.reshape(x.shape[:len(rows)])
-    return (_as(call("rms_norm_backward", g, x, rstd, w, axis=axes), given) if mask[0] else None,
-            _as(call("rms_norm_weight_backward", g, x, rstd, axis=axes), weight) if mask[1] and w is not None else None)
+    return (call("rms_norm_backward", g, x, rstd, *_factors(x, w), axis=axes) if mask[0] else None,
+            call("rms_norm_weight_backward", *_of_factor(g, x, w.dtype), rstd, axis=axes) if mask[1] and w is not None else None)
 
 
 # ---- pooling ----

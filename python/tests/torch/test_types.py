@@ -1,5 +1,6 @@
 """Element types: casts of every pair, integers beside floating-point numbers, weights of another type than their input."""
 
+import itertools
 import math
 import warnings
 from fractions import Fraction
@@ -384,33 +385,184 @@ def gradients(y, *of):
     return [t.grad for t in of]
 
 
+class Norm:
+    """A norm of (samples, 4 channels, 6): which row and which weight an element has, and what it exactly is."""
+
+    def __init__(self, name):
+        self.name, self.per_channel = name, name not in ("layer_norm", "rms_norm")
+        self.row = {"layer_norm": lambda i, j: (i, j), "rms_norm": lambda i, j: (i, j), "group_norm": lambda i, j: (i, j // 2),
+                    "instance_norm": lambda i, j: (i, j)}.get(name, lambda i, j: j)
+
+    def elements(self, x):
+        """Of each element its place, row, weight and value."""
+        for at, v in zip(itertools.product(*map(range, x.shape)), x.flatten().tolist()):
+            yield at, self.row(*at[:2]), at[1 if self.per_channel else 2], Fraction(v)
+
+    def rows(self, x):
+        rows = {}
+        for _, row, _, v in self.elements(x):
+            rows.setdefault(row, []).append(v)
+        return rows
+
+    def exact(self, x, w, b, mean, var, eps):
+        """The result, of given statistics or, where there are none, of the rows': binary fractions within 2^-200 of themselves."""
+        m, v = {}, {}
+        for row, all_ in self.rows(x).items():
+            m[row] = Fraction(0) if self.name == "rms_norm" else sum(all_) / len(all_)
+            v[row] = sum((a - m[row])**2 for a in all_) / len(all_)
+        if mean is not None:
+            m, v = (dict(enumerate(map(Fraction, t.tolist()))) for t in (mean, var))
+        roots = {row: root(a + Fraction(eps)) for row, a in v.items()}
+        w, b = (list(map(Fraction, t.tolist())) for t in (w, torch.zeros_like(w) if b is None else b))
+        return [(a - m[row]) / roots[row] * w[k] + b[k] for _, row, k, a in self.elements(x)]
+
+    def exact_gradient(self, g, x, w, mean, rstd):
+        """To x, of the statistics as they are given."""
+        m, r = ({row: Fraction(v) for row, v in zip(self.rows(x), t.flatten().tolist())} for t in (mean, rstd))
+        w = list(map(Fraction, w.tolist()))
+        t = [Fraction(a) * w[k] for a, (_, _, k, _) in zip(g.flatten().tolist(), self.elements(x))]
+        h = [(v - m[row]) * r[row] for _, row, _, v in self.elements(x)]
+        of = [row for _, row, _, _ in self.elements(x)]
+        n = len(t) // len(m)
+        first, second = dict.fromkeys(m, Fraction(0)), dict.fromkeys(m, Fraction(0))
+        for row, a, b in zip(of, t, h):
+            first[row] += 0 if self.name == "rms_norm" else a
+            second[row] += a * b
+        return [r[row] * (a - first[row] / n - b * second[row] / n) for row, a, b in zip(of, t, h)]
+
+    def backward(self, g, x, w, mean, rstd, var, eps):
+        """To x and w, and the bias, by aten's function."""
+        aten = torch.ops.aten
+        if self.name == "layer_norm":
+            return aten.native_layer_norm_backward(g, x, [6], mean.view(-1, 4, 1), rstd.view(-1, 4, 1), w, w, [True] * 3)
+        if self.name == "rms_norm":
+            return aten._fused_rms_norm_backward(g, x, [6], rstd.view(-1, 4, 1), w, [True] * 2)
+        if self.name == "group_norm":
+            return aten.native_group_norm_backward(g, x, mean.view(-1, 2), rstd.view(-1, 2), w, len(x), 4, 6, 2, [True] * 3)
+        return aten.native_batch_norm_backward(g, x, w, mean, var, mean, rstd, self.name == "batch_norm", eps, [True] * 3)
+
+    def __call__(self, x, w, b, mean, var, eps):
+        return {"layer_norm": lambda: F.layer_norm(x, (6,), w, b, eps), "group_norm": lambda: F.group_norm(x, 2, w, b, eps),
+                "batch_norm": lambda: F.batch_norm(x, mean, var, w, b, True, eps=eps),
+                "batch_norm inference": lambda: F.batch_norm(x, mean, var, w, b, eps=eps),
+                "instance_norm": lambda: F.instance_norm(x, mean, var, w, b, eps=eps),
+                "rms_norm": lambda: F.rms_norm(x, (6,), w, eps)}[self.name]()
+
+
+def root(v):
+    """A binary fraction within 2^-200 of sqrt(v), itself where it is one."""
+    shift = 400 + 2 * v.denominator.bit_length()
+    n = (v.numerator << shift) // v.denominator
+    return Fraction(math.isqrt(n), 1 << shift // 2)
+
+
+def once(numbers, dtype, shape):
+    return tensor_of([as_float(a, dtype) for a in numbers], dtype).view(shape)
+
+
+def twice(numbers, dtype, shape):
+    return once([Fraction(a) for a in once(numbers, torch.float32, -1).tolist()], dtype, shape)
+
+
+NORMS = ["layer_norm", "group_norm", "batch_norm", "batch_norm inference", "instance_norm", "rms_norm"]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("norm", ["layer_norm", "group_norm", "batch_norm", "batch_norm inference", "instance_norm", "rms_norm"])
-def test_norms_with_weights_of_float32(norm, dtype):
-    """That of float32, the result and the gradient to x rounded once more; weights' gradients and statistics are float32's."""
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_with_weights_of_float32(name, dtype):
+    """One rounding of the exact value; weights' gradients and statistics are float32's."""
+    norm = Norm(name)
     torch.manual_seed(1)
     data = torch.randn(5, 4, 6).to(dtype)
-    shape = 6 if norm in ("layer_norm", "rms_norm") else 4
-    numbers = torch.randn(4, shape)
+    numbers = torch.randn(4, 4 if norm.per_channel else 6)
+    given = (numbers[2], numbers[3].abs() + 0.5) if name.endswith("inference") else (None, None)
 
     def run(x):
         w, b = (numbers[i].clone().requires_grad_() for i in range(2))
         mean, var = numbers[2].clone(), numbers[3].abs() + 0.5
         x = x.clone().requires_grad_()
-        y = {"layer_norm": lambda: F.layer_norm(x, (6,), w, b), "group_norm": lambda: F.group_norm(x, 2, w, b),
-             "batch_norm": lambda: F.batch_norm(x, mean, var, w, b, True),
-             "batch_norm inference": lambda: F.batch_norm(x, mean, var, w, b),
-             "instance_norm": lambda: F.instance_norm(x, mean, var, w, b),
-             "rms_norm": lambda: F.rms_norm(x, (6,), w)}[norm]()
+        y = norm(x, w, b, mean, var, 1e-5)
         return [y.detach(), *gradients(y, x, w, b), mean, var]
 
     with librepdl.torch.reproducible():
         found, wide = run(data), run(data.float())
-        for i, (a, b) in enumerate(zip(found, wide)):
-            if b is None:
-                assert a is None and norm == "rms_norm"
-            else:
-                assert same(a, b.to(dtype) if i < 2 else b), i
+        bias = None if name == "rms_norm" else numbers[1]
+        assert same(found[0], once(norm.exact(data, numbers[0], bias, *given, 1e-5), dtype, data.shape))
+        assert found[1].dtype == dtype
+        for a, b in zip(found[2:], wide[2:]):
+            assert a is None and b is None and name == "rms_norm" if b is None else same(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_next_to_ties(name, dtype):
+    """Results that lie so near the middle of two 16-bit numbers that they are it in float32."""
+    norm, p = Norm(name), FLOATS[dtype][0]
+    size = 4 if norm.per_channel else 6
+    torch.manual_seed(2)
+    signs = torch.randint(0, 2, (3, 4, 6)) * 2 - 1
+    signs[:, :, 0], signs[:, :, 1] = 1, -1
+    x = signs.to(dtype)
+    middle = 1 + (1 + 2 * torch.arange(size)) * 2.0**-p  # of two numbers
+    mean, var = torch.zeros(size), torch.ones(size)
+    statistics = (mean, var) if name.endswith("inference") else (None, None)
+    w, b = (middle, None) if name == "rms_norm" else (torch.full((size,), 2.0**-30), middle)
+    with librepdl.torch.reproducible():
+        y = norm(x, w, b, mean.clone(), var.clone(), 1e-12)
+        exact = norm.exact(x, w, b, *statistics, 1e-12)
+        assert same(y, once(exact, dtype, x.shape)) and not same(y, twice(exact, dtype, x.shape))
+
+    # t = g w and -t in a row whose other products are 0, beside an element that is next to the mean.
+    if name == "instance_norm":
+        return
+    w = torch.full((size,), 1 + 3 * 2.0**-p)
+    x, g = torch.zeros(3, 4, 6, dtype=dtype), torch.zeros(3, 4, 6, dtype=dtype)
+    first = {row: at for at, row, _, _ in reversed([*norm.elements(x)])}  # of each row
+    for at in first.values():
+        x[at], g[at], g[at[0], at[1], at[2] + 1] = 2.0**-20 if dtype == torch.float16 else 2.0**-25, 1, -1
+    rows = len(first)
+    mean, rstd, var = torch.zeros(rows), torch.ones(rows), torch.ones(rows)
+    if name.endswith("inference"):
+        exact = [Fraction(a) * Fraction(w[0].item()) / root(1 + Fraction(1e-12)) for a in g.flatten().tolist()]
+    else:
+        exact = norm.exact_gradient(g, x, w, mean, rstd)
+    with librepdl.torch.reproducible():
+        gx, gw, *gb = norm.backward(g, x, w, mean, rstd, var, 1e-12)
+    assert same(gx, once(exact, dtype, x.shape)) and not same(gx, twice(exact, dtype, x.shape))
+    assert all(t.dtype == torch.float32 for t in (gw, *gb))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", [n for n in NORMS if n not in ("instance_norm", "batch_norm inference")])
+def test_gradients_of_norms_with_weights_of_float32(name, dtype):
+    norm = Norm(name)
+    torch.manual_seed(3)
+    g, x = torch.randn(3, 4, 6).to(dtype), torch.randn(3, 4, 6).to(dtype)
+    w, rows = torch.randn(4 if norm.per_channel else 6), len(norm.rows(x))
+    mean, rstd = torch.randn(rows) * (name != "rms_norm"), torch.rand(rows) + 0.5
+    with librepdl.torch.reproducible():
+        gx, *others = norm.backward(g, x, w, mean, rstd, mean, 1e-5)
+        wide = norm.backward(g.float(), x.float(), w, mean, rstd, mean, 1e-5)
+        assert same(gx, once(norm.exact_gradient(g, x, w, mean, rstd), dtype, x.shape))
+        assert all(same(a, b) for a, b in zip(others, wide[1:]))
+
+
+def test_norms_with_weights_of_a_third_type():
+    """Results are one rounding; a gradient to the weight would be two."""
+    x, w = torch.randn(2, 6), torch.randn(6)
+    for a, b in ((torch.float32, torch.bfloat16), (torch.bfloat16, torch.float16)):
+        given, weight = x.to(a), w.to(b)
+        with librepdl.torch.reproducible():
+            y = F.rms_norm(given, (6,), weight, 1e-5)
+            assert same(y, once(Norm("rms_norm").exact(given[:, None], weight, None, None, None, 1e-5), a, y.shape))
+            with pytest.raises(NotImplementedError, match="type that is neither the input's nor float32"):
+                F.rms_norm(given, (6,), weight.requires_grad_(), 1e-5).sum().backward()
+    with librepdl.torch.reproducible():
+        bias = w.clone().requires_grad_()
+        with pytest.raises(NotImplementedError, match="bias of another type"):
+            F.batch_norm(x.bfloat16(), None, None, None, bias, True)
+        with pytest.raises(NotImplementedError, match="gradient of another type"):
+            torch.ops.aten._fused_rms_norm_backward(x, x.bfloat16(), [6], torch.ones(2, 1), w, [True, True])
 
 
 def test_batch_norm_under_autocast():

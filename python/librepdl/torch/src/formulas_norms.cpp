@@ -33,16 +33,27 @@ std::vector<int64_t> normalized_shape(const call& c, const Tensor& x) {
               x.sizes());
   return size;
 }
-// What x, gradients, weights and biases are computed in: their type, or where these differ (float32's weights of a 16-bit x, as under
-// autocast) float32, which has all their numbers. Results are then rounded to float32, and once more to x's type.
-at::ScalarType arithmetic_of(std::initializer_list<const Tensor*> all) {
-  at::ScalarType type = (*all.begin())->scalar_type();
-  for (const Tensor* t : all) {
-    if (t->defined() && t->scalar_type() != type) type = at::kFloat;
-  }
-  return type;
-}
 Tensor in(at::ScalarType type, const Tensor& t) { return t.defined() ? converted(t, type) : t; }
+// Weights and biases as librepdl takes them: in x's type, or in float32, which has all their numbers.
+struct factors {
+  Tensor weight, bias;
+  factors(const Tensor& x, const Tensor& w, const Tensor& b) : weight(w), bias(b) {
+    for (const Tensor* t : {&w, &b}) {
+      if (!t->defined() || t->scalar_type() == x.scalar_type()) continue;
+      weight = in(at::kFloat, w);
+      bias = in(at::kFloat, b);
+    }
+  }
+};
+// g or x, of which the gradient to a factor of this type is made: of a type that is neither theirs nor float32 it would be rounded twice.
+Tensor for_factor(const call& c, const Tensor& t, at::ScalarType type) {
+  if (type != t.scalar_type() && type != at::kFloat)
+    c.refuse("with a gradient to a weight or bias of a type that is neither the input's nor float32");
+  return in(type, t);
+}
+void check_gradient(const call& c, const Tensor& g, const Tensor& x) {
+  if (g.scalar_type() != x.scalar_type()) c.refuse("with a gradient of another type than the input");
+}
 // What the weight's and the bias' gradients are: of their type, of x's where they are absent.
 at::ScalarType type_of_gradient(const Tensor& weight, const Tensor& x) {
   return weight.defined() ? weight.scalar_type() : x.scalar_type();
@@ -56,18 +67,20 @@ double eps_of(const call& c, int i) {
 // input, normalized_shape, weight, bias, eps
 void native_layer_norm(call& c) {
   static const operation op("layer_norm");
-  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(2), &c.tensor(3)});
-  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(2)), b = in(type, c.tensor(3));
+  const Tensor& x = c.tensor(0);
+  const factors f(x, c.tensor(2), c.tensor(3));
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
-  TORCH_CHECK(!w.defined() || w.sizes().equals(size), "Expected weight of shape ", size, ", but got ", w.sizes());
-  TORCH_CHECK(!b.defined() || b.sizes().equals(size), "Expected bias of shape ", size, ", but got ", b.sizes());
+  for (const Tensor* t : {&f.weight, &f.bias}) {
+    TORCH_CHECK(!t->defined() || t->sizes().equals(size), "Expected ", t == &f.weight ? "weight" : "bias", " of shape ",
+                size, ", but got ", t->sizes());
+  }
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = row_statistics(x, size.size()),
          rstd = fresh_like(mean);
   const int64_t rows = x.dim() - static_cast<int64_t>(size.size());
-  op(x.device(), {x, w, b}, {y, operand::leading(mean, rows), operand::leading(rstd, rows)},
+  op(x.device(), {x, f.weight, f.bias}, {y, operand::leading(mean, rows), operand::leading(rstd, rows)},
      {{"axis", at::IntArrayRef(axes)}, {"eps", eps_of(c, 4)}});
-  c.give(converted(y, c.tensor(0).scalar_type()));
+  c.give(std::move(y));
   c.give(std::move(mean));
   c.give(std::move(rstd));
 }
@@ -75,8 +88,8 @@ void native_layer_norm(call& c) {
 // grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
 void native_layer_norm_backward(call& c) {
   static const operation to_x("layer_norm_backward"), to_weight("layer_norm_weight_backward"), sum("sum");
-  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(5)});
-  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(5)), &b = c.tensor(6);
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &b = c.tensor(6), w = factors(x, c.tensor(5), {}).weight;
+  check_gradient(c, g, x);
   const auto size = c.integers(2);
   const auto axes = last_axes(x, size.size());
   const auto mask = c.value(7).toBoolList();
@@ -87,33 +100,34 @@ void native_layer_norm_backward(call& c) {
     to_x({g, x, mean, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
   }
   if (mask[1] && w.defined()) {
-    gw = at::empty_like(w, at::MemoryFormat::Contiguous);
-    to_weight({g, x, mean, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
+    const Tensor og = for_factor(c, g, c.tensor(5).scalar_type()), ox = for_factor(c, x, og.scalar_type());
+    gw = at::empty_like(c.tensor(5), at::MemoryFormat::Contiguous);
+    to_weight({og, ox, mean, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
   }
   if (mask[2] && b.defined()) {
-    gb = fresh(b.sizes(), type, b.device());
+    gb = fresh(b.sizes(), b.scalar_type(), b.device());
     std::vector<int64_t> leading;
     for (int64_t i = 0; i < x.dim() - static_cast<int64_t>(size.size()); ++i) leading.push_back(i);
-    sum({g}, {&gb}, {{"axis", at::IntArrayRef(leading)}});
-    gb = converted(gb, b.scalar_type());
+    const Tensor og = for_factor(c, g, b.scalar_type());
+    sum({og}, {&gb}, {{"axis", at::IntArrayRef(leading)}});
   }
-  c.give(in(c.tensor(1).scalar_type(), gx));
-  c.give(in(type_of_gradient(c.tensor(5), x), gw));
+  c.give(gx);
+  c.give(gw);
   c.give(gb);
 }
 
 // input, weight, bias, N, C, HxW, group, eps
 void native_group_norm(call& c) {
   static const operation op("group_norm");
-  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(1), &c.tensor(2)});
-  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(1)), b = in(type, c.tensor(2));
+  const Tensor& x = c.tensor(0);
+  const factors f(x, c.tensor(1), c.tensor(2));
   const int64_t n = c.integer(3), groups = c.integer(6);
   TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0,
               "Expected number of channels in input to be divisible by num_groups, got ", c.integer(4),
               " channels and num_groups=", groups);
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), mean = statistics(x, {n, groups}), rstd = fresh_like(mean);
-  op({x, w, b}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
-  c.give(converted(y, c.tensor(0).scalar_type()));
+  op({x, f.weight, f.bias}, {&y, &mean, &rstd}, {{"groups", groups}, {"eps", eps_of(c, 7)}});
+  c.give(y);
   c.give(mean);
   c.give(rstd);
 }
@@ -121,10 +135,9 @@ void native_group_norm(call& c) {
 // grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask
 void native_group_norm_backward(call& c) {
   static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward");
-  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(4)}),
-                       of_weight = type_of_gradient(c.tensor(4), c.tensor(1));
-  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(4)), &mean = c.tensor(2),
-               &rstd = c.tensor(3);
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &mean = c.tensor(2), &rstd = c.tensor(3),
+               w = factors(x, c.tensor(4), {}).weight;
+  check_gradient(c, g, x);
   const int64_t channels = c.integer(6), groups = c.integer(8);
   const auto mask = c.value(9).toBoolList();
   Tensor gx, gw, gb;
@@ -132,14 +145,17 @@ void native_group_norm_backward(call& c) {
     gx = fresh(x.sizes(), x.scalar_type(), x.device());
     to_x({g, x, mean, rstd, w}, {&gx}, {{"groups", groups}});
   }
-  if (mask[1]) {
-    gw = at::empty({channels}, x.options());
-    to_weight({g, x, mean, rstd}, {&gw}, {{"groups", groups}});
+  if (mask[1] || mask[2]) {
+    const Tensor og = for_factor(c, g, type_of_gradient(c.tensor(4), x)), ox = for_factor(c, x, og.scalar_type());
+    if (mask[1]) {
+      gw = at::empty({channels}, ox.options());
+      to_weight({og, ox, mean, rstd}, {&gw}, {{"groups", groups}});
+    }
+    if (mask[2]) gb = sum_over_all_but(og, 1);
   }
-  if (mask[2]) gb = sum_over_all_but(g, 1);
-  c.give(in(c.tensor(1).scalar_type(), gx));
-  c.give(in(of_weight, gw));
-  c.give(in(of_weight, gb));
+  c.give(gx);
+  c.give(gw);
+  c.give(gb);
 }
 
 Tensor sum_over_all_but(const Tensor& t, int64_t axis) {
@@ -177,26 +193,28 @@ std::array<Tensor, 3> batch_norm_of(call& c, batch b) {
   }
   if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1))
     c.refuse("with a momentum outside of [0, 1]");
-  const at::ScalarType result = b.x.scalar_type(), type = arithmetic_of({&b.x, &b.weight, &b.bias});
-  for (Tensor* t : {&b.x, &b.weight, &b.bias}) *t = in(type, *t);
+  // The bias' gradient has the weight's type, for all that backward knows.
+  if (!b.weight.defined() && b.bias.defined() && b.bias.requires_grad() && b.bias.scalar_type() != b.x.scalar_type())
+    c.refuse("with a bias of another type than the input, without a weight");
+  const factors f(b.x, b.weight, b.bias);
   Tensor y = at::empty_like(b.x), mean, rstd;
   if (b.training) {
     mean = statistics(b.x, {channels});
     rstd = fresh_like(mean);
     if (b.running_mean.defined()) {
-      running({b.x, b.running_mean, b.running_var, b.weight, b.bias},
+      running({b.x, b.running_mean, b.running_var, f.weight, f.bias},
               {&y, &mean, &rstd, &b.running_mean, &b.running_var}, {{"eps", b.eps}, {"momentum", b.momentum}});
     } else {
-      alone({b.x, b.weight, b.bias}, {&y, &mean, &rstd}, {{"eps", b.eps}});
+      alone({b.x, f.weight, f.bias}, {&y, &mean, &rstd}, {{"eps", b.eps}});
     }
   } else {
     TORCH_CHECK(b.running_mean.defined() && b.running_var.defined(),
                 "batch_norm: expected running statistics in evaluation");
-    inference({b.x, b.running_mean, b.running_var, b.weight, b.bias}, {&y}, {{"eps", b.eps}});
+    inference({b.x, b.running_mean, b.running_var, f.weight, f.bias}, {&y}, {{"eps", b.eps}});
     mean = statistics(b.x, {0});
     rstd = fresh_like(mean);
   }
-  return {converted(y, result), mean, rstd};
+  return {y, mean, rstd};
 }
 void give_all(call& c, const std::array<Tensor, 3>& all) {
   for (const Tensor& t : all) c.give(t);
@@ -217,9 +235,8 @@ void native_batch_norm_no_stats(call& c) {
 void native_batch_norm_backward(call& c) {
   static const operation to_x("batch_norm_backward"), to_weight("batch_norm_weight_backward"),
       to_x_given("batch_norm_inference_backward"), to_weight_given("batch_norm_inference_weight_backward");
-  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(2)}),
-                       of_weight = type_of_gradient(c.tensor(2), c.tensor(1));
-  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(2));
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(x, c.tensor(2), {}).weight;
+  check_gradient(c, g, x);
   const bool training = c.boolean(7);
   const Tensor mean = in(at::kFloat, c.tensor(training ? 5 : 3)), other = in(at::kFloat, c.tensor(training ? 6 : 4));
   const auto mask = c.value(9).toBoolList();
@@ -233,18 +250,21 @@ void native_batch_norm_backward(call& c) {
       to_x_given({g, other, w}, {&gx}, {{"eps", eps}});
     }
   }
-  if (mask[1]) {
-    gw = at::empty({x.size(1)}, x.options());
-    if (training) {
-      to_weight({g, x, mean, other}, {&gw});
-    } else {
-      to_weight_given({g, x, mean, other}, {&gw}, {{"eps", eps}});
+  if (mask[1] || mask[2]) {
+    const Tensor og = for_factor(c, g, type_of_gradient(c.tensor(2), x)), ox = for_factor(c, x, og.scalar_type());
+    if (mask[1]) {
+      gw = at::empty({x.size(1)}, ox.options());
+      if (training) {
+        to_weight({og, ox, mean, other}, {&gw});
+      } else {
+        to_weight_given({og, ox, mean, other}, {&gw}, {{"eps", eps}});
+      }
     }
+    if (mask[2]) gb = sum_over_all_but(og, 1);
   }
-  if (mask[2]) gb = sum_over_all_but(g, 1);
-  c.give(in(c.tensor(1).scalar_type(), gx));
-  c.give(in(of_weight, gw));
-  c.give(in(of_weight, gb));
+  c.give(gx);
+  c.give(gw);
+  c.give(gb);
 }
 
 // Composite: cuDNN's, MIOpen's and aten's own kernels are chosen by flags; here there is one.
@@ -285,22 +305,21 @@ void weight_norm(call& c) {
 // input, normalized_shape, weight, eps; PyTorch's default eps is the type's, of 16-bit types float32's
 void fused_rms_norm(call& c) {
   static const operation op("rms_norm");
-  const at::ScalarType type = arithmetic_of({&c.tensor(0), &c.tensor(2)});
-  const Tensor x = in(type, c.tensor(0)), w = in(type, c.tensor(2));
+  const Tensor &x = c.tensor(0), w = factors(x, c.tensor(2), {}).weight;
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = row_statistics(x, size.size());
   const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
   op(x.device(), {x, w}, {y, operand::leading(rstd, x.dim() - static_cast<int64_t>(size.size()))},
      {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
-  c.give(converted(y, c.tensor(0).scalar_type()));
+  c.give(std::move(y));
   c.give(std::move(rstd));
 }
 // grad_out, input, normalized_shape, rstd, weight, output_mask
 void fused_rms_norm_backward(call& c) {
   static const operation to_x("rms_norm_backward"), to_weight("rms_norm_weight_backward");
-  const at::ScalarType type = arithmetic_of({&c.tensor(1), &c.tensor(0), &c.tensor(4)});
-  const Tensor g = in(type, c.tensor(0)), x = in(type, c.tensor(1)), w = in(type, c.tensor(4));
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(x, c.tensor(4), {}).weight;
+  check_gradient(c, g, x);
   const Tensor rstd = without_ones(c.tensor(3), x, c.integers(2).size());
   const auto axes = last_axes(x, c.integers(2).size());
   const auto mask = c.value(5).toBoolList();
@@ -310,11 +329,12 @@ void fused_rms_norm_backward(call& c) {
     to_x({g, x, rstd, w}, {&gx}, {{"axis", at::IntArrayRef(axes)}});
   }
   if (mask[1] && w.defined()) {
-    gw = at::empty_like(w, at::MemoryFormat::Contiguous);
-    to_weight({g, x, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
+    const Tensor og = for_factor(c, g, c.tensor(4).scalar_type()), ox = for_factor(c, x, og.scalar_type());
+    gw = at::empty_like(c.tensor(4), at::MemoryFormat::Contiguous);
+    to_weight({og, ox, rstd}, {&gw}, {{"axis", at::IntArrayRef(axes)}});
   }
-  c.give(in(c.tensor(1).scalar_type(), gx));
-  c.give(in(type_of_gradient(c.tensor(4), x), gw));
+  c.give(gx);
+  c.give(gw);
 }
 
 }  // namespace repdl_torch::formulas
