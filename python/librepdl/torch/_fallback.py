@@ -149,12 +149,15 @@ class Fallback:
             return
         self._looking = True  # what is registered here comes here
         try:
-            known = {op for op in torch._C._dispatch_get_all_op_names() if not op.startswith("aten::")}
-            schemas = {s.name: s for s in map(_Schema, torch._C._jit_get_all_schemas()) if s.name in known}
+            # Of one operator its schemas alone: PyTorch's own libraries register hundreds, one after the other.
+            found = torch._C._jit_get_all_schemas() if name is None else torch._C._jit_get_schemas_for_operator(name.partition(".")[0])
+            schemas = {s.name: s for s in map(_Schema, found) if not s.name.startswith("aten::") and name in (None, s.name)}
+            known = set(torch._C._dispatch_get_all_op_names()) if schemas else set()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                for schema in schemas.values() if name is None else [schemas[name]] if name in schemas else []:
-                    self._place_elsewhere(schema)
+                for schema in schemas.values():
+                    if schema.name in known:
+                        self._place_elsewhere(schema)
         finally:
             self._looking = False
 

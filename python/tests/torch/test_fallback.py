@@ -113,9 +113,23 @@ def test_past_the_dispatcher_and_coverage(in_python):
     import test_coverage
     import test_past
     for test in (test_past.test_operators_that_come_later_are_refused_at_once, test_past.test_operators_that_nobody_told_of,
-                 test_past.test_numpys_functions_of_tensors_are_refused, test_coverage.test_steps_of_training_stay_undone):
+                 test_past.test_numpys_functions_of_tensors_are_refused, test_past.test_default_devices_and_inference_mode,
+                 test_coverage.test_steps_of_training_stay_undone):
         librepdl.torch.disable()
         test()
+
+
+def test_an_operator_that_comes_is_looked_at_alone(in_python, monkeypatch):
+    """Not all there are, each time: PyTorch registers hundreds where a program first meets a tensor of "meta"."""
+    def all_schemas():
+        raise AssertionError("all schemas, for one operator")
+
+    monkeypatch.setattr(torch._C, "_jit_get_all_schemas", all_schemas)
+    library = torch.library.Library("test_looked_at_alone", "FRAGMENT")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CPU")
+    with pytest.raises(NotImplementedError, match="test_looked_at_alone::twice"):
+        torch.ops.test_looked_at_alone.twice(torch.ones(2))
 
 
 def test_the_first_minute(in_python):
