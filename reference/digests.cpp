@@ -205,8 +205,7 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::convolution:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
     case ops::family::norm:
-      return with_wide_factors(fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0)), c.formats,
-                               c.seed);
+      return in_formats(fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0)), c.formats, c.seed);
     case ops::family::softmax:
     case ops::family::optimizer:
       return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0));

@@ -78,7 +78,7 @@ std::vector<array> running_norm(const std::vector<array>& in, const attributes& 
     throw std::invalid_argument("reference::batch_norm_running: shapes");
   std::vector<array> all = norm("batch_norm", normed, attrs, where);
   const double momentum = attribute_or(attrs, "momentum", 0.1);
-  array new_mean(f32, l.weight), new_var(f32, l.weight);
+  array new_mean(mean.type, l.weight), new_var(var.type, l.weight);
   outcomes at_mean, at_var;
   const auto n = static_cast<long>(l.rows.reduced.size());
   for (std::size_t c = 0; c < l.rows.kept.size(); ++c) {
@@ -99,8 +99,8 @@ std::vector<array> running_norm(const std::vector<array>& in, const attributes& 
                               n == 0           ? nan_value()
                               : is_finite(sum) ? extended()
                                                : sum,
-                              m)(f32);
-    const rounded b = average(value_at(var, c), momentum, known && n > 1 ? extended() : nan_value(), v)(f32);
+                              m)(mean.type);
+    const rounded b = average(value_at(var, c), momentum, known && n > 1 ? extended() : nan_value(), v)(var.type);
     new_mean.set(c, a.bits);
     new_var.set(c, b.bits);
     at_mean.push_back(a.where);

@@ -127,9 +127,9 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream,
                                dtype type = dtype::f32);
 
-/// The operands of a norm in these formats, weight and bias perhaps in binary32: half of their numbers as they are, others moved by less
-/// than an ulp of what they were.
-std::vector<array> with_wide_factors(std::vector<array> in, const std::vector<dtype>& formats, std::uint64_t seed);
+/// The operands of a norm in these formats: running statistics perhaps rounded; weight and bias perhaps in binary32, half of their numbers
+/// as they are, others moved by less than an ulp of what they were.
+std::vector<array> in_formats(std::vector<array> in, const std::vector<dtype>& formats, std::uint64_t seed);
 
 /// The operands of a loss or its gradient, all of one format.
 std::vector<array> fill_losses(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,

@@ -368,10 +368,17 @@ class norm_maker {
 
 namespace repdl::reference {
 
-std::vector<array> with_wide_factors(std::vector<array> in, const std::vector<dtype>& formats, std::uint64_t seed) {
+std::vector<array> in_formats(std::vector<array> in, const std::vector<dtype>& formats, std::uint64_t seed) {
   word_stream w(seed, 1);
   for (std::size_t k = 0; k < in.size(); ++k) {
     if (in[k].absent() || formats.at(k) == in[k].type) continue;
+    if (in[k].type == f32) {
+      array narrow(formats[k], in[k].shape);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(narrow.count()); ++i)
+        narrow.set(i, convert(f32, narrow.type, in[k].get(i)));
+      in[k] = std::move(narrow);
+      continue;
+    }
     const int more = format_of(f32).precision - format_of(in[k].type).precision;
     array wide = widened(in[k]);
     for (std::size_t i = 0; i < static_cast<std::size_t>(wide.count()); ++i) {

@@ -131,18 +131,20 @@ void check(std::vector<test::engine>& all, const std::string& op, sample_class c
   check(all, op, c, call, stream, counted, reference::fill_inputs(op, c, call.shapes, call.attrs, 11, stream, type));
 }
 
-// Of a norm, with weights and biases of binary32, if it has any.
-void check_wide_factors(std::vector<test::engine>& all, const std::string& op, sample_class c,
-                        const test::class_call& call, std::uint64_t stream, tally& counted, dtype type) {
+// Of a norm, with weights and biases of binary32, and running statistics of x's format, if it has any.
+void check_other_formats(std::vector<test::engine>& all, const std::string& op, sample_class c,
+                         const test::class_call& call, std::uint64_t stream, tally& counted, dtype type) {
   std::vector<array> in = reference::fill_inputs(op, c, call.shapes, call.attrs, 11, stream, type);
   std::vector<dtype> formats;
   bool has = false;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const bool is_factor = find(op)->in[i].optional && !in[i].absent();
-    formats.push_back(is_factor ? dtype::f32 : in[i].type);
-    has = has || is_factor;
+    const operand_info& o = find(op)->in[i];
+    formats.push_back(o.optional                                                     ? dtype::f32
+                      : o.name.starts_with("running_") && op == "batch_norm_running" ? type
+                                                                                     : in[i].type);
+    has = has || (formats[i] != in[i].type && !in[i].absent());
   }
-  if (has) check(all, op, c, call, stream, counted, reference::with_wide_factors(std::move(in), formats, stream));
+  if (has) check(all, op, c, call, stream, counted, reference::in_formats(std::move(in), formats, stream));
 }
 
 template <class Op>
@@ -161,7 +163,7 @@ void check_all() {
       for (const dtype type : {dtype::f16, dtype::bf16}) {
         const bool turn = rows && (stream % 2 == 0) == (type == dtype::f16);
         if (turn || Op::row.kind == ops::family::optimizer) check(all, op, c, call, stream, narrow, type);
-        if (turn && Op::row.kind == ops::family::norm) check_wide_factors(all, op, c, call, stream, narrow, type);
+        if (turn && Op::row.kind == ops::family::norm) check_other_formats(all, op, c, call, stream, narrow, type);
       }
       check(all, op, c, call, stream++, counted);
     }

@@ -36,11 +36,14 @@ std::string types_of(const std::vector<dtype>& types) {
   return s;
 }
 
-/// factor: what is said of an optional input.
-std::string operands_of(const std::vector<operand_info>& all, const std::string& factor = "") {
+/// of_norm: weights, biases and running statistics have a format of their own.
+std::string operands_of(const std::vector<operand_info>& all, bool of_norm) {
   std::string s;
   for (const operand_info& o : all) {
-    s += (s.empty() ? "" : ", ") + o.name + ": " + types_of(o.types) + (o.optional ? " (optional" + factor + ")" : "");
+    const bool own =
+        of_norm && o.types.size() > 1 && (o.name == "weight" || o.name == "bias" || o.name.starts_with("running_"));
+    s += (s.empty() ? "" : ", ") + o.name + ": " + (own ? "as x or f32" : types_of(o.types)) +
+         (o.optional ? " (optional)" : "");
   }
   return s.empty() ? "none" : s;
 }
@@ -59,9 +62,8 @@ std::string summary_table() {
       "| Operation | Exact result, rounded once | Inputs | Outputs | Attributes | Why the bits are right |\n"
       "|---|---|---|---|---|---|\n";
   for (const op_info& op : operations()) {
-    s += "| " + code(op.name) + " | " + code(op.formula) + " | " +
-         operands_of(op.in, op.family == "norm" ? "; x's format or f32" : "") + " | " + operands_of(op.out) + " | " +
-         attributes_text(op) + " | " + escaped(op.proof) + " |\n";
+    s += "| " + code(op.name) + " | " + code(op.formula) + " | " + operands_of(op.in, op.family == "norm") + " | " +
+         operands_of(op.out, op.family == "norm") + " | " + attributes_text(op) + " | " + escaped(op.proof) + " |\n";
   }
   return s;
 }

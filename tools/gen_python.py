@@ -189,6 +189,11 @@ class Operation:
         names = [second.get(n, n) for n in names]
         return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
 
+    def has_own_format(self, operand):
+        """Weights, biases and running statistics of norms."""
+        own = operand["name"].startswith("running_") and len(operand["types"]) > 1
+        return self.family == "norm" and (own or operand in self.row["inputs"] and operand["optional"])
+
     @property
     def docstring(self):
         row = self.row
@@ -199,8 +204,7 @@ class Operation:
         lines = [formula + ("" if row["proof"] == "no rounding happens" else ", rounded once") + ".", ""]
         outputs = [] if self.grouped else [o for o in row["outputs"] if o["name"] not in self.statistics]
         for operand in [*row["inputs"], *outputs]:
-            types = "x's format or f32" if row["family"] == "norm" and operand in row["inputs"] and operand["optional"] else \
-                " ".join(operand["types"])
+            types = "x's format or f32" if self.has_own_format(operand) else " ".join(operand["types"])
             lines.append(f"{operand['name']}: {types}{', or None' if operand['optional'] else ''}"
                          + (", a list of arrays" if self.grouped else ""))
         described = [a for a in self.attributes if a["name"] not in self.state]

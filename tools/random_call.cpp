@@ -159,9 +159,11 @@ class maker {
       const std::vector<dtype>& types = op_.in[i].types;
       if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;
     }
-    if (type == dtype::f32 || op_.family != "norm" || !one_in(3)) return;
+    if (type == dtype::f32 || op_.family != "norm") return;
+    const bool wide_factors = one_in(3), wide_running = !one_in(3);
     for (std::size_t i = 0; i < c_.formats.size(); ++i) {
-      if (op_.in[i].optional) c_.formats[i] = dtype::f32;  // weight and bias
+      if (op_.in[i].optional ? wide_factors : wide_running && op_.in[i].name.starts_with("running_"))
+        c_.formats[i] = dtype::f32;
     }
   }
 

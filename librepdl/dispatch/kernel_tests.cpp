@@ -487,14 +487,15 @@ std::vector<group> of_format(std::vector<group> calls, const subject& what) {
       const op_info& op = operations()[static_cast<std::size_t>(c.op)];
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const std::vector<dtype>& types = op.in[i].types;
+        if (op.in[i].name.starts_with("running_")) continue;
         if (std::find(types.begin(), types.end(), what.in) != types.end()) c.in[i].type = what.in;
       }
     }
   }
   return calls;
 }
-// And some of them with factors of binary32.
-std::vector<group> with_wide_factors(std::vector<group> calls, const subject& what) {
+// And those again with factors of binary32, and running statistics of the subject's format, that have any.
+std::vector<group> in_other_formats(std::vector<group> calls, const subject& what) {
   const std::size_t count = what.in == dtype::f32 ? 0 : calls.size();
   for (std::size_t k = 0; k < count; ++k) {
     group mixed;
@@ -502,9 +503,10 @@ std::vector<group> with_wide_factors(std::vector<group> calls, const subject& wh
       const op_info& op = operations()[static_cast<std::size_t>(c.op)];
       bool has = false;
       for (std::size_t i = 0; i < c.in.size(); ++i) {
-        if (!op.in[i].optional || c.in[i].shape.size() == 0) continue;
-        c.in[i].type = dtype::f32;
-        has = true;
+        const dtype before = c.in[i].type;
+        if (op.in[i].optional && c.in[i].shape.size() != 0) c.in[i].type = dtype::f32;
+        if (op.in[i].name.starts_with("running_") && c.op == op_id::batch_norm_running) c.in[i].type = what.in;
+        has = has || c.in[i].type != before;
       }
       if (has) mixed.push_back(c);
     }
@@ -819,7 +821,7 @@ std::vector<group> structured_calls(const subject& what) {
   } else if constexpr (family == ops::family::softmax) {
     return of_format(row_calls(what.op), what);
   } else if constexpr (family == ops::family::norm) {
-    return with_wide_factors(of_format(norm_calls(what.op, ops::is_statistic<Op>), what), what);
+    return in_other_formats(of_format(norm_calls(what.op, ops::is_statistic<Op>), what), what);
   } else if constexpr (family == ops::family::random) {
     return random_calls(what);
   } else if constexpr (ops::is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {

@@ -302,13 +302,16 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
       "as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, "
       "running_var' = (1 - momentum) running_var + momentum v n / (n - 1)";
   using attrs = batch_norm_running_options;
-  static constexpr operand in[] = {
-      {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}, {"weight", NARROW, true}, {"bias", NARROW, true}};
+  static constexpr operand in[] = {{"x", NARROW},
+                                   {"running_mean", NARROW},
+                                   {"running_var", NARROW},
+                                   {"weight", NARROW, true},
+                                   {"bias", NARROW, true}};
   static constexpr operand out[] = {{"out", NARROW},
                                     {"mean", F32, true},
                                     {"rstd", F32, true},
-                                    {"running_mean", F32, true},
-                                    {"running_var", F32, true}};
+                                    {"running_mean", NARROW, true},
+                                    {"running_var", NARROW, true}};
 };
 struct batch_norm_inference : operation<op_id::batch_norm_inference> {
   static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";

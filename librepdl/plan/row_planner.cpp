@@ -265,16 +265,18 @@ norm_role role_of(std::string_view name) {
   return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
 }
 
-bool is_statistic(std::string_view name) { return name.starts_with("running_") || role_of(name) == norm_role::of_row; }
-bool is_factor(std::string_view name) { return name == "weight" || name == "bias"; }
-
-// weight and bias have one format, x's or f32.
-void check_factor(std::string_view op, std::string_view name, const const_tensor_view& v, const ops::operand& other,
-                  const const_tensor_view& others) {
-  if (v.type() == others.type() || (v.type() == dtype::f32 && !is_factor(other.name))) return;
+// Operands in pairs, each pair of one format, x's or f32: weight and bias, running_mean and running_var. Of an operand the number of
+// its pair, 0: of none.
+int pair_of(std::string_view name) {
+  return name == "weight" || name == "bias" ? 1 : name.starts_with("running_") ? 2 : 0;
+}
+void check_pair(std::string_view op, std::string_view name, const const_tensor_view& v, const ops::operand& other,
+                const const_tensor_view& others) {
+  const bool is_second = pair_of(other.name) != 0;
+  if (v.type() == others.type() || (v.type() == dtype::f32 && !is_second)) return;
   fail(error_site::operand_dtype, op, name,
        std::string(name_of(others.type())) + ", as " + std::string(other.name) +
-           (is_factor(other.name) || others.type() == dtype::f32 ? "" : ", or f32"),
+           (is_second || others.type() == dtype::f32 ? "" : ", or f32"),
        name_of(v.type()));
 }
 
@@ -351,14 +353,15 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
     const norm_role role = role_of(name);
     return role == norm_role::of_x ? shape : role == norm_role::of_weight ? weight : kept;
   };
-  std::size_t lead_of_factors = 0;
+  std::size_t first_of_pair[3] = {};  // of none: x
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::string_view name = in[i].name;
     if (!x[i]) continue;
-    if (is_factor(name)) {
-      check_factor(op, name, x[i], in[lead_of_factors], x[lead_of_factors]);
-      lead_of_factors = i;
-    } else if (!is_statistic(name)) {
+    if (const int pair = pair_of(name); pair != 0) {
+      std::size_t& first = first_of_pair[pair];
+      check_pair(op, name, x[i], in[first], x[first]);
+      first = i;
+    } else if (role_of(name) != norm_role::of_row) {
       check_format(op, name, x[i], in[0].name, x[0]);
     }
     if (x[i].shape() == shape_of(name)) continue;
@@ -367,7 +370,9 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
   }
   specs all;
   for (const ops::operand& o : out) {
-    all.push_back({is_statistic(o.name) ? dtype::f32 : x[0].type(), shape_of(o.name)});
+    const bool of_row = role_of(o.name) == norm_role::of_row;
+    const std::size_t like = o.name.starts_with("running_") ? first_of_pair[pair_of(o.name)] : 0;
+    all.push_back({of_row ? dtype::f32 : x[like].type(), shape_of(o.name)});
   }
   return all;
 }

@@ -3163,23 +3163,23 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
 
 
 @overload
-def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | None = None,
         statistics: Literal[False] = False) -> A: ...
 
 @overload
-def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: Sequence[A | None] | None = None,
         statistics: Literal[True]) -> tuple[A, A, A, A, A]: ...
 
-def batch_norm_running(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
+def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None = None, bias: A | None = None,
         axis: int = 1, eps: float = 1e-05, momentum: float = 0.1, *, out: A | Sequence[A | None] | None = None,
         statistics: bool = False) -> Any:
     """as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, running_var' = (1 - momentum) running_var + momentum v n / (n - 1), rounded once.
 
     x: f16 bf16 f32
-    running_mean: f32
-    running_var: f32
+    running_mean: x's format or f32
+    running_var: x's format or f32
     weight: x's format or f32, or None
     bias: x's format or f32, or None
     out: f16 bf16 f32

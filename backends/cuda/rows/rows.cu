@@ -23,7 +23,8 @@ enum class manner { registers, columns, chunks, few };
 
 struct division {
   row_geometry g;
-  const float* former[2];  // null: the operation has none
+  const void* former[2];  // null: the operation has none
+  dtype former_type;
   manner how;
   int per_thread;  // registers: elements: 8, 16 or 32
   bool packed;
@@ -156,7 +157,8 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   }
   g.reduced.set_stride(out_place, p.out_stride[0].reduced);
   if (rule.inputs.former[0] >= 0) {
-    for (int k = 0; k < 2; ++k) d.former[k] = static_cast<const float*>(input(rule.inputs.former[k], former_place + k));
+    for (int k = 0; k < 2; ++k) d.former[k] = input(rule.inputs.former[k], former_place + k);
+    d.former_type = p.in_type[rule.inputs.former[0]];
   }
   g.ignore_index = p.ignore_index;
   g.eps = p.eps;
@@ -232,11 +234,11 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
 
 // What the last results of rows were before: a copy of it.
 __global__ void __launch_bounds__(threads)
-    copy_former(const __grid_constant__ row_geometry g, const float* first, const float* second, float* to) {
+    copy_former(const __grid_constant__ row_geometry g, const void* first, const void* second, dtype type, float* to) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; row < g.rows; row += step) {
-    to[row] = first[row_offset<former_place>(g, row)];
-    to[g.rows + row] = second[row_offset<former_place + 1>(g, row)];
+    to[row] = number_at<any_format>(first, row_offset<former_place>(g, row), type);
+    to[g.rows + row] = number_at<any_format>(second, row_offset<former_place + 1>(g, row), type);
   }
 }
 
@@ -293,7 +295,7 @@ class row_work final : public planned {
     if (d_.former[0] != nullptr && g.rows != 0) {
       for (int k = 0; k < 2; ++k) g.row_former[k] = former_ + k * g.rows;
       launch_kernel<copy_former>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g, d_.former[0],
-                                 d_.former[1], former_);
+                                 d_.former[1], d_.former_type, former_);
     }
     if (g.target != nullptr && g.rows != 0) {
       launch_kernel<count_targets>(j, grid_for(j.device, ceil_div(g.rows, threads), 8), threads, 0, g);

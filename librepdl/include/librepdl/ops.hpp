@@ -320,7 +320,7 @@ void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_
 void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis = 1);
 
-// batch_norm with statistics over several batches: f32, one for each channel.
+// batch_norm with statistics over several batches: f32 (of batch_norm_running those of x's format, too), one for each channel.
 
 /// batch_norm, and what a batch of n elements a channel makes of the running statistics, of its exact m and v, rounded once each:
 /// updated.mean = (1 - momentum) running_mean + momentum m, updated.var = (1 - momentum) running_var + momentum v n / (n - 1);

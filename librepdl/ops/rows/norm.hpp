@@ -591,9 +591,9 @@ struct running_numbers : norm_numbers<R> {
   R variance, of_variance;  // v n / (n - 1), and what it errs by beside some u
 };
 
-// RN32((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor. p is used up.
+// RN((1 - momentum) former + momentum p / divisor), as (former divisor + momentum (p - former divisor)) / divisor. p is used up.
 template <class A>
-REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, double momentum) {
+REPDL_HD_CALL certified round_average(dtype to, A& p, const A& divisor, double former, double momentum) {
   A own = divisor;
   multiply_by_value(own, former);
   negate(own);
@@ -603,7 +603,7 @@ REPDL_HD_CALL certified round_average(A& p, const A& divisor, double former, dou
   add_to(p, own);
   if (is_zero(p)) return {0.0f, true};
   divide_by(p, divisor);
-  return round_to(dtype::f32, p);
+  return round_to(to, p);
 }
 
 struct running_norm_rule : norm_rule<true> {
@@ -658,12 +658,12 @@ struct running_norm_rule : norm_rule<true> {
       A all = arithmetic<A>::number(s.centre);
       multiply_by_count(all, n);
       add_to(all, sum);
-      return round_average(all, divisor, former, q);
+      return round_average(to, all, divisor, former, q);
     }
     A v = s.squares(n);
     to_spread(v, sum, n, 0.0);
     multiply_by_count(divisor, n - 1);
-    return round_average(v, divisor, former, q);
+    return round_average(to, v, divisor, former, q);
   }
 };
 template <>

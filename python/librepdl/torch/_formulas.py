@@ -364,8 +364,8 @@ def native_batch_norm(x, w, b, mean_, var_, training, momentum, eps):
         check(t is None or t.numel() == x.size(1), f"batch_norm: expected {x.size(1)} elements")
     if mean_ is not None and not training:
         mean_, var_ = converted(mean_, torch.float32), converted(var_, torch.float32)
-    if any(t is not None and t.dtype != torch.float32 for t in (mean_, var_)):
-        raise Refuse("with running statistics that are not float32")
+    if mean_ is not None and (mean_.dtype != var_.dtype or mean_.dtype not in (x.dtype, torch.float32)):
+        raise Refuse("with running statistics that are neither of the input's type nor float32")
     if training and mean_ is not None and not 0 <= momentum <= 1:
         raise Refuse("with a momentum outside of [0, 1]")
     if w is None and b is not None and b.requires_grad and b.dtype != x.dtype:

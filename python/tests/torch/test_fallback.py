@@ -70,11 +70,13 @@ def test_types(in_python, monkeypatch):
     test_types.test_casts()
     test_types.test_conjugates_and_negatives()
     test_types.test_powers_of_integers()
-    test_types.test_running_statistics_of_16_bits()
+    test_types.test_norms_with_weights_of_a_third_type()
     for dtype in (torch.bool, *test_types.INTEGERS):
         test_types.test_integers_become_floats(dtype)
-    for norm in ("layer_norm", "group_norm", "batch_norm", "batch_norm inference", "instance_norm", "rms_norm"):
+    for norm in test_types.NORMS:
         test_types.test_norms_with_weights_of_float32(norm, torch.bfloat16)
+        test_types.test_norms_next_to_ties(norm, torch.float16)
+    test_types.test_running_statistics_of_16_bits(torch.bfloat16)
 
 
 def test_numbers_as_elements(in_python):

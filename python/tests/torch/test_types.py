@@ -577,12 +577,27 @@ def test_batch_norm_under_autocast():
         assert librepdl.torch.coverage(net, x)
 
 
-def test_running_statistics_of_16_bits():
-    """Exact in float32; they are not updated in 16 bits."""
-    x, w = torch.randn(5, 4).bfloat16(), torch.ones(4).bfloat16()
-    mean, var = torch.randn(4).bfloat16(), torch.rand(4).bfloat16() + 0.5
-    net = torch.nn.BatchNorm1d(4).to(torch.bfloat16)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_running_statistics_of_16_bits(dtype):
+    """Read exactly; updated with one rounding, to their own type."""
+    torch.manual_seed(4)
+    x, w = torch.randn(5, 4).to(dtype), torch.ones(4).to(dtype)
+    mean, var = torch.randn(4).to(dtype), torch.rand(4).to(dtype) + 0.5
+    columns = [list(map(Fraction, column)) for column in x.T.tolist()]
+    m = [sum(column) / 5 for column in columns]
+    v = [sum((a - b)**2 for a in column) / 4 for column, b in zip(columns, m)]
     with librepdl.torch.reproducible():
         assert same(F.batch_norm(x, mean, var, w, w), F.batch_norm(x, mean.float(), var.float(), w, w))
+        for momentum in (0.1, 2.0**-12):
+            for weight in (w, w.float(), None):
+                new_mean, new_var = mean.clone(), var.clone()
+                y = F.batch_norm(x, new_mean, new_var, weight, weight, True, momentum)
+                assert same(y, F.batch_norm(x, None, None, weight, weight, True))
+                for found, before, batch in ((new_mean, mean, m), (new_var, var, v)):
+                    q = Fraction(momentum)
+                    assert same(found, once([(1 - q) * Fraction(a) + q * b for a, b in zip(before.tolist(), batch)], dtype, found.shape))
+        net = torch.nn.BatchNorm1d(4).to(dtype)
+        net(x)
+        assert same(net.running_mean, once([Fraction(0.1) * a for a in m], dtype, 4)) and net.num_batches_tracked == 1
         with pytest.raises(NotImplementedError, match=r"aten::native_batch_norm .*running statistics.*called by BatchNorm1d"):
-            net(x)
+            net(x.float())

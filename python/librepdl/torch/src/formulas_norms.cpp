@@ -189,7 +189,9 @@ std::array<Tensor, 3> batch_norm_of(call& c, batch b) {
     b.running_var = converted(b.running_var, at::kFloat);
   }
   for (const Tensor* t : {&b.running_mean, &b.running_var}) {
-    if (t->defined() && t->scalar_type() != at::kFloat) c.refuse("with running statistics that are not float32");
+    if (!t->defined() || t->scalar_type() == at::kFloat) continue;
+    if (t->scalar_type() != b.x.scalar_type() || b.running_mean.scalar_type() != b.running_var.scalar_type())
+      c.refuse("with running statistics that are neither of the input's type nor float32");
   }
   if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1))
     c.refuse("with a momentum outside of [0, 1]");
