@@ -8,6 +8,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "reference/array.hpp"
+#include "reference/format.hpp"
 
 namespace repdl::reference {
 
@@ -53,5 +54,13 @@ place_lists scatter_lists(std::string_view op, const std::vector<shape_list>& sh
 std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::int64_t i);
 /// NumPy's rule; throws std::invalid_argument.
 shape_list broadcast_shape(const shape_list& a, const shape_list& b);
+
+/// Operands of rows are binary32 patterns on their way, whatever format they have.
+inline array widened(const array& x) {
+  if (x.type == dtype::f32) return x;
+  array wide(dtype::f32, x.shape);
+  for (std::size_t i = 0; i < index(x.count()); ++i) wide.set(i, convert(x.type, dtype::f32, x.get(i)));
+  return wide;
+}
 
 }  // namespace repdl::reference

@@ -16,7 +16,6 @@
 #include "reference/attributes.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples_detail.hpp"
-#include "reference/softmax_row.hpp"
 
 namespace repdl::reference::detail {
 namespace {

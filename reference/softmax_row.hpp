@@ -38,14 +38,6 @@ inline result zero_result(bool negative) {
   return [=](dtype t) -> rounded { return {zero_bits(t, negative), outcome_of_pattern(t, 0)}; };
 }
 
-/// Operands of rows are binary32 patterns on their way, whatever format they have.
-inline array widened(const array& x) {
-  if (x.type == dtype::f32) return x;
-  array wide(dtype::f32, x.shape);
-  for (std::size_t i = 0; i < index(x.count()); ++i) wide.set(i, convert(x.type, dtype::f32, x.get(i)));
-  return wide;
-}
-
 class softmax_row {
  public:
   explicit softmax_row(const patterns& x);

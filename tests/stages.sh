@@ -189,13 +189,20 @@ stage_old_cpu() {
   "${old_cpu[@]}" build/cpu/tools/repdl info | grep -E '^isa' | tee /dev/fd/3
   "${old_cpu[@]}" build/cpu/tools/repdl info | grep -qE '^isa baseline +yes, active'
   "${old_cpu[@]}" build/cpu/tests/repdl_tests --test-case='errors of this machine'
-  ! "${old_cpu[@]}" build/cpu/tools/repdl eval uniform -o build/logs/none.npy --attr shape=2 --isa avx2 2>build/logs/refused.txt
+  if "${old_cpu[@]}" build/cpu/tools/repdl eval uniform -o build/logs/none.npy --attr shape=2 --isa avx2 2>build/logs/refused.txt; then
+    echo "an instruction set that the CPU lacks was not refused"
+    exit 1
+  fi
   grep -q "isa: expected an instruction set of this CPU, got 'avx2'" build/logs/refused.txt
 }
 # The command line of a build without MPFR and GMP: it verifies all the same, and says what it cannot do.
 stage_no_oracle() {
   configure cpu -B build/no-oracle -DREPDL_REFERENCE=OFF -DREPDL_WERROR="$(werror)"
   cmake --build build/no-oracle --parallel "$jobs" --target repdl_cli
+  if ninja -C build/no-oracle -t deps | grep -E '/(gmp|gmpxx|mpfr)\.h$'; then
+    echo "sources of the command line without the oracle include these"
+    exit 1
+  fi
   lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root"
 }
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }

@@ -117,7 +117,7 @@ void clamp_tensors(call& c) {
 // self -> (result, buffer); nothing reads the buffer, but PyTorch's batching rule of the gradient takes its rank
 void log_sigmoid_forward(call& c) {
   c.give(map("log_sigmoid", {c.tensor(0)}));
-  c.give(at::empty({}, c.tensor(0).options()).expand(c.tensor(0).sizes()));
+  c.give(at::zeros({}, c.tensor(0).options()).expand(c.tensor(0).sizes()));
 }
 
 // grad_output, self, weight: both gradients, elementwise; autograd sums the weight's
