@@ -54,6 +54,8 @@ void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("a call of at most eight operands allocates nothing") {
   using namespace repdl;
   context ctx({.threads = 1});
@@ -203,3 +205,5 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
   }
 }
 #endif
+
+TEST_SUITE_END();

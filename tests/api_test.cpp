@@ -98,6 +98,8 @@ static_assert(!std::is_constructible_v<tensor_view, tensor>, "a view of a tempor
 static_assert(!std::is_constructible_v<tensor, context&, std::vector<std::uint32_t>, sizes>, "no element type");
 static_assert(!std::is_constructible_v<tensor_view, const std::array<float, 2>&>, "a writable view of constants");
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("sizes and axes from every integer type") {
   const std::size_t n = 3;
   const std::int16_t m = 2;
@@ -260,7 +262,8 @@ class elementwise_check {
   std::vector<reference::array> in_;
 };
 
-TEST_CASE("elementwise: every operation, format, lane position, broadcasting, strides, options, against the oracle") {
+TEST_CASE("elementwise: every operation, format, lane position, broadcasting, strides, options, against the oracle" *
+          doctest::test_suite("portable values")) {
   reference::covering some(4);  // of the instruction sets; each operation and each format meets all
   int setting = 0;
   for (const std::string& isa : available_isas()) {
@@ -699,3 +702,5 @@ TEST_CASE("the C ABI takes its workspaces from the caller") {
   CHECK(memory.given == memory.taken_back);
   CHECK(out[0] == 64);
 }
+
+TEST_SUITE_END();

@@ -31,6 +31,10 @@ void replay(const std::string& name, void (*target)(fuzz::bytes)) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("bytes from outside: .npy files") { replay("npy", fuzz::npy); }
 TEST_CASE("bytes from outside: .safetensors files") { replay("safetensors", fuzz::safetensors); }
 TEST_CASE("bytes from outside: calls of the C ABI") { replay("c_abi", fuzz::c_abi); }
+
+TEST_SUITE_END();

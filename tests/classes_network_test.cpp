@@ -212,6 +212,8 @@ using tried = decltype(std::tuple_cat(
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE_TEMPLATE_DEFINE("classes", Op, classes) { check_all<Op>(); }
 TEST_CASE_TEMPLATE_APPLY(classes, tried<false>);
 TEST_CASE_TEMPLATE_DEFINE("classes [long]", Op, long_classes) { check_all<Op>(); }
@@ -236,3 +238,5 @@ TEST_CASE("classes: hard rows and normal numbers") {
     }
   });
 }
+
+TEST_SUITE_END();

@@ -108,6 +108,8 @@ void check_rows(const std::string& op, bool mean, std::uint64_t seed) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("sum: 200,000 outputs against the oracle, every class counted") { check_rows("sum", false, 7); }
 
 TEST_CASE("mean: 200,000 outputs against the oracle, every class counted") { check_rows("mean", true, 8); }
@@ -149,3 +151,5 @@ TEST_CASE("dot: 200,000 outputs against the oracle, every class counted") {
     calls(4, 50'000);
   });
 }
+
+TEST_SUITE_END();

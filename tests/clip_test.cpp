@@ -131,7 +131,7 @@ TEST_CASE("clip: every class, format, norm, tier, number of threads and layout, 
   }
 }
 
-TEST_CASE("clip: norms are of their classes, and long lists on several threads") {
+TEST_CASE("clip: norms are of their classes, and long lists on several threads" * doctest::test_suite("values")) {
   for (const dtype t : formats) {
     for (const double p : {2.0, 1.0}) {
       for (const sample_class kind : {sample_class::ties, sample_class::near_ties, sample_class::overflow_border}) {

@@ -250,6 +250,8 @@ std::string relay_fingerprint(const std::vector<repdl::context_options>& legs, c
   return fingerprint;
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("cnn: short trainings end in the oracle's fingerprint, on every instruction set, thread count and tier") {
   for (const double dropout : {0.0, 0.25}) {
     CAPTURE(dropout);
@@ -270,7 +272,8 @@ TEST_CASE("cnn: short trainings end in the oracle's fingerprint, on every instru
   }
 }
 
-TEST_CASE("cnn: every element decided by the last tier, and the fingerprint is the same") {
+TEST_CASE("cnn: every element decided by the last tier, and the fingerprint is the same" *
+          doctest::test_suite("values")) {
   cnn_settings s = short_settings();
   s.epochs = 1;
   repdl::context usual;
@@ -282,7 +285,7 @@ TEST_CASE("cnn: every element decided by the last tier, and the fingerprint is t
   CHECK(counted[repdl::tier::exact] > counted[repdl::tier::binary64]);
 }
 
-TEST_CASE("cnn: any floating-point environment") {
+TEST_CASE("cnn: any floating-point environment" * doctest::test_suite("values")) {
   const cnn_settings s = short_settings();
   repdl::context usual;
   const std::string want = train_cnn(usual, few_digits(), s).fingerprint;
@@ -299,7 +302,8 @@ TEST_CASE("cnn: any floating-point environment") {
   }
 }
 
-TEST_CASE("cnn: stopped, saved and continued elsewhere, it ends in the same fingerprint") {
+TEST_CASE("cnn: stopped, saved and continued elsewhere, it ends in the same fingerprint" *
+          doctest::test_suite("values")) {
   cnn_settings s = short_settings();
   s.dropout = 0.25;  // so that the generator's state matters in every step
   s.epochs = 4;
@@ -326,7 +330,8 @@ TEST_CASE("cnn: stopped, saved and continued elsewhere, it ends in the same fing
   }
 }
 
-TEST_CASE("cnn: a checkpoint is a file of named tensors, and one of something else is refused") {
+TEST_CASE("cnn: a checkpoint is a file of named tensors, and one of something else is refused" *
+          doctest::test_suite("")) {
   const cnn_settings s = short_settings();
   repdl::context ctx;
   cnn_training training(ctx, few_digits(), s);
@@ -389,7 +394,7 @@ TEST_CASE("cnn: a checkpoint is a file of named tensors, and one of something el
   CHECK(refusal(bad, s) == "FILE: expected 16 tensors, got 17");
 }
 
-TEST_CASE("cnn: distortions are exact and start from the image itself") {
+TEST_CASE("cnn: distortions are exact and start from the image itself" * doctest::test_suite("")) {
   const image_set& set = digits().test;
   const std::vector<std::int64_t> order{3, 7};
   const std::vector<std::int64_t> same = examples::distorted(set, order, {});
@@ -442,3 +447,5 @@ TEST_CASE("cnn: the published fingerprint is the oracle's" * doctest::skip()) {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -48,6 +48,8 @@ void check(const std::vector<known>& cases) {
   }
 }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("contract: elementwise operations broadcast; relu_backward computes") {
   check({
       {"add", {floats({2, 1}, {1, 2}), floats({3}, {10, 20, 30})}, {}, {floats({2, 3}, {11, 21, 31, 12, 22, 32})}},
@@ -253,3 +255,5 @@ TEST_CASE("contract: the ranges of real parameters") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

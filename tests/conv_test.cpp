@@ -154,8 +154,12 @@ std::int64_t check_random_shapes(std::uint64_t seed, int rounds) {
   }
   return checked - before;
 }
+
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("conv2d and its gradients: random shapes, layouts and values") { CHECK(check_random_shapes(6, 90) > 10000); }
-TEST_CASE("conv2d and its gradients: more random shapes, layouts and values [long]") {
+TEST_CASE("conv2d and its gradients: more random shapes, layouts and values [long]" *
+          doctest::test_suite("portable values")) {
   CHECK(check_random_shapes(1, 900) > 100000);
 }
 
@@ -304,3 +308,5 @@ TEST_CASE("conv2d_grad_weight: the order of the samples changes no bit") {
     }
   }
 }
+
+TEST_SUITE_END();

@@ -78,6 +78,8 @@ std::uint64_t bits(T x) {
 }
 std::uint64_t bits32(std::int64_t x) { return static_cast<std::uint32_t>(x); }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("convert: to integers, written by hand") {
   constexpr std::uint64_t least32 = 0x80000000, most32 = 0x7fffffff;
   constexpr std::uint64_t least64 = 0x8000000000000000, most64 = 0x7fffffffffffffff;
@@ -427,3 +429,5 @@ TEST_CASE("convert: more elements than caches hold, on several threads") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

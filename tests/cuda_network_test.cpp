@@ -91,6 +91,8 @@ context cuda_context(tier first, void* stream = nullptr) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("cuda: the network's operations have the CPU's bits in every tier and layout") {
   if (!has_gpu()) return;
   context cpu;
@@ -250,3 +252,5 @@ TEST_CASE("cuda: tensors of more than 2^31 elements") {
     CHECK(same(y->view({few, side}, from), part.view({few, side})));
   }
 }
+
+TEST_SUITE_END();

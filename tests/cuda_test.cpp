@@ -123,6 +123,8 @@ sample_class class_of(int i) { return static_cast<sample_class>(i); }
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("cuda: elementwise operations have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
@@ -688,3 +690,5 @@ TEST_CASE("cuda: without a GPU a context says why there is none") {
     CHECK((e.site() == error_site::no_device || e.site() == error_site::no_backend));
   }
 }
+
+TEST_SUITE_END();

@@ -504,7 +504,9 @@ int check_far(context& ctx, std::int64_t reach, std::int64_t most) {
 
 }  // namespace
 
-TEST_CASE("wide: the checks of views of more than 2^31 elements, with few") {
+TEST_SUITE_BEGIN("portable");
+
+TEST_CASE("wide: the checks of views of more than 2^31 elements, with few" * doctest::test_suite("")) {
   context one({.threads = 1});
   twin_memory m(one, 1001);
   for (int i = 0; i < 1001; ++i) m.host<std::byte>()[i] = static_cast<std::byte>(i);
@@ -540,3 +542,5 @@ TEST_CASE("cuda: every operation on views that reach further than 2^31 elements"
   context ctx({.where = gpu});
   CHECK(check_far(ctx, far_reach, far_bytes) > 100);
 }
+
+TEST_SUITE_END();

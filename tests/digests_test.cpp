@@ -55,6 +55,8 @@ std::string read(const std::string& op, const std::string& text) {
   });
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("digests: every operation has its cases, and every file is an operation's") {
   std::set<std::string> names;
   for (const op_info& op : operations()) {
@@ -356,3 +358,5 @@ TEST_CASE("known answers: every operation has them, and they are the oracle's") 
 }
 
 }  // namespace
+
+TEST_SUITE_END();

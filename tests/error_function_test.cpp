@@ -128,6 +128,8 @@ void check(context& ctx, unary f, const Rows& rows) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("error function: ends, underflow, halves") {
   on_every_set([](context& ctx) {
     check(ctx, erf, erf_rows);
@@ -156,3 +158,5 @@ TEST_CASE("error function: halves of the narrow formats' subnormal numbers round
       }
   });
 }
+
+TEST_SUITE_END();

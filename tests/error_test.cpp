@@ -1285,6 +1285,8 @@ const std::vector<c_case>& c_cases() {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("errors through C++: site, operation, argument, message; outputs untouched") {
   operands o;
   for (const cpp_case& c : cpp_cases(o)) {
@@ -1432,3 +1434,5 @@ TEST_CASE("every error site is produced somewhere") {
   }
   CHECK(missing == 0);
 }
+
+TEST_SUITE_END();

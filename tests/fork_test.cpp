@@ -64,6 +64,8 @@ std::string results(context& ctx) {
   return fingerprint(ctx, std::vector<const_tensor_view>{total, columns, curve, product, one, gradient, order});
 }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("fork: a child goes on with the same bits, on one thread where its parent had workers") {
   context ctx({.threads = 4});
   const std::string expected = results(ctx);
@@ -148,3 +150,5 @@ TEST_CASE("cuda: after fork() every use is an error that says so, in the child o
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -376,6 +376,8 @@ using selecting = list<ops::abs_backward, ops::copysign_backward, ops::maximum_b
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("gradients: algebraic functions") { algebraic::check(60); }
 TEST_CASE("gradients: selections") { selecting::check(30); }
 TEST_CASE("gradients: at midpoints") { algebraic::check_at_midpoints(40); }
@@ -408,7 +410,7 @@ void check_calls(const ops::elementwise_row& row, const std::vector<tuple>& tupl
     CHECK(got == want);
   }
 }
-TEST_CASE("gradients: through the library") {
+TEST_CASE("gradients: through the library" * doctest::test_suite("portable")) {
   const auto on_every_set = []<class Op>() {
     std::mt19937_64 engine{number_of(row_of<Op>)};
     std::vector<tuple> tuples = random_ones<float>(row_of<Op>, 20, engine);
@@ -421,3 +423,5 @@ TEST_CASE("gradients: through the library") {
   algebraic::for_each(on_every_set);
   selecting::for_each(on_every_set);
 }
+
+TEST_SUITE_END();

@@ -61,7 +61,10 @@ class faulty final : public dispatch::executor {
 
 }  // namespace
 
-TEST_CASE("kernel tests: every call is legal and has the same bits on the instruction sets, by turns") {
+TEST_SUITE_BEGIN("portable");
+
+TEST_CASE("kernel tests: every call is legal and has the same bits on the instruction sets, by turns" *
+          doctest::test_suite("portable values")) {
   std::vector<std::unique_ptr<context>> contexts;
   for (const isa_info& i : instruction_sets()) {
     if (i.available) contexts.push_back(std::make_unique<context>(context_options{.threads = 2, .isa = i.name}));
@@ -101,3 +104,5 @@ TEST_CASE("kernel tests: operations that compute nothing are found") {
     CHECK(dispatch::run_kernel_test_group(ctx, what, 0) != "");
   }
 }
+
+TEST_SUITE_END();

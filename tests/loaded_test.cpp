@@ -52,6 +52,8 @@ caught catch_error(const std::function<void()>& f) {
   return {};
 }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("loaded: every operation has its bits") {
   context ctx = loaded_context({.threads = 2});
   CHECK(context_access::of(ctx).executor->isa() == ctx.isa());
@@ -171,3 +173,5 @@ TEST_CASE("loaded: other libraries are refused") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -294,7 +294,7 @@ void check_sums(std::vector<test::engine>& contexts, sample_class c, const std::
 
 }  // namespace
 
-TEST_CASE("losses: elements and gradients") { check_all_elements(60); }
+TEST_CASE("losses: elements and gradients" * doctest::test_suite("portable values")) { check_all_elements(60); }
 TEST_CASE("losses: elements and gradients, many [long]" * doctest::skip()) { check_all_elements(100000); }
 
 TEST_CASE("losses: signs of what a weight 0 or infinity multiplies") { check_signs(); }
@@ -311,7 +311,7 @@ TEST_CASE("losses: sums and means of few elements") {
     MESSAGE(std::string(name_of(c)) << ": " << counted.outputs << " outputs, " << counted.hits << " of the class");
   }
 }
-TEST_CASE("losses: sums and means of many elements") {
+TEST_CASE("losses: sums and means of many elements" * doctest::test_suite("values")) {
   std::vector<test::engine> contexts = every_context();
   for (const sample_class c : {sample_class::normal_range, sample_class::wide_exponents, sample_class::cancelling,
                                sample_class::near_ties, sample_class::narrow_lattice}) {

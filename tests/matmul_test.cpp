@@ -268,6 +268,8 @@ problem make_problem(kind what, std::int64_t batches, std::int64_t m, std::int64
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("matmul: every class, shape and instruction set against GMP and fmaf") {
   random_engine g(1);
   constexpr std::int64_t shapes[][3] = {{1, 1, 0},    {1, 1, 1},    {1, 1, 2},    {3, 2, 0},    {2, 3, 1},
@@ -484,3 +486,5 @@ TEST_CASE("matmul: the caller's floating-point environment changes nothing and i
     }
   }
 }
+
+TEST_SUITE_END();

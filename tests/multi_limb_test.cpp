@@ -224,6 +224,8 @@ void check_arithmetic(source& r, int count) {
   }
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("multi-limb arithmetic stays within its bounds") {
   source r;
   check_arithmetic<2>(r, 4000);
@@ -396,7 +398,7 @@ std::uint64_t round_real(const real& x) {
   return pattern(narrow<T>(mpfr_get_d(y.v, MPFR_RNDN)));  // exact
 }
 
-TEST_CASE("rounding a ball, every format") {
+TEST_CASE("rounding a ball, every format" * doctest::test_suite("")) {
   source r;
   const auto check = [&]<class T>(T) {
     using F = format<T>;
@@ -438,3 +440,5 @@ TEST_CASE("rounding a ball, every format") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

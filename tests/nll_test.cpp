@@ -88,6 +88,8 @@ void check_classes(const std::string& op, const std::string& reduction, int roun
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("nll_loss: classes of operands, each loss") {
   counts n;
   check_classes("nll_loss", "none", 3, n);
@@ -126,7 +128,7 @@ TEST_CASE("nll_loss_backward: classes of operands") {
   }
 }
 
-TEST_CASE("nll_loss: every tier decides, and no order of the samples changes a bit") {
+TEST_CASE("nll_loss: every tier decides, and no order of the samples changes a bit" * doctest::test_suite("")) {
   std::mt19937 engine(3);
   constexpr std::int64_t n = 20000, classes = 7;
   std::vector<float> x(n * classes), weight(classes);
@@ -164,7 +166,7 @@ TEST_CASE("nll_loss: every tier decides, and no order of the samples changes a b
   }
 }
 
-TEST_CASE("nll_loss: optional operands at the end may be left out") {
+TEST_CASE("nll_loss: optional operands at the end may be left out" * doctest::test_suite("")) {
   context ctx;
   const float x[] = {-1, -2, -3, -4}, g = 1;
   const std::int64_t targets[] = {1, 0};
@@ -177,7 +179,7 @@ TEST_CASE("nll_loss: optional operands at the end may be left out") {
   CHECK((grad[0] == 0 && grad[1] == -1 && grad[2] == -1 && grad[3] == 0));
 }
 
-TEST_CASE("nll_loss: nothing, ignored samples, weights that add up to 0, infinities") {
+TEST_CASE("nll_loss: nothing, ignored samples, weights that add up to 0, infinities" * doctest::test_suite("")) {
   context ctx;
   const auto loss = [&](const std::vector<float>& x, const std::vector<std::int64_t>& targets,
                         const std::vector<float>& weight, reduction r) {
@@ -210,3 +212,5 @@ TEST_CASE("nll_loss: nothing, ignored samples, weights that add up to 0, infinit
   is(loss({0, 0}, {0}, {}, reduction::sum), 0.0f, 1.0f);
   is(loss({1, 0}, {0}, {-1e-45f, 1}, reduction::mean), -1.0f, -1e-45f);
 }
+
+TEST_SUITE_END();

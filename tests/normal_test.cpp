@@ -116,7 +116,7 @@ void check_tiers(std::uint64_t w1, std::uint64_t w2, double mean, double stddev)
   }
 }
 
-TEST_CASE("normal: the bounds of both tiers") {
+TEST_CASE("normal: the bounds of both tiers" * doctest::test_suite("portable values")) {
   words next;
   for (int k = 0; k < 30000; ++k) {
     const std::uint64_t w1 = next(k);

@@ -271,7 +271,7 @@ TEST_CASE("double-double sums stay within their bound, and are exact where the l
   CHECK(exact > 5000);
 }
 
-TEST_CASE("exact accumulators: sums, means and products, every kind of term") {
+TEST_CASE("exact accumulators: sums, means and products, every kind of term" * doctest::test_suite("portable")) {
   source r;
   int bad = 0;
   for (int i = 0; i < 6000; ++i) {
@@ -314,7 +314,8 @@ TEST_CASE("exact accumulators: sums, means and products, every kind of term") {
   CHECK(bad == 0);
 }
 
-TEST_CASE("exact accumulators: every float, its midpoints and the doubles beside them round as MPFR does") {
+TEST_CASE("exact accumulators: every float, its midpoints and the doubles beside them round as MPFR does" *
+          doctest::test_suite("portable")) {
   source r;
   int bad = 0;
   for (int i = 0; i < 60000; ++i) {
@@ -334,7 +335,7 @@ TEST_CASE("exact accumulators: every float, its midpoints and the doubles beside
   CHECK(bad == 0);
 }
 
-TEST_CASE("exact accumulators: carries have room for 2^62 terms") {
+TEST_CASE("exact accumulators: carries have room for 2^62 terms" * doctest::test_suite("portable")) {
   sum_accumulator s;
   s.add(0x1.fffffep127f);
   for (int i = 0; i < 62; ++i) s.merge(s);
@@ -425,8 +426,8 @@ int wrong_exact_sums(source& r, int times) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("exact accumulators of every format, rounded to every format", From, repdl::f16, repdl::bf16, float,
-                   double) {
+TEST_CASE_TEMPLATE("exact accumulators of every format, rounded to every format" * doctest::test_suite("portable"),
+                   From, repdl::f16, repdl::bf16, float, double) {
   source r;
   CHECK(wrong_exact_sums<From, repdl::f16>(r, 1500) == 0);
   CHECK(wrong_exact_sums<From, repdl::bf16>(r, 1500) == 0);

@@ -117,6 +117,8 @@ std::string oracle_fingerprint(const training_settings& s) {
   return repdl::fingerprint(ctx, identity);
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("perceptron: two epochs end in the oracle's fingerprint, on every instruction set, thread count and tier") {
   training_settings s;
   s.epochs = 2;
@@ -153,3 +155,5 @@ TEST_CASE("perceptron: the published fingerprint is the oracle's" * doctest::ski
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -13,6 +13,8 @@ using reference::placement;
 using reference::shape_list;
 using reference::word_stream;
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("placement: every layout of random shapes keeps its promises") {
   word_stream w(7, 0);
   std::int64_t aligned = 0, unaligned = 0, repeats = 0;
@@ -95,3 +97,5 @@ TEST_CASE("placement: a memory image returns what was set, and a byte beside is 
     CHECK(std::count(m.bytes().begin(), m.bytes().end(), memory_image::guard) == std::ssize(m.bytes()));
   }
 }
+
+TEST_SUITE_END();

@@ -283,7 +283,8 @@ struct geometry {
   }
 };
 
-TEST_CASE("pooling: random geometries, layouts and values against the oracle, every tier") {
+TEST_CASE("pooling: random geometries, layouts and values against the oracle, every tier" *
+          doctest::test_suite("portable values")) {
   std::vector<test::engine> engines = test::engines();
   for (const isa_info& isa : instruction_sets()) {
     if (!isa.available) continue;

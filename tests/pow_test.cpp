@@ -138,6 +138,8 @@ std::vector<T> landmarks() {
   return list;
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE_TEMPLATE("pow: the special cases of C23", T, f16, bf16, float) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -498,3 +500,5 @@ TEST_CASE_TEMPLATE("pow: the last tier's budgets", T, f16, bf16, float) {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -436,7 +436,8 @@ TEST_CASE("prelu_weight_backward: axes, special values, and what is refused") {
   }
 }
 
-TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, format, ISA, thread count and tier") {
+TEST_CASE("cpu reductions are the correctly rounded exact results: every layout, format, ISA, thread count and tier" *
+          doctest::test_suite("portable values")) {
   repdl::ops::for_each_format<repdl::ops::NARROW>([]<class T>() {
     std::mt19937_64 g(20240607);
     tested result;

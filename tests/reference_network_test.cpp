@@ -38,6 +38,8 @@ std::vector<std::uint32_t> counting(int n) {
   return v;
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("reference: intervals enclose, and the precision grows until they round") {
   const interval third(53, mpq_class(1, 3));
   CHECK(mpfr_less_p(third.lo(), third.hi()) != 0);
@@ -394,3 +396,5 @@ TEST_CASE("reference: normal, bernoulli, randint, dropout") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

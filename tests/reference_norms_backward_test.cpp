@@ -179,6 +179,8 @@ std::vector<array> sampled(const std::string& op, sample_class kind, const shape
   return fill_inputs(op, kind, all, s.attrs, 7, stream);
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("reference: gradients of norms in rational numbers, and rows that are not finite in binary64") {
   std::uint64_t stream = 0;
   checked to_x, to_weight;
@@ -337,3 +339,5 @@ TEST_CASE("reference: gradients of norms are derivatives") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

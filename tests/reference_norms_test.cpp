@@ -151,6 +151,8 @@ void check_call(const std::string& op, const std::vector<array>& in, const attri
   }
 }
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("reference: norms by squares, and with 2000 bits") {
   std::uint64_t stream = 0;
   struct shape {
@@ -275,3 +277,5 @@ TEST_CASE("reference: norms by hand") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

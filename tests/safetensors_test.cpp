@@ -65,6 +65,8 @@ std::string refusal(const std::string& path) {
   return "nothing thrown";
 }
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("safetensors: every type and shape is read as it was written") {
   const scratch_directory dir;
   tensor_file file;
@@ -316,3 +318,5 @@ TEST_CASE("safetensors: a file that cannot be written leaves what was there") {
 }
 
 }  // namespace
+
+TEST_SUITE_END();

@@ -132,7 +132,7 @@ TEST_CASE("selection: fmax, fmin, copysign") {
   });
 }
 
-TEST_CASE("selection: comparisons and classes") {
+TEST_CASE("selection: comparisons and classes" * doctest::test_suite("values")) {
   const float numbers[] = {quiet, -quiet, inf, -inf, 1, -1, 0.0f, -0.0f, tiny, -tiny, large};
   on_every_set([&](context& ctx) {
     const auto of = [&](auto f, auto... x) {

@@ -209,15 +209,17 @@ void check_operations(std::int64_t many) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable values");
+
 TEST_CASE("several: sums, quotients and roots") {
   check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward,
                    ops::hypot>(300);
 }
-TEST_CASE("several: remainders and whole quotients") {
+TEST_CASE("several: remainders and whole quotients" * doctest::test_suite("portable")) {
   check_operations<ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor>(300);
 }
 // x / y = X 2^k / Y, with X 2^k mod Y of 1 or Y - 1: as near a whole number as quotients of 24 bits come.
-TEST_CASE("several: quotients next to whole numbers") {
+TEST_CASE("several: quotients next to whole numbers" * doctest::test_suite("portable")) {
   counts n;
   std::mt19937_64 engine{29};
   for (int i = 0; i < 3000; ++i) {
@@ -242,13 +244,16 @@ TEST_CASE("several: quotients next to whole numbers") {
   CHECK(n.wrong == 0);
   CHECK(n.tuples > 50000);
 }
-TEST_CASE("several: logarithms of two operands") { check_operations<ops::xlogy, ops::logaddexp>(200); }
+TEST_CASE("several: logarithms of two operands" * doctest::test_suite("portable")) {
+  check_operations<ops::xlogy, ops::logaddexp>(200);
+}
 TEST_CASE("several: exponentials with options") { check_operations<ops::elu>(1000); }
 TEST_CASE("several: gradients of activations") {
   check_operations<ops::silu_backward, ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward,
                    ops::gelu_tanh_backward, ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward>(20);
 }
-TEST_CASE("several: celu, softplus, logit, softshrink and their gradients; atan2, logaddexp2") {
+TEST_CASE("several: celu, softplus, logit, softshrink and their gradients; atan2, logaddexp2" *
+          doctest::test_suite("portable")) {
   check_operations<ops::celu, ops::celu_backward, ops::softplus, ops::softplus_backward, ops::logit,
                    ops::logit_backward, ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2>(20);
 }
@@ -312,7 +317,7 @@ TEST_CASE_TEMPLATE("several: formulas that are quotients and roots", T, f16, bf1
 }
 
 // The exact parts of elu: -c for w far below 0, c a midpoint; c w next to 0, below the normal numbers.
-TEST_CASE_TEMPLATE("several: elu beside midpoints", T, f16, bf16, float) {
+TEST_CASE_TEMPLATE("several: elu beside midpoints" * doctest::test_suite("portable"), T, f16, bf16, float) {
   counts n;
   std::int64_t near = 0;
   constexpr int p = num::format<T>::precision;
@@ -334,7 +339,7 @@ TEST_CASE_TEMPLATE("several: elu beside midpoints", T, f16, bf16, float) {
 }
 
 // e^x + e^y next to 1.
-TEST_CASE_TEMPLATE("several: logaddexp next to 0", T, f16, bf16, float) {
+TEST_CASE_TEMPLATE("several: logaddexp next to 0" * doctest::test_suite("portable"), T, f16, bf16, float) {
   counts n;
   std::mt19937_64 engine{8};
   for (int i = 0; i < 3000; ++i) {
@@ -400,7 +405,8 @@ TEST_CASE_TEMPLATE("several: gradients next to their zeros", T, f16, bf16, float
 }
 
 // Exact parts that are midpoints: g scale alpha rate next to x = 0, -alpha of celu far below 0.
-TEST_CASE_TEMPLATE("several: elu_backward and celu beside midpoints", T, f16, bf16, float) {
+TEST_CASE_TEMPLATE("several: elu_backward and celu beside midpoints" * doctest::test_suite("portable"), T, f16, bf16,
+                   float) {
   counts n;
   std::int64_t near = 0;
   constexpr int p = num::format<T>::precision;
@@ -426,7 +432,8 @@ TEST_CASE_TEMPLATE("several: elu_backward and celu beside midpoints", T, f16, bf
 }
 
 // 1 + (x + y)/2 a midpoint, x = y and next to it; quotients y/x that are midpoints below the normal numbers.
-TEST_CASE_TEMPLATE("several: logaddexp2 and atan2 beside midpoints", T, f16, bf16, float) {
+TEST_CASE_TEMPLATE("several: logaddexp2 and atan2 beside midpoints" * doctest::test_suite("portable"), T, f16, bf16,
+                   float) {
   counts n;
   std::int64_t near = 0;
   constexpr int p = num::format<T>::precision;
@@ -460,7 +467,7 @@ TEST_CASE_TEMPLATE("several: logaddexp2 and atan2 beside midpoints", T, f16, bf1
 }
 
 // Through the library: strides, blocks and options; each tier forced; and who decided.
-TEST_CASE("several: tiers of a call") {
+TEST_CASE("several: tiers of a call" * doctest::test_suite("portable")) {
   constexpr std::int64_t size = 3000;
   std::mt19937_64 engine{9};
   std::vector<float> x(size), y(size), got(size);
@@ -947,7 +954,7 @@ TEST_CASE_TEMPLATE("several: gated units beside midpoints", T, f16, bf16, float)
 }
 
 // Through the library, each tier forced. No element of small numbers is left to the last tier but those that are forced there.
-TEST_CASE("several: tiers of gradients") {
+TEST_CASE("several: tiers of gradients" * doctest::test_suite("portable")) {
   constexpr std::int64_t size = 400;
   std::mt19937_64 engine{13};
   std::vector<float> in[3], got(size);
@@ -1025,3 +1032,5 @@ TEST_CASE_TEMPLATE("several: every pair of geglu and of the gradients of gelu an
   all(ops::geglu{});
   CHECK(undecided == 0);
 }
+
+TEST_SUITE_END();

@@ -75,6 +75,8 @@ array expanded(const array& a, const shape_list& shape) {
 
 }  // namespace
 
+TEST_SUITE_BEGIN("portable");
+
 TEST_CASE("strided: fma of operands that broadcast along alternating axes") {
   const auto devices = every_device();
   const shape_list shape{9, 7, 5, 6};
@@ -213,3 +215,5 @@ TEST_CASE("strided: every elementwise operation and conversion of eight axes tha
     }
   }
 }
+
+TEST_SUITE_END();

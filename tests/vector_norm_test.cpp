@@ -128,7 +128,8 @@ TEST_CASE("vector_norm: every class, format, tier, number of threads and layout,
   }
 }
 
-TEST_CASE("vector_norm: samples are of their classes, and long rows on several threads") {
+TEST_CASE("vector_norm: samples are of their classes, and long rows on several threads" *
+          doctest::test_suite("values")) {
   for (const dtype t : formats) {
     for (const norm_case& c : cases) {
       if ((c.kind == magnitude_sum::plain && c.p != 1)) continue;
