@@ -3,11 +3,11 @@
 
     tests/in_parallel.py [--jobs N] [--budgets FILE] PROGRAM [FILTER...]
 
-FILTER: doctest's options that choose cases (--test-case, --test-case-exclude, ...). Prints the whole output of a case that
-fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds (tests/budgets.txt);
-a source of tests that no line of FILE names is an error. A case counts as passed when its process ends with status 0,
-reports the duration of this case and of no other, and made assertions; or as skipped when it says "skipped: WHY" and made
-none.
+FILTER: doctest's options that choose cases (--test-suite, --test-case-exclude, ...). Prints each case that ends, the whole
+output of one that fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds
+(tests/budgets.txt); a source of tests that no line of FILE names is an error. A case counts as passed when its process ends
+with status 0, reports the duration of this case and of no other, and made assertions; or as skipped when it says
+"skipped: WHY" and made none.
 """
 import argparse
 import collections
@@ -90,6 +90,7 @@ def main():
             passed, skipped, n, seconds, done = future.result()
             skips += passed and skipped
             name = names[runs[future]]
+            print(f"[{len(times) + 1}/{len(names)}] {name}", flush=True)
             spent[families[runs[future]]] += seconds
             assertions += n
             times.append((seconds, name))

@@ -1,12 +1,7 @@
-# The stages of ./run test; sourced by it. A stage is a function: it runs in a subshell that stops at the first error, its
+# The stages of ./run test and ./run ci; sourced by it. A stage is a function: it runs in a subshell that stops at the first error, its
 # output goes to build/logs/STAGE.log, what it writes to descriptor 3 is shown.
 
 passed=() failed=() skipped=()
-
-# The core-minutes that a file written by `times` in a subshell counts: its own and its children's.
-core_minutes() {
-  awk '{ for (i = 1; i <= NF; ++i) { split($i, t, "[ms]"); m += t[1] + t[2] / 60 } } END { printf "%.1f", m }' "$1"
-}
 
 # stage NAME FUNCTION [ARG...]
 stage() {
@@ -44,6 +39,12 @@ skip() {
   printf '\n== %s: skipped: %s\n' "$1" "$2"
 }
 
+# progress COMMAND...: runs what writes lines [N/M] ...; each tenth is shown.
+progress() {
+  "$@" | tee >(awk -F '[][/]' '/^\[[0-9]+\/[0-9]+\]/ && int(10 * $2 / $3) > last {
+    last = int(10 * $2 / $3); printf "   %d of %d\n", $2, $3; fflush() }' >&3)
+}
+
 # show COMMAND...: runs it; its last lines ($lines, 3) are shown too.
 show() {
   local out status=0
@@ -57,33 +58,32 @@ show() {
 # -------------------------------------------------------------------------------------------------------------- stages
 # The compiler that the tree is kept free of warnings with; newer ones may know more warnings.
 werror() { [[ $(g++ -dumpversion) == 12* ]] && echo ON || echo OFF; }
+# For this machine: the baseline, and the best instruction set that it has.
 stage_build() {
-  configure cpu -DREPDL_WERROR="$(werror)"
-  build cpu
-  printf '   %s, %s\n' "$(g++ --version | head -n 1)" "$(nproc) cores" >&3
+  configure cpu -DREPDL_INSTRUCTION_SETS=native -DREPDL_WERROR="$(werror)"
+  build_cpu
+}
+stage_build_all_sets() {
+  configure cpu -DREPDL_INSTRUCTION_SETS= -DREPDL_WERROR="$(werror)"
+  build_cpu
+}
+build_cpu() {
+  progress build cpu
+  printf '   %s, %s cores\n' "$(g++ --version | head -n 1)" "$(nproc)" >&3
 }
 unit_tests() { python3 tests/in_parallel.py --jobs "$jobs" "$@"; }
-stage_unit() {
-  lines=18 show unit_tests --budgets tests/budgets.txt build/cpu/tests/repdl_tests \
-    ${1:+--test-case-exclude='*[long]*,*classes*,cnn: short*,cpu reductions*,perceptron: two*'}
-}
-# The sets that the unit tests did not choose; without the tests that go through all sets themselves, or never compute on a
-# chosen one, and without those of the interface. (verify takes every case on every set.)
+stage_unit() { lines=18 show progress unit_tests --budgets tests/budgets.txt build/cpu/tests/repdl_tests; }
+# The sets that the unit tests did not choose. (verify takes every case on every set.)
 stage_isa() {
   lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl \
-    python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests \
-    --source-file-exclude='*/api_test*,*/allocation_*,*/bytes_*,*/contract_*,*/error_*,*/fork_*,*/loaded_*,*/placement_*,*/safetensors_*,*/strided_*' \
-    --test-case-exclude='classes*,*: classes of operands*,*200\,000*,cnn: short*,conv*,matmul*,cpu reductions*,pooling: random*,elementary*,reference*,digests*,sha256*,cuda*,kernel tests*,exact accumulators*,multi-limb*,known answers: every*,cnn: the ordinary*,*[long]*,perceptron*,pow:*,several:*,gradients:*,losses: elements*,normal: the bounds*'
+    python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests --test-suite-exclude='portable*'
 }
-stage_isa_list() { lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl; }
+# Every published case, with each tier forced.
+stage_cases() { show build/cpu/tools/repdl verify --quick --part cases; }
 # Every operation in every thread count and forced tier, and 2^24 inputs of each function of one variable. All 2^32 are not run
 # here: certificates say which code they were run on; "generated documents" checks that the code is that of this build where
 # certificates name its compiler. (./run long takes every input, and every case in every variant.)
 stage_verify() {
-  if [[ ${1:-} == --quick ]]; then
-    show build/cpu/tools/repdl verify --quick --part cases
-    return
-  fi
   show build/cpu/tools/repdl verify --quick
   local unproved
   unproved=$(python3 tools/certificates.py unproved build/cpu)
@@ -96,9 +96,7 @@ stage_verify() {
   fi
 }
 # Random whole calls of every operation, in every layout.
-stage_fuzz() {
-  lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds 45
-}
+stage_fuzz() { lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds "$1"; }
 stage_cli() {
   lines=1 show cmake -P tests/tristate_test.cmake
   show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
@@ -121,16 +119,16 @@ stage_docs() {
   build/cpu/tools/repdl docs --check
   lines=2 show python3 tools/check_readme.py
   lines=2 show python3 tools/readme_costs.py
+}
+stage_certificates() {
   lines=2 show python3 tests/certificates_test.py
   lines=4 show python3 tools/certificates.py check build/cpu
 }
 
-# The sanitizers look at paths, not at values: without the tests that go through many values of each class or of every
-# operation, without whole trainings, and without what tests compute from headers alone, in code that is not instrumented; but
-# with random calls of every operation.
+# The sanitizers look at paths, not at values: without the tests that go through many values, without whole trainings, and
+# without what tests compute from headers alone, in code that is not instrumented; but with random calls of every operation.
 sanitized_tests() {
-  lines=6 show unit_tests "$1/tests/repdl_tests" \
-    --test-case-exclude='*[long]*,*classes*,*class counted*,*200\,000*,cnn: short*,cnn: the ordinary*,cnn: any floating*,cnn: every element*,cnn: stopped*,perceptron*,digests*,reference*,elementary*,elementwise: every operation*,known answers: every*,kernel tests: every*,cpu reductions*,pooling: random*,losses: sums and means of many*,several: sums*,several: gradients*,several: gated*,several: pow*,several: formulas*,several: exponentials*,gradients: a*,gradients: selections*,pow:*,multi-limb*,losses: elements*,normal: the bounds*'
+  lines=6 show unit_tests "$1/tests/repdl_tests" --test-suite-exclude='*values'
   sanitized_fuzz "$1" 60
 }
 sanitized_fuzz() { lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds "$2"; }
@@ -254,28 +252,28 @@ stage_torch() {
   lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md
 }
 
-run_stages() {
-  local quick=$1 only=$2 start=$SECONDS
+# start_stages test|ci ONLY
+start_stages() {
+  local which=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
-  # What several stages compile alike is compiled once.
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_DIR=$root/build/ccache CCACHE_MAXSIZE=4G
-  # Also of a copy of the tree (failure injection): relative paths are the same in both.
-  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-  stage "build" stage_build
-  if ((${#failed[@]} > 0)); then
-    printf '\n0 passed, 1 failed\n'
-    exit 1
-  fi
-  stage "unit tests" stage_unit ${quick:+--quick}
-  stage "floating-point environments" stage_environments
-  stage "verify${quick:+ --quick}" stage_verify ${quick:+--quick}
-  stage "instruction sets" "stage_isa${quick:+_list}"
-  stage "kernel symbols" stage_symbols
-  stage "generated documents" stage_docs
-  if [[ -z $quick ]]; then
-    stage "fuzz" stage_fuzz
-    stage "demo" stage_demo
+  if [[ $which == test ]]; then
+    stage "build" stage_build
+    stop_without_build
+    stage "unit tests" stage_unit
+    stage "published cases" stage_cases
+    stage "fuzz" stage_fuzz 10
+    stage "generated documents" stage_docs
     stage "command line" stage_cli
+  else
+    stage "build, all instruction sets" stage_build_all_sets
+    stop_without_build
+    stage "floating-point environments" stage_environments
+    stage "verify" stage_verify
+    stage "instruction sets" stage_isa
+    stage "certificates" stage_certificates
+    stage "kernel symbols" stage_symbols
+    stage "fuzz" stage_fuzz 45
+    stage "demo" stage_demo
     stage "a CPU without AVX2" stage_old_cpu
     stage "without the oracle" stage_no_oracle
     stage "consumers" stage_consumers
@@ -293,12 +291,39 @@ run_stages() {
     fi
   fi
 
-  times >build/logs/all.times
-  printf '\n== summary: %d s, %s core-minutes\n' $((SECONDS - start)) "$(core_minutes build/logs/all.times)"
+  times >build/logs/$which.minutes
+  printf '\n== summary\n'
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
   ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"
+  [[ -n $only ]] || within_budget "$which"
+  printf 'took %s core-minutes, %d s\n' "$(core_minutes build/logs/$which.minutes)" $((SECONDS - start))
   printf '%d passed, %d failed\n' ${#passed[@]} ${#failed[@]}
-  ((${#passed[@]} + ${#failed[@]} + ${#skipped[@]} > 0)) || die "test: --only: no stage begins with '$only'"
+  ((${#passed[@]} + ${#failed[@]} + ${#skipped[@]} > 0)) || die "$which: --only: no stage begins with '$only'"
   ((${#failed[@]} == 0))
+}
+stop_without_build() {
+  ((${#failed[@]} == 0)) || { printf '\n0 passed, 1 failed\n'; exit 1; }
+}
+
+# Whether ./run test, and it and ./run ci together, stay within tests/minutes.txt. Where REPDL_MINUTES says enforce, beyond is a
+# failure: what a machine is asked to do is a matter of CI's.
+within_budget() {
+  local name budget took
+  while read -r name budget _; do
+    case $name in
+      test) took=$(core_minutes build/logs/test.minutes) ;;
+      both)
+        [[ $1 == ci && -e build/logs/test.minutes ]] || continue
+        took=$(awk -v a="$(core_minutes build/logs/test.minutes)" -v b="$(core_minutes build/logs/ci.minutes)" 'BEGIN { print a + b }')
+        ;;
+      *) continue ;;
+    esac
+    [[ $name == test && $1 == ci ]] && continue
+    printf '%s: %s of %s core-minutes (tests/minutes.txt)\n' "$([[ $name == both ]] && echo './run test and ./run ci' || echo './run test')" \
+      "$took" "$budget"
+    if awk -v t="$took" -v b="$budget" 'BEGIN { exit !(t > b) }' && [[ ${REPDL_MINUTES:-} == enforce ]]; then
+      failed+=("core-minutes: $took of $budget")
+    fi
+  done <tests/minutes.txt
 }
