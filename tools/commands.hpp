@@ -1,5 +1,5 @@
 // The commands of the repdl program. Each takes the arguments after its name and returns the exit status; errors are
-// thrown, and main prints them.
+// thrown, and command_line prints them.
 #pragma once
 
 #include <span>
@@ -8,6 +8,9 @@
 namespace repdl::tools {
 
 using command_arguments = std::span<const std::string_view>;
+
+/// What the program does with its arguments, without its name; the exit status.
+int command_line(command_arguments args);
 
 int run_info(command_arguments args);
 int run_eval(command_arguments args);

@@ -1,10 +1,17 @@
 #include "tools/data_directory.hpp"
 
 #include <filesystem>
+#include <utility>
 
 namespace repdl::tools {
+namespace {
+std::string given;
+}
+
+void set_data_directory(std::string path) { given = std::move(path); }
 
 std::string data_directory() {
+  if (!given.empty()) return given;
   namespace fs = std::filesystem;
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);

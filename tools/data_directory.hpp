@@ -9,4 +9,7 @@ namespace repdl::tools {
 /// sources.
 std::string data_directory();
 
+/// That of a program that is no installed `repdl`.
+void set_data_directory(std::string path);
+
 }  // namespace repdl::tools

@@ -1,11 +1,8 @@
-// The `repdl` command line: finds the command, runs it, and turns an error into one line on stderr.
-#include <algorithm>
+// The command line: finds the command, runs it, and turns an error into one line on stderr.
 #include <cstdio>
 #include <exception>
-#include <iterator>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/error.hpp"
@@ -136,12 +133,9 @@ int report(std::string message) {
 }
 
 }  // namespace
-}  // namespace repdl::tools
 
-int main(int argc, char** argv) {
-  using namespace repdl::tools;
+int command_line(command_arguments args) {
   try {
-    const std::vector<std::string_view> args(argv + std::min(argc, 1), argv + argc);
     return run(args);
   } catch (const std::bad_alloc&) {
     return report("memory: expected enough for the tensors, got none");
@@ -149,3 +143,5 @@ int main(int argc, char** argv) {
     return report(e.what());
   }
 }
+
+}  // namespace repdl::tools

@@ -1,19 +1,19 @@
-"""python -m librepdl: the repdl program of this package."""
+"""python -m librepdl: the repdl program."""
 
-import os
 import pathlib
+import signal
 import sys
 
-
-def main() -> None:
-    package = pathlib.Path(__file__).resolve().parent
-    program, library = package / "bin/repdl", package / "librepdl_cuda.so"
-    if not program.exists():
-        sys.exit(f"librepdl: expected the program {program}, which was left out of this build (REPDL_TOOLS=OFF), got none")
-    # It is beside the modules, where they look for it; the program looks beside itself.
-    if library.exists() and not os.environ.get("REPDL_CUDA_LIBRARY"):
-        os.environ["REPDL_CUDA_LIBRARY"] = str(library)
-    os.execv(program, ["repdl", *sys.argv[1:]])
+from librepdl import _core
 
 
-main()
+def main() -> int:
+    if not hasattr(_core, "command_line"):
+        sys.exit("librepdl: expected the commands of the repdl program in this build, found none (it was built with REPDL_TOOLS=OFF)")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it, as any program
+    share = pathlib.Path(__file__).resolve().parent / "share/librepdl"
+    return _core.command_line(sys.argv[1:], str(share) if share.is_dir() else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,6 +2,12 @@
 #include "c_abi.hpp"
 #include "call.hpp"
 #include "compare.hpp"
+#ifdef REPDL_WITH_COMMANDS
+#include <nanobind/stl/vector.h>
+
+#include "tools/commands.hpp"
+#include "tools/data_directory.hpp"
+#endif
 
 namespace repdl::python {
 namespace {
@@ -27,6 +33,15 @@ nb::dict info() {
   d["no_gpu"] = why.empty() ? nb::object(nb::none()) : nb::object(nb::str(why.c_str()));
   return d;
 }
+
+#ifdef REPDL_WITH_COMMANDS
+int command_line(const std::vector<std::string>& given, const std::string& data) {
+  tools::set_data_directory(data);
+  const std::vector<std::string_view> args(given.begin(), given.end());
+  const nb::gil_scoped_release others_may_go_on;
+  return tools::command_line(args);
+}
+#endif
 
 // A method that may wait, while other Python threads go on.
 auto in_turn(void (shared_context::*method)()) {
@@ -97,6 +112,9 @@ NB_MODULE(_core, m) {
   m.def("compare", compare);
   m.def("c_abi", c_abi_address);
   m.def("version", [] { return std::string(version()); });
+#ifdef REPDL_WITH_COMMANDS
+  m.def("command_line", command_line);
+#endif
 
   nb::class_<shared_context>(m, "Context", "Where and how operations run: librepdl.context().")
       .def("__enter__",

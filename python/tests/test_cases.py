@@ -6,23 +6,23 @@ import inspect
 import json
 import math
 import os
-import pathlib
 import subprocess
+import sys
 
 import pytest
 
 import librepdl
 
-REPDL = os.environ.get("REPDL", str(pathlib.Path(librepdl.__file__).parent / "bin/repdl"))
+REPDL = [os.environ["REPDL"]] if "REPDL" in os.environ else [sys.executable, "-m", "librepdl"]
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i64": 8, "i32": 4, "bool": 1}
-ROWS = {row["name"]: row for row in json.loads(subprocess.run([REPDL, "docs", "--json"], check=True, capture_output=True).stdout)}
+ROWS = {row["name"]: row for row in json.loads(subprocess.run([*REPDL, "docs", "--json"], check=True, capture_output=True).stdout)}
 RENAMED = {"keepdim": "keepdims"}
 NUMPYS = {"linspace": {"end": "stop", "count": "num"}}
 
 
 def cases(op):
     """(its line, the inputs' bytes), ..."""
-    stream = subprocess.run([REPDL, "cases", op], check=True, capture_output=True).stdout
+    stream = subprocess.run([*REPDL, "cases", op], check=True, capture_output=True).stdout
     at = 0
     while at < len(stream):
         end = stream.index(b"\n", at)

@@ -5,6 +5,9 @@ The published cases are compared on the GPU by test_cases.py, which takes torch 
 
 import gc
 import multiprocessing
+import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -305,3 +308,9 @@ def test_tensors_without_the_exchange_api():
         z = y + 0
     side.synchronize()
     assert librepdl.compare(z, librepdl.exp(x))
+
+
+def test_the_program_finds_the_gpu():
+    """python -m librepdl: librepdl_cuda.so beside the modules, or where REPDL_CUDA_LIBRARY says."""
+    done = subprocess.run([sys.executable, "-m", "librepdl", "info"], capture_output=True, text=True)
+    assert re.search("^backends .*cuda", done.stdout, re.M), done.stdout + done.stderr

@@ -1,5 +1,6 @@
 """What a user of NumPy writes without thinking: numbers and lists, spellings of types, vectors in products, names."""
 
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -171,19 +172,12 @@ def test_norms_of_nothing():
     assert librepdl.sgd([], []) is None
 
 
-def test_the_program_finds_the_packages_cuda_library(tmp_path):
-    """python -m librepdl: bin/repdl of the package, and librepdl_cuda.so beside the modules, unless the caller names another."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin/repdl"
-    program.write_text('#!/bin/sh\necho "$REPDL_CUDA_LIBRARY $@"\n')
-    program.chmod(0o755)
-    main = tmp_path / "__main__.py"
-    main.write_bytes((Path(librepdl.__file__).parent / "__main__.py").read_bytes())
+def test_the_program_is_in_the_module(tmp_path):
+    """python -m librepdl: with the digests of the package, wherever it is called; its arguments, output and statuses are the program's."""
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "librepdl", *arguments], cwd=tmp_path, capture_output=True, text=True)
 
-    def said(**environment):
-        return subprocess.run([sys.executable, str(main), "info"], env=environment, capture_output=True, text=True, check=True).stdout
-
-    assert said() == " info\n"
-    (tmp_path / "librepdl_cuda.so").write_bytes(b"")
-    assert said() == f"{tmp_path}/librepdl_cuda.so info\n"
-    assert said(REPDL_CUDA_LIBRARY="/other.so") == "/other.so info\n"
+    assert re.search(r"^verified: [1-9].* 0 mismatches", run("verify", "--quick", "abs").stdout, re.M)
+    wrong = run("verify", "no_such_operation")
+    assert (wrong.returncode, wrong.stdout) == (2, "") and re.fullmatch("repdl: .*no_such_operation.*\n", wrong.stderr)
+    assert not (Path(librepdl.__file__).parent / "bin").exists()
