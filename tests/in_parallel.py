@@ -104,7 +104,7 @@ def main():
     for name in failed:
         print(f"failed: {name}")
     print(f"test cases: {len(names)} | {len(names) - len(failed) - skips} passed | {len(failed)} failed | {skips} skipped; "
-          f"assertions: {assertions}")
+          f"assertions: {assertions}; {sum(t for t, _ in times):.0f} core-seconds")
     sys.exit(bool(failed))
 
 
