@@ -243,7 +243,7 @@ def main():
     failed = instructions = walks = 0
     used = set()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as threads:
-        canaries = check_canaries(shlex.split(commands[0]["command"])[0], threads)
+        canaries = check_canaries(next(w for w in shlex.split(commands[0]["command"]) if pathlib.Path(w).name == "nvcc"), threads)
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as processes:
         for built, results in zip(objects, processes.map(check_object, objects)):
             for architecture, (faults, names, count, found) in results.items():
