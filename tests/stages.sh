@@ -81,7 +81,7 @@ stage_isa() {
 # Every published case, with each tier forced.
 stage_cases() { show build/cpu/tools/repdl verify --quick --part cases; }
 # Every operation in every thread count and forced tier, and 2^24 inputs of each function of one variable. All 2^32 are not run
-# here: certificates say which code they were run on; "generated documents" checks that the code is that of this build where
+# here: certificates say which code they were run on; the stage "certificates" checks that the code is that of this build where
 # certificates name its compiler. (./run long takes every input, and every case in every variant.)
 stage_verify() {
   show build/cpu/tools/repdl verify --quick
