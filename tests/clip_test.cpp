@@ -91,7 +91,8 @@ void check_everywhere(const std::vector<setting>& settings, const std::string& o
 
 }  // namespace
 
-TEST_CASE("clip: every class, format, norm, tier, number of threads and layout, against the oracle") {
+TEST_CASE("clip: every class, format, norm, tier, number of threads and layout, against the oracle" *
+          doctest::test_suite("values")) {
   const std::vector<setting> settings = every_setting();
   reference::covering some(6);
   reference::word_stream words(71, 0);

@@ -119,7 +119,8 @@ array scalar(float v) { return floats({v}, {}); }
 
 }  // namespace
 
-TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts, against the oracle") {
+TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts, against the oracle" *
+          doctest::test_suite("values")) {
   const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(19, 0);

@@ -113,7 +113,8 @@ array row(const std::vector<float>& v, shape_list shape = {}) {
 
 }  // namespace
 
-TEST_CASE("given norms: every class, tier, number of threads, layout and choice of outputs, against the oracle") {
+TEST_CASE("given norms: every class, tier, number of threads, layout and choice of outputs, against the oracle" *
+          doctest::test_suite("values")) {
   const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(37, 0);

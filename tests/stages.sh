@@ -24,7 +24,7 @@ stage() {
   cost=$(core_minutes "${log%.log}.times")
   if ((status == 0)); then
     passed+=("$(printf '%-34s %4d s %5.1f core-minutes' "$name" $took "$cost")")
-    printf -- '-- %s: passed, %d s\n' "$name" $took
+    printf -- '-- %s: passed, %d s, %s core-minutes; %d s since the start\n' "$name" $took "$cost" $SECONDS
   else
     failed+=("$(printf '%-34s %4d s  %s' "$name" $took "$log")")
     tail -n 40 "$log" | sed 's/^/   | /'
@@ -129,7 +129,7 @@ stage_certificates() {
 # without what tests compute from headers alone, in code that is not instrumented; but with random calls of every operation.
 sanitized_tests() {
   lines=6 show unit_tests "$1/tests/repdl_tests" --test-suite-exclude='*values'
-  sanitized_fuzz "$1" 60
+  sanitized_fuzz "$1" 40
 }
 sanitized_fuzz() { lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds "$2"; }
 # The kernels of all sets are the same templates, and what wider ones read under a mask no sanitizer sees: the baseline.
@@ -184,7 +184,7 @@ stage_ptx() {
 # known answers of the self-test hold.
 stage_old_cpu() {
   local old_cpu=(qemu-x86_64 -cpu Nehalem)
-  "${old_cpu[@]}" build/cpu/tools/repdl info | grep -E '^isa' | tee /dev/fd/3
+  "${old_cpu[@]}" build/cpu/tools/repdl info | grep -E '^isa' >&3
   "${old_cpu[@]}" build/cpu/tools/repdl info | grep -qE '^isa baseline +yes, active'
   "${old_cpu[@]}" build/cpu/tests/repdl_tests --test-case='errors of this machine'
   if "${old_cpu[@]}" build/cpu/tools/repdl eval uniform -o build/logs/none.npy --attr shape=2 --isa avx2 2>build/logs/refused.txt; then

@@ -87,11 +87,16 @@ def call(library, row, arrays, attributes):
     return [function(*arrays[:inputs], **options)]
 
 
-@pytest.mark.parametrize("op", list(ROWS))
-def test_published_cases(library, op):
-    row = ROWS[op]
+@pytest.fixture(scope="module", params=list(ROWS))
+def published(request):
+    """An operation's row, and its cases; these, which take longer to make than to compute, once for all libraries."""
+    return ROWS[request.param], list(cases(request.param))
+
+
+def test_published_cases(library, published):
+    row, of_row = published
     counted = collections.Counter()
-    for case, data in cases(op):
+    for case, data in of_row:
         types = [given["type"] for given in case["inputs"] if given is not None]
         if not set(types) <= set(library.types) or len(case["inputs"]) and max((len(g["shape"]) for g in case["inputs"] if g), default=0) > 8:
             counted["left out"] += 1

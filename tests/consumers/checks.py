@@ -1,10 +1,12 @@
 """What the tests of consumers share: calling programs, and counting what is wrong."""
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
+root = pathlib.Path(__file__).resolve().parent.parent.parent
 count = 0
 failures = []
 
@@ -23,8 +25,13 @@ def pkg_config(prefix):
 
 
 def build(source, where, jobs, *options, target="all"):
-    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options)
-    call("cmake", "--build", where, "--parallel", jobs, "--target", target)
+    """A project that librepdl is a part of does not get librepdl's compiler cache by itself; here it has the same one."""
+    cached = {}
+    if shutil.which("ccache"):
+        cached = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CMAKE_CUDA_COMPILER_LAUNCHER": "ccache",
+                  "CCACHE_BASEDIR": str(root), "CCACHE_NOHASHDIR": "1"}
+    call("cmake", "-G", "Ninja", "-S", source, "-B", where, "-DCMAKE_BUILD_TYPE=Release", *options, env=os.environ | cached)
+    call("cmake", "--build", where, "--parallel", jobs, "--target", target, env=os.environ | cached)
 
 
 def beside(work, name):

@@ -16,9 +16,8 @@ import subprocess
 import sys
 
 import checks
-from checks import beside, build, call, check, pkg_config, settings
+from checks import beside, build, call, check, pkg_config, root, settings
 
-root = pathlib.Path(__file__).resolve().parent.parent.parent
 here = root / "tests/consumers"
 
 
