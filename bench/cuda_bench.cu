@@ -212,7 +212,7 @@ void maps(context& ctx, std::int64_t n) {
     const auto moved = static_cast<double>(count) * static_cast<double>(read + size_of(result));
     report(std::string(row.name) + what, moved, [&] { call(ctx, *find(row.name), from, {&results, 1}, {}); });
   };
-  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+  for (const ops::elementwise_row& row : ops::elementwise_rows()) {
     elementwise(row, "", in, 0, 1);
     elementwise(row, " misaligned", in, 1, 1);
     elementwise(row, " strided", in, 0, 2);
@@ -227,7 +227,7 @@ void maps(context& ctx, std::int64_t n) {
       converted[k] = t;
     }
     ctx.synchronize();
-    for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    for (const ops::elementwise_row& row : ops::elementwise_rows()) {
       const std::string what = " " + std::string(name_of(format));
       elementwise(row, what, converted, 0, 1);
       if (format != dtype::f16) continue;

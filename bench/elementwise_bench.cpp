@@ -125,7 +125,7 @@ const bench::family registered("elementwise", [](const bench::family& family) {
   for (const repdl::isa_info& isa : repdl::instruction_sets()) {
     if (isa.available) best = isa.name;
   }
-  for (const elementwise_row& row : repdl::ops::elementwise_rows) {
+  for (const elementwise_row& row : repdl::ops::elementwise_rows()) {
     const auto add = [&](std::string_view what, const std::string& isa, auto run) {
       const std::string name = std::string(row.name) + "/" + std::string(what) + "/" + isa;
       family.add_row(name, isa, [&row, run](benchmark::State& s, const std::string& i) { run(s, row, i); });

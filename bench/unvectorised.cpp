@@ -3,8 +3,10 @@
 #include <array>
 #include <span>
 
-#include "backends/cpu/map/map_shard.hpp"
+#include "backends/cpu/map/map_loops.hpp"
 #include "bench/loops.hpp"
+#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/operations.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -16,7 +18,7 @@ void on_f32(const void* const* in, void* out, std::int64_t n, bool* open) {
     loop<Op, float>(in, out, n, nullptr, open);
   } else {
     double defaults[ops::option_list::most];
-    std::ranges::transform(ops::elementwise_rows[static_cast<int>(Op::id)].options.all, defaults,
+    std::ranges::transform(Op::row.options.all, defaults,
                            [](const ops::real_option& o) { return o.otherwise.in(dtype::f32); });
     loop<Op, float, num::parameters>(in, out, n, defaults, open);
   }
@@ -26,8 +28,7 @@ constexpr auto all = [] {
   std::array<bench::named_loop, ops::elementwise_count> table{};
   ops::for_each_elementwise([&]<class Op>() {
     if constexpr ((Op::formats & ops::F32) != 0) {
-      const auto i = static_cast<std::size_t>(Op::id);
-      table[i] = {ops::elementwise_rows[i].name, on_f32<Op>};
+      table[static_cast<std::size_t>(ops::id_of<Op>)] = {Op::row.name, on_f32<Op>};
     }
   });
   return table;

@@ -14,7 +14,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <librepdl/librepdl.hpp>
+#include <librepdl/options.hpp>
+#include <librepdl/owning_tensor.hpp>
 #include <span>
 #include <string>
 #include <string_view>

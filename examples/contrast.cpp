@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <librepdl/ops.hpp>
 #include <numeric>
 #include <utility>
 

@@ -1,5 +1,6 @@
 #include "examples/perceptron.hpp"
 
+#include <librepdl/librepdl.hpp>
 #include <numeric>
 
 namespace examples {

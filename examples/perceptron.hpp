@@ -11,7 +11,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <librepdl/librepdl.hpp>
+#include <librepdl/options.hpp>
+#include <librepdl/owning_tensor.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

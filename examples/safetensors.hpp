@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstddef>
-#include <librepdl/librepdl.hpp>
+#include <librepdl/tensor.hpp>
 #include <map>
 #include <stdexcept>
 #include <string>

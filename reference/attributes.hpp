@@ -53,7 +53,7 @@ inline const ops::structured_row& structured_named(std::string_view name) {
 
 /// The row of an elementwise operation, or null.
 inline const ops::elementwise_row* elementwise_named(std::string_view name) {
-  for (const ops::elementwise_row& r : ops::elementwise_rows)
+  for (const ops::elementwise_row& r : ops::elementwise_rows())
     if (r.name == name) return &r;
   return nullptr;
 }

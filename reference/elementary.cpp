@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "reference/elementary_functions.hpp"
+
 namespace repdl::reference {
 namespace {
 
@@ -65,6 +67,12 @@ std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x) {
   if (const tail* beyond = tail_of(f, n)) return beyond->itself ? x : of_double(t, beyond->value);
   if (f.rational != nullptr) return round_exact(t, f.rational(rational(t, x)));
   return ziv(f, t, x);
+}
+
+const elementary* elementary_named(std::string_view name) {
+  for (const elementary& f : elementary_functions)
+    if (f.name == name) return &f;
+  return nullptr;
 }
 
 outcome locate_rational(const elementary& f, dtype t, std::uint64_t x) {

@@ -1,5 +1,5 @@
 // The formulas. Algebraic ones are evaluated exactly (extended) and rounded once; the functions of one variable that
-// need MPFR are in elementary.hpp.
+// need MPFR are in elementary_functions.hpp.
 #include "reference/elementwise.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "librepdl/ops/operations.hpp"
 #include "reference/attributes.hpp"
-#include "reference/elementary.hpp"
+#include "reference/elementary_functions.hpp"
 #include "reference/pow.hpp"
 #include "reference/several.hpp"
 
@@ -583,7 +584,7 @@ constexpr const oracle* oracle_named(std::string_view name) {
   return nullptr;
 }
 constexpr auto check = []<class Op>() {
-  constexpr const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(Op::id)];
+  constexpr const ops::elementwise_row& row = Op::row;
   constexpr const oracle* o = oracle_named(row.name);
   static_assert(o != nullptr, "an operation without oracle");
   static_assert(!row.has_any_float() || o->to != nullptr, "an operation without oracle of other formats");

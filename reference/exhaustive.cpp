@@ -33,7 +33,7 @@ std::string exhaustive_op::file_name() const {
 
 std::vector<exhaustive_op> exhaustive_ops() {
   std::vector<exhaustive_op> v;
-  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+  for (const ops::elementwise_row& r : ops::elementwise_rows()) {
     if (r.arity == 1 && r.options.count() == 0) {
       v.push_back({std::string(r.name), r.bits, dtype::f32, r.result_type(dtype::f32)});
     }

@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     context cpu;
     context gpu({.where = {device_kind::cuda, 0}});
     std::int64_t wrong = 0, calls = 0;
-    for (const ops::elementwise_row& row : ops::elementwise_rows) {
+    for (const ops::elementwise_row& row : ops::elementwise_rows()) {
       const bool rounds = row.proof != ops::proof_kind::ieee && row.proof != ops::proof_kind::select;
       if (!rounds || !named(row.name)) continue;
       for (const dtype format : {dtype::f16, dtype::bf16}) {

@@ -128,8 +128,7 @@ TEST_SUITE_BEGIN("portable");
 TEST_CASE("cuda: elementwise operations have the CPU's bits") {
   if (!has_gpu()) return;
   contexts c;
-  for (int op = 0; op < ops::elementwise_count; ++op) {
-    const ops::elementwise_row& row_of_op = ops::elementwise_rows[op];
+  for (const ops::elementwise_row& row_of_op : ops::elementwise_rows()) {
     const std::string name(row_of_op.name);
     const int arity = row_of_op.arity;
     for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
@@ -170,15 +169,16 @@ TEST_CASE("cuda: elementwise operations have the CPU's bits") {
 TEST_CASE("cuda: unary operations over every 61st pattern") {
   if (!has_gpu()) return;
   contexts c;
-  for (int op = 0; op < ops::elementwise_count; ++op) {
-    if (ops::elementwise_rows[op].arity != 1 || ops::elementwise_rows[op].has_own_type()) continue;
+  for (const ops::elementwise_row& row : ops::elementwise_rows()) {
+    if (row.arity != 1 || row.has_own_type()) continue;
     std::vector<std::uint32_t> patterns;
-    for (std::uint64_t b = static_cast<std::uint64_t>(op); b < (std::uint64_t{1} << 32); b += 61) {
+    for (auto b = static_cast<std::uint64_t>(&row - ops::elementwise_rows().data()); b < (std::uint64_t{1} << 32);
+         b += 61) {
       patterns.push_back(static_cast<std::uint32_t>(b));
     }
     const auto n = static_cast<std::int64_t>(patterns.size());
     std::vector<float> cpu(patterns.size());
-    const std::string name(ops::elementwise_rows[op].name);
+    const std::string name(row.name);
     const auto* values = reinterpret_cast<const float*>(patterns.data());
     const const_tensor_view in(values, sizes{n});
     const tensor_view out(cpu.data(), sizes{n});
@@ -198,7 +198,7 @@ TEST_CASE("cuda: functions of 16 bits, of so many elements that a table is made"
   if (!has_gpu()) return;
   contexts c;
   constexpr std::int64_t n = (std::int64_t{1} << 24) + 11;
-  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+  for (const ops::elementwise_row& row : ops::elementwise_rows()) {
     if (row.arity != 1 || row.proof != ops::proof_kind::enumerate) continue;
     for (const dtype t : find(row.name)->in[0].types) {
       if (size_of(t) != 2) continue;
@@ -240,7 +240,7 @@ TEST_CASE("cuda: every pair of f16 and of bf16 has the CPU's bits [long]" * doct
   const auto bytes = static_cast<std::int64_t>(want.size() * 2);
   tensor x(cuda, dtype::boolean, {values * 2}), y(cuda, dtype::boolean, {bytes});
   cuda.copy(tensor_view(x).data(), patterns.data(), values * 2);
-  for (const ops::elementwise_row& row : ops::elementwise_rows) {
+  for (const ops::elementwise_row& row : ops::elementwise_rows()) {
     if (row.arity != 2 || row.booleans != 0 || row.proof != ops::proof_kind::multi_limb) continue;
     const op_info& op = *find(row.name);
     for (const dtype t : {dtype::f16, dtype::bf16}) {
@@ -575,8 +575,7 @@ TEST_CASE("cuda: every operation can be captured in a graph and replayed") {
   if (!has_gpu()) return;
   const auto ordinary = sample_class::normal_range;
   const auto hard = sample_class::ties;
-  for (int op = 0; op < ops::elementwise_count; ++op) {
-    const ops::elementwise_row& row = ops::elementwise_rows[op];
+  for (const ops::elementwise_row& row : ops::elementwise_rows()) {
     replay(std::string(row.name), reference::fill_operands(ordinary, row, dtype::f32, 1001, 1, 1),
            reference::fill_operands(hard, row, dtype::f32, 1001, 1, 2));
   }

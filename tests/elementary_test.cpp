@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "reference/elementary_functions.hpp"
 #include "reference/samples.hpp"
 #include "reference/tabulate.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/operations.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
 #include "tests/loop_values.hpp"
@@ -29,10 +30,10 @@ struct tuple {
 
 // What is not the operation's own takes its row: most of this file would be compiled for every operation and format.
 template <class Op>
-constexpr const ops::elementwise_row& row_of = ops::elementwise_rows[static_cast<int>(Op::id)];
+const ops::elementwise_row& row_of = ops::row_of(ops::id_of<Op>);
 constexpr bool has_option(const ops::elementwise_row& row) { return row.options.count() != 0; }
-constexpr auto number_of(const ops::elementwise_row& row) {
-  return static_cast<std::uint64_t>(&row - ops::elementwise_rows);
+auto number_of(const ops::elementwise_row& row) {
+  return static_cast<std::uint64_t>(&row - ops::elementwise_rows().data());
 }
 
 template <class T>
@@ -44,7 +45,7 @@ template <class Op, class T>
 std::uint64_t computed(const tuple& a) {
   const auto of = [&](int k) { return num::from_bits<T>(static_cast<num::storage_of<T>>(a.in[k])); };
   return num::with_places<Op::arity>([&]<int... K>() {
-    if constexpr (has_option(row_of<Op>)) {
+    if constexpr (has_option(Op::row)) {
       return num::to_bits(num::evaluate<Op>(of(K)..., num::parameters{{a.option}}));
     } else {
       return num::to_bits(num::evaluate<Op>(of(K)...));
@@ -76,7 +77,7 @@ void check(const std::vector<tuple>& tuples, bool place, counts& n) {
     const auto compare = [&](T value, const char* loop) {
       check_result(num::to_bits(value), want, row_of<Op>, loop, a, n);
     };
-    if constexpr (has_option(row_of<Op>)) {
+    if constexpr (has_option(Op::row)) {
       test::for_each_loop_value<Op, T>(a.in, compare, num::parameters{{a.option}});
     } else {
       test::for_each_loop_value<Op, T>(a.in, compare);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "librepdl/api/context_impl.hpp"
+#include "librepdl/ops/operations.hpp"
 
 namespace {
 
@@ -84,7 +85,7 @@ TEST_CASE("kernel tests: every call is legal and has the same bits on the instru
 }
 
 TEST_CASE("kernel tests: a wrong element and a write outside are found") {
-  const dispatch::subject relu{ops::op_id::relu, dtype::f32, dtype::f32};
+  const dispatch::subject relu{ops::id_of<ops::relu>, dtype::f32, dtype::f32};
   const auto found = [&](std::int64_t at) {
     context ctx({.threads = 1});
     context::impl& c = context_access::of(ctx);

@@ -24,7 +24,7 @@ constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 
 std::vector<const ops::elementwise_row*> rows() {
   std::vector<const ops::elementwise_row*> all;
-  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+  for (const ops::elementwise_row& r : ops::elementwise_rows()) {
     if (r.has_any_float()) all.push_back(&r);
   }
   return all;

@@ -201,7 +201,7 @@ TEST_CASE("reference: IEEE rows equal MPFR on every class") {
 }
 
 TEST_CASE("reference: every row has an oracle; special values") {
-  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+  for (const ops::elementwise_row& r : ops::elementwise_rows()) {
     for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
       if ((r.formats & ops::one(t)) == 0) continue;
       const std::uint64_t nan = nan_bits(t), other = nan | format_of(t).sign_bit() | 5;
@@ -261,7 +261,7 @@ TEST_CASE("reference: every row has an oracle; special values") {
 
 TEST_CASE("reference: ranges equal the pointwise oracle") {
   constexpr std::size_t count = 1 << 12;
-  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+  for (const ops::elementwise_row& r : ops::elementwise_rows()) {
     if (r.arity != 1 || r.options.count() != 0) continue;
     array out(r.result_type(dtype::f32), {count});
     for (const std::uint64_t middle :
@@ -450,7 +450,7 @@ TEST_CASE("digests: the committed files are read, and a part of them is confirme
 TEST_CASE("reference: what 64 bits decide") {
   std::mt19937_64 random(1);
   int covered = 0;
-  for (const ops::elementwise_row& r : ops::elementwise_rows) {
+  for (const ops::elementwise_row& r : ops::elementwise_rows()) {
     const nearby_function nearby = nearby_named(r.name);
     if (nearby == nullptr) continue;
     ++covered;

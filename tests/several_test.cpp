@@ -13,6 +13,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/operations.hpp"
 #include "reference/attributes.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
@@ -23,7 +24,7 @@ namespace {
 using namespace repdl;
 
 template <class Op>
-constexpr const ops::elementwise_row& row_of = ops::elementwise_rows[static_cast<int>(Op::id)];
+constexpr const ops::elementwise_row& row_of = Op::row;
 
 // Coefficients, besides the defaults: simple ones, long ones, borders of the range.
 constexpr double coefficients[] = {0, -1, 0.5, 1, -0x1.999999999999ap-4, 0x1p-200, 0x1.fffffffffffffp199, 3, 0x1p-24};
@@ -155,7 +156,7 @@ template <class T>
 counts check_all(ops::op_id op, check_function* check, std::int64_t many) {
   counts n;
   const auto id = static_cast<std::uint64_t>(op);
-  const ops::elementwise_row& row = ops::elementwise_rows[id];
+  const ops::elementwise_row& row = ops::row_of(op);
   std::mt19937_64 engine{id * 8 + sizeof(T)};
   const std::vector<std::uint64_t> marks = landmarks<T>();
   std::uint64_t in[3] = {};
@@ -199,7 +200,7 @@ void check_counts(std::string_view name, const counts& n) {
 template <class Op>
 void check_formats(std::int64_t many) {
   ops::for_each_format<Op::formats>(
-      [&]<class T>() { check_counts(row_of<Op>.name, check_all<T>(Op::id, check<Op, T>, many)); });
+      [&]<class T>() { check_counts(row_of<Op>.name, check_all<T>(ops::id_of<Op>, check<Op, T>, many)); });
 }
 
 template <class... Op>
@@ -1018,7 +1019,7 @@ TEST_CASE_TEMPLATE("several: every pair of geglu and of the gradients of gelu an
       const T x = num::from_bits<T>(static_cast<std::uint16_t>(i));
       for (std::uint32_t k = 0; k <= num::format<T>::infinity; ++k) {
         const T g = num::from_bits<T>(static_cast<std::uint16_t>(k));
-        const bool turned = Op::id == ops::op_id::geglu;
+        const bool turned = std::is_same_v<Op, ops::geglu>;
         const T first = turned ? x : g, second = turned ? g : x;
         if (num::evaluate<Op>(first, second).decided) continue;
         undecided += num::evaluate_exactly<Op>(2048, first, second).decided ? 0 : 1;

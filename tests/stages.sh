@@ -104,7 +104,10 @@ stage_cli() {
   lines=1 show python3 tests/draw_ulps_test.py build/cpu/tools/repdl
 }
 stage_demo() { lines=2 show build/cpu/tools/repdl demo --quick; }
-stage_symbols() { show python3 tools/check_symbols.py build/cpu; }
+stage_symbols() {
+  show python3 tools/check_symbols.py build/cpu
+  lines=1 show python3 tools/check_dependents.py build/cpu
+}
 
 # One program, every floating-point environment, against fingerprints recomputed by the oracle.
 stage_environments() {

@@ -209,7 +209,7 @@ def check_canaries(nvcc, pool):
 
 
 def check_object(path):
-    may_seed = re.match(r"((map|loss_each)_\d+|rows(_\w+)?)\.cu", path.name) is not None
+    may_seed = re.match(r"(map_\w+|loss_each_\d+|rows(_\w+)?)\.cu", path.name) is not None
     return {architecture: check(ptx, may_seed) for architecture, ptx in fatbin.ptx_of(path).items()}
 
 

@@ -62,16 +62,15 @@ struct table {
   }
 
   table() {
-    for (int i = 0; i < ops::elementwise_count; ++i) {
-      const ops::elementwise_row& r = ops::elementwise_rows[i];
-      const api::elementwise_operands& operands = api::operands_of(static_cast<ops::op_id>(i));
+    for (const ops::elementwise_row& r : ops::elementwise_rows()) {
+      const ops::elementwise_operands& operands = ops::operands_of(static_cast<ops::op_id>(infos.size()));
       add(r.name, "elementwise", r.bits, r.formula, r.proof, operands.in(), operands.out(), api::describe_options(r),
           {[](int id, inputs x, const attributes& a) {
-             const api::option_values o(ops::elementwise_rows[id], a);
+             const api::option_values o(ops::row_of(static_cast<ops::op_id>(id)), a);
              return std::vector{api::infer_elementwise(static_cast<ops::op_id>(id), x, o, o.result())};
            },
            [](context& ctx, int id, inputs x, outputs y, const attributes& a) {
-             const api::option_values o(ops::elementwise_rows[id], a);
+             const api::option_values o(ops::row_of(static_cast<ops::op_id>(id)), a);
              api::submit_elementwise(ctx, static_cast<ops::op_id>(id), x, y, o, o.result());
            }});
     }

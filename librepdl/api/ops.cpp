@@ -4,6 +4,7 @@
 #include <array>
 
 #include "librepdl/api/submit.hpp"
+#include "librepdl/ops/operations.hpp"
 
 namespace repdl {
 namespace {
@@ -75,11 +76,11 @@ void use_stream(context& ctx, generator& g) noexcept {
 #define REPDL_OPTIONS(name, ...) __VA_OPT__(, const name##_options& options)
 #define REPDL_OPTION_ARGS(...) __VA_OPT__(options)
 #define REPDL_EXPAND(macro, ...) macro(__VA_ARGS__)
-#define REPDL_ELEMENTWISE(name, arity, operands, formats, result, of, ...)                              \
-  void name(context& ctx, REPDL_VIEWS_##arity,                                                          \
-            tensor_view out REPDL_EXPAND(REPDL_OPTIONS, name __VA_OPT__(, ) REPDL_UNPAREN of)) {        \
-    elementwise(ctx, ops::op_id::name, list_of(REPDL_EXPAND(REPDL_OPTION_ARGS, REPDL_UNPAREN of)), out, \
-                REPDL_ARGS_##arity);                                                                    \
+#define REPDL_ELEMENTWISE(name, arity, operands, formats, result, of, ...)                                   \
+  void name(context& ctx, REPDL_VIEWS_##arity,                                                               \
+            tensor_view out REPDL_EXPAND(REPDL_OPTIONS, name __VA_OPT__(, ) REPDL_UNPAREN of)) {             \
+    elementwise(ctx, ops::id_of<ops::name>, list_of(REPDL_EXPAND(REPDL_OPTION_ARGS, REPDL_UNPAREN of)), out, \
+                REPDL_ARGS_##arity);                                                                         \
   }
 #include "librepdl/ops/elementwise.def"
 #undef REPDL_ELEMENTWISE

@@ -14,16 +14,6 @@
 
 namespace repdl::api {
 
-// The operands of an elementwise operation ("x,y" -> x, y).
-struct elementwise_operands {
-  ops::operand all[ops::most_operands];
-  int count;
-  ops::operand result[1];
-  std::span<const ops::operand> in() const { return {all, static_cast<std::size_t>(count)}; }
-  std::span<const ops::operand> out() const { return result; }
-};
-const elementwise_operands& operands_of(ops::op_id op) noexcept;
-
 // options: as many as the row has. result: its format, where the row lets the call say it.
 void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outputs out, plan::option_span options,
                         std::optional<dtype> result = {});

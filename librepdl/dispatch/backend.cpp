@@ -5,9 +5,7 @@
 namespace repdl::dispatch {
 
 std::string_view subject::name() const {
-  const int id = static_cast<int>(op);
-  return id < ops::elementwise_count ? ops::elementwise_rows[id].name
-                                     : ops::structured_rows[id - ops::elementwise_count].name;
+  return ops::is_elementwise(op) ? ops::row_of(op).name : ops::structured_row_of(op).name;
 }
 
 void undecided(std::int64_t elements, int bits) {

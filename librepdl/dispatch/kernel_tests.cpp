@@ -14,6 +14,17 @@ namespace {
 
 using ops::op_id;
 
+// operations() has the elementwise ones first, and behind them the structured ones.
+int elementwise_count() { return static_cast<int>(ops::elementwise_rows().size()); }
+const op_info& info_of(op_id op) {
+  const int before = ops::is_elementwise(op) ? 0 : elementwise_count() - ops::first_structured;
+  return operations()[static_cast<std::size_t>(static_cast<int>(op) + before)];
+}
+op_id id_of(const op_info& op) {
+  const int n = elementwise_count();
+  return static_cast<op_id>(op.id < n ? op.id : op.id - n + ops::first_structured);
+}
+
 // How an operand lies in memory.
 enum class layout {
   contiguous,
@@ -393,7 +404,7 @@ std::vector<group> row_calls(op_id op) {
 
 // Norms: rows as those of the softmax family, side by side and across, with and without weights and statistics.
 std::vector<group> norm_calls(op_id op, bool statistic) {
-  const std::string& name = operations()[static_cast<std::size_t>(op)].name;
+  const std::string& name = info_of(op).name;
   const bool gradient = name.ends_with("backward"), to_weight = name.ends_with("weight_backward"),
              has_mean = !name.starts_with("rms"), given = name.starts_with("batch_norm_inference"),
              running = given || name == "batch_norm_running";
@@ -484,7 +495,7 @@ std::vector<group> norm_calls(op_id op, bool statistic) {
 std::vector<group> of_format(std::vector<group> calls, const subject& what) {
   for (group& g : calls) {
     for (test_call& c : g) {
-      const op_info& op = operations()[static_cast<std::size_t>(c.op)];
+      const op_info& op = info_of(c.op);
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const std::vector<dtype>& types = op.in[i].types;
         if (op.in[i].name.starts_with("running_")) continue;
@@ -500,7 +511,7 @@ std::vector<group> in_other_formats(std::vector<group> calls, const subject& wha
   for (std::size_t k = 0; k < count; ++k) {
     group mixed;
     for (test_call c : calls[k]) {
-      const op_info& op = operations()[static_cast<std::size_t>(c.op)];
+      const op_info& op = info_of(c.op);
       bool has = false;
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const dtype before = c.in[i].type;
@@ -846,8 +857,8 @@ std::vector<group> structured_calls(const subject& what) {
 }
 
 std::vector<group> calls_of(const subject& what) {
-  if (static_cast<int>(what.op) < ops::elementwise_count) {
-    return map_calls(what, &ops::elementwise_rows[static_cast<int>(what.op)]);
+  if (ops::is_elementwise(what.op)) {
+    return map_calls(what, &ops::row_of(what.op));
   }
   std::vector<group> calls;
   ops::for_each_structured([&]<class Op>() {
@@ -960,7 +971,7 @@ bool has_indices(op_id op) {
 }
 
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
-  const bool elementwise = static_cast<int>(op) < ops::elementwise_count;
+  const bool elementwise = ops::is_elementwise(op);
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
@@ -1025,7 +1036,7 @@ std::string difference(const std::vector<std::byte>& expected, const std::vector
 // A call and where its operands lie.
 class placed_call {
  public:
-  placed_call(const test_call& t) : op_(operations()[static_cast<std::size_t>(t.op)]), test_(t) {
+  placed_call(const test_call& t) : op_(info_of(t.op)), test_(t) {
     for (const auto& [name, text] : t.attrs) attrs_.push_back(parse_attribute(op_, name, text));
     arena places;
     for (std::size_t i = 0; i < t.in.size(); ++i) {
@@ -1109,9 +1120,9 @@ std::string run_call(context& tested, context& cpu, const test_call& t) {
 std::vector<subject> kernel_test_subjects() {
   std::vector<subject> all;
   for (const op_info& op : operations()) {
-    const auto id = static_cast<op_id>(op.id);
-    if (op.id < ops::elementwise_count) {
-      const ops::elementwise_row& row = ops::elementwise_rows[op.id];
+    const op_id id = id_of(op);
+    if (ops::is_elementwise(id)) {
+      const ops::elementwise_row& row = ops::row_of(id);
       for (const dtype format : op.in[static_cast<std::size_t>(row.leading())].types) {
         all.push_back({id, format, row.result_type(format)});
         for (const dtype to : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "librepdl/api/context_impl.hpp"
+#include "librepdl/ops/operations.hpp"
 #include "librepdl/plan/planner.hpp"
 
 namespace repdl::dispatch {
@@ -25,7 +26,7 @@ constexpr known_answer answer(ops::op_id op, const std::uint32_t (&numbers)[coun
   return k;
 }
 constexpr known_answer known[] = {
-#define REPDL_KNOWN(op, ...) answer(ops::op_id::op, {__VA_ARGS__}),
+#define REPDL_KNOWN(op, ...) answer(ops::id_of<ops::op>, {__VA_ARGS__}),
 #include "known_answers.inc"
 #undef REPDL_KNOWN
 };
@@ -77,7 +78,7 @@ std::string hex(std::uint32_t x) {
 }
 
 void test_elementwise(context::impl& c, ops::op_id op) {
-  const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(op)];
+  const ops::elementwise_row& row = ops::row_of(op);
   std::vector<std::uint32_t> in[ops::most_operands];
   std::vector<std::uint32_t> expected;
   for (const known_answer& k : known) {
@@ -191,7 +192,7 @@ void self_test(context::impl& c) {
   const context_options own = c.options;
   c.options.first_tier = tier::proved;
   c.options.last_tier_bits = context_options{}.last_tier_bits;
-  for (int i = 0; i < ops::elementwise_count; ++i) test_elementwise(c, static_cast<ops::op_id>(i));
+  for (std::size_t i = 0; i < ops::elementwise_rows().size(); ++i) test_elementwise(c, static_cast<ops::op_id>(i));
   test_structured(c);
   c.options = own;
   c.executor->reset_statistics();

@@ -54,6 +54,17 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct relu6;
+struct hardsigmoid;
+struct hardswish;
+struct softsign;
+struct relu6_backward;
+struct hardsigmoid_backward;
+struct hardswish_backward;
+struct softsign_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -23,6 +23,10 @@
 #include "librepdl/num/formula.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct atan2;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

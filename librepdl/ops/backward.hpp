@@ -41,6 +41,11 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct tanh_backward;
+struct sigmoid_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

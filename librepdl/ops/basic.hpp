@@ -20,6 +20,27 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct add;
+struct sub;
+struct mul;
+struct div;
+struct reciprocal;
+struct square;
+struct sqrt;
+struct fma;
+struct neg;
+struct abs;
+struct copysign;
+struct maximum;
+struct minimum;
+struct fmax;
+struct fmin;
+struct relu;
+struct leaky_relu;
+struct relu_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -25,10 +25,9 @@ consteval bool takes_unpacked() {
   if constexpr (requires { body<Op>::takes_unpacked; }) {
     return body<Op>::takes_unpacked;
   } else {
-    const ops::elementwise_row& row = ops::elementwise_rows[static_cast<int>(Op::id)];
     bool has_values = false;
-    for (const ops::real_option& o : row.options.all) has_values |= o.kind == ops::VALUE || o.kind == ops::UPPER;
-    return row.proof != ops::proof_kind::select && !has_values;
+    for (const ops::real_option& o : Op::row.options.all) has_values |= o.kind == ops::VALUE || o.kind == ops::UPPER;
+    return Op::row.proof != ops::proof_kind::select && !has_values;
   }
 }
 

@@ -8,6 +8,22 @@
 #include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/compare.hpp"
 
+namespace repdl::ops {
+struct clamp;
+struct hardtanh;
+struct clip;
+struct clip_backward;
+struct clip_backward_lo;
+struct clip_backward_hi;
+struct clamp_backward;
+struct hardtanh_backward;
+struct threshold;
+struct threshold_backward;
+struct hardshrink;
+struct hardshrink_backward;
+struct nan_to_num;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -42,6 +42,11 @@
 #include "librepdl/ops/body.hpp"
 #include "librepdl/ops/circular_table.hpp"
 
+namespace repdl::ops {
+struct sin;
+struct cos;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -24,6 +24,11 @@
 #include "librepdl/ops/circular.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct sin_backward;
+struct cos_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -6,6 +6,19 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct less;
+struct less_equal;
+struct greater;
+struct greater_equal;
+struct equal;
+struct not_equal;
+struct isnan;
+struct isinf;
+struct isfinite;
+struct signbit;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -26,6 +26,10 @@
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct elu;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -28,6 +28,14 @@
 #include "librepdl/ops/gradient.hpp"
 #include "librepdl/ops/selu.hpp"
 
+namespace repdl::ops {
+struct leaky_relu_backward;
+struct elu_backward;
+struct selu_backward;
+struct celu;
+struct celu_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -36,6 +36,11 @@
 
 #include "librepdl/ops/expm1.hpp"
 
+namespace repdl::ops {
+struct erf;
+struct erfc;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

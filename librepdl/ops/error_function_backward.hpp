@@ -16,6 +16,11 @@
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct erf_backward;
+struct erfc_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -32,6 +32,10 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct exp;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -21,6 +21,10 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct exp2;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -38,6 +38,11 @@
 
 #include "librepdl/ops/exp.hpp"
 
+namespace repdl::ops {
+struct gelu;
+struct gelu_tanh;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

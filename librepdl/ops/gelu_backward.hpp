@@ -27,6 +27,10 @@
 #include "librepdl/ops/gelu.hpp"
 #include "librepdl/ops/gradient.hpp"
 
+namespace repdl::ops {
+struct gelu_backward;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

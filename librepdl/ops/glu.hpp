@@ -44,6 +44,17 @@
 #include "librepdl/ops/gelu_backward.hpp"
 #include "librepdl/ops/silu_backward.hpp"
 
+namespace repdl::ops {
+struct glu;
+struct swiglu;
+struct glu_backward_b;
+struct swiglu_backward_a;
+struct geglu;
+struct geglu_backward_a;
+struct reglu;
+struct reglu_backward_a;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

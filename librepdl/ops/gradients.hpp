@@ -49,6 +49,26 @@
 #include "librepdl/ops/remainder.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct sqrt_backward;
+struct log_backward;
+struct log1p_backward;
+struct rsqrt_backward;
+struct reciprocal_backward;
+struct expm1_backward;
+struct lerp_backward_x;
+struct lerp_backward_weight;
+struct lerp_scalar_backward_x;
+struct div_backward_y;
+struct xlogy_backward_y;
+struct hypot_backward;
+struct addcdiv_backward_z;
+struct atan2_backward_y;
+struct atan2_backward_x;
+struct fmod_backward_y;
+struct remainder_backward_y;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -30,6 +30,10 @@
 
 #include "librepdl/ops/logarithm.hpp"
 
+namespace repdl::ops {
+struct erfinv;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

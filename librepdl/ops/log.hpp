@@ -36,6 +36,10 @@
 
 #include "librepdl/ops/logarithm.hpp"
 
+namespace repdl::ops {
+struct log;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

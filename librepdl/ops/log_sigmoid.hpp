@@ -24,6 +24,10 @@
 #include "librepdl/ops/exp.hpp"
 #include "librepdl/ops/logarithm.hpp"
 
+namespace repdl::ops {
+struct log_sigmoid;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -18,6 +18,10 @@
 
 #include "librepdl/ops/logarithmic.hpp"
 
+namespace repdl::ops {
+struct logaddexp2;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -27,6 +27,11 @@
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct logaddexp_backward;
+struct logaddexp2_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -43,6 +43,12 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct log2;
+struct log10;
+struct log1p;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -21,6 +21,11 @@
 #include "librepdl/ops/pow.hpp"
 #include "librepdl/ops/sums.hpp"
 
+namespace repdl::ops {
+struct xlogy;
+struct logaddexp;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -20,6 +20,13 @@
 
 #include "librepdl/ops/logarithmic.hpp"
 
+namespace repdl::ops {
+struct log2_backward;
+struct log10_backward;
+struct exp2_backward;
+struct xlogy_backward_x;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -6,6 +6,15 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct where;
+struct masked_fill;
+struct logical_and;
+struct logical_or;
+struct logical_xor;
+struct logical_not;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -22,6 +22,13 @@
 
 #include "librepdl/ops/logarithmic.hpp"
 
+namespace repdl::ops {
+struct logit;
+struct logit_backward;
+struct softshrink;
+struct softshrink_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

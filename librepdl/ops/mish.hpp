@@ -19,6 +19,10 @@
 
 #include "librepdl/ops/exp.hpp"
 
+namespace repdl::ops {
+struct mish;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

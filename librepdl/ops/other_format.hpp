@@ -46,6 +46,15 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct add;
+struct sub;
+struct mul;
+struct div;
+struct fma;
+struct sqrt;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -64,6 +64,10 @@
 #include "librepdl/ops/log.hpp"
 #include "librepdl/ops/pow_exact.hpp"
 
+namespace repdl::ops {
+struct pow;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

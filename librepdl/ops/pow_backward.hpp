@@ -47,6 +47,11 @@
 
 #include "librepdl/ops/logarithmic.hpp"
 
+namespace repdl::ops {
+struct pow_backward_x;
+struct pow_backward_y;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

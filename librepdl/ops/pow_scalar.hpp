@@ -18,7 +18,13 @@
 // Checked by tests/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/basic.hpp"
 #include "librepdl/ops/logarithmic.hpp"
+
+namespace repdl::ops {
+struct pow_scalar;
+struct scalar_pow;
+}  // namespace repdl::ops
 
 namespace repdl::num {
 inline namespace REPDL_ISA {

@@ -38,6 +38,11 @@
 #include "librepdl/ops/pow_backward.hpp"
 #include "librepdl/ops/pow_scalar.hpp"
 
+namespace repdl::ops {
+struct pow_scalar_backward;
+struct scalar_pow_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

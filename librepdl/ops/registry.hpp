@@ -4,6 +4,9 @@
 // An elementwise operation is a row of elementwise.def. A structured operation is a line of structured.def and a type in
 // structured.hpp. Rows carry names and never point upward; each layer attaches its part by specialisation
 // (num::body<Op>, reference, ...).
+//
+// Nothing here depends on which elementwise operations there are: their rows are read through functions (registry.cpp). Their
+// types are in operations.hpp, for the few files that need all of them; a file about one body needs its own (operation.hpp).
 #pragma once
 
 #include <algorithm>
@@ -31,26 +34,16 @@ inline constexpr dtype_set I32 = one(dtype::i32);
 inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 inline constexpr dtype_set ALL = FLOATS | I64 | BOOL | I32;
 
-/// Numbers every operation. Internal: the order is that of the registry and may change between releases.
+/// Numbers every operation: an elementwise one by its row, from 0, a structured one by its line, from first_structured.
+/// Internal: the order is that of the registry and may change between releases.
+inline constexpr int first_structured = 1000;
 enum class op_id : int {
-#define REPDL_ELEMENTWISE(name, ...) name,
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
+  before_structured = first_structured - 1,
 #define REPDL_STRUCTURED(name, ...) name,
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
 };
-
-inline constexpr int elementwise_count = 0
-#define REPDL_ELEMENTWISE(...) +1
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
-    ;
-inline constexpr int op_count = elementwise_count
-#define REPDL_STRUCTURED(...) +1
-#include "librepdl/ops/structured.def"
-#undef REPDL_STRUCTURED
-    ;
+constexpr bool is_elementwise(op_id op) { return static_cast<int>(op) < first_structured; }
 
 enum class op_kind { compute, bits };
 /// The type of an elementwise result: the operands', where the call says no other one (any_float), or one of its own.
@@ -217,53 +210,13 @@ struct elementwise_row {
   constexpr bool has_own_type() const { return result > result_kind::any_float; }
 };
 
-#define REPDL_UNPAREN(...) __VA_ARGS__
-inline constexpr elementwise_row elementwise_rows[] = {
-#define REPDL_ELEMENTWISE(name, n, operands, formats, result, options, kind, domain, mono, proof, bits, formula) \
-  {#name,                                                                                                        \
-   n,                                                                                                            \
-   operands,                                                                                                     \
-   boolean_operands(operands, n),                                                                                \
-   formats,                                                                                                      \
-   result_kind::result,                                                                                          \
-   option_list{{REPDL_UNPAREN options}},                                                                         \
-   op_kind::kind,                                                                                                \
-   interval{REPDL_UNPAREN domain},                                                                               \
-   monotone_kind::mono,                                                                                          \
-   proof_kind::proof,                                                                                            \
-   bits,                                                                                                         \
-   formula},
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
-};
+/// The rows, in the order of op_id.
+std::span<const elementwise_row> elementwise_rows() noexcept;
+/// The row of an elementwise operation.
+const elementwise_row& row_of(op_id op) noexcept;
 
 /// The most operands that an elementwise operation has.
-inline constexpr int most_operands = [] {
-  int most = 0;
-  for (const elementwise_row& row : elementwise_rows) most = std::max(most, row.arity);
-  return most;
-}();
-
-/// Numbers the rows whose results are of any_float; their count for what is none of the elementwise operations.
-constexpr int any_float_index(op_id op) {
-  int n = 0;
-  for (int i = 0; i < elementwise_count && i < static_cast<int>(op); ++i)
-    n += elementwise_rows[i].has_any_float() ? 1 : 0;
-  return n;
-}
-inline constexpr int any_float_count = any_float_index(static_cast<op_id>(elementwise_count));
-
-// The type of each elementwise operation: ops::exp and so on.
-#define REPDL_ELEMENTWISE(name, n, text, of, result_is, ...)      \
-  struct name {                                                   \
-    static constexpr op_id id = op_id::name;                      \
-    static constexpr int arity = n;                               \
-    static constexpr std::string_view operands = text;            \
-    static constexpr dtype_set formats = of;                      \
-    static constexpr result_kind result = result_kind::result_is; \
-  };
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
+inline constexpr int most_operands = 4;
 
 /// The type of operand K of an operation in a format.
 template <class Op, class T, int K>
@@ -304,12 +257,8 @@ inline constexpr structured_row structured_rows[] = {
 #undef REPDL_STRUCTURED
 };
 
-/// Calls f.template operator()<Op>() for every elementwise operation, in the registry's order.
-template <class F>
-constexpr void for_each_elementwise(F&& f) {
-#define REPDL_ELEMENTWISE(name, ...) f.template operator()<name>();
-#include "librepdl/ops/elementwise.def"
-#undef REPDL_ELEMENTWISE
+constexpr const structured_row& structured_row_of(op_id op) {
+  return structured_rows[static_cast<int>(op) - first_structured];
 }
 
 /// Calls f.template operator()<T>() for the element types in a set, in the order of dtype.

@@ -16,6 +16,13 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct fmod;
+struct remainder;
+struct div_trunc;
+struct div_floor;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

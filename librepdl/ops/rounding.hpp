@@ -8,6 +8,15 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct floor;
+struct ceil;
+struct trunc;
+struct round;
+struct frac;
+struct sign;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -20,6 +20,10 @@
 
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct rsqrt;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

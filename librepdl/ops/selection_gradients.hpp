@@ -7,6 +7,17 @@
 
 #include "librepdl/ops/bounds.hpp"
 
+namespace repdl::ops {
+struct copysign_backward;
+struct abs_backward;
+struct maximum_backward;
+struct minimum_backward;
+struct fmax_backward_x;
+struct fmax_backward_y;
+struct fmin_backward_x;
+struct fmin_backward_y;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

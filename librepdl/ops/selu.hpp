@@ -17,6 +17,10 @@
 #include "librepdl/ops/activation.hpp"
 #include "librepdl/ops/expm1.hpp"
 
+namespace repdl::ops {
+struct selu;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

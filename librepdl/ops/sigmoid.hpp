@@ -27,6 +27,10 @@
 
 #include "librepdl/ops/exp.hpp"
 
+namespace repdl::ops {
+struct sigmoid;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

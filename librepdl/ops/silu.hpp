@@ -23,6 +23,10 @@
 
 #include "librepdl/ops/exp.hpp"
 
+namespace repdl::ops {
+struct silu;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -33,6 +33,13 @@
 #include "librepdl/ops/gelu.hpp"
 #include "librepdl/ops/gradient.hpp"
 
+namespace repdl::ops {
+struct silu_backward;
+struct gelu_tanh_backward;
+struct log_sigmoid_backward;
+struct mish_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -20,6 +20,11 @@
 #include "librepdl/ops/gradient.hpp"
 #include "librepdl/ops/logarithmic.hpp"
 
+namespace repdl::ops {
+struct softplus;
+struct softplus_backward;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

@@ -1,4 +1,4 @@
-// The structured operations: one type each.
+// The structured operations: one type each; and operands, of elementwise ones too.
 #pragma once
 
 #include <array>
@@ -15,11 +15,21 @@ struct operand {
   bool optional = false;
 };
 
+// The operands of an elementwise operation ("x,y" -> x, y).
+struct elementwise_operands {
+  operand all[most_operands];
+  int count;
+  operand result[1];
+  constexpr std::span<const operand> in() const { return {all, static_cast<std::size_t>(count)}; }
+  constexpr std::span<const operand> out() const { return result; }
+};
+const elementwise_operands& operands_of(op_id op) noexcept;
+
 // What a row of structured.def says of an operation.
 template <op_id Id>
 struct operation {
   static constexpr op_id id = Id;
-  static constexpr structured_row row = structured_rows[static_cast<int>(Id) - elementwise_count];
+  static constexpr structured_row row = structured_row_of(Id);
   static constexpr std::string_view name = row.name;
 };
 

@@ -27,6 +27,16 @@
 #include "librepdl/num/formula.hpp"
 #include "librepdl/ops/body.hpp"
 
+namespace repdl::ops {
+struct addcmul;
+struct addcdiv;
+struct lerp;
+struct lerp_scalar;
+struct prelu;
+struct prelu_backward;
+struct hypot;
+}  // namespace repdl::ops
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

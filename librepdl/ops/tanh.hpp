@@ -19,6 +19,10 @@
 
 #include "librepdl/ops/expm1.hpp"
 
+namespace repdl::ops {
+struct tanh;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

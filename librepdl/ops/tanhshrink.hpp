@@ -26,6 +26,10 @@
 
 #include "librepdl/ops/exp.hpp"
 
+namespace repdl::ops {
+struct tanhshrink;
+}
+
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

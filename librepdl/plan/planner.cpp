@@ -131,10 +131,9 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
   std::fill_n(p.options, ops::option_list::most, 0.0);
   p.has_options = false;
   const bool is_convert = op == ops::op_id::convert;
-  p.in_type =
-      in[is_convert ? 0 : static_cast<std::size_t>(ops::elementwise_rows[static_cast<int>(op)].leading())].type();
+  p.in_type = in[is_convert ? 0 : static_cast<std::size_t>(ops::row_of(op).leading())].type();
   for (std::size_t i = 0; i < options.size(); ++i) {
-    const ops::real_option& o = ops::elementwise_rows[static_cast<int>(op)].options.all[i];
+    const ops::real_option& o = ops::row_of(op).options.all[i];
     const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
     p.options[i] = options[i];
     p.has_options = p.has_options || bits(options[i]) != bits(o.otherwise.in(p.in_type));

@@ -41,8 +41,7 @@ struct map_plan {
 
   /// Whether an elementwise operation has its result in another floating-point format than the operands.
   bool has_other_format() const noexcept {
-    return out_type != in_type && op != ops::op_id::convert &&
-           ops::elementwise_rows[static_cast<int>(op)].has_any_float();
+    return out_type != in_type && op != ops::op_id::convert && ops::row_of(op).has_any_float();
   }
   /// Of a backend's two loops, either of which may be null: `plain` for the defaults, and `with_options`.
   template <class Loops>

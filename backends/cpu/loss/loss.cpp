@@ -217,11 +217,8 @@ class loss_work final : public planned<plan::loss_plan> {
   loss_work(const plan::loss_plan& plan, const setting& setting) noexcept
       : planned(plan, setting),
         loops_(s.set.loss->of(p.op, p.type)),
-        threads_(worthwhile_threads(
-            s.launch.threads, static_cast<double>(p.count),
-            ops::structured_rows[static_cast<int>(p.op) - ops::elementwise_count].proof == ops::proof_kind::multi_limb
-                ? 10
-                : 2)) {}
+        threads_(worthwhile_threads(s.launch.threads, static_cast<double>(p.count),
+                                    ops::structured_row_of(p.op).proof == ops::proof_kind::multi_limb ? 10 : 2)) {}
 
   plan::checked_size bytes() const override {
     if (p.each) return {};

@@ -10,7 +10,6 @@
 
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
-#include "librepdl/ops/bodies.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -18,9 +17,9 @@ namespace {
 constexpr std::int64_t block = 1024;
 
 // Nanoseconds that an element takes one thread, from caches.
-constexpr double element_time(ops::op_id op) {
-  if (static_cast<int>(op) >= ops::elementwise_count) return 0.2;  // convert
-  switch (ops::elementwise_rows[static_cast<int>(op)].proof) {
+double element_time(ops::op_id op) {
+  if (op == ops::op_id::convert) return 0.2;
+  switch (ops::row_of(op).proof) {
     case ops::proof_kind::ieee:
     case ops::proof_kind::select:
       return 0.2;
@@ -128,45 +127,6 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
   return base + at.offset(p, stride) * static_cast<std::int64_t>(size);
 }
 
-// Decides element i, which a loop left open, as the context's tiers say.
-using repair_function = void (*)(const void* const* in, void* out, std::int64_t i, const num::parameters& options,
-                                 const dispatch::launch& launch, tally& counted);
-
-// Options: nothing, or num::parameters.
-template <class Op, class T, class... Options>
-void repair(const void* const* in, void* out, std::int64_t i, [[maybe_unused]] const num::parameters& options,
-            const dispatch::launch& launch, tally& counted) {
-  const auto with_operands = [&](const auto& evaluate) {
-    return num::with_places<Op::arity>([&]<int... K>() {
-      return evaluate(static_cast<const T*>(in[K])[i]..., static_cast<const Options&>(options)...);
-    });
-  };
-  if constexpr (num::is_small_float<T>) {  // binary64 decides most of what unpacked operands left open
-    const auto r = with_operands([](const auto&... a) { return num::evaluate<Op>(a...); });
-    if (r.decided && launch.first_tier <= tier::binary64) {
-      static_cast<T*>(out)[i] = r.value;
-      return counted.add(tier::binary64, 1);
-    }
-  }
-  const auto r =
-      with_operands([&](const auto&... a) { return num::evaluate_exactly<Op>(launch.last_tier_bits, a...); });
-  static_cast<T*>(out)[i] = r.value;
-  ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
-}
-
-// [op][format]; null for loops that decide everything.
-constexpr auto repairs = [] {
-  std::array<std::array<ops::loops<repair_function>, ops::dtype_count>, ops::elementwise_count> table{};
-  ops::for_each_elementwise([&]<class Op>() {
-    ops::for_each_format<Op::formats>([&]<class T>() {
-      auto& of = table[static_cast<std::size_t>(Op::id)][static_cast<std::size_t>(dtype_of<T>)];
-      if constexpr (num::has_exact_body<Op, T>) of.plain = repair<Op, T>;
-      if constexpr (num::has_exact_body<Op, T, num::parameters>) of.with_options = repair<Op, T, num::parameters>;
-    });
-  });
-  return table;
-}();
-
 class map_work final : public planned<const plan::map_plan&> {
  public:
   map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
@@ -175,16 +135,18 @@ class map_work final : public planned<const plan::map_plan&> {
     if (p.op == ops::op_id::convert) {
       loop_ = kernels.convert[format][static_cast<int>(p.out_type)];
     } else if (p.has_other_format()) {
-      const int row = ops::any_float_index(p.op);
+      const wide_loops& wide = *kernels.operations[static_cast<int>(p.op)]->wide;
       const bool narrow = p.out_type != dtype::f64;
-      loop_ = p.loop_of(narrow ? kernels.to_odd[row][format] : kernels.to_nearest[row][format]);
+      loop_ = p.loop_of(narrow ? wide.to_odd[format] : wide.to_nearest[format]);
       if (narrow) round_ = kernels.convert[static_cast<int>(dtype::f64)][static_cast<int>(p.out_type)];
     } else {
-      const auto& loops = kernels.elementwise(p.op, p.in_type);
-      const auto& repair_of = repairs[static_cast<std::size_t>(p.op)][format];
+      const auto of = [&](const map_kernels& k) -> const map_operation& {
+        return *k.operations[static_cast<int>(p.op)];
+      };
+      const ops::loops<map_loop>& loops = of(kernels).loops[format];
+      const ops::loops<map_repair>& repairs = of(*all_instruction_sets().front().map).repairs[format];
       loop_ = p.loop_of(loops);
-      repair_ = loop_ == loops.plain ? repair_of.plain : repair_of.with_options;
-      std::copy_n(p.options, ops::option_list::most, options_.value);
+      repair_ = loop_ == loops.plain ? repairs.plain : repairs.with_options;
     }
     // Contiguous tensors need no buffers, and then larger blocks cost less.
     flat_ = repair_ == nullptr && round_ == nullptr && (p.rank == 0 || (p.rank == 1 && p.out_stride[0] == 1));
@@ -271,26 +233,28 @@ class map_work final : public planned<const plan::map_plan&> {
     }
     if (repair_ == nullptr) return compute(in, out, size_of(p.out_type), n, nullptr);
     bool open[block];
-    if (s.launch.first_tier <= tier::binary64) {
+    const bool skips_binary64 = s.launch.first_tier > tier::binary64;
+    if (!skips_binary64) {
       compute(in, out, size_of(p.out_type), n, open);
     } else {
       std::memset(open, true, sizeof open);
     }
-    std::int64_t left = 0;
+    std::int64_t late = 0;
     const auto next = [&](const bool* from) {
       return static_cast<const bool*>(std::memchr(from, true, static_cast<std::size_t>(open + n - from)));
     };
     for (const bool* o = next(open); o != nullptr; o = next(o + 1)) {
-      repair_(in, out, o - open, options_, s.launch, counted);
-      ++left;
+      const auto by = repair_(in, out, o - open, p.options, skips_binary64, s.launch.last_tier_bits);
+      if (by == repaired_by::binary64) continue;
+      ++(by == repaired_by::exact ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
+      ++late;
     }
-    counted.add(tier::binary64, n - left);
+    counted.add(tier::binary64, n - late);
   }
 
-  map_kernels::loop loop_;
-  map_kernels::loop round_ = nullptr;  // from binary64 to the output's format
-  repair_function repair_ = nullptr;
-  num::parameters options_;  // the repair's
+  map_loop loop_;
+  map_loop round_ = nullptr;  // from binary64 to the output's format
+  map_repair repair_ = nullptr;
   bool flat_;
   bool fetches_;
   int threads_;

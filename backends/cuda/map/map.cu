@@ -1,11 +1,10 @@
-// The elementwise table: the shards, and the launchers of conversions and of results in other formats.
+// The elementwise table: the operations, which are in shards (map_shard.cuh), and the launchers of conversions.
 #include "backends/cuda/map/map.cuh"
-#include "backends/cuda/map/other_format.cuh"
+#include "librepdl/ops/convert.hpp"
 
 namespace repdl::cuda {
 
-#include "map_shards.inc"
-static_assert(std::size(map_shards) == ops::shard_count, "backends/CMakeLists.txt cuts elementwise.def otherwise");
+extern const map_operation* const map_operations[];  // map_operations.cpp
 
 namespace {
 
@@ -35,10 +34,8 @@ constexpr auto conversion_table = [] {
 launcher launcher_of(const plan::map_plan& p) {
   const auto format = static_cast<std::size_t>(p.in_type);
   if (p.op == ops::op_id::convert) return conversion_table[format][static_cast<std::size_t>(p.out_type)];
-  if (p.has_other_format()) {
-    return p.loop_of(other_format_table[static_cast<std::size_t>(ops::any_float_index(p.op))][format]);
-  }
-  return p.loop_of(map_shards[ops::shard_of(p.op)]->all[ops::row_in_shard(p.op)][format]);
+  const map_operation& operation = *map_operations[static_cast<int>(p.op)];
+  return p.loop_of(p.has_other_format() ? operation.to_other_format[format] : operation.loops[format]);
 }
 
 class map_work final : public planned {

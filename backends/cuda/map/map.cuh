@@ -7,8 +7,7 @@
 
 #include "backends/cuda/map/map_launch.cuh"
 #include "backends/cuda/map/quick_functions.cuh"
-#include "librepdl/ops/bodies.hpp"
-#include "librepdl/ops/shards.hpp"
+#include "librepdl/ops/loops.hpp"
 
 namespace repdl::cuda {
 
@@ -30,7 +29,12 @@ struct launcher {
   bool has_last_tier, has_factor;
   friend constexpr bool operator==(const launcher& l, std::nullptr_t) { return l.launch == nullptr; }
 };
-using map_shard = ops::shard<launcher>;
+
+// An elementwise operation, by format; with results of another format than the operands', by the operands'.
+struct map_operation {
+  ops::loops<launcher> loops[ops::dtype_count];
+  ops::loops<launcher> to_other_format[4];
+};
 
 namespace {
 
@@ -40,8 +44,8 @@ struct elementwise : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
   // Functions of 16 bits that are long.
-  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 &&
-                                    ops::elementwise_rows[static_cast<int>(Op::id)].proof == ops::proof_kind::enumerate;
+  static constexpr bool tabulated =
+      arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 && Op::row.proof == ops::proof_kind::enumerate;
   // The operands that are boolean where others are numbers, as bits.
   static constexpr unsigned booleans = std::is_same_v<T, bool> ? 0 : ops::boolean_operands(Op::operands, arity);
   using input = num::stored<T>;
@@ -205,18 +209,6 @@ void launch(const plan::map_plan& plan, const job& j, const map_space& space) {
   operands<F> p{};
   const bool contiguous = set_operands(p, plan);
   launch_operands(p, contiguous, j, space);
-}
-
-struct launch_of {
-  template <class Op, class T, class... Options>
-  constexpr launcher operator()() const {
-    using F = elementwise<Op, T, Options...>;
-    return {launch<F>, settles_late<F>, has_factor<F>};
-  }
-};
-template <int Shard>
-constexpr map_shard make_map_shard() {
-  return ops::make_shard<Shard, launcher>(launch_of{});
 }
 
 }  // namespace

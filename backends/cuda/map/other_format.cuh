@@ -87,22 +87,5 @@ void launch_to_format(const plan::map_plan& plan, const job& j, const map_space&
   in_parts(p, size_of(plan.out_type), most_strided(j), go);
 }
 
-// [row][format], by ops::any_float_index
-constexpr auto other_format_table = [] {
-  std::array<std::array<ops::loops<launcher>, 4>, ops::any_float_count> table{};
-  ops::for_each_elementwise([&]<class Op>() {
-    if constexpr (Op::result == ops::result_kind::any_float) {
-      ops::for_each_format<ops::FLOATS>([&]<class T>() {
-        auto& l = table[static_cast<std::size_t>(ops::any_float_index(Op::id))][static_cast<std::size_t>(dtype_of<T>)];
-        l.plain = {launch_to_format<wide_operation<Op, T>>, false, false};
-        if constexpr (ops::elementwise_rows[static_cast<int>(Op::id)].options.count() > 0) {
-          l.with_options = {launch_to_format<wide_operation<Op, T, num::parameters>>, false, false};
-        }
-      });
-    }
-  });
-  return table;
-}();
-
 }  // namespace
 }  // namespace repdl::cuda

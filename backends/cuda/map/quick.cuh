@@ -22,8 +22,21 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/activation.hpp"
+#include "librepdl/ops/error_function.hpp"
 #include "librepdl/ops/exp.hpp"
+#include "librepdl/ops/exp2.hpp"
+#include "librepdl/ops/expm1.hpp"
 #include "librepdl/ops/gelu.hpp"
+#include "librepdl/ops/log.hpp"
+#include "librepdl/ops/log_sigmoid.hpp"
+#include "librepdl/ops/logarithm.hpp"
+#include "librepdl/ops/mish.hpp"
+#include "librepdl/ops/rsqrt.hpp"
+#include "librepdl/ops/selu.hpp"
+#include "librepdl/ops/sigmoid.hpp"
+#include "librepdl/ops/silu.hpp"
+#include "librepdl/ops/tanh.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -5,6 +5,10 @@
 #pragma once
 
 #include "backends/cuda/map/quick_gradients.cuh"
+#include "librepdl/ops/elu.hpp"
+#include "librepdl/ops/logaddexp2.hpp"
+#include "librepdl/ops/logarithmic.hpp"
+#include "librepdl/ops/remainder.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -7,9 +7,23 @@
 #pragma once
 
 #include "backends/cuda/map/quick.cuh"
+#include "librepdl/ops/backward.hpp"
 #include "librepdl/ops/circular.hpp"
+#include "librepdl/ops/circular_backward.hpp"
+#include "librepdl/ops/elu_backward.hpp"
+#include "librepdl/ops/error_function_backward.hpp"
 #include "librepdl/ops/gelu_backward.hpp"
-#include "librepdl/ops/selu.hpp"
+#include "librepdl/ops/glu.hpp"
+#include "librepdl/ops/gradients.hpp"
+#include "librepdl/ops/logaddexp_backward.hpp"
+#include "librepdl/ops/logarithmic_backward.hpp"
+#include "librepdl/ops/logit.hpp"
+#include "librepdl/ops/pow.hpp"
+#include "librepdl/ops/pow_backward.hpp"
+#include "librepdl/ops/pow_scalar.hpp"
+#include "librepdl/ops/pow_scalar_backward.hpp"
+#include "librepdl/ops/silu_backward.hpp"
+#include "librepdl/ops/softplus.hpp"
 
 namespace repdl::cuda {
 namespace {
