@@ -12,6 +12,8 @@
 
 #include "examples/cnn.hpp"
 #include "examples/contrast.hpp"
+#include "librepdl/dynamic.hpp"
+#include "librepdl/version.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"

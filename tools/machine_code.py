@@ -213,8 +213,8 @@ class Build:
         for command in commands:
             words = shlex.split(command["command"])
             path = pathlib.Path(command["directory"], words[words.index("-o") + 1])
-            if found := re.search(r"/(?:repdl_kernels_(\w+)|repdl_(cuda))\.dir/(?:.*/)?map/map_\w+\.(?:cpp|cu)\.o$|"
-                                  r"/repdl_(cuda)\.dir/map/map\.cu\.o$", str(path)):
+            if found := re.search(r"/repdl_kernels_(\w+)\.dir/(?:.*/)?map/map_\w+\.cpp\.o$|"
+                                  r"/repdl_(cuda)\.dir/(?:.*/)?map/map(?:_\w+)?\.cu\.o$", str(path)):
                 engine = next(g for g in found.groups() if g)
                 if engine in (*x86_sets, "cuda"):
                     self.objects.setdefault(engine, {})[path] = words
