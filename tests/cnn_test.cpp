@@ -263,7 +263,7 @@ TEST_CASE("cnn: short trainings end in the oracle's fingerprint, on every instru
       CAPTURE(o.isa);
       CAPTURE(o.threads);
       for (const repdl::tier first : {repdl::tier::proved, repdl::tier::double_double}) {
-        if (dropout != 0 && first != repdl::tier::proved) continue;
+        if (first != repdl::tier::proved && (dropout != 0 || o.threads == 1)) continue;
         o.first_tier = first;
         repdl::context ctx(o);
         CHECK(train_cnn(ctx, few_digits(), s).fingerprint == want);

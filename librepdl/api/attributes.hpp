@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
+#include "librepdl/ops/attribute_fields.hpp"
 #include "librepdl/ops/structured.hpp"
 
 namespace repdl::api {

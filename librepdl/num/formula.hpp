@@ -60,7 +60,7 @@ REPDL_HD ball<L> operator/(const ball<L>& a, const ball<L>& b) {
 
 // e^x of a ball, |x| < 2^14: e^(x + d) - e^x <= e^x |d| (1 + 2^-3) for |d| < 2^-10; wider balls say nothing.
 template <int L>
-REPDL_HD_CALL ball<L> exponential(const ball<L>& x) {
+REPDL_HD_ONCE ball<L> exponential(const ball<L>& x) {
   if (!x.radius.below_power(-10)) return {x.middle, unknown()};
   const ball<L> r = exponential(x.middle);
   return grown(r, with_eighth(multiply(upper(r), x.radius)));
@@ -229,3 +229,5 @@ REPDL_HD decided_value<T> certify_with_ties(double v, double error) {
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num
+
+#include "librepdl/num/multi_limb_instances.hpp"

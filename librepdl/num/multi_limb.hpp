@@ -15,12 +15,15 @@
 
 #include "librepdl/num/fixed_point.hpp"
 
-// REPDL_HD_CALL: a function that is too big to be copied into every caller. REPDL_LIMB_LOOP(n): before a loop over n
-// limbs; a GPU unrolls it (and keeps the limbs in registers) only for the lowest level.
+// REPDL_HD_CALL: a function that is too big to be copied into every caller. REPDL_HD_ONCE: a template of such functions, of which
+// formula.hpp says which are compiled once for all that call them; not inline, for compilers compile those in any case.
+// REPDL_LIMB_LOOP(n): before a loop over n limbs; a GPU unrolls it (and keeps the limbs in registers) only for the lowest level.
 #if defined(__CUDACC__)
 #define REPDL_HD_CALL __host__ __device__ __noinline__ inline
+#define REPDL_HD_ONCE REPDL_HD_CALL
 #else
 #define REPDL_HD_CALL __attribute__((noinline)) inline
+#define REPDL_HD_ONCE __attribute__((noinline))
 #endif
 #if defined(__CUDA_ARCH__)
 #define REPDL_PRAGMA(text) _Pragma(#text)
@@ -195,7 +198,7 @@ REPDL_HD_CALL multi_limb<L> normalise(const std::uint64_t* w, std::int64_t expon
 }
 
 template <int L>
-REPDL_HD_CALL multi_limb<L> limbs_of(std::uint64_t a, std::int64_t scale = 0, bool negative = false) {  // a 2^scale
+REPDL_HD_ONCE multi_limb<L> limbs_of(std::uint64_t a, std::int64_t scale = 0, bool negative = false) {  // a 2^scale
   bool inexact = false;
   return normalise<L, 1>(&a, 64 + scale, negative ? 1 : 0, &inexact);
 }
@@ -261,7 +264,7 @@ REPDL_HD int compare_magnitudes(const multi_limb<L>& a, const multi_limb<L>& b) 
 // into Limbs limbs and a guard limb below. d <= 64: nothing is lost and the exact sum is truncated. d > 64: less than a
 // unit of the guard limb is lost, 2^-64 ulp(x), and the result is above |x|/2, whose ulp is ulp(x)/2 at least.
 template <int L>
-REPDL_HD_CALL multi_limb<L> add(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
+REPDL_HD_ONCE multi_limb<L> add(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
   if (a.is_zero()) return b;
   if (b.is_zero()) return a;
   const bool ordered = a.exponent >= b.exponent;
@@ -308,7 +311,7 @@ REPDL_HD_CALL multi_limb<L> add(const multi_limb<L>& a, const multi_limb<L>& b, 
 }
 
 template <int L>
-REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
+REPDL_HD_ONCE multi_limb<L> multiply(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
   std::uint64_t w[2 * L];
   multiply_limbs<L>(a.limb, b.limb, w);
   return normalise<L, 2 * L>(w, a.exponent + b.exponent, a.negative ^ b.negative, inexact);
@@ -316,7 +319,7 @@ REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, const multi_limb<L>
 
 // a k, k < 2^64.
 template <int L>
-REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, std::uint64_t k, bool* inexact) {
+REPDL_HD_ONCE multi_limb<L> multiply(const multi_limb<L>& a, std::uint64_t k, bool* inexact) {
   std::uint64_t w[L + 1];
   std::uint64_t carry = 0;
   REPDL_LIMB_LOOP(L)
@@ -328,7 +331,7 @@ REPDL_HD_CALL multi_limb<L> multiply(const multi_limb<L>& a, std::uint64_t k, bo
 // a / b, b != 0: algorithm D on 32-bit digits, floor(A 2^(64 L) / B) and whether a remainder is left. B has its top bit
 // set, so no normalisation. The quotient has 64 L or 64 L + 1 bits.
 template <int L>
-REPDL_HD_CALL multi_limb<L> divide(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
+REPDL_HD_ONCE multi_limb<L> divide(const multi_limb<L>& a, const multi_limb<L>& b, bool* inexact) {
   if (a.is_zero()) return a;
   constexpr int n = 2 * L;  // digits of the divisor
   std::uint32_t u[2 * n + 1];

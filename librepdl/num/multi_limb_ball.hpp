@@ -108,7 +108,7 @@ REPDL_HD ball<L> widen_ball(const ball<M>& a) {
 }
 
 template <int L>
-REPDL_HD_CALL ball<L> add(const ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE ball<L> add(const ball<L>& a, const ball<L>& b) {
   bool inexact = false;
   const multi_limb<L> m = add(a.middle, b.middle, &inexact);
   return {m, add(add(a.radius, b.radius), rounding_error(m, inexact))};
@@ -119,7 +119,7 @@ REPDL_HD ball<L> subtract(const ball<L>& a, const ball<L>& b) {
 }
 // |ab - a'b'| <= |a'| rb + |b'| ra + ra rb for |a - a'| <= ra, |b - b'| <= rb.
 template <int L>
-REPDL_HD_CALL ball<L> multiply(const ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE ball<L> multiply(const ball<L>& a, const ball<L>& b) {
   bool inexact = false;
   const multi_limb<L> m = multiply(a.middle, b.middle, &inexact);
   const magnitude spread = add(multiply(upper(a), b.radius), multiply(upper(b.middle), a.radius));
@@ -127,7 +127,7 @@ REPDL_HD_CALL ball<L> multiply(const ball<L>& a, const ball<L>& b) {
 }
 // a/b - a'/b' = (a - a')/b + (a'/b')(b' - b)/b, and |b| >= |b'| - rb >= (15/16)|b'| when rb <= |b'| / 16.
 template <int L>
-REPDL_HD_CALL ball<L> divide(const ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE ball<L> divide(const ball<L>& a, const ball<L>& b) {
   if (b.middle.is_zero() || !b.radius.below_power(b.middle.exponent - 5)) return {a.middle, unknown()};
   bool inexact = false;
   const multi_limb<L> m = divide(a.middle, b.middle, &inexact);
@@ -138,35 +138,35 @@ REPDL_HD_CALL ball<L> divide(const ball<L>& a, const ball<L>& b) {
 
 // In place. A GPU gives every temporary its own memory: functions that call these instead need less of it.
 template <int L>
-REPDL_HD_CALL void set_power(ball<L>& a, std::int64_t power) {  // 2^power
+REPDL_HD_ONCE void set_power(ball<L>& a, std::int64_t power) {  // 2^power
   a = exact_ball(limbs_of_power<L>(power));
 }
 template <int L>
-REPDL_HD_CALL void add_to(ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE void add_to(ball<L>& a, const ball<L>& b) {
   a = add(a, b);
 }
 template <int L>
-REPDL_HD_CALL void add_value(ball<L>& a, double b) {
+REPDL_HD_ONCE void add_value(ball<L>& a, double b) {
   a = add(a, exact_ball(limbs_of_value<L>(b)));
 }
 template <int L>
-REPDL_HD_CALL void add_count(ball<L>& a, std::int64_t n) {
+REPDL_HD_ONCE void add_count(ball<L>& a, std::int64_t n) {
   a = add(a, exact_ball(limbs_of<L>(static_cast<std::uint64_t>(n))));
 }
 template <int L>
-REPDL_HD_CALL void multiply_by(ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE void multiply_by(ball<L>& a, const ball<L>& b) {
   a = multiply(a, b);
 }
 template <int L>
-REPDL_HD_CALL void multiply_by_value(ball<L>& a, double b) {
+REPDL_HD_ONCE void multiply_by_value(ball<L>& a, double b) {
   a = multiply(a, exact_ball(limbs_of_value<L>(b)));
 }
 template <int L>
-REPDL_HD_CALL void multiply_by_count(ball<L>& a, std::int64_t n) {
+REPDL_HD_ONCE void multiply_by_count(ball<L>& a, std::int64_t n) {
   a = multiply(a, exact_ball(limbs_of<L>(static_cast<std::uint64_t>(n))));
 }
 template <int L>
-REPDL_HD_CALL void divide_by(ball<L>& a, const ball<L>& b) {
+REPDL_HD_ONCE void divide_by(ball<L>& a, const ball<L>& b) {
   a = divide(a, b);
 }
 
@@ -174,7 +174,7 @@ REPDL_HD_CALL void divide_by(ball<L>& a, const ball<L>& b) {
 
 // RN_T(a), ties to even, subnormals and overflow included; a zero is +0.
 template <class T, int L>
-REPDL_HD_CALL storage_of<T> round_bits(const multi_limb<L>& a) {
+REPDL_HD_ONCE storage_of<T> round_bits(const multi_limb<L>& a) {
   if (a.is_zero()) return 0;
   std::uint64_t below = 0;
   REPDL_LIMB_LOOP(L)
@@ -196,7 +196,7 @@ struct ball_ends {
   multi_limb<L> low, high;
 };
 template <int L>
-REPDL_HD_CALL ball_ends<L> ends_of(const ball<L>& a) {
+REPDL_HD_ONCE ball_ends<L> ends_of(const ball<L>& a) {
   magnitude r = add(a.radius, power_magnitude(a.radius.exponent));
   if (!a.middle.is_zero()) r = add(r, power_magnitude(a.middle.exponent - 64 * L + 2));
   bool inexact = false;
@@ -205,7 +205,7 @@ REPDL_HD_CALL ball_ends<L> ends_of(const ball<L>& a) {
 }
 // RN_T of every number in the ball, if that is one value; an exact zero is +0.
 template <class T, int L>
-REPDL_HD_CALL decided_value<T> round_ball(const ball<L>& a) {
+REPDL_HD_ONCE decided_value<T> round_ball(const ball<L>& a) {
   using storage = typename format<T>::storage;
   if (a.exact()) return {bit_cast<T>(round_bits<T>(a.middle)), true};
   const ball_ends<L> ends = ends_of(a);

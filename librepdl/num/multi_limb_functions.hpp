@@ -111,7 +111,7 @@ REPDL_HD_CALL fraction<N> expm1_reduced(const fraction<N>& r) {
 // n + 1 <= 2^15 - 1 units, so r is off by less than 2^15 units, which e^r turns into a relative error of 2^15 units;
 // with expm1_reduced's 6 · 2^s, s <= 44, less than 2^47 units = 2^(-17 - 64 L), or 2^-16 ulp; then one truncation.
 template <int L>
-REPDL_HD_CALL ball<L> exponential(const multi_limb<L>& x) {
+REPDL_HD_ONCE ball<L> exponential(const multi_limb<L>& x) {
   constexpr int N = L + 1;
   if (x.is_zero()) return exact_ball(limbs_of<L>(1));
   std::uint64_t head = 0;
@@ -193,7 +193,7 @@ REPDL_HD_CALL ball<L> artanh_bracket(const multi_limb<L>& z) {
 // v becomes ln(1 + v), for |v| < 2^-32 with a radius below 2^-33: 2 artanh(z), z = v / (2 + v), relative error about 4
 // ulps. The middle of z is used; its radius passes with the derivative of 2 artanh, at most 2 (1 + 2^-60).
 template <int L>
-REPDL_HD_CALL void to_logarithm_1p_small(ball<L>& v) {
+REPDL_HD_ONCE void to_logarithm_1p_small(ball<L>& v) {
   {
     ball<L> two = exact_ball(limbs_of<L>(2));
     add_to(two, v);
@@ -221,7 +221,7 @@ REPDL_HD double log_start(double m) {
 // [0.7072, 1.4142), so ln x keeps a relative accuracy there down to |ln x| = 2^-40 or so; the ball's radius says it
 // exactly.
 template <int L>
-REPDL_HD_CALL ball<L> logarithm(const multi_limb<L>& x) {
+REPDL_HD_ONCE ball<L> logarithm(const multi_limb<L>& x) {
   const double half = double_near(scaled(x, -x.exponent));  // in [1/2, 1)
   const bool below = half < 0.7071;
   const std::int64_t k = x.exponent - (below ? 1 : 0);
@@ -240,7 +240,7 @@ REPDL_HD_CALL ball<L> logarithm(const multi_limb<L>& x) {
 }
 // The same of a ball: |ln x - ln x'| <= r / (x' - r), and r / x' (1 + 2^-3) covers it for r <= x'/16.
 template <int L>
-REPDL_HD_CALL void to_logarithm(ball<L>& x) {
+REPDL_HD_ONCE void to_logarithm(ball<L>& x) {
   if (x.middle.is_zero() || x.middle.negative != 0 || !x.radius.below_power(x.middle.exponent - 5)) {
     x.radius = unknown();
     return;
@@ -251,7 +251,7 @@ REPDL_HD_CALL void to_logarithm(ball<L>& x) {
 }
 // ln(1 + v), v >= 0: relative accuracy for every v.
 template <int L>
-REPDL_HD_CALL void to_logarithm_1p(ball<L>& v) {
+REPDL_HD_ONCE void to_logarithm_1p(ball<L>& v) {
   if (upper(v).below_power(-33)) {
     to_logarithm_1p_small(v);
   } else {
@@ -265,7 +265,7 @@ REPDL_HD_CALL void to_logarithm_1p(ball<L>& v) {
 // sqrt x, x > 0. Newton for 1 / sqrt x from binary64 (49 bits, doubled by each step but for a few ulps), s = x y; what
 // counts is measured: |s - sqrt x| = |s^2 - x| / (s + sqrt x) <= (|s^2 - x'| + rx) / s.
 template <int L>
-REPDL_HD_CALL ball<L> square_root(const ball<L>& x) {
+REPDL_HD_ONCE ball<L> square_root(const ball<L>& x) {
   if (x.middle.is_zero() || x.middle.negative != 0) return {x.middle, unknown()};
   const std::int64_t even = x.middle.exponent & 1;
   const std::int64_t half = (x.middle.exponent - even) / 2;
@@ -320,7 +320,7 @@ REPDL_HD_CALL ball<L> circular_series(const fraction<L + 1>& w, bool cosine) {
 // symmetry. The product pi/4 |d| is exact but for the truncated constant: a relative 2^(1 - 64 N), so phi as a fraction
 // is less than 3 units low and w = phi^2 less than 6.
 template <int L>
-REPDL_HD_CALL circular_value<L> circular(std::uint64_t a, bool sine) {
+REPDL_HD_ONCE circular_value<L> circular(std::uint64_t a, bool sine) {
   constexpr int N = L + 1;
   const std::uint64_t q = (a + (std::uint64_t{1} << 61)) >> 62;
   const std::uint64_t d = a - (q << 62);  // two's complement
@@ -380,7 +380,7 @@ REPDL_HD_CALL multi_limb<L> integer_part(const multi_limb<L>& a, std::uint64_t* 
 // of its middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units. |sin'|, |cos'| <= 1: r's
 // radius passes, less than q 2^(2 - 64 L). q = 0: r is exact, and sin x has a relative error of a few ulps.
 template <int L>
-REPDL_HD_CALL ball<L> circular(const multi_limb<L>& x, bool sine) {
+REPDL_HD_ONCE ball<L> circular(const multi_limb<L>& x, bool sine) {
   constexpr int N = L + 1;
   if (x.exponent > 64 * L - 40) return {x, unknown()};
   multi_limb<L> a = x;

@@ -280,11 +280,13 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
       full = i + (s.n - i) / L * L;
     }
   }
-  constexpr int line = 16;
-  for (; i + line <= full; i += line) {
-    if constexpr (fetches_in_elements<Rule>) __builtin_prefetch(ahead_of(s, i));
+  if constexpr (To != to::memory_and_marks) {  // marks are rare
+    constexpr int line = 16;
+    for (; i + line <= full; i += line) {
+      if constexpr (fetches_in_elements<Rule>) __builtin_prefetch(ahead_of(s, i));
 #pragma GCC unroll 8
-    for (int c = 0; c < line; c += L) emit.template operator()<To>(i + c);
+      for (int c = 0; c < line; c += L) emit.template operator()<To>(i + c);
+    }
   }
   for (; i < full; i += L) emit.template operator()<To>(i);
   if (full < s.n) {

@@ -1,5 +1,7 @@
 // Rows, one at a time or in tiles, by the rules of librepdl/ops/rows. Compiled once per instruction set. Contracts:
 // backends/cpu/rows/rows.hpp.
+#include <type_traits>
+
 #include "backends/cpu/rows/rows.hpp"
 #include "backends/cpu/rows/rows_elements.hpp"
 #include "backends/cpu/rows/rows_places.hpp"
@@ -255,8 +257,12 @@ class row_walker {
         e.limits = rule::limits_of(e.numbers, elements < 3 ? 0.0 : magnitude_in(s, 1),
                                    elements < 3 ? 0.0 : magnitude_in(s, 2));
       }
-      bool open = job_.streams ? write_elements<rule, to::stream, false>(e, s, out)
-                               : write_elements<rule, to::memory, false>(e, s, out);
+      bool open;
+      if (std::is_same_v<T, float> && job_.streams) {
+        open = write_elements<rule, std::is_same_v<T, float> ? to::stream : to::memory, false>(e, s, out);
+      } else {
+        open = write_elements<rule, to::memory, false>(e, s, out);
+      }
       if constexpr (has_second<rule>) {
         if (open) open = write_elements<rule, to::memory, true>(e, s, out);
       }
