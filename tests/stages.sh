@@ -78,13 +78,25 @@ stage_isa() {
   lines=10 show python3 tests/instruction_sets.py build/cpu/tools/repdl \
     python3 tests/in_parallel.py --jobs "$jobs" build/cpu/tests/repdl_tests --test-suite-exclude='portable*'
 }
+# Elementwise operations have one driver: one of each kind of loop. The others, or of each family the first, and the first gradient.
+one_of_each_loop='add less where exp sin pow elu'
+structured_operations() { grep -oP '^REPDL_STRUCTURED\(\K\w+' librepdl/ops/structured.def; }
+first_of_each_family() { awk -F '[(, ]+' '/^REPDL_STRUCTURED/ && !seen[$3, $2 ~ /grad|backward/]++ { print $2 }' librepdl/ops/structured.def; }
+
 # Every published case, with each tier forced.
 stage_cases() { show build/cpu/tools/repdl verify --quick --part cases; }
-# Every operation in every thread count and forced tier, and 2^24 inputs of each function of one variable. All 2^32 are not run
-# here: certificates say which code they were run on; the stage "certificates" checks that the code is that of this build where
-# certificates name its compiler. (./run long takes every input, and every case in every variant.)
+# Every operation in other layouts, 2^24 inputs of each function of one variable, and cases on the sets that ./run test has not built.
+# All 2^32 inputs are not run here: certificates say which code they were run on; the stage "certificates" checks that the code is that
+# of this build where certificates name its compiler. (./run long takes every input, and every case in every variant.)
 stage_verify() {
-  show build/cpu/tools/repdl verify --quick
+  show build/cpu/tools/repdl verify --quick --part layouts
+  show build/cpu/tools/repdl verify --quick --part chunks
+  local set ops
+  ops=$(structured_operations)
+  for set in $(build/cpu/tools/repdl info | awk '$1 == "isa" && $2 != "baseline" && $3 == "yes" { print $2 }'); do
+    # shellcheck disable=SC2086
+    show build/cpu/tools/repdl verify --quick --part cases --engine "$set" $one_of_each_loop $ops
+  done
   local unproved
   unproved=$(python3 tools/certificates.py unproved build/cpu)
   if [[ -n $unproved ]]; then
@@ -152,12 +164,11 @@ stage_tsan() {
   archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)
   export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=3
   export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1"
-  sanitized_fuzz build/tsan-clang 15
-  # Elementwise operations have one driver: one of each kind of loop.
+  sanitized_fuzz build/tsan-clang 20
   local ops
-  ops=$(grep -oP '^REPDL_STRUCTURED\(\K\w+' librepdl/ops/structured.def)
+  ops=$(first_of_each_family)
   # shellcheck disable=SC2086
-  lines=2 show build/tsan-clang/tools/repdl verify --quick --part cases add less where exp sin pow elu $ops
+  lines=2 show build/tsan-clang/tools/repdl verify --quick --part cases $one_of_each_loop $ops
   # Without Archer every OpenMP barrier looks like a race, or the tool saw no OpenMP at all.
   grep -q 'Archer detected OpenMP application with TSan' "$log"
 }
