@@ -5,9 +5,9 @@ add_library(repdl_common INTERFACE)
 target_compile_features(repdl_common INTERFACE cxx_std_20)
 target_include_directories(repdl_common INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/librepdl/include)
 # -Ofast also links a start-up file that sets FTZ and DAZ, and turns on value-changing transformations: all are undone.
-# REPDL_LOOPS, of a target: it has loops for which -O3, which takes longer to compile, does more than -O2.
+# REPDL_FAST, of a target: users wait for it, so it is compiled with -O3; the tools, the oracle and the tests compile sooner.
 target_compile_options(repdl_common INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:$<$<NOT:$<CONFIG:Debug>>:-O$<IF:$<BOOL:$<TARGET_PROPERTY:REPDL_LOOPS>>,3,2>>;-fno-fast-math;-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-fopenmp-simd;-fno-lto>)
+  $<$<COMPILE_LANGUAGE:CXX>:$<$<NOT:$<CONFIG:Debug>>:-O$<IF:$<BOOL:$<TARGET_PROPERTY:REPDL_FAST>>,3,2>>;-fno-fast-math;-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-fopenmp-simd;-fno-lto>)
 if(REPDL_WERROR)
   set(repdl_werror -Werror)
 endif()
@@ -95,6 +95,6 @@ function(repdl_isa_objects target isa)
   endif()
   target_compile_definitions(${target} PRIVATE REPDL_ISA=${isa})
   target_compile_options(${target} PRIVATE -fno-exceptions ${arg_FLAGS})  # nothing in a kernel throws
-  set_target_properties(${target} PROPERTIES REPDL_LOOPS ON POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+  set_target_properties(${target} PROPERTIES REPDL_FAST ON POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON INTERPROCEDURAL_OPTIMIZATION OFF)
 endfunction()

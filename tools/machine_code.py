@@ -188,7 +188,8 @@ def options_that_count(words):
 
 
 def cuda_options_that_count(words):
-    counted = [w for w in words if w.startswith(("-O", "-std", "-D", "-fmad", "-ftz", "-prec-", "-use_fast_math"))]
+    """nvcc's -O is of the host's code alone: it counts as the -O3 that certificates were recorded with."""
+    counted = ["-O3" if w.startswith("-O") else w for w in words if w.startswith(("-O", "-std", "-D", "-fmad", "-ftz", "-prec-", "-use_fast_math"))]
     return [w for w, _ in itertools.groupby(counted)]  # some versions of CMake say -std=c++20 a second time
 
 
