@@ -269,8 +269,10 @@ stage_torch() {
 
 # start_stages test|ci ONLY
 start_stages() {
-  local which=$1 only=$2 start=$SECONDS
+  local which=$1 only=$2 start=$SECONDS spent_before
   mkdir -p build/logs
+  times >build/logs/before.minutes  # of a shell that became this one by exec
+  spent_before=$(core_minutes build/logs/before.minutes)
   if [[ $which == test ]]; then
     stage "build" stage_build
     stop_without_build
@@ -306,7 +308,9 @@ start_stages() {
     fi
   fi
 
-  times >build/logs/$which.minutes
+  times >build/logs/all.minutes
+  awk -v all="$(core_minutes build/logs/all.minutes)" -v before="$spent_before" 'BEGIN { printf "0m0s %dm%.1fs\n", all - before, 60 * (all - before - int(all - before)) }' \
+    >build/logs/$which.minutes
   printf '\n== summary\n'
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"
