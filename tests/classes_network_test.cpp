@@ -221,7 +221,7 @@ TEST_SUITE_BEGIN("portable values");
 
 TEST_CASE_TEMPLATE_DEFINE("classes", Op, classes) { check_all<Op>(false); }
 TEST_CASE_TEMPLATE_APPLY(classes, tried);
-TEST_CASE_TEMPLATE_DEFINE("classes, all calls" * doctest::skip(), Op, all_calls) { check_all<Op>(true); }
+TEST_CASE_TEMPLATE_DEFINE("classes in full" * doctest::skip(), Op, all_calls) { check_all<Op>(true); }
 TEST_CASE_TEMPLATE_APPLY(all_calls, tried);
 
 // A part of the long ones, also for builds with sanitizers.

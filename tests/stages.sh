@@ -93,6 +93,7 @@ stage_verify() {
   show build/cpu/tools/repdl verify --quick --part chunks
   local set ops
   ops=$(structured_operations)
+  # Of the set that is chosen, the widest, `info` says "yes, active".
   for set in $(build/cpu/tools/repdl info | awk '$1 == "isa" && $2 != "baseline" && $3 == "yes" { print $2 }'); do
     # shellcheck disable=SC2086
     show build/cpu/tools/repdl verify --quick --part cases --engine "$set" $one_of_each_loop $ops
@@ -269,10 +270,8 @@ stage_torch() {
 
 # start_stages test|ci ONLY
 start_stages() {
-  local which=$1 only=$2 start=$SECONDS spent_before
+  local which=$1 only=$2 start=$SECONDS
   mkdir -p build/logs
-  times >build/logs/before.minutes  # of a shell that became this one by exec
-  spent_before=$(core_minutes build/logs/before.minutes)
   if [[ $which == test ]]; then
     stage "build" stage_build
     stop_without_build
@@ -308,9 +307,7 @@ start_stages() {
     fi
   fi
 
-  times >build/logs/all.minutes
-  awk -v all="$(core_minutes build/logs/all.minutes)" -v before="$spent_before" 'BEGIN { printf "0m0s %dm%.1fs\n", all - before, 60 * (all - before - int(all - before)) }' \
-    >build/logs/$which.minutes
+  times >build/logs/$which.minutes
   printf '\n== summary\n'
   ((${#passed[@]} == 0)) || printf 'passed   %s\n' "${passed[@]}"
   ((${#skipped[@]} == 0)) || printf 'skipped  %s\n' "${skipped[@]}"

@@ -15,8 +15,8 @@
 
 #include "librepdl/num/fixed_point.hpp"
 
-// REPDL_HD_CALL: a function that is too big to be copied into every caller. REPDL_HD_ONCE: a template of such functions, of which
-// formula.hpp says which are compiled once for all that call them; not inline, for compilers compile those in any case.
+// REPDL_HD_CALL: a function that is too big to be copied into every caller. REPDL_HD_ONCE: a template of such functions, which
+// multi_limb_instances.hpp may have compiled once for all that call it; not inline, for compilers compile those in any case.
 // REPDL_LIMB_LOOP(n): before a loop over n limbs; a GPU unrolls it (and keeps the limbs in registers) only for the lowest level.
 #if defined(__CUDACC__)
 #define REPDL_HD_CALL __host__ __device__ __noinline__ inline

@@ -1,7 +1,8 @@
 // What formulas call of the multi-limb arithmetic, at the levels of decide_by_levels: compiled once, in multi_limb.cpp, for drivers and
 // for the instruction set that has the repairs. Elsewhere every caller's object has what it calls.
 //
-// No include guard: formula.hpp includes it as declarations, multi_limb.cpp as definitions (REPDL_DEFINES_LIMBS).
+// No include guard: formula.hpp includes it as declarations, multi_limb.cpp as definitions (REPDL_DEFINES_LIMBS). The sets named here
+// are those that backends/CMakeLists.txt compiles multi_limb.cpp for; without it a program does not link.
 #if defined(REPDL_DEFINES_LIMBS)
 #define REPDL_LIMB_INSTANCE template
 #else
