@@ -11,27 +11,18 @@
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
 #include "reference/elementwise.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
+using tests::bits;
+using tests::on_every_set;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float quiet = std::numeric_limits<float>::quiet_NaN();
 constexpr float tiny = 0x1p-149f;  // the least positive number
 constexpr float large = 0x1.fffffep127f;
-
-std::uint32_t bits(float x) { return num::bit_cast<std::uint32_t>(x); }
-
-template <class Function>
-void on_every_set(const Function& f) {
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    INFO(isa.name);
-    context ctx({.threads = 1, .isa = isa.name});
-    f(ctx);
-  }
-}
 
 using unary = void (*)(context&, const_tensor_view, tensor_view);
 using binary = void (*)(context&, const_tensor_view, const_tensor_view, tensor_view);

@@ -18,12 +18,12 @@
 #include "reference/covering.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/samples.hpp"
+#include "tests/settings.hpp"
 
 using namespace repdl;
+using tests::bits;
 
 namespace {
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 // Patterns of every kind, in a fixed order.
 std::vector<float> patterns(std::size_t n, std::uint32_t seed) {

@@ -10,27 +10,18 @@
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
 #include "librepdl/ops/registry.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
+using tests::bits;
+using tests::on_every_set;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr float infinite = std::numeric_limits<float>::infinity();
 constexpr float quiet = std::numeric_limits<float>::quiet_NaN();
-
-std::uint32_t bits(float x) { return num::bit_cast<std::uint32_t>(x); }
-
-template <class Function>
-void on_every_set(const Function& f) {
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    INFO(isa.name);
-    context ctx({.threads = 1, .isa = isa.name});
-    f(ctx);
-  }
-}
 
 // The function of one element of f32.
 template <class Call>

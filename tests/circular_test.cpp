@@ -8,12 +8,14 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
 using num::bits_of;
 using num::float_of;
+using tests::on_every_set;
 
 constexpr std::uint32_t inf = 0x7f800000, quiet = 0x7fc00000, minus = 0x80000000;
 
@@ -47,16 +49,6 @@ constexpr row rows[] = {
     {0x7f800001, quiet, quiet},
     {0x7fc12345, quiet, quiet},
 };
-
-template <class Function>
-void on_every_set(const Function& f) {
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    INFO(isa.name);
-    context ctx({.threads = 1, .isa = isa.name});
-    f(ctx);
-  }
-}
 
 using unary = void (*)(context&, const_tensor_view, tensor_view);
 

@@ -5,10 +5,12 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
+using tests::on_every_set;
 
 constexpr std::uint32_t inf = 0x7f800000, quiet = 0x7fc00000, minus = 0x80000000, one = 0x3f800000;
 
@@ -106,16 +108,6 @@ num::storage_of<T> result(context& ctx, unary f, num::storage_of<T> x) {
   T out = in;
   f(ctx, const_tensor_view(&in, sizes{}), tensor_view(&out, sizes{}));
   return num::to_bits(out);
-}
-
-template <class Function>
-void on_every_set(const Function& f) {
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    INFO(isa.name);
-    context ctx({.threads = 1, .isa = isa.name});
-    f(ctx);
-  }
 }
 
 template <class Rows>

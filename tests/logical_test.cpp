@@ -8,10 +8,13 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
+using tests::bits;
+using tests::on_every_set;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -19,18 +22,6 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 const_tensor_view booleans(const std::vector<std::uint8_t>& bytes, const sizes& shape) {
   return {bytes.data(), dtype::boolean, shape};
 }
-
-template <class Function>
-void on_every_set(const Function& f) {
-  for (const isa_info& isa : instruction_sets()) {
-    if (!isa.available) continue;
-    INFO(isa.name);
-    context ctx({.threads = 1, .isa = isa.name});
-    f(ctx);
-  }
-}
-
-std::uint32_t bits(float x) { return num::bit_cast<std::uint32_t>(x); }
 
 template <class Call>
 std::string refused(const Call& call) {

@@ -27,6 +27,7 @@ using reference::shape_list;
 using tests::available;
 using tests::layout;
 using tests::placed_tensor;
+using tests::bits;
 
 namespace {
 
@@ -34,8 +35,6 @@ using integers = std::vector<std::int64_t>;
 using patterns = std::vector<std::uint32_t>;
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t nan_bits = 0x7fc00000, minus_zero = 0x80000000;
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 struct call_case {
   std::string op;

@@ -25,13 +25,12 @@ using reference::shape_list;
 using tests::available;
 using tests::layout;
 using tests::placed_tensor;
+using tests::bits;
 
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 struct call_case {
   std::string op;

@@ -29,14 +29,13 @@ using tests::available;
 using tests::layout;
 using tests::placed_tensor;
 using tests::to_sizes;
+using tests::bits;
 
 namespace {
 
 using integers = std::vector<std::int64_t>;
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 struct call_case {
   std::string op;

@@ -19,6 +19,7 @@
 #include "reference/samples.hpp"
 #include "tests/class_engines.hpp"
 #include "tests/placed_tensor.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
@@ -27,10 +28,10 @@ using reference::array;
 using reference::shape_list;
 using tests::layout;
 using tests::placed_tensor;
+using tests::bits;
 
 std::mt19937_64 engine(97531);
 
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 float from_bits(std::uint32_t b) { return std::bit_cast<float>(b); }
 constexpr std::uint32_t nan_bits = 0x7fc00000u;
 

@@ -16,16 +16,17 @@
 #include "reference/evaluate.hpp"
 #include "reference/exhaustive.hpp"
 #include "reference/nearby.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
 using namespace repdl::reference;
+using tests::bits;
 
 constexpr std::uint32_t inf = 0x7f800000, nan32 = 0x7fc00000, sign = 0x80000000;
 constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 const ops::elementwise_row& row(std::string_view name) { return *elementwise_named(name); }
 std::uint32_t f(std::string_view name, std::uint32_t x, std::uint32_t y = 0, std::uint32_t z = 0) {
   const std::uint32_t in[] = {x, y, z};

@@ -35,12 +35,11 @@ using repdl::tier;
 using repdl::reference::array;
 using repdl::reference::shape_list;
 using repdl::tests::available;
+using repdl::tests::bits;
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t nan_bits = 0x7fc00000;
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 // ------------------------------------------------------------------------------------------------------------- inputs
 

@@ -1,6 +1,11 @@
-// Contexts whose results must be the same: each instruction set of this CPU, each first tier, one thread and three.
+// What many tests share: contexts whose results must be the same (each instruction set of this CPU, each first tier, one thread and
+// three), and the bits of a number.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,12 +14,23 @@
 
 namespace repdl::tests {
 
+inline std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
 inline std::vector<std::string> available() {
   std::vector<std::string> names;
   for (const isa_info& i : instruction_sets()) {
     if (i.available) names.push_back(i.name);
   }
   return names;
+}
+
+template <class Function>
+void on_every_set(const Function& f) {
+  for (const std::string& isa : available()) {
+    INFO(isa);
+    context ctx({.threads = 1, .isa = isa});
+    f(ctx);
+  }
 }
 
 struct setting {

@@ -23,6 +23,7 @@ using reference::shape_list;
 using tests::available;
 using tests::layout;
 using tests::placed_tensor;
+using tests::bits;
 
 namespace {
 
@@ -32,8 +33,6 @@ using patterns = std::vector<std::uint32_t>;
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
 constexpr const char* operations_of_rows[] = {"var", "stddev", "var_mean"};
-
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 std::vector<array> run(context& ctx, const std::string& name, const array& x, const attributes& attrs,
                        layout from = layout::contiguous, layout to = layout::contiguous, bool wants_mean = true) {

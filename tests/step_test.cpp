@@ -14,16 +14,17 @@
 #include "librepdl/ops/step_adamw.hpp"
 #include "reference/evaluate.hpp"
 #include "tests/class_engines.hpp"
+#include "tests/settings.hpp"
 
 namespace {
 
 using namespace repdl;
 using reference::array;
+using tests::bits;
 
 std::mt19937_64 engine(20240607);
 
 float from_bits(std::uint32_t b) { return std::bit_cast<float>(b); }
-std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 // -------------------------------------------------------------------------------------------------- steps
 
