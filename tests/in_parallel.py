@@ -4,8 +4,8 @@
     tests/in_parallel.py [--jobs N] [--budgets FILE] PROGRAM [FILTER...]
 
 FILTER: doctest's options that choose cases (--test-suite, --test-case-exclude, ...). Prints each case that ends, the whole
-output of one that fails, the slowest cases, and how many passed; with --budgets what each family took of its core-seconds
-(tests/budgets.txt); a source of tests that no line of FILE names is an error. A case counts as passed when its process ends
+output of one that fails, the slowest cases, and how many passed; with --budgets what each family, a folder of sources, took of
+its core-seconds (tests/budgets.txt); a folder that no line of FILE names is an error. A case counts as passed when its process ends
 with status 0, reports the duration of this case and of no other, and made assertions; or as skipped when it says
 "skipped: WHY" and made none.
 """
@@ -22,29 +22,25 @@ import xml.etree.ElementTree
 
 
 def read_budgets(path):
-    """{family: core-seconds}, {source: family} of a file of budgets."""
-    budgets, family_of = {}, {}
+    """{family: core-seconds} of a file of budgets."""
+    budgets = {}
     for line in path.read_text().splitlines():
         if not line or line.startswith("#"):
             continue
-        family, seconds, *names = line.split()
+        family, seconds = line.split()
         budgets[family] = float(seconds)
-        for source in (f"{name}_test.cpp" for name in names):
-            if source in family_of:
-                sys.exit(f"{path}: expected {source} in one line, found it in two")
-            family_of[source] = family
-    return budgets, family_of
+    return budgets
 
 
 def families_of(program, filters, path):
     """(budgets, the family of each test case in the order of its number)."""
-    budgets, family_of = read_budgets(path)
+    budgets = read_budgets(path)
     listed = subprocess.run([program, "--list-test-cases", "--reporters=xml", *filters], capture_output=True, text=True)
     cases = [c for c in xml.etree.ElementTree.fromstring(listed.stdout).iter("TestCase") if c.get("skipped") != "true"]
-    sources = [pathlib.Path(c.get("filename")).name for c in cases]
-    if missing := set(sources) - set(family_of):
-        sys.exit(f"{path}: expected each source in a line, found none for {', '.join(sorted(missing))}")
-    return budgets, [family_of[source] for source in sources]
+    families = [pathlib.Path(c.get("filename")).parent.name for c in cases]
+    if missing := set(families) - set(budgets):
+        sys.exit(f"{path}: expected a line for each folder of tests, found none for {', '.join(sorted(missing))}")
+    return budgets, families
 
 
 def main():

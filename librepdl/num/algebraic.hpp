@@ -15,7 +15,7 @@
 // Conjugates of sums, products and roots are sums, products and roots of conjugates, which gives the bounds. If E != 0, the
 // product of all conjugates of U is an integer and not 0, so |U| >= 2^(-(D - 1) upper), |V| <= 2^lower, and
 //     |E| >= 2^(power - (D - 1) upper - lower).
-// Checked by tests/algebraic_test.cpp against GMP and MPFR.
+// Checked by tests/numerics/algebraic_test.cpp against GMP and MPFR.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

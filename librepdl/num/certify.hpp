@@ -9,7 +9,7 @@
 // e = 2^-49 + 2^-54 at the midpoint m = 1 + 2^-24 round to 1 at both ends although S = s + e > m rounds up.
 //
 // u = 2^-53 throughout.
-// Checked by tests/num_test.cpp (against exact integers, and on the counterexample above).
+// Checked by tests/numerics/num_test.cpp (against exact integers, and on the counterexample above).
 #pragma once
 
 #include "librepdl/num/eft.hpp"

@@ -3,7 +3,7 @@
 // Source: M. Joldes, J.-M. Muller, V. Popescu, "Tight and rigorous error bounds for basic building blocks of
 // double-word arithmetic", ACM TOMS 44 (2017): algorithms 4 (DWPlusFP, error 2u²) and 6 (AccurateDWPlusDW, 3u²/(1 -
 // 4u)); the second proof was completed by Muller and Rideau, ACM TOMS 48 (2022). u = 2^-53. The "sloppy" addition
-// (algorithm 5) has no relative bound under cancellation and is not used. Checked by tests/num_test.cpp against exact
+// (algorithm 5) has no relative bound under cancellation and is not used. Checked by tests/numerics/num_test.cpp against exact
 // integers.
 #pragma once
 

@@ -8,7 +8,7 @@
 // terms, each a product of so many numbers of From: magnitudes below 2^(Factors (emax + 1)), multiples of 2^(Factors lsb). Of
 // binary32, one factor: 277 + 62 + sign = 340 bits in 384 - 2 (the division in mean() uses the two spare bits); two factors: 617 in
 // 640 - 2. Terms must be finite: special_terms sees the others; exact_sum is both.
-// Checked by tests/num_test.cpp against GMP.
+// Checked by tests/numerics/num_test.cpp against GMP.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

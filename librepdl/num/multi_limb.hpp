@@ -9,7 +9,7 @@
 // Exponents: inputs are floats, doubles and integers of limited exponent, and no formula multiplies more than a few
 // numbers, so that 64 bits are never filled (exponents of e^x stay below 2^15).
 //
-// No allocation, no recursion, no tables; loops have constant trip counts. Checked by tests/multi_limb_test.cpp against
+// No allocation, no recursion, no tables; loops have constant trip counts. Checked by tests/numerics/multi_limb_test.cpp against
 // MPFR, at 128, 256, 512, 1024 and 2048 bits.
 #pragma once
 

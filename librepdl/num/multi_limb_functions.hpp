@@ -6,7 +6,7 @@
 // reference/gen/multi_limb_constants.py.
 //
 // Results of exact arguments are within about one ulp, where the comments below say so; arguments that are balls add
-// their own part. Checked by tests/multi_limb_test.cpp against MPFR.
+// their own part. Checked by tests/numerics/multi_limb_test.cpp against MPFR.
 #pragma once
 
 #include "librepdl/num/multi_limb_ball.hpp"

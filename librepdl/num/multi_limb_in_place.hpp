@@ -4,7 +4,7 @@
 //
 // Bounds of errors as there: |result - exact| <= (1 + 2^-60) ulp(result) for sums and products of middles. Quotients and roots are
 // Newton's, by products alone, and what they err is measured.
-// Checked by tests/multi_limb_test.cpp against multi_limb_ball.hpp.
+// Checked by tests/numerics/multi_limb_test.cpp against multi_limb_ball.hpp.
 #pragma once
 
 #include "librepdl/num/multi_limb_functions.hpp"

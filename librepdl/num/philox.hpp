@@ -3,7 +3,7 @@
 // Source: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC11;
 // words in the order of the authors' library Random123. Counter-based: block b of a stream is a function of (seed,
 // stream, b) alone, so any thread can make any element. Integers only: nothing to round, nothing to prove. Checked
-// against Random123's known answers by tests/random_test.cpp.
+// against Random123's known answers by tests/random/random_test.cpp.
 //
 // The rounding of low + (high - low) u is in uniform.hpp.
 #pragma once

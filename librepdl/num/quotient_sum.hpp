@@ -15,7 +15,7 @@
 //
 // Sizes: |g| < 2^128, n < 2^62, fewer than 2^62 terms: |R| < 2^(128 + 469 + 62), 660 bits with the sign, in 704.
 // A pass: c < 2^62 and fewer than 2^62 terms below 1, times 2^320: 384 bits with the sign, in 448.
-// Checked by tests/pool_test.cpp against GMP.
+// Checked by tests/convolution/pool_test.cpp against GMP.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"

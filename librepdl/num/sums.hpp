@@ -26,7 +26,7 @@
 // Sources: S. Rump, "Error estimation of floating-point summation and dot product", BIT 52 (2012); C.-P. Jeannerod and
 // S. Rump, "Improved error bounds for inner products in floating-point arithmetic", SIAM J. Matrix Anal. 34 (2013): no
 // restriction on the number of terms, any order; T. Ogita, S. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci.
-// Comput. 26 (2005), Sum2. Checked by tests/num_test.cpp.
+// Comput. 26 (2005), Sum2. Checked by tests/numerics/num_test.cpp.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

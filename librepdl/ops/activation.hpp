@@ -18,7 +18,7 @@
 //   else n is exact, a multiple of 2^-48. r >= 1/4: 6 m is a multiple of 2^-48, too: if r is not m, |r - m| >=
 //   2^-48 / 6 > 2^-52. r < 1/4: x < -3/2, n is a multiple of 2^-23 and 6 m of 2^(j-23), so |r - m| >= 2^(j-23) / 6; the
 //   error is below 2^(j-51).
-//   f16, bf16 in binary32: tests/activation_test.cpp compares every input.
+//   f16, bf16 in binary32: tests/elementwise/activation_test.cpp compares every input.
 // hardsigmoid_backward = g/6, g = G 2^a, 2^23 <= G < 2^24: j >= a + 20, 6 m is a multiple of 2^(a-3): |r - m| >=
 //   2^(a-3) / 6 if not 0; the error is below 2^-52 |r| < 2^(a-28) / 6. In binary32 with p bits (8 or 11) for 24:
 //   2^(a-3) / 6 and 2^(a+p-23) / 6.
@@ -139,7 +139,8 @@ struct body<ops::softsign> {
     const double d = 1.0 + with_sign(c, 1.0);
     const double q = c / d;
     const dd product = two_prod(q, d);
-    if constexpr (is_unpacked<T>) return narrow<T>(q);  // enough: tests/activation_test.cpp compares every input
+    if constexpr (is_unpacked<T>)
+      return narrow<T>(q);  // enough: tests/elementwise/activation_test.cpp compares every input
     return narrow<T>(round_to_odd_by(q, (c - product.hi) - product.lo));
   }
 };

@@ -17,7 +17,7 @@
 //
 // Zeros and infinities: C23 Annex F, multiples of pi/4 rounded.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

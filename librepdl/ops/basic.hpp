@@ -89,7 +89,7 @@ struct body<ops::mul> {
 // y = Y 2^b with integers 0 < X, Y < 2^8, and m = n 2^-134 a midpoint other than q. |q - m| = |X 2^a - n Y 2^(b-134)| / (Y
 // 2^b), and the numerator is a multiple of the smaller power of two: at least 2^-134 / Y > 2^-142, or 2^(a-b) / Y = q / X >
 // 2^-8 q, above 2^-143 from q = 2^-135 on; smaller q are 2^-135 away from every midpoint. A midpoint is itself a number of
-// binary32. All pairs of either format were compared with binary64's, quotients and products (tests/selection_test.cpp, [long]).
+// binary32. All pairs of either format were compared with binary64's, quotients and products (tests/elementwise/selection_test.cpp, [long]).
 template <>
 struct body<ops::div> {
   template <class T>

@@ -17,7 +17,7 @@
 // Last tier. sin x and cos x are transcendental for rational x != 0 (Hermite-Lindemann), so nothing is a midpoint.
 // -g sin x is next to D = -g x, which often is one; the rest -g (sin x - x) has the sign of g x (formula.hpp). g cos x is
 // next to g, a number, and to g (1 - x^2 / 2), from which it differs by x^4 / 24 of it: x > 2^-13 where that is a midpoint.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

@@ -24,7 +24,7 @@
 //
 // Sums: tracked_sum (sums.hpp), which knows its error, and that it made none. Squares and magnitudes do not cancel, so that it is
 // below 3 h^2 u^2 S; where that is too much for F, of sums higher than 2^24, integers find S.
-// Checked by tests/clip_test.cpp against GMP and MPFR.
+// Checked by tests/steps/clip_test.cpp against GMP and MPFR.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"

@@ -28,7 +28,7 @@
 // |x|/D is small beside their distance, so |x|/D rounds to one of these two), the sign of
 //     |x| - M D = |x| - M + M p
 // is computed in a 448-bit fixed-point register: |x| and M are multiples of 2^-150 below 2^129, p one of 2^-112, M p is
-// a sum of two binary64 numbers. It always decides. Checked against exact rationals by tests/random_test.cpp.
+// a sum of two binary64 numbers. It always decides. Checked against exact rationals by tests/random/random_test.cpp.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"

@@ -20,7 +20,7 @@
 //
 // celu_backward, x <= 0: g e^w, 2^-44 as above. e^350 > 2^504 makes it infinite, e^-350 zero. w next to 0: next to g, a number.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/basic.hpp"

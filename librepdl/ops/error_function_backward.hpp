@@ -9,7 +9,7 @@
 // Last tier. Whether e^(-x^2) / sqrt(pi) can be rational is not known: a result that is a midpoint, or nearer to one
 // than the bits of the last tier tell, stays undecided. In f16 and bf16 none is nearer than 2^-36 of itself, for whatever
 // g and x (reference/gen/gradients.py): the fast tier decides all.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

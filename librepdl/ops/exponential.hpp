@@ -21,7 +21,7 @@
 //
 // Tier 2: -2 ln u to 2^-75.5 (normal.hpp), h + l to 2^-106, the double-double product 2^-102: y = y.hi + y.lo to
 // 2^-75.4. Forming y.lo -+ e rounds by u (|y.lo| + e) < 2^-104 |y|. e = 2^-75 |y.hi|, exact, exceeds them. The ends are
-// rounded to T once. Checked by tests/exponential_test.cpp.
+// rounded to T once. Checked by tests/random/exponential_test.cpp.
 #pragma once
 
 #include "librepdl/ops/normal.hpp"

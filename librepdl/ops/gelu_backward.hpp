@@ -21,7 +21,7 @@
 // g/2.
 // In f16 and bf16 every pair was tried: 512 bits decide all.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/gelu.hpp"

@@ -36,9 +36,9 @@
 // 2 cosh x) (silu); phi > 1 from x = 1.2785, 0.7518 on; and s (1 - s) < 1/4. p/2, p/4, p differ from another midpoint by 2^-48
 // of themselves, so balls of 256 bits, of glu_backward_b (x^2) 512, tell p phi from that. Above x = 300 (14.4375) p (1 +- 2^-400)
 // (2^-146) is a ball that does.
-// geglu in f16 and bf16: tests/several_test.cpp tries every pair ([long]).
+// geglu in f16 and bf16: tests/elementwise/several_test.cpp tries every pair ([long]).
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/gelu_backward.hpp"

@@ -41,7 +41,7 @@
 //
 // quick, for f16 and bf16 (formula.hpp): the plain formula, where no terms cancel, within some 2^-53 of itself.
 //
-// Checked by tests/gradients_test.cpp.
+// Checked by tests/gradients/gradients_test.cpp.
 #pragma once
 
 #include "librepdl/ops/activation.hpp"

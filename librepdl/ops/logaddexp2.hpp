@@ -13,7 +13,7 @@
 // irrational, no midpoint. x next to y: it is 1 + (x + y)/2 + log2 cosh(t/2), whose first part may be a midpoint; the
 // rest is positive.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/logarithmic.hpp"

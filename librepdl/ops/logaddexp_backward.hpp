@@ -18,7 +18,7 @@
 // sign of -g d (formula.hpp). For base 2 it may be next to g / (1 + 2^n), n an integer not 0, too, but that is no
 // midpoint: that would be k / 2^s with an odd k of at most p + 1 bits, and g = k (1 + 2^n) / 2^s has more than p bits,
 // or, where the midpoint is below the normal numbers, half of the least number as its last bit, or less.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

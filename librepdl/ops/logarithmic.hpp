@@ -14,7 +14,7 @@
 //   sum                                                                              < 3 u
 // e != 0: e ln2_hi is exact, e ln2_lo is in t; |ln y| > 0.346: 1 u more for the sum with e ln2_hi.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

@@ -15,7 +15,7 @@
 //   2^49; so is m / (g y) for exp2_backward. The partial quotients of the continued fractions of ln 2 and ln 10 up to
 //   there are less than 2^10 (reference/gen/backward.sollya): |d| > 2^-112, and 256 bits decide.
 // - g ln y: as xlogy.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/logarithmic.hpp"

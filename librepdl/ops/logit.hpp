@@ -17,7 +17,7 @@
 //
 // softshrink: x -+ lambd, two_sum makes it odd; x = lambd is not among its cases, so that no sum is 0.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/logarithmic.hpp"

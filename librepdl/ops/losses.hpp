@@ -26,7 +26,7 @@
 // First the values of `first` are added up, compensated. They are within 2 u of the exact elements, RO, or within their error: as
 // leaves of 4 additions; and twice the sum of the errors covers that of the errors.
 //
-// Checked by tests/losses_test.cpp.
+// Checked by tests/losses/losses_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

@@ -32,7 +32,7 @@
 //
 // Its gradient: -g t / n is a product of 48 bits over n; -g e^t / n as above; for t > 440 it overflows: 2^634 2^-149 2^-53.
 //
-// Checked by tests/losses_test.cpp.
+// Checked by tests/losses/losses_test.cpp.
 #pragma once
 
 #include "librepdl/ops/losses_logistic.hpp"

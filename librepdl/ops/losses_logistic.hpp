@@ -43,7 +43,7 @@
 // since z is transcendental; but 1 + z^k has a cyclotomic factor of order 2 k, the others with smaller k have not. So a sum is
 // rational only where the coefficients w c of equal |x| all add up to 0, which takes both signs: a CPU adds these first (key_groups).
 //
-// Checked by tests/losses_test.cpp.
+// Checked by tests/losses/losses_test.cpp.
 #pragma once
 
 #include "librepdl/ops/logarithmic.hpp"

@@ -12,7 +12,7 @@
 // What that leaves open is decided by exact sums: P and W as balls of 1024 bits, and m W for a midpoint m in P - m W, bits 2^-299 to
 // 2^319.
 //
-// Checked by tests/nll_test.cpp.
+// Checked by tests/losses/nll_test.cpp.
 #pragma once
 
 #include "librepdl/num/formula.hpp"

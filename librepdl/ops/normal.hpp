@@ -12,7 +12,7 @@
 // is -0, and +0 + -0 = +0.
 //
 // Below, u = 2^-53; constants by reference/gen/normal.sollya, their certified errors quoted from its output. All bounds
-// hold with fused and with separate multiply-adds. Checked by tests/random_test.cpp.
+// hold with fused and with separate multiply-adds. Checked by tests/random/random_test.cpp.
 //
 // ---- Tier 1, binary64, b = 32
 //

@@ -14,7 +14,7 @@
 // below 2^(128 + 29 + 62) in units of 2^-149, 369 bits with the sign. Else `common` is 0: binary64 takes
 // fl(g_o / count_o) as the term, with an error of at most 2u|.| and a little (count_o < 2^62 is rounded as well), and
 // the integers are those of quotient_sum.hpp.
-// Checked by tests/pool_test.cpp against exact rationals.
+// Checked by tests/convolution/pool_test.cpp against exact rationals.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

@@ -56,7 +56,7 @@
 // has room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y. Of f32 a share of
 // about 2^-19 is left open.
 //
-// Checked by tests/pow_test.cpp against MPFR.
+// Checked by tests/elementwise/pow_test.cpp against MPFR.
 #pragma once
 
 #include "librepdl/ops/body.hpp"

@@ -42,7 +42,7 @@
 // bits have; with a y of binary64 |y| > 2^-428, or the result is next to 0, and 2^-455 is needed, which 512 bits have.
 // Where y - 1 is inexact in binary64 and |w| < 450, so |y| < 2^34, k > 53 - 35: irrational. Where a binary64 estimate
 // of w is beyond 450 (230), the first tier has decided. So the argument of the exponential is below 2^10.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/logarithmic.hpp"

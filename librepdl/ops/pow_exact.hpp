@@ -17,7 +17,7 @@
 // logarithm is within 2^(5 - 64 L) max(1, |ln x|), y ln x within 2^(37 - 64 L) (2^(66 - 64 L)), and the ball of x^y is
 // twice as wide at most: 2^-218 (2^-189) of x^y for 256 bits. x^y next to 1 need not be told from 1, which is no midpoint.
 // 256 bits are enough unless some x^y is 2^-190 (2^-160) ulp from a midpoint; 2^64 pairs come as near as 2^-64 by chance.
-// Checked by tests/pow_test.cpp and tests/several_test.cpp.
+// Checked by tests/elementwise/pow_test.cpp and tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/num/multi_limb_functions.hpp"

@@ -15,7 +15,7 @@
 // midpoints among them are right. base^x, of a base in [2^-1000, inf) other than 1: no x but NaN is special, for w = 0 of x = 0
 // makes 1 within the error, which is decided, and an infinite w is cut down as every w beyond 105 is.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/basic.hpp"

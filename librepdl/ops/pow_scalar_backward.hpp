@@ -32,7 +32,7 @@
 // pow_scalar_backward: pow_backward.hpp. scalar_pow_backward: for base != 1 base^x is algebraic and not 0, ln base
 // transcendental, so the product is no midpoint, and a ball decides. ln base is within 2^-198 of itself next to 1, in 256
 // bits, e^w within 2^-189.
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/pow_backward.hpp"

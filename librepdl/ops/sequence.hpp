@@ -28,7 +28,7 @@
 //
 // Zero: v = 0 is +0. a and b are made +0 if they are -0. h is +0: both products are -0 only if one is a weight 0 times
 // a number below 0 and the other one 0 times a positive weight, which is +0. So c is +0, and so is c + k. The register
-// gives +0, too. Checked against exact rationals by tests/sequence_test.cpp.
+// gives +0, too. Checked against exact rationals by tests/random/sequence_test.cpp.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

@@ -27,7 +27,7 @@
 // balls of 256 bits tell g phi from g/2, which may be a midpoint.
 // gelu_tanh in f16 and bf16: every pair was tried, 256 bits decide all.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/gelu.hpp"

@@ -14,7 +14,7 @@
 // u. Last tier: transcendental for w != 0; w = 0: g/2, exactly. w next to 0: g/2 may be a midpoint, the rest g (1/(1 +
 // e^-w) - 1/2) has the sign of g w.
 //
-// Checked by tests/several_test.cpp.
+// Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
 #include "librepdl/ops/gradient.hpp"

@@ -23,7 +23,7 @@
 // finite value overflows, and k (g + lambda p) is non-finite exactly when k g + (k lambda) p is, with the same value.
 // (p and
 // - lr lambda p stay two terms: their sum for an infinite p is NaN.)
-// Checked by tests/step_test.cpp against exact rationals.
+// Checked by tests/steps/step_test.cpp against exact rationals.
 #pragma once
 
 #include "librepdl/num/certify.hpp"

@@ -16,7 +16,7 @@
 // gives NaN, v = -0 counts as 0 (eps + -0 is +0: a sum).
 //
 // Tier exact: adamw_formula, in balls (num/algebraic.hpp) of more and more bits.
-// Checked by tests/step_test.cpp against exact rationals and intervals of 4000 bits.
+// Checked by tests/steps/step_test.cpp against exact rationals and intervals of 4000 bits.
 #pragma once
 
 #include "librepdl/num/algebraic.hpp"

@@ -22,7 +22,7 @@
 //
 // Zero: v = 0 is +0. low is made +0 if it is -0; then h is never -0 (p.hi = -0 would need low = -0, and x + y is -0
 // only when both are), so h + r of an exact zero is +0; the register gives +0 too. Checked against exact rationals by
-// tests/random_test.cpp.
+// tests/random/random_test.cpp.
 #pragma once
 
 #include "librepdl/num/eft.hpp"

@@ -7,7 +7,7 @@
 // pixels that take pixel i are those from first(i) up to and without first(i + 1), and there may be none.
 //
 // Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always
-// decide. Checked by tests/upsample_test.cpp.
+// decide. Checked by tests/places/upsample_test.cpp.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"

@@ -1,4 +1,4 @@
-// What reads bytes from outside, as functions of any bytes: tests/bytes_test.cpp replays those that were kept (NAME.txt), and
+// What reads bytes from outside, as functions of any bytes: tests/interface/bytes_test.cpp replays those that were kept (NAME.txt), and
 // with REPDL_FUZZ clang's libFuzzer looks for more (main.cpp). They throw std::logic_error where a property does not hold;
 // what else may go wrong, the sanitizers see.
 #pragma once

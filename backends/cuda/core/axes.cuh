@@ -12,7 +12,7 @@
 
 namespace repdl::cuda {
 
-// Not 0 in the programs that show that the self-test finds a fault (tests/seeded_fault.cpp): 1: the first operand's
+// Not 0 in the programs that show that the self-test finds a fault (tests/cuda/seeded_fault.cpp): 1: the first operand's
 // element 0 in every place, 2: addresses outside of all memory.
 #if defined(REPDL_SEEDED_FAULT)
 inline constexpr int fault = REPDL_SEEDED_FAULT;
