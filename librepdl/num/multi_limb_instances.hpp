@@ -19,36 +19,36 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-#define REPDL_LIMB_ROUNDING(L, T)                                                 \
-  REPDL_LIMB_INSTANCE storage_of<T> round_bits<T, L>(const multi_limb<L>&);       \
+#define REPDL_LIMB_ROUNDING(L, T)                                           \
+  REPDL_LIMB_INSTANCE storage_of<T> round_bits<T, L>(const multi_limb<L>&); \
   REPDL_LIMB_INSTANCE decided_value<T> round_ball<T, L>(const ball<L>&);
-#define REPDL_LIMB_LEVEL(L)                                                                                   \
-  REPDL_LIMB_INSTANCE multi_limb<L> limbs_of<L>(std::uint64_t, std::int64_t, bool);                           \
-  REPDL_LIMB_INSTANCE multi_limb<L> add<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);                \
-  REPDL_LIMB_INSTANCE multi_limb<L> multiply<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);           \
-  REPDL_LIMB_INSTANCE multi_limb<L> multiply<L>(const multi_limb<L>&, std::uint64_t, bool*);                  \
-  REPDL_LIMB_INSTANCE multi_limb<L> divide<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);             \
-  REPDL_LIMB_INSTANCE ball<L> add<L>(const ball<L>&, const ball<L>&);                                         \
-  REPDL_LIMB_INSTANCE ball<L> multiply<L>(const ball<L>&, const ball<L>&);                                    \
-  REPDL_LIMB_INSTANCE ball<L> divide<L>(const ball<L>&, const ball<L>&);                                      \
-  REPDL_LIMB_INSTANCE void set_power<L>(ball<L>&, std::int64_t);                                              \
-  REPDL_LIMB_INSTANCE void add_to<L>(ball<L>&, const ball<L>&);                                               \
-  REPDL_LIMB_INSTANCE void add_value<L>(ball<L>&, double);                                                    \
-  REPDL_LIMB_INSTANCE void add_count<L>(ball<L>&, std::int64_t);                                              \
-  REPDL_LIMB_INSTANCE void multiply_by<L>(ball<L>&, const ball<L>&);                                          \
-  REPDL_LIMB_INSTANCE void multiply_by_value<L>(ball<L>&, double);                                            \
-  REPDL_LIMB_INSTANCE void multiply_by_count<L>(ball<L>&, std::int64_t);                                      \
-  REPDL_LIMB_INSTANCE void divide_by<L>(ball<L>&, const ball<L>&);                                            \
-  REPDL_LIMB_INSTANCE ball_ends<L> ends_of<L>(const ball<L>&);                                                \
-  REPDL_LIMB_INSTANCE ball<L> exponential<L>(const multi_limb<L>&);                                           \
-  REPDL_LIMB_INSTANCE ball<L> exponential<L>(const ball<L>&);                                                 \
-  REPDL_LIMB_INSTANCE ball<L> logarithm<L>(const multi_limb<L>&);                                             \
-  REPDL_LIMB_INSTANCE void to_logarithm<L>(ball<L>&);                                                         \
-  REPDL_LIMB_INSTANCE void to_logarithm_1p_small<L>(ball<L>&);                                                \
-  REPDL_LIMB_INSTANCE void to_logarithm_1p<L>(ball<L>&);                                                      \
-  REPDL_LIMB_INSTANCE ball<L> square_root<L>(const ball<L>&);                                                 \
-  REPDL_LIMB_INSTANCE circular_value<L> circular<L>(std::uint64_t, bool);                                     \
-  REPDL_LIMB_INSTANCE ball<L> circular<L>(const multi_limb<L>&, bool);                                        \
+#define REPDL_LIMB_LEVEL(L)                                                                         \
+  REPDL_LIMB_INSTANCE multi_limb<L> limbs_of<L>(std::uint64_t, std::int64_t, bool);                 \
+  REPDL_LIMB_INSTANCE multi_limb<L> add<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);      \
+  REPDL_LIMB_INSTANCE multi_limb<L> multiply<L>(const multi_limb<L>&, const multi_limb<L>&, bool*); \
+  REPDL_LIMB_INSTANCE multi_limb<L> multiply<L>(const multi_limb<L>&, std::uint64_t, bool*);        \
+  REPDL_LIMB_INSTANCE multi_limb<L> divide<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);   \
+  REPDL_LIMB_INSTANCE ball<L> add<L>(const ball<L>&, const ball<L>&);                               \
+  REPDL_LIMB_INSTANCE ball<L> multiply<L>(const ball<L>&, const ball<L>&);                          \
+  REPDL_LIMB_INSTANCE ball<L> divide<L>(const ball<L>&, const ball<L>&);                            \
+  REPDL_LIMB_INSTANCE void set_power<L>(ball<L>&, std::int64_t);                                    \
+  REPDL_LIMB_INSTANCE void add_to<L>(ball<L>&, const ball<L>&);                                     \
+  REPDL_LIMB_INSTANCE void add_value<L>(ball<L>&, double);                                          \
+  REPDL_LIMB_INSTANCE void add_count<L>(ball<L>&, std::int64_t);                                    \
+  REPDL_LIMB_INSTANCE void multiply_by<L>(ball<L>&, const ball<L>&);                                \
+  REPDL_LIMB_INSTANCE void multiply_by_value<L>(ball<L>&, double);                                  \
+  REPDL_LIMB_INSTANCE void multiply_by_count<L>(ball<L>&, std::int64_t);                            \
+  REPDL_LIMB_INSTANCE void divide_by<L>(ball<L>&, const ball<L>&);                                  \
+  REPDL_LIMB_INSTANCE ball_ends<L> ends_of<L>(const ball<L>&);                                      \
+  REPDL_LIMB_INSTANCE ball<L> exponential<L>(const multi_limb<L>&);                                 \
+  REPDL_LIMB_INSTANCE ball<L> exponential<L>(const ball<L>&);                                       \
+  REPDL_LIMB_INSTANCE ball<L> logarithm<L>(const multi_limb<L>&);                                   \
+  REPDL_LIMB_INSTANCE void to_logarithm<L>(ball<L>&);                                               \
+  REPDL_LIMB_INSTANCE void to_logarithm_1p_small<L>(ball<L>&);                                      \
+  REPDL_LIMB_INSTANCE void to_logarithm_1p<L>(ball<L>&);                                            \
+  REPDL_LIMB_INSTANCE ball<L> square_root<L>(const ball<L>&);                                       \
+  REPDL_LIMB_INSTANCE circular_value<L> circular<L>(std::uint64_t, bool);                           \
+  REPDL_LIMB_INSTANCE ball<L> circular<L>(const multi_limb<L>&, bool);                              \
   REPDL_LIMB_ROUNDING(L, f16) REPDL_LIMB_ROUNDING(L, bf16) REPDL_LIMB_ROUNDING(L, float)
 
 REPDL_LIMB_LEVEL(2)

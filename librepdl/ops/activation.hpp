@@ -139,8 +139,8 @@ struct body<ops::softsign> {
     const double d = 1.0 + with_sign(c, 1.0);
     const double q = c / d;
     const dd product = two_prod(q, d);
-    if constexpr (is_unpacked<T>)
-      return narrow<T>(q);  // enough: tests/elementwise/activation_test.cpp compares every input
+    // Enough: tests/elementwise/activation_test.cpp compares every input.
+    if constexpr (is_unpacked<T>) return narrow<T>(q);
     return narrow<T>(round_to_odd_by(q, (c - product.hi) - product.lo));
   }
 };

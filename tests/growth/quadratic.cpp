@@ -1,7 +1,6 @@
 // quadratic by its typed function, in every format: 3 * (1 + ulp)^2 and ties.
-#include <librepdl/librepdl.hpp>
-
 #include <cstdio>
+#include <librepdl/librepdl.hpp>
 #include <vector>
 
 int main() {

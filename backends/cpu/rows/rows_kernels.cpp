@@ -257,12 +257,9 @@ class row_walker {
         e.limits = rule::limits_of(e.numbers, elements < 3 ? 0.0 : magnitude_in(s, 1),
                                    elements < 3 ? 0.0 : magnitude_in(s, 2));
       }
-      bool open;
-      if (std::is_same_v<T, float> && job_.streams) {
-        open = write_elements<rule, std::is_same_v<T, float> ? to::stream : to::memory, false>(e, s, out);
-      } else {
-        open = write_elements<rule, to::memory, false>(e, s, out);
-      }
+      constexpr to streamed = std::is_same_v<T, float> ? to::stream : to::memory;
+      bool open = job_.streams ? write_elements<rule, streamed, false>(e, s, out)
+                               : write_elements<rule, to::memory, false>(e, s, out);
       if constexpr (has_second<rule>) {
         if (open) open = write_elements<rule, to::memory, true>(e, s, out);
       }
