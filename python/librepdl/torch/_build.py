@@ -206,22 +206,28 @@ def _locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
         os.close(handle)
 
 
-def _build(command: list[str], target: Path, say: Callable[[str], None]) -> None:
-    sources = sorted(SOURCES.glob("*.cpp"))
-    jobs = min(len(sources), len(os.sched_getaffinity(0)))
-    say(f"librepdl.torch: compiling {len(sources)} files for PyTorch {torch.__version__} with {shlex.join(command)}, once ")
+def _flags() -> list[str]:
     flags = [*FLAGS, f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     for directory in _include_directories():
         flags += ["-isystem", str(directory)]
+    return flags
+
+
+def _build(command: list[str], target: Path, say: Callable[[str], None]) -> None:
+    sources = sorted(SOURCES.glob("*.cpp"), key=lambda path: -path.stat().st_size)
+    jobs = min(len(sources), len(os.sched_getaffinity(0)))
+    say(f"librepdl.torch: compiling {len(sources)} files for PyTorch {torch.__version__} with {shlex.join(command)}, once ")
     with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        def compiled(source: Path) -> Path:
-            to = Path(work) / (source.stem + ".o")
-            _run([*command, *flags, "-c", str(source), "-o", str(to)], target.parent)
+        # PyTorch's headers take three quarters of a file's time: for each job, the sources that it compiles are one file.
+        def compiled(job: int) -> Path:
+            of_job, to = Path(work) / f"part_{job}.cpp", Path(work) / f"part_{job}.o"
+            of_job.write_text("".join(f'#include "{source.name}"\n' for source in sources[job::jobs]))
+            _run([*command, *_flags(), "-c", str(of_job), "-o", str(to)], target.parent)
             say(".")
             return to
 
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            objects = list(pool.map(compiled, sources))
+            objects = list(pool.map(compiled, range(jobs)))
         libraries = Path(torch.__file__).parent / "lib"
         whole, digest = Path(work) / target.name, Path(work) / "digest"
         _run([*command, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", "-ltorch_cpu", "-lc10",

@@ -37,6 +37,14 @@ def quiet(text):
     pass
 
 
+def test_the_sources_may_be_one_file(tmp_path):
+    """A job's sources are; how many jobs there are depends on the machine."""
+    one = tmp_path / "all.cpp"
+    one.write_text("".join(f'#include "{source.name}"\n' for source in sorted(_build.SOURCES.glob("*.cpp"))))
+    done = subprocess.run([os.environ.get("CXX", "c++"), *_build._flags(), "-fsyntax-only", str(one)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_it_is_built_once_for_the_user_alone(cache, monkeypatch):
     said = []
     path = _build.library(said.append)

@@ -19,9 +19,9 @@ Tensor loss_result(const Tensor& x, const Tensor& t, int64_t reduction) {
   return x.sizes() == t.sizes() ? at::empty_like(x) : at::empty(at::infer_size(x.sizes(), t.sizes()), x.options());
 }
 // Operands of one type, of results that are `type`.
-struct promoted {
+struct loss_operands {
   Tensor x, t;
-  promoted(call& c, int i) : x(c.tensor(i)), t(c.tensor(i + 1)) {
+  loss_operands(call& c, int i) : x(c.tensor(i)), t(c.tensor(i + 1)) {
     const at::ScalarType type = at::promote_types(x.scalar_type(), t.scalar_type());
     if (!(type_bit(type) & NARROW)) c.refuse("");
     x = converted(x, type);
@@ -29,7 +29,7 @@ struct promoted {
   }
 };
 void loss(call& c, const operation& op, const char* option) {
-  const promoted p(c, 0);
+  const loss_operands p(c, 0);
   const int64_t reduction = c.integer(2);
   Tensor out = loss_result(p.x, p.t, reduction);
   if (option == nullptr) {
@@ -40,7 +40,7 @@ void loss(call& c, const operation& op, const char* option) {
   c.give(out);
 }
 void loss_backward(call& c, const operation& op, const char* option) {
-  const promoted p(c, 1);
+  const loss_operands p(c, 1);
   const Tensor g = converted(c.tensor(0), p.x.scalar_type());
   Tensor out = loss_result(p.x, p.t, 0);
   if (option == nullptr) {

@@ -31,13 +31,13 @@ void check_rank(const Tensor& t, int64_t rank, const char* name) {
 }
 
 // RN(alpha a b + beta added). beta = 0 leaves out what is added, NaN and all, as aten does.
-struct factors {
+struct multipliers {
   double alpha = 1, beta = 1;
-  factors() = default;
-  factors(const call& c, int beta_at, int alpha_at, at::ScalarType type)
+  multipliers() = default;
+  multipliers(const call& c, int beta_at, int alpha_at, at::ScalarType type)
       : alpha(c.number(alpha_at, type)), beta(c.number(beta_at, type)) {}
 };
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const factors& f = {}) {
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const multipliers& f = {}) {
   TORCH_CHECK(
       a.scalar_type() == b.scalar_type() && (f.beta == 0 || !added.defined() || added.scalar_type() == a.scalar_type()),
       "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
@@ -94,7 +94,7 @@ void check_vector(const Tensor& m, const Tensor& v) {
 void addmv(call& c) {
   const Tensor &m = c.tensor(1), &v = c.tensor(2);
   check_vector(m, v);
-  const factors f(c, 3, 4, m.scalar_type());
+  const multipliers f(c, 3, 4, m.scalar_type());
   const Tensor added = f.beta == 0 ? Tensor() : c.tensor(0).expand({m.size(0)}).unsqueeze(1);
   c.give(product(m, v.unsqueeze(1), added, {m.size(0), 1}, f).squeeze(1));
 }
