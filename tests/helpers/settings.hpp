@@ -1,20 +1,16 @@
-// What many tests share: contexts whose results must be the same (each instruction set of this CPU, each first tier, one thread and
-// three), and the bits of a number.
+// Contexts whose results must be the same: each instruction set of this CPU, each first tier, one thread and three.
 #pragma once
 
 #include <doctest/doctest.h>
 
-#include <bit>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
+#include "tests/helpers/bits.hpp"
 
 namespace repdl::tests {
-
-inline std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 inline std::vector<std::string> available() {
   std::vector<std::string> names;

@@ -16,7 +16,7 @@
 #include "reference/evaluate.hpp"
 #include "reference/exhaustive.hpp"
 #include "reference/nearby.hpp"
-#include "tests/helpers/settings.hpp"
+#include "tests/helpers/bits.hpp"
 
 namespace {
 
