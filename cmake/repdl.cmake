@@ -1,5 +1,22 @@
-# Flags that the bits depend on, in one place. They are set per target with PRIVATE, after the user's CMAKE_CXX_FLAGS, so
-# that a parent project's -Ofast or -march=native does not reach the arithmetic.
+# Flags that the bits depend on, in one place.
+
+# What changes values, or chooses a CPU, is taken out of the flags that a user or a parent project has for all code: librepdl's
+# directories have variables of their own. So its objects are the same in every build, and a compiler cache has them. Flags that come
+# another way are undone by the options below, which are set per target with PRIVATE and follow them.
+set(repdl_foreign Ofast "m(arch|cpu|tune|avx|sse|fma)[^ ]*" "-?use_fast_math" "ffp-contract=[^ ]*" "flto[^ ]*"
+  "f(no-)?(fast-math|unsafe-math-optimizations|associative-math|reciprocal-math|finite-math-only|signed-zeros|rounding-math)")
+list(JOIN repdl_foreign "|" repdl_foreign)
+foreach(language C CXX CUDA)
+  foreach(kind "" _DEBUG _RELEASE _RELWITHDEBINFO _MINSIZEREL)
+    if(CMAKE_${language}_FLAGS${kind})
+      string(REGEX REPLACE " -(${repdl_foreign})" "" flags " ${CMAKE_${language}_FLAGS${kind}}")
+      string(STRIP "${flags}" CMAKE_${language}_FLAGS${kind})
+    endif()
+  endforeach()
+endforeach()
+get_directory_property(options COMPILE_OPTIONS)
+list(FILTER options EXCLUDE REGEX "^-(${repdl_foreign})$")
+set_property(DIRECTORY PROPERTY COMPILE_OPTIONS ${options})
 
 add_library(repdl_common INTERFACE)
 target_compile_features(repdl_common INTERFACE cxx_std_20)
@@ -22,8 +39,8 @@ target_compile_options(repdl_common INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-W
 # what users link, and what they need is compiled as for the other builds, once.
 add_library(repdl_instrumented INTERFACE)
 if(REPDL_SANITIZE)
-  target_compile_options(repdl_instrumented INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-O1;-g1;-UNDEBUG;-fno-omit-frame-pointer>
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${REPDL_SANITIZE};-fno-sanitize-recover=all>)
+  target_compile_options(repdl_instrumented INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Og;-g1;-UNDEBUG;-fno-omit-frame-pointer>
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${REPDL_SANITIZE};-fno-sanitize=null,object-size;-fno-sanitize-recover=all>)
 endif()
 
 if(REPDL_FUZZ)

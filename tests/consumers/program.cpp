@@ -2,7 +2,7 @@
 // that all give the same bits, and prints one fingerprint for each operation. tests/consumers/run.py compares them with
 // the oracle's (expected.cpp).
 //
-// The fetchcontent consumer compiles this file with -Ofast -march=native, which sets FTZ and DAZ before main.
+// The fetchcontent consumer compiles this file with -Ofast, -ffast-math and -march=native, which sets FTZ and DAZ before main.
 #include <xmmintrin.h>
 
 #include <cfenv>

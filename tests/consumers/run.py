@@ -5,9 +5,10 @@
 
 BUILD_DIR is a finished static build of this tree with the oracle. Three ways to use librepdl: installed as a static library,
 installed as a shared library (both found with find_package and pkg-config, by projects in C++ and in C alone), and as a part
-of the consumer's own build with -Ofast -march=native. The expected fingerprints are recomputed from MPFR/GMP every time.
+of the consumer's own build with -Ofast, -ffast-math and -march=native. The expected fingerprints are recomputed from MPFR/GMP every time.
 """
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -93,6 +94,17 @@ def c_programs(name, prefix, work, jobs):
             print(f"installed, {name}, {compiler}, pkg-config: " + call(program, env=dict(os.environ, LD_LIBRARY_PATH=str(pc.parent))).strip())
 
 
+def own_flags(build_directory):
+    """What the project's own program is compiled with, no object of librepdl is."""
+    hostile = {"-Ofast", "-march=native", "-ffast-math", "-funsafe-math-optimizations", "-fno-signed-zeros"}
+    commands = json.loads((build_directory / "compile_commands.json").read_text())
+    own = [c for c in commands if c["file"].endswith("program.cpp")]
+    rest = [c for c in commands if c not in own and not c["file"].endswith(".c")]
+    check(len(own) == 1 and hostile <= set(own[0]["command"].split()), "the hostile project's own program lacks its flags")
+    reached = [c["file"] for c in rest if hostile & set(c["command"].split())]
+    check(len(rest) > 50 and not reached, f"a parent project's flags reach {', '.join(reached[:5])} ({len(reached)} of {len(rest)})")
+
+
 def main():
     parser = argparse.ArgumentParser(description="see the head of this file")
     parser.add_argument("build", type=pathlib.Path)
@@ -134,8 +146,10 @@ def main():
     c_programs("shared", shared, work, args.jobs)
 
     build(here / "fetchcontent", work / "fetchcontent", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}",
-          "-DREPDL_CUDA=OFF", "-DREPDL_INSTRUCTION_SETS=baseline")  # the flags of the arithmetic are one target's, whatever the set
-    compare("part of a build with -Ofast -march=native", [work / "fetchcontent/program"], expected, True)
+          "-DREPDL_CUDA=OFF", "-DREPDL_INSTRUCTION_SETS=baseline", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+          *settings(args.build, "REPDL_WERROR", "REPDL_SHARDS_DIR"))  # the flags of the arithmetic are one target's, whatever the set
+    own_flags(work / "fetchcontent")
+    compare("part of a build with -Ofast, -ffast-math, -march=native", [work / "fetchcontent/program"], expected, True)
 
     print(f"consumers: {len(checks.failures)} failures")
     sys.exit(bool(checks.failures))

@@ -185,11 +185,11 @@ division divide(const plan::row_plan& p, const properties& device, tier first, i
   const bool clusters = device.capability >= 90 && !device.choice.wide;
   // More than four wait for each other longer than rows take to be read again, if nothing is looked for.
   const std::int64_t best_blocks = rule.looks ? most_blocks : 4;
-  const int most = most_per_thread(rule.held);
+  const int most = is_mixed(g) ? per_thread_of_mixed : most_per_thread(rule.held);
   // What a thread does for each row is less of the time where it has more elements.
   const std::int64_t eight = rule.is_costly ? 32 : rule.held > 2 ? 8 * threads : 64;
   const std::int64_t sixteen = rule.is_costly ? eight : rule.held == 1 ? 512 : 4096;
-  d.per_thread = room <= eight ? 8 : std::min(most, room <= sixteen ? 16 : 32);
+  d.per_thread = is_mixed(g) ? most : room <= eight ? 8 : std::min(most, room <= sixteen ? 16 : 32);
   d.how = room <= (clusters ? best_blocks * most : 16) * threads ? manner::registers : manner::chunks;
   if (few) {
     d.how = manner::few;

@@ -243,7 +243,8 @@ template <class Rule, int K>
 inline constexpr bool is_factor = Rule::has_factors&& K >= Rule::required&& K < Rule::formatted;
 template <class Rule, class T>
 inline constexpr bool may_mix = Rule::has_factors && sizeof(T) == 2;
-// What factors are taken as, if nobody has asked (with_factors).
+// What factors are taken as, if nobody has asked. with_factors asks, for some elements; in the registers of a team that takes a tenth of
+// the time or more, and a kernel knows.
 template <class Rule, class T>
 using any_factor = std::conditional_t<may_mix<Rule, T>, or_binary32<T>, T>;
 // Of an element operand; F: of a factor.
@@ -324,9 +325,9 @@ struct row_site {
 };
 
 // f(site), which knows the format of the factors among the first N operands.
-template <int N, op_id Op, class T, class F>
-__device__ void with_factors(const row_geometry& g, const row_site<Op, T>& at, F&& f) {
-  if constexpr (!may_mix<row_rule<Op>, T> || N <= row_rule<Op>::required) {
+template <int N, op_id Op, class T, class F, class Do>
+__device__ void with_factors(const row_geometry& g, const row_site<Op, T, F>& at, Do&& f) {
+  if constexpr (!is_either<F> || N <= row_rule<Op>::required) {
     f(at);
   } else if (g.factor_type == dtype::f32) {
     f(row_site<Op, T, float>(at));
@@ -351,8 +352,8 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
   c.mixed = g.factor_type != g.type;
   return c;
 }
-template <op_id Op, class T>
-__device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T>& at) {
+template <op_id Op, class T, class F>
+__device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T, F>& at) {
   num::row_operands o;
   if constexpr (row_rule<Op>::inputs.g >= 0) {
     o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.index), g.g_type);
@@ -369,8 +370,8 @@ __device__ num::row_operands operands_of(const row_geometry& g, const row_site<O
   return o;
 }
 // The top of a row without the look for it: of no elements.
-template <op_id Op, class T>
-__device__ float least_top(const row_geometry& g, const row_site<Op, T>& at) {
+template <op_id Op, class T, class F>
+__device__ float least_top(const row_geometry& g, const row_site<Op, T, F>& at) {
   using num::row_look;
   if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : at.template number<0>(g, 0);
   if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.index)];
@@ -428,8 +429,8 @@ __device__ row_state<Op> state_of(const num::row_call& call, const num::row_oper
   s.top = s.c.fills ? 0.0f : top;
   return s;
 }
-template <op_id Op, class T>
-__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
+template <op_id Op, class T, class F>
+__device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
                                   float top) {
   return state_of<Op>(call, operands_of(g, at), top);
 }
@@ -508,8 +509,8 @@ __device__ num::certified result_of(const row_geometry& g, const num::row_call& 
 }
 
 // The results of a row, or its part of the total, by one thread.
-template <op_id Op, class T, class Numbers, class Sums>
-__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
+template <op_id Op, class T, class F, class Numbers, class Sums>
+__device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
                            const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
   using rule = row_rule<Op>;
   if (s.c.fills && g.is_total) {
@@ -572,8 +573,8 @@ void with_lines(const row_geometry& g, F&& f) {
   }
 }
 // Of elements whose operand K is other.template operator()<K>(), if there is one, the line.
-template <op_id Op, class T, class Numbers, class Other>
-__device__ auto line_at(const row_geometry& g, const row_site<Op, T>&, const Numbers& n, const Other& other) {
+template <op_id Op, class T, class F, class Numbers, class Other>
+__device__ auto line_at(const row_geometry& g, const row_site<Op, T, F>&, const Numbers& n, const Other& other) {
   using rule = row_rule<Op>;
   float x[num::elements_of<rule>];
   for_each_of<num::elements_of<rule>>([&]<int K>() {
@@ -685,6 +686,9 @@ template <class Rule>
 inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
 // Elements that a thread holds, of `held` operands.
 constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
+// Whether factors are of another format than the other operands; then a thread holds so many: kernels take long to compile.
+constexpr bool is_mixed(const row_geometry& g) { return g.factor_type != g.type; }
+inline constexpr int per_thread_of_mixed = 16;
 inline constexpr int row_threads = 256;  // of a block, but in the late tiers
 inline constexpr int row_warps = row_threads / 32;
 

@@ -208,8 +208,8 @@ __device__ float outside_of(float top) {
 
 // Rows of up to 8192 elements by some of a block's threads, longer ones by a cluster of blocks. Packed: the elements of a row lie side
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
-// four do, everywhere. Lines: packed, and elements are on lines.
-template <op_id Op, class T, int Per, bool Packed, bool Lines>
+// four do, everywhere. Lines: packed, and elements are on lines. F: the format of factors.
+template <op_id Op, class T, class F, int Per, bool Packed, bool Lines>
 __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, Lines))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = row_rule<Op>;
@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
   const int lane = (static_cast<int>(threadIdx.x) & (team - 1)) + blocks.rank * threads;
   const int lanes = team * blocks.blocks;
   const std::int64_t at_once = threads / team;  // rows of a cluster
-  const num::row_call call = call_of(g);
+  num::row_call call = call_of(g);
+  call.mixed = !std::is_same_v<F, T>;
   row_tally tally;
   constexpr bool of_lanes = has_lanes<rule, T>;
   constexpr bool elements_of_lanes = has_lanes_for_elements<rule, T>;
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
     if constexpr (ahead) {
       const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
       const bool active = row < g.rows;
-      const row_site<Op, T> at(g, active ? row : base);
+      const row_site<Op, T, F> at(g, active ? row : base);
       const int head = head_of<Packed>(at.template begin<0>());
       const row_places<Packed> place{lane, lanes, head};
       const auto walk = [&] { return walk_of_fours(g, place(0), lanes * 4); };
@@ -265,7 +266,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, 
     const std::int64_t row = base + static_cast<int>(threadIdx.x) / team;
     const bool active = row < g.rows;
     const int length = active ? n : 0;
-    const row_site<Op, T> at(g, active ? row : base);
+    const row_site<Op, T, F> at(g, active ? row : base);
     const int head = head_of<Packed>(at.template begin<0>());
     const row_places<Packed> place{lane, lanes, head};
     const auto walk = [&] { return Lines ? first_walk : walk_of_fours(g, place(0), lanes * 4); };
@@ -508,14 +509,14 @@ void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geom
   launch_with<Kernel>(shape, j, grid, threads, g, j.counters);
 }
 
-template <op_id Op, class T, int Per>
+template <op_id Op, class T, class F, int Per>
 void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
   const auto cluster = static_cast<unsigned>(g.cluster);
   const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
-  if (!packed) return launch_in_clusters<row_kernel<Op, T, Per, false, false>>(j, grid, g.cluster, g);
+  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, g);
   with_lines<Op, T>(
-      g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, Per, true, Lines>>(j, grid, g.cluster, g); });
+      g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, g); });
 }
 
 }  // namespace
@@ -524,11 +525,14 @@ template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j) {
   ops::for_row_operation(g.op, [&]<class Op>() {
     constexpr int most = most_per_thread(held_of<row_rule<Op::id>>);
-    if (per_thread == 8) return launch_registers<Op::id, T, 8>(g, packed, j);
-    if constexpr (most == 16 || !row_rule<Op::id>::is_costly) {
-      if (per_thread == 16) return launch_registers<Op::id, T, 16>(g, packed, j);
+    if constexpr (may_mix<row_rule<Op::id>, T>) {
+      if (is_mixed(g)) return launch_registers<Op::id, T, float, per_thread_of_mixed>(g, packed, j);
     }
-    if constexpr (most == 32) launch_registers<Op::id, T, 32>(g, packed, j);
+    if (per_thread == 8) return launch_registers<Op::id, T, T, 8>(g, packed, j);
+    if constexpr (most == 16 || !row_rule<Op::id>::is_costly) {
+      if (per_thread == 16) return launch_registers<Op::id, T, T, 16>(g, packed, j);
+    }
+    if constexpr (most == 32) launch_registers<Op::id, T, T, 32>(g, packed, j);
   });
 }
 

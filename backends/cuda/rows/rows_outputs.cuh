@@ -68,16 +68,16 @@ __device__ auto quick_of([[maybe_unused]] const Numbers& n) {
   }
 }
 // At a four, if all of it is of the row.
-template <op_id Op, class T, class Numbers>
-__device__ auto line_of_four(const row_geometry& g, const row_site<Op, T>& at, const Numbers& n,
+template <op_id Op, class T, class F, class Numbers>
+__device__ auto line_of_four(const row_geometry& g, const row_site<Op, T, F>& at, const Numbers& n,
                              const walk_of_fours& walk, bool inside) {
   return line_at(g, at, n, [&]<int K>() {
     return inside ? at.template number<K>(g, walk.template offset<K>(g)) : row_rule<Op>::absent[K];
   });
 }
 // x(i): x[0] of element i. line: of the row, if it has one.
-template <bool Inside, op_id Op, class T, int Count, class Numbers, class Line, class Place, class X>
-__device__ void set_on_line(row_outputs<T, Count, false>& to, const row_geometry& g, const row_site<Op, T>& at,
+template <bool Inside, op_id Op, class T, class F, int Count, class Numbers, class Line, class Place, class X>
+__device__ void set_on_line(row_outputs<T, Count, false>& to, const row_geometry& g, const row_site<Op, T, F>& at,
                             const Numbers& n, Line line, walk_of_fours walk, const Place& place, int length, X&& x) {
 #pragma unroll
   for (int i = 0; i < Count; i += 4, walk.advance()) {
@@ -89,8 +89,8 @@ __device__ void set_on_line(row_outputs<T, Count, false>& to, const row_geometry
 
 // Asks again for what binary32 left open, in binary64. A call would take longer than what there is to do. What stays open, a bit for
 // element i. skip: elements that are not asked for.
-template <op_id Op, class T, class Numbers, class Place>
-__device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T>& at, const Numbers& n, float top,
+template <op_id Op, class T, class F, class Numbers, class Place>
+__device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& at, const Numbers& n, float top,
                               unsigned open, unsigned skip, const Place& place, int length) {
   using rule = row_rule<Op>;
   unsigned left = 0;
