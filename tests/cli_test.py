@@ -1953,6 +1953,8 @@ class Commands(Case):
             at = end + 1 + sum(BYTES[i["type"]] * math.prod(i["shape"]) for i in case["inputs"])
             cases.append(case)
         self.assertEqual([c["digest"] for c in cases], [line.split(" -> ")[1] for line in published])
+        some = subprocess.run([REPDL, "cases", "dot", "--every", "30"], capture_output=True, check=True).stdout
+        self.assertEqual([d.encode() in some for d in (c["digest"] for c in cases)], [i % 30 == 0 for i in range(len(cases))])
 
 
 class Verify(Case):

@@ -55,9 +55,10 @@ constexpr command commands[] = {
      "the committed digests and known answers; they are written from the MPFR/GMP reference only.\n"
      "      --add: those that are missing (--only: in files whose names have TEXT in them); --write: all, again;\n"
      "      --publish: a release says that what is there never changes"},
-    {"cases", run_cases, "cases [OP]... [--digests DIR]",
+    {"cases", run_cases, "cases [OP]... [--every N] [--digests DIR]",
      "the published cases for tests of bindings and ports, on standard output: for each a line of JSON (operation,\n"
-     "      attributes, types and shapes of the inputs, header and digest of the results), then the inputs' bytes"},
+     "      attributes, types and shapes of the inputs, header and digest of the results), then the inputs' bytes;\n"
+     "      --every: an operation's first, and every N-th after it"},
     {"docs", run_docs, "docs --write|--check|--json [--root DIR]",
      "the tables of docs/operations.md and README.md; --json: what they are made of"},
 #endif

@@ -54,7 +54,7 @@ caught catch_error(const std::function<void()>& f) {
 
 TEST_SUITE_BEGIN("portable");
 
-TEST_CASE("loaded: every operation has its bits") {
+TEST_CASE("loaded: every operation has its bits" * doctest::test_suite("portable values")) {
   context ctx = loaded_context({.threads = 2});
   CHECK(context_access::of(ctx).executor->isa() == ctx.isa());
   CHECK(context_access::of(ctx).executor->threads() == 2);

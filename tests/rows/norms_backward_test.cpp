@@ -224,7 +224,7 @@ TEST_CASE("norm gradients: group_norm and batch_norm are layer_norm of other row
   }
 }
 
-TEST_CASE("norm gradients: long rows, and many of them, on several threads") {
+TEST_CASE("norm gradients: long rows, and many of them, on several threads" * doctest::test_suite("values")) {
   context one({.threads = 1});
   std::uint64_t stream = 7000;
   for (const std::string& isa : available()) {
