@@ -51,7 +51,7 @@ std::vector<digest_case> proposed_statistics(const op_info& op, dtype format);
 
 /// The case's inputs, contiguous; the same on every machine.
 std::vector<array> inputs(const digest_case& c);
-/// The oracle's outputs, and where their exact values lie. (oracle_digests.cpp; needs GMP and MPFR.)
+/// The oracle's outputs, and where their exact values lie. (digests/oracle.cpp; needs GMP and MPFR.)
 std::vector<array> expected(const digest_case& c, outcomes* where = nullptr);
 
 std::string header(const digest_case& c);

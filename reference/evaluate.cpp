@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "librepdl/ops/structured.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/layout.hpp"
 #include "reference/nearby.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "reference/attributes.hpp"
-#include "reference/structured.hpp"
+#include "reference/structured/structured.hpp"
 
 namespace repdl::reference {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "librepdl/ops/registry.hpp"
-#include "reference/format.hpp"
+#include "reference/numbers/format.hpp"
 
 namespace repdl::reference {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "reference/array.hpp"
-#include "reference/format.hpp"
+#include "reference/numbers/format.hpp"
 
 namespace repdl::reference {
 

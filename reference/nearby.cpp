@@ -13,7 +13,7 @@
 #include <iterator>
 #include <utility>
 
-#include "reference/format.hpp"
+#include "reference/numbers/format.hpp"
 
 namespace repdl::reference {
 namespace {

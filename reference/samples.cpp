@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "reference/samples_detail.hpp"
+#include "reference/samples/detail.hpp"
 
 // The order of the draws is part of the digests: never two draws in one expression whose operands the language may
 // evaluate in either order (braced lists are evaluated from left to right).

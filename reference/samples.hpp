@@ -14,8 +14,8 @@
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops/registry.hpp"
 #include "reference/array.hpp"
-#include "reference/format.hpp"
-#include "reference/philox.hpp"
+#include "reference/numbers/format.hpp"
+#include "reference/random/philox.hpp"
 
 namespace repdl::reference {
 

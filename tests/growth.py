@@ -24,9 +24,9 @@ functions = ("quadratic", "exponent")
 most_compiled = 12  # files, for a function: its loops, three times, and what has something for every operation
 row = "var_of_mean"
 by_hand = {
-    **{f"{f}.patch": {"librepdl/ops/elementwise.def", "reference/elementwise.cpp", f"librepdl/ops/{f}.hpp"} for f in functions},
+    **{f"{f}.patch": {"librepdl/ops/elementwise.def", "reference/elementwise/elementwise.cpp", f"librepdl/ops/{f}.hpp"} for f in functions},
     "row.patch": {"librepdl/ops/structured.def", "librepdl/ops/structured.hpp", "librepdl/ops/rows/rules.hpp", f"librepdl/ops/rows/{row}.hpp",
-                  "reference/statistics.cpp"},
+                  "reference/rows/statistics.cpp"},
 }
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
         "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/bodies.hpp", "docs/operations.md", "README.md",

@@ -17,7 +17,7 @@
 #include "tools/progress.hpp"
 #if defined(REPDL_WITH_REFERENCE)
 #include "reference/attributes.hpp"
-#include "reference/known_answers.hpp"
+#include "reference/digests/known_answers.hpp"
 #include "reference/layout.hpp"
 #endif
 

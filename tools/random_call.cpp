@@ -11,7 +11,7 @@
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 #include "reference/layout.hpp"
-#include "reference/windows.hpp"
+#include "reference/structured/windows.hpp"
 
 namespace repdl::tools {
 namespace {

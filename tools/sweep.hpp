@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reference/array.hpp"
-#include "reference/format.hpp"
+#include "reference/numbers/format.hpp"
 #include "tools/arrays.hpp"
 
 namespace repdl::tools {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/evaluate.hpp"
 #include "tools/sweep.hpp"
 #include "tools/text.hpp"

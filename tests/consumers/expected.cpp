@@ -4,8 +4,8 @@
 
 #include "librepdl/librepdl.hpp"
 #include "reference/array.hpp"
-#include "reference/elementwise.hpp"
-#include "reference/structured.hpp"
+#include "reference/elementwise/elementwise.hpp"
+#include "reference/structured/structured.hpp"
 #include "samples.hpp"
 
 namespace {

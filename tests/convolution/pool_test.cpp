@@ -15,7 +15,7 @@
 #include "librepdl/num/quotient_sum.hpp"
 #include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
-#include "reference/number.hpp"
+#include "reference/numbers/number.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/class_engines.hpp"
 #include "tests/helpers/placed_tensor.hpp"

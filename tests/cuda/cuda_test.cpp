@@ -15,7 +15,7 @@
 #include "librepdl/dynamic.hpp"
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/registry.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 

@@ -19,7 +19,7 @@
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops.hpp"
 #include "reference/digests.hpp"
-#include "reference/philox.hpp"
+#include "reference/random/philox.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 
 using namespace repdl;

@@ -10,7 +10,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "tests/helpers/settings.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "librepdl/num/format.hpp"
 #include "reference/attributes.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/class_engines.hpp"

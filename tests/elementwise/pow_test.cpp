@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "reference/pow.hpp"
+#include "reference/elementwise/pow.hpp"
 
 namespace {
 

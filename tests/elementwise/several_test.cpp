@@ -15,7 +15,7 @@
 #include "librepdl/ops/bodies.hpp"
 #include "librepdl/ops/operations.hpp"
 #include "reference/attributes.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/loop_values.hpp"
 

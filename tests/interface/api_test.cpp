@@ -16,7 +16,7 @@
 #include "librepdl/librepdl.hpp"
 #include "librepdl/version.hpp"
 #include "reference/covering.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/settings.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/ops.hpp"
-#include "reference/format.hpp"
+#include "reference/numbers/format.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 

@@ -18,7 +18,7 @@
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
-#include "reference/structured.hpp"
+#include "reference/structured/structured.hpp"
 #include "tests/helpers/class_engines.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 

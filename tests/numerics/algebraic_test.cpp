@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <random>
 
-#include "reference/number.hpp"
+#include "reference/numbers/number.hpp"
 
 namespace {
 

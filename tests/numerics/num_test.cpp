@@ -15,7 +15,7 @@
 #include "librepdl/num/eft.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/sums.hpp"
-#include "reference/number.hpp"
+#include "reference/numbers/number.hpp"
 
 namespace {
 

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "reference/attributes.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/digests/known_answers.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/exhaustive.hpp"
-#include "reference/known_answers.hpp"
 #include "tools/scratch_directory.hpp"
 
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "reference/elementary_functions.hpp"
+#include "reference/elementwise/elementary_functions.hpp"
+#include "reference/elementwise/tabulate.hpp"
 #include "reference/samples.hpp"
-#include "reference/tabulate.hpp"
 
 namespace {
 

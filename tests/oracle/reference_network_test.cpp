@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/evaluate.hpp"
-#include "reference/real.hpp"
+#include "reference/numbers/real.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
-#include "reference/real.hpp"
+#include "reference/numbers/real.hpp"
 #include "reference/samples.hpp"
 
 namespace {

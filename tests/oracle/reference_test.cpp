@@ -12,7 +12,7 @@
 
 #include "librepdl/api/sha256.hpp"
 #include "reference/digests.hpp"
-#include "reference/elementwise.hpp"
+#include "reference/elementwise/elementwise.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/exhaustive.hpp"
 #include "reference/nearby.hpp"

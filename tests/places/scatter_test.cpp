@@ -12,7 +12,7 @@
 #include "librepdl/librepdl.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
-#include "reference/structured.hpp"
+#include "reference/structured/structured.hpp"
 #include "tests/helpers/class_engines.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 

@@ -13,7 +13,7 @@
 #include "librepdl/plan/planner.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
-#include "reference/structured.hpp"
+#include "reference/structured/structured.hpp"
 #include "tests/helpers/class_engines.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/philox.hpp"
-#include "reference/number.hpp"
+#include "reference/numbers/number.hpp"
 
 namespace {
 

@@ -14,8 +14,8 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/exponential_exact.hpp"
-#include "reference/number.hpp"
-#include "reference/structured.hpp"
+#include "reference/numbers/number.hpp"
+#include "reference/structured/structured.hpp"
 
 namespace {
 

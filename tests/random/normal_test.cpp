@@ -15,8 +15,8 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/normal_exact.hpp"
-#include "reference/number.hpp"
-#include "reference/structured.hpp"
+#include "reference/numbers/number.hpp"
+#include "reference/structured/structured.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/ops/uniform.hpp"
-#include "reference/number.hpp"
+#include "reference/numbers/number.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "reference/real.hpp"
-#include "reference/structured.hpp"
+#include "reference/numbers/real.hpp"
+#include "reference/structured/structured.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "reference/attributes.hpp"
 #include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
-#include "reference/real.hpp"
+#include "reference/numbers/real.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/placed_tensor.hpp"
 #include "tests/helpers/settings.hpp"
@@ -37,7 +37,7 @@ namespace {
 constexpr float inf = std::numeric_limits<float>::infinity(), no_number = std::numeric_limits<float>::quiet_NaN();
 constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
 constexpr double norms[] = {2, 1, inf};
-// max_norm with which N = 1 gives the factor 15625 / 2^14 (reference/samples_lists.cpp).
+// max_norm with which N = 1 gives the factor 15625 / 2^14 (reference/samples/lists.cpp).
 constexpr double of_norm_one = 1000001 * 0x1p-20;
 
 // All outputs; in place where the operation allows it.

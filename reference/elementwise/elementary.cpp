@@ -1,0 +1,168 @@
+#include "reference/elementwise/elementary.hpp"
+
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "reference/elementwise/elementary_functions.hpp"
+
+namespace repdl::reference {
+namespace {
+
+struct reals {
+  mpfr_t x, y;
+  reals() { mpfr_inits2(64, x, y, nullptr); }
+  ~reals() {
+    mpfr_clears(x, y, nullptr);
+    mpfr_free_cache();
+  }
+};
+thread_local reals real;
+
+double value(const number& x) {
+  if (x.kind == number_kind::infinite) return x.negative ? -HUGE_VAL : HUGE_VAL;
+  const double v = std::ldexp(static_cast<double>(x.significand), x.exponent);
+  return x.negative ? -v : v;
+}
+
+std::uint64_t of_double(dtype t, double v) { return convert(dtype::f64, t, std::bit_cast<std::uint64_t>(v)); }
+
+std::uint64_t ziv(const elementary& f, dtype t, std::uint64_t x) {
+  set_mpfr(real.x, t, x);
+  for (mpfr_prec_t precision = 40; precision <= 4096; precision *= 2) {
+    mpfr_set_prec(real.y, precision);
+    const unsigned errors = approximate(f.f, real.y, real.x);
+    std::uint64_t bits = 0;
+    if (errors != no_bound && round_certain(t, real.y, errors, &bits)) return bits;
+  }
+  throw std::logic_error("reference: Ziv's loop ended undecided: " + std::string(f.name));
+}
+
+}  // namespace
+
+unsigned approximate(expression f, mpfr_ptr y, mpfr_srcptr x) {
+  for (mpfr_prec_t guard = 16; guard <= 4096; guard *= 4) {  // more than 16 where terms cancel
+    const ball v = f(series(ball(mpfr_get_prec(y) + guard, x))).c[0];
+    mpfr_set(y, v.mid, MPFR_RNDN);  // half an ulp
+    if (mpfr_regular_p(y) == 0) continue;
+    const double ulps = std::ldexp(v.radius, static_cast<int>(mpfr_get_prec(y) - mpfr_get_exp(y)));
+    if (ulps < 0x1p10) return static_cast<unsigned>(ulps) + 2;
+  }
+  return no_bound;
+}
+
+const tail* tail_of(const elementary& f, const number& x) {
+  const double v = value(x);
+  return v <= f.below.from ? &f.below : v >= f.above.from ? &f.above : nullptr;
+}
+
+std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x) {
+  if (t != dtype::f16 && t != dtype::bf16 && t != dtype::f32) {
+    throw std::logic_error("reference: an elementary function of f16, bf16 or f32");
+  }
+  const number n = widen(t, x);
+  if (n.kind == number_kind::nan) return nan_bits(t);
+  if (const auto bits = f.exact(t, n)) return *bits;
+  if (const tail* beyond = tail_of(f, n)) return beyond->itself ? x : of_double(t, beyond->value);
+  if (f.rational != nullptr) return round_exact(t, f.rational(rational(t, x)));
+  return ziv(f, t, x);
+}
+
+const elementary* elementary_named(std::string_view name) {
+  for (const elementary& f : elementary_functions)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
+outcome locate_rational(const elementary& f, dtype t, std::uint64_t x) {
+  outcome where;
+  const number n = widen(t, x);
+  const bool beyond = n.kind == number_kind::infinite || n.kind == number_kind::nan || tail_of(f, n) != nullptr;
+  const std::uint64_t result = evaluate(f, t, x);
+  const number_kind kind = widen(t, result).kind;
+  if (beyond && kind != number_kind::finite) return outcome_of_pattern(t, result);
+  round_exact(t, beyond ? rational(t, result) : f.rational(rational(t, x)), &where);
+  return where;
+}
+
+namespace elementary_detail {
+
+exact_result nothing(dtype, const number&) { return {}; }
+exact_result zero_itself(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return zero_bits(t, x.negative);
+  return {};
+}
+exact_result half_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 0.5);
+  return {};
+}
+exact_result one_at_zero(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 1);
+  return {};
+}
+
+namespace {
+/// The exponent of a power of two, or nothing.
+std::optional<int> power_of_two(const number& x) {
+  if (x.kind != number_kind::finite || x.negative || !std::has_single_bit(x.significand)) return {};
+  return x.exponent + std::countr_zero(x.significand);
+}
+}  // namespace
+
+exact_result exp2_exact(dtype t, const number& x) {
+  // Beyond 1000 the tails. 2^x is rational for no other rational x than the integers.
+  const double v = value(x);
+  if (std::fabs(v) > 1000 || v != std::trunc(v)) return {};
+  return round(t, false, 1, static_cast<int>(v), false);
+}
+exact_result log_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, true);
+  if (value(x) == 1) return 0;
+  return {};
+}
+exact_result log2_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, true);
+  if (const auto e = power_of_two(x)) return of_double(t, *e);
+  return {};
+}
+exact_result log10_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, true);
+  double power = 1;  // 10^10 = 2^10 5^10 has 24 bits before its zeros, 10^11 has 26; 10^-1 is no binary fraction
+  for (int n = 0; n <= 10; ++n, power *= 10)
+    if (value(x) == power) return of_double(t, n);
+  return {};
+}
+exact_result log1p_exact(dtype t, const number& x) {
+  if (value(x) == -1) return infinity_bits(t, true);
+  return zero_itself(t, x);
+}
+exact_result rsqrt_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, x.negative);
+  const auto e = power_of_two(x);
+  if (e && *e % 2 == 0) return round(t, false, 1, -*e / 2, false);
+  return {};
+}
+exact_result erfinv_exact(dtype t, const number& x) {
+  if (std::fabs(value(x)) == 1) return infinity_bits(t, x.negative);
+  return zero_itself(t, x);
+}
+exact_result half_and_more(dtype t, const number& x) {
+  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
+  // of relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or
+  // more.
+  if (x.kind != number_kind::finite || std::fabs(value(x)) >= 0x1p-100) return zero_itself(t, x);
+  const std::uint64_t m = x.significand << 32;  // |x|/2 = m 2^(exponent - 33)
+  return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 33, true);
+}
+exact_result tanhshrink_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return 0;
+  // From 32 to 2^26, |x| - 1 + r with 0 < r < 2 e^-64 < 2^-91, |x| a multiple of 2^-18: the number and its sticky bit.
+  const double v = std::fabs(value(x));
+  if (v < 32 || v >= 0x1p26) return {};
+  const auto m = static_cast<std::uint64_t>(std::ldexp(v - 1, 30));
+  return round(t, x.negative, m, -30, true);
+}
+
+}  // namespace elementary_detail
+}  // namespace repdl::reference

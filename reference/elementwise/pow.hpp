@@ -1,0 +1,20 @@
+// The oracle of pow, for results in binary16, bfloat16 and binary32; a power or a base may be a binary64 number.
+#pragma once
+
+#include "reference/numbers/number.hpp"
+
+namespace repdl::reference {
+
+/// A pattern of a format.
+struct pow_operand {
+  dtype type;
+  std::uint64_t bits;
+};
+
+/// RN_t(x^y), with C23's special cases.
+std::uint64_t oracle_pow(dtype t, const pow_operand& x, const pow_operand& y);
+
+/// Where the exact x^y lies.
+outcome locate_pow(dtype t, const pow_operand& x, const pow_operand& y);
+
+}  // namespace repdl::reference

@@ -1,0 +1,366 @@
+#include "reference/numbers/series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+namespace repdl::reference {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::infinity();
+
+double up(double v) { return v * (1 + 0x1p-30) + 0x1p-1060; }
+double down(double v) { return std::max(0.0, v * (1 - 0x1p-30) - 0x1p-1060); }
+double magnitude(mpfr_srcptr x) { return std::fabs(mpfr_get_d(x, MPFR_RNDA)); }
+/// Half an ulp: what rounding to nearest may have cost.
+double rounding(mpfr_srcptr x) {
+  if (mpfr_zero_p(x) != 0) return 0;  // exact: nothing here comes near MPFR's least number
+  if (mpfr_regular_p(x) == 0) return unknown;
+  return std::ldexp(1.0, static_cast<int>(mpfr_get_exp(x) - mpfr_get_prec(x) - 1));
+}
+
+}  // namespace
+
+template <class F>
+ball ball::rounded(mpfr_prec_t p, double radius, F&& f) {
+  ball r(p);
+  const bool exact = f(r.mid) == 0;
+  r.radius = exact && radius == 0 ? 0 : up(radius + rounding(r.mid));
+  return r;
+}
+
+ball::ball(mpfr_prec_t p, mpfr_srcptr x) : ball(p) {
+  if (mpfr_set(mid, x, MPFR_RNDN) != 0) radius = up(rounding(mid));
+}
+ball::ball(mpfr_prec_t p, double x) : ball(p) {
+  if (mpfr_set_d(mid, x, MPFR_RNDN) != 0) radius = up(rounding(mid));
+}
+ball::ball(mpfr_prec_t p, const char* decimal) : ball(p) {
+  mpfr_set_str(mid, decimal, 10, MPFR_RNDN);
+  radius = up(rounding(mid));
+}
+ball& ball::operator=(const ball& o) {
+  if (this == &o) return *this;
+  if (precision() != o.precision()) mpfr_set_prec(mid, o.precision());
+  mpfr_set(mid, o.mid, MPFR_RNDN);
+  radius = o.radius;
+  return *this;
+}
+
+double ball::most() const { return up(magnitude(mid) + radius); }
+double ball::least() const {
+  // Written so that a NaN gives 0. magnitude() is rounded away from 0, by 2^-52: covered by down().
+  const double v = down(magnitude(mid)) - up(radius);
+  return v > 0 ? down(v) : 0;
+}
+
+ball ball::operator-() const {
+  ball r(*this);
+  mpfr_neg(r.mid, r.mid, MPFR_RNDN);
+  return r;
+}
+ball operator+(const ball& a, const ball& b) {
+  return ball::rounded(std::max(a.precision(), b.precision()), a.radius + b.radius,
+                       [&](mpfr_ptr y) { return mpfr_add(y, a.mid, b.mid, MPFR_RNDN); });
+}
+ball operator-(const ball& a, const ball& b) {
+  return ball::rounded(std::max(a.precision(), b.precision()), a.radius + b.radius,
+                       [&](mpfr_ptr y) { return mpfr_sub(y, a.mid, b.mid, MPFR_RNDN); });
+}
+ball operator*(const ball& a, const ball& b) {
+  const double radius = a.radius == 0 && b.radius == 0
+                            ? 0
+                            : magnitude(a.mid) * b.radius + magnitude(b.mid) * a.radius + a.radius * b.radius;
+  return ball::rounded(std::max(a.precision(), b.precision()), radius,
+                       [&](mpfr_ptr y) { return mpfr_mul(y, a.mid, b.mid, MPFR_RNDN); });
+}
+ball operator/(const ball& a, const ball& b) {
+  // |A/B - a/b| <= (|a/b| rb + ra) / |B|
+  const double least = b.least();
+  ball q(std::max(a.precision(), b.precision()));
+  const bool exact = mpfr_div(q.mid, a.mid, b.mid, MPFR_RNDN) == 0;
+  if (!(least > 0)) {
+    q.radius = unknown;
+  } else if (!exact || a.radius != 0 || b.radius != 0) {
+    const double r = rounding(q.mid);
+    q.radius = up(((magnitude(q.mid) + r) * b.radius + a.radius) / least + r);
+  }
+  return q;
+}
+ball ball::over(unsigned long n) const {
+  return rounded(precision(), radius / static_cast<double>(n),
+                 [&](mpfr_ptr y) { return mpfr_div_ui(y, mid, n, MPFR_RNDN); });
+}
+ball ball::times(unsigned long n) const {
+  return rounded(precision(), radius * static_cast<double>(n),
+                 [&](mpfr_ptr y) { return mpfr_mul_ui(y, mid, n, MPFR_RNDN); });
+}
+ball ball::scaled(mpfr_exp_t exponent) const {
+  ball r(precision());
+  mpfr_mul_2si(r.mid, mid, exponent, MPFR_RNDN);
+  if (radius != 0) r.radius = up(std::ldexp(radius, static_cast<int>(exponent)));
+  return r;
+}
+
+namespace {
+
+/// f of a ball's middle; the radius from that of the argument, a bound of |f'| on the ball times its radius.
+template <class F>
+ball at(const ball& a, double radius, F&& f) {
+  return ball::rounded(a.precision(), a.radius == 0 ? 0 : radius, [&](mpfr_ptr y) { return f(y, a.mid, MPFR_RNDN); });
+}
+/// An exponential: |y| (e^r - 1), and e^r - 1 <= r + r^2 for r <= 1. `most` is not below y at the middle.
+double exponential_radius(double most, double r) { return r <= 1 ? up(most) * (r + r * r) : unknown; }
+
+ball exponential(const ball& a) {
+  ball y = at(a, 0, mpfr_exp);
+  if (a.radius != 0) y.radius = up(y.radius + exponential_radius(magnitude(y.mid), a.radius));
+  return y;
+}
+
+}  // namespace
+
+series::series(int n, const ball& centre, const ball& width)
+    : c(static_cast<std::size_t>(n) + 1, ball(centre.precision())) {
+  c[0] = centre;
+  if (n > 0) c[1] = width;
+}
+
+series series::constant(const ball& v) const {
+  series r(v);
+  r.c.resize(c.size(), ball(precision()));
+  return r;
+}
+series series::pi() const {
+  return constant(ball::rounded(precision(), 0, [](mpfr_ptr y) { return mpfr_const_pi(y, MPFR_RNDN); }));
+}
+
+series series::operator-() const {
+  series r(*this);
+  for (ball& b : r.c) b = -b;
+  return r;
+}
+series operator+(const series& a, const series& b) {
+  series r(a);
+  for (std::size_t k = 0; k < r.c.size(); ++k) r.c[k] = a.c[k] + b.c[k];
+  return r;
+}
+series operator*(const series& a, const series& b) {
+  series r = a.constant(a.c[0] * b.c[0]);
+  for (std::size_t k = 1; k < r.c.size(); ++k) {
+    r.c[k] = a.c[0] * b.c[k];
+    for (std::size_t j = 1; j <= k; ++j) r.c[k] = r.c[k] + a.c[j] * b.c[k - j];
+  }
+  return r;
+}
+series operator/(const series& a, const series& b) {
+  series r = a.constant(a.c[0] / b.c[0]);
+  for (std::size_t k = 1; k < r.c.size(); ++k) {
+    ball t = a.c[k];
+    for (std::size_t j = 1; j <= k; ++j) t = t - b.c[j] * r.c[k - j];
+    r.c[k] = t / b.c[0];
+  }
+  return r;
+}
+
+template <class G>
+series series::integral(const ball& y0, const series& a, G&& g) {
+  series y = a.constant(y0);
+  for (std::size_t k = 1; k < y.c.size(); ++k) {
+    ball t = a.c[1] * g(y, k - 1);
+    for (std::size_t j = 2; j <= k; ++j) t = t + a.c[j].times(j) * g(y, k - j);
+    y.c[k] = t.over(k);
+  }
+  return y;
+}
+
+series exp(const series& a) {
+  return series::integral(exponential(a.c[0]), a, [](const series& y, std::size_t k) { return y.c[k]; });
+}
+series exp2(const series& a) {
+  const ball ln2 = ball::rounded(a.precision(), 0, [](mpfr_ptr y) { return mpfr_const_log2(y, MPFR_RNDN); });
+  ball y0 = at(a.c[0], 0, mpfr_exp2);
+  if (a.c[0].radius != 0) {
+    y0.radius = up(y0.radius + exponential_radius(magnitude(y0.mid), a.c[0].radius * 0.6931471805599454));
+  }
+  return series::integral(y0, a * a.constant(ln2), [](const series& y, std::size_t k) { return y.c[k]; });
+}
+series expm1(const series& a) {
+  series y = exp(a);
+  ball y0 = at(a.c[0], 0, mpfr_expm1);
+  if (a.c[0].radius != 0) y0.radius = up(y0.radius + exponential_radius(magnitude(y.c[0].mid), a.c[0].radius));
+  y.c[0] = y0;
+  return y;
+}
+
+/// y0 + the integral of a' / argument.
+series series::logarithm(const ball& y0, const series& a, const series& argument) {
+  series y = a.constant(y0);
+  for (std::size_t k = 1; k < y.c.size(); ++k) {
+    ball t = a.c[k].times(k);
+    for (std::size_t j = 1; j < k; ++j) t = t - y.c[j].times(j) * argument.c[k - j];
+    y.c[k] = t.over(k) / argument.c[0];
+  }
+  return y;
+}
+series log(const series& a) { return series::logarithm(at(a.c[0], a.c[0].radius / a.c[0].least(), mpfr_log), a, a); }
+series log1p(const series& a) {
+  const series argument = a + 1;
+  return series::logarithm(at(a.c[0], a.c[0].radius / argument.c[0].least(), mpfr_log1p), a, argument);
+}
+
+series rsqrt(const series& a) {
+  // |f'| = 1 / (2 x sqrt x). y = a^(-1/2) solves a y' = -a' y / 2, so
+  // k a_0 y_k = -sum over j = 1 to k of (j / 2 + k - j) a_j y_(k-j).
+  const double least = a.c[0].least();
+  series y = a.constant(at(a.c[0], a.c[0].radius / (2 * least * std::sqrt(least)), mpfr_rec_sqrt));
+  for (std::size_t k = 1; k < y.c.size(); ++k) {
+    ball t(a.precision());
+    for (std::size_t j = 1; j <= k; ++j) t = t - (a.c[j] * y.c[k - j]).times(2 * k - j);
+    y.c[k] = t.over(2 * k) / a.c[0];
+  }
+  return y;
+}
+series sqrt(const series& a) { return a * rsqrt(a); }
+
+namespace {
+/// Sine and cosine together; their derivatives are at most 1.
+std::pair<series, series> sine_and_cosine(const series& a) {
+  series s = a.constant(at(a.c[0], a.c[0].radius, mpfr_sin)), c = a.constant(at(a.c[0], a.c[0].radius, mpfr_cos));
+  for (std::size_t k = 1; k < s.c.size(); ++k) {
+    ball u(a.precision()), v(a.precision());
+    for (std::size_t j = 1; j <= k; ++j) {
+      const ball d = a.c[j].times(j);
+      u = u + d * c.c[k - j];
+      v = v - d * s.c[k - j];
+    }
+    s.c[k] = u.over(k);
+    c.c[k] = v.over(k);
+  }
+  return {s, c};
+}
+}  // namespace
+series sin(const series& a) { return sine_and_cosine(a).first; }
+series cos(const series& a) { return sine_and_cosine(a).second; }
+
+series tanh(const series& a) {
+  // y' = a' (1 - y^2), and 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
+  const double nearest = std::min(a.c[0].least(), 500.0);
+  const double slope = std::min(1.0, std::ldexp(4.0, -static_cast<int>(2 * nearest)));
+  return series::integral(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
+    ball t(y.precision(), k == 0 ? 1.0 : 0.0);
+    for (std::size_t j = 0; j <= k; ++j) t = t - y.c[j] * y.c[k - j];
+    return t;
+  });
+}
+
+series erfc(const series& a) {
+  const ball& x = a.c[0];
+  ball y0 = at(x, 0, mpfr_erfc);
+  if (x.radius != 0) {
+    // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)), so below
+    // erfc(t) (2t + 2). Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
+    const double m = mpfr_get_d(x.mid, MPFR_RNDU), r = x.radius;
+    const bool steep = m >= r && 2 * m * r <= 1;
+    y0.radius = up(y0.radius + (steep ? 3 * r * magnitude(y0.mid) * (2 * m + 2) : 1.13 * r));
+  }
+  if (a.order() == 0) return series(y0);
+  const series g = exp(-(a * a)) * -2.0 / sqrt(a.pi());
+  return series::integral(y0, a, [&](const series&, std::size_t k) { return g.c[k]; });
+}
+series erf(const series& a) {
+  const ball y0 = at(a.c[0], 1.13 * a.c[0].radius, mpfr_erf);
+  if (a.order() == 0) return series(y0);
+  const series g = exp(-(a * a)) * 2.0 / sqrt(a.pi());
+  return series::integral(y0, a, [&](const series&, std::size_t k) { return g.c[k]; });
+}
+
+namespace {
+
+/// Compares erf y with x: less than 0 is sure where erf is rounded up, greater than 0 where down.
+int compare_erf(mpfr_srcptr y, mpfr_rnd_t rounding, mpfr_srcptr x) {
+  mpfr_t v;
+  mpfr_init2(v, mpfr_get_prec(y));
+  mpfr_erf(v, y, rounding);
+  const int order = mpfr_cmp(v, x);
+  mpfr_clear(v);
+  return order;
+}
+
+/// The y with erf y = x for 0 < x < 1, to within 2^-(p + 2) of itself, p the precision of y: Newton's method until erf, which
+/// is monotone, is below x on one side and above it on the other.
+bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
+  const mpfr_prec_t p = mpfr_get_prec(y);
+  mpfr_t m, step, slope, side;
+  mpfr_inits2(p + 64, m, step, slope, side, nullptr);
+  const double v = mpfr_get_d(x, MPFR_RNDD);
+  if (v < 0.25) {
+    mpfr_mul_d(m, x, 0.9, MPFR_RNDN);
+  } else {  // for erfc, which is convex, it converges from anywhere near
+    double z = std::sqrt(-std::log1p(-v * v));
+    for (int i = 0; i < 8; ++i) z += (std::erfc(z) - (1 - v)) * 0.8862 * std::exp(z * z);
+    mpfr_set_d(m, z, MPFR_RNDN);
+  }
+  bool enclosed = false;
+  for (int i = 0; i < 12 && !enclosed; ++i) {
+    mpfr_erf(step, m, MPFR_RNDN);
+    mpfr_sub(step, x, step, MPFR_RNDN);
+    mpfr_sqr(slope, m, MPFR_RNDN);
+    mpfr_exp(slope, slope, MPFR_RNDN);
+    mpfr_mul(step, step, slope, MPFR_RNDN);
+    mpfr_const_pi(slope, MPFR_RNDN);
+    mpfr_sqrt(slope, slope, MPFR_RNDN);
+    mpfr_mul(step, step, slope, MPFR_RNDN);
+    mpfr_div_2ui(step, step, 1, MPFR_RNDN);
+    mpfr_add(m, m, step, MPFR_RNDN);
+    if (mpfr_zero_p(step) == 0 && mpfr_get_exp(step) > mpfr_get_exp(m) - p / 2 - 8) continue;
+    mpfr_div_2si(slope, m, p + 4, MPFR_RNDN);
+    mpfr_sub(side, m, slope, MPFR_RNDD);
+    enclosed = compare_erf(side, MPFR_RNDU, x) < 0;
+    mpfr_add(side, m, slope, MPFR_RNDU);
+    enclosed = enclosed && compare_erf(side, MPFR_RNDD, x) > 0;
+  }
+  mpfr_set(y, m, MPFR_RNDN);
+  mpfr_clears(m, step, slope, side, nullptr);
+  return enclosed;
+}
+
+}  // namespace
+
+series erfinv(const series& a) {
+  const ball& x = a.c[0];
+  ball y0(a.precision());
+  if (mpfr_zero_p(x.mid) == 0) {
+    mpfr_t magnitude;
+    mpfr_init2(magnitude, mpfr_get_prec(x.mid));
+    mpfr_abs(magnitude, x.mid, MPFR_RNDN);
+    y0.radius = mpfr_cmp_ui(magnitude, 1) < 0 && invert_erf(y0.mid, magnitude) ? up(rounding(y0.mid) * 2) : unknown;
+    mpfr_setsign(y0.mid, y0.mid, mpfr_signbit(x.mid), MPFR_RNDN);
+    mpfr_clear(magnitude);
+  }
+  if (x.radius != 0) {
+    // f' = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y) = 1 - |x|.
+    const double rest = 1 - x.most();
+    y0.radius = up(y0.radius + (rest > 0 ? 0.8863 / down(rest) * x.radius : unknown));
+  }
+  if (a.order() == 0) return series(y0);
+  // y' = a' g, g = sqrt(pi) / 2 e^(y^2): with z = y^2, k g_k = sum over j = 1 to k of j z_j g_(k-j).
+  std::vector<ball> z, g;
+  const ball half_root = (sqrt(a.pi()) / 2).c[0];
+  return series::integral(y0, a, [&](const series& y, std::size_t k) {
+    while (g.size() <= k) {
+      const std::size_t n = g.size();
+      ball square(y.precision());
+      for (std::size_t j = 0; j <= n; ++j) square = square + y.c[j] * y.c[n - j];
+      z.push_back(square);
+      ball t(y.precision());
+      for (std::size_t j = 1; j <= n; ++j) t = t + z[j].times(j) * g[n - j];
+      g.push_back(n == 0 ? half_root * exponential(z[0]) : t.over(n));
+    }
+    return g[k];
+  });
+}
+
+}  // namespace repdl::reference

@@ -1,0 +1,266 @@
+// Inputs of convolutions and pooling.
+//
+// Convolutions: one operand is dense: all of it odd integers of 13 bits (times a power of two). The other is a kernel
+// of even integers with one odd 13-bit carrier for each output it makes (each output channel of conv2d and of the
+// weight gradient, each input channel of the input gradient). Whatever the geometry, an output with the carrier's tap
+// present is then an odd integer of 25 bits: a tie; with a second, tiny tap it is a near-tie.
+#include <algorithm>
+#include <bit>
+
+#include "reference/attributes.hpp"
+#include "reference/samples/detail.hpp"
+#include "reference/structured/windows.hpp"
+
+namespace repdl::reference::detail {
+namespace {
+
+using enum sample_class;
+
+bool carries(sample_class c) { return c == ties || c == near_ties || c == overflow_border; }
+
+/// 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25: the border is on both sides of it.
+std::uint64_t carrier(sample_class c, word_stream& w) {
+  return c == overflow_border ? 5787 + 2 * w.below(11) : 4801 + 2 * w.below(301);
+}
+
+/// The dense operand. `mirrored`: its axis along which a cancelling pair lies (entry i equals entry size - 1 - i).
+array dense(sample_class c, const shape_list& shape, std::size_t mirrored, word_stream& w) {
+  array a(dtype::f32, shape);
+  std::size_t inner = 1;  // elements of one entry of the mirrored axis
+  for (std::size_t d = mirrored + 1; d < shape.size(); ++d) inner *= size_at(shape, d);
+  const std::size_t entries = size_at(shape, mirrored);
+  const bool keep = w.below(16) == 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
+    const bool negative = w.flip();
+    std::uint32_t x = 0;
+    if (carries(c)) {
+      const std::uint64_t m = carrier(c, w);
+      x = pattern32(negative, m, c == overflow_border ? 51 : 0);
+    } else if (c == subnormal) {
+      x = pattern32(negative, w.next() >> 26, -75);
+    } else if (c == cancelling) {
+      const std::size_t entry = i / inner % entries, other = entries - 1 - entry;
+      x = ordinary(normal_range, w);
+      if (entry > other) x = static_cast<std::uint32_t>(a.get(i - (entry - other) * inner));
+    } else if (c == single_nonfinite) {
+      x = w.below(200) == 0 ? special32(w) : ordinary(normal_range, w);
+    } else if (c == wide_exponents) {
+      const int e = w.between(-60, 60);
+      x = static_cast<std::uint32_t>(compose(dtype::f32, negative, e, w.next()));
+    } else {
+      x = drawn(c, keep, w);
+    }
+    a.set(i, x);
+  }
+  return a;
+}
+
+/// The kernel operand of shape (a, b, h, w): one line for each entry of axis `own`, which runs over the other three.
+/// Taps are counted over those, the middle one carries. Returns the scale of each line.
+struct lines {
+  array values;
+  std::vector<int> scale;
+};
+lines sparse(sample_class c, const shape_list& shape, std::size_t own, word_stream& w) {
+  lines r{array(dtype::f32, shape), {}};
+  const std::size_t rows = size_at(shape, own), partner = size_at(shape, 1 - own),
+                    plane = size_at(shape, 2) * size_at(shape, 3), taps = partner * plane;
+  for (std::size_t line = 0; line < rows; ++line) {
+    const int scale = w.between(-9, 9);
+    r.scale.push_back(scale);
+    const bool keep = w.below(16) == 0, all_zero = w.flip(), has_special = w.below(4) != 0, uneven = w.below(4) == 0;
+    if (taps == 0) continue;
+    const std::size_t middle = w.below(static_cast<std::uint32_t>(partner)) * plane + plane / 2;
+    const std::size_t beside = plane / 2 + 1 < plane && w.flip() ? middle + 1 : (middle + plane) % taps;
+    const std::size_t odd_one = w.below(static_cast<std::uint32_t>(taps));
+    const std::uint32_t odd_value = special32(w);
+    patterns v(taps);
+    for (std::size_t t = 0; t < taps; ++t) {
+      const bool negative = w.flip();
+      const std::size_t entry = t / plane, other = partner - 1 - entry;
+      if (carries(c)) {
+        const std::uint64_t m = carrier(c, w);
+        const std::uint32_t small = w.below(static_cast<std::uint32_t>(std::max<std::size_t>(taps, 100))) < 60 ? 2 : 0;
+        const int e = c == overflow_border ? 52 : scale;
+        v[t] = t == middle                     ? pattern32(negative, m, e)
+               : c == near_ties && t == beside ? pattern32(negative, 1, e - 40)
+                                               : pattern32(negative, small, e);
+      } else if (c == subnormal) {
+        v[t] = pattern32(negative, w.next() >> 26, -75);
+      } else if (c == cancelling) {
+        v[t] = ordinary(normal_range, w);
+        if (entry > other) v[t] = v[t - (entry - other) * plane] ^ sign32;
+        if (entry == other) v[t] = negative ? sign32 : 0;
+        if (uneven && t == odd_one) v[t] ^= 1;
+      } else if (c == single_nonfinite) {
+        v[t] = has_special && t == odd_one ? odd_value : ordinary(normal_range, w);
+        if (w.below(40) == 0) v[t] &= sign32;
+      } else if (c == wide_exponents) {
+        const int e = w.between(-60, 60);
+        v[t] = static_cast<std::uint32_t>(compose(dtype::f32, negative, e, w.next()));
+      } else {
+        v[t] = drawn(c, keep, w);
+        if (c == zeros && all_zero) v[t] &= sign32;
+      }
+      const std::size_t at = own == 0 ? line * taps + t : (entry * rows + line) * plane + t % plane;
+      r.values.set(at, v[t]);
+    }
+  }
+  return r;
+}
+
+std::vector<array> convolution(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               word_stream& w) {
+  if (op == "conv2d_grad_bias") {  // a row of terms for each channel
+    const shape_list& s = shapes[0];
+    const std::int64_t plane = s[2] * s[3];
+    const array terms = fill_terms(c, s[1], s[0] * plane, false, w.next64(), 0);
+    array g(dtype::f32, s);
+    for (std::int64_t n = 0; n < s[0]; ++n)
+      for (std::int64_t j = 0; j < s[1]; ++j)
+        for (std::int64_t i = 0; i < plane; ++i)
+          g.set(index((n * s[1] + j) * plane + i), terms.get(index((j * s[0] + n) * plane + i)));
+    return {g};
+  }
+  if (op == "conv2d_grad_weight") {  // g is the kernel: a line for each output channel over samples and pixels
+    array x = dense(c, shapes[1], 0, w);
+    return {sparse(c, shapes[0], 1, w).values, x};
+  }
+  // conv2d: a line for each output channel; the input gradient: for each input channel.
+  array image = dense(c, shapes[0], 1, w);
+  lines kernel = sparse(c, shapes[1], op == "conv2d" ? 0 : 1, w);
+  std::vector<array> v{image, kernel.values};
+  if (shapes.size() < 3) return v;
+  array& bias = v.emplace_back(dtype::f32, shapes[2]);
+  for (std::size_t j = 0; j < kernel.scale.size(); ++j) {
+    const bool negative = w.flip(), keep = w.below(16) == 0;
+    std::uint32_t b = drawn(c, keep, w);
+    const std::uint64_t even = 2 * w.below(1 << 16);
+    if (c == ties || c == near_ties) b = pattern32(negative, even, kernel.scale[j]);
+    if (c == overflow_border) b = pattern32(negative, even, 103);
+    if (c == cancelling) b = negative ? sign32 : 0;
+    if (c == zeros && w.flip()) b &= sign32;
+    bias.set(j, b);
+  }
+  return v;
+}
+
+/// Images in which neighbours belong together, whichever windows meet: integers of the format's precision and one scale (their sums
+/// are often ties), a tiny number at every second pixel of every second row (near-ties), alternating signs (zeros).
+array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream& w) {
+  const format& f = format_of(t);
+  const auto sign_bit = static_cast<std::uint32_t>(f.sign_bit());
+  const std::uint32_t hidden = 1U << (f.precision - 1);
+  array a(t, shape);
+  const std::size_t height = size_at(shape, 2), width = size_at(shape, 3),
+                    planes = size_at(shape, 0) * size_at(shape, 1);
+  std::size_t i = 0;
+  for (std::size_t p = 0; p < planes; ++p) {
+    const int e = t == dtype::f16 ? w.between(-10, 1) : w.between(-20, 20);
+    const bool sign = w.flip(), keep = w.below(16) == 0, uneven = w.below(4) == 0;
+    const auto value = static_cast<std::uint32_t>(sample(normal_range, t, w));
+    for (std::size_t y = 0; y < height; ++y) {
+      for (std::size_t x = 0; x < width; ++x, ++i) {
+        std::uint32_t v = drawn(c, t, keep, w);
+        if (c == ties || c == near_ties) {
+          const bool small = c == near_ties && y % 2 == 0 && x % 2 == 0;
+          const std::uint32_t m = hidden | w.below(hidden);
+          const std::uint64_t pattern =
+              small ? exact_pattern(t, w.flip(), 1, std::max(e - 70, f.ulp_min())) : exact_pattern(t, sign, m, e);
+          v = static_cast<std::uint32_t>(pattern);
+        }
+        if (c == overflow_border) v = (static_cast<std::uint32_t>(f.largest()) - (v & 3)) | (sign ? sign_bit : 0);
+        if (c == cancelling) v = value ^ (x % 2 == 0 ? 0 : sign_bit) ^ (uneven && w.below(16) == 0 ? 1U : 0U);
+        a.set(i, v);
+      }
+    }
+  }
+  return a;
+}
+
+/// Odd multiples of half the least number when divided by n (an even number), subnormal; with n odd, any subnormal numbers.
+/// Integers of up to so many bits times n are numbers of the format.
+int bits_beside(std::int64_t n, dtype t) {
+  return t == f32 ? 12 : format_of(t).precision - std::bit_width(static_cast<std::uint64_t>(n));
+}
+array divided_ties(std::int64_t n, dtype t, const shape_list& shape, word_stream& w) {
+  const int longest = bits_beside(n, t), least = format_of(t).ulp_min();
+  int twos = 0;
+  for (; n % 2 == 0; n /= 2) ++twos;
+  array a(t, shape);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
+    const std::uint64_t m = odd_of(w.between(1, longest), w) * static_cast<std::uint64_t>(n);
+    a.set(i, exact_pattern(t, w.flip(), m, twos == 0 ? least : least + twos - 1));
+  }
+  return a;
+}
+
+/// The windows of a call; those of an adaptive one are aimed at as if they were all of a size.
+windows windows_of(const std::string& op, const std::vector<shape_list>& shapes, const attributes& attrs) {
+  if (const auto k = extent_of(attrs, "kernel")) return {*k, attrs, *k};
+  const auto last = [](const shape_list& s) { return extent{s[2], s[3]}; };
+  const bool backward = op.ends_with("backward");
+  const auto size = extent_of(attrs, "size");
+  const extent pooled = backward ? last(shapes[0]) : size.value();
+  const extent image = !backward ? last(shapes[0]) : shapes.size() > 1 ? last(shapes[1]) : size.value();
+  const auto side = [](std::int64_t of_image, std::int64_t of_pooled) {
+    return of_pooled == 0 || of_image < of_pooled ? 1 : (of_image + of_pooled - 1) / of_pooled;
+  };
+  const extent k{side(image.h, pooled.h), side(image.w, pooled.w)};
+  return {k, {}, k};
+}
+
+std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                           const attributes& attrs, word_stream& w) {
+  const windows win = windows_of(op, shapes, attrs);
+  const extent k = win.kernel;
+  const bool disjoint = win.stride.h == k.h && win.stride.w == k.w && win.top + win.bottom + win.left + win.right == 0;
+  const shape_list& s = shapes[0];
+  if (op.ends_with("avg_pool2d") && disjoint && s[2] % k.h == 0 && s[3] % k.w == 0) {  // each window is a row of terms
+    const std::int64_t rows = s[2] / k.h, columns = s[3] / k.w, taps = k.h * k.w;
+    const array terms = fill_terms(c, s[0] * s[1] * rows * columns, taps, true, w.next64(), 0, t);
+    array x(t, s);
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      const std::int64_t plane = i / (s[2] * s[3]), y = i / s[3] % s[2], col = i % s[3];
+      const std::int64_t window = (plane * rows + y / k.h) * columns + col / k.w;
+      x.set(index(i), terms.get(index(window * taps + y % k.h * k.w + col % k.w)));
+    }
+    return {x};
+  }
+  if (op.ends_with("avg_pool2d_backward") && disjoint && c == ties && bits_beside(k.h * k.w, t) > 0)
+    return {divided_ties(k.h * k.w, t, s, w)};
+  if (!op.ends_with("max_pool2d_backward")) return {plane_values(c, t, s, w)};
+  // x of the class, or with one peak in each window of stride 1: it gets all of them.
+  array g = plane_values(c, t, s, w);
+  array x(t, shapes[1]);
+  const auto hundred = static_cast<std::uint32_t>(convert(f32, t, 0x42c80000));
+  const bool peaks = w.below(4) != 0;
+  const sample_class other = w.flip() ? narrow_lattice : c;
+  const std::int64_t reach_h = (k.h - 1) * win.dilation.h + 1, reach_w = (k.w - 1) * win.dilation.w + 1;
+  for (std::int64_t i = 0; i < x.count(); ++i) {
+    const std::int64_t y = i / shapes[1][3] % shapes[1][2], col = i % shapes[1][3];
+    const bool peak = y % reach_h == reach_h - 1 && col % reach_w == reach_w - 1;
+    const std::uint32_t v = drawn(peaks ? narrow_lattice : other, t, false, w);
+    x.set(index(i), peaks && peak ? hundred + w.below(3) : v);
+  }
+  return {g, x};
+}
+
+}  // namespace
+
+std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                                const attributes& attrs, word_stream& w) {
+  return op.starts_with("conv2d") ? convolution(op, c, shapes, w) : pooling(op, c, f32, shapes, attrs, w);
+}
+
+}  // namespace repdl::reference::detail
+
+namespace repdl::reference {
+
+std::vector<array> fill_pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
+                                const attributes& attrs, std::uint64_t seed, std::uint64_t stream) {
+  word_stream w(seed, stream);
+  return detail::pooling(op, c, t, shapes, attrs, w);
+}
+
+}  // namespace repdl::reference

@@ -1,0 +1,226 @@
+// Inputs of sgd, adamw and dropout. The hyper-parameters are attributes: with powers of two as lr and momentum (sgd),
+// or lr, beta1 = beta2 = 0 or 1/2, eps = 0, weight_decay = 0, step = 1 (adamw), the updates can be exact, and the
+// classes aim at them.
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "librepdl/ops/structured.hpp"
+#include "reference/attributes.hpp"
+#include "reference/layout.hpp"
+#include "reference/samples/detail.hpp"
+
+namespace repdl::reference::detail {
+namespace {
+
+using enum sample_class;
+
+/// k where v = 2^k; absent else.
+std::optional<int> exponent_of(double v) {
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(v));
+  if (n.kind != number_kind::finite || n.negative || (n.significand & (n.significand - 1)) != 0) return std::nullopt;
+  return n.exponent + std::countr_zero(n.significand);
+}
+
+/// One element: the parameter, the gradient and up to two states.
+struct element {
+  std::uint32_t v[4];
+};
+
+std::uint32_t beside(sample_class c, std::uint32_t x, word_stream& w) {
+  const bool up = w.flip();
+  return c != near_ties ? x : up ? x + 1 : x - 1;
+}
+
+/// Parameters and gradients, of f16, bf16 or f32. What is out of a format's range is rounded.
+struct operands : numbers_of {
+  using numbers_of::numbers_of;
+  /// An exponent of the last of `length` bits.
+  int exponent(int least, int most, int length, word_stream& w) const {
+    return w.between(std::max(least, f.ulp_min() + 1), std::min(most, f.emax - length));
+  }
+};
+
+/// p' = p - lr d is p and half an ulp, d = g (states 0) or the new velocity; or v' = mu v + g is.
+element sgd_element(const operands& o, sample_class c, int lr, std::optional<int> mu, word_stream& w) {
+  const bool s = w.flip(), t = w.flip(), in_velocity = w.flip() && mu.has_value();
+  const int e = o.exponent(-20, 20, o.p, w);
+  const std::uint32_t odd = o.pattern(s, odd_of(o.p, w), e);
+  if (c == cancelling) {  // lr g = p exactly or nearly
+    const std::uint32_t near = w.below(4) == 0 ? 1 : 0;
+    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << (o.p - 1)), 0, 0}};
+  }
+  // Of 16 bits mu v + g is exact; with g = 0 it is beside half an ulp of p as v is.
+  if (in_velocity && o.type != dtype::f32) return {{odd, 0, beside(c, pattern32(t, 1, e - 1 - lr - *mu), w), 0}};
+  if (in_velocity) {
+    const std::uint32_t half = beside(c, pattern32(t, 1, e - 1 - *mu), w);
+    return {{o.ordinary(normal_range, w), odd, half, 0}};
+  }
+  return {{odd, beside(c, o.pattern(t, 1, e - 1 - lr), w), 0, 0}};
+}
+
+/// The new second moment is g^2 (g of 12 bits) or beside, the first g: p - lr g / (|g| + eps).
+element adamw_element(const operands& o, sample_class c, int lr, word_stream& w) {
+  const bool s = w.flip(), t = w.flip();
+  const int length = std::min(12, o.p);
+  const std::uint64_t m = odd_of(length, w);
+  const int e = o.exponent(-10, 10, length, w);
+  element r{{o.pattern(s, odd_of(o.p, w), lr + 1), o.pattern(t, m, e), 0, 0}};
+  if (c == near_ties) {  // v = g^2 * a few ulp: the root is not rational
+    const std::uint32_t square = pattern32(false, m * m, 2 * e);
+    r.v[3] = pattern32(false, 1 + w.below(3), static_cast<int>(square >> 23) - 127 - 23 + 1);
+  }
+  if (c == cancelling) r.v[0] = o.pattern(t, 1, lr) + (w.below(4) == 0 ? 1 : 0);
+  return r;
+}
+
+element plain_element(const operands& o, sample_class c, word_stream& w) {
+  const bool keep = w.below(16) == 0;
+  element r{};
+  for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.drawn(c, keep, w) : drawn(c, keep, w);
+  if (c == single_nonfinite) {
+    for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.ordinary(normal_range, w) : ordinary(normal_range, w);
+    const std::uint32_t other = special32(w);
+    const std::uint32_t k = w.below(4);
+    r.v[k] = k < 2 && o.type != dtype::f32 ? static_cast<std::uint32_t>(special(o.type, w)) : other;
+    if (w.below(3) == 0) {
+      const std::uint32_t zero = w.below(4);
+      r.v[zero] &= zero < 2 ? o.sign() : sign32;
+    }
+  }
+  if (c == wide_exponents && w.flip()) r.v[0] = o.ordinary(normal_range, w);
+  if (c == overflow_border && w.flip()) {  // p near the largest number, the step about its ulp
+    const bool s = w.flip(), t = w.flip();
+    const int ulp = o.f.emax - o.p + 1;
+    r.v[0] = o.largest() | (s ? o.sign() : 0);
+    r.v[1] = o.pattern(t, 1, w.between(ulp - 14, std::min(ulp + 11, o.f.emax)));
+    r.v[2] = 0;
+    r.v[3] = pattern32(false, 1, w.between(90, 115));
+  }
+  if (c == cancelling) {
+    const std::uint32_t x = o.ordinary(normal_range, w);
+    const number n = widen(o.type, x);
+    for (std::uint32_t k = 0; k < 4; ++k) {
+      const bool negative = n.negative != w.flip();
+      r.v[k] = k < 2 ? o.pattern(negative, n.significand, n.exponent) : pattern32(negative, n.significand, n.exponent);
+    }
+  }
+  return r;
+}
+
+/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 24 bits: x 2^25 = q y + d, q odd of 25 bits.
+std::vector<std::uint32_t> near_quotients(double p) {
+  std::vector<std::uint32_t> found;
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
+  if (n.kind != number_kind::finite) return found;
+  const std::uint64_t y = n.significand >> std::countr_zero(n.significand);
+  if (y >> 23 != 1) return found;
+  for (std::uint64_t x = 1 << 23; x < 1 << 24; ++x) {
+    const std::uint64_t scaled = x << 25, q = (scaled + y / 2) / y;
+    const auto d = static_cast<std::int64_t>(scaled - q * y);
+    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(static_cast<std::uint32_t>(x));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, word_stream& w) {
+  const operands o(type);
+  const double momentum = attribute_or(attrs, "momentum", 0.0);
+  const std::size_t group = operands_of_step(op, attrs);
+  if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
+  const std::optional<int> lr = exponent_of(attribute_or(attrs, "lr", 0.001));
+  const bool decays = attribute_or(attrs, "weight_decay", op == "adamw" ? 0.01 : 0.0) != 0;
+  const bool aimed = (c == ties || c == near_ties || c == cancelling) && lr && !decays;
+  const std::optional<int> mu = exponent_of(momentum);
+  const double beta = attribute_or(attrs, "beta1", 0.9);
+  const bool exact_moments = attribute_or(attrs, "beta2", 0.999) == beta && (beta == 0 || beta == 0.5) &&
+                             attribute_or<std::int64_t>(attrs, "step", 1) == 1;
+  std::vector<array> v;
+  for (std::size_t t = 0; t < shapes.size(); t += group) {
+    for (std::size_t k = 0; k < group; ++k) v.emplace_back(k < 2 ? type : dtype::f32, shapes[t + k]);
+    const bool no_velocity = group == 3 && v.back().absent();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(v[t].count()); ++i) {
+      element x = !aimed                                          ? plain_element(o, c, w)
+                  : op == "adamw" && exact_moments                ? adamw_element(o, c, *lr, w)
+                  : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(o, c, *lr, mu, w)
+                                                                  : plain_element(o, c, w);
+      // A second moment is hardly ever negative.
+      if (op == "adamw" && c != uniform_patterns && c != single_nonfinite && w.below(64) != 0) x.v[3] &= ~sign32;
+      for (std::size_t k = 0; k < group; ++k)
+        if (!(no_velocity && k == 2)) v[t + k].set(i, x.v[k]);
+    }
+  }
+  return v;
+}
+
+std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
+                                 word_stream& w) {
+  if (shapes.empty()) return {};  // random numbers alone
+  array x(dtype::f32, shapes[0]);
+  const std::vector<std::uint32_t> near =
+      c == near_ties ? near_quotients(attribute_or(attrs, "p", 0.5)) : std::vector<std::uint32_t>{};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()); ++i) {
+    std::uint32_t v = ordinary(c, w);
+    if (c == single_nonfinite && w.flip()) v = special32(w);
+    if (!near.empty()) {
+      const bool negative = w.flip();
+      const int e = w.between(-60, 60);
+      v = pattern32(negative, near[w.below(static_cast<std::uint32_t>(near.size()))], e);
+    }
+    x.set(i, v);
+  }
+  return {x};
+}
+
+}  // namespace repdl::reference::detail
+
+namespace repdl::reference {
+
+std::size_t operands_of_step(const std::string& op, const attributes& attrs) {
+  const bool momentum = attribute_or(attrs, "momentum", 0.0) != 0;
+  std::size_t n = 0;
+  ops::for_each_structured([&]<class Op>() {
+    if (Op::name != op) return;
+    for (const ops::operand& o : Op::in) n += !o.optional || momentum ? 1 : 0;
+  });
+  return n;
+}
+
+std::vector<array> fill_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, std::uint64_t seed, std::uint64_t stream, dtype type) {
+  word_stream w(seed, stream);
+  switch (structured_named(op).kind) {
+    case ops::family::convolution:
+    case ops::family::pooling:
+      return detail::layer_inputs(op, c, shapes, attrs, w);
+    case ops::family::softmax:
+      return detail::row_inputs(op, c, shapes, attrs, w, type);
+    case ops::family::norm:
+      if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference"))
+        return detail::given_norm_inputs(op, c, shapes, attrs, w, type);
+      if (is_statistic(op)) return detail::statistics_inputs(op, c, shapes, attrs, w, type);
+      if (op.ends_with("backward")) return detail::norm_gradient_inputs(op, c, shapes, attrs, w, type);
+      return detail::norm_inputs(op, c, shapes, attrs, w, type);
+    case ops::family::optimizer:
+      if (op == "total_norm" || op == "clip_grad_norm") return detail::list_inputs(op, c, type, shapes, attrs, w);
+      return detail::step_inputs(op, c, type, shapes, attrs, w);
+    case ops::family::random:
+      return detail::random_inputs(c, shapes, attrs, w);
+    case ops::family::convert:
+    case ops::family::reduce:
+    case ops::family::matmul:
+    case ops::family::loss:
+    case ops::family::scatter:
+    case ops::family::nll:
+    case ops::family::sequence:
+    case ops::family::upsample:
+    case ops::family::draw:
+      break;
+  }
+  throw std::invalid_argument("reference: no sample inputs for " + op);
+}
+
+}  // namespace repdl::reference

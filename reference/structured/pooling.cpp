@@ -1,0 +1,204 @@
+// Pooling: windows of one channel, taps row-major; a tap outside the image is absent. Adaptive operations are those without a
+// kernel.
+#include <optional>
+#include <stdexcept>
+
+#include "reference/structured/structured.hpp"
+#include "reference/structured/windows.hpp"
+
+namespace repdl::reference {
+namespace {
+
+void check(bool ok) {
+  if (!ok) throw std::invalid_argument("reference: pooling shapes");
+}
+
+struct pool_windows {
+  extent image, result;
+  std::optional<windows> fixed;  ///< absent: adaptive
+
+  /// pooled: how many windows there are if they are adaptive.
+  pool_windows(const attributes& attrs, extent of_image, std::optional<extent> pooled) : image(of_image) {
+    if (const auto k = extent_of(attrs, "kernel")) {
+      fixed.emplace(*k, attrs, *k);
+      result = fixed->results(image);
+    } else {
+      result = pooled.value();
+    }
+  }
+
+  /// The present pixels of window (y, x), row-major.
+  std::vector<std::int64_t> taps(std::int64_t y, std::int64_t x) const {
+    std::vector<std::int64_t> v;
+    if (fixed) {
+      for (std::int64_t r = 0; r < fixed->kernel.h; ++r)
+        for (std::int64_t s = 0; s < fixed->kernel.w; ++s)
+          if (const auto pixel = fixed->pixel(image, y, x, r, s)) v.push_back(*pixel);
+    } else {
+      for (std::int64_t i = 0; i < image.h; ++i)
+        for (std::int64_t j = 0; j < image.w; ++j)
+          if (holds(y, image.h, result.h, i) && holds(x, image.w, result.w, j)) v.push_back(i * image.w + j);
+    }
+    return v;
+  }
+
+ private:
+  /// Whether adaptive window o of `count` holds position i: floor(o size / count) <= i < ceil((o + 1) size / count), that is,
+  /// whether [i, i + 1) and [o, o + 1) size / count meet.
+  static bool holds(std::int64_t o, std::int64_t size, std::int64_t count, std::int64_t i) {
+    return o * size < (i + 1) * count && i * count < (o + 1) * size;
+  }
+};
+
+/// Calls f(plane, the window's index in the result, its taps) for all windows.
+template <class F>
+void for_windows(const pool_windows& win, std::int64_t planes, F&& f) {
+  for (std::int64_t plane = 0; plane < planes; ++plane)
+    for (std::int64_t y = 0; y < win.result.h; ++y)
+      for (std::int64_t x = 0; x < win.result.w; ++x)
+        f(plane, (plane * win.result.h + y) * win.result.w + x, win.taps(y, x));
+}
+
+/// The pixel of the window's greatest element: NaN wins (the first one), -0 < +0, then the first index.
+std::int64_t greatest(dtype t, const patterns& x, std::int64_t first, const std::vector<std::int64_t>& pixels) {
+  if (pixels.empty()) throw std::invalid_argument("reference: the greatest of nothing");
+  std::int64_t best = pixels[0];
+  for (const std::int64_t p : pixels) {
+    const std::uint32_t v = x[index(first + p)];
+    if (widen(t, v).kind == number_kind::nan) return p;
+    if (order_key(t, v) > order_key(t, x[index(first + best)])) best = p;
+  }
+  return best;
+}
+
+/// Of window `o` of the result, row-major.
+std::int64_t divisor(const pool_windows& win, const attributes& attrs, std::int64_t o, std::size_t present) {
+  if (const auto given = attribute_or<std::int64_t>(attrs, "divisor_override", 0); given != 0) return given;
+  if (!attribute_or(attrs, "count_include_pad", false)) return static_cast<std::int64_t>(present);
+  return win.fixed.value().padded_taps(win.image, o / win.result.w % win.result.h, o % win.result.w);
+}
+
+/// The terms divided by -n instead of n: their signs are changed.
+void change_sign(dtype t, patterns& v) {
+  for (std::uint32_t& x : v) x ^= static_cast<std::uint32_t>(format_of(t).sign_bit());
+}
+
+/// out = f(the windows, the elements, the first one of the plane, the window's index in the result, the taps) for every window.
+template <class F>
+array pool(const array& x, const attributes& attrs, F&& f) {
+  check(x.shape.size() == 4);
+  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent_of(attrs, "size"));
+  const patterns v = x.patterns();
+  array out(x.type, {x.shape[0], x.shape[1], win.result.h, win.result.w});
+  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    out.set(index(o), f(win, v, plane * win.image.h * win.image.w, o, pixels));
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices) {
+  const dtype t = x.type;
+  std::vector<std::int64_t> where;
+  array out = pool(x, attrs, [&](const auto&, const patterns& v, std::int64_t first, std::int64_t, const auto& pixels) {
+    where.push_back(greatest(t, v, first, pixels));
+    const std::uint64_t best = v[index(first + where.back())];
+    return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
+  });
+  std::vector<array> all{std::move(out)};
+  if (with_indices) {
+    array indices(dtype::i64, all[0].shape);
+    for (std::size_t i = 0; i < where.size(); ++i) indices.set(i, static_cast<std::uint64_t>(where[i]));
+    all.push_back(std::move(indices));
+  }
+  return all;
+}
+
+array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
+  check(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
+  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent{g.shape[2], g.shape[3]});
+  check(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
+  const patterns v = x.patterns(), gv = g.patterns();
+  std::vector<patterns> terms(index(x.count()));  // of each pixel
+  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    const std::int64_t first = plane * win.image.h * win.image.w;
+    terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
+  });
+  array out(x.type, x.shape);
+  exact_sum s(x.type);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    s.clear();
+    for (const std::uint32_t t : terms[i]) s.add(t);
+    out.set(i, s.round());
+    if (where != nullptr) where->push_back(s.where());
+  }
+  return out;
+}
+
+array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
+  exact_sum s(x.type);
+  return pool(x, attrs,
+              [&](const pool_windows& win, const patterns& v, std::int64_t first, std::int64_t o, const auto& pixels) {
+                const std::int64_t n = divisor(win, attrs, o, pixels.size());
+                patterns terms;
+                for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
+                if (n < 0) change_sign(x.type, terms);
+                s.clear();
+                for (const std::uint32_t t : terms) s.add(t);
+                if (where != nullptr) where->push_back(s.where(n < 0 ? -n : n));
+                return s.round_mean(n < 0 ? -n : n);
+              });
+}
+
+array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {
+  check(g.shape.size() == 4);
+  const extent image = required_extent(attrs, "size");
+  const pool_windows win(attrs, image, extent{g.shape[2], g.shape[3]});
+  check(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
+  struct term {
+    std::uint32_t g;
+    std::int64_t n;  // the window's divisor
+  };
+  patterns gv = g.patterns();
+  const bool negative = attribute_or<std::int64_t>(attrs, "divisor_override", 0) < 0;
+  if (negative) change_sign(g.type, gv);
+  array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
+  std::vector<std::vector<term>> terms(index(out.count()));  // of each pixel
+  for_windows(win, g.shape[0] * g.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
+    const std::int64_t n = divisor(win, attrs, o, pixels.size());
+    for (const std::int64_t p : pixels)
+      terms[index(plane * image.h * image.w + p)].push_back({gv[index(o)], negative ? -n : n});
+  });
+  // sum of g / n = (sum of g * (c / n)) / c, c the least common multiple of the divisors.
+  exact_sum one(g.type);
+  mpz_t numerator, common, factor;
+  mpz_inits(numerator, common, factor, nullptr);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    one.clear();
+    mpz_set_ui(common, 1);
+    for (const term& t : terms[i]) {
+      one.add(t.g);  // for NaN and infinities
+      mpz_lcm_ui(common, common, static_cast<unsigned long>(t.n));
+    }
+    outcome o = one.where();
+    if (o.nan || o.infinite) {
+      out.set(i, one.round());
+    } else {
+      mpz_set_ui(numerator, 0);
+      for (const term& t : terms[i]) {
+        one.clear();
+        one.add(t.g);
+        mpz_divexact_ui(factor, common, static_cast<unsigned long>(t.n));
+        mpz_addmul(numerator, one.value(), factor);
+      }
+      out.set(i, round_quotient(g.type, numerator, common, exact_sum::unit));
+      if (where != nullptr) o = locate(g.type, numerator, common, exact_sum::unit);
+    }
+    if (where != nullptr) where->push_back(o);
+  }
+  mpz_clears(numerator, common, factor, nullptr);
+  return out;
+}
+
+}  // namespace repdl::reference

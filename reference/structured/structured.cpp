@@ -1,0 +1,201 @@
+#include "reference/structured/structured.hpp"
+
+#include <stdexcept>
+
+#include "reference/elementwise/elementwise.hpp"
+#include "reference/losses/loss_element.hpp"
+
+namespace repdl::reference {
+namespace {
+
+/// The position of the extreme element: NaN wins (the first one), -0 < +0, then the first index.
+std::size_t extreme(const array& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool largest) {
+  if (offset.empty()) throw std::invalid_argument("reference: extreme of nothing");
+  const dtype t = x.type;
+  const auto at = [&](std::size_t i) { return x.get(index(base + offset[i])); };
+  const auto nan = [t](std::uint64_t v) { return widen(t, v).kind == number_kind::nan; };
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < offset.size(); ++i) {
+    if (nan(at(i))) return i;
+    const std::int64_t a = order_key(t, at(i)), b = order_key(t, at(best));
+    if (largest ? a > b : a < b) best = i;
+  }
+  return best;
+}
+
+std::uint64_t canonical(dtype t, std::uint64_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
+
+std::uint32_t fma_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  const std::uint32_t in[] = {a, b, c};
+  return evaluate("fma", in);
+}
+
+std::uint32_t add_of(std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t in[] = {a, b};
+  return evaluate("add", in);
+}
+
+}  // namespace
+
+array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  const auto n = static_cast<std::int64_t>(l.reduced.size());
+  const bool position = op == reduction::argmax || op == reduction::argmin;
+  array out(position ? dtype::i64 : x.type, l.kept_shape);
+  const bool sums = op == reduction::sum || op == reduction::mean;
+  std::size_t o = 0;
+  exact_sum s(sums ? x.type : dtype::f32);
+  for (const std::int64_t base : l.kept) {
+    std::uint64_t r = 0;
+    if (sums) {
+      s.clear();
+      for (const std::int64_t d : l.reduced) s.add(static_cast<std::uint32_t>(x.get(index(base + d))));
+      r = op == reduction::sum ? s.round() : s.round_mean(n);
+      if (where != nullptr) where->push_back(s.where(op == reduction::sum ? 1 : n));
+    } else {
+      const std::size_t i = extreme(x, l.reduced, base, op == reduction::max || op == reduction::argmax);
+      r = position ? i : canonical(x.type, x.get(index(base + l.reduced[i])));
+    }
+    out.set(o++, r);
+  }
+  return out;
+}
+
+array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
+                            outcomes* where) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  array out(x.type, l.kept_shape);
+  const patterns a = g.patterns(), b = x.patterns();
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    exact_sum s(x.type);
+    for (const std::int64_t d : l.reduced) {
+      const number n = widen(x.type, b[index(base + d)]);
+      const bool positive = !n.negative && (n.kind == number_kind::finite || n.kind == number_kind::infinite);
+      if (!positive) s.add_product(a[index(base + d)], b[index(base + d)]);
+    }
+    out.set(o++, s.round());
+    if (where != nullptr) where->push_back(s.where());
+  }
+  return out;
+}
+
+namespace {
+
+/// round(the exact sum of squares, where it lies) for every result.
+template <class Round>
+array of_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where,
+                 const Round& round) {
+  const reduce_layout l = layout_of(x.shape, axes, keepdim);
+  array out(x.type, l.kept_shape);
+  const patterns all = x.patterns();
+  std::size_t o = 0;
+  for (const std::int64_t base : l.kept) {
+    exact_sum s(x.type);
+    for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
+    outcome at;
+    out.set(o++, round(s, &at));
+    if (where != nullptr) where->push_back(at);
+  }
+  return out;
+}
+
+}  // namespace
+
+array sum_squares(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  return of_squares(x, axes, keepdim, where, [](exact_sum& s, outcome* at) {
+    *at = s.where();
+    return s.round();
+  });
+}
+
+array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+  array size = x;
+  for (std::size_t i = 0; i < index(x.count()); ++i) size.set(i, x.get(i) & ~format_of(x.type).sign_bit());
+  if (p == 1) return reduce(reduction::sum, size, axes, keepdim, where);
+  if (p != 2) return reduce(p > 0 ? reduction::max : reduction::min, size, axes, keepdim);
+  return of_squares(x, axes, keepdim, where, [](exact_sum& s, outcome* at) { return s.round_root(at); });
+}
+
+array dot(const array& x, const array& y, outcomes* where) {
+  if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
+  const patterns a = x.patterns(), b = y.patterns();
+  exact_sum s(x.type);
+  for (std::size_t k = 0; k < a.size(); ++k) s.add_product(a[k], b[k]);
+  array out(x.type, {});
+  out.set(0, s.round());
+  if (where != nullptr) where->push_back(s.where());
+  return out;
+}
+
+namespace {
+
+element value_of(exact_sum& s, dtype type) {
+  std::uint32_t bits = 0;
+  if (s.special(&bits)) return element::of(type, bits);
+  mpq_class q{mpz_class(s.value())};
+  q >>= -exact_sum::unit;
+  return element::of(q);
+}
+
+}  // namespace
+
+array matmul(const array& a, const array& b, const array* bias, const matmul_case& options, outcomes* where) {
+  const std::size_t ra = a.shape.size(), rb = b.shape.size();
+  if (ra < 2 || rb < 2) throw std::invalid_argument("reference::matmul: rank below 2");
+  const std::int64_t a_rows = a.shape[ra - 2], a_cols = a.shape[ra - 1];
+  const std::int64_t b_rows = b.shape[rb - 2], b_cols = b.shape[rb - 1];
+  const std::int64_t m = options.transpose_a ? a_cols : a_rows;
+  const std::int64_t k = options.transpose_a ? a_rows : a_cols;
+  const std::int64_t n = options.transpose_b ? b_rows : b_cols;
+  if (k != (options.transpose_b ? b_cols : b_rows))
+    throw std::invalid_argument("reference::matmul: inner sizes differ");
+  const shape_list a_batch(a.shape.begin(), a.shape.end() - 2), b_batch(b.shape.begin(), b.shape.end() - 2);
+  const shape_list batch = broadcast_shape(a_batch, b_batch);
+  shape_list out_shape = batch;
+  out_shape.push_back(m);
+  out_shape.push_back(n);
+
+  const patterns av = a.patterns(), bv = b.patterns();
+  const patterns cv = bias != nullptr ? bias->patterns() : patterns{};
+  array out(a.type, out_shape);
+  exact_sum s(a.type);
+  const bool scales = options.alpha != 1 || options.beta != 1;
+  const element alpha = element::of(rational(options.alpha)), beta = element::of(rational(options.beta));
+  std::int64_t o = 0;
+  for (std::int64_t t = 0; t < count_of(batch); ++t) {
+    const std::int64_t a0 = broadcast_index(a_batch, batch, t) * a_rows * a_cols;
+    const std::int64_t b0 = broadcast_index(b_batch, batch, t) * b_rows * b_cols;
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j, ++o) {
+        const auto left = [&](std::int64_t l) {
+          return av[index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l))];
+        };
+        const auto right = [&](std::int64_t l) {
+          return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))];
+        };
+        const auto added = [&] { return cv[index(broadcast_index(bias->shape, out_shape, o))]; };
+        std::uint32_t r = 0;
+        if (options.fma_chain) {
+          for (std::int64_t l = 0; l < k; ++l) r = fma_of(left(l), right(l), r);
+          if (bias != nullptr) r = add_of(r, added());
+        } else {
+          s.clear();
+          for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));
+          if (scales) {
+            const element c = bias != nullptr ? times(beta, element::of(a.type, added())) : element::zero();
+            put(out, index(o), plus(times(alpha, value_of(s, a.type)), c), where);
+            continue;
+          }
+          if (bias != nullptr) s.add(added());
+          r = s.round();
+          if (where != nullptr) where->push_back(s.where());
+        }
+        out.set(index(o), r);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace repdl::reference
