@@ -5,7 +5,7 @@
 
 #include "backends/cpu/map/map_loops.hpp"
 #include "bench/loops.hpp"
-#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/elementwise/bodies.hpp"
 #include "librepdl/ops/operations.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

@@ -72,7 +72,7 @@ def quick(*ops):
 # context; sums of losses have the bound of sums.
 source_changes = [
     [
-        ("one ulp of exp2's c1", "librepdl/ops/exp2.hpp", add_ulp("c1"), [([], ["exp2"], element_of("exp2"))]),
+        ("one ulp of exp2's c1", "librepdl/ops/elementwise/exp2.hpp", add_ulp("c1"), [([], ["exp2"], element_of("exp2"))]),
     ],
     [
         ("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",
@@ -82,10 +82,10 @@ source_changes = [
         ("the error bound of averages is zero", "librepdl/num/sums.hpp",
          replace("return error == 0 ? 0.0 : 2 * error + 0x1p-52 * magnitude_of(hi);", "return 0.0 * magnitude_of(hi);"),
          quick("avg_pool2d", "avg_pool2d_backward")),
-        ("the error bound of optimiser steps is zero", "librepdl/ops/step_adamw.hpp",
+        ("the error bound of optimiser steps is zero", "librepdl/ops/steps/step_adamw.hpp",
          replace("test<T>(s.value, 0x1p-49 * s.magnitude + force);", "test<T>(s.value, 0.0 * s.magnitude + force);"),
          quick("adamw")),
-        ("a factor of clipping at a step of results counts as beside it", "librepdl/ops/clip.hpp",
+        ("a factor of clipping at a step of results counts as beside it", "librepdl/ops/steps/clip.hpp",
          replace(">= static_cast<std::int64_t>(2 * q)", ">= static_cast<std::int64_t>(0 * q)"), quick("clip_grad_norm")),
         ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
          replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
@@ -112,17 +112,17 @@ source_changes = [
         ("the error bound of norms' gradients to the weight is zero", "librepdl/ops/rows/norm_backward.hpp",
          replace("s.error(c.bounds.sum * (1 + 0x1p-10)) + 0x1p-51 * magnitude_of(value)", "0.0 * s.error(c.bounds.sum)"),
          quick("layer_norm_weight_backward", "rms_norm_weight_backward")),
-        ("the error bound of sums to places is zero", "librepdl/ops/scatter.hpp",
+        ("the error bound of sums to places is zero", "librepdl/ops/sums/scatter.hpp",
          replace("magnitude_of(f.alpha) * s.bound(height) * (1 + 0x1p-50)", "0.0 * s.bound(height)"), quick("index_add")),
     ],
     [
-        ("the error bound of sums of losses is zero", "librepdl/ops/losses.hpp",
+        ("the error bound of sums of losses is zero", "librepdl/ops/losses/losses.hpp",
          replace("rounded_compensated_bound(height, c.magnitude, 4)", "0.0 * rounded_compensated_bound(height, c.magnitude, 4)"),
          quick("mse_loss")),
-        ("the error bound of nll_loss's mean is zero", "librepdl/ops/nll.hpp",
+        ("the error bound of nll_loss's mean is zero", "librepdl/ops/losses/nll.hpp",
          replace("(p_error + magnitude_of(q) * w_error) / left * (1 + 0x1p-40) + 0x1p-50 * magnitude_of(q)", "0.0 * left"),
          quick("nll_loss")),
-        ("the error bound of products with factors is zero", "librepdl/ops/scaled_sum.hpp",
+        ("the error bound of products with factors is zero", "librepdl/ops/sums/scaled_sum.hpp",
          replace("0x1p-51 * (magnitude_of(v) + m)", "0.0 * m"), quick("matmul")),
     ],
 ]

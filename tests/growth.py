@@ -24,12 +24,12 @@ functions = ("quadratic", "exponent")
 most_compiled = 12  # files, for a function: its loops, three times, and what has something for every operation
 row = "var_of_mean"
 by_hand = {
-    **{f"{f}.patch": {"librepdl/ops/elementwise.def", "reference/elementwise/elementwise.cpp", f"librepdl/ops/{f}.hpp"} for f in functions},
+    **{f"{f}.patch": {"librepdl/ops/elementwise/elementwise.def", "reference/elementwise/elementwise.cpp", f"librepdl/ops/elementwise/{f}.hpp"} for f in functions},
     "row.patch": {"librepdl/ops/structured.def", "librepdl/ops/structured.hpp", "librepdl/ops/rows/rules.hpp", f"librepdl/ops/rows/{row}.hpp",
                   "reference/rows/statistics.cpp"},
 }
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
-        "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/bodies.hpp", "docs/operations.md", "README.md",
+        "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/elementwise/bodies.hpp", "docs/operations.md", "README.md",
         "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in (*functions, row)),
         *(f"librepdl/dispatch/known_answers/{f}.def" for f in functions)}
 

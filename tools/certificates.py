@@ -43,14 +43,14 @@ def operations():
 
 def enumerated():
     """The elementwise operations whose proof is enumeration."""
-    rows = (root / "librepdl/ops/elementwise.def").read_text()
+    rows = (root / "librepdl/ops/elementwise/elementwise.def").read_text()
     names = re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\benumerate,", rows, re.M)
     return names or sys.exit("certificates: elementwise.def has no row with the proof 'enumerate'")
 
 
 def algebraic():
     """Those whose bits need no enumeration: one correctly rounded instruction, or no rounding."""
-    rows = (root / "librepdl/ops/elementwise.def").read_text()
+    rows = (root / "librepdl/ops/elementwise/elementwise.def").read_text()
     return re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\b(?:ieee|select),", rows, re.M)
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 # The list, and what is written from it.
-lists = ("librepdl/ops/elementwise.def", "librepdl/ops/bodies.hpp", "librepdl/include/librepdl/elementwise.hpp")
+lists = ("librepdl/ops/elementwise/elementwise.def", "librepdl/ops/elementwise/bodies.hpp", "librepdl/include/librepdl/elementwise.hpp")
 # With the function's loops, three times, and the build's id, 12 files: tests/growth.py.
 most = 8
 folders = ("librepdl", "backends", "reference", "tools", "examples/CMakeFiles/repdl_perceptron.dir")

@@ -64,7 +64,7 @@ indexing_by_design = {
 }
 
 # Seeds and guards of elementwise bodies, in their shards and those of losses and rows only: nothing depends on their accuracy beyond
-# what the headers say, and functions of one number are compared on all inputs (backends/cuda/map/quick.cuh, librepdl/ops/rsqrt.hpp);
+# what the headers say, and functions of one number are compared on all inputs (backends/cuda/map/quick.cuh, librepdl/ops/elementwise/rsqrt.hpp);
 # that of rows is looked at where it is used (row_math, librepdl/ops/rows/rule.hpp).
 seeds = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:rcp\.approx\.ftz\.f(?:32|64)|rsqrt\.approx\.ftz\.f64|rsqrt\.approx\.f32|lg2\.approx\.f32)\s")
 

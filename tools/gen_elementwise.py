@@ -2,7 +2,7 @@
 """Writes what the elementwise operations need beside their rows and bodies: the typed declarations and the options, from the
 registry; and the header that includes every body, and says which they are.
 
-    tools/gen_elementwise.py           writes librepdl/include/librepdl/elementwise.hpp and librepdl/ops/bodies.hpp
+    tools/gen_elementwise.py           writes librepdl/include/librepdl/elementwise.hpp and librepdl/ops/elementwise/bodies.hpp
     tools/gen_elementwise.py --check   fails when a committed file is stale
 """
 import pathlib
@@ -12,11 +12,11 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 rows = re.findall(
     r'^REPDL_ELEMENTWISE\((\w+),\s*(\d),\s*"([^"]*)",\s*(\w+),\s*(\w+),\s*\((.*?)\),\s*(?:compute|bits),.*"([^"]*)"\)$',
-    (root / "librepdl/ops/elementwise.def").read_text(), re.M)
+    (root / "librepdl/ops/elementwise/elementwise.def").read_text(), re.M)
 formats_text = {"F32": "f32", "NARROW": "f16, bf16, f32", "FLOATS": "f16, bf16, f32, f64",
                 "LOGICAL": "f16, bf16, f32, f64, boolean"}
 
-text = """// Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
+text = """// Elementwise operations. Generated from librepdl/ops/elementwise/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
 // boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not
@@ -71,14 +71,14 @@ bodies = """// The numerics of every elementwise operation and of conversions. G
 // clang-format off
 """
 defined = []
-for path in sorted((root / "librepdl/ops").glob("*.hpp")):
+for path in sorted((root / "librepdl/ops/elementwise").glob("*.hpp")):
     if found := re.findall(r"^struct (?:body<ops::(\w+)>|convert_body) [:{]", path.read_text(), re.M):
-        bodies += f'#include "librepdl/ops/{path.name}"  // {", ".join(name or "convert" for name in found)}\n'
+        bodies += f'#include "librepdl/ops/elementwise/{path.name}"  // {", ".join(name or "convert" for name in found)}\n'
         defined += filter(None, found)
 if wrong := set(defined) ^ {row[0] for row in rows}:
     sys.exit(f"one of a row in elementwise.def and its body is missing: {', '.join(sorted(wrong))}")
 
-for target, content in (("librepdl/include/librepdl/elementwise.hpp", text), ("librepdl/ops/bodies.hpp", bodies)):
+for target, content in (("librepdl/include/librepdl/elementwise.hpp", text), ("librepdl/ops/elementwise/bodies.hpp", bodies)):
     path = root / target
     if "--check" not in sys.argv:
         path.write_text(content)

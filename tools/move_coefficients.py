@@ -3,7 +3,7 @@
 
     tools/move_coefficients.py [HEADER]... [--samples LOG2]
 
-HEADER: of librepdl/ops, such as exp.hpp; all of them when absent (some hours on 2 cores). Each constant of a header, as the
+HEADER: of librepdl/ops/elementwise, such as exp.hpp; all of them when absent (some hours on 2 cores). Each constant of a header, as the
 compiler reads it, is multiplied by 1 + 2^-k in a copy of the sources, and the function is compared with the unchanged one, whose
 results are certified (docs/certificates), on this machine's best instruction set: on 2^LOG2 inputs (2^24), as CI does for code that
 has no certificate, and on all 2^32.
@@ -37,7 +37,7 @@ flags = ["-std=c++20", "-O3", "-march=native", "-fno-fast-math", "-ffp-contract=
 
 loop = """
 #include <cstdint>
-#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/elementwise/bodies.hpp"
 namespace num = repdl::num;
 template <class Op>
 void run(std::uint32_t first, std::uint32_t step, std::uint32_t* out, int n) {
@@ -91,7 +91,7 @@ def compile_side(folder, sources, side, operations):
 class Comparison:
     def __init__(self, folder, header, operations):
         self.folder, self.header, self.operations = folder, header, operations
-        self.text = (root / "librepdl/ops" / header).read_text()
+        self.text = (root / "librepdl/ops/elementwise" / header).read_text()
         self.sources = folder / "sources"
         shutil.copytree(root / "librepdl", self.sources / "librepdl", dirs_exist_ok=True)
         compile_side(folder, root, "original", operations)
@@ -110,7 +110,7 @@ class Comparison:
     def differs(self, m, power, log2_count):
         value = value_of(m.group())
         text = self.text[:m.start()] + (value * (1 + 2.0**-power)).hex() + self.text[m.end():]
-        (self.sources / "librepdl/ops" / self.header).write_text(text)
+        (self.sources / "librepdl/ops/elementwise" / self.header).write_text(text)
         compile_side(self.folder, self.sources, "moved", self.operations)
         subprocess.run(["g++", "original.o", "moved.o", "driver.o", "-o", "compare"], cwd=self.folder, check=True)
         out = subprocess.run(["./compare", str(len(self.operations)), str(log2_count)], cwd=self.folder, check=True,

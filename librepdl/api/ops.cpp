@@ -82,7 +82,7 @@ void use_stream(context& ctx, generator& g) noexcept {
     elementwise(ctx, ops::id_of<ops::name>, list_of(REPDL_EXPAND(REPDL_OPTION_ARGS, REPDL_UNPAREN of)), out, \
                 REPDL_ARGS_##arity);                                                                         \
   }
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 
 void convert(context& ctx, const_tensor_view x, tensor_view out) {

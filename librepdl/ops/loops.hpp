@@ -2,7 +2,7 @@
 // elementwise.def whose bodies are in one header, a translation unit each: backends/CMakeLists.txt writes them.
 #pragma once
 
-#include "librepdl/ops/body.hpp"
+#include "librepdl/ops/elementwise/body.hpp"
 #include "librepdl/ops/operation.hpp"
 
 namespace repdl::ops {

@@ -7,13 +7,13 @@
 namespace repdl::ops {
 
 #define REPDL_ELEMENTWISE REPDL_OPERATION
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 
 struct elementwise_numbers {
   enum : int {
 #define REPDL_ELEMENTWISE(name, ...) name,
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
     count
   };
@@ -26,14 +26,14 @@ inline constexpr op_id id_of = Op::id;
 #define REPDL_ELEMENTWISE(name, ...) \
   template <>                        \
   inline constexpr op_id id_of<name> = op_id{elementwise_numbers::name};
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 
 /// Calls f.template operator()<Op>() for every elementwise operation, in the registry's order.
 template <class F>
 constexpr void for_each_elementwise(F&& f) {
 #define REPDL_ELEMENTWISE(name, ...) f.template operator()<name>();
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 }
 

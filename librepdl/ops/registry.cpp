@@ -9,7 +9,7 @@ namespace {
 
 constexpr elementwise_row rows[] = {
 #define REPDL_ELEMENTWISE(name, ...) name::row,
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 };
 static_assert(elementwise_count < first_structured);
@@ -25,7 +25,7 @@ constexpr elementwise_operands operands_of_row(const elementwise_row& row) {
 }
 constexpr elementwise_operands operands[] = {
 #define REPDL_ELEMENTWISE(name, ...) operands_of_row(name::row),
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 };
 

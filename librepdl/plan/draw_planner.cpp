@@ -10,7 +10,8 @@ tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs& a) {
     fail(error_site::operand_rank, op, "x", "weights, (rows, n) or (n)", "rank " + std::to_string(x.rank()));
   }
   const std::int64_t rows = x.rank() == 1 ? 1 : x.shape()[0], n = x.shape()[x.rank() - 1], samples = *a.num_samples;
-  constexpr std::int64_t most = std::int64_t{1} << 40;  // sums have as many bits as weight_sum (ops/multinomial.hpp)
+  // Sums have as many bits as weight_sum (ops/random/multinomial.hpp).
+  constexpr std::int64_t most = std::int64_t{1} << 40;
   if (n > most) fail(error_site::weights, op, "x", "at most 2^40 weights in a row", std::to_string(n));
   if (samples < 1) fail(error_site::attribute_value, op, "num_samples", "1 or more", std::to_string(samples));
   if (rows != 0 && (n == 0 || (!a.replacement && samples > n))) {

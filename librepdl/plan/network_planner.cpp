@@ -87,7 +87,7 @@ struct windows {
   }
   // The product of two numbers below 2^31, or 0 from largest_common on.
   static std::int64_t below_largest(std::int64_t a, std::int64_t b) { return a * b < largest_common ? a * b : 0; }
-  static constexpr std::int64_t largest_common = std::int64_t{1} << 29;  // exact in binary64: ops/pool.hpp
+  static constexpr std::int64_t largest_common = std::int64_t{1} << 29;  // exact in binary64: ops/sums/pool.hpp
 };
 
 struct window_pair {

@@ -1,5 +1,5 @@
 """How near g (2 / sqrt(pi)) e^(-x^2) comes to a number or a midpoint of f16 and of bf16, for all g and x
-(librepdl/ops/error_function_backward.hpp).
+(librepdl/ops/elementwise/error_function_backward.hpp).
 
 Let p be the precision. g = k 2^i and the midpoint m 2^j with k < 2^p, m < 2^(p + 1); so phi(x) 2^n is next to m / k, for an n
 with which it is in [1, 4). If |phi 2^n - m / k| < 1 / (2 k^2), m / k is a convergent of the continued fraction of phi 2^n

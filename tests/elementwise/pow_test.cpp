@@ -1,5 +1,5 @@
 // pow: special cases, both tiers against the oracle, the bound of the first, and who decides.
-#include "librepdl/ops/pow.hpp"
+#include "librepdl/ops/elementwise/pow.hpp"
 
 #include <doctest/doctest.h>
 #include <mpfr.h>

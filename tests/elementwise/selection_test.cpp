@@ -12,7 +12,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/format.hpp"
-#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/elementwise/bodies.hpp"
 #include "tests/helpers/settings.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/elementwise/bodies.hpp"
 #include "librepdl/ops/operations.hpp"
 #include "reference/attributes.hpp"
 #include "reference/elementwise/elementwise.hpp"

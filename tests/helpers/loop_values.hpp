@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "librepdl/ops/bodies.hpp"
+#include "librepdl/ops/elementwise/bodies.hpp"
 
 namespace repdl::test {
 

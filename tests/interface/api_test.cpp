@@ -51,7 +51,7 @@ std::vector<std::string> available_isas() {
 // Every operation has a typed function: an error of the compiler names one that has none.
 namespace functions {
 #define REPDL_ELEMENTWISE(name, ...) using repdl::name;
-#include "librepdl/ops/elementwise.def"
+#include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 #define REPDL_STRUCTURED(name, ...) using repdl::name;
 #include "librepdl/ops/structured.def"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/losses_entropy.hpp"
+#include "librepdl/ops/losses/losses_entropy.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"

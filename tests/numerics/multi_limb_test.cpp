@@ -9,8 +9,8 @@
 #include <random>
 
 #include "librepdl/num/multi_limb_in_place.hpp"
-#include "librepdl/ops/gelu_backward.hpp"
-#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/elementwise/gelu_backward.hpp"
+#include "librepdl/ops/random/normal_exact.hpp"
 
 namespace {
 

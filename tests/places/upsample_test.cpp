@@ -1,7 +1,7 @@
 // upsample_nearest2d and its gradient: against the oracle, tiers, threads, strides; which pixel is taken, against
 // rationals, also for scales next to the ratios where that changes, and for axes too large to run; bits that are kept;
 // errors.
-#include "librepdl/ops/upsample.hpp"
+#include "librepdl/ops/sums/upsample.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>

@@ -1,5 +1,5 @@
 // dropout: which elements it drops, and x / (1 - p) against exact rationals.
-#include "librepdl/ops/dropout.hpp"
+#include "librepdl/ops/random/dropout.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>

@@ -1,6 +1,6 @@
 // exponential: the bounds of its tiers against MPFR, its words, parameters, tiers, strides, the last tier's budget, and that no draw is
 // 0; the keys of draws without replacement beside it.
-#include "librepdl/ops/exponential.hpp"
+#include "librepdl/ops/random/exponential.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/exponential_exact.hpp"
+#include "librepdl/ops/random/exponential_exact.hpp"
 #include "reference/numbers/number.hpp"
 #include "reference/structured/structured.hpp"
 

@@ -1,6 +1,6 @@
 // multinomial: exact sums and the search in them against GMP, for words next to where the place changes; against the oracle on every
 // instruction set, with threads, tiers, strides; weights over the whole range; rows that nothing can be drawn from.
-#include "librepdl/ops/multinomial.hpp"
+#include "librepdl/ops/random/multinomial.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>

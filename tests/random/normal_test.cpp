@@ -1,6 +1,6 @@
 // normal: the bounds of its tiers against MPFR, its words, parameters, zeros, tiers, strides, and the last tier's
 // budget.
-#include "librepdl/ops/normal.hpp"
+#include "librepdl/ops/random/normal.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/random/normal_exact.hpp"
 #include "reference/numbers/number.hpp"
 #include "reference/structured/structured.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/uniform.hpp"
+#include "librepdl/ops/random/uniform.hpp"
 #include "reference/numbers/number.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // linspace and arange: against exact rationals, tiers, strides, zeros, ends, errors.
-#include "librepdl/ops/sequence.hpp"
+#include "librepdl/ops/random/sequence.hpp"
 
 #include <doctest/doctest.h>
 

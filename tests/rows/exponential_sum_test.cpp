@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "librepdl/ops/normal_exact.hpp"
+#include "librepdl/ops/random/normal_exact.hpp"
 
 namespace {
 

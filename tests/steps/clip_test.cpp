@@ -1,7 +1,7 @@
 // total_norm and clip_grad_norm through the public API: against the oracle in every way that must not matter (instruction set,
 // threads, first tier, layout, in place or not), factors beside and at the rational numbers where results have their steps, special
 // values by their bits; and what decides the factor, against GMP.
-#include "librepdl/ops/clip.hpp"
+#include "librepdl/ops/steps/clip.hpp"
 
 #include <doctest/doctest.h>
 #include <gmpxx.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "librepdl/ops/step_adamw.hpp"
+#include "librepdl/ops/steps/step_adamw.hpp"
 #include "reference/evaluate.hpp"
 #include "tests/helpers/class_engines.hpp"
 #include "tests/helpers/settings.hpp"

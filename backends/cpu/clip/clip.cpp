@@ -7,7 +7,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
-#include "librepdl/ops/clip.hpp"
+#include "librepdl/ops/steps/clip.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {

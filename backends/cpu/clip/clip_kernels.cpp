@@ -1,7 +1,7 @@
 // Norms of lists and clipping: a block of elements. Compiled once per instruction set.
 #include "backends/cpu/clip/clip.hpp"
 #include "backends/cpu/core/simd.hpp"
-#include "librepdl/ops/clip.hpp"
+#include "librepdl/ops/steps/clip.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

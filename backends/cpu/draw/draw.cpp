@@ -1,4 +1,4 @@
-// The driver of draws in proportion to weights (ops/multinomial.hpp).
+// The driver of draws in proportion to weights (ops/random/multinomial.hpp).
 #include "backends/cpu/draw/draw.hpp"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/random/random.hpp"
-#include "librepdl/ops/exponential_exact.hpp"
-#include "librepdl/ops/multinomial.hpp"
+#include "librepdl/ops/random/exponential_exact.hpp"
+#include "librepdl/ops/random/multinomial.hpp"
 #include "librepdl/ops/registry.hpp"
 #include "librepdl/plan/checks.hpp"
 

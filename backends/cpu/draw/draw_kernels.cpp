@@ -1,7 +1,7 @@
 // The keys of draws without replacement, vectorised by the compiler. Compiled once per instruction set. The bound is in
-// ops/exponential.hpp.
+// ops/random/exponential.hpp.
 #include "backends/cpu/draw/draw.hpp"
-#include "librepdl/ops/exponential.hpp"
+#include "librepdl/ops/random/exponential.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
-#include "librepdl/ops/losses_entropy.hpp"
+#include "librepdl/ops/losses/losses_entropy.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "backends/cpu/loss/loss.hpp"
-#include "librepdl/ops/losses_entropy.hpp"
+#include "librepdl/ops/losses/losses_entropy.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

@@ -18,7 +18,7 @@ using map_repair = repaired_by (*)(const void* const* in, void* out, std::int64_
                                    bool skips_binary64, int last_tier_bits);
 
 // Results in binary64, by the operands' format: those of binary64, and those to be rounded to a narrower format
-// (librepdl/ops/other_format.hpp).
+// (librepdl/ops/elementwise/other_format.hpp).
 struct wide_loops {
   ops::loops<map_loop> to_nearest[4];
   ops::loops<map_loop> to_odd[4];

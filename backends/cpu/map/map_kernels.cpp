@@ -1,7 +1,7 @@
 // The elementwise table: the operations, which are in shards (map_shard.hpp), and the loops of conversions. Compiled once per
 // instruction set.
 #include "backends/cpu/map/map.hpp"
-#include "librepdl/ops/convert.hpp"
+#include "librepdl/ops/elementwise/convert.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 

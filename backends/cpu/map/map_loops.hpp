@@ -8,7 +8,7 @@
 
 #include "backends/cpu/map/map.hpp"
 #include "backends/cpu/map/unpacked.hpp"
-#include "librepdl/ops/other_format.hpp"
+#include "librepdl/ops/elementwise/other_format.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/core/walk.hpp"
 #include "librepdl/num/format.hpp"
-#include "librepdl/ops/nll.hpp"
+#include "librepdl/ops/losses/nll.hpp"
 
 namespace repdl::cpu {
 namespace REPDL_ISA {

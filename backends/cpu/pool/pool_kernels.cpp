@@ -3,11 +3,11 @@
 // A row is worked on in spans of columns that fit the buffers. Forward, the window's rows are combined column by column
 // first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
 // the row of pixels gathers from the windows that hold it; max_pool2d_backward keeps the winners of the last few rows
-// of windows. Elements whose binary64 sum rounded anywhere are finished one by one (ops/pool.hpp), as are windows that
+// of windows. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as are windows that
 // do not fit the buffers.
 #include "backends/cpu/pool/pool.hpp"
 #include "librepdl/num/format.hpp"
-#include "librepdl/ops/pool.hpp"
+#include "librepdl/ops/sums/pool.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

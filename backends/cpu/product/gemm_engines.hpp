@@ -24,7 +24,7 @@
 //     zero times infinity in it either. Only a NaN may come from an absent term: where an output has one, it is
 //     recomputed without.
 //   Scaled (Problem::is_scaled). The bias is no term of the sum, its lattice and its bound; num::scaled_sum
-//     (ops/scaled_sum.hpp) makes of them alpha S + beta c and its bound.
+//     (ops/sums/scaled_sum.hpp) makes of them alpha S + beta c and its bound.
 //   Zeros. Sums start from +0 and round to nearest, so an exact zero is +0; an end s - e or s + e of an inexact s that is
 //     a zero leaves the other end nonzero with another bit pattern, or the pair +-0: undecided.
 //

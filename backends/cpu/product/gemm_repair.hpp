@@ -10,7 +10,7 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/sums.hpp"
-#include "librepdl/ops/scaled_sum.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 

@@ -9,10 +9,10 @@
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
-#include "librepdl/ops/dropout.hpp"
-#include "librepdl/ops/exponential.hpp"
-#include "librepdl/ops/exponential_exact.hpp"
-#include "librepdl/ops/uniform.hpp"
+#include "librepdl/ops/random/dropout.hpp"
+#include "librepdl/ops/random/exponential.hpp"
+#include "librepdl/ops/random/exponential_exact.hpp"
+#include "librepdl/ops/random/uniform.hpp"
 
 namespace repdl::cpu {
 namespace {

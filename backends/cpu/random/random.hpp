@@ -23,7 +23,7 @@ struct random_kernels {
                          std::uint32_t* open);
 
   // out[i] = +0 where w_{i mod 4} of block i div 4 is at most last_dropped, else x[i] / (1 - p) by the scale of
-  // ops/dropout.hpp; open as above.
+  // ops/random/dropout.hpp; open as above.
   bool (*dropout)(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
                   double least, std::uint32_t last_dropped, float* out, std::uint32_t* open);
 };

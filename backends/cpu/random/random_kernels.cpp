@@ -1,10 +1,10 @@
 // The inner loops of random numbers: Philox in vectors, and the first tiers of normal, exponential and dropout,
-// vectorised by the compiler. Compiled once per instruction set. The bounds are in ops/normal.hpp, ops/exponential.hpp
-// and ops/dropout.hpp.
+// vectorised by the compiler. Compiled once per instruction set. The bounds are in ops/random/normal.hpp, ops/random/exponential.hpp
+// and ops/random/dropout.hpp.
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/random/random.hpp"
-#include "librepdl/ops/dropout.hpp"
-#include "librepdl/ops/exponential.hpp"
+#include "librepdl/ops/random/dropout.hpp"
+#include "librepdl/ops/random/exponential.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/scatter/scatter.hpp"
-#include "librepdl/ops/scatter.hpp"
+#include "librepdl/ops/sums/scatter.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

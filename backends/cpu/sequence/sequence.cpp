@@ -5,8 +5,8 @@
 
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
+#include "librepdl/ops/random/sequence.hpp"
 #include "librepdl/ops/registry.hpp"
-#include "librepdl/ops/sequence.hpp"
 
 namespace repdl::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // The inner loops of numbers at equal distances, vectorised by the compiler. Compiled once per instruction set. The
-// bounds are in ops/sequence.hpp.
+// bounds are in ops/random/sequence.hpp.
 #include "backends/cpu/sequence/sequence.hpp"
-#include "librepdl/ops/sequence.hpp"
+#include "librepdl/ops/random/sequence.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

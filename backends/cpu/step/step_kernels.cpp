@@ -4,7 +4,7 @@
 // The first tier of each formula is a vectorised loop; the elements that it leaves undecided go to the integers.
 // Results wait in buffers until the block is done, because an output may be an input.
 #include "backends/cpu/step/step.hpp"
-#include "librepdl/ops/step_adamw.hpp"
+#include "librepdl/ops/steps/step_adamw.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

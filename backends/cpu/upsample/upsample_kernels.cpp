@@ -1,7 +1,7 @@
 // Nearest neighbours: rows of one plane at a time. Compiled once per instruction set.
 #include "backends/cpu/upsample/upsample.hpp"
 #include "librepdl/num/format.hpp"
-#include "librepdl/ops/upsample.hpp"
+#include "librepdl/ops/sums/upsample.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {

@@ -7,8 +7,8 @@
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/join.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/clip.hpp"
 #include "librepdl/ops/registry.hpp"
+#include "librepdl/ops/steps/clip.hpp"
 
 namespace repdl::cuda {
 namespace {

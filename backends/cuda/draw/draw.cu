@@ -1,4 +1,4 @@
-// Draws in proportion to weights (ops/multinomial.hpp). With replacement:
+// Draws in proportion to weights (ops/random/multinomial.hpp). With replacement:
 //   draw_chunks   a warp a chunk: its sums in binary64, and its exact one
 //   draw_rows     a block a row: the exact sums up to each chunk
 //   draw_places   a thread two samples: a search
@@ -10,8 +10,8 @@
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/random/radix_sort.hpp"
 #include "librepdl/num/philox.hpp"
-#include "librepdl/ops/exponential_exact.hpp"
-#include "librepdl/ops/multinomial.hpp"
+#include "librepdl/ops/random/exponential_exact.hpp"
+#include "librepdl/ops/random/multinomial.hpp"
 
 namespace repdl::cuda {
 namespace {

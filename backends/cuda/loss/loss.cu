@@ -14,7 +14,7 @@
 #include "backends/cuda/core/join.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/loss/loss_each.hpp"
-#include "librepdl/ops/losses_entropy.hpp"
+#include "librepdl/ops/losses/losses_entropy.hpp"
 
 namespace repdl::cuda {
 namespace {

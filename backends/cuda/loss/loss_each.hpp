@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/cuda/map/open_elements.hpp"
-#include "librepdl/ops/losses.hpp"
+#include "librepdl/ops/losses/losses.hpp"
 
 namespace repdl::cuda {
 

@@ -1,5 +1,5 @@
 // Quick bodies of the gradients of losses, as in map/quick_gradients.cuh: of f16 and bf16 in binary32, of f32 those that are long. What
-// they leave open is decided by the first tier of librepdl/ops/losses*.hpp, or its last one.
+// they leave open is decided by the first tier of librepdl/ops/losses/losses*.hpp, or its last one.
 //
 // Bounds: u = 2^-53 | 2^-24; a constant of the call within u / 2, a conversion of it | another u / 2, each product u. Where a result
 // is below 2^-100, or 2^100 and more, it is left open: what comes before it is then a normal number, or 0. A zero has the sign of
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "backends/cuda/map/quick_gradients.cuh"
-#include "librepdl/ops/losses_entropy.hpp"
+#include "librepdl/ops/losses/losses_entropy.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // The elementwise table: the operations, which are in shards (map_shard.cuh), and the launchers of conversions.
 #include "backends/cuda/map/map.cuh"
-#include "librepdl/ops/convert.hpp"
+#include "librepdl/ops/elementwise/convert.hpp"
 
 namespace repdl::cuda {
 

@@ -18,7 +18,7 @@
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/map/open_elements.hpp"
-#include "librepdl/ops/body.hpp"
+#include "librepdl/ops/elementwise/body.hpp"
 
 namespace repdl::cuda {
 

@@ -1,9 +1,9 @@
-// Elementwise operations whose results have another format than the operands (librepdl/ops/other_format.hpp): one kernel for
+// Elementwise operations whose results have another format than the operands (librepdl/ops/elementwise/other_format.hpp): one kernel for
 // each operation and format of the operands. It computes in binary64, and rounds where it stores.
 #pragma once
 
 #include "backends/cuda/map/map.cuh"
-#include "librepdl/ops/other_format.hpp"
+#include "librepdl/ops/elementwise/other_format.hpp"
 
 namespace repdl::cuda {
 namespace {

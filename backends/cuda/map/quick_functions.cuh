@@ -5,10 +5,10 @@
 #pragma once
 
 #include "backends/cuda/map/quick_gradients.cuh"
-#include "librepdl/ops/elu.hpp"
-#include "librepdl/ops/logaddexp2.hpp"
-#include "librepdl/ops/logarithmic.hpp"
-#include "librepdl/ops/remainder.hpp"
+#include "librepdl/ops/elementwise/elu.hpp"
+#include "librepdl/ops/elementwise/logaddexp2.hpp"
+#include "librepdl/ops/elementwise/logarithmic.hpp"
+#include "librepdl/ops/elementwise/remainder.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/join.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/nll.hpp"
+#include "librepdl/ops/losses/nll.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -1,8 +1,8 @@
-// Pooling: a thread per output element, which gathers what it needs (ops/pool.hpp); no atomics. Elements that binary64
+// Pooling: a thread per output element, which gathers what it needs (ops/sums/pool.hpp); no atomics. Elements that binary64
 // does not decide are summed in integers at once, by the same thread.
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/pool/pool.cuh"
-#include "librepdl/ops/pool.hpp"
+#include "librepdl/ops/sums/pool.hpp"
 
 namespace repdl::cuda {
 namespace {

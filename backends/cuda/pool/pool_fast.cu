@@ -11,7 +11,7 @@
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/pool/pool.cuh"
 #include "librepdl/num/format.hpp"
-#include "librepdl/ops/pool.hpp"
+#include "librepdl/ops/sums/pool.hpp"
 
 namespace repdl::cuda {
 namespace {

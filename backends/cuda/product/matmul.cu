@@ -13,12 +13,12 @@
 // (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
 // ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
-// become alpha s + beta c and its bound (ops/scaled_sum.hpp).
+// become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/sums.hpp"
-#include "librepdl/ops/scaled_sum.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/sums.hpp"
-#include "librepdl/ops/scaled_sum.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -2,8 +2,8 @@
 // makes any element.
 #include "backends/cuda/random/radix_sort.hpp"
 #include "backends/cuda/random/random.cuh"
-#include "librepdl/ops/dropout.hpp"
-#include "librepdl/ops/uniform.hpp"
+#include "librepdl/ops/random/dropout.hpp"
+#include "librepdl/ops/random/uniform.hpp"
 
 namespace repdl::cuda {
 namespace {

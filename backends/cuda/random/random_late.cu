@@ -1,4 +1,4 @@
-// normal and exponential (contract, section 6): the first tier of ops/normal.hpp and ops/exponential.hpp for every
+// normal and exponential (contract, section 6): the first tier of ops/random/normal.hpp and ops/random/exponential.hpp for every
 // element, then one kernel per later tier for those that are left undecided. The kernels know rules only: what the
 // elements of a block are.
 //
@@ -6,8 +6,8 @@
 // neighbouring Philox blocks 32 g + bit and the element at `place` of the block; a warp makes these blocks together and
 // writes all their words, so the bitmap needs no clearing.
 #include "backends/cuda/random/random.cuh"
-#include "librepdl/ops/exponential.hpp"
-#include "librepdl/ops/exponential_exact.hpp"
+#include "librepdl/ops/random/exponential.hpp"
+#include "librepdl/ops/random/exponential_exact.hpp"
 
 namespace repdl::cuda {
 namespace {

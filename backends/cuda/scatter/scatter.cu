@@ -11,7 +11,7 @@
 // Indices out of range have no target and are counted.
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/scatter.hpp"
+#include "librepdl/ops/sums/scatter.hpp"
 
 namespace repdl::cuda {
 namespace {

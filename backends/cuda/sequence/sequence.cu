@@ -1,7 +1,7 @@
-// Numbers at equal distances, a thread an element (ops/sequence.hpp).
+// Numbers at equal distances, a thread an element (ops/random/sequence.hpp).
 #include "backends/cuda/core/launch.cuh"
+#include "librepdl/ops/random/sequence.hpp"
 #include "librepdl/ops/registry.hpp"
-#include "librepdl/ops/sequence.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/step/step.cuh"
-#include "librepdl/ops/step_adamw.hpp"
+#include "librepdl/ops/steps/step_adamw.hpp"
 
 namespace repdl::cuda {
 namespace {

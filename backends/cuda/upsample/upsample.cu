@@ -1,8 +1,8 @@
-// Nearest neighbours: a thread an output element (ops/upsample.hpp). Sums that binary64 does not decide are added up in
+// Nearest neighbours: a thread an output element (ops/sums/upsample.hpp). Sums that binary64 does not decide are added up in
 // integers at once, by the same thread.
 #include "backends/cuda/core/divider.cuh"
 #include "backends/cuda/core/launch.cuh"
-#include "librepdl/ops/upsample.hpp"
+#include "librepdl/ops/sums/upsample.hpp"
 
 namespace repdl::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// Elementwise operations. Generated from librepdl/ops/elementwise.def by tools/gen_elementwise.py; do not edit.
+// Elementwise operations. Generated from librepdl/ops/elementwise/elementwise.def by tools/gen_elementwise.py; do not edit.
 //
 // All of them: tensors of any strides; the inputs have one of the formats that are listed, but for those that are
 // boolean (bytes, true unless 0), and broadcast by NumPy's rule; `out` has their format where no other is said, and the broadcast shape, may be exactly one of the inputs, and must not

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "librepdl/num/wide.hpp"
-#include "librepdl/ops/exp.hpp"
-#include "librepdl/ops/log.hpp"
+#include "librepdl/ops/elementwise/exp.hpp"
+#include "librepdl/ops/elementwise/log.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {

@@ -1,0 +1,74 @@
+// Sums to places given by indices: x + alpha S, or S / n, S the exact sum of n terms of binary32 or a narrower format, alpha a
+// coefficient.
+//
+// S is added up by a tracked_sum: S = hi + lo + d, |d| <= b (sums.hpp), and hi, lo are multiples of 2^-149 below 2^190. With u =
+// 2^-53, p = alpha hi exactly (two_prod: a multiple of 2^-401, below 2^390), t = x + p.hi exactly:
+//     x + alpha S = t.hi + r + d',   r = fl(fl(t.lo + p.lo) + q), q = fl(alpha lo)
+// where q errs by u |q| (1 + u), the additions by u (|t.lo| + |p.lo|) (1 + u) and u (|t.lo| + |p.lo| + |q|) (1 + 2u), so that
+//     |d'| <= |alpha| b + (2u + 4u^2) (|t.lo| + |p.lo| + |q|).
+// The bound below has 1 + 8u and 4u for that, which makes up for its own four roundings. Where no addition of terms erred, S = hi,
+// and x + p is rounded once, by way of odd: ties are decided, too. The rest is decided by integers: S in units of T's least
+// number, times alpha's significand.
+#pragma once
+
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/sums.hpp"
+#include "librepdl/ops/elementwise/body.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+struct scatter_formula {
+  double alpha;
+  bool mean;
+  bool force;  // the first tier decides nothing
+};
+
+// x + S for alpha = 1 in binary64: with r = fl(t.lo + lo) and v = fl(t.hi + r) it is v within b + u |r| + u |v|, and certify's (C)
+// asks for e (1 - u) to be u |v| more. Infinities and NaN are left open.
+template <class T>
+REPDL_HD decided_value<T> scatter_quick(double x, const tracked_sum<double>& s, std::int64_t height) {
+  const dd t = two_sum(x, s.hi);
+  const double r = t.lo + s.lo;
+  const double v = t.hi + r + 0.0;  // an exact zero is +0
+  const double e = 2 * s.bound(height) + (0x1p-52 * magnitude_of(r) + 0x1p-51 * magnitude_of(v));
+  return same_bits(rounded<T>(v - e), rounded<T>(v + e));
+}
+
+// Of n terms whose sum is s, of a height.
+template <class T>
+REPDL_HD decided_value<T> scatter_first(const scatter_formula& f, double x, const tracked_sum<double>& s,
+                                        std::int64_t height, std::int64_t n) {
+  if (f.mean) {
+    if (!is_finite(s.hi)) return {non_finite_result<T>(s.hi), true};
+    if (f.force) return {T{}, false};
+    return s.error == 0 ? certify_mean<T>(s.hi, 0.0, n) : certify_mean<T>(s.total(), s.bound(height), n);
+  }
+  if (!is_finite(s.hi) || !is_finite(x)) return {non_finite_result<T>(x + f.alpha * s.hi), true};
+  if (f.force) return {T{}, false};
+  const dd p = two_prod(f.alpha, s.hi);
+  if (s.error == 0) return {narrow<T>(add_to_odd(x, p) + 0.0), true};  // an exact zero is +0
+  const dd t = two_sum(x, p.hi);
+  const double q = f.alpha * s.lo;
+  const double size = magnitude_of(t.lo) + magnitude_of(p.lo) + magnitude_of(q);
+  const double e = magnitude_of(f.alpha) * s.bound(height) * (1 + 0x1p-50) + 0x1p-51 * size;
+  return certify<T>(two_sum(t.hi, (t.lo + p.lo) + q), e);
+}
+
+// alpha is 0 or a multiple of 2^-252 below 2^201, a sum of 2^62 terms below 2^190: 792 bits and a sign.
+using scatter_accumulator = fixed_point<-401, 13>;
+
+template <class T>
+REPDL_HD T scatter_exact(const scatter_formula& f, T x, const exact_sum<T, 1>& s, std::int64_t n) {
+  if (f.mean) return s.mean(n);
+  const double a = widen(x);
+  if (s.special.any()) return narrow<T>(a + f.alpha * widen(s.special.template value<T>()));
+  if (!is_finite(a)) return canonical(x);
+  scatter_accumulator value;
+  add_multiple(value, s.finite, f.alpha);
+  value.add(x);
+  return value.round<T>();
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
