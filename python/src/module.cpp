@@ -5,8 +5,8 @@
 #ifdef REPDL_WITH_COMMANDS
 #include <nanobind/stl/vector.h>
 
-#include "tools/commands.hpp"
-#include "tools/data_directory.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/data_directory.hpp"
 #endif
 
 namespace repdl::python {

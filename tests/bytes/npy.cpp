@@ -1,4 +1,4 @@
-#include "tools/npy.hpp"
+#include "tools/cli/npy.hpp"
 
 #include <cstring>
 #include <optional>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/bytes/memory_file.hpp"
-#include "tools/scratch_directory.hpp"
+#include "tools/cli/scratch_directory.hpp"
 
 namespace fuzz {
 namespace {

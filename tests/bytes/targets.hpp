@@ -12,7 +12,7 @@ namespace fuzz {
 
 using bytes = std::span<const std::uint8_t>;
 
-/// A .npy file (tools/npy.hpp): it is read or refused; what was read is written and read again.
+/// A .npy file (tools/cli/npy.hpp): it is read or refused; what was read is written and read again.
 void npy(bytes input);
 /// A .safetensors file (examples/safetensors.hpp): likewise.
 void safetensors(bytes input);

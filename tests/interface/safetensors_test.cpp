@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/scratch_directory.hpp"
+#include "tools/cli/scratch_directory.hpp"
 
 namespace {
 

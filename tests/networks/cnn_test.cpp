@@ -18,7 +18,7 @@
 
 #include "examples/contrast.hpp"
 #include "reference/evaluate.hpp"
-#include "tools/scratch_directory.hpp"
+#include "tools/cli/scratch_directory.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "reference/digests/known_answers.hpp"
 #include "reference/elementwise/elementwise.hpp"
 #include "reference/exhaustive.hpp"
-#include "tools/scratch_directory.hpp"
+#include "tools/cli/scratch_directory.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "tools/random_call.hpp"
+#include "tools/cli/random_call.hpp"
 
 #include <algorithm>
 #include <bit>

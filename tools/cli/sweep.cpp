@@ -1,6 +1,6 @@
 // `repdl sweep`: an operation against the MPFR/GMP oracle.
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
 #if defined(REPDL_WITH_REFERENCE)
 #include <atomic>
 #include <cstdio>
@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "tools/progress.hpp"
-#include "tools/sweep.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/sweep.hpp"
 #endif
 
 namespace repdl::tools {

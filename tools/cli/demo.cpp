@@ -1,4 +1,4 @@
-#include "tools/demo.hpp"
+#include "tools/cli/demo.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@
 #include "examples/contrast.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/version.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/progress.hpp"
-#include "tools/scratch_directory.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/scratch_directory.hpp"
 
 namespace repdl::tools {
 namespace {

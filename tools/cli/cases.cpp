@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/digests.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/data_directory.hpp"
-#include "tools/verify.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/data_directory.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "reference/array.hpp"
 #include "reference/numbers/format.hpp"
-#include "tools/arrays.hpp"
+#include "tools/cli/arrays.hpp"
 
 namespace repdl::tools {
 

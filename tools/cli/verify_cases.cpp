@@ -7,10 +7,10 @@
 
 #include "reference/covering.hpp"
 #include "reference/digests.hpp"
-#include "tools/arrays.hpp"
-#include "tools/progress.hpp"
-#include "tools/text.hpp"
-#include "tools/verify.hpp"
+#include "tools/cli/arrays.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -6,8 +6,8 @@
 #include "librepdl/ops/registry.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
-#include "tools/data_directory.hpp"
-#include "tools/sweep.hpp"
+#include "tools/cli/data_directory.hpp"
+#include "tools/cli/sweep.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/host_tensor.hpp"
+#include "tools/cli/host_tensor.hpp"
 
 namespace repdl::tools {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/placed_call.hpp"
+#include "tools/cli/placed_call.hpp"
 
 namespace repdl::tools {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/output_files.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/output_files.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -1,11 +1,11 @@
-#include "tools/arrays.hpp"
+#include "tools/cli/arrays.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "reference/attributes.hpp"
 #include "reference/layout.hpp"
-#include "tools/text.hpp"
+#include "tools/cli/text.hpp"
 
 namespace repdl::tools {
 namespace {

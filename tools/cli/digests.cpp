@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "reference/exhaustive.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/data_directory.hpp"
-#include "tools/output_files.hpp"
-#include "tools/progress.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/data_directory.hpp"
+#include "tools/cli/output_files.hpp"
+#include "tools/cli/progress.hpp"
 #if defined(REPDL_WITH_REFERENCE)
 #include "reference/attributes.hpp"
 #include "reference/digests/known_answers.hpp"

@@ -10,10 +10,10 @@
 #include <memory>
 
 #include "librepdl/dispatch/thread_work.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/progress.hpp"
-#include "tools/random_call.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/random_call.hpp"
 
 namespace repdl::tools {
 namespace {

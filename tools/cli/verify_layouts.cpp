@@ -7,10 +7,10 @@
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 #include "reference/layout.hpp"
-#include "tools/progress.hpp"
-#include "tools/random_call.hpp"
-#include "tools/text.hpp"
-#include "tools/verify.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/random_call.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace repdl::tools {
 namespace {

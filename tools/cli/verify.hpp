@@ -9,7 +9,7 @@
 
 #include "librepdl/dynamic.hpp"
 #include "reference/digests.hpp"
-#include "tools/host_tensor.hpp"
+#include "tools/cli/host_tensor.hpp"
 
 namespace repdl::tools {
 

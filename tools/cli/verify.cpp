@@ -1,16 +1,16 @@
 // `repdl verify`: every operation, format, input class, instruction set, thread count, forced tier and GPU against the
 // committed digests, and in every layout of its operands. A difference ends it with the first wrong element.
-#include "tools/verify.hpp"
+#include "tools/cli/verify.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "librepdl/dispatch/thread_work.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/data_directory.hpp"
-#include "tools/placed_call.hpp"
-#include "tools/progress.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/data_directory.hpp"
+#include "tools/cli/placed_call.hpp"
+#include "tools/cli/progress.hpp"
 
 namespace repdl::tools {
 

@@ -7,8 +7,8 @@
 
 #include "reference/elementwise/elementwise.hpp"
 #include "reference/evaluate.hpp"
-#include "tools/sweep.hpp"
-#include "tools/text.hpp"
+#include "tools/cli/sweep.hpp"
+#include "tools/cli/text.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reference/array.hpp"
-#include "tools/host_tensor.hpp"
+#include "tools/cli/host_tensor.hpp"
 
 namespace repdl::tools {
 

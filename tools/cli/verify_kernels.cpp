@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "librepdl/api/context_impl.hpp"
-#include "tools/commands.hpp"
-#include "tools/verify.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace repdl::tools {
 namespace {

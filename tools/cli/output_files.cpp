@@ -1,4 +1,4 @@
-#include "tools/output_files.hpp"
+#include "tools/cli/output_files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

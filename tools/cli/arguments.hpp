@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "librepdl/context.hpp"
-#include "tools/text.hpp"
+#include "tools/cli/text.hpp"
 
 namespace repdl::tools {
 

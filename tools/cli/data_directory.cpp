@@ -1,4 +1,4 @@
-#include "tools/data_directory.hpp"
+#include "tools/cli/data_directory.hpp"
 
 #include <filesystem>
 #include <utility>

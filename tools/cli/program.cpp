@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/commands.hpp"
+#include "tools/cli/commands.hpp"
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> args(argv + std::min(argc, 1), argv + argc);

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "reference/exhaustive.hpp"
-#include "tools/progress.hpp"
-#include "tools/text.hpp"
-#include "tools/verify.hpp"
+#include "tools/cli/progress.hpp"
+#include "tools/cli/text.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "librepdl/dynamic.hpp"
 #include "librepdl/error.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/demo.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/demo.hpp"
 
 namespace repdl::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/npy.hpp"
+#include "tools/cli/npy.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <charconv>
 #include <optional>
 
-#include "tools/text.hpp"
+#include "tools/cli/text.hpp"
 
 namespace repdl::tools {
 namespace {

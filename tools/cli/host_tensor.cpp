@@ -1,4 +1,4 @@
-#include "tools/host_tensor.hpp"
+#include "tools/cli/host_tensor.hpp"
 
 #include <bit>
 #include <cstdio>

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
-#include "tools/npy.hpp"
-#include "tools/output_files.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
+#include "tools/cli/npy.hpp"
+#include "tools/cli/output_files.hpp"
 
 namespace repdl::tools {
 namespace {

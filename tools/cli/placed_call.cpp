@@ -1,10 +1,10 @@
-#include "tools/placed_call.hpp"
+#include "tools/cli/placed_call.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "tools/host_tensor.hpp"
-#include "tools/text.hpp"
+#include "tools/cli/host_tensor.hpp"
+#include "tools/cli/text.hpp"
 
 namespace repdl::tools {
 namespace {

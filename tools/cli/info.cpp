@@ -2,8 +2,8 @@
 #include <cstdio>
 
 #include "librepdl/dynamic.hpp"
-#include "tools/arguments.hpp"
-#include "tools/commands.hpp"
+#include "tools/cli/arguments.hpp"
+#include "tools/cli/commands.hpp"
 
 #ifndef REPDL_BUILD_FLAGS
 #define REPDL_BUILD_FLAGS "unknown"
