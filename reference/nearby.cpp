@@ -75,17 +75,17 @@ ball erfc(ball a) {
   return with_rounding(erfcl(a.v), a.e * 1.13L * expl(-m * m) * 2, 0x1p-59L);
 }
 
-const ball one{1}, two{2}, half{0.5L}, pi = with_rounding(3.14159265358979323846264338327950288L, 0),
-                                       ln2 = with_rounding(0.693147180559945309417232121458176568L, 0),
-                                       ln10 = with_rounding(2.30258509299404568401799145468436421L, 0),
-                                       selu_scale = with_rounding(1.0507009873554804934193349852946L, 0),
-                                       selu_alpha = with_rounding(1.6732632423543772848170429916717L, 0);
+const ball one{1}, two{2}, one_half{0.5L}, pi = with_rounding(3.14159265358979323846264338327950288L, 0),
+                                           ln2 = with_rounding(0.693147180559945309417232121458176568L, 0),
+                                           ln10 = with_rounding(2.30258509299404568401799145468436421L, 0),
+                                           selu_scale = with_rounding(1.0507009873554804934193349852946L, 0),
+                                           selu_alpha = with_rounding(1.6732632423543772848170429916717L, 0);
 
 ball logistic(ball a) { return one / (one + exp(-a)); }
 // Phi(x) + x phi(x)
 ball normal_slope(ball x) {
-  const ball density = exp(-(x * x) * half) / sqrt(two * pi);
-  return erfc(-x / sqrt(two)) * half + x * density;
+  const ball density = exp(-(x * x) * one_half) / sqrt(two * pi);
+  return erfc(-x / sqrt(two)) * one_half + x * density;
 }
 ball bell(ball x) { return two * exp(-(x * x)) / sqrt(pi); }
 ball silu_slope(ball x) {
@@ -162,7 +162,7 @@ const row rows[] = {
        return is_inside(x[0].v, o[0]) ? log(x[0] / (one - x[0])) : ball{0, never};
      }},
     {"log1p_backward", 2, [](const ball* x, const double*) { return x[0] / (one + x[1]); }},
-    {"rsqrt_backward", 2, [](const ball* x, const double*) { return -x[0] * x[1] * x[1] * x[1] * half; }},
+    {"rsqrt_backward", 2, [](const ball* x, const double*) { return -x[0] * x[1] * x[1] * x[1] * one_half; }},
     {"reciprocal_backward", 2, [](const ball* x, const double*) { return -x[0] * x[1] * x[1]; }},
     {"expm1_backward", 2, [](const ball* x, const double*) { return x[0] * (x[1] + one); }},
     {"div_backward_y", 3, [](const ball* x, const double*) { return -x[0] * x[1] / (x[2] * x[2]); }},
@@ -225,7 +225,7 @@ const row rows[] = {
      }},
     {"glu", 2, [](const ball* x, const double*) { return x[0] * logistic(x[1]); }},
     {"swiglu", 2, [](const ball* x, const double*) { return x[0] * x[1] * logistic(x[0]); }},
-    {"geglu", 2, [](const ball* x, const double*) { return x[0] * x[1] * erfc(-x[0] / sqrt(two)) * half; }},
+    {"geglu", 2, [](const ball* x, const double*) { return x[0] * x[1] * erfc(-x[0] / sqrt(two)) * one_half; }},
     {"glu_backward_b", 3, [](const ball* x, const double*) { return x[0] * x[1] * logistic(x[2]) * logistic(-x[2]); }},
     {"swiglu_backward_a", 3, [](const ball* x, const double*) { return x[0] * x[2] * silu_slope(x[1]); }},
     {"geglu_backward_a", 3, [](const ball* x, const double*) { return x[0] * x[2] * normal_slope(x[1]); }},

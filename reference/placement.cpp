@@ -8,7 +8,8 @@
 namespace repdl::reference {
 namespace {
 
-constexpr std::string_view names[] = {"contiguous", "shifted", "gaps", "permuted", "backwards", "repeated", "mixed"};
+constexpr std::string_view layout_names[] = {"contiguous", "shifted",  "gaps", "permuted",
+                                             "backwards",  "repeated", "mixed"};
 constexpr std::size_t alignment = 256;
 /// Packs of kernels: a multiple of it is aligned for every element type.
 constexpr std::uint32_t group = 4;
@@ -68,7 +69,7 @@ void with_element_size(dtype t, const Use& use) {
 
 }  // namespace
 
-std::string_view name_of(layout l) { return names[static_cast<int>(l)]; }
+std::string_view name_of(layout l) { return layout_names[static_cast<int>(l)]; }
 
 bool shows(const sizes& shape, layout kind) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return false;

@@ -18,7 +18,7 @@ using detail::odd_of, detail::special;
 
 namespace {
 
-constexpr std::string_view names[sample_class_count] = {
+constexpr std::string_view class_names[sample_class_count] = {
     "uniform_patterns", "normal_range",    "narrow_lattice",   "cancelling",     "ties",  "near_ties",
     "subnormal",        "overflow_border", "single_nonfinite", "wide_exponents", "zeros", "all_patterns",
     "exact_gaps",       "multiplicities"};
@@ -42,11 +42,11 @@ std::uint64_t detail::special(dtype t, word_stream& w) {
   }
 }
 
-std::string_view name_of(sample_class c) { return names[static_cast<int>(c)]; }
+std::string_view name_of(sample_class c) { return class_names[static_cast<int>(c)]; }
 
 sample_class sample_class_named(std::string_view name) {
   for (int i = 0; i < sample_class_count; ++i)
-    if (names[i] == name) return static_cast<sample_class>(i);
+    if (class_names[i] == name) return static_cast<sample_class>(i);
   throw std::invalid_argument("reference: no sample class is named " + std::string(name));
 }
 

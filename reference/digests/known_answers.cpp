@@ -14,7 +14,7 @@
 namespace repdl::reference {
 namespace {
 
-using inputs = std::array<std::uint32_t, std::max(3, ops::most_operands)>;
+using answer_inputs = std::array<std::uint32_t, std::max(3, ops::most_operands)>;
 /// How many a line has: three at least.
 std::size_t inputs_of(const ops::elementwise_row& row) { return static_cast<std::size_t>(std::max(3, row.arity)); }
 
@@ -26,7 +26,7 @@ constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x00000001, 0x807f
 constexpr int spread_count = 40, hard_count = 5, searched_count = 1 << 14;
 
 // A boolean operand is a byte: 0, or an odd one.
-std::string line(const ops::elementwise_row& row, inputs in) {
+std::string line(const ops::elementwise_row& row, answer_inputs in) {
   for (int k = 0; k < row.arity; ++k) {
     std::uint32_t& x = in[static_cast<std::size_t>(k)];
     if (ops::operand_at(row.operands, k).is_boolean) x = x % 2 == 0 ? 0 : x & 0xff;
@@ -58,15 +58,15 @@ class weyl {
 
 // Those whose exact results are nearest to a midpoint without being numbers, of one operand in the row's domain, or of
 // several of moderate size.
-std::vector<inputs> hardest(const ops::elementwise_row& row) {
+std::vector<answer_inputs> hardest(const ops::elementwise_row& row) {
   struct found {
     double distance;
-    inputs in;
+    answer_inputs in;
   };
   std::vector<found> all;
   weyl w;
   for (int i = 0; i < searched_count; ++i) {
-    inputs in{};
+    answer_inputs in{};
     for (int k = 0; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = row.arity == 1 ? w.next() : w.folded();
     const double x = std::bit_cast<float>(in[0]);
     if (row.arity == 1 && !(x > row.domain.lo && x < row.domain.hi)) continue;
@@ -74,7 +74,7 @@ std::vector<inputs> hardest(const ops::elementwise_row& row) {
     if (distance < 0.5) all.push_back({distance, in});
   }
   std::stable_sort(all.begin(), all.end(), [](const found& a, const found& b) { return a.distance < b.distance; });
-  std::vector<inputs> v;
+  std::vector<answer_inputs> v;
   for (std::size_t i = 0; i < std::min<std::size_t>(hard_count, all.size()); ++i) v.push_back(all[i].in);
   return v;
 }
@@ -86,16 +86,16 @@ std::string proposed_known_answers(const ops::elementwise_row& row) {
   const std::size_t n = std::size(specials);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < (row.arity > 1 ? n : 1); ++j) {
-      inputs in{specials[i]};
+      answer_inputs in{specials[i]};
       if (row.arity > 1) in[1] = specials[j];
       for (int k = 2; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = specials[(i * (2 * k - 3) + 2 * j) % n];
       text += line(row, in);
     }
   }
-  for (const inputs& in : hardest(row)) text += line(row, in);
+  for (const answer_inputs& in : hardest(row)) text += line(row, in);
   weyl w;
   for (int i = 0; i < spread_count; ++i) {
-    inputs in{};
+    answer_inputs in{};
     for (int k = 0; k < row.arity; ++k) in[static_cast<std::size_t>(k)] = w.folded();
     text += line(row, in);
   }
@@ -107,7 +107,7 @@ std::string known_answers(const ops::elementwise_row& row, std::istream& in, con
   int number = 0;
   for (std::string given; std::getline(in, given);) {
     ++number;
-    inputs x{};
+    answer_inputs x{};
     const std::string start = "REPDL_KNOWN(" + std::string(row.name);
     bool read = given.starts_with(start);
     std::size_t at = start.size();

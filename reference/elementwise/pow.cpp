@@ -64,19 +64,19 @@ bool dyadic(const number& x, const number& y, odd_part* value) {
   return true;
 }
 
-struct reals {
+struct pow_reals {
   mpfr_t x, y, z;
-  reals() { mpfr_inits2(64, x, y, z, nullptr); }
-  ~reals() {
+  pow_reals() { mpfr_inits2(64, x, y, z, nullptr); }
+  ~pow_reals() {
     mpfr_clears(x, y, z, nullptr);
     mpfr_free_cache();
   }
 };
-thread_local reals real;
+thread_local pow_reals pow_real;
 
 void set_operands(const pow_operand& x, const pow_operand& y) {
-  set_mpfr(real.x, x.type, x.bits & ~format_of(x.type).sign_bit());
-  set_mpfr(real.y, y.type, y.bits);
+  set_mpfr(pow_real.x, x.type, x.bits & ~format_of(x.type).sign_bit());
+  set_mpfr(pow_real.y, y.type, y.bits);
 }
 number number_of(const pow_operand& x) { return widen(x.type, x.bits); }
 
@@ -129,13 +129,13 @@ std::uint64_t oracle_pow(dtype t, const pow_operand& x, const pow_operand& y) {
   if (dyadic(a, b, &exact)) return round_integer(t, exact.significand.get_mpz_t(), exact.exponent) | sign;
   set_operands(x, y);
   for (mpfr_prec_t precision = 60; precision <= 16384; precision *= 2) {
-    mpfr_set_prec(real.z, precision);
-    mpfr_pow(real.z, real.x, real.y, MPFR_RNDN);
+    mpfr_set_prec(pow_real.z, precision);
+    mpfr_pow(pow_real.z, pow_real.x, pow_real.y, MPFR_RNDN);
     // 2^10000 and its inverse are beyond every threshold of every format.
-    if (mpfr_inf_p(real.z) != 0 || (mpfr_zero_p(real.z) == 0 && mpfr_get_exp(real.z) > 10000))
+    if (mpfr_inf_p(pow_real.z) != 0 || (mpfr_zero_p(pow_real.z) == 0 && mpfr_get_exp(pow_real.z) > 10000))
       return infinity_bits(t, negative);
-    if (mpfr_zero_p(real.z) != 0 || mpfr_get_exp(real.z) < -10000) return zero_bits(t, negative);
-    if (round_certain(t, real.z, 1, &bits)) return bits | sign;
+    if (mpfr_zero_p(pow_real.z) != 0 || mpfr_get_exp(pow_real.z) < -10000) return zero_bits(t, negative);
+    if (round_certain(t, pow_real.z, 1, &bits)) return bits | sign;
   }
   throw std::logic_error("reference::oracle_pow: Ziv's loop ended undecided");
 }
@@ -149,18 +149,18 @@ outcome locate_pow(dtype t, const pow_operand& x, const pow_operand& y) {
   if (dyadic(a, b, &exact)) return locate(t, exact.significand.get_mpz_t(), one.get_mpz_t(), exact.exponent);
   // 160 bits: their error is far below the 2^-20 ulp that `near_tie` asks about.
   set_operands(x, y);
-  mpfr_set_prec(real.z, 160);
-  mpfr_pow(real.z, real.x, real.y, MPFR_RNDN);
+  mpfr_set_prec(pow_real.z, 160);
+  mpfr_pow(pow_real.z, pow_real.x, pow_real.y, MPFR_RNDN);
   outcome o;
-  const bool regular = mpfr_regular_p(real.z) != 0;
-  if (!regular || std::labs(mpfr_get_exp(real.z)) > 4096) {  // keeps the integers below short
-    o.overflow = mpfr_inf_p(real.z) != 0 || (regular && mpfr_get_exp(real.z) > 0);
+  const bool regular = mpfr_regular_p(pow_real.z) != 0;
+  if (!regular || std::labs(mpfr_get_exp(pow_real.z)) > 4096) {  // keeps the integers below short
+    o.overflow = mpfr_inf_p(pow_real.z) != 0 || (regular && mpfr_get_exp(pow_real.z) > 0);
     o.subnormal = !o.overflow;
     if (o.subnormal) o.boundary_distance = 0.5;
     return o;
   }
   mpz_class m;
-  const std::int64_t e = mpfr_get_z_2exp(m.get_mpz_t(), real.z);
+  const std::int64_t e = mpfr_get_z_2exp(m.get_mpz_t(), pow_real.z);
   o = locate(t, m.get_mpz_t(), one.get_mpz_t(), e);
   o.near_tie = o.near_tie || o.tie;  // no dyadic number itself
   o.tie = o.exact = false;

@@ -9,9 +9,6 @@
 namespace repdl::reference {
 namespace {
 
-constexpr std::uint32_t inf32 = 0x7f800000;
-constexpr std::uint32_t sign32 = 0x80000000;
-
 struct range_filler {
   oracle_function f;
   std::uint32_t base;

@@ -747,21 +747,21 @@ namespace {
 
 // g y x^z, z = y - 1 exactly. A power that is no rational number makes the product none.
 std::uint64_t slope_of_power(dtype t, const node& g, const node& x, const node& y, outcome* where) {
-  const node z = y + exactly(-1), product = g * y;
+  const node z = y + exactly(-1), scaled = g * y;
   if (y.zero()) return round(t, zero(false), where);
   if (z.zero()) return round(t, g, where);
   if (x.nan() || z.nan()) return round(t, not_a_number(), where);
   const bool whole = z.finite() && z.q.get_den() == 1;
   const bool negative = x.negative && whole && mpz_odd_p(z.q.get_num_mpz_t()) != 0;
   if (x.zero() || x.infinite())
-    return round(t, product * (x.zero() == z.negative ? infinite(negative) : zero(negative)), where);
+    return round(t, scaled * (x.zero() == z.negative ? infinite(negative) : zero(negative)), where);
   const mpq_class base = abs(x.q);
   if (z.infinite() && base != 1)
-    return round(t, product * ((base > 1) == z.negative ? zero(false) : infinite(false)), where);
+    return round(t, scaled * ((base > 1) == z.negative ? zero(false) : infinite(false)), where);
   if (z.finite() && x.negative && !whole) return round(t, not_a_number(), where);
-  const node signed_product = product * unit(negative);
-  if (base == 1 || !regular(product)) return round(t, signed_product, where);
-  // |product| is in [2^-1223, 2^1152], x in [2^-149, 2^128].
+  const node signed_product = scaled * unit(negative);
+  if (base == 1 || !regular(scaled)) return round(t, signed_product, where);
+  // |scaled| is in [2^-1223, 2^1152], x in [2^-149, 2^128].
   const double size = z.q.get_d() * binary_logarithm(base);
   if (std::abs(size) > 3000)
     return round(t, size > 0 ? infinite(signed_product.negative) : zero(signed_product.negative), where);

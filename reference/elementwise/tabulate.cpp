@@ -43,8 +43,7 @@ namespace {
 __extension__ using word = unsigned __int128;
 __extension__ using signed_word = __int128;
 
-constexpr std::uint32_t inf32 = 0x7f800000, nan32 = 0x7fc00000, sign32 = 0x80000000;
-constexpr std::uint32_t hidden32 = 0x00800000, one32 = 0x3f800000;
+constexpr std::uint32_t nan32 = 0x7fc00000, hidden32 = 0x00800000, one32 = 0x3f800000;
 
 std::uint32_t pointwise(const elementary& f, std::uint32_t x) {
   return static_cast<std::uint32_t>(evaluate(f, f32, x));

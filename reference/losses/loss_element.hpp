@@ -6,6 +6,12 @@
 
 namespace repdl::reference {
 
+/// A result, and where its exact value lies.
+struct rounded_loss {
+  std::uint64_t bits;
+  outcome where;
+};
+
 /// An element of the reals with infinities, or NaN. A zero has a sign.
 struct element {
   number_kind kind = number_kind::zero;

@@ -13,7 +13,7 @@ namespace repdl::reference {
 namespace {
 
 /// From here on e^-d is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-800.
-constexpr long far = 6000;
+constexpr long far_exponent = 6000;
 /// e^d overflows, whatever it is multiplied by and whatever is beside it.
 constexpr long overflowing = 1000;
 
@@ -122,7 +122,7 @@ struct combination {
       return r;
     }
     std::map<mpq_class, mpq_class> near, tiny;
-    for (const auto& [at, c] : terms) (at > far ? tiny : near)[at] = c;
+    for (const auto& [at, c] : terms) (at > far_exponent ? tiny : near)[at] = c;
     const int rest = tiny.empty() ? 0 : sign_of(tiny);
     if (near.empty()) {
       r.rest = rest;
@@ -135,19 +135,15 @@ struct combination {
   }
 };
 
-struct result {
-  std::uint64_t bits;
-  outcome where;
-};
-result special(dtype t, const element& v) {
+rounded_loss special(dtype t, const element& v) {
   const std::uint64_t bits = v.is(number_kind::nan)        ? nan_bits(t)
                              : v.is(number_kind::infinite) ? infinity_bits(t, v.negative)
                                                            : zero_bits(t, v.negative);
   return {bits, outcome_of_pattern(t, bits)};
 }
 /// RN(factor v), factor != 0; an exact zero is +0.
-result rounded(dtype t, const real& v, const mpq_class& factor) {
-  result r{};
+rounded_loss rounded(dtype t, const real& v, const mpq_class& factor) {
+  rounded_loss r{};
   if (v.enclosure) {
     r.bits = decide(
         t, [&](mpfr_prec_t p) { return interval(p, factor) * v.enclosure(p); }, &r.where);
@@ -174,7 +170,7 @@ element extreme(const element& factor, const real& v) {
   const int sign = v.sign();
   return times(factor, sign == 0 ? element::zero() : element::of(mpq_class(sign)));
 }
-result rounded(dtype t, const summand& s) {
+rounded_loss rounded(dtype t, const summand& s) {
   if (s.is_special) return special(t, s.value);
   if (!s.factor.is(number_kind::finite)) return special(t, extreme(s.factor, s.inner.value()));
   const real v = s.inner.value();
@@ -268,7 +264,7 @@ real slope_of(const mpq_class& x, const mpq_class& t, const mpq_class& b) {
     r.part = (a - b) / 2;
   } else if (c == 0) {
     r.part = a;
-  } else if (abs(x) > far) {
+  } else if (abs(x) > far_exponent) {
     r.part = x > 0 ? a : mpq_class(-b);
     r.rest = x > 0 ? -sgn(c) : sgn(c);
   } else {
@@ -281,12 +277,12 @@ real slope_of(const mpq_class& x, const mpq_class& t, const mpq_class& b) {
   return r;
 }
 
-result scaled_slope(dtype t, const element& factor, const real& v, const mpq_class& by) {
+rounded_loss scaled_slope(dtype t, const element& factor, const real& v, const mpq_class& by) {
   if (!factor.is(number_kind::finite)) return special(t, extreme(factor, v));
   if (!v.enclosure && v.rest == 0 && v.part == 0) return special(t, element::zero(factor.negative));
   return rounded(t, v, factor.value * by);
 }
-result rounded(dtype t, const element& v, const mpq_class& by) {
+rounded_loss rounded(dtype t, const element& v, const mpq_class& by) {
   if (!v.is(number_kind::finite)) return special(t, v);
   real r;
   r.part = v.value;
@@ -294,7 +290,8 @@ result rounded(dtype t, const element& v, const mpq_class& by) {
 }
 
 /// in: g, then as the loss.
-result gradient(std::string_view op, dtype type, const std::vector<element>& in, bool log_target, std::int64_t n) {
+rounded_loss gradient(std::string_view op, dtype type, const std::vector<element>& in, bool log_target,
+                      std::int64_t n) {
   using enum number_kind;
   const mpq_class by(mpz_class(1), mpz_class(static_cast<long>(n)));
   const element &g = in[0], &x = in[1], &t = in[2];
@@ -353,8 +350,8 @@ std::uint64_t entropy_element(std::string_view op, dtype t, const std::uint64_t*
                               outcome* where) {
   std::vector<element> of;
   for (std::size_t i = 0; i < operands_of(op); ++i) of.push_back(element::of(t, in[i]));
-  const result r = op.ends_with("_backward") ? gradient(op, t, of, log_target != 0, n)
-                                             : rounded(t, loss_of(op, of, log_target != 0));
+  const rounded_loss r = op.ends_with("_backward") ? gradient(op, t, of, log_target != 0, n)
+                                                   : rounded(t, loss_of(op, of, log_target != 0));
   if (where != nullptr) *where = r.where;
   return r.bits;
 }
@@ -372,7 +369,7 @@ array loss_of_entropy(std::string_view op, const std::vector<array>& in, const a
   const bool each = reduction == "none";
   if (gradients && in[0].shape != (each ? shape : shape_list{})) throw std::invalid_argument("reference: g of a loss");
   array out(type, each || gradients ? shape : shape_list{});
-  const auto put = [&](std::int64_t i, const result& r) {
+  const auto put = [&](std::int64_t i, const rounded_loss& r) {
     out.set(index(i), r.bits);
     if (where != nullptr) where->push_back(r.where);
   };

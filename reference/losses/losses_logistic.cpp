@@ -2,20 +2,15 @@
 #include <stdexcept>
 
 #include "reference/attributes.hpp"
-#include "reference/numbers/real.hpp"
-#include "reference/structured/structured.hpp"
+#include "reference/losses/loss_element.hpp"
 
 namespace repdl::reference {
 namespace {
 
 /// From here on e^-|z| is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-298.
-constexpr long far = 6000;
+constexpr long far_product = 6000;
 
-struct result {
-  std::uint64_t bits;
-  outcome where;
-};
-result special(dtype t, std::uint64_t bits) { return {bits, outcome_of_pattern(t, bits)}; }
+rounded_loss special(dtype t, std::uint64_t bits) { return {bits, outcome_of_pattern(t, bits)}; }
 
 /// a b of finite numbers and infinities, or NaN.
 struct product {
@@ -46,16 +41,16 @@ struct total {
       return;
     }
     if (z.value < 0) part -= z.value;
-    if (abs(z.value) > far) {
+    if (abs(z.value) > far_product) {
       tiny = true;
     } else {
       near.push_back(abs(z.value));
     }
   }
-  result over(dtype t, std::int64_t count) const {
+  rounded_loss over(dtype t, std::int64_t count) const {
     if (nan) return special(t, nan_bits(t));
     if (infinite) return special(t, infinity_bits(t, false));
-    result r{};
+    rounded_loss r{};
     const mpq_class n(mpz_class(static_cast<long>(count)));
     if (!near.empty()) {
       r.bits = decide(
@@ -63,7 +58,7 @@ struct total {
           [&](mpfr_prec_t p) {
             interval sum(p, part);
             for (const mpq_class& d : near) sum = sum + log1p(exp(-interval(p, d)));
-            if (tiny) sum = sum + log1p(exp(interval(p, mpq_class(-far))));  // more than they are
+            if (tiny) sum = sum + log1p(exp(interval(p, mpq_class(-far_product))));  // more than they are
             return sum / interval(p, n);
           },
           &r.where);
@@ -77,7 +72,7 @@ struct total {
 };
 
 /// -g t / (1 + e^z) / n.
-result gradient(dtype t, std::uint64_t g, std::uint64_t x, std::uint64_t target, std::int64_t count) {
+rounded_loss gradient(dtype t, std::uint64_t g, std::uint64_t x, std::uint64_t target, std::int64_t count) {
   const product z(t, target, x), gt(t, g, target);
   if (z.nan || gt.nan) return special(t, nan_bits(t));
   const bool negative = !gt.negative;
@@ -87,14 +82,14 @@ result gradient(dtype t, std::uint64_t g, std::uint64_t x, std::uint64_t target,
   if (gt.value == 0 || beyond) return special(t, zero_bits(t, negative));
   const mpq_class whole = -gt.value / n;
   const mpq_class toward = power_of_two(-400) * (negative ? -1 : 1) / n;
-  result r{};
+  rounded_loss r{};
   if (z.infinite) {
     r.bits = round_exact(t, whole, &r.where);
   } else if (z.value == 0) {
     r.bits = round_exact(t, whole / 2, &r.where);
-  } else if (z.value > far) {
+  } else if (z.value > far_product) {
     r.bits = round_beside(t, toward, 0, &r.where);
-  } else if (z.value < -far) {
+  } else if (z.value < -far_product) {
     r.bits = round_beside(t, whole - toward, whole, &r.where);
   } else {
     r.bits = decide(
@@ -108,7 +103,7 @@ result gradient(dtype t, std::uint64_t g, std::uint64_t x, std::uint64_t target,
 
 std::uint64_t soft_margin_element(std::string_view op, dtype t, const std::uint64_t* in, std::int64_t n,
                                   outcome* where) {
-  result r{};
+  rounded_loss r{};
   if (op.ends_with("_backward")) {
     r = gradient(t, in[0], in[1], in[2], n);
   } else {
@@ -125,7 +120,7 @@ array soft_margin_loss(const array& x, const array& t, const attributes& attrs, 
   const shape_list shape = broadcast_shape(x.shape, t.shape);
   const std::int64_t n = count_of(shape);
   array out(x.type, reduction == "none" ? shape : shape_list{});
-  const auto put = [&](std::int64_t at, const result& r) {
+  const auto put = [&](std::int64_t at, const rounded_loss& r) {
     out.set(index(at), r.bits);
     if (where != nullptr) where->push_back(r.where);
   };
@@ -154,7 +149,7 @@ array soft_margin_loss_backward(const array& g, const array& x, const array& t, 
   array out(x.type, shape);
   for (std::int64_t i = 0; i < n; ++i) {
     const auto of = [&](const array& a) { return a.get(index(broadcast_index(a.shape, shape, i))); };
-    const result r = gradient(x.type, of(g), of(x), of(t), reduction == "mean" ? n : 1);
+    const rounded_loss r = gradient(x.type, of(g), of(x), of(t), reduction == "mean" ? n : 1);
     out.set(index(i), r.bits);
     if (where != nullptr) where->push_back(r.where);
   }

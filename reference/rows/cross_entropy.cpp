@@ -7,8 +7,6 @@
 namespace repdl::reference {
 namespace {
 
-mpq_class integer(std::int64_t v) { return mpq_class(mpz_class(static_cast<long>(v))); }
-
 struct problem {
   reduce_layout layout;
   std::int64_t classes = 0;

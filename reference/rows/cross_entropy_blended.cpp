@@ -17,8 +17,6 @@ namespace {
 
 using values = std::function<interval(mpfr_prec_t)>;
 
-mpq_class integer(std::int64_t v) { return mpq_class(mpz_class(static_cast<long>(v))); }
-
 /// v + f, where f is 0 (no function), or irrational.
 struct part_rational {
   mpq_class v;
@@ -50,7 +48,7 @@ int sign_of(const part_rational& r, int sign) {
   throw std::logic_error("reference::cross_entropy: a sign");
 }
 
-struct problem {
+struct blended_problem {
   const array &x, &targets, &weight;
   bool probabilities;
   std::string reduction;
@@ -59,7 +57,7 @@ struct problem {
   reduce_layout rows;
   patterns logits;
 
-  problem(const std::vector<array>& in, std::size_t first, const attributes& attrs)
+  blended_problem(const std::vector<array>& in, std::size_t first, const attributes& attrs)
       : x(in.at(first)),
         targets(in.at(first + 1)),
         weight(first + 2 < in.size() ? in[first + 2] : nothing()),
@@ -127,7 +125,7 @@ struct coefficients {
   mpq_class sum;
   bool bad = false;
 
-  coefficients(const problem& p, std::size_t r) {
+  coefficients(const blended_problem& p, std::size_t r) {
     for (std::size_t c = 0; c < p.classes(); ++c) {
       const element e = p.coefficient(r, c);
       bad = bad || e.is(number_kind::nan);
@@ -138,14 +136,14 @@ struct coefficients {
 };
 
 /// A row's loss: special, or v + factor * ln(k + rho) of a row.
-struct loss {
+struct blended_loss {
   element special = element::zero();
   mpq_class v;
   mpq_class factor;
   std::shared_ptr<softmax_row> row;
 };
-loss loss_of(const problem& p, std::size_t r) {
-  loss l;
+blended_loss loss_of(const blended_problem& p, std::size_t r) {
+  blended_loss l;
   if (p.is_ignored(r) || (p.probabilities && p.classes() == 0)) return l;
   auto row = std::make_shared<softmax_row>(row_of(p.logits, p.rows, p.rows.kept[r]));
   if (p.is_outside(r) || row->invalid()) {
@@ -184,12 +182,12 @@ result special_result(double v) {
   return zero_result(__builtin_signbit(v) != 0);
 }
 
-result total_of(const std::vector<loss>& rows, const element& n) {
+result total_of(const std::vector<blended_loss>& rows, const element& n) {
   element special = element::zero();
   part_rational sum;
   bool positive = false, negative = false;
-  std::vector<loss> logs;
-  for (const loss& l : rows) {
+  std::vector<blended_loss> logs;
+  for (const blended_loss& l : rows) {
     special = plus(special, l.special);
     sum.v += l.v;
     if (!l.row) continue;
@@ -203,7 +201,7 @@ result total_of(const std::vector<loss>& rows, const element& n) {
   if (!logs.empty()) {
     sum.f = [logs, by](mpfr_prec_t p) {
       interval s(p);
-      for (const loss& l : logs) s = s + interval(p, l.factor / by) * l.row->log_sum(p);
+      for (const blended_loss& l : logs) s = s + interval(p, l.factor / by) * l.row->log_sum(p);
       return s;
     };
   }
@@ -242,14 +240,14 @@ result gradient_of(const softmax_row& row, const coefficients& k, std::size_t i,
 }  // namespace
 
 array blended_cross_entropy(const std::vector<array>& in, const attributes& attrs, outcomes* where) {
-  const problem p(in, 0, attrs);
+  const blended_problem p(in, 0, attrs);
   array out(p.x.type, p.each() ? p.rows.kept_shape : shape_list{});
   const auto put = [&](std::size_t at, const result& unrounded) {
     const rounded r = unrounded(out.type);
     out.set(at, r.bits);
     if (where != nullptr) where->push_back(r.where);
   };
-  std::vector<loss> all;
+  std::vector<blended_loss> all;
   for (std::size_t r = 0; r < p.count(); ++r) {
     all.push_back(loss_of(p, r));
     if (!p.each()) continue;
@@ -262,7 +260,7 @@ array blended_cross_entropy(const std::vector<array>& in, const attributes& attr
 
 array blended_cross_entropy_backward(const std::vector<array>& in, const attributes& attrs, outcomes* where) {
   const array& g = in.at(0);
-  const problem p(in, 1, attrs);
+  const blended_problem p(in, 1, attrs);
   if (g.shape != (p.each() ? p.rows.kept_shape : shape_list{}))
     throw std::invalid_argument("reference::cross_entropy_backward: g's shape");
   array out(p.x.type, p.x.shape);

@@ -6,6 +6,8 @@
 
 namespace repdl::reference {
 
+inline bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
+
 /// RN(b ± sqrt(q)), b a multiple of 2^-150; an exact zero is +0.
 result with_root(const mpq_class& b, bool negative, const mpq_class& q);
 

@@ -19,8 +19,6 @@ result quotient(const extended& v, std::int64_t n) {
 
 namespace {
 
-bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
-
 struct gradient_call {
   bool centred;
   norm_layout l;

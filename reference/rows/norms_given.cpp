@@ -10,7 +10,6 @@ namespace repdl::reference {
 namespace {
 
 extended value_at(const array& a, std::size_t i) { return {a.type, a.get(i)}; }
-bool is_finite(const extended& v) { return !v.is_nan() && !v.is_infinite(); }
 mpq_class rational_of(const extended& v) {
   return v.is_zero() ? mpq_class(0) : mpq_class(mpz_class(v.significand())) * power_of_two(v.exponent());
 }
@@ -42,7 +41,7 @@ struct spread {
 };
 
 /// RN(d w / sqrt + b); of no w 1, of no b no term.
-result element(const extended& d, const extended& w, const extended* b, const spread& s) {
+result element_over(const extended& d, const extended& w, const extended* b, const spread& s) {
   const extended z = s.quotient_or_sign(d), product = z * w;
   if (s.divides(d) && is_finite(w) && !w.is_zero() && (b == nullptr || is_finite(*b))) {
     const mpq_class t = rational_of(d) * rational_of(w);
@@ -144,16 +143,16 @@ array given_norm(std::string_view op, const std::vector<array>& in, const attrib
       const std::size_t at = index(l.rows.kept[c] + i);
       if (forward) {
         const extended b = bias != nullptr ? value_at(*bias, c) : extended();
-        put(at, element(value_at(x, at) - value_at(in[1], c), w, bias != nullptr ? &b : nullptr, s));
+        put(at, element_over(value_at(x, at) - value_at(in[1], c), w, bias != nullptr ? &b : nullptr, s));
       } else if (to_weight) {
         sum = sum + value_at(in[0], at) * (value_at(x, at) - value_at(in[2], c));
       } else {
-        put(at, element(value_at(x, at) * w, extended(1), nullptr, s));
+        put(at, element_over(value_at(x, at) * w, extended(1), nullptr, s));
       }
     }
     if (!to_weight) continue;
     const bool known = is_finite(value_at(in[2], c)) && is_finite(value_at(var, c));
-    put(c, known ? element(sum, extended(1), nullptr, s) : nan_result());
+    put(c, known ? element_over(sum, extended(1), nullptr, s) : nan_result());
   }
   if (where != nullptr) where->insert(where->end(), at_out.begin(), at_out.end());
   return out;

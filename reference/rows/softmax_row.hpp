@@ -18,6 +18,8 @@
 
 namespace repdl::reference {
 
+inline mpq_class integer(std::int64_t v) { return mpq_class(mpz_class(static_cast<long>(v))); }
+
 /// A result in a format and where it lies.
 struct rounded {
   std::uint64_t bits = 0;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
@@ -98,6 +100,16 @@ struct numbers_of {
     return type == dtype::f32 ? special32(w) : static_cast<std::uint32_t>(detail::special(type, w));
   }
 };
+/// m 2^e, or what it is rounded to.
+inline std::uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
+  return t.rounded(m < 0, static_cast<std::uint64_t>(m < 0 ? -m : m), e);
+}
+/// k where v = 2^k; absent else.
+inline std::optional<int> exponent_of_power(double v) {
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(v));
+  if (n.kind != number_kind::finite || n.negative || !std::has_single_bit(n.significand)) return std::nullopt;
+  return n.exponent + std::countr_zero(n.significand);
+}
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
 /// The families (layers.cpp, rows.cpp, norms.cpp, norms_backward.cpp, norms_given.cpp, statistics.cpp, steps.cpp, lists.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,

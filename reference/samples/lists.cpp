@@ -12,7 +12,7 @@ namespace {
 using enum sample_class;
 using std::uint64_t;
 
-constexpr int unit = -24;  // of numbers that add up to 1 or their squares to 1
+constexpr int list_unit = -24;  // of numbers that add up to 1 or their squares to 1
 
 std::vector<uint64_t> with_norm_one(sample_class c, std::size_t count, double p, word_stream& w) {
   std::vector<uint64_t> v;
@@ -35,13 +35,13 @@ std::vector<uint64_t> with_norm_one(sample_class c, std::size_t count, double p,
   if (p == 2) {
     for (uint64_t rest = (uint64_t{1} << 48) - squares; rest != 0;) {
       const uint64_t a = root_of(rest);
-      put(a, unit);
+      put(a, list_unit);
       rest -= a * a;
     }
   } else {
-    put((uint64_t{1} << 24) - (p == 1 ? sum : 0), unit);
+    put((uint64_t{1} << 24) - (p == 1 ? sum : 0), list_unit);
   }
-  for (const uint64_t m : ties_of_elements) put(m, unit);
+  for (const uint64_t m : ties_of_elements) put(m, list_unit);
   v.resize(count, 0);
   return v;
 }

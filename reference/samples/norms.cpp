@@ -42,15 +42,6 @@ struct design {
   odd_ratio above, below;
 };
 
-uint64_t root_of(uint64_t n) {
-  uint64_t r = 0;
-  for (int bit = 31; bit >= 0; --bit) {
-    const uint64_t t = r | uint64_t{1} << bit;
-    if (t * t <= n) r = t;
-  }
-  return r;
-}
-
 /// The first ones of a row of n elements, that with the most of +-1 first.
 std::vector<design> designs_of(std::size_t n, bool centred, bool with_eps) {
   std::vector<design> all;

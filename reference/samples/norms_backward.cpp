@@ -30,11 +30,6 @@ __extension__ using int128 = __int128;
 
 int length_of(uint64_t v) { return 64 - std::countl_zero(v); }
 
-/// m 2^e, or what it is rounded to.
-std::uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
-  return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
-}
-
 /// x 2^k, where that is a number.
 std::optional<std::uint32_t> scaled(const numbers_of& t, std::uint32_t x, int k) {
   const number n = widen(t.type, x);
@@ -44,16 +39,6 @@ std::optional<std::uint32_t> scaled(const numbers_of& t, std::uint32_t x, int k)
   const uint64_t m = n.significand >> zeros;
   if (e < t.f.ulp_min() || e + length_of(m) > t.f.emax + 1) return std::nullopt;
   return t.pattern(n.negative, m, e);
-}
-
-/// floor(sqrt(v)).
-uint64_t root_of(uint64_t v) {
-  uint64_t r = 0;
-  for (int bit = 31; bit >= 0; --bit) {
-    const uint64_t t = r | uint64_t{1} << bit;
-    if (t * t <= v) r = t;
-  }
-  return r;
 }
 
 /// v 2^e with v's leading 24 bits, 0 or the largest number where that is nearest.

@@ -22,18 +22,6 @@ using enum sample_class;
 using std::uint32_t;
 using std::uint64_t;
 
-/// m 2^e, or what it is rounded to.
-uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
-  return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
-}
-
-/// The exponent of a power of two.
-std::optional<int> exponent_of_power(double v) {
-  const number n = widen(dtype::f64, std::bit_cast<uint64_t>(v));
-  if (n.kind != number_kind::finite || !std::has_single_bit(n.significand)) return std::nullopt;
-  return static_cast<int>(n.exponent) + std::countr_zero(n.significand);
-}
-
 class given_maker {
   using size = std::size_t;
 

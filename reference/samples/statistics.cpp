@@ -20,7 +20,7 @@ using std::uint64_t;
 
 uint64_t odd_part(uint64_t n) { return n >> std::countr_zero(n); }
 
-struct design {
+struct spread_design {
   std::size_t high, low;
   uint64_t p, q;  ///< odd
   bool about_zero;
@@ -61,7 +61,7 @@ class statistics_maker {
       add_design({j, j, 4 * j, f, true});
     }
   }
-  void add_design(design d) {
+  void add_design(spread_design d) {
     const uint64_t g = std::gcd(d.p, d.q);
     d.p /= g;
     d.q /= g;
@@ -85,7 +85,7 @@ class statistics_maker {
     if (c_ == subnormal || c_ == overflow_border) return row_at_the_end();
     const bool aims = c_ == ties || c_ == near_ties || c_ == narrow_lattice;
     if (!aims || designs_.empty() || below(16) == 0) return {};
-    const design& d = designs_[below(designs_.size())];
+    const spread_design& d = designs_[below(designs_.size())];
     const uint64_t least = root_ ? (uint64_t{1} << t_.p) / d.p + 1 : root_of((uint64_t{1} << t_.p) / (d.p * d.q)) + 1;
     const uint64_t most = root_ ? ((uint64_t{2} << t_.p) - 1) / d.p : root_of((uint64_t{2} << t_.p) / (d.p * d.q));
     uint64_t k = (least + (most > least ? w_.below(static_cast<uint32_t>(most - least)) : 0)) | 1;
@@ -144,7 +144,7 @@ class statistics_maker {
   bool root_;
   norm_layout l_;
   size n_;
-  std::vector<design> designs_;
+  std::vector<spread_design> designs_;
   std::vector<array> all_;
 };
 

@@ -15,13 +15,6 @@ namespace {
 
 using enum sample_class;
 
-/// k where v = 2^k; absent else.
-std::optional<int> exponent_of(double v) {
-  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(v));
-  if (n.kind != number_kind::finite || n.negative || (n.significand & (n.significand - 1)) != 0) return std::nullopt;
-  return n.exponent + std::countr_zero(n.significand);
-}
-
 /// One element: the parameter, the gradient and up to two states.
 struct element {
   std::uint32_t v[4];
@@ -131,10 +124,10 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type
   const double momentum = attribute_or(attrs, "momentum", 0.0);
   const std::size_t group = operands_of_step(op, attrs);
   if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
-  const std::optional<int> lr = exponent_of(attribute_or(attrs, "lr", 0.001));
+  const std::optional<int> lr = exponent_of_power(attribute_or(attrs, "lr", 0.001));
   const bool decays = attribute_or(attrs, "weight_decay", op == "adamw" ? 0.01 : 0.0) != 0;
   const bool aimed = (c == ties || c == near_ties || c == cancelling) && lr && !decays;
-  const std::optional<int> mu = exponent_of(momentum);
+  const std::optional<int> mu = exponent_of_power(momentum);
   const double beta = attribute_or(attrs, "beta1", 0.9);
   const bool exact_moments = attribute_or(attrs, "beta2", 0.999) == beta && (beta == 0 || beta == 0.5) &&
                              attribute_or<std::int64_t>(attrs, "step", 1) == 1;

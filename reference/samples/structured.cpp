@@ -9,7 +9,7 @@ namespace {
 
 using detail::numbers_of;
 
-constexpr int unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^unit
+constexpr int sum_unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^sum_unit
 
 using patterns = std::vector<std::uint32_t>;
 
@@ -17,14 +17,14 @@ using patterns = std::vector<std::uint32_t>;
 void decompose(const numbers_of& t, wide_integer residual, std::size_t limit, patterns* terms) {
   for (; limit > 0 && !residual.is_zero(); --limit) {
     const wide_integer magnitude = residual.magnitude();
-    const int low = std::max(magnitude.length() - t.f.precision, t.f.ulp_min() - unit);
+    const int low = std::max(magnitude.length() - t.f.precision, t.f.ulp_min() - sum_unit);
     const std::uint64_t top = magnitude.bits_from(low);
     if (top == 0) break;
-    std::uint32_t x = t.pattern(residual.negative(), top, low + unit);
+    std::uint32_t x = t.pattern(residual.negative(), top, low + sum_unit);
     if (!t.is_finite(x)) x -= 1;  // at most the largest number
     terms->push_back(x);
     const number n = widen(t.type, x);
-    residual.add(!n.negative, n.significand, n.exponent - unit);
+    residual.add(!n.negative, n.significand, n.exponent - sum_unit);
   }
 }
 
@@ -46,27 +46,27 @@ patterns aimed_row(const numbers_of& t, sample_class c, std::size_t k, bool mean
     }
     row.push_back(x);
     const number n = widen(t.type, x);
-    sum.add(n.negative, n.significand, n.exponent - unit);
+    sum.add(n.negative, n.significand, n.exponent - sum_unit);
   }
   wide_integer target;
   const bool negative = w.flip(), other = w.flip();
   const auto odd = std::uint64_t{w.next()} >> (32 - p) | (1U << p) | 1;  // p + 1 bits
   switch (c) {
     case sample_class::ties:
-      target.add(negative, odd, e - p - unit);
+      target.add(negative, odd, e - p - sum_unit);
       break;
     case sample_class::near_ties:
-      target.add(negative, odd, e - p - unit);
+      target.add(negative, odd, e - p - sum_unit);
       break;
     case sample_class::overflow_border: {  // the threshold, or next to it
       const int half = t.f.emax - p;       // of the last place
-      target.add(negative, (1U << (p + 1)) - 1, half - unit);
+      target.add(negative, (1U << (p + 1)) - 1, half - sum_unit);
       const int below = w.between(std::max(-40, t.f.ulp_min()), half - 3);
-      if (w.below(4) != 0) target.add(other, 1, below - unit);
+      if (w.below(4) != 0) target.add(other, 1, below - sum_unit);
       break;
     }
     default:  // cancelling
-      if (w.below(4) == 0) target.add(negative, odd, std::max(e - 90, t.f.ulp_min()) - unit);
+      if (w.below(4) == 0) target.add(negative, odd, std::max(e - 90, t.f.ulp_min()) - sum_unit);
   }
   if (mean) target = target.times(static_cast<std::uint32_t>(k));
   // The tiny part of a near-tie is a term of its own: the others are as many bits apart as they are.

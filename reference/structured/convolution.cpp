@@ -66,7 +66,7 @@ struct problem {
   }
 };
 
-void check(bool ok) {
+void check_convolution(bool ok) {
   if (!ok) throw std::invalid_argument("reference: convolution shapes");
 }
 
@@ -75,15 +75,15 @@ bool same(extent a, extent b) { return a.h == b.h && a.w == b.w; }
 }  // namespace
 
 array conv2d(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where) {
-  check(x.shape.size() == 4 && w.shape.size() == 4);
+  check_convolution(x.shape.size() == 4 && w.shape.size() == 4);
   problem p({w.shape[2], w.shape[3]}, attrs);
   p.n = x.shape[0];
   p.c = w.shape[1];
   p.o = w.shape[0] / p.groups;
   p.image = {x.shape[2], x.shape[3]};
   p.result = p.win.results(p.image);
-  check(x.shape[1] == p.c * p.groups && w.shape[0] == p.o * p.groups);
-  check(bias == nullptr || bias->shape == shape_list{w.shape[0]});
+  check_convolution(x.shape[1] == p.c * p.groups && w.shape[0] == p.o * p.groups);
+  check_convolution(bias == nullptr || bias->shape == shape_list{w.shape[0]});
   const patterns xv = x.patterns(), wv = w.patterns(), bv = bias != nullptr ? bias->patterns() : patterns{};
   array out(f32, {p.n, w.shape[0], p.result.h, p.result.w});
   accumulator a(p.chain, where);
@@ -105,14 +105,14 @@ array conv2d(const array& x, const array& w, const array* bias, const attributes
 }
 
 array conv2d_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where) {
-  check(g.shape.size() == 4 && w.shape.size() == 4);
+  check_convolution(g.shape.size() == 4 && w.shape.size() == 4);
   problem p({w.shape[2], w.shape[3]}, attrs);
   p.n = g.shape[0];
   p.c = w.shape[1];
   p.o = w.shape[0] / p.groups;
   p.image = required_extent(attrs, "size");
   p.result = {g.shape[2], g.shape[3]};
-  check(g.shape[1] == w.shape[0] && w.shape[0] == p.o * p.groups && same(p.result, p.win.results(p.image)));
+  check_convolution(g.shape[1] == w.shape[0] && w.shape[0] == p.o * p.groups && same(p.result, p.win.results(p.image)));
   const patterns gv = g.patterns(), wv = w.patterns();
   array out(f32, {p.n, p.c * p.groups, p.image.h, p.image.w});
   accumulator a(p.chain, where);
@@ -138,14 +138,15 @@ array conv2d_grad_input(const array& g, const array& w, const attributes& attrs,
 }
 
 array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where) {
-  check(g.shape.size() == 4 && x.shape.size() == 4 && g.shape[0] == x.shape[0]);
+  check_convolution(g.shape.size() == 4 && x.shape.size() == 4 && g.shape[0] == x.shape[0]);
   problem p(required_extent(attrs, "kernel"), attrs);
   p.n = g.shape[0];
   p.c = x.shape[1] / p.groups;
   p.o = g.shape[1] / p.groups;
   p.image = {x.shape[2], x.shape[3]};
   p.result = {g.shape[2], g.shape[3]};
-  check(x.shape[1] == p.c * p.groups && g.shape[1] == p.o * p.groups && same(p.result, p.win.results(p.image)));
+  check_convolution(x.shape[1] == p.c * p.groups && g.shape[1] == p.o * p.groups &&
+                    same(p.result, p.win.results(p.image)));
   const patterns gv = g.patterns(), xv = x.patterns();
   array out(f32, {g.shape[1], p.c, p.win.kernel.h, p.win.kernel.w});
   accumulator a(p.chain, where);
@@ -166,7 +167,7 @@ array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs
 }
 
 array conv2d_grad_bias(const array& g, outcomes* where) {
-  check(g.shape.size() == 4);
+  check_convolution(g.shape.size() == 4);
   return reduce(reduction::sum, g, shape_list{0, 2, 3}, false, where);
 }
 

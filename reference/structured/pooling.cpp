@@ -9,7 +9,7 @@
 namespace repdl::reference {
 namespace {
 
-void check(bool ok) {
+void check_pooling(bool ok) {
   if (!ok) throw std::invalid_argument("reference: pooling shapes");
 }
 
@@ -86,7 +86,7 @@ void change_sign(dtype t, patterns& v) {
 /// out = f(the windows, the elements, the first one of the plane, the window's index in the result, the taps) for every window.
 template <class F>
 array pool(const array& x, const attributes& attrs, F&& f) {
-  check(x.shape.size() == 4);
+  check_pooling(x.shape.size() == 4);
   const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent_of(attrs, "size"));
   const patterns v = x.patterns();
   array out(x.type, {x.shape[0], x.shape[1], win.result.h, win.result.w});
@@ -116,9 +116,9 @@ std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with
 }
 
 array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
-  check(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
+  check_pooling(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
   const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent{g.shape[2], g.shape[3]});
-  check(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
+  check_pooling(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
   const patterns v = x.patterns(), gv = g.patterns();
   std::vector<patterns> terms(index(x.count()));  // of each pixel
   for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
@@ -152,10 +152,10 @@ array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
 }
 
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {
-  check(g.shape.size() == 4);
+  check_pooling(g.shape.size() == 4);
   const extent image = required_extent(attrs, "size");
   const pool_windows win(attrs, image, extent{g.shape[2], g.shape[3]});
-  check(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
+  check_pooling(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
   struct term {
     std::uint32_t g;
     std::int64_t n;  // the window's divisor

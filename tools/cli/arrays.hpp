@@ -9,6 +9,9 @@
 
 namespace repdl::tools {
 
+inline constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
+                                       dtype::i64, dtype::boolean, dtype::i32};
+
 inline sizes sizes_of(const reference::shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 
 /// Infers the outputs, fills them with host_tensor::unwritten, and runs the operation.

@@ -5,13 +5,13 @@
 
 namespace repdl::tools {
 namespace {
-std::string given;
+std::string given_directory;
 }
 
-void set_data_directory(std::string path) { given = std::move(path); }
+void set_data_directory(std::string path) { given_directory = std::move(path); }
 
 std::string data_directory() {
-  if (!given.empty()) return given;
+  if (!given_directory.empty()) return given_directory;
   namespace fs = std::filesystem;
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);

@@ -35,7 +35,7 @@ std::string percent(std::int64_t part, std::int64_t whole) {
 std::string thread_count(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
 
 // "cpu avx2, 1 thread" or "cuda:0, NVIDIA H200".
-std::string place(const context& ctx) {
+std::string place_of(const context& ctx) {
   std::string name = name_of(ctx.where());
   if (ctx.where().kind == device_kind::cpu) return name + " " + ctx.isa() + ", " + thread_count(ctx.threads());
   for (const device_info& d : devices()) {
@@ -116,7 +116,7 @@ shown_training show_training(context& ctx, const cnn_settings& settings, const f
       "1. Training\n\n"
       "   A small convolutional network learns to read handwritten digits: %lld images of 8 x 8 pixels to\n"
       "   learn from, %lld others as the test. Running on %s.\n\n",
-      static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place(ctx).c_str());
+      static_cast<long long>(data.train.size()), static_cast<long long>(data.test.size()), place_of(ctx).c_str());
   const stopwatch watch;
   if (!f.resume.empty()) std::printf("   Continued from %s, after epoch %d.\n\n", f.resume.c_str(), training->epoch());
   std::printf("   epoch   loss per image   test images read correctly\n");
@@ -163,7 +163,7 @@ int show_everywhere(const std::vector<context_options>& runs, const cnn_settings
     const stopwatch watch;
     const training_result result =
         examples::train_cnn(ctx, examples::digits(), settings, [&bar](const examples::epoch_report&) { bar.add(1); });
-    return timed_training{place(ctx), result.fingerprint, watch.seconds()};
+    return timed_training{place_of(ctx), result.fingerprint, watch.seconds()};
   };
   int different = 0;
   const auto show = [&](const timed_training& t) {
@@ -219,7 +219,7 @@ bool show_relay(const std::vector<context_options>& runs, const cnn_settings& se
     const bool same_here = fingerprint == whole.after.at(last);
     same = same && same_here;
     bar.aside([&] {
-      std::printf("   %-24s   epochs %2d to %2d     %-9s %6.1f s\n", place(ctx).c_str(), first, last,
+      std::printf("   %-24s   epochs %2d to %2d     %-9s %6.1f s\n", place_of(ctx).c_str(), first, last,
                   same_here ? "the same" : "DIFFERENT", watch.seconds());
       std::fflush(stdout);
     });

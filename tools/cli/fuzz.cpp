@@ -55,7 +55,7 @@ struct engine_choice {
 };
 
 /// How a run ended, apart from its results.
-struct outcome {
+struct call_outcome {
   memory_image memory;
   std::string error;  ///< empty: none
   bool undecided = false;
@@ -119,7 +119,7 @@ class fuzzer {
       std::printf("%s%s", describe(r.call).c_str(), heading.c_str());
       std::fflush(stdout);
     }
-    outcome want = run_on(witness.runner, reference_call), got = run_on(subject.runner, r.call);
+    call_outcome want = run_on(witness.runner, reference_call), got = run_on(subject.runner, r.call);
     const auto fails = [&](const std::string& what) {
       return fail_with(tell ? what : describe(r.call) + heading + what);
     };
@@ -165,8 +165,8 @@ class fuzzer {
     return false;
   }
 
-  static outcome run_on(call_runner& r, const placed_call& c) {
-    outcome o;
+  static call_outcome run_on(call_runner& r, const placed_call& c) {
+    call_outcome o;
     try {
       o.memory = r.run(c);
     } catch (const error& e) {

@@ -90,11 +90,11 @@ std::string resolved(std::string path) {
 }
 
 // Where the bytes of a path go.
-struct place {
+struct output_place {
   std::string target;
   std::optional<std::pair<dev_t, ino_t>> file;  // of what is there
 
-  explicit place(std::string_view path) : target(path) {
+  explicit output_place(std::string_view path) : target(path) {
     struct stat there {};
     const bool to_stdout = path == standard_output;
     if (!to_stdout) target = resolved(std::string(path));
@@ -102,7 +102,7 @@ struct place {
       file = {there.st_dev, there.st_ino};
     }
   }
-  bool operator==(const place& other) const { return target == other.target || (file && file == other.file); }
+  bool operator==(const output_place& other) const { return target == other.target || (file && file == other.file); }
 };
 
 // 0, or errno.
@@ -133,9 +133,9 @@ void sync_directory(const std::string& path) noexcept {
 }  // namespace
 
 void expect_distinct(std::span<const std::string_view> paths) {
-  std::vector<place> places;
+  std::vector<output_place> places;
   for (const std::string_view path : paths) {
-    const place here(path);
+    const output_place here(path);
     if (std::find(places.begin(), places.end(), here) != places.end()) {
       fail(error_site::usage, "output", path, "each output in its own file", "it twice");
     }

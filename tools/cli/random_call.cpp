@@ -12,6 +12,7 @@
 #include "reference/digests.hpp"
 #include "reference/layout.hpp"
 #include "reference/structured/windows.hpp"
+#include "tools/cli/arrays.hpp"
 
 namespace repdl::tools {
 namespace {
@@ -29,11 +30,7 @@ using enum reference::sample_class;
 using integers = std::vector<std::int64_t>;
 
 constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
-constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
-                                dtype::i64, dtype::boolean, dtype::i32};
 constexpr std::string_view size_1 = "size 1";
-
-sizes sizes_of(const shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 
 /// One call in the making. Never two draws in one expression whose operands the language may evaluate in either order.
 class maker {

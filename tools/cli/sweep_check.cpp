@@ -36,8 +36,8 @@ std::string inputs_text(const op_info& op, const sweep_batch& b, const array& ou
 }
 
 /// Counts where the exact results lie, and keeps the hardest one.
-void place(const op_info& op, const sweep_batch& b, const std::vector<array>& expected, const outcomes& where,
-           std::uint64_t index, sweep_tally& t) {
+void count_outcomes(const op_info& op, const sweep_batch& b, const std::vector<array>& expected, const outcomes& where,
+                    std::uint64_t index, sweep_tally& t) {
   std::size_t output = 0;  // the outcomes of one output follow those of the one before
   std::size_t first = 0;
   for (std::size_t w = 0; w < where.size(); ++w) {
@@ -110,7 +110,7 @@ void check_batch(context& ctx, const op_info& op, const sweep_batch& batch, bool
       compare_only ? reference::evaluate_all(op.name, batch.in, batch.attrs, nullptr, &t.in_64_bits)
                    : reference::evaluate_all(op.name, batch.in, batch.attrs, &where);
   for (std::size_t o = 0; o < got.size(); ++o) compare(op, batch, got[o], expected[o], index, t);
-  if (!compare_only) place(op, batch, expected, where, index, t);
+  if (!compare_only) count_outcomes(op, batch, expected, where, index, t);
   std::int64_t n = got[0].count();
   for (const array& a : batch.in) n = std::max(n, a.count());
   t.inputs += n;
@@ -136,7 +136,7 @@ void check_range(context& ctx, const op_info& op, const exhaustive_range& r, std
     few.in[0].set(i, r.first + i * stride + (i * 11 + index * 7) % stride);
   outcomes where;
   const array placed = reference::evaluate(op.name, few.in, few.attrs, &where);
-  place(op, few, {placed}, where, index, t);
+  count_outcomes(op, few, {placed}, where, index, t);
 }
 
 }  // namespace repdl::tools

@@ -17,8 +17,6 @@ using reference::sample_class;
 using reference::word_stream;
 
 constexpr std::int64_t batch_elements = 4096;
-constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
-                                dtype::i64, dtype::boolean, dtype::i32};
 constexpr std::uint64_t type_count = std::size(every_type);
 
 /// Integers in the order of the numbers: consecutive numbers have consecutive keys.
