@@ -59,12 +59,14 @@ def compiler() -> list[str]:
                      "cache of a machine like this one that has a compiler")
 
 
+def _own_includes() -> Path:
+    """Where librepdl's header is, librepdl/librepdl.h."""
+    return SOURCES if (SOURCES / "librepdl").is_dir() else SOURCES.parents[3] / "librepdl" / "include"  # installed, or in the repository
+
+
 def _include_directories() -> list[Path]:
     root = Path(torch.__file__).parent / "include"
-    own = [SOURCES]
-    if not (SOURCES / "librepdl").is_dir():  # in the repository, not installed
-        own.append(SOURCES.parents[3] / "librepdl" / "include")
-    return [*own, root, root / "torch" / "csrc" / "api" / "include"]
+    return [SOURCES, _own_includes(), root, root / "torch" / "csrc" / "api" / "include"]
 
 
 def _release() -> str:
@@ -78,9 +80,10 @@ def _key() -> str:
     for text in (platform.machine(), _release(), str(torch.version.git_version), str(torch._C._GLIBCXX_USE_CXX11_ABI),
                  librepdl.__version__, *FLAGS, *LIBRARIES):
         h.update(text.encode() + b"\0")
-    for path in sorted(SOURCES.rglob("*")):
-        if path.is_file():
-            h.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes())
+    files = {str(path.relative_to(SOURCES)): path for path in SOURCES.rglob("*") if path.is_file()}
+    files["librepdl/librepdl.h"] = _own_includes() / "librepdl" / "librepdl.h"
+    for name, path in sorted(files.items()):
+        h.update(name.encode() + b"\0" + path.read_bytes())
     return h.hexdigest()[:16]
 
 

@@ -246,11 +246,29 @@ def test_one_library_is_for_all_builds_of_a_release(shipped, monkeypatch):
         assert _build.library(pytest.fail) == shipped
 
 
-def other_sources(monkeypatch, tmp_path):
-    sources = tmp_path / "src"
+def installed(monkeypatch, tmp_path):
+    """The sources as an installed package has them."""
+    header, sources = _build._own_includes() / "librepdl" / "librepdl.h", tmp_path / "src"
     shutil.copytree(_build.SOURCES, sources)
-    (sources / "policy.def").write_text((sources / "policy.def").read_text() + "\n")
+    (sources / "librepdl").mkdir(exist_ok=True)
+    shutil.copy(header, sources / "librepdl")
     monkeypatch.setattr(_build, "SOURCES", sources)
+    return sources
+
+
+def test_the_repositorys_library_is_the_installed_packages(shipped, monkeypatch, tmp_path):
+    installed(monkeypatch, tmp_path)
+    assert _build.library(pytest.fail) == shipped
+
+
+def other_sources(monkeypatch, tmp_path):
+    path = installed(monkeypatch, tmp_path) / "policy.def"
+    path.write_text(path.read_text() + "\n")
+
+
+def another_header(monkeypatch, tmp_path):
+    path = installed(monkeypatch, tmp_path) / "librepdl" / "librepdl.h"
+    path.write_text(path.read_text() + "\n")
 
 
 def other_pytorch(monkeypatch, tmp_path):
@@ -261,7 +279,7 @@ def other_package(monkeypatch, tmp_path):
     monkeypatch.setattr(librepdl, "__version__", "0.1.0")
 
 
-@pytest.mark.parametrize("change", [other_sources, other_pytorch, other_package])
+@pytest.mark.parametrize("change", [other_sources, another_header, other_pytorch, other_package])
 def test_what_was_compiled_of_something_else_is_not_used(shipped, monkeypatch, tmp_path, change):
     change(monkeypatch, tmp_path)
     with pytest.raises(_build.NoCompiler):
