@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Builds a wheel of the Python package for other machines; .github/workflows/wheels.yml calls it, and so can anybody.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'EOF'
@@ -37,6 +36,7 @@ fi
 kind=$1
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 versions=${REPDL_WHEEL_TORCH-2.13.0 2.11.0}
 index=${REPDL_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
 cuda=13-0  # the toolkit that is installed in a container: the one that CI builds with
