@@ -31,7 +31,8 @@ index=${REPDL_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"  # where no librepdl lies
+cd "$work"  # where no other librepdl lies
+unset PYTHONPATH
 
 # installed DIR: a new environment with the wheel in it.
 installed() {

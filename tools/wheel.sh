@@ -47,6 +47,7 @@ python=python3
 python=${REPDL_WHEEL_PYTHON:-$python}
 "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' || die "expected Python 3.11 or newer with venv, got $python"
 
+unset PYTHONPATH  # a librepdl in it would be taken for the wheel's
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
