@@ -33,13 +33,12 @@ _strict = True
 def enable(strict: bool = True) -> None:
     """Computes with librepdl from now on, in the whole process: autograd's threads too.
 
-    The first call for a version of PyTorch compiles a library (half a minute, progress on stderr); `python -m librepdl.torch build`
-    does it ahead. strict=False: what librepdl lacks is computed by PyTorch, and status() lists it; the results are then not
-    reproducible.
+    For a version of PyTorch that the package brings no library for, the first call compiles one (half a minute, progress on stderr);
+    `python -m librepdl.torch build` does it ahead. strict=False: what librepdl lacks is computed by PyTorch, and status() lists it; the
+    results are then not reproducible.
 
-    Where there is no compiler, or nowhere to keep the library, kernels in Python take its place, with a warning; so they do with
-    LIBREPDL_TORCH_KERNELS=python. Raises UntrustedCache where others could have put a library in its place ($LIBREPDL_CACHE), RuntimeError
-    where other kernels have taken the place of librepdl's.
+    Raises NoCompiler where the library lacks and cannot be compiled or kept, UntrustedCache where others could have put one in its place
+    ($LIBREPDL_CACHE), RuntimeError where other kernels have taken the place of librepdl's.
     """
     global _applied, _strict
     with _lock:
@@ -103,11 +102,11 @@ def _check() -> None:
 
 
 def status() -> dict[str, Any]:
-    """What is enabled: `enabled`, `strict`, whether the `kernels` are in "C++" or "Python", the versions of the `policy`, of `librepdl`
-    and of `torch`, whether its tests run with this PyTorch (`tested`), how many schemas are `replaced`, `passed` and `refused`, kernels
-    that others have `overridden`, schemas whose arguments `changed` since, and what was refused, or computed by PyTorch with
-    strict=False (`noted`), since the last call."""
-    result: dict[str, Any] = {"enabled": is_enabled(), "kernels": door().kernels, "librepdl": librepdl.__version__,
+    """What is enabled: `enabled`, `strict`, the path of the compiled `library`, the versions of the `policy`, of `librepdl` and of `torch`,
+    whether its tests run with this PyTorch (`tested`), how many schemas are `replaced`, `passed` and `refused`, kernels that others have
+    `overridden`, schemas whose arguments `changed` since, and what was refused, or computed by PyTorch with strict=False (`noted`), since
+    the last call."""
+    result: dict[str, Any] = {"enabled": is_enabled(), "library": str(door().path), "librepdl": librepdl.__version__,
                               "torch": torch.__version__,
                               "tested": any(torch.__version__.startswith(v + ".") for v in TESTED),
                               "overridden": [], "changed": [], "unseen": []}

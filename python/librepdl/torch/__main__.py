@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 from librepdl.torch import _build, enable, reproducible, status
@@ -54,7 +55,10 @@ def _run(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m librepdl.torch", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("build", help="compile the library for the PyTorch that is installed, as the first enable() does")
+    build = commands.add_parser("build", help="compile the library for the PyTorch that is installed, as the first enable() does; "
+                                              "its path is printed")
+    build.add_argument("--into", metavar="DIR", type=Path, help="write it and its digest into DIR, to be shipped in librepdl/torch/prebuilt of "
+                                                                "a wheel")
     commands.add_parser("status", help="versions, and what is replaced, passed and refused")
     run = commands.add_parser("run", help="enable, then run a script or a module as __main__, with its arguments",
                               usage="%(prog)s [--no-strict] (script.py | -m module) [argument ...]")
@@ -64,9 +68,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "build":
         try:
-            print(_build.library())
+            path = _build.library()
+            if path.parent == _build.PREBUILT:
+                print("librepdl.torch: the library came with the package", file=sys.stderr)
+            print(_build.ship(path, options.into) if options.into else path)
         except (_build.NoCompiler, _build.UntrustedCache) as e:
             sys.exit(str(e))
+        except OSError as e:
+            sys.exit(f"python -m librepdl.torch build --into {options.into}: {e}")
     elif options.command == "status":
         with reproducible():
             for key, value in status().items():

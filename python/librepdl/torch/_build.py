@@ -1,5 +1,7 @@
-"""Compiles the library that stands at PyTorch's dispatch keys, against the PyTorch that is installed, and keeps it in a cache.
+"""The library that stands at PyTorch's dispatch keys: one that came with the package, or compiled against the PyTorch that is installed and
+kept in a cache.
 
+It links PyTorch's libtorch_cpu and libc10, no Python and no CUDA, so one file is for every Python and for all builds of a PyTorch release.
 The library runs with the rights of the process, so it is loaded only from where nobody else can have put it: the file, its directory and
 every directory above belong to the user, to root or to the owner of this package, and no one else may write to them (but for sticky
 directories, in which nobody can replace what is another's).
@@ -11,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import stat
@@ -25,10 +28,14 @@ import torch
 import librepdl
 
 SOURCES = Path(__file__).resolve().parent / "src"
+#: Where a wheel has compiled libraries, if it brings any, under the names that shipped_name() gives.
+PREBUILT = Path(__file__).resolve().parent / "prebuilt"
 #: Versions that the tests run with: on the CPU, and on a GPU.
 TESTED = ("2.13", "2.11")
 
 FLAGS = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden"]
+#: Both are loaded already, by PyTorch: nothing says where they are.
+LIBRARIES = ["-ltorch_cpu", "-lc10"]
 NAME = "librepdl_torch.so"
 
 
@@ -46,29 +53,49 @@ def compiler() -> list[str]:
         command = shlex.split(text or "")
         if command and shutil.which(command[0]):
             return command
-    raise NoCompiler("librepdl.torch needs a C++ compiler (C++20) once for each version of PyTorch; expected $CXX, c++, g++ or "
-                     "clang++ on the PATH, found none. On Debian and Ubuntu: apt-get install g++. Or set LIBREPDL_CACHE to the cache of a "
-                     "machine like this one that has a compiler")
+    raise NoCompiler(f"librepdl.torch needs a library compiled for PyTorch {_release()} ({platform.machine()}), and so a C++ compiler (C++20) "
+                     "once; expected $CXX, c++, g++ or clang++ on the PATH, found none. On Debian and Ubuntu: apt-get install g++. Or install "
+                     f"a PyTorch that this package brings a compiled library for: {', '.join(_shipped()) or 'none'}. Or set LIBREPDL_CACHE to the "
+                     "cache of a machine like this one that has a compiler")
+
+
+def _own_includes() -> Path:
+    """Where librepdl's header is, librepdl/librepdl.h."""
+    return SOURCES if (SOURCES / "librepdl").is_dir() else SOURCES.parents[3] / "librepdl" / "include"  # installed, or in the repository
 
 
 def _include_directories() -> list[Path]:
     root = Path(torch.__file__).parent / "include"
-    own = [SOURCES]
-    if not (SOURCES / "librepdl").is_dir():  # in the repository, not installed
-        own.append(SOURCES.parents[3] / "librepdl" / "include")
-    return [*own, root, root / "torch" / "csrc" / "api" / "include"]
+    return [SOURCES, _own_includes(), root, root / "torch" / "csrc" / "api" / "include"]
+
+
+def _release() -> str:
+    """PyTorch's version without what is said of the build: +cpu, +cu130."""
+    return str(torch.__version__).partition("+")[0]
 
 
 def _key() -> str:
     """What the library depends on. Not the compiler: no result does, and a machine without one can use the cache."""
     h = hashlib.sha256()
-    for text in (platform.machine(), torch.__version__, str(torch.version.git_version), str(torch._C._GLIBCXX_USE_CXX11_ABI),
-                 librepdl.__version__, *FLAGS):
+    for text in (platform.machine(), _release(), str(torch.version.git_version), str(torch._C._GLIBCXX_USE_CXX11_ABI),
+                 librepdl.__version__, *FLAGS, *LIBRARIES):
         h.update(text.encode() + b"\0")
-    for path in sorted(SOURCES.rglob("*")):
-        if path.is_file():
-            h.update(str(path.relative_to(SOURCES)).encode() + b"\0" + path.read_bytes())
+    files = {str(path.relative_to(SOURCES)): path for path in SOURCES.rglob("*") if path.is_file()}
+    files["librepdl/librepdl.h"] = _own_includes() / "librepdl" / "librepdl.h"
+    for name, path in sorted(files.items()):
+        h.update(name.encode() + b"\0" + path.read_bytes())
     return h.hexdigest()[:16]
+
+
+def shipped_name() -> str:
+    """Of this PyTorch's library in PREBUILT."""
+    return f"torch-{_release()}-{platform.machine()}-{_key()}.so"
+
+
+def _shipped() -> list[str]:
+    """The versions of PyTorch that the package brings libraries for, of this kind of machine."""
+    names = [path.name.split("-") for path in PREBUILT.glob(f"torch-*-{platform.machine()}-*.so")]
+    return sorted({parts[1] for parts in names}, key=lambda version: [int(n) for n in re.findall(r"\d+", version)])
 
 
 def cache_directory() -> Path:
@@ -164,19 +191,54 @@ def _digest(built: bytes) -> bytes:
     return hashlib.sha256(built).hexdigest().encode() + b"\n"
 
 
+# ---------------------------------------------------------------------------------------------------------------- shipped
+
+def prebuilt() -> tuple[Path | None, str]:
+    """The library that came with the package for this PyTorch; or None, and why it is not used if there is one."""
+    path = PREBUILT / shipped_name()
+    if not path.exists():
+        return None, ""
+    try:
+        _check_path(path)
+        if _is_whole(path):
+            return path, ""
+        why = f"{path} is not what {path.with_suffix('.sha256').name} is the digest of"
+    except UntrustedCache as e:
+        why = str(e)
+    return None, f"librepdl.torch: the compiled library that came with the package is not used: {why}\n"
+
+
+def ship(library: Path, directory: Path) -> Path:
+    """Writes this PyTorch's library and its digest into the directory, for PREBUILT of a wheel."""
+    built = library.read_bytes()
+    directory.mkdir(parents=True, exist_ok=True)
+    target = directory / shipped_name()
+    for path, content in ((target, built), (target.with_suffix(".sha256"), _digest(built))):
+        path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o644)
+    return target
+
+
 # --------------------------------------------------------------------------------------------------------------- building
 
 def library(say: Callable[[str], None] = _to_stderr) -> Path:
-    """The compiled library; compiles it where there is none for this PyTorch (half a minute on a few cores), or a damaged one.
+    """The compiled library: the one that came with the package, else the cache's. It is compiled (half a minute on a few cores) where there
+    is none for this PyTorch, or a damaged one.
 
-    Raises UntrustedCache where others can write to it, NoCompiler where it can't be made.
+    Raises UntrustedCache where others can write to the cache, NoCompiler where it can't be made.
     """
+    came, why_not = prebuilt()
+    if came is not None:
+        return came
     directory = cache_directory() / f"torch-{torch.__version__}-{_key()}"
     target = directory / NAME
     try:
         _check_path(target)
         if _is_whole(target):
             return target
+        if why_not:
+            say(why_not)
         command = compiler()
         _make(directory)
         _check_path(target)  # what was made meanwhile, too
@@ -230,8 +292,7 @@ def _build(command: list[str], target: Path, say: Callable[[str], None]) -> None
             objects = list(pool.map(compiled, range(jobs)))
         libraries = Path(torch.__file__).parent / "lib"
         whole, digest = Path(work) / target.name, Path(work) / "digest"
-        _run([*command, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", "-ltorch_cpu", "-lc10",
-              f"-Wl,-rpath,{libraries}"], target.parent)
+        _run([*command, "-shared", "-o", str(whole), *map(str, objects), f"-L{libraries}", *LIBRARIES], target.parent)
         whole.chmod(0o700)
         built = whole.read_bytes()
         if b"libstdc++.so" not in built and b"libc++.so" not in built:  # two of them in one process crash where numbers are printed

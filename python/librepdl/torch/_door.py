@@ -1,21 +1,15 @@
-"""The kernels at PyTorch's dispatch keys: the compiled library, through ctypes, or without a compiler those in Python."""
+"""The kernels at PyTorch's dispatch keys: the compiled library, through ctypes."""
 
 import ctypes
-import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import torch
 
 from librepdl import _core
 from librepdl.torch import _build
-
-if TYPE_CHECKING:
-    from librepdl.torch._fallback import Fallback
 
 # The address of a text: ctypes would not keep a str alive.
 _caller_type = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
@@ -84,14 +78,12 @@ _asked = (_caller_type(_caller), _capturing_type(_capturing))
 class Door:
     """The library. Its functions raise RuntimeError with what it says."""
 
-    kernels = "C++"
-
     def __init__(self) -> None:
-        path = _build.library()
+        self.path = _build.library()
         try:  # symbols of no other library are looked up in it
-            self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_LOCAL)
+            self._library = ctypes.CDLL(str(self.path), mode=ctypes.RTLD_LOCAL)
         except OSError as e:
-            raise _build.NoCompiler(f"librepdl.torch: its compiled library cannot be loaded: {e}; remove {path.parent} to have it compiled "
+            raise _build.NoCompiler(f"librepdl.torch: its compiled library cannot be loaded: {e}; remove {self.path} to have it compiled "
                                     "again, or set LIBREPDL_CACHE to a directory that programs may be loaded from") from e
         for name in ("error", "status", "noted"):
             getattr(self._library, f"repdl_torch_{name}").restype = ctypes.c_char_p
@@ -137,29 +129,12 @@ class Door:
 
 
 _lock = threading.Lock()
-_door: "Door | Fallback | None" = None
+_door: Door | None = None
 
 
-def _fallback() -> "Fallback":
-    from librepdl.torch._fallback import Fallback
-
-    return Fallback(_path)
-
-
-def _opened() -> "Door | Fallback":
-    if os.environ.get("LIBREPDL_TORCH_KERNELS") == "python":
-        return _fallback()
-    try:
-        return Door()
-    except _build.NoCompiler as e:
-        warnings.warn(f"{e}\nlibrepdl.torch: its kernels in Python are used instead: the same bits, slower, and not all operations",
-                      RuntimeWarning, stacklevel=4)
-        return _fallback()
-
-
-def door() -> "Door | Fallback":
+def door() -> Door:
     global _door
     with _lock:
         if _door is None:
-            _door = _opened()
+            _door = Door()
         return _door

@@ -46,16 +46,3 @@ def rows() -> list[Row]:
         types = frozenset[str]().union(*(_SETS.get(word, {word}) for word in words)) if words else _SETS["FLOATS"]
         found.append(Row(action, types, texts[0], function or texts[1]))
     return found
-
-
-def batched() -> set[str]:
-    """batches.def: names of schemas, "name(argument,argument)"."""
-    text = (Path(__file__).parent / "src" / "batches.def").read_text()
-    return set(" ".join(re.findall(r'"([^"]*)"', "".join(re.findall(r"^REPDL_BATCHES\(.*?\)$", text, re.M | re.S)))).split())
-
-
-def version() -> str:
-    """policy_version of src/door.hpp: raised when bits change."""
-    found = re.search(r"policy_version = (\d+)", (Path(__file__).parent / "src" / "door.hpp").read_text())
-    assert found is not None
-    return found.group(1)
