@@ -5,7 +5,7 @@
 
 --each: a build for each change, else one for each group of changes that have no operation in common. OPTION: of cmake, besides those
 of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
-In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a coefficient of exp2,
+In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a constant of sin and cos,
 the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of their
 gradients, of sums to places, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
@@ -72,7 +72,7 @@ def quick(*ops):
 # context; sums of losses have the bound of sums.
 source_changes = [
     [
-        ("one ulp of exp2's c1", "librepdl/ops/elementwise/exp2.hpp", add_ulp("c1"), [([], ["exp2"], element_of("exp2"))]),
+        ("one ulp of the pi of sin and cos", "librepdl/ops/elementwise/circular.hpp", add_ulp("pi_hi"), [([], ["sin"], element_of("sin", "cos"))]),
     ],
     [
         ("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",

@@ -238,11 +238,14 @@ __device__ inline void set_number(void* to, std::int64_t i, [[maybe_unused]] dty
     static_cast<T*>(to)[i] = narrowed<T>(x);
   }
 }
+// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
+template <class Rule>
+inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
 // Factors (rule.hpp) have a format of their own, which is known at run time: T or binary32.
 template <class Rule, int K>
 inline constexpr bool is_factor = Rule::has_factors&& K >= Rule::required&& K < Rule::formatted;
 template <class Rule, class T>
-inline constexpr bool may_mix = Rule::has_factors && sizeof(T) == 2;
+inline constexpr bool may_mix = has_more<Rule>&& Rule::has_factors && sizeof(T) == 2;
 // What factors are taken as, if nobody has asked. with_factors asks, for some elements; in the registers of a team that takes a tenth of
 // the time or more, and a kernel knows.
 template <class Rule, class T>
@@ -677,9 +680,6 @@ inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
 template <class Rule>
 inline constexpr bool is_tiled = Rule::look != num::row_look::greatest&& Rule::has_sums;
 
-// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
-template <class Rule>
-inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
 // Operands of which a thread holds its elements: those of sums. A third one that may be absent, often the same for all rows, is read
 // again.
 template <class Rule>
