@@ -145,11 +145,12 @@ def main():
     print("installed, shared, C: " + call(work / "installed-shared/c_program").strip())
     c_programs("shared", shared, work, args.jobs)
 
-    build(here / "fetchcontent", work / "fetchcontent", args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}",
+    part = beside(work, "fetchcontent")
+    build(here / "fetchcontent", part, args.jobs, f"-DFETCHCONTENT_SOURCE_DIR_LIBREPDL={root}",
           "-DREPDL_CUDA=OFF", "-DREPDL_INSTRUCTION_SETS=baseline", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
           *settings(args.build, "REPDL_WERROR", "REPDL_SHARDS_DIR"))  # the flags of the arithmetic are one target's, whatever the set
-    own_flags(work / "fetchcontent")
-    compare("part of a build with -Ofast, -ffast-math, -march=native", [work / "fetchcontent/program"], expected, True)
+    own_flags(part)
+    compare("part of a build with -Ofast, -ffast-math, -march=native", [part / "program"], expected, True)
 
     print(f"consumers: {len(checks.failures)} failures")
     sys.exit(bool(checks.failures))
