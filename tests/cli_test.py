@@ -2061,9 +2061,9 @@ class Verify(Case):
             return
         shutil.copytree(ROOT / "librepdl/dispatch/known_answers", self.dir / "digests/known_answers")
         (self.dir / "digests/cases").mkdir()
-        path = self.dir / "digests/known_answers/exp.def"
+        path = self.dir / "digests/known_answers/exp.txt"
         right = path.read_text()
-        path.write_text(re.sub(r"0x[0-9a-f]{8}\)", "0x00000000)", right))
+        path.write_text(re.sub(r"-> [0-9a-f]{8}", "-> 00000000", right))
         words = "digests --write --only known_answers/exp --digests digests".split()
         self.assertEqual(self.run_repdl(*words).returncode, 0)
         self.assertEqual(path.read_text(), right)
@@ -2071,9 +2071,9 @@ class Verify(Case):
         words[1] = "--add"
         self.assertEqual(self.run_repdl(*words).returncode, 0)
         self.assertEqual(path.read_text().splitlines()[:13], right.splitlines()[:13])
-        path.write_text(right + "REPDL_KNOWN(exp, 0)\n")
+        path.write_text(right + "0 -> 1\n")
         words[1] = "--write"
-        self.assertIn("known_answers/exp.def:%d: expected REPDL_KNOWN(exp, " % (right.count("\n") + 1), self.run_repdl(*words).stderr)
+        self.assertIn("known_answers/exp.txt:%d: expected 1 input, " % (right.count("\n") + 1), self.run_repdl(*words).stderr)
 
     def test_corrupted_chunk(self):
         d = self.digests()

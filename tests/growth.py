@@ -31,7 +31,7 @@ by_hand = {
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
         "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/elementwise/bodies.hpp", "docs/operations.md", "README.md",
         "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in (*functions, row)),
-        *(f"librepdl/dispatch/known_answers/{f}.def" for f in functions)}
+        *(f"librepdl/dispatch/known_answers/{f}.txt" for f in functions)}
 
 
 def run(*command, **more):

@@ -975,9 +975,7 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
-    for (const known_answer& k : known_answers()) {
-      if (k.op == op) known.push_back(k.in[operand_number]);
-    }
+    for (const known_answer& k : known_answers(op)) known.push_back(k.in[operand_number]);
   }
   const std::size_t bytes = size_of(p.spec.type);
   std::byte* at = memory.data() + p.offset;

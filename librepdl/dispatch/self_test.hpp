@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "librepdl/context.hpp"
 #include "librepdl/ops/registry.hpp"
@@ -10,12 +10,11 @@
 namespace repdl::dispatch {
 
 struct known_answer {
-  ops::op_id op;
   std::uint32_t in[ops::most_operands];
   std::uint32_t out;
 };
-/// Hardest-to-round, subnormal and special inputs of the elementwise operations, and their results.
-std::span<const known_answer> known_answers() noexcept;
+/// Hardest-to-round, subnormal and special inputs of an elementwise operation in binary32, and their results.
+std::vector<known_answer> known_answers(ops::op_id op);
 
 /// Throws error_site::self_test, naming the operation, its inputs and both results, when a result is not the known one:
 /// a build with the wrong flags, a broken driver, hardware that does not do IEEE 754 arithmetic.

@@ -14,9 +14,8 @@
 namespace repdl::reference {
 namespace {
 
-using answer_inputs = std::array<std::uint32_t, std::max(3, ops::most_operands)>;
-/// How many a line has: three at least.
-std::size_t inputs_of(const ops::elementwise_row& row) { return static_cast<std::size_t>(std::max(3, row.arity)); }
+using answer_inputs = std::array<std::uint32_t, ops::most_operands>;
+std::size_t inputs_of(const ops::elementwise_row& row) { return static_cast<std::size_t>(row.arity); }
 
 // Zeros, the ends of the subnormal and the normal range, 1, infinities, a signalling and a quiet NaN with payload.
 constexpr std::uint32_t specials[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000,
@@ -31,15 +30,19 @@ std::string line(const ops::elementwise_row& row, answer_inputs in) {
     std::uint32_t& x = in[static_cast<std::size_t>(k)];
     if (ops::operand_at(row.operands, k).is_boolean) x = x % 2 == 0 ? 0 : x & 0xff;
   }
-  std::string text = "REPDL_KNOWN(" + std::string(row.name);
+  std::string text;
   const auto append = [&](std::uint32_t x) {
     char digits[16];
-    std::snprintf(digits, sizeof digits, ", 0x%08x", x);
+    std::snprintf(digits, sizeof digits, "%08x", x);
     text += digits;
   };
-  for (std::size_t k = 0; k < inputs_of(row); ++k) append(in[k]);
+  for (std::size_t k = 0; k < inputs_of(row); ++k) {
+    append(in[k]);
+    text += ' ';
+  }
+  text += "-> ";
   append(evaluate(row, in.data()));
-  return text + ")\n";
+  return text + '\n';
 }
 
 // A Weyl sequence (multiples of 2^32 / golden ratio) over the patterns.
@@ -108,20 +111,20 @@ std::string known_answers(const ops::elementwise_row& row, std::istream& in, con
   for (std::string given; std::getline(in, given);) {
     ++number;
     answer_inputs x{};
-    const std::string start = "REPDL_KNOWN(" + std::string(row.name);
-    bool read = given.starts_with(start);
-    std::size_t at = start.size();
-    for (std::size_t k = 0; k < inputs_of(row) && read; ++k, at += 12) {  // ", 0x00000000"
+    bool read = true;
+    const char* at = given.c_str();
+    for (std::size_t k = 0; k < inputs_of(row) && read; ++k, at += 9) {  // "00000000 "
       int end = 0;
-      read = std::sscanf(given.c_str() + at, ", 0x%8x%n", &x[k], &end) == 1 && end == 12;
+      read = std::sscanf(at, "%8x %n", &x[k], &end) == 1 && end == 9;
     }
     int end = 0;
-    if (read) std::sscanf(given.c_str() + at, ", 0x%*8[0-9a-f])%n", &end);
+    if (read) std::sscanf(at, "-> %*8[0-9a-f]%n", &end);
     const std::string written = line(row, x);
-    // All but the result, "0x00000000)" and the end of the line, is as it is written.
-    if (end == 0 || given.size() + 1 != written.size() || !given.starts_with(written.substr(0, written.size() - 12))) {
-      std::string message = name + ":" + std::to_string(number);
-      message.append(": expected ").append(start).append(", inputs, result) in hexadecimal digits, got '");
+    // All but the result is as it is written.
+    if (end != 11 || given.size() + 1 != written.size() || !given.starts_with(written.substr(0, written.size() - 9))) {
+      std::string message = name + ":" + std::to_string(number) + ": expected " + std::to_string(row.arity);
+      message.append(row.arity == 1 ? " input" : " inputs")
+          .append(R"(, "->" and the result in eight hexadecimal digits each, got ')");
       throw std::runtime_error(message.append(given).append("'"));
     }
     text += written;

@@ -1,6 +1,6 @@
 // The known answers of the self-test that every backend passes before its first call, one file per elementwise
-// operation: librepdl/dispatch/known_answers/OP.def. The files are the list; a line is REPDL_KNOWN(OP, inputs,
-// result), binary32 patterns, three inputs at least.
+// operation: librepdl/dispatch/known_answers/OP.txt. The files are the list; a line is "inputs -> result", binary32
+// patterns in eight hexadecimal digits.
 #pragma once
 
 #include <iosfwd>

@@ -84,7 +84,7 @@ class writer {
 
   void write() const {
     for (const op_info& op : operations()) {
-      if (wanted("known_answers/" + op.name + ".def")) write_known_answers(op);
+      if (wanted("known_answers/" + op.name + ".txt")) write_known_answers(op);
       if (wanted("cases/" + op.name + ".txt")) write_cases(op);
     }
     for (const reference::exhaustive_op& op : reference::exhaustive_ops()) {
@@ -97,7 +97,7 @@ class writer {
 
   void write_known_answers(const op_info& op) const {
     const ops::elementwise_row* row = reference::elementwise_named(op.name);
-    const std::string path = o_.known_answers + "/" + op.name + ".def";
+    const std::string path = o_.known_answers + "/" + op.name + ".txt";
     if (row == nullptr || (exists(path) && !o_.again)) return;
     std::ifstream f(path);
     write_file(path, f ? reference::known_answers(*row, f, path) : reference::proposed_known_answers(*row));
