@@ -32,14 +32,16 @@ import tempfile
 import fatbin
 import ptx_flow
 
+# Of a statement: behind its predicate, at the start of a line or within the braces of an asm.
+opcode = re.compile(r"(?:^|[;{}])[ \t]*(?:@!?%\w+[ \t]+)?([a-z]\w*(?:\.\w+)+)(?=[\s;])", re.M)
 rules = [
-    ("a mul, add or sub that may be fused", re.compile(r"^\s*(?:@!?%\w+\s+)?(?:mul|add|sub)\.(?:f32|f64|f16|bf16)(?:x2)?\s")),
-    ("a multiply-add without rounding", re.compile(r"^\s*(?:@!?%\w+\s+)?mad\.(?:f32|f64)\s")),
-    ("flushes subnormals", re.compile(r"^\s*(?:@!?%\w+\s+)?[a-z]\w*(?:\.\w+)*\.ftz\b")),
-    ("an approximation", re.compile(r"^\s*(?:@!?%\w+\s+)?(?:div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh)(?:\.\w+)*\.(?:approx|full)\b")),
+    ("a mul, add or sub that may be fused", re.compile(r"(?:mul|add|sub)\.(?:f32|f64|f16|bf16)(?:x2)?")),
+    ("a multiply-add without rounding", re.compile(r"mad\.(?:f32|f64)")),
+    ("flushes subnormals", re.compile(r".*\.ftz\b.*")),
+    ("an approximation", re.compile(r"(?:div|rcp|sqrt|rsqrt|sin|cos|ex2|lg2|tanh)\..*\b(?:approx|full)\b.*")),
 ]
 # What an fma of the source looks like: not a fault, but counted.
-arithmetic = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:add|sub|mul|fma|div|sqrt)\.rn\.(?:f32|f64)\s")
+arithmetic = re.compile(r"(?:add|sub|mul|fma|div|sqrt)\.rn\.(?:f32|f64)")
 options_of_bits = ["-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"]
 
 indexed = "indexes its parameters by a register"
@@ -66,7 +68,7 @@ indexing_by_design = {
 # Seeds and guards of elementwise bodies, in their shards and those of losses and rows only: nothing depends on their accuracy beyond
 # what the headers say, and functions of one number are compared on all inputs (backends/cuda/map/quick.cuh, librepdl/ops/elementwise/rsqrt.hpp);
 # that of rows is looked at where it is used (row_math, librepdl/ops/rows/rule.hpp).
-seeds = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:rcp\.approx\.ftz\.f(?:32|64)|rsqrt\.approx\.ftz\.f64|rsqrt\.approx\.f32|lg2\.approx\.f32)\s")
+seeds = {"rcp.approx.ftz.f32", "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64", "rsqrt.approx.f32", "lg2.approx.f32"}
 
 arithmetic_canary = """
 __global__ void canary(float* x, double* y) {
@@ -121,11 +123,11 @@ def names_of(symbols):
     return names
 
 
-def faults_of_arithmetic(ptx, may_seed):
-    for line in ptx.splitlines():
+def faults_of_arithmetic(opcodes, may_seed):
+    for name, count in opcodes.items():
         for what, rule in rules:
-            if rule.search(line) and not (may_seed and seeds.search(line)):
-                yield what, line.strip()
+            if rule.fullmatch(name) and not (may_seed and name in seeds):
+                yield what, f"{name}, {count} times"
 
 
 def faults_of_walks(found):
@@ -144,7 +146,8 @@ def faults_of_walks(found):
 
 def check(ptx, may_seed=False):
     """(faults, used entries of indexing_by_design, instructions, walks); a fault: (what, function, text)."""
-    faults = [(what, "", line) for what, line in faults_of_arithmetic(ptx, may_seed)]
+    opcodes = collections.Counter(opcode.findall(ptx))
+    faults = [(what, "", text) for what, text in faults_of_arithmetic(opcodes, may_seed)]
     used, walks = set(), 0
     analysed = ptx_flow.analyse(ptx)
     names = names_of([f.name for f, _ in analysed])
@@ -159,7 +162,7 @@ def check(ptx, may_seed=False):
         faults += ((leaves, name, text) for _, text in sorted(found.escape))
         faults += ((what, name, text) for what, text in faults_of_walks(found))
         walks += len(found.walks)
-    return faults, used, sum(1 for line in ptx.splitlines() if arithmetic.search(line)), walks
+    return faults, used, sum(count for name, count in opcodes.items() if arithmetic.fullmatch(name)), walks
 
 
 def compile_here(nvcc, source, options, output):
@@ -216,7 +219,7 @@ def check_object(path):
 def group(faults):
     groups = collections.defaultdict(list)
     for what, function, text in faults:
-        groups[what, function].append(text)
+        groups[what, function].append(" ".join(text.split()))
     return groups
 
 

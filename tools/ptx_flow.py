@@ -19,6 +19,7 @@ start = re.compile(r"(?:\.(?:visible|weak|extern)\s+)*\.(entry|func)\b")
 instruction = re.compile(r"(?:@!?%\w+\s+)?([a-z][\w.:]*)\s+(.*)$", re.S)
 memory = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\d+))?\s*\]$")
 register = re.compile(r"%\w+")
+braces = re.compile(r"^(?:\s*[{}])+\s*(?=[.@a-z]|$)")
 
 float_arithmetic = {"add", "sub", "mul", "mad", "fma", "div", "sqrt", "rcp", "neg", "abs", "min", "max", "selp", "ex2", "rsqrt"}
 floats = {"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"}
@@ -33,6 +34,8 @@ findings = collections.namedtuple("findings", "index escape divisors walks passe
 
 def split(operands):
     """Splits at the commas outside of brackets."""
+    if not any(bracket in operands for bracket in "[{("):
+        return [part.strip() for part in operands.split(",")] if operands.strip() else []
     parts, depth, part = [], 0, ""
     for c in operands:
         depth += (c in "[{(") - (c in "]})")
@@ -65,13 +68,15 @@ def functions(ptx):
         code = []
         # Scopes and labels are no statements. The braces of vectors and of call targets stay.
         for piece in re.sub(r"(?m)^\s*[$\w]+:|^\s*[{}]\s*$", "", body).split(";"):
-            piece = re.sub(r"^(?:\s*[{}])+\s*(?=[.@a-z]|$)", "", piece).strip()
+            piece = piece.strip()
+            if piece[:1] in ("{", "}"):
+                piece = braces.sub("", piece).strip()
             found = instruction.match(piece)
             if found and piece[0] != ".":
                 opcode = found[1].split(".")
                 # Predicates and results of floating-point arithmetic are no addresses.
                 if opcode[0] not in ("setp", "bra", "ret") and not (opcode[0] in float_arithmetic and opcode[-1] in floats):
-                    code.append(statement(opcode, split(found[2]), " ".join(piece.split())))
+                    code.append(statement(opcode, split(found[2]), piece))
         yield function(name, params, code)
 
 

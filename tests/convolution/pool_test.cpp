@@ -477,7 +477,7 @@ void check_avg_backward(const std::vector<test::engine>& engines, const array& g
 }
 
 // The quotients of large windows have no small common denominator. The sides of these kernels have up to 100 counts.
-TEST_CASE("avg_pool2d_backward: counts with a huge common multiple") {
+TEST_CASE("avg_pool2d_backward: counts with a huge common multiple" * doctest::test_suite("values")) {
   struct problem {
     std::int64_t h, w;
     pair kernel, stride, padding;

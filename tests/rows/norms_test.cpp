@@ -115,7 +115,7 @@ array row(const std::vector<float>& v) { return floats(v, {static_cast<std::int6
 
 }  // namespace
 
-TEST_CASE("norms: every class of rows, every tier, threads, layouts and statistics, against the oracle") {
+TEST_CASE("norms: every class of rows, every tier, threads, layouts and statistics, against the oracle" * doctest::test_suite("values")) {
   const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(17, 0);
