@@ -142,6 +142,8 @@ struct row_geometry {
     if (i < most_listed) open[row].of[i] = output;
   }
 };
+// Whether factors are of another format than the other operands.
+__host__ __device__ constexpr bool is_mixed(const row_geometry& g) { return g.factor_type != g.type; }
 
 // A row, and where it is along two axes, if there are two and not too many rows: one division for all operands.
 struct row_index {
@@ -246,8 +248,8 @@ template <class Rule, int K>
 inline constexpr bool is_factor = Rule::has_factors&& K >= Rule::required&& K < Rule::formatted;
 template <class Rule, class T>
 inline constexpr bool may_mix = has_more<Rule>&& Rule::has_factors && sizeof(T) == 2;
-// What factors are taken as, if nobody has asked. with_factors asks, for some elements; in the registers of a team that takes a tenth of
-// the time or more, and a kernel knows.
+// What factors are taken as, if nobody has asked. with_factors asks, for some elements; a kernel of rows in registers, where that would
+// take time, knows.
 template <class Rule, class T>
 using any_factor = std::conditional_t<may_mix<Rule, T>, or_binary32<T>, T>;
 // Of an element operand; F: of a factor.
@@ -352,7 +354,7 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
   num::row_call c{g.bounds, g.length, g.is_mean ? counted_rows(g) : 1, g.eps, g.biased, g.momentum};
   c.total = g.is_weighted ? g.status->total : static_cast<double>(c.n);
   c.weights = g.is_weighted ? &g.status->weights.finite : nullptr;
-  c.mixed = g.factor_type != g.type;
+  c.mixed = is_mixed(g);
   return c;
 }
 template <op_id Op, class T, class F>
@@ -686,8 +688,7 @@ template <class Rule>
 inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
 // Elements that a thread holds, of `held` operands.
 constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
-// Whether factors are of another format than the other operands; then a thread holds so many: kernels take long to compile.
-constexpr bool is_mixed(const row_geometry& g) { return g.factor_type != g.type; }
+// The same where factors are of another format: no choice, as kernels take long to compile.
 inline constexpr int per_thread_of_mixed = 16;
 inline constexpr int row_threads = 256;  // of a block, but in the late tiers
 inline constexpr int row_warps = row_threads / 32;
