@@ -25,7 +25,8 @@ float_arithmetic = {"add", "sub", "mul", "mad", "fma", "div", "sqrt", "rcp", "ne
 floats = {"f16", "bf16", "f16x2", "bf16x2", "f32", "f64"}
 
 function = collections.namedtuple("function", "name params code")
-statement = collections.namedtuple("statement", "opcode operands text")
+# effect: what flow does with it; targets: the registers of the first operand.
+statement = collections.namedtuple("statement", "effect opcode operands targets text")
 # index: loads at a varying place, escape: uses of an address that are not followed; (root, text of the statement) each.
 # divisors: (root, offset) of what is divided by. walks: (root, offset of the rank, sizes, operands) of every walk along
 # strided_axes (backends/cuda/core/axes.cuh). passed: (function, index) of parameters that get an address.
@@ -45,6 +46,23 @@ def split(operands):
         else:
             part += c
     return parts + [part.strip()] if part.strip() else parts
+
+
+def decoded(op, args, text):
+    effect, targets = None, register.findall(args[0]) if args else []
+    if op[0] in ("ld", "ldu"):
+        effect = flow.load
+    elif op[0] == "call":
+        effect = flow.call
+    elif op[0] == "st" and "param" in op:
+        effect = flow.argument
+    elif any(a[:1] == "[" for a in args):  # st, atom, red, prefetch, cp.async, ...
+        effect = flow.touch
+    elif targets and args[0][:1] in ("%", "{"):
+        effect = flow.compute
+    elif op[0] == "mov" and args and args[0].startswith("strided_axes_"):
+        effect = flow.walk
+    return statement(effect, op, args, targets, text)
 
 
 def functions(ptx):
@@ -76,7 +94,7 @@ def functions(ptx):
                 opcode = found[1].split(".")
                 # Predicates and results of floating-point arithmetic are no addresses.
                 if opcode[0] not in ("setp", "bra", "ret") and not (opcode[0] in float_arithmetic and opcode[-1] in floats):
-                    code.append(statement(opcode, split(found[2]), piece))
+                    code.append(decoded(opcode, split(found[2]), piece))
         yield function(name, params, code)
 
 
@@ -86,20 +104,21 @@ class flow:
         self.f = f
         self.pointers = pointers
         # What is assigned nowhere is a special register, a predicate or a result of floating-point arithmetic.
-        self.values = dict.fromkeys({r for s in f.code if s.operands for r in register.findall(s.operands[0])}, unknown)
+        self.values = dict.fromkeys({r for s in f.code for r in s.targets}, unknown)
+        code = [s for s in f.code if s.effect]
         self.changed = True
         while self.changed:
             self.changed = False
             self.found = findings(set(), set(), set(), set(), set())
             self.arguments = {}
-            for s in f.code:
-                self.step(s)
+            for s in code:
+                s.effect(self, s)
 
     def value(self, operand):
+        if operand[:1] == "%":
+            return self.values.get(operand, any_number)
         if operand in self.f.params:
             return (None, (operand, 0), frozenset())
-        if operand.startswith("%"):
-            return self.values.get(operand, any_number)
         if operand.startswith("{"):
             address = next((a for _, a, _ in map(self.value, register.findall(operand)) if a), None)
             return (None, (address[0], varying), frozenset()) if address else any_number
@@ -117,33 +136,21 @@ class flow:
             self.values[register_name] = joined
             self.changed = True
 
-    def step(self, s):
-        op, args = s.opcode, s.operands
-        if op[0] in ("ld", "ldu"):
-            self.load(s)
-        elif op[0] == "call":
-            self.call(s)
-        elif op[0] == "st" and "param" in op:
-            place, offset = memory.match(args[0]).groups()
-            value = self.value(args[1])
-            self.arguments[place] = value
-            if value[1] and (place.endswith("_retval0") or int(offset or 0) != 0):
-                self.found.escape.add((value[1][0], s.text))
-        elif any(a.startswith("[") for a in args):  # st, atom, red, prefetch, cp.async, ...
-            self.touch(s)
-        elif args and register.match(args[0].lstrip("{")):
-            self.compute(s)
-        elif args and op[0] == "mov" and args[0].startswith("strided_axes_"):
-            sizes, operands = map(int, args[0].split("_")[2:])
-            origins = self.value(args[1])[2]
-            for root, offset in origins or {(None, varying)}:
-                self.found.walks.add((root, offset, sizes, operands))
+    def argument(self, s):
+        place, offset = memory.match(s.operands[0]).groups()
+        value = self.value(s.operands[1])
+        self.arguments[place] = value
+        if value[1] and (place.endswith("_retval0") or int(offset or 0) != 0):
+            self.found.escape.add((value[1][0], s.text))
+
+    def walk(self, s):
+        sizes, operands = map(int, s.operands[0].split("_")[2:])
+        for root, offset in self.value(s.operands[1])[2] or {(None, varying)}:
+            self.found.walks.add((root, offset, sizes, operands))
 
     def load(self, s):
-        op, (target, source) = s.opcode, s.operands[:2]
-        base, offset = memory.match(source).groups()
-        value, bytes_each = self.value(base), int(re.sub(r"\D", "", op[-1])) // 8
-        targets = register.findall(target)
+        base, offset = memory.match(s.operands[1]).groups()
+        value, targets = self.value(base), s.targets
         if value[1] is None:
             new = [any_number] * len(targets)
         elif value[1][1] is varying:
@@ -151,6 +158,7 @@ class flow:
             new = [any_number] * len(targets)
         else:
             root, first = value[1][0], value[1][1] + int(offset or 0)
+            bytes_each = int(re.sub(r"\D", "", s.opcode[-1])) // 8
             if root in self.pointers and first == 0:
                 new = [(None, ("*" + root, 0), frozenset())]
             else:
@@ -178,13 +186,12 @@ class flow:
                 if address := self.value(r)[1]:
                     self.found.escape.add((address[0], s.text))
         if not s.operands[0].startswith("["):
-            for r in register.findall(s.operands[0]):
+            for r in s.targets:
                 self.join(r, any_number)
 
     def compute(self, s):
         op, args = s.opcode, s.operands
-        sources = [self.value(a) for a in args[1:]]
-        targets = register.findall(args[0])
+        sources, targets = [self.value(a) for a in args[1:]], s.targets
         if op[0] in ("div", "rem") and op[-1][0] in "us":
             self.found.divisors.update(sources[1][2])
         if op[0] in ("mov", "cvt", "cvta") and len(sources) == 1:
