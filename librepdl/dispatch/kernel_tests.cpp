@@ -8,20 +8,16 @@
 #include "librepdl/dispatch/self_test.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/owning_tensor.hpp"
+#include "librepdl/samples/call_shapes.hpp"
 
 namespace repdl::dispatch {
 namespace {
 
 using ops::op_id;
+using samples::info_of;
 
-// operations() has the elementwise ones first, and behind them the structured ones.
-int elementwise_count() { return static_cast<int>(ops::elementwise_rows().size()); }
-const op_info& info_of(op_id op) {
-  const int before = ops::is_elementwise(op) ? 0 : elementwise_count() - ops::first_structured;
-  return operations()[static_cast<std::size_t>(static_cast<int>(op) + before)];
-}
 op_id id_of(const op_info& op) {
-  const int n = elementwise_count();
+  const int n = static_cast<int>(ops::elementwise_rows().size());
   return static_cast<op_id>(op.id < n ? op.id : op.id - n + ops::first_structured);
 }
 
@@ -42,7 +38,11 @@ struct operand {
   bool number = false;  // an optional operand of rank 0, which would else be absent
 };
 
-using attribute_texts = std::vector<std::pair<std::string_view, std::string_view>>;
+struct attribute_text {
+  std::string name, text;
+  attribute_text(std::string_view n, std::string_view t) : name(n), text(t) {}
+};
+using attribute_texts = std::vector<attribute_text>;
 
 struct test_call {
   op_id op;
@@ -76,6 +76,44 @@ test_call wide(test_call c) {
   return c;
 }
 
+template <class Infos>
+bool has(const Infos& infos, std::string_view name) {
+  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+}
+
+// The call of an operation, or of a gradient the call that belongs to that of its forward operation, where x has this shape, whose are
+// the attributes. The first `optional` optional operands are there. What has x's shape lies as x does.
+test_call call_at(op_id op, const sizes& x, layout how, const attribute_texts& attrs, int optional = ops::most_operands,
+                  std::span<const sizes> own = {}) {
+  const op_info& info = info_of(op);
+  const op_info& forward = samples::forward_of(info);
+  samples::shaped_call call;
+  for (const auto& [name, text] : attrs) {
+    if (has(forward.attrs, name)) call.attrs.push_back(parse_attribute(forward, name, text));
+  }
+  call.in = samples::operands_at(samples::record_of(forward), x, call.attrs, own);
+  for (std::size_t i = 0; i < call.in.size(); ++i) {
+    if (forward.in[i].optional && --optional < 0) call.in[i].reset();
+  }
+  call = samples::gradient_of(info, call);
+  test_call t{op, {}, how};
+  for (std::size_t i = 0; i < call.in.size(); ++i) {
+    const bool number = call.in[i] && call.in[i]->empty() && info.in[i].optional;
+    const bool beside_x = call.in[i] == x && !has(forward.out, info.in[i].name);
+    t.in.push_back({call.in[i].value_or(sizes()), beside_x ? how : layout::spread, dtype::f32, number});
+    if (info.in[i].types.size() == 1) t.in.back().type = info.in[i].types[0];
+  }
+  for (const attribute& a : call.attrs) {
+    const auto given = std::find_if(attrs.begin(), attrs.end(), [&](const attribute_text& g) { return g.name == a.name; });
+    if (const auto* size = std::get_if<std::vector<std::int64_t>>(&a.value); size != nullptr && (a.name == "size" || a.name == "kernel")) {
+      t.attrs.push_back({a.name, std::to_string((*size)[0]) + "," + std::to_string((*size)[1])});
+    } else {
+      t.attrs.push_back(*given);
+    }
+  }
+  return t;
+}
+
 // Elementwise: side by side, and every way to walk strides; in `spread` ones the inputs after the first are broadcast.
 std::vector<group> map_calls(const subject& what, const ops::elementwise_row* row) {
   const int inputs = row == nullptr ? 1 : row->arity;
@@ -87,7 +125,7 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
       c.in.push_back({shape, how, row == nullptr ? what.in : row->operand_type(i, what.in)});
       if (how == layout::spread && i > 0) c.in.back().shape[i] = 1;
     }
-    if (what.op == op_id::convert) c.attrs = {{"dtype", name_of(what.out)}};
+    if (row == nullptr) c.attrs = {{"dtype", name_of(what.out)}};
     return c;
   };
   const bool tested = row != nullptr && row->proof >= ops::proof_kind::exact;
@@ -155,7 +193,7 @@ std::vector<group> reduce_calls(const subject& what) {
   all.front().push_back(wide(columns));
   append(all[2], from_every_tier(wide(long_rows)));
   append(all.back(), {packed_rows, columns});
-  if (what.op == op_id::prelu_weight_backward) {
+  if (info_of(what.op).in.size() == 2) {
     for (group& g : all) {
       for (test_call& c : g) c.in.push_back(c.in[0]);
     }
@@ -246,36 +284,20 @@ std::vector<group> conv2d_calls() {
 }
 // Their own, then the kernels that all convolutions share.
 std::vector<group> conv_gradient_calls(op_id op) {
-  test_call c{op,
-              {{{2, 4, 4, 9}}, {{4, 3, 3, 2}}},
-              layout::spread,
-              {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}, {"size", "7,8"}}};
-  if (op == op_id::conv2d_grad_weight) {
-    c.in[1] = {{2, 6, 7, 8}};
-    c.attrs.back() = {"kernel", "3,2"};
-  }
+  const sizes w{4, 3, 3, 2};
+  test_call c = call_at(op, {2, 6, 7, 8}, layout::spread, {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}}, 0,
+                        {&w, 1});
   std::vector<group> all{from_every_tier(c)};
   for (group& g : conv2d_calls()) all.push_back(std::move(g));
   return all;
 }
 
+// Windows of several sizes, and of one: then of all the kernels of those that have one.
 std::vector<group> adaptive_pool_calls(const subject& what) {
-  const op_id op = what.op;
-  const bool avg_backward = op == op_id::adaptive_avg_pool2d_backward,
-             max_backward = op == op_id::adaptive_max_pool2d_backward;
-  // Windows of several sizes, and of one: then of all the kernels of those that have one.
   std::vector<group> all;
-  struct geometry {
-    sizes image, pooled;
-    std::string_view image_size, pooled_size;
-  };
-  for (const geometry& of : {geometry{{2, 3, 9, 11}, {2, 3, 4, 7}, "9,11", "4,7"},
-                             {{2, 3, 8, 6}, {2, 3, 4, 3}, "8,6", "4,3"},
-                             {{2, 3, 9, 12}, {2, 3, 3, 4}, "9,12", "3,4"}}) {
-    test_call c{op, {}, layout::spread, {}};
-    if (avg_backward || max_backward) c.in.push_back({of.pooled, layout::spread, what.in});
-    if (!avg_backward) c.in.push_back({of.image, layout::spread, what.in});
-    if (!max_backward) c.attrs.push_back({"size", avg_backward ? of.image_size : of.pooled_size});
+  for (const auto& [image, pooled] :
+       {std::pair{sizes{2, 3, 9, 11}, "4,7"}, {{2, 3, 8, 6}, "4,3"}, {{2, 3, 9, 12}, "3,4"}}) {
+    const test_call c = call_at(what.op, image, layout::spread, {{"size", pooled}});
     group g = from_every_tier(c);
     g.push_back(wide(c));
     all.push_back(std::move(g));
@@ -284,40 +306,26 @@ std::vector<group> adaptive_pool_calls(const subject& what) {
 }
 
 std::vector<group> pool_calls(const subject& what) {
-  const op_id op = what.op;
-  const bool max = op == op_id::max_pool2d || op == op_id::max_pool2d_with_indices || op == op_id::max_pool2d_backward;
-  const bool backward = op == op_id::max_pool2d_backward || op == op_id::avg_pool2d_backward;
-  struct window {
-    std::string_view kernel, stride, dilation;
-    std::int64_t oh, ow;
+  const bool max = has(samples::forward_of(info_of(what.op)).attrs, "dilation");
+  const auto call = [&](attribute_texts window, attribute_texts more = {}) {
+    window.push_back({"padding", "1"});
+    window.insert(window.end(), more.begin(), more.end());
+    return call_at(what.op, {2, 3, 9, 11}, layout::spread, window);
   };
-  const auto call = [&](const window& w) {
-    test_call c{op, {}, layout::spread, {{"kernel", w.kernel}, {"stride", w.stride}, {"padding", "1"}}};
-    if (backward) c.in.push_back({{2, 3, w.oh, w.ow}, layout::spread, what.in});
-    if (max || !backward) c.in.push_back({{2, 3, 9, 11}, layout::spread, what.in});
-    if (max) c.attrs.push_back({"dilation", w.dilation});
-    if (op == op_id::avg_pool2d_backward) c.attrs.push_back({"size", "9,11"});
-    return c;
+  const auto square = [](std::string_view kernel, std::string_view stride) {
+    return attribute_texts{{"kernel", kernel}, {"stride", stride}};
   };
   // No kernel of its own; kernels of 2x2 and 3x3; windows that overlap, and that do not.
-  const test_call any = call(max ? window{"3,2", "2,1", "2,1", 4, 12} : window{"4,2", "2,1", "1,1", 4, 12});
+  const test_call any = max ? call({{"kernel", "3,2"}, {"stride", "2,1"}, {"dilation", "2,1"}}) : call(square("4,2", "2,1"));
   group g = from_every_tier(any);
   g.push_back(wide(any));
   std::vector<group> all{
-      g, {call({"2,2", "2,2", "1,1", 5, 6})}, {call({"3,3", "3,3", "1,1", 3, 4})}, {call({"3,3", "2,2", "1,1", 5, 6})}};
+      g, {call(square("2,2", "2,2"))}, {call(square("3,3", "3,3"))}, {call(square("3,3", "2,2"))}};
   // A last window that reaches over the padded image; divisors of either sign.
-  test_call last = call({"3,2", "3,3", "1,1", 4, 4});
-  last.attrs.push_back({"ceil_mode", "true"});
-  if (!max) last.attrs.push_back({"count_include_pad", "true"});
-  all.push_back(from_every_tier(last));
-  test_call cells = call({"3,3", "3,3", "1,1", 4, 4});
-  cells.attrs.push_back({"ceil_mode", "true"});
-  all.push_back({cells});
+  all.push_back(from_every_tier(call(square("3,2", "3,3"), {{"ceil_mode", "true"}, {"count_include_pad", "true"}})));
+  all.push_back({call(square("3,3", "3,3"), {{"ceil_mode", "true"}})});
   for (const std::string_view divisor : {"-3", "5"}) {
-    if (max) break;
-    test_call divided = call({"3,3", "2,2", "1,1", 5, 6});
-    divided.attrs.push_back({"divisor_override", divisor});
-    all.push_back({divided});
+    if (!max) all.push_back({call(square("3,3", "2,2"), {{"divisor_override", divisor}})});
   }
   return all;
 }
@@ -325,43 +333,17 @@ std::vector<group> pool_calls(const subject& what) {
 // The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks. On a device of one
 // multiprocessor two short rows are not few: on others a block would have each, which the calls of all tiers reach.
 std::vector<group> row_calls(op_id op) {
-  const bool probabilities =
-                 op == op_id::cross_entropy_probabilities || op == op_id::cross_entropy_probabilities_backward,
-             loss = probabilities || op == op_id::cross_entropy || op == op_id::cross_entropy_backward;
-  const bool axes = op == op_id::logsumexp || op == op_id::logsumexp_backward;
+  const op_info& info = info_of(op);
+  const bool loss = has(info.attrs, "reduction"), probabilities = has(info.in, "probabilities");
   // x: the row's elements along `axis`, with what the operation takes beside it.
-  const auto call = [&](const sizes& x, int axis, layout how, std::string_view reduction = "none") {
-    sizes kept;
-    for (int d = 0; d < x.size(); ++d) {
-      if (d != axis) kept.push_back(x[d]);
-    }
-    test_call c{op, {}, how};
-    static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
-    c.attrs = {{"axis", digits[axis]}};
-    if (loss) c.attrs.push_back({"reduction", reduction});
-    if (op == op_id::softmax_backward || op == op_id::log_softmax_backward) {
-      c.in = {{x, how}, {x, how}};
-    } else if (op == op_id::logsumexp_backward) {
-      c.in = {{kept}, {x, how}};
-    } else if (probabilities) {
-      if (op == op_id::cross_entropy_probabilities_backward) c.in.push_back({reduction == "none" ? kept : sizes{}});
-      c.in.push_back({x, how});
-      c.in.push_back({x, how});
-      c.in.push_back({{x[axis]}, layout::contiguous});
-      c.attrs.push_back({"label_smoothing", "0.125"});
-    } else if (op == op_id::cross_entropy_backward) {
-      c.in = {{reduction == "none" ? kept : sizes{}}, {x, how}, {kept, layout::spread, dtype::i64}};
-    } else {
-      c.in = {{x, how}};
-      if (loss) c.in.push_back({kept, layout::spread, dtype::i64});
-    }
-    return c;
+  const auto call = [&](const sizes& x, std::string_view axis, layout how, std::string_view reduction = "none") {
+    attribute_texts attrs{{"axis", axis}, {"reduction", reduction}};
+    if (probabilities) attrs.push_back({"label_smoothing", "0.125"});
+    return call_at(op, x, how, attrs, probabilities ? 1 : 0);
   };
   const auto small = [&](const sizes& x, std::string_view reduction) {
-    test_call c = call(x, 2, layout::spread, reduction);
-    if (axes) c.attrs = {{"axis", "1,2"}};
-    if (op == op_id::logsumexp_backward) c.in[0].shape = {x[0], x[3]};
-    return c;
+    const bool axes = samples::record_of(samples::forward_of(info)).axes == ops::row_axes::all;
+    return call(x, axes ? "1,2" : "2", layout::spread, reduction);
   };
   std::vector<group> all;
   for (const std::string_view reduction : {"none", "mean", "sum"}) {
@@ -373,24 +355,20 @@ std::vector<group> row_calls(op_id op) {
     if (!loss) break;
   }
   if (probabilities) {  // the same rules, of targets: the sum of weights
-    const bool gradient = op == op_id::cross_entropy_probabilities_backward;
+    const bool gradient = &samples::forward_of(info) != &info;
     for (const std::string_view reduction : {"none", "mean"}) {
-      test_call c{gradient ? op_id::cross_entropy_backward : op_id::cross_entropy, {}, layout::spread};
-      c.attrs = {{"axis", "1"}, {"reduction", reduction}, {"label_smoothing", "0.125"}};
-      if (gradient) c.in.push_back({reduction == "none" ? sizes{9, 3} : sizes{}});
-      c.in.push_back({{9, 7, 3}, layout::spread});
-      c.in.push_back({{9, 3}, layout::spread, dtype::i64});
-      c.in.push_back({{7}, layout::contiguous});
-      all.push_back(from_every_tier(c));
+      const op_id of_targets = gradient ? op_id::cross_entropy_backward : op_id::cross_entropy;
+      all.push_back(from_every_tier(call_at(of_targets, {9, 7, 3}, layout::spread,
+                                            {{"axis", "1"}, {"reduction", reduction}, {"label_smoothing", "0.125"}})));
     }
   }
   for (const std::int64_t length : {27, 28, 63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
-    all.push_back({on_one(call({length < 1000 ? 3 : 1, length}, 1, how))});
+    all.push_back({on_one(call({length < 1000 ? 3 : 1, length}, "1", how))});
   }
-  all.push_back({on_one(call({2, 37, 19}, 1, layout::contiguous)), on_one(call({2, 300, 9}, 1, layout::contiguous)),
-                 on_one(call({1, 300, 4}, 1, layout::contiguous))});
-  test_call late = call({2, 4105}, 1, layout::contiguous);
+  all.push_back({on_one(call({2, 37, 19}, "1", layout::contiguous)), on_one(call({2, 300, 9}, "1", layout::contiguous)),
+                 on_one(call({1, 300, 4}, "1", layout::contiguous))});
+  test_call late = call({2, 4105}, "1", layout::contiguous);
   group each_level{wide(late)};
   for (const tier t : {tier::double_double, tier::exact}) {
     late.first_tier = t;
@@ -398,51 +376,31 @@ std::vector<group> row_calls(op_id op) {
   }
   each_level.push_back(wide(late));
   all.push_back(each_level);
-  all.push_back({wide(call({2, 8209}, 1, layout::contiguous)), wide(call({2, 8212}, 1, layout::contiguous))});
+  all.push_back({wide(call({2, 8209}, "1", layout::contiguous)), wide(call({2, 8212}, "1", layout::contiguous))});
   return all;
 }
 
 // Norms: rows as those of the softmax family, side by side and across, with and without weights and statistics.
-std::vector<group> norm_calls(op_id op, bool statistic) {
-  const std::string& name = info_of(op).name;
-  const bool gradient = name.ends_with("backward"), to_weight = name.ends_with("weight_backward"),
-             has_mean = !name.starts_with("rms"), given = name.starts_with("batch_norm_inference"),
-             running = given || name == "batch_norm_running";
+std::vector<group> norm_calls(op_id op) {
+  const op_info& info = info_of(op);
+  const op_info& forward = samples::forward_of(info);
+  const ops::row_axes axes = samples::record_of(forward).axes;
+  const bool gradient = &forward != &info, to_weight = info.out[0].name == "grad_weight";
   // outer * inner rows (or, to a weight, sums); their elements lie `inner` apart where the operation lets them.
   const auto call = [&](std::int64_t outer, std::int64_t length, std::int64_t inner, layout how, int operands = 2) {
-    static constexpr std::string_view digits[] = {"0", "1", "2", "3", "4"};
-    test_call c{op, {}, how, {}};
-    if (statistic) {  // of all lengths
-      c.attrs.push_back({"correction", "0.5"});
-    } else if (!gradient || given) {
-      c.attrs.push_back({"eps", "1e-5"});
-    }
-    const std::int64_t half = length % 2 == 0 ? 2 : 1;
     sizes x{outer, length, inner};
-    sizes weight{length};
-    sizes kept{outer, inner};
-    const bool of_groups = name.starts_with("group");
-    if (of_groups && !to_weight) {
-      x = {outer, half * inner, length / half};
-      weight = {half * inner};
-      c.attrs.push_back({"groups", digits[inner]});
-    } else if (of_groups || name.starts_with("batch")) {
-      x = inner == 1 ? sizes{half, outer, length / half} : sizes{length, outer * inner};
-      weight = {outer * inner};
-      kept = of_groups ? sizes{x[0], inner} : weight;
-      if (of_groups) c.attrs.push_back({"groups", digits[inner]});
-    } else if (to_weight) {
-      kept = {length};
-      c.attrs.push_back({"axis", "0,2"});
-    } else {
-      c.attrs.push_back({"axis", "1"});
+    attribute_texts attrs{{"eps", "1e-5"}, {"correction", "0.5"}};
+    const std::int64_t half = length % 2 == 0 ? 2 : 1;
+    if (axes == ops::row_axes::groups) {
+      attrs.push_back({"groups", std::to_string(inner)});
+      if (!to_weight) x = {outer, half * inner, length / half};
     }
-    if (gradient) c.in.push_back({x, how});
-    if (!gradient || !given || to_weight) c.in.push_back({x, how});
-    if (running ? !gradient || to_weight : gradient && has_mean) c.in.push_back({kept});
-    if (gradient || running) c.in.push_back({kept});
-    if (!to_weight && !statistic) c.in.push_back({operands > 0 ? weight : sizes{}});
-    if (!gradient && has_mean && !statistic && operands > 1) c.in.push_back({weight});
+    if (axes == ops::row_axes::channels || (axes == ops::row_axes::groups && to_weight)) {
+      x = inner == 1 ? sizes{half, outer, length / half} : sizes{length, outer * inner};
+    } else if (axes != ops::row_axes::groups) {
+      attrs.push_back({"axis", to_weight ? "0,2" : "1"});
+    }
+    test_call c = call_at(op, x, how, attrs, operands);
     c.optional_out = operands > 0;
     return c;
   };
@@ -516,7 +474,7 @@ std::vector<group> in_other_formats(std::vector<group> calls, const subject& wha
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const dtype before = c.in[i].type;
         if (op.in[i].optional && c.in[i].shape.size() != 0) c.in[i].type = dtype::f32;
-        if (op.in[i].name.starts_with("running_") && c.op == op_id::batch_norm_running) c.in[i].type = what.in;
+        if (op.in[i].name.starts_with("running_") && op.in[i].types.size() > 1) c.in[i].type = what.in;
         has = has || c.in[i].type != before;
       }
       if (has) mixed.push_back(c);
@@ -527,38 +485,38 @@ std::vector<group> in_other_formats(std::vector<group> calls, const subject& wha
 }
 
 std::vector<group> random_calls(const subject& what) {
-  test_call c{what.op, {}, layout::contiguous, {{"seed", "81985529216486895"}, {"stream", "7"}}};
-  const bool drops = what.op == op_id::dropout || what.op == op_id::dropout_backward;
-  if (what.op == op_id::permutation) {
-    c.attrs.push_back({"n", "2111"});
-  } else if (drops) {
-    c.in = {{{3, 5, 2, 3, 7}, layout::contiguous}};
-  } else {
-    c.attrs.push_back({"shape", "3,5,2,3,7"});
+  const op_info& op = info_of(what.op);
+  const sizes shape{3, 5, 2, 3, 7};
+  const bool drops = !op.in.empty(), late = samples::record_of(what.op).proof == ops::proof_kind::multi_limb,
+             selects = samples::record_of(what.op).proof == ops::proof_kind::select;
+  test_call c{what.op, {}, layout::contiguous};
+  if (drops) c.in = {{shape, layout::contiguous}};
+  for (const attribute_text& a :
+       attribute_texts{{"seed", "81985529216486895"}, {"stream", "7"}, {"n", "2111"}, {"shape", "3,5,2,3,7"},
+                       {"dtype", name_of(what.out)}, {"p", "0.3"}}) {
+    if (has(op.attrs, a.name)) c.attrs.push_back(a);
   }
-  const bool late = what.op == op_id::normal || what.op == op_id::exponential;
-  if (what.op == op_id::uniform || late) c.attrs.push_back({"dtype", name_of(what.out)});
-  if (what.op == op_id::randint) {
+  const bool has_ends = has(op.attrs, "low");  // which decide what range is drawn from
+  if (selects && has_ends) {
     c.attrs.push_back({"low", "-1000000007"});
     c.attrs.push_back({"high", "9223372036854775807"});
   }
-  if (what.op == op_id::bernoulli || drops) c.attrs.push_back({"p", "0.3"});
   test_call spread = c;
   spread.out = layout::spread;
   if (drops) spread.in[0].how = layout::spread;
+  if (selects) return {{c, spread}};
   const auto smaller = [&](test_call s) {
-    for (auto& [name, text] : s.attrs) {
-      if (name == "shape") text = "2,3,1,5";
+    for (attribute_text& a : s.attrs) {
+      if (a.name == "shape") a.text = "2,3,1,5";
     }
     return s;
   };
   const test_call small = smaller(c);
   const test_call small_spread = smaller(spread);
-  if (what.op == op_id::permutation || what.op == op_id::bernoulli || what.op == op_id::randint) return {{c, spread}};
   group g = from_every_tier(c, &small);
   if (late) g.pop_back();  // its slowest tier is the same kernel for both
   append(g, from_every_tier(spread, &small_spread));
-  if (what.op == op_id::uniform) {
+  if (has_ends) {
     for (test_call& each : g) {
       each.attrs.push_back({"low", "-0.1"});
       each.attrs.push_back({"high", "2.7"});
@@ -566,7 +524,7 @@ std::vector<group> random_calls(const subject& what) {
     g.push_back(spread);  // of [0, 1)
   }
   std::vector<group> all{g};
-  if (what.op == op_id::normal) {
+  if (has(op.attrs, "stddev")) {
     spread.attrs.push_back({"stddev", "0"});
     all.push_back({spread});
   }
@@ -595,15 +553,12 @@ std::vector<group> draw_calls(const subject& what) {
 }
 
 std::vector<group> upsample_calls(const subject& what) {
-  const bool backward = what.op == op_id::upsample_nearest2d_backward;
   std::vector<group> all;
-  for (const auto& [image, size, image_text, size_text] :
-       {std::tuple{sizes{2, 3, 5, 4}, sizes{2, 3, 12, 9}, "5,4", "12,9"},
-        {{2, 3, 9, 11}, {2, 3, 4, 7}, "9,11", "4,7"}}) {
+  for (const auto& [image, size] : {std::pair{sizes{2, 3, 5, 4}, "12,9"}, {{2, 3, 9, 11}, "4,7"}}) {
     for (const bool scaled : {false, true}) {
-      test_call c{what.op, {{backward ? size : image, layout::spread, what.in}}, layout::spread, {}};
-      c.attrs.push_back({"size", backward ? image_text : size_text});
-      if (scaled) c.attrs.insert(c.attrs.end(), {{"scale_h", "1.7"}, {"scale_w", "0.6"}, {"exact", "true"}});
+      attribute_texts attrs{{"size", size}};
+      if (scaled) attrs.insert(attrs.end(), {{"scale_h", "1.7"}, {"scale_w", "0.6"}, {"exact", "true"}});
+      const test_call c = call_at(what.op, image, layout::spread, attrs);
       group g = from_every_tier(c);
       append(g, from_every_tier(wide(c)));
       all.push_back(std::move(g));
@@ -614,11 +569,11 @@ std::vector<group> upsample_calls(const subject& what) {
 
 std::vector<group> sequence_calls(const subject& what) {
   test_call c{what.op, {}, layout::contiguous, {{"start", "-0.1"}, {"count", "2111"}, {"dtype", name_of(what.out)}}};
-  c.attrs.push_back({what.op == op_id::linspace ? "end" : "step", "0.7"});
+  c.attrs.push_back({has(info_of(what.op).attrs, "end") ? "end" : "step", "0.7"});
   test_call spread = c;
   spread.out = layout::spread;
   test_call small = c;
-  small.attrs[1].second = "23";
+  small.attrs[1].text = "23";
   test_call small_spread = small;
   small_spread.out = layout::spread;
   group g = from_every_tier(c, &small);
@@ -628,6 +583,7 @@ std::vector<group> sequence_calls(const subject& what) {
 
 // Optimisers: a program for each kind of state, on tensors side by side and strided ones.
 std::vector<group> step_calls(const subject& what) {
+  const bool of_moments = has(info_of(what.op).attrs, "step");
   const auto call = [&](int inputs, attribute_texts attrs) {
     test_call c{what.op, {}, layout::contiguous, std::move(attrs)};
     for (int i = 0; i < inputs; ++i)
@@ -641,7 +597,7 @@ std::vector<group> step_calls(const subject& what) {
     for (operand& o : small_spread.in) o.shape = {2, 1, 5};
     group g = from_every_tier(c, &small);
     append(g, from_every_tier(spread, &small_spread));
-    if (what.op == op_id::adamw) {  // from the last tier's last level
+    if (of_moments) {  // from the last tier's last level
       for (const test_call& s : {small, small_spread}) {
         g.push_back(wide(s));
         g.back().first_tier = tier::exact;
@@ -649,7 +605,7 @@ std::vector<group> step_calls(const subject& what) {
     }
     return g;
   };
-  if (what.op == op_id::adamw) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
+  if (of_moments) return {call(4, {{"lr", "0.01"}, {"step", "3"}})};
   std::vector<group> all{call(2, {{"lr", "0.1"}, {"weight_decay", "0.01"}})};
   for (const std::string_view nesterov : {"false", "true"}) {
     all.push_back(call(3, {{"lr", "0.1"}, {"momentum", "0.9"}, {"nesterov", nesterov}}));
@@ -669,7 +625,7 @@ std::vector<group> list_calls(const subject& what) {
         test_call c{
             what.op, {{shape, how, what.in}, {{}, how, what.in}, {{0, 3}, how, what.in}, {shape, how, what.in}}, how};
         c.attrs.push_back({"p", p});
-        if (what.op == op_id::clip_grad_norm) c.attrs.push_back({"max_norm", max_norm});
+        if (has(info_of(what.op).attrs, "max_norm")) c.attrs.push_back({"max_norm", max_norm});
         return c;
       };
       const test_call many = call({3, 5, 2, 31, 17}, "0.1");
@@ -682,21 +638,19 @@ std::vector<group> list_calls(const subject& what) {
 }
 
 // Losses: of each element, and all in one, from every tier; without the operands that may be absent; kl_div of logarithms, too.
-template <class Op>
 std::vector<group> loss_calls(const subject& what) {
   std::vector<group> all;
-  constexpr bool divergence = std::is_same_v<typename Op::attrs, kl_div_options>;
-  constexpr std::string_view border = std::is_same_v<typename Op::attrs, smooth_l1_loss_options> ? "beta"
-                                      : std::is_same_v<typename Op::attrs, huber_loss_options>   ? "delta"
-                                                                                                 : "";
+  const op_info& op = info_of(what.op);
+  const bool gradient = samples::record_of(what.op).is_gradient, divergence = has(op.attrs, "log_target");
+  const std::string_view border = has(op.attrs, "beta") ? "beta" : has(op.attrs, "delta") ? "delta" : "";
   for (const std::string_view reduction : {"none", "mean", "sum", "batchmean"}) {
     if (reduction == "batchmean" && !divergence) continue;
     group g;
     for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
-      const bool each = ops::is_gradient<Op> || reduction == "none";
+      const bool each = gradient || reduction == "none";
       if (!each && (how == layout::shifted || how == layout::stepped || how == layout::packs)) continue;
       test_call c{what.op, {}, how, {{"reduction", reduction}}};
-      for (const ops::operand& o : Op::in) {
+      for (const operand_info& o : op.in) {
         const bool one = o.name == "g" && reduction != "none";
         c.in.push_back({one ? sizes{} : sizes{3, 2, 5, 3, how == layout::packs ? 8 : 7}, how, what.in});
         if (how == layout::spread && o.name == "t") c.in.back().shape[1] = 1;
@@ -715,7 +669,7 @@ std::vector<group> loss_calls(const subject& what) {
         }
         if (how != layout::spread) g.push_back(blocks);
       }
-      constexpr std::size_t first = ops::is_gradient<Op> ? 1 : 0;
+      const std::size_t first = gradient ? 1 : 0;
       if (c.in.size() > first + 2) {
         small.in.resize(first + 2);
         append(g, from_every_tier(small));
@@ -731,7 +685,7 @@ std::vector<group> loss_calls(const subject& what) {
         g.push_back(wide(c));
         g.back().attrs.push_back({border, value});
       }
-      if (ops::is_gradient<Op> || reduction == "none") continue;
+      if (each) continue;
       for (operand& o : c.in) o.shape = {2, 0, 5};  // the sum or mean of nothing
       g.push_back(c);
     }
@@ -742,7 +696,7 @@ std::vector<group> loss_calls(const subject& what) {
 
 // Sums to places: few and many columns, lists that are short, cut into parts and empty, more targets than a block scans.
 std::vector<group> scatter_calls(const subject& what) {
-  const bool embedding = what.op == op_id::embedding_backward, each = what.op == op_id::scatter_add;
+  const bool embedding = has(info_of(what.op).attrs, "rows"), each = what.op == op_id::scatter_add;
   const auto call = [&](std::int64_t outer, std::int64_t rows, std::int64_t places, std::int64_t inner, layout how) {
     test_call c{what.op, {}, how, {}};
     if (embedding) {
@@ -782,23 +736,13 @@ std::vector<group> scatter_calls(const subject& what) {
 
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
-  const bool gradient = what.op == op_id::nll_loss_backward;
-  const auto call = [&](std::int64_t samples, std::string_view reduction, bool weighted, layout how) {
-    const sizes x{samples, 7, 5}, rows{samples, 5};
-    test_call c{what.op, {}, how, {{"reduction", reduction}}};
-    if (gradient) c.in.push_back({reduction == "none" ? rows : sizes{}, how, what.in});
-    c.in.push_back({x, how, what.in});
-    c.in.push_back({rows, how, dtype::i64});
-    c.in.push_back({weighted ? sizes{7} : sizes{}, how, what.in});
-    if (gradient && reduction == "mean") c.in.push_back({{}, how, dtype::f32, true});
-    return c;
-  };
   std::vector<group> all;
   for (const std::string_view reduction : {"none", "sum", "mean"}) {
     for (const layout how : {layout::contiguous, layout::spread}) {
       group g;
       for (const bool weighted : {false, true}) {
-        const test_call c = call(how == layout::spread ? 9 : 211, reduction, weighted, how);
+        test_call c = call_at(what.op, {how == layout::spread ? 9 : 211, 7, 5}, how, {{"reduction", reduction}}, weighted);
+        for (operand& o : c.in) o.how = how;
         append(g, from_every_tier(c));
         append(g, from_every_tier(wide(c)));
       }
@@ -808,63 +752,47 @@ std::vector<group> nll_calls(const subject& what) {
   return all;
 }
 
-template <class Op>
 std::vector<group> structured_calls(const subject& what) {
-  constexpr ops::family family = Op::row.kind;
-  if constexpr (Op::id == op_id::dot) {
-    return dot_calls(what.in);
-  } else if constexpr (Op::id == op_id::vector_norm) {
-    return vector_norm_calls(what);
-  } else if constexpr (Op::id == op_id::conv2d) {
-    return conv2d_calls();
-  } else if constexpr (Op::id == op_id::conv2d_grad_bias) {
-    return {{{what.op, {{{2, 3, 5, 7}}}}}};
-  } else if constexpr (family == ops::family::convert) {
-    return map_calls(what, nullptr);
-  } else if constexpr (family == ops::family::reduce) {
-    return reduce_calls(what);
-  } else if constexpr (family == ops::family::matmul) {
-    return matmul_calls(what.in);
-  } else if constexpr (family == ops::family::convolution) {
-    return conv_gradient_calls(what.op);
-  } else if constexpr (family == ops::family::pooling) {
-    return Op::name.starts_with("adaptive_") ? adaptive_pool_calls(what) : pool_calls(what);
-  } else if constexpr (family == ops::family::softmax) {
-    return of_format(row_calls(what.op), what);
-  } else if constexpr (family == ops::family::norm) {
-    return in_other_formats(of_format(norm_calls(what.op, ops::is_statistic<Op>), what), what);
-  } else if constexpr (family == ops::family::random) {
-    return random_calls(what);
-  } else if constexpr (ops::is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {
-    return list_calls(what);
-  } else if constexpr (family == ops::family::optimizer) {
-    return step_calls(what);
-  } else if constexpr (family == ops::family::loss) {
-    return loss_calls<Op>(what);
-  } else if constexpr (family == ops::family::scatter) {
-    return scatter_calls(what);
-  } else if constexpr (family == ops::family::nll) {
-    return nll_calls(what);
-  } else if constexpr (family == ops::family::sequence) {
-    return sequence_calls(what);
-  } else if constexpr (family == ops::family::upsample) {
-    return upsample_calls(what);
-  } else if constexpr (family == ops::family::draw) {
-    return draw_calls(what);
-  } else {
-    static_assert(ops::has_no_case<Op>, "a family without calls for the self-test");
+  const op_info& op = info_of(what.op);
+  const bool gradient = samples::record_of(what.op).is_gradient;
+  switch (samples::record_of(what.op).family) {
+    case ops::family::convert:
+      return map_calls(what, nullptr);
+    case ops::family::reduce:
+      return has(op.attrs, "p") ? vector_norm_calls(what) : op.attrs.empty() ? dot_calls(what.in) : reduce_calls(what);
+    case ops::family::matmul:
+      return matmul_calls(what.in);
+    case ops::family::convolution:
+      if (op.attrs.empty()) return {{{what.op, {{{2, 3, 5, 7}}}}}};  // a sum
+      return gradient ? conv_gradient_calls(what.op) : conv2d_calls();
+    case ops::family::pooling:
+      return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what), what);
+    case ops::family::softmax:
+      return of_format(row_calls(what.op), what);
+    case ops::family::norm:
+      return in_other_formats(of_format(norm_calls(what.op), what), what);
+    case ops::family::random:
+      return random_calls(what);
+    case ops::family::optimizer:
+      return op.in.size() == 1 ? list_calls(what) : step_calls(what);
+    case ops::family::loss:
+      return loss_calls(what);
+    case ops::family::scatter:
+      return scatter_calls(what);
+    case ops::family::nll:
+      return of_format(nll_calls(what), what);
+    case ops::family::sequence:
+      return sequence_calls(what);
+    case ops::family::upsample:
+      return of_format(upsample_calls(what), what);
+    case ops::family::draw:
+      return draw_calls(what);
   }
+  return {};
 }
 
 std::vector<group> calls_of(const subject& what) {
-  if (ops::is_elementwise(what.op)) {
-    return map_calls(what, &ops::row_of(what.op));
-  }
-  std::vector<group> calls;
-  ops::for_each_structured([&]<class Op>() {
-    if (Op::id == what.op) calls = structured_calls<Op>(what);
-  });
-  return calls;
+  return ops::is_elementwise(what.op) ? map_calls(what, &ops::row_of(what.op)) : structured_calls(what);
 }
 
 // --------------------------------------------------------------------------------------------------------------
@@ -958,20 +886,11 @@ std::uint64_t value_to_convert(dtype type, std::uint64_t w, std::int64_t i) {
                        : (std::uint64_t{1} << (w & 2 ? 31 : 63)) + pick / 8 % 5 - 2;
 }
 
-// Whether operands are to be in [0, 1]: else everything would be NaN.
-bool takes_chances(op_id op) {
-  return op == op_id::binary_cross_entropy || op == op_id::binary_cross_entropy_backward || op == op_id::kl_div;
-}
-
-// Whether integers are indices, below 9 in every call.
-bool has_indices(op_id op) {
-  bool has = false;
-  ops::for_each_structured([&]<class Op>() { has = has || (Op::id == op && Op::row.kind == ops::family::scatter); });
-  return has;
-}
-
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = ops::is_elementwise(op);
+  const std::span<const ops::operand> operands = elementwise ? std::span<const ops::operand>() : samples::record_of(op).in;
+  const bool converts = !elementwise && samples::record_of(op).family == ops::family::convert;
+  const ops::domain domain = elementwise ? ops::domain::any : operands[operand_number % operands.size()].domain;
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
@@ -984,19 +903,19 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t random = mixed(operand_number << 32 | static_cast<std::uint64_t>(i));
     std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
-                         : op == op_id::convert                     ? value_to_convert(p.spec.type, random, i)
+                         : converts                                 ? value_to_convert(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
-    if (has_indices(op) && p.spec.type == dtype::i64) bits = random % 7;
-    // Weights, the first of them not 0.
-    if (op == op_id::multinomial) bits = (bits & ~(std::uint64_t{1} << (8 * bytes - 1))) | (i == 0 ? 1 : 0);
-    // A log_softmax of -inf has the weight 0, not a small one.
-    if (op == op_id::log_softmax_backward && operand_number == 1 && (random >> 40) % 8 == 0) {
-      bits = p.spec.type == dtype::f32 ? 0xff800000 : p.spec.type == dtype::f16 ? 0xfc00 : 0xff80;
+    const dtype t = p.spec.type;
+    const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
+    if (domain == ops::domain::indices) bits = random % 7;  // below 9 in every call
+    if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
+    // Of -inf the weight is 0, not a small one.
+    if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {
+      bits = t == dtype::f32 ? 0xff800000 : t == dtype::f16 ? 0xfc00 : 0xff80;
     }
-    if (takes_chances(op)) {
-      const dtype t = p.spec.type;
+    if (domain == ops::domain::probabilities) {
       const std::uint64_t one = t == dtype::f32 ? 0x3f800000 : t == dtype::f16 ? 0x3c00 : 0x3f80;
-      bits = (bits & ~(std::uint64_t{1} << (8 * bytes - 1))) % (one + 1);
+      bits = (bits & ~sign) % (one + 1);
     }
     std::memcpy(at, &bits, bytes);  // little-endian
     for (int d = index.size() - 1; d >= 0; --d) {

@@ -9,11 +9,24 @@
 
 namespace repdl::ops {
 
+/// What shape an operand of a forward operation has: `x`, that of the first operand; `rows`, x's without the axes of the call, one
+/// number for each row; `along`, x's along those axes, as weights have; or its own.
+enum class extent { x, rows, along, own };
+/// What its numbers are, where not any will do: else every result would be NaN, or an error.
+enum class domain { any, probabilities, weights, logarithms, indices };
 struct operand {
   std::string_view name;
   dtype_set types;
   bool optional = false;
+  ops::extent extent = ops::extent::x;
+  ops::domain domain = ops::domain::any;
 };
+constexpr operand of(domain numbers, operand o) {
+  o.domain = numbers;
+  return o;
+}
+/// Optional.
+constexpr operand along(std::string_view name, dtype_set types = NARROW) { return {name, types, true, extent::along}; }
 
 // The operands of an elementwise operation ("x,y" -> x, y).
 struct elementwise_operands {
@@ -24,6 +37,30 @@ struct elementwise_operands {
   constexpr std::span<const operand> out() const { return result; }
 };
 const elementwise_operands& operands_of(op_id op) noexcept;
+
+/// Which axes the rows of a call lie along if its attributes name none: all axes, the last one, that of the classes (1, of a vector
+/// 0); or what belongs together are channels (axis 1, or the one named), perhaps in groups of them.
+enum class row_axes { all, last, classes, channels, groups };
+template <class Attrs>
+inline constexpr row_axes row_axes_of = row_axes::all;
+template <>
+inline constexpr row_axes row_axes_of<softmax_options> = row_axes::last;
+template <>
+inline constexpr row_axes row_axes_of<layer_norm_options> = row_axes::last;
+template <>
+inline constexpr row_axes row_axes_of<rms_norm_options> = row_axes::last;
+template <>
+inline constexpr row_axes row_axes_of<cross_entropy_options> = row_axes::classes;
+template <>
+inline constexpr row_axes row_axes_of<cross_entropy_probabilities_options> = row_axes::classes;
+template <>
+inline constexpr row_axes row_axes_of<nll_loss_options> = row_axes::classes;
+template <>
+inline constexpr row_axes row_axes_of<batch_norm_options> = row_axes::channels;
+template <>
+inline constexpr row_axes row_axes_of<batch_norm_running_options> = row_axes::channels;
+template <>
+inline constexpr row_axes row_axes_of<group_norm_options> = row_axes::groups;
 
 // What a row of structured.def says of an operation.
 template <op_id Id>
@@ -112,7 +149,7 @@ struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
 struct matmul : operation<op_id::matmul> {
   static constexpr std::string_view formula = "alpha * sum over k of a_ik * b_kj, + beta * bias_ij";
   using attrs = matmul_options;
-  static constexpr operand in[] = {{"a", NARROW}, {"b", NARROW}, {"bias", NARROW, true}};
+  static constexpr operand in[] = {{"a", NARROW}, {"b", NARROW, false, extent::own}, {"bias", NARROW, true, extent::own}};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 
@@ -127,7 +164,7 @@ struct permutation : of_nothing<op_id::permutation, permutation_attrs, I64> {
 struct conv2d : operation<op_id::conv2d> {
   static constexpr std::string_view formula = "sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o";
   using attrs = conv2d_options;
-  static constexpr operand in[] = {{"x", F32}, {"w", F32}, {"bias", F32, true}};
+  static constexpr operand in[] = {{"x", F32}, {"w", F32, false, extent::own}, {"bias", F32, true, extent::own}};
   static constexpr operand out[] = {{"out", F32}};
 };
 struct conv2d_grad_input : operation<op_id::conv2d_grad_input> {
@@ -191,13 +228,14 @@ struct cross_entropy : operation<op_id::cross_entropy> {
       "(logsumexp(x) - "
       "x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, NARROW> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
 };
 struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options, NARROW> {
+  static constexpr operand in[] = {{"g", NARROW}, of(domain::logarithms, {"y", NARROW})};
   static constexpr std::string_view formula = "g_i - e^y_i * sum of g_j along the axis";
 };
 struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options, NARROW> {
@@ -218,7 +256,7 @@ struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilitie
       "smoothing; their "
       "mean over rows, sum, or each";
   using attrs = cross_entropy_probabilities_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"probabilities", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {{"logits", NARROW}, {"probabilities", NARROW}, along("weight")};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 struct cross_entropy_probabilities_backward : operation<op_id::cross_entropy_probabilities_backward> {
@@ -233,7 +271,7 @@ struct cross_entropy_probabilities_backward : operation<op_id::cross_entropy_pro
 template <op_id Id, class Attrs>
 struct norm_of_rows : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", NARROW}, {"weight", NARROW, true}, {"bias", NARROW, true}};
+  static constexpr operand in[] = {{"x", NARROW}, along("weight"), along("bias")};
   static constexpr operand out[] = {{"out", NARROW}, {"mean", F32, true}, {"rstd", F32, true}};
 };
 struct layer_norm : norm_of_rows<op_id::layer_norm, layer_norm_options> {
@@ -244,7 +282,7 @@ struct rms_norm : operation<op_id::rms_norm> {
   static constexpr std::string_view formula =
       "x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps)";
   using attrs = rms_norm_options;
-  static constexpr operand in[] = {{"x", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {{"x", NARROW}, along("weight")};
   static constexpr operand out[] = {{"out", NARROW}, {"rstd", F32, true}};
 };
 struct group_norm : norm_of_rows<op_id::group_norm, group_norm_options> {
@@ -313,10 +351,10 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
       "running_var' = (1 - momentum) running_var + momentum v n / (n - 1)";
   using attrs = batch_norm_running_options;
   static constexpr operand in[] = {{"x", NARROW},
-                                   {"running_mean", NARROW},
-                                   {"running_var", NARROW},
-                                   {"weight", NARROW, true},
-                                   {"bias", NARROW, true}};
+                                   {"running_mean", NARROW, false, extent::along},
+                                   {"running_var", NARROW, false, extent::along},
+                                   along("weight"),
+                                   along("bias")};
   static constexpr operand out[] = {{"out", NARROW},
                                     {"mean", F32, true},
                                     {"rstd", F32, true},
@@ -326,8 +364,11 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
 struct batch_norm_inference : operation<op_id::batch_norm_inference> {
   static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";
   using attrs = batch_norm_options;
-  static constexpr operand in[] = {
-      {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}, {"weight", NARROW, true}, {"bias", NARROW, true}};
+  static constexpr operand in[] = {{"x", NARROW},
+                                   {"running_mean", F32, false, extent::along},
+                                   {"running_var", F32, false, extent::along},
+                                   along("weight"),
+                                   along("bias")};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 struct batch_norm_inference_backward : operation<op_id::batch_norm_inference_backward> {
@@ -386,7 +427,7 @@ struct multinomial : operation<op_id::multinomial> {
   static constexpr std::string_view formula =
       "the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i";
   using attrs = multinomial_attrs;
-  static constexpr operand in[] = {{"x", NARROW}};
+  static constexpr operand in[] = {of(domain::weights, {"x", NARROW})};
   static constexpr operand out[] = {{"out", I64}};
 };
 struct dropout : of_x<op_id::dropout, dropout_attrs> {
@@ -468,16 +509,20 @@ struct binary_cross_entropy : operation<op_id::binary_cross_entropy> {
       "or "
       "each";
   using attrs = binary_cross_entropy_options;
-  static constexpr operand in[] = {{"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {of(domain::probabilities, {"x", NARROW}), of(domain::probabilities, {"t", NARROW}),
+                                   of(domain::probabilities, {"weight", NARROW, true})};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 struct binary_cross_entropy_backward : operation<op_id::binary_cross_entropy_backward> {
   static constexpr std::string_view formula = "g w (x - t) / max(x (1 - x), 10^-12), / elements for mean";
   using attrs = binary_cross_entropy_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {of(domain::probabilities, {"g", NARROW}), of(domain::probabilities, {"x", NARROW}),
+                                   of(domain::probabilities, {"t", NARROW}),
+                                   of(domain::probabilities, {"weight", NARROW, true})};
   static constexpr operand out[] = {{"grad_x", NARROW}};
 };
 struct kl_div : loss_of_x_t<op_id::kl_div, kl_div_options> {
+  static constexpr operand in[] = {of(domain::probabilities, {"x", NARROW}), of(domain::probabilities, {"t", NARROW})};
   static constexpr std::string_view formula =
       "t (ln t - x), with log_target e^t (t - x), per element; their mean, sum, sum over samples (batchmean), or each";
 };
@@ -492,7 +537,7 @@ struct nll_loss : operation<op_id::nll_loss> {
       "-weight_target * x_target per row; their sum / sum of weight_target (mean), their sum, or each; the sum of "
       "weight_target";
   using attrs = nll_loss_options;
-  static constexpr operand in[] = {{"x", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
+  static constexpr operand in[] = {{"x", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
   static constexpr operand out[] = {{"out", NARROW}, {"total_weight", F32, true}};
 };
 struct nll_loss_backward : operation<op_id::nll_loss_backward> {
@@ -507,7 +552,8 @@ struct nll_loss_backward : operation<op_id::nll_loss_backward> {
 template <op_id Id>
 struct sum_to_places : operation<Id> {
   using attrs = index_add_options;
-  static constexpr operand in[] = {{"x", NARROW}, {"index", I64}, {"source", NARROW}};
+  static constexpr operand in[] = {
+      {"x", NARROW}, of(domain::indices, {"index", I64, false, extent::own}), {"source", NARROW, false, extent::own}};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 struct index_add : sum_to_places<op_id::index_add> {
@@ -522,7 +568,7 @@ struct embedding_backward : operation<op_id::embedding_backward> {
   static constexpr std::string_view formula =
       "sum of g over the places with this index, / their number with scale_grad_by_freq; +0 where no index is";
   using attrs = embedding_backward_attrs;
-  static constexpr operand in[] = {{"g", NARROW}, {"indices", I64}};
+  static constexpr operand in[] = {{"g", NARROW}, of(domain::indices, {"indices", I64, false, extent::own})};
   static constexpr operand out[] = {{"grad_weight", NARROW}};
 };
 
@@ -620,6 +666,20 @@ struct clip_grad_norm : operation<op_id::clip_grad_norm> {
 /// Whether an operation's first operand is the gradient of its forward operation's result.
 template <class Op>
 inline constexpr bool is_gradient = Op::in[0].name == "g";
+/// The operation whose gradient this is, by its name; itself if it is none, or that of no structured operation.
+constexpr op_id forward_of(op_id op) {
+  const std::string_view name = structured_row_of(op).name;
+  for (const std::string_view end : {"_weight_backward", "_backward", "_grad_input", "_grad_weight", "_grad_bias"}) {
+    if (!name.ends_with(end)) continue;
+    for (const structured_row& row : structured_rows) {
+      if (row.name == name.substr(0, name.size() - end.size()))
+        return static_cast<op_id>(first_structured + (&row - structured_rows));
+    }
+  }
+  return op;
+}
+static_assert(forward_of(op_id::batch_norm_inference_weight_backward) == op_id::batch_norm_inference &&
+              forward_of(op_id::embedding_backward) == op_id::embedding_backward);
 
 /// Calls f.template operator()<Op>() for every structured operation, in op_id's order.
 template <class F>
