@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "librepdl/ops/structured.hpp"
+#include "librepdl/samples/call_shapes.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 #include "reference/layout.hpp"
@@ -32,10 +32,19 @@ using integers = std::vector<std::int64_t>;
 constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 constexpr std::string_view size_1 = "size 1";
 
-/// One call in the making. Never two draws in one expression whose operands the language may evaluate in either order.
+template <class Infos>
+bool has(const Infos& infos, std::string_view name) {
+  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+}
+const samples::record* record_of(const op_info& op) {
+  return op.family == "elementwise" ? nullptr : &samples::record_of(op);
+}
+
+/// One call in the making; of a gradient first that of its forward operation. Never two draws in one expression whose operands the language may evaluate in either order.
 class maker {
  public:
-  maker(const op_info& op, word_stream& w) : op_(op), w_(w) {
+  maker(const op_info& op, word_stream& w)
+      : op_(op), f_(samples::forward_of(op)), record_(record_of(f_)), w_(w) {
     c_.op = op.name;
     grouped_ = one_in(3);
   }
@@ -143,120 +152,98 @@ class maker {
   dtype narrow_format() { return floats[w_.below(3)]; }
 
   void draw_operands() {
-    if (op_.family == "elementwise") return elementwise();
-    ops::for_each_structured([&]<class Op>() {
-      if (Op::name == op_.name) draw<Op>();
-    });
-    if (op_.family == "softmax" || op_.family == "norm") in_one_format();
+    if (record_ == nullptr) return elementwise();
+    draw();
+    if (record_->family == ops::family::softmax || record_->family == ops::family::norm) in_one_format();
+    if (&f_ != &op_) take_gradient();
   }
   /// The operands that are not binary32 in every call.
   void in_one_format() {
     const dtype type = narrow_format();
     for (std::size_t i = 0; i < c_.formats.size(); ++i) {
-      const std::vector<dtype>& types = op_.in[i].types;
+      const std::vector<dtype>& types = f_.in[i].types;
       if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;
     }
-    if (type == dtype::f32 || op_.family != "norm") return;
+    if (type == dtype::f32 || record_->family != ops::family::norm) return;
     const bool wide_factors = one_in(3), wide_running = !one_in(3);
     for (std::size_t i = 0; i < c_.formats.size(); ++i) {
-      if (op_.in[i].optional ? wide_factors : wide_running && op_.in[i].name.starts_with("running_"))
+      if (f_.in[i].optional ? wide_factors : wide_running && f_.in[i].name.starts_with("running_"))
         c_.formats[i] = dtype::f32;
     }
   }
+  /// Makes of the call that of its gradient.
+  void take_gradient() {
+    samples::shaped_call forward{.in = {}, .attrs = c_.attrs};
+    for (const shape_list& s : c_.shapes) {
+      forward.in.push_back(s == absent_shape ? std::nullopt : std::optional(sizes_of(s)));
+    }
+    samples::shaped_call g = samples::gradient_of(op_, forward);
+    std::vector<dtype> formats;
+    const bool is_mean = reference::attribute_or<std::string>(c_.attrs, "reduction", "mean") == "mean";
+    for (std::size_t i = 0; i < op_.in.size(); ++i) {
+      const operand_info& o = op_.in[i];
+      std::size_t from = 0;
+      for (std::size_t k = 0; k < c_.formats.size(); ++k) {
+        if (f_.in[k].name == o.name) from = k;
+      }
+      formats.push_back(o.types.size() == 1 ? o.types[0] : c_.formats[from]);
+      // A result, without which only a mean cannot be.
+      if (o.optional && has(f_.out, o.name) && !is_mean && w_.flip()) g.in[i].reset();
+    }
+    c_.formats = std::move(formats);
+    c_.shapes.clear();
+    for (const std::optional<sizes>& s : g.in) {
+      c_.shapes.push_back(s ? shape_list(s->begin(), s->end()) : absent_shape);
+    }
+    c_.attrs = std::move(g.attrs);
+  }
 
-  /// How each structured operation is drawn; one without a case does not compile.
-  template <class Op>
+  /// How each family is drawn.
   void draw() {
-    using ops::is_one_of, ops::op_id;
-    if constexpr (Op::id == op_id::convert) {
-      convert();
-    } else if constexpr (Op::id == op_id::dot) {
-      dot();
-    } else if constexpr (Op::id == op_id::vector_norm) {
-      vector_norm();
-    } else if constexpr (is_one_of<Op, op_id::sum, op_id::mean, op_id::sum_squares>) {
-      reduce(false);
-    } else if constexpr (Op::id == op_id::prelu_weight_backward) {
-      reduce(false);
-      add_input(c_.shapes[0], c_.formats[0]);
-    } else if constexpr (is_one_of<Op, op_id::max, op_id::min, op_id::argmax, op_id::argmin>) {
-      reduce(true, floats[w_.below(4)]);
-    } else if constexpr (Op::id == op_id::matmul) {
-      matmul();
-    } else if constexpr (Op::id == op_id::permutation) {
-      add("n", one_in(20) ? std::int64_t{w_.below(3)} : count());
-      generator();
-    } else if constexpr (is_one_of<Op, op_id::dropout, op_id::dropout_backward>) {
-      add_input(any_shape());
-      add("p", probability());
-      generator();
-    } else if constexpr (Op::id == op_id::uniform) {
-      random_reals("low", "high", true);
-    } else if constexpr (Op::id == op_id::normal) {
-      random_reals("mean", "stddev", false);
-      work_ = 16 * count_of(std::get<integers>(c_.attrs[0].value));
-    } else if constexpr (Op::id == op_id::exponential) {
-      random_shape();
-      add("dtype", format());
-      const double rate = real(false);
-      add("rate", rate == 0 ? 1.0 : rate);
-      work_ = 8 * count_of(std::get<integers>(c_.attrs[0].value));
-    } else if constexpr (Op::row.kind == ops::family::draw) {
-      draws();
-    } else if constexpr (Op::row.kind == ops::family::upsample) {
-      upsampling(Op::id == op_id::upsample_nearest2d_backward);
-    } else if constexpr (Op::row.kind == ops::family::sequence) {
-      add("start", real(true));
-      add(Op::id == op_id::linspace ? "end" : "step", real(true));
-      add("count", one_in(20) ? std::int64_t{w_.below(3)} : count());
-      add("dtype", format());
-    } else if constexpr (Op::id == op_id::bernoulli) {
-      random_shape();
-      add("p", probability());
-    } else if constexpr (Op::id == op_id::randint) {
-      random_integers();
-    } else if constexpr (is_one_of<Op, op_id::conv2d, op_id::conv2d_grad_input, op_id::conv2d_grad_weight,
-                                   op_id::conv2d_grad_bias>) {
-      convolution(Op::id);
-    } else if constexpr (Op::name.starts_with("adaptive_")) {
-      adaptive_pooling(Op::id);
-    } else if constexpr (Op::row.kind == ops::family::pooling) {
-      pooling(Op::id);
-    } else if constexpr (is_one_of<Op, op_id::softmax, op_id::log_softmax, op_id::softmax_backward,
-                                   op_id::log_softmax_backward>) {
-      rows();
-    } else if constexpr (is_one_of<Op, op_id::logsumexp, op_id::logsumexp_backward>) {
-      logsumexp(Op::id == op_id::logsumexp_backward);
-    } else if constexpr (Op::name.starts_with("cross_entropy")) {
-      cross_entropy(ops::is_gradient<Op>, Op::name.starts_with("cross_entropy_prob"));
-    } else if constexpr (Op::id == op_id::sgd) {
-      sgd();
-    } else if constexpr (Op::id == op_id::adamw) {
-      adamw();
-    } else if constexpr (is_one_of<Op, op_id::total_norm, op_id::clip_grad_norm>) {
-      list(Op::id == op_id::clip_grad_norm);
-    } else if constexpr (is_one_of<Op, op_id::layer_norm, op_id::layer_norm_backward, op_id::layer_norm_weight_backward,
-                                   op_id::rms_norm, op_id::rms_norm_backward, op_id::rms_norm_weight_backward>) {
-      norm_of_axes();
-    } else if constexpr (is_one_of<Op, op_id::group_norm, op_id::group_norm_backward,
-                                   op_id::group_norm_weight_backward>) {
-      group_norm();
-    } else if constexpr (is_one_of<Op, op_id::batch_norm, op_id::batch_norm_backward, op_id::batch_norm_weight_backward,
-                                   op_id::batch_norm_running, op_id::batch_norm_inference,
-                                   op_id::batch_norm_inference_backward, op_id::batch_norm_inference_weight_backward>) {
-      batch_norm();
-    } else if constexpr (ops::is_statistic<Op>) {
-      variance();
-    } else if constexpr (Op::row.kind == ops::family::loss) {
-      loss(ops::is_gradient<Op>);
-    } else if constexpr (Op::id == op_id::embedding_backward) {
-      embedding_backward();
-    } else if constexpr (Op::row.kind == ops::family::scatter) {
-      scatter(Op::id == op_id::scatter_add);
-    } else if constexpr (Op::row.kind == ops::family::nll) {
-      nll(ops::is_gradient<Op>);
-    } else {
-      static_assert(ops::has_no_case<Op>, "how is a call of this operation drawn?");
+    switch (record_->family) {
+      case ops::family::convert:
+        return convert();
+      case ops::family::reduce:
+        return f_.attrs.empty() ? dot() : reduce();
+      case ops::family::matmul:
+        return matmul();
+      case ops::family::random:
+        return random();
+      case ops::family::convolution:
+        return convolution();
+      case ops::family::pooling:
+        return has(f_.attrs, "kernel") ? pooling() : adaptive_pooling();
+      case ops::family::softmax:
+      case ops::family::nll:
+        return record_->axes == ops::row_axes::classes ? rows_of_classes() : rows();
+      case ops::family::norm:
+        return norm();
+      case ops::family::optimizer:
+        return has(f_.attrs, "beta1") ? adamw() : has(f_.attrs, "nesterov") ? sgd() : list();
+      case ops::family::loss:
+        return loss();
+      case ops::family::scatter:
+        return has(f_.attrs, "rows") ? embedding_backward() : scatter();
+      case ops::family::sequence:
+        return sequence();
+      case ops::family::upsample:
+        return upsampling();
+      case ops::family::draw:
+        return draws();
+    }
+  }
+
+  /// x and the operands that follow from it; the optional ones at times.
+  void add_inputs(const shape_list& x, dtype type = dtype::f32) {
+    const samples::shapes all = samples::operands_at(*record_, sizes_of(x), c_.attrs);
+    bool ends = false;  // operands at the end that are left out
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const operand_info& o = f_.in[i];
+      ends = ends || (o.optional && one_in(6));
+      if (ends) return;
+      const bool absent = o.optional && one_in(4);
+      add_input(absent ? absent_shape : shape_list(all[i]->begin(), all[i]->end()),
+                o.types.size() == 1 ? o.types[0] : type);
     }
   }
 
@@ -332,7 +319,7 @@ class maker {
       for (const std::int64_t a : axes) reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(s) : a)] = true;
       add("axis", axes);
     }
-    if (op_.family == "softmax" || op_.family == "norm") lengthen(s, reduced);
+    if (record_->family == ops::family::softmax || record_->family == ops::family::norm) lengthen(s, reduced);
     const bool keep = w_.flip();
     if (keep || w_.flip()) add("keepdim", keep);
     shape_list result;
@@ -344,18 +331,18 @@ class maker {
     return result;
   }
 
-  void reduce(bool needs_one) { reduce(needs_one, narrow_format()); }
-  void reduce(bool needs_one, dtype t) {
+  void reduce() {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    bool needs_one = record_->proof == ops::proof_kind::select;
+    const dtype type = needs_one ? floats[w_.below(4)] : narrow_format();
+    if (has(f_.attrs, "p")) {
+      const double p = any_of({1.0, 2.0, 2.0, infinity, -infinity});
+      if (p != 2 || w_.flip()) add("p", p);
+      needs_one = std::isinf(p);
+    }
     shape_list s = any_shape();
     reduction_of(s, needs_one);
-    add_input(s, t);
-  }
-
-  void vector_norm() {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const double p = any_of({1.0, 2.0, 2.0, infinity, -infinity});
-    if (p != 2 || w_.flip()) add("p", p);
-    reduce(std::isinf(p));
+    add_inputs(s, type);
   }
 
   void matmul() {
@@ -405,20 +392,24 @@ class maker {
     add("stream", static_cast<std::int64_t>(w_.flip() ? w_.next64() : w_.below(4)));
   }
 
-  void random_shape() {
-    add("shape", any_shape());
-    generator();
+  void random() {
+    if (!f_.in.empty()) add_input(any_shape());
+    for (const attribute_info& a : f_.attrs) {
+      if (a.name == "shape") add(a.name, any_shape());
+      if (a.name == "n") add(a.name, one_in(20) ? std::int64_t{w_.below(3)} : count());
+      if (a.name == "seed") generator();
+      if (a.name == "dtype") add(a.name, format());
+      if (a.name == "p") add(a.name, probability());
+      if (a.name == "low" && a.kind == attribute_kind::integer) range_of_integers();
+      if (a.kind != attribute_kind::real || a.name == "p") continue;
+      const double v = real(a.name != "stddev" && a.name != "rate");
+      add(a.name, a.name == "rate" && v == 0 ? 1.0 : v);
+    }
+    const auto shape = reference::attribute_of<integers>(c_.attrs, "shape");
+    if (record_->proof == ops::proof_kind::multi_limb && shape) work_ = 16 * count_of(*shape);
   }
 
-  void random_reals(const char* first, const char* second, bool second_may_be_negative) {
-    random_shape();
-    add("dtype", format());
-    add(first, real(true));
-    add(second, real(second_may_be_negative));
-  }
-
-  void random_integers() {
-    random_shape();
+  void range_of_integers() {
     std::int64_t low = static_cast<std::int64_t>(w_.next64()), high = static_cast<std::int64_t>(w_.next64());
     if (w_.flip()) {
       low = from_to(-20, 20);
@@ -428,6 +419,14 @@ class maker {
     if (low == high) low = INT64_MIN;
     add("low", low);
     add("high", high);
+  }
+
+  void sequence() {
+    for (const attribute_info& a : f_.attrs) {
+      if (a.kind == attribute_kind::real) add(a.name, real(true));
+    }
+    add("count", one_in(20) ? std::int64_t{w_.below(3)} : count());
+    add("dtype", format());
   }
 
   integers draw_padding(std::int64_t most) {
@@ -454,19 +453,13 @@ class maker {
     return {h, w, results.h, results.w};
   }
 
-  void convolution(ops::op_id op) {
+  void convolution() {
     std::int64_t n = from_to(1, 3);
     const std::int64_t groups = one_in(2) ? 1 : from_to(2, 4);
     std::int64_t c = magnitude(one_in(6) ? 6 : 3), o = magnitude(one_in(6) ? 6 : 3);
     if (one_in(6)) c = o = 1;
     const std::int64_t most = one_in(8) ? 40 : 12;
     if (one_in(60)) (w_.flip() ? n : c) = 0;
-    if (op == ops::op_id::conv2d_grad_bias) {
-      shape_list s{n, groups * o, from_to(0, most), from_to(1, most)};
-      add_input(std::move(s));
-      work_ = count_of(c_.shapes[0]);
-      return;
-    }
     const reference::extent k{from_to(1, one_in(6) ? 7 : 3), from_to(1, one_in(6) ? 7 : 3)};
     const std::int64_t largest_stride = one_in(2) ? 1 : 3;
     integers stride{from_to(1, largest_stride), from_to(1, largest_stride)};
@@ -483,20 +476,14 @@ class maker {
     const auto products = [&] { return n * groups * o * g.oh * g.ow * c * k.h * k.w; };
     while (products() > limit && (c > 1 || o > 1)) (c >= o ? c : o) /= 2;
     work_ = products();
-    const shape_list image{n, groups * c, g.h, g.w}, kernel{groups * o, c, k.h, k.w}, result{n, groups * o, g.oh, g.ow};
-    const bool forward = op == ops::op_id::conv2d, grad_input = op == ops::op_id::conv2d_grad_input;
-    add_input(forward ? image : result);
-    add_input(forward || grad_input ? kernel : image);
-    if (forward && one_in(3)) add_input({groups * o});
+    add_input({n, groups * c, g.h, g.w});
+    add_input({groups * o, c, k.h, k.w});
+    if (one_in(3)) add_input({groups * o});
     accumulate(one_in(4));
-    if (grad_input) add("size", integers{g.h, g.w});
-    if (!forward && !grad_input) add("kernel", integers{k.h, k.w});
   }
 
-  void pooling(ops::op_id op) {
-    const bool max_backward = op == ops::op_id::max_pool2d_backward,
-               avg_backward = op == ops::op_id::avg_pool2d_backward;
-    const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_with_indices || max_backward;
+  void pooling() {
+    const bool max = has(f_.attrs, "dilation");
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t largest = one_in(6) ? 9 : 3;
@@ -523,16 +510,11 @@ class maker {
     if (!max && one_in(4)) add("divisor_override", any_of<std::int64_t>({0, 1, -1, 3, -4, 7, INT32_MAX, -INT32_MAX}));
     const dtype type = narrow_format();
     const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
-    const shape_list image{n, c, g.h, g.w}, result{n, c, g.oh, g.ow};
-    if (max_backward || avg_backward) add_input(result, type);
-    if (!avg_backward) add_input(image, type);
-    if (avg_backward) add("size", integers{g.h, g.w});
-    work_ = count_of(result) * k.h * k.w;
+    add_input({n, c, g.h, g.w}, type);
+    work_ = n * c * g.oh * g.ow * k.h * k.w;
   }
 
-  void adaptive_pooling(ops::op_id op) {
-    const bool max_backward = op == ops::op_id::adaptive_max_pool2d_backward,
-               avg_backward = op == ops::op_id::adaptive_avg_pool2d_backward;
+  void adaptive_pooling() {
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t most = one_in(6) ? 60 : 12;
@@ -541,23 +523,19 @@ class maker {
       h = oh * from_to(1, 5);
       w = ow * from_to(1, 5);
     }
-    const bool max = op != ops::op_id::adaptive_avg_pool2d && !avg_backward;
-    if (max) h = std::max<std::int64_t>(h, 1);
-    const dtype type = narrow_format();
-    if (max_backward || avg_backward) add_input({n, c, oh, ow}, type);
-    if (!avg_backward) add_input({n, c, h, w}, type);
-    if (!max_backward) add("size", avg_backward ? integers{h, w} : integers{oh, ow});
+    if (record_->proof == ops::proof_kind::select) h = std::max<std::int64_t>(h, 1);
+    add_input({n, c, h, w}, narrow_format());
+    add("size", integers{oh, ow});
     work_ = n * c * (h + oh) * (w + ow);
   }
 
-  void upsampling(bool backward) {
+  void upsampling() {
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t most = one_in(6) ? 60 : 9;
     const integers image{from_to(1, most), from_to(1, most)}, size{from_to(one_in(20) ? 0 : 1, 20), from_to(1, 20)};
-    const integers& from = backward ? size : image;
-    add_input({n, c, from[0], from[1]}, narrow_format());
-    add("size", backward ? image : size);
+    add_input({n, c, image[0], image[1]}, narrow_format());
+    add("size", size);
     const auto scale = [&](std::size_t axis) {
       if (one_in(8)) return any_of({0x1p-200, 0x1p200, 1.0, 2.0, 0.5, 1 + 0x1p-52, 1 - 0x1p-53});
       return std::ldexp(1 + static_cast<double>(w_.next64() >> 12) * 0x1p-52, w_.between(-3, 3)) *
@@ -570,11 +548,16 @@ class maker {
   }
 
   void rows() {
+    if (record_->axes == ops::row_axes::all) {
+      shape_list s = any_shape();
+      reduction_of(s, false);
+      return add_inputs(s);
+    }
     shape_list s = any_shape(1);
     const std::int64_t axis = from_to(0, std::ssize(s) - 1);
     add_axis(axis, s);
     lengthen(s, only(axis, s));
-    for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s);
+    add_inputs(s);
   }
   static std::vector<bool> only(std::int64_t axis, const shape_list& s) {
     std::vector<bool> is(s.size(), false);
@@ -583,19 +566,7 @@ class maker {
   }
   void add_axis(std::int64_t axis, const shape_list& s) { add("axis", w_.flip() ? axis : axis - std::ssize(s)); }
 
-  void logsumexp(bool backward) {
-    shape_list s = any_shape();
-    const shape_list result = reduction_of(s, false);
-    if (backward) add_input(result);
-    add_input(s);
-  }
-
-  struct rows_with_targets {
-    shape_list x, targets, loss;
-    bool is_mean;
-  };
-  /// Of cross_entropy and nll_loss, with their attributes.
-  rows_with_targets draw_rows_with_targets(bool probabilities = false) {
+  void rows_of_classes() {
     shape_list s = any_shape(1);
     std::int64_t axis = from_to(0, std::ssize(s) - 1);
     if (one_in(2)) {
@@ -603,38 +574,47 @@ class maker {
     } else {
       axis = s.size() > 1 ? 1 : 0;
     }
-    if (op_.family == "softmax") lengthen(s, only(axis, s));
+    if (record_->family == ops::family::softmax) lengthen(s, only(axis, s));
+    classes_ = s[static_cast<std::size_t>(axis)];
     const std::string reduction = any_of<const char*>({"mean", "sum", "none"});
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
-    if (!probabilities && w_.flip()) add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
-    shape_list targets = s;
-    targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(axis));
-    classes_ = s[static_cast<std::size_t>(axis)];
-    return {s, targets, reduction == "none" ? targets : shape_list{}, reduction == "mean"};
-  }
-  void cross_entropy(bool backward, bool probabilities) {
-    const rows_with_targets r = draw_rows_with_targets(probabilities);
-    if (backward) add_input(r.loss);
-    add_input(r.x);
-    if (probabilities) {
-      add_input(r.x);
-    } else {
-      add_input(r.targets, dtype::i64);
+    if (has(f_.attrs, "ignore_index") && w_.flip()) {
+      add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
     }
-    if (w_.flip()) add_input(one_in(4) ? absent_shape : shape_list{classes_});
-    if (w_.flip()) add("label_smoothing", any_of<double>({0.1, 0.25, 1, 0x1p-64}));
-  }
-  void nll(bool backward) {
-    const rows_with_targets r = draw_rows_with_targets();
-    const dtype type = narrow_format();
-    if (backward) add_input(r.loss, type);
-    add_input(r.x, type);
-    add_input(r.targets, dtype::i64);
-    add_input(w_.flip() ? shape_list{classes_} : absent_shape, type);
-    if (backward) add_input(r.is_mean || w_.flip() ? shape_list{} : absent_shape);
+    if (has(f_.attrs, "label_smoothing") && w_.flip()) add("label_smoothing", any_of<double>({0.1, 0.25, 1, 0x1p-64}));
+    add_inputs(s, record_->family == ops::family::nll ? narrow_format() : dtype::f32);
   }
 
-  void norm_of_axes() {
+  void norm() {
+    shape_list s;
+    switch (record_->axes) {
+      case ops::row_axes::groups:
+        s = grouped_channels();
+        break;
+      case ops::row_axes::channels:
+        s = channels();
+        break;
+      case ops::row_axes::all:
+        s = any_shape();
+        reduction_of(s, false);
+        break;
+      default:
+        s = some_axes_of_any_shape();
+    }
+    if (has(f_.attrs, "correction") && !one_in(3)) {
+      add("correction", one_in(2) ? any_of({0.0, 1.0, 2.0, 0.5, -3.0, 1000.0}) : real(true));
+    }
+    if (has(f_.attrs, "momentum") && !one_in(3)) {
+      add("momentum", one_in(2) ? any_of({0.0, 0.5, 0.25, 0x1p-5, 1.0}) : below_one());
+    }
+    for (const attribute_info& a : f_.attrs) {
+      // Without eps, or with a power of 4, rows can be exact.
+      if (a.name != "eps" || (!a.required && one_in(3))) continue;
+      add(a.name, one_in(3) ? any_of({0.0, 1.0, 0x1p-20}) : real(false));
+    }
+    add_inputs(s);
+  }
+  shape_list some_axes_of_any_shape() {
     shape_list s = any_shape();
     std::vector<bool> reduced(s.size(), false);
     if (s.empty() || !one_in(4)) {
@@ -645,13 +625,9 @@ class maker {
       reduced.back() = true;
     }
     lengthen(s, reduced);
-    shape_list weight;
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      if (reduced[i]) weight.push_back(s[i]);
-    }
-    norm(s, weight);
+    return s;
   }
-  void group_norm() {
+  shape_list grouped_channels() {
     shape_list s = any_shape(2);
     std::vector<bool> within(s.size(), true);
     within[0] = false;
@@ -660,9 +636,9 @@ class maker {
     std::int64_t groups = one_in(4) ? channels : from_to(1, std::min<std::int64_t>(channels, 8));
     while (s[1] % groups != 0) --groups;
     if (groups != 1 || w_.flip()) add("groups", groups);
-    norm(s, {s[1]});
+    return s;
   }
-  void batch_norm() {
+  shape_list channels() {
     shape_list s = any_shape(1);
     const bool given = s.size() < 2 || !one_in(4);
     const std::int64_t axis = given ? from_to(0, std::ssize(s) - 1) : 1;
@@ -670,54 +646,30 @@ class maker {
     std::vector<bool> others = only(axis, s);
     others.flip();
     lengthen(s, others);
-    norm(s, {s[static_cast<std::size_t>(axis)]});
-  }
-  /// What every norm has.
-  void norm(const shape_list& x, const shape_list& weight) {
-    bool ends = false;  // operands at the end that are left out
-    for (const operand_info& o : op_.in) {
-      const bool of_row = o.name == "mean" || o.name == "rstd" || o.name.starts_with("running_");
-      if (!o.optional) add_input(of_row ? reference::norm_layout_of(op_.name, x, c_.attrs).rows.kept_shape : x);
-      ends = ends || one_in(6);
-      if (o.optional && !ends) add_input(one_in(4) ? absent_shape : weight);
-    }
-    const bool given = op_.name.starts_with("batch_norm_inference");
-    if (op_.name.ends_with("backward") && !given) return;
-    if (op_.name == "batch_norm_running" && !one_in(3))
-      add("momentum", one_in(2) ? any_of({0.0, 0.5, 0.25, 0x1p-5, 1.0}) : below_one());
-    // Without eps, or with a power of 4, rows can be exact.
-    if (op_.name == "rms_norm" || !one_in(3)) add("eps", one_in(3) ? any_of({0.0, 1.0, 0x1p-20}) : real(false));
+    return s;
   }
 
-  void variance() {
-    shape_list s = any_shape();
-    reduction_of(s, false);
-    if (!one_in(3)) add("correction", one_in(2) ? any_of({0.0, 1.0, 2.0, 0.5, -3.0, 1000.0}) : real(true));
-    add_input(s);
-  }
-
-  void loss(bool gradient) {
+  void loss() {
     const shape_list full = any_shape();
     const bool broadcast = one_in(2);
     const shape_list x = broadcast && one_in(2) ? smaller(full, 0) : full;
     const shape_list t = broadcast && one_in(2) ? smaller(full, 0) : full;
     const dtype type = narrow_format();
-    const bool divergence = op_.name.starts_with("kl_div");
+    const bool divergence = has(f_.attrs, "log_target");
     const std::string reduction = divergence ? any_of<const char*>({"mean", "sum", "none", "batchmean"})
                                              : any_of<const char*>({"mean", "sum", "none"});
     shape_list elements = reference::broadcast_shape(x, t);
     std::vector<shape_list> weights;
-    for (const operand_info& o : op_.in) {
+    for (const operand_info& o : f_.in) {
       if (!o.optional || (!weights.empty() && one_in(4))) continue;
       weights.push_back(one_in(3) ? absent_shape : broadcast && one_in(2) ? smaller(full, 0) : full);
       if (weights.back() != absent_shape) elements = reference::broadcast_shape(elements, weights.back());
     }
     if (reduction != "mean" || w_.flip()) add("reduction", reduction);
-    if (gradient) add_input(reduction == "none" ? elements : shape_list{}, type);
     add_input(x, type);
     add_input(t, type);
     for (const shape_list& s : weights) add_input(s, type);
-    for (const attribute_info& a : op_.attrs) {
+    for (const attribute_info& a : f_.attrs) {
       if (a.kind == attribute_kind::boolean && w_.flip()) add(a.name, w_.flip());
       if (a.kind != attribute_kind::real || one_in(3)) continue;
       const double c = real(false);
@@ -738,7 +690,8 @@ class maker {
     generator();
     work_ = (replacement ? 1 : 8) * count_of(c_.shapes[0]) + rows * samples;
   }
-  void scatter(bool each) {
+  void scatter() {
+    const bool each = f_.name == "scatter_add";  // element has an index
     shape_list x = any_shape(1);
     const std::int64_t axis = from_to(0, std::ssize(x) - 1);
     const auto at = static_cast<std::size_t>(axis);
@@ -796,7 +749,7 @@ class maker {
     groups_ = static_cast<std::size_t>(from_to(1, 3));
     for (std::size_t g = 0; g < groups_; ++g) {
       const shape_list s = any_shape();
-      for (std::size_t i = 0; i < op_.in.size(); ++i) add_input(s, i < 2 ? type : dtype::f32);
+      for (std::size_t i = 0; i < f_.in.size(); ++i) add_input(s, i < 2 ? type : dtype::f32);
     }
     add("lr", real(true));
     add("beta1", below_one());
@@ -805,14 +758,14 @@ class maker {
     add("weight_decay", real(true));
     add("step", one_in(4) ? static_cast<std::int64_t>(w_.next64() >> 2) + 1 : magnitude(10));
   }
-  void list(bool clips) {
+  void list() {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const dtype type = narrow_format();
     groups_ = static_cast<std::size_t>(from_to(1, 4));
     for (std::size_t g = 0; g < groups_; ++g) add_input(any_shape(), type);
     const double p = any_of({2.0, 2.0, 1.0, infinity});
     if (p != 2 || w_.flip()) add("p", p);
-    if (!clips) return;
+    if (!has(f_.attrs, "max_norm")) return;
     const double any = real(false);
     add("max_norm", one_in(2) ? any : any_of({1000001 * 0x1p-20, 1.0, infinity, 0.0}));
   }
@@ -832,7 +785,7 @@ class maker {
     const sample_class c = list[w_.below(rows || op_.family == "norm" ? 15 : 13)];
     // Their rows take multi-limb numbers, and near-ties of a quotient are searched for.
     const bool slow = rows && (c == ties || c == near_ties || c == exact_gaps || c == multiplicities);
-    if ((slow && largest_input() > 1024) || (c == near_ties && op_.name.starts_with("dropout"))) return normal_range;
+    if ((slow && largest_input() > 1024) || (c == near_ties && op_.family == "random")) return normal_range;
     return c;
   }
   std::int64_t largest_input() const {
@@ -857,8 +810,9 @@ class maker {
     if (c_.shapes.empty()) return {};
     if (op_.family == "convert") c_.formats.push_back(dtype_named(std::get<std::string>(c_.attrs[0].value)));
     // Of random operands sums of losses are NaN, or rational where numbers come twice with opposite signs.
+    const auto is_any = [](const ops::operand& o) { return o.domain == ops::domain::any; };
     const bool aims = op_.family == "scatter" || op_.family == "draw" ||
-                      (op_.family == "loss" && (op_.name.starts_with("binary_") || op_.name.starts_with("kl_div")));
+                      (op_.family == "loss" && (has(f_.in, "weight") || !std::ranges::all_of(record_->in, is_any)));
     if (aims || (w_.flip() && can_aim())) return reference::inputs(c_);
     std::vector<array> v;
     for (std::size_t i = 0; i < c_.shapes.size(); ++i) {
@@ -951,6 +905,8 @@ class maker {
   }
 
   const op_info& op_;
+  const op_info& f_;  // the forward operation, or op_
+  const samples::record* record_;  // of f_; null of an elementwise one
   word_stream& w_;
   digest_case c_;
   bool grouped_ = false, plain_ = false;  // sizes in fours; everything contiguous
@@ -998,15 +954,16 @@ std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
 bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const std::string& family = op.family;
   const bool image = family == "convolution" || family == "pooling" || family == "upsample";
-  const bool vector = op.name == "dot" || op.name == "permutation" || family == "sequence";
-  const int least = image                                                                    ? 4
-                    : vector                                                                 ? 1
-                    : family == "matmul"                                                     ? 2
-                    : family == "softmax" && !op.name.starts_with("logsumexp")               ? 1
-                    : family == "nll" || family == "draw"                                    ? 1
-                    : op.name.starts_with("group_norm") || op.name.starts_with("batch_norm") ? 1
-                    : op.name == "index_add" || op.name == "scatter_add"                     ? 1
-                                                                                             : 0;
+  const bool vector = (family == "reduce" && op.attrs.empty()) || has(op.attrs, "n") || family == "sequence";
+  const samples::record* record = record_of(samples::forward_of(op));
+  const bool one_axis = record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
+                                              record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
+                                              (family == "softmax" && record->axes == ops::row_axes::last));
+  const int least = image                        ? 4
+                    : family == "matmul"         ? 2
+                    : vector || family == "draw" ? 1
+                    : one_axis                   ? 1
+                                                 : 0;
   const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
