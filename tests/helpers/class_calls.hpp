@@ -2,14 +2,14 @@
 // numbers, sized so that all classes together give at least 200,000 outputs.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "librepdl/dynamic.hpp"
-#include "librepdl/ops/registry.hpp"
-#include "reference/layout.hpp"
+#include "librepdl/samples/call_shapes.hpp"
 #include "reference/samples.hpp"
 
 namespace repdl::test {
@@ -25,6 +25,37 @@ struct class_call {
 
 inline attribute list(const char* name, integers v) { return {name, std::move(v)}; }
 inline attribute text(const char* name, const char* v) { return {name, std::string(v)}; }
+
+template <class Infos>
+bool has(const Infos& infos, std::string_view name) {
+  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+}
+
+/// The call, of a gradient that of its forward operation, whose x has this shape. present: which of the optional operands are there.
+/// own: the shapes that do not follow from x.
+inline class_call call_at(const std::string& op, const shape_list& x, const attributes& attrs,
+                          const std::vector<bool>& present = {}, const std::vector<shape_list>& own = {}) {
+  const op_info& info = *find(op);
+  const op_info& forward = samples::forward_of(info);
+  samples::shaped_call c;
+  for (const attribute& a : attrs) {
+    if (has(forward.attrs, a.name)) c.attrs.push_back(a);
+  }
+  c.in = samples::operands_at(samples::record_of(forward), sizes(x), c.attrs, std::vector<sizes>(own.begin(), own.end()));
+  std::size_t optional = 0;
+  for (std::size_t i = 0; i < c.in.size(); ++i) {
+    if (!forward.in[i].optional) continue;
+    if (optional >= present.size() || !present[optional]) c.in[i].reset();
+    ++optional;
+  }
+  c = samples::gradient_of(info, c);
+  class_call made{{}, std::move(c.attrs)};
+  for (const std::optional<sizes>& s : c.in) {
+    made.shapes.push_back(s ? shape_list(s->begin(), s->end()) : reference::absent_shape);
+  }
+  while (!made.shapes.empty() && made.shapes.back() == reference::absent_shape) made.shapes.pop_back();
+  return made;
+}
 
 struct geometry {
   std::int64_t n, groups, c, o, h, w, kh, kw;
@@ -42,34 +73,19 @@ inline const geometry geometries[] = {
 };
 
 inline class_call convolution(const std::string& op, const geometry& g, bool chain, bool bias) {
-  const auto along = [](std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t k, std::int64_t d,
-                        std::int64_t s) { return (size + before + after - d * (k - 1) - 1) / s + 1; };
-  const std::int64_t oh = along(g.h, g.padding[0], g.padding[1], g.kh, g.dilation[0], g.stride[0]);
-  const std::int64_t ow = along(g.w, g.padding[2], g.padding[3], g.kw, g.dilation[1], g.stride[1]);
-  const shape_list image{g.n, g.groups * g.c, g.h, g.w}, kernel{g.groups * g.o, g.c, g.kh, g.kw},
-      result{g.n, g.groups * g.o, oh, ow};
-  class_call r;
-  r.attrs = {list("stride", g.stride),
-             list("padding", g.padding),
-             list("dilation", g.dilation),
-             {"groups", g.groups},
-             text("accumulate", chain ? "fma_chain" : "exact")};
-  if (op == "conv2d") {
-    r.shapes = {image, kernel};
-    if (bias) r.shapes.push_back({kernel[0]});
-  } else if (op == "conv2d_grad_input") {
-    r.shapes = {result, kernel};
-    r.attrs.push_back(list("size", {g.h, g.w}));
-  } else {
-    r.shapes = {result, image};
-    r.attrs.push_back(list("kernel", {g.kh, g.kw}));
-  }
-  return r;
+  const shape_list kernel{g.groups * g.o, g.c, g.kh, g.kw};
+  return call_at(op, {g.n, g.groups * g.c, g.h, g.w},
+                 {list("stride", g.stride),
+                  list("padding", g.padding),
+                  list("dilation", g.dilation),
+                  {"groups", g.groups},
+                  text("accumulate", chain ? "fma_chain" : "exact")},
+                 {bias}, {kernel, {kernel[0]}});
 }
 
 inline std::vector<class_call> convolutions(const std::string& op) {
   std::vector<class_call> all;
-  if (op == "conv2d_grad_bias") {
+  if (find(op)->attrs.empty()) {  // a sum
     for (const shape_list& s : {shape_list{2, 5000, 1, 1},
                                 {3, 6000, 2, 1},
                                 {4, 3000, 2, 3},
@@ -80,14 +96,15 @@ inline std::vector<class_call> convolutions(const std::string& op) {
       all.push_back({{s}, {}});
     return all;
   }
+  const bool to_weight = has(find(op)->attrs, "kernel");
   for (const geometry& g : geometries) {
     for (const bool bias : {false, true}) {
-      if (bias && op != "conv2d") continue;
+      if (bias && !has(find(op)->in, "bias")) continue;
       all.push_back(convolution(op, g, false, bias));
-      if (op == "conv2d_grad_weight" && g.kh * g.kw * g.c * g.o < 500) all.push_back(all.back());
+      if (to_weight && g.kh * g.kw * g.c * g.o < 500) all.push_back(all.back());
     }
   }
-  if (op == "conv2d_grad_weight") {
+  if (to_weight) {
     all.push_back(convolution(op, {2, 1, 40, 60, 4, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, false, false));
   }
   for (const geometry& g : geometries) all.push_back(convolution(op, g, true, true));
@@ -97,7 +114,7 @@ inline std::vector<class_call> convolutions(const std::string& op) {
 inline std::vector<class_call> adaptive_poolings(const std::string& op) {
   std::vector<class_call> all;
   // As many outputs of each operation.
-  const bool backward = op.ends_with("backward");
+  const bool backward = samples::record_of(*find(op)).is_gradient;
   for (const auto& [most, h, w, oh, ow] : {std::array<std::int64_t, 5>{40, 16, 16, 8, 8},
                                            {20, 13, 11, 5, 7},
                                            {300, 2, 3, 1, 1},
@@ -107,20 +124,15 @@ inline std::vector<class_call> adaptive_poolings(const std::string& op) {
                                            {60, 6, 6, 4, 3},
                                            {12, 15, 10, 6, 10},
                                            {300, 8, 4, 4, 2}}) {
-    const std::int64_t planes = backward ? (most + 2) / 3 : op.ends_with("indices") ? (most + 1) / 2 : most;
-    const shape_list image{2, planes, h, w}, result{2, planes, oh, ow};
-    class_call c;
-    if (backward) c.shapes.push_back(result);
-    if (op != "adaptive_avg_pool2d_backward") c.shapes.push_back(image);
-    if (op == "adaptive_avg_pool2d_backward") c.attrs = {list("size", {h, w})};
-    if (!backward) c.attrs = {list("size", {oh, ow})};
-    all.push_back(std::move(c));
+    const std::int64_t planes = backward ? (most + 2) / 3 : has(find(op)->out, "indices") ? (most + 1) / 2 : most;
+    all.push_back(call_at(op, {2, planes, h, w}, {list("size", {oh, ow})}));
   }
   return all;
 }
 
 inline std::vector<class_call> poolings(const std::string& op) {
-  if (op.starts_with("adaptive_")) return adaptive_poolings(op);
+  const std::vector<attribute_info>& known = samples::forward_of(*find(op)).attrs;
+  if (!has(known, "kernel")) return adaptive_poolings(op);
   struct pool {
     std::int64_t planes, h, w, kh, kw;
     integers stride, padding;
@@ -135,117 +147,97 @@ inline std::vector<class_call> poolings(const std::string& op) {
       {400, 8, 4, 2, 2, {2, 2}, {0, 0, 0, 0}, false},  {700, 6, 3, 3, 1, {3, 1}, {0, 0, 0, 0}, false}};
   std::vector<class_call> all;
   for (const pool& p : pools) {
-    const shape_list image{2, p.planes, p.h, p.w};
-    const shape_list result{2, p.planes, (p.h + p.padding[0] + p.padding[1] - p.kh) / p.stride[0] + 1,
-                            (p.w + p.padding[2] + p.padding[3] - p.kw) / p.stride[1] + 1};
-    class_call c;
-    c.attrs = {list("kernel", {p.kh, p.kw}), list("stride", p.stride), list("padding", p.padding)};
-    if (op.starts_with("avg")) c.attrs.push_back({"count_include_pad", p.include});
-    if (op == "avg_pool2d_backward") c.attrs.push_back(list("size", {p.h, p.w}));
-    if (op.ends_with("backward")) c.shapes.push_back(result);
-    if (op != "avg_pool2d_backward") c.shapes.push_back(image);
-    all.push_back(std::move(c));
+    all.push_back(call_at(op, {2, p.planes, p.h, p.w},
+                          {list("kernel", {p.kh, p.kw}),
+                           list("stride", p.stride),
+                           list("padding", p.padding),
+                           {"count_include_pad", p.include}}));
   }
-  if (op.starts_with("max")) {
-    class_call c;
-    if (op.ends_with("backward")) c.shapes.push_back({1, 20, 5, 4});
-    c.shapes.push_back({1, 20, 11, 10});
-    c.attrs = {list("kernel", {3, 2}), list("stride", {2, 2}), list("padding", {1, 1, 0, 0}), list("dilation", {2, 3})};
-    all.push_back(std::move(c));
+  if (has(known, "dilation")) {
+    all.push_back(call_at(
+        op, {1, 20, 11, 10},
+        {list("kernel", {3, 2}), list("stride", {2, 2}), list("padding", {1, 1, 0, 0}), list("dilation", {2, 3})}));
   }
   return all;
 }
 
 inline std::vector<class_call> rows(const std::string& op) {
-  const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward"),
-             several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");
+  const op_info& forward = samples::forward_of(*find(op));
+  const bool loss = has(forward.attrs, "reduction"), gradient = &forward != find(op),
+             several = samples::record_of(forward).axes == ops::row_axes::all,
+             probabilities = has(forward.in, "probabilities");
   std::vector<class_call> all;
   struct row {
     std::int64_t count, length;
   };
   std::vector<row> sizes{{200, 1}, {700, 2}, {700, 3}, {600, 4}, {500, 7}, {240, 16}, {60, 32}, {16, 100}, {2, 1000}};
-  const bool one_each = op == "logsumexp" || (loss && !gradient);
+  const bool one_each = !gradient && (several || loss);
   if (one_each) sizes = {{1500, 1}, {6000, 2}, {5000, 3}, {3000, 5}, {1000, 9}, {300, 16}, {60, 50}, {1, 1000}};
   for (const row& s : sizes) {
-    const auto push = [&](const shape_list& x, const shape_list& kept, attributes attrs, bool scalar) {
-      const shape_list g = scalar ? shape_list{} : kept;
-      class_call c;
-      if (gradient && (loss || several)) c.shapes.push_back(g);
-      c.shapes.push_back(x);
-      if (loss) c.shapes.push_back(probabilities ? x : kept);
-      if (gradient && !loss && !several) c.shapes.push_back(x);
-      c.attrs = std::move(attrs);
-      all.push_back(std::move(c));
+    const auto push = [&](const shape_list& x, const attributes& attrs, bool weighted = false) {
+      all.push_back(call_at(op, x, attrs, {weighted}));
     };
     if (probabilities) {
       const std::int64_t n = std::max<std::int64_t>(s.count / (gradient ? 6 : 4), 1);
-      push({n, s.length}, {n}, {text("reduction", "none")}, false);
-      push({n, s.length}, {n}, {text("reduction", "none"), {"label_smoothing", .125}}, false);
-      all.back().shapes.push_back({s.length});
+      push({n, s.length}, {text("reduction", "none")});
+      push({n, s.length}, {text("reduction", "none"), {"label_smoothing", .125}}, true);
       if (s.length > 100) continue;
       for (const std::int64_t k : {1, 3, 8}) {
-        push({k, s.length}, {k}, {text("reduction", "mean")}, true);
-        push({k, s.length, 2}, {k, 2}, {text("reduction", "sum"), {"label_smoothing", .1}}, true);
-        all.back().shapes.push_back({s.length});
+        push({k, s.length}, {text("reduction", "mean")});
+        push({k, s.length, 2}, {text("reduction", "sum"), {"label_smoothing", .1}}, true);
       }
       // The same rules, of targets with weights: cross_entropy_test.cpp.
     } else if (loss) {
-      push({s.count, s.length}, {s.count}, {text("reduction", "none"), {"ignore_index", std::int64_t{1000}}}, false);
+      push({s.count, s.length}, {text("reduction", "none"), {"ignore_index", std::int64_t{1000}}});
       if (s.length > 100) continue;
       for (const std::int64_t n : {1, 2, 4, 3, 32}) {
-        push({n, s.length}, {n}, {text("reduction", "mean")}, true);
-        push({n, s.length, 2}, {n, 2}, {text("reduction", "sum")}, true);
+        push({n, s.length}, {text("reduction", "mean")});
+        push({n, s.length, 2}, {text("reduction", "sum")});
       }
     } else if (several) {
-      push({s.count, s.length}, {s.count}, {list("axis", {1})}, false);
+      push({s.count, s.length}, {list("axis", {1})});
     } else if (s.length == 7) {
-      push({s.length, s.count}, {s.count}, {{"axis", std::int64_t{0}}}, false);
+      push({s.length, s.count}, {{"axis", std::int64_t{0}}});
     } else if (s.length == 3) {
-      push({10, s.length, s.count / 10}, {}, {{"axis", std::int64_t{1}}}, false);
+      push({10, s.length, s.count / 10}, {{"axis", std::int64_t{1}}});
     } else {
-      push({s.count, s.length}, {s.count}, {}, false);
+      push({s.count, s.length}, {});
     }
   }
-  if (several) {
-    const shape_list x{3, 50, 2, 4};
-    class_call c;
-    if (gradient) c.shapes.push_back({1, 50, 1, 4});
-    c.shapes.push_back(x);
-    c.attrs = {list("axis", {0, 2}), {"keepdim", true}};
-    all.push_back(c);
-  }
+  if (several) all.push_back(call_at(op, {3, 50, 2, 4}, {list("axis", {0, 2}), {"keepdim", true}}));
   return all;
 }
 
 struct norm_shapes {
-  shape_list x, weight;
+  shape_list x;
   attributes attrs;
 };
 /// So many rows of a norm, in turn in one of four ways.
-inline norm_shapes norm_of(std::string_view op, std::int64_t count, std::int64_t length, std::size_t way) {
-  if (op.starts_with("group_norm")) {
+inline norm_shapes norm_of(ops::row_axes axes, std::int64_t count, std::int64_t length, std::size_t way) {
+  if (axes == ops::row_axes::groups) {
     const std::int64_t channels = length % 2 == 0 && way % 2 == 0 ? 2 : 1, groups = 1 + static_cast<std::int64_t>(way);
-    norm_shapes s{{(count + groups - 1) / groups, groups * channels, length / channels}, {groups * channels}, {}};
+    norm_shapes s{{(count + groups - 1) / groups, groups * channels, length / channels}, {}};
     if (groups > 1) s.attrs = {{"groups", groups}};
     return s;
   }
-  if (op.starts_with("batch_norm")) {
-    if (way == 1) return {{length, count}, {count}, {}};
-    if (way == 2) return {{count, length}, {count}, {{"axis", std::int64_t{0}}}};
-    return {{length, count, 2}, {count}, {}};
+  if (axes == ops::row_axes::channels) {
+    if (way == 1) return {{length, count}, {}};
+    if (way == 2) return {{count, length}, {{"axis", std::int64_t{0}}}};
+    return {{length, count, 2}, {}};
   }
-  if (way == 1) return {{count, length}, {length}, {list("axis", {-1})}};
-  if (way == 2) return {{length, count}, {length}, {list("axis", {0})}};  // columns
-  if (way == 3 && length % 2 == 0) return {{length / 2, count, 2}, {length / 2, 2}, {list("axis", {2, -3})}};
-  return {{count, length}, {length}, {}};
+  if (way == 1) return {{count, length}, {list("axis", {-1})}};
+  if (way == 2) return {{length, count}, {list("axis", {0})}};  // columns
+  if (way == 3 && length % 2 == 0) return {{length / 2, count, 2}, {list("axis", {2, -3})}};
+  return {{count, length}, {}};
 }
+inline ops::row_axes axes_of(const std::string& op) { return samples::record_of(samples::forward_of(*find(op))).axes; }
 
 inline std::vector<class_call> norms(const std::string& op, sample_class c) {
   using enum sample_class;
-  // Without eps rows can be exact, with a power of 4, too; near-ties with any, down to 2^-200.
-  const bool exact = c == ties || c == cancelling || c == narrow_lattice;
-  const std::vector<double> every_eps = exact && op == "rms_norm" ? std::vector<double>{0}
-                                        : exact                   ? std::vector<double>{0, 0, 1, 0x1p-20}
+  // Without eps rows can be exact, with a power of 4, too; near-ties with any, down to 2^-200. A norm without a mean has no default.
+  const bool exact = c == ties || c == cancelling || c == narrow_lattice, without_mean = !has(find(op)->out, "mean");
+  const std::vector<double> every_eps = exact && without_mean ? std::vector<double>{0}
+                                        : exact               ? std::vector<double>{0, 0, 1, 0x1p-20}
                                                 : std::vector<double>{0, 1e-5, 0x1p-200, 0x1.8p-1, 0x1p-20, 0x1p200};
   std::vector<class_call> all;
   struct row {
@@ -253,7 +245,7 @@ inline std::vector<class_call> norms(const std::string& op, sample_class c) {
   };
   std::vector<row> rows{{60, 1}, {300, 2}, {200, 4}, {150, 5}, {100, 8},
                         {60, 9}, {50, 13}, {24, 32}, {12, 65}, {4, 257}};
-  if (op == "rms_norm" && (c == ties || c == near_ties)) {  // whose squares have odd square factors
+  if (without_mean && (c == ties || c == near_ties)) {  // whose squares have odd square factors
     rows = {{60, 1}, {100, 4}, {150, 9}, {90, 18}, {60, 25}, {60, 27}, {50, 36}, {24, 49}, {24, 50}, {4, 225}};
   }
   std::size_t turn = 0, next_eps = 0;
@@ -261,14 +253,11 @@ inline std::vector<class_call> norms(const std::string& op, sample_class c) {
     ++next_eps;
     for (std::size_t k = 0; k < 4; ++k, ++turn) {
       const double eps = every_eps[next_eps++ % every_eps.size()];
-      const norm_shapes s = norm_of(op, r.count / 2, r.length, k);
-      class_call call{{s.x}, s.attrs};
+      norm_shapes s = norm_of(axes_of(op), r.count / 2, r.length, k);
+      if (eps != 1e-5 || without_mean) s.attrs.push_back({"eps", eps});
       // Both, and in turn one or none.
       const std::size_t operands = turn % 6;
-      if (operands != 0) call.shapes.push_back(operands == 1 ? reference::absent_shape : s.weight);
-      if (operands != 0 && operands != 2 && op != "rms_norm") call.shapes.push_back(s.weight);
-      if (eps != 1e-5 || op == "rms_norm") call.attrs.push_back({"eps", eps});
-      all.push_back(std::move(call));
+      all.push_back(call_at(op, s.x, s.attrs, {operands > 1, operands != 0 && operands != 2}));
     }
   }
   return all;
@@ -297,7 +286,7 @@ inline std::vector<class_call> statistics(const std::string& op) {
     for (std::size_t k = 0; k < 4; ++k, ++turn) {
       const auto n = static_cast<double>(r.length);
       const double corrections[] = {1, 0, n < 18 ? 1 : n - 8, n < 18 ? -n : n - 2, 0.5, 1, n - 0.5, 0};
-      const std::int64_t count = op == "var_mean" ? r.count / 8 : r.count / 4;
+      const std::int64_t count = r.count / (find(op)->out.size() == 2 ? 8 : 4);
       class_call call;
       if (k == 0) call = {{{count, r.length}}, {list("axis", {-1})}};
       if (k == 1) call = {{{r.length, count}}, {list("axis", {0}), {"keepdim", true}}};
@@ -312,7 +301,8 @@ inline std::vector<class_call> statistics(const std::string& op) {
 }
 
 inline std::vector<class_call> norm_gradients(const std::string& op) {
-  const bool to_weight = op.ends_with("weight_backward");
+  const bool to_weight = has(find(op)->out, "grad_weight");
+  const ops::row_axes axes = axes_of(op);
   std::vector<class_call> all;
   struct size {
     std::int64_t count, length;
@@ -325,18 +315,15 @@ inline std::vector<class_call> norm_gradients(const std::string& op) {
   std::size_t turn = 0;
   for (const size& r : to_weight ? sums : rows) {
     for (std::size_t k = 0; k < 4; ++k, ++turn) {
-      norm_shapes s = norm_of(op, r.count, r.length, k);
-      if (to_weight && op.starts_with("group_norm")) {
+      norm_shapes s = norm_of(axes, r.count, r.length, k);
+      if (to_weight && axes == ops::row_axes::groups) {
         const std::int64_t half = r.length % 2 == 0 ? 2 : 1, groups = 1 + static_cast<std::int64_t>(k);
-        s = {{half, r.count / groups * groups, r.length / half}, {}, {{"groups", groups}}};
-      } else if (to_weight && !op.starts_with("batch_norm")) {
-        s = norm_of(op, r.length, r.count, k);
+        s = {{half, r.count / groups * groups, r.length / half}, {{"groups", groups}}};
+      } else if (to_weight && axes != ops::row_axes::channels) {
+        s = norm_of(axes, r.length, r.count, k);
       }
-      const shape_list kept = reference::norm_layout_of(op, s.x, s.attrs).rows.kept_shape;
-      class_call call{{s.x, s.x, kept}, s.attrs};
-      if (!op.starts_with("rms_norm")) call.shapes.push_back(kept);
-      if (!to_weight && turn % 3 != 0) call.shapes.push_back(turn % 6 == 1 ? reference::absent_shape : s.weight);
-      all.push_back(std::move(call));
+      s.attrs.push_back({"eps", 1.0});  // of the forward operation
+      all.push_back(call_at(op, s.x, s.attrs, {turn % 3 != 0 && turn % 6 != 1}));
     }
   }
   return all;
@@ -345,8 +332,7 @@ inline std::vector<class_call> norm_gradients(const std::string& op) {
 /// batch_norm with statistics over batches.
 inline std::vector<class_call> given_norms(const std::string& op, sample_class c) {
   using enum sample_class;
-  const bool running = op == "batch_norm_running", gradient = op.ends_with("backward"),
-             to_weight = op.ends_with("weight_backward");
+  const bool gradient = samples::record_of(*find(op)).is_gradient, to_weight = has(find(op)->out, "grad_weight");
   const bool exact = c == ties || c == cancelling || c == narrow_lattice;
   const std::vector<double> every_eps = exact            ? std::vector<double>{0, 1, 0x1p-20}
                                         : c == near_ties ? std::vector<double>{0, 0x1p-200, 0x1p-100, 1e-5, 0x1p-200}
@@ -365,18 +351,12 @@ inline std::vector<class_call> given_norms(const std::string& op, sample_class c
   std::size_t turn = 0;
   for (const row& r : rows) {
     for (std::size_t k = 0; k < 4; ++k, ++turn) {
-      const norm_shapes s = norm_of(op, r.count, r.length, k);
-      class_call call{{s.x}, s.attrs};
-      if (to_weight) call.shapes.push_back(s.x);
-      if (!gradient || to_weight) call.shapes.push_back(s.weight);
-      call.shapes.push_back(s.weight);
+      norm_shapes s = norm_of(axes_of(op), r.count, r.length, k);
       const std::size_t operands = to_weight ? 0 : turn % (gradient ? 3 : 6);  // none, or in turn one, or both
-      if (operands != 0) call.shapes.push_back(operands == 1 ? reference::absent_shape : s.weight);
-      if (operands > 2 || (operands == 1 && !gradient)) call.shapes.push_back(s.weight);
       const double eps = every_eps[turn % every_eps.size()], momentum = momenta[turn % momenta.size()];
-      if (eps != 1e-5) call.attrs.push_back({"eps", eps});
-      if (running && momentum != 0.1) call.attrs.push_back({"momentum", momentum});
-      all.push_back(std::move(call));
+      if (eps != 1e-5) s.attrs.push_back({"eps", eps});
+      if (momentum != 0.1) s.attrs.push_back({"momentum", momentum});
+      all.push_back(call_at(op, s.x, s.attrs, {operands > 1, operands > 2 || (operands == 1 && !gradient)}));
     }
   }
   return all;
@@ -392,11 +372,12 @@ inline std::vector<class_call> steps(const std::string& op, sample_class c) {
   std::vector<class_call> all;
   const bool exact = c == sample_class::ties || c == sample_class::near_ties ||
                      c == sample_class::cancelling;  // these need powers of two
-  if (op == "total_norm" || op == "clip_grad_norm") {
+  const std::vector<attribute_info>& known = find(op)->attrs;
+  if (has(known, "p")) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto with = [&](double max_norm, double p) {
       all.push_back({{a, {0, 3}, b, one}, {{"p", p}}});
-      if (op == "clip_grad_norm") all.back().attrs.push_back({"max_norm", max_norm});
+      if (has(known, "max_norm")) all.back().attrs.push_back({"max_norm", max_norm});
     };
     for (const double p : {2.0, 1.0, infinity}) with(1000001 * 0x1p-20, p);
     if (exact) return all;
@@ -405,7 +386,7 @@ inline std::vector<class_call> steps(const std::string& op, sample_class c) {
     with(infinity, 2);
     return all;
   }
-  if (op == "sgd") {
+  if (has(known, "nesterov")) {
     const auto with = [&](double lr, double mu, double damp, double decay, bool nesterov, bool first) {
       std::vector<shape_list> shapes = groups(mu == 0 ? 2 : 3, {a, b, one});
       for (std::size_t i = 2; first && i < shapes.size(); i += 3) shapes[i] = reference::absent_shape;
@@ -446,7 +427,8 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
     attrs.push_back({"stream", stream += 100});
     all.push_back({std::move(shapes), std::move(attrs)});
   };
-  if (op == "normal") {
+  const std::vector<attribute_info>& known = find(op)->attrs;
+  if (has(known, "stddev")) {
     struct pair {
       double mean, stddev;
     };
@@ -471,13 +453,13 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
                  {"stddev", p.stddev}});
     return all;
   }
-  if (op == "exponential") {
+  if (has(known, "rate")) {
     for (const char* t : {"f32", "f16", "bf16", "f64"})
       for (const double rate : {1.0, 0.7, 0x1p-14, 0x1p20, 0x1p100, 0x1p-120, 0x1p132, 0x1p-200, 0x1p200, 1e-3})
         add({}, {list("shape", {t == std::string_view("f32") ? 331 : 127, 4}), text("dtype", t), {"rate", rate}});
     return all;
   }
-  if (op == "randint") {
+  if (has(known, "low")) {
     constexpr std::int64_t least = INT64_MIN, most = INT64_MAX;
     const std::int64_t ends[][2] = {
         {0, 1}, {0, 10}, {-3, 4}, {least, most}, {0, most}, {5, 6}, {0, std::int64_t{1} << 32}};
@@ -487,7 +469,7 @@ inline std::vector<class_call> random_numbers(const std::string& op, sample_clas
   for (const double p : {0.5, 0.1, 0.25, 1 - 0xfedcb9p-24, 0.0, 1.0, 0x1p-40, 0.999}) {
     if (c == sample_class::near_ties && p != 1 - 0xfedcb9p-24) continue;
     const std::int64_t n = c == sample_class::near_ties ? 19997 : 2501;
-    if (op == "bernoulli") {
+    if (has(known, "shape")) {
       add({}, {list("shape", {n}), {"p", p}});
     } else {
       add({{n}}, {{"p", p}});
@@ -513,9 +495,9 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::softmax:
       return rows(op);
     case ops::family::norm:
-      if (op.starts_with("batch_norm_running") || op.starts_with("batch_norm_inference")) return given_norms(op, c);
-      if (reference::is_statistic(op)) return statistics(op);
-      return op.ends_with("backward") ? norm_gradients(op) : norms(op, c);
+      if (has(samples::forward_of(*find(op)).in, "running_var")) return given_norms(op, c);
+      if (has(find(op)->attrs, "correction")) return statistics(op);
+      return samples::record_of(*find(op)).is_gradient ? norm_gradients(op) : norms(op, c);
     case ops::family::optimizer:
       return steps(op, c);
     case ops::family::random:
