@@ -104,8 +104,10 @@ test_call call_at(op_id op, const sizes& x, layout how, const attribute_texts& a
     if (info.in[i].types.size() == 1) t.in.back().type = info.in[i].types[0];
   }
   for (const attribute& a : call.attrs) {
-    const auto given = std::find_if(attrs.begin(), attrs.end(), [&](const attribute_text& g) { return g.name == a.name; });
-    if (const auto* size = std::get_if<std::vector<std::int64_t>>(&a.value); size != nullptr && (a.name == "size" || a.name == "kernel")) {
+    const auto given =
+        std::find_if(attrs.begin(), attrs.end(), [&](const attribute_text& g) { return g.name == a.name; });
+    if (const auto* size = std::get_if<std::vector<std::int64_t>>(&a.value);
+        size != nullptr && (a.name == "size" || a.name == "kernel")) {
       t.attrs.push_back({a.name, std::to_string((*size)[0]) + "," + std::to_string((*size)[1])});
     } else {
       t.attrs.push_back(*given);
@@ -285,8 +287,8 @@ std::vector<group> conv2d_calls() {
 // Their own, then the kernels that all convolutions share.
 std::vector<group> conv_gradient_calls(op_id op) {
   const sizes w{4, 3, 3, 2};
-  test_call c = call_at(op, {2, 6, 7, 8}, layout::spread, {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}}, 0,
-                        {&w, 1});
+  test_call c =
+      call_at(op, {2, 6, 7, 8}, layout::spread, {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}}, 0, {&w, 1});
   std::vector<group> all{from_every_tier(c)};
   for (group& g : conv2d_calls()) all.push_back(std::move(g));
   return all;
@@ -316,11 +318,11 @@ std::vector<group> pool_calls(const subject& what) {
     return attribute_texts{{"kernel", kernel}, {"stride", stride}};
   };
   // No kernel of its own; kernels of 2x2 and 3x3; windows that overlap, and that do not.
-  const test_call any = max ? call({{"kernel", "3,2"}, {"stride", "2,1"}, {"dilation", "2,1"}}) : call(square("4,2", "2,1"));
+  const test_call any =
+      max ? call({{"kernel", "3,2"}, {"stride", "2,1"}, {"dilation", "2,1"}}) : call(square("4,2", "2,1"));
   group g = from_every_tier(any);
   g.push_back(wide(any));
-  std::vector<group> all{
-      g, {call(square("2,2", "2,2"))}, {call(square("3,3", "3,3"))}, {call(square("3,3", "2,2"))}};
+  std::vector<group> all{g, {call(square("2,2", "2,2"))}, {call(square("3,3", "3,3"))}, {call(square("3,3", "2,2"))}};
   // A last window that reaches over the padded image; divisors of either sign.
   all.push_back(from_every_tier(call(square("3,2", "3,3"), {{"ceil_mode", "true"}, {"count_include_pad", "true"}})));
   all.push_back({call(square("3,3", "3,3"), {{"ceil_mode", "true"}})});
@@ -491,9 +493,12 @@ std::vector<group> random_calls(const subject& what) {
              selects = samples::record_of(what.op).proof == ops::proof_kind::select;
   test_call c{what.op, {}, layout::contiguous};
   if (drops) c.in = {{shape, layout::contiguous}};
-  for (const attribute_text& a :
-       attribute_texts{{"seed", "81985529216486895"}, {"stream", "7"}, {"n", "2111"}, {"shape", "3,5,2,3,7"},
-                       {"dtype", name_of(what.out)}, {"p", "0.3"}}) {
+  for (const attribute_text& a : attribute_texts{{"seed", "81985529216486895"},
+                                                 {"stream", "7"},
+                                                 {"n", "2111"},
+                                                 {"shape", "3,5,2,3,7"},
+                                                 {"dtype", name_of(what.out)},
+                                                 {"p", "0.3"}}) {
     if (has(op.attrs, a.name)) c.attrs.push_back(a);
   }
   const bool has_ends = has(op.attrs, "low");  // which decide what range is drawn from
@@ -741,7 +746,8 @@ std::vector<group> nll_calls(const subject& what) {
     for (const layout how : {layout::contiguous, layout::spread}) {
       group g;
       for (const bool weighted : {false, true}) {
-        test_call c = call_at(what.op, {how == layout::spread ? 9 : 211, 7, 5}, how, {{"reduction", reduction}}, weighted);
+        test_call c =
+            call_at(what.op, {how == layout::spread ? 9 : 211, 7, 5}, how, {{"reduction", reduction}}, weighted);
         for (operand& o : c.in) o.how = how;
         append(g, from_every_tier(c));
         append(g, from_every_tier(wide(c)));
@@ -766,7 +772,8 @@ std::vector<group> structured_calls(const subject& what) {
       if (op.attrs.empty()) return {{{what.op, {{{2, 3, 5, 7}}}}}};  // a sum
       return gradient ? conv_gradient_calls(what.op) : conv2d_calls();
     case ops::family::pooling:
-      return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what), what);
+      return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what),
+                       what);
     case ops::family::softmax:
       return of_format(row_calls(what.op), what);
     case ops::family::norm:
@@ -888,7 +895,8 @@ std::uint64_t value_to_convert(dtype type, std::uint64_t w, std::int64_t i) {
 
 void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t operand_number) {
   const bool elementwise = ops::is_elementwise(op);
-  const std::span<const ops::operand> operands = elementwise ? std::span<const ops::operand>() : samples::record_of(op).in;
+  const std::span<const ops::operand> operands =
+      elementwise ? std::span<const ops::operand>() : samples::record_of(op).in;
   const bool converts = !elementwise && samples::record_of(op).family == ops::family::convert;
   const ops::domain domain = elementwise ? ops::domain::any : operands[operand_number % operands.size()].domain;
   const std::int64_t count = element_count(p.spec.shape);
@@ -907,7 +915,7 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     const dtype t = p.spec.type;
     const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
-    if (domain == ops::domain::indices) bits = random % 7;  // below 9 in every call
+    if (domain == ops::domain::indices) bits = random % 7;                         // below 9 in every call
     if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
     // Of -inf the weight is 0, not a small one.
     if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {

@@ -149,7 +149,8 @@ struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
 struct matmul : operation<op_id::matmul> {
   static constexpr std::string_view formula = "alpha * sum over k of a_ik * b_kj, + beta * bias_ij";
   using attrs = matmul_options;
-  static constexpr operand in[] = {{"a", NARROW}, {"b", NARROW, false, extent::own}, {"bias", NARROW, true, extent::own}};
+  static constexpr operand in[] = {
+      {"a", NARROW}, {"b", NARROW, false, extent::own}, {"bias", NARROW, true, extent::own}};
   static constexpr operand out[] = {{"out", NARROW}};
 };
 

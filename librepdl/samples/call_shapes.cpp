@@ -13,8 +13,9 @@ constexpr std::array<record, count> records = [] {
   std::array<record, count> all{};
   std::size_t i = 0;
   ops::for_each_structured([&]<class Op>() {
-    all[i++] = {Op::id, Op::row.kind, Op::row.proof, ops::row_axes_of<typename Op::attrs>, Op::in,
-                ops::forward_of(Op::id) != Op::id};
+    all[i++] = {Op::id,        Op::row.kind,
+                Op::row.proof, ops::row_axes_of<typename Op::attrs>,
+                Op::in,        ops::forward_of(Op::id) != Op::id};
   });
   return all;
 }();
@@ -98,9 +99,14 @@ shaped_call gradient_of(const op_info& op, const shaped_call& forward) {
   std::byte* const anywhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
   std::vector<const_tensor_view> views;
   for (std::size_t i = 0; i < forward.in.size(); ++i) {
-    views.push_back(forward.in[i] ? const_tensor_view(anywhere, f.in[i].types[0], *forward.in[i]) : const_tensor_view());
+    views.push_back(forward.in[i] ? const_tensor_view(anywhere, f.in[i].types[0], *forward.in[i])
+                                  : const_tensor_view());
   }
-  const std::vector<tensor_spec> results = infer(f, views, forward.attrs);
+  attributes attrs = forward.attrs;
+  for (const attribute_info& a : f.attrs) {  // such as an epsilon, of which no shape depends
+    if (a.required && a.kind == attribute_kind::real && !value_of(attrs, a.name)) attrs.push_back({a.name, 1.0});
+  }
+  const std::vector<tensor_spec> results = infer(f, views, attrs);
   shaped_call g;
   for (const operand_info& o : op.in) {
     const auto result = place_of(f.out, o.name);

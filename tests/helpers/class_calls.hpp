@@ -41,7 +41,8 @@ inline class_call call_at(const std::string& op, const shape_list& x, const attr
   for (const attribute& a : attrs) {
     if (has(forward.attrs, a.name)) c.attrs.push_back(a);
   }
-  c.in = samples::operands_at(samples::record_of(forward), sizes(x), c.attrs, std::vector<sizes>(own.begin(), own.end()));
+  c.in =
+      samples::operands_at(samples::record_of(forward), sizes(x), c.attrs, std::vector<sizes>(own.begin(), own.end()));
   std::size_t optional = 0;
   for (std::size_t i = 0; i < c.in.size(); ++i) {
     if (!forward.in[i].optional) continue;
@@ -322,7 +323,6 @@ inline std::vector<class_call> norm_gradients(const std::string& op) {
       } else if (to_weight && axes != ops::row_axes::channels) {
         s = norm_of(axes, r.length, r.count, k);
       }
-      s.attrs.push_back({"eps", 1.0});  // of the forward operation
       all.push_back(call_at(op, s.x, s.attrs, {turn % 3 != 0 && turn % 6 != 1}));
     }
   }

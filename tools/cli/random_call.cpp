@@ -43,8 +43,7 @@ const samples::record* record_of(const op_info& op) {
 /// One call in the making; of a gradient first that of its forward operation. Never two draws in one expression whose operands the language may evaluate in either order.
 class maker {
  public:
-  maker(const op_info& op, word_stream& w)
-      : op_(op), f_(samples::forward_of(op)), record_(record_of(f_)), w_(w) {
+  maker(const op_info& op, word_stream& w) : op_(op), f_(samples::forward_of(op)), record_(record_of(f_)), w_(w) {
     c_.op = op.name;
     grouped_ = one_in(3);
   }
@@ -905,7 +904,7 @@ class maker {
   }
 
   const op_info& op_;
-  const op_info& f_;  // the forward operation, or op_
+  const op_info& f_;               // the forward operation, or op_
   const samples::record* record_;  // of f_; null of an elementwise one
   word_stream& w_;
   digest_case c_;
@@ -956,14 +955,11 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const bool image = family == "convolution" || family == "pooling" || family == "upsample";
   const bool vector = (family == "reduce" && op.attrs.empty()) || has(op.attrs, "n") || family == "sequence";
   const samples::record* record = record_of(samples::forward_of(op));
-  const bool one_axis = record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
-                                              record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
-                                              (family == "softmax" && record->axes == ops::row_axes::last));
-  const int least = image                        ? 4
-                    : family == "matmul"         ? 2
-                    : vector || family == "draw" ? 1
-                    : one_axis                   ? 1
-                                                 : 0;
+  const bool one_axis =
+      record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
+                            record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
+                            (family == "softmax" && record->axes == ops::row_axes::last));
+  const int least = image ? 4 : family == "matmul" ? 2 : vector || family == "draw" ? 1 : one_axis ? 1 : 0;
   const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {

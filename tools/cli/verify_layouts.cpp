@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "librepdl/samples/call_shapes.hpp"
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
 #include "reference/layout.hpp"
@@ -95,18 +96,40 @@ struct view_of_case {
   std::vector<shape_list> shapes;  ///< of the inputs
 };
 
-/// The axes of a reduction, or of a softmax, in [0, rank).
-std::vector<bool> reduced_axes(const digest_case& c, const shape_list& x, bool one_axis, std::int64_t otherwise) {
-  std::vector<bool> reduced(x.size(), false);
-  const auto mark = [&](std::int64_t a) { reduced[static_cast<std::size_t>(a < 0 ? a + std::ssize(x) : a)] = true; };
-  if (one_axis) {
-    mark(reference::attribute_or<std::int64_t>(c.attrs, "axis", otherwise));
-  } else if (const auto axes = reference::attribute_of<integers>(c.attrs, "axis")) {
-    for (const std::int64_t a : *axes) mark(a);
-  } else {
-    reduced.assign(x.size(), true);
+/// Rows along other axes: x with its axes split, and what follows from it.
+void split_rows(view_of_case& v, const digest_case& c, std::size_t rank, word_stream& w) {
+  const op_info& op = *find(c.op);
+  const op_info& forward = samples::forward_of(op);
+  const samples::record& record = samples::record_of(forward);
+  std::size_t at = 0;  // x, or what is like it
+  for (std::size_t i = 0; i < op.in.size(); ++i) {
+    if (op.in[i].name == forward.in[0].name) at = i;
   }
-  return reduced;
+  const shape_list& x = c.shapes[at];
+  const auto kind_of_axis = std::find_if(forward.attrs.begin(), forward.attrs.end(),
+                                         [](const attribute_info& a) { return a.name == "axis"; });
+  const bool several = kind_of_axis != forward.attrs.end() && kind_of_axis->kind == attribute_kind::integers,
+             channels = record.axes == ops::row_axes::channels, groups = record.axes == ops::row_axes::groups;
+  std::vector<bool> named = samples::axes_of(record, static_cast<int>(x.size()), c.attrs);  // by the attribute
+  if (channels) named.flip();
+  if (groups) named[0] = named[1] = true;
+  const axis_factors f = split(x, several ? std::vector<bool>(x.size(), false) : named, rank, w);
+  integers axes;
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    for (std::size_t j = 0; j < f[i].size(); ++j, ++next) {
+      if (named[i]) axes.push_back(next);
+    }
+  }
+  attribute* axis = attribute_named(v.attrs, "axis");
+  if (axis == nullptr && record.axes != ops::row_axes::all && !groups)
+    axis = &v.attrs.emplace_back(attribute{"axis", {}});
+  if (axis != nullptr) axis->value = several ? attribute_value(axes) : attribute_value(axes[0]);
+  const samples::shaped_call call =
+      samples::gradient_of(op, {samples::operands_at(record, sizes(joined_axes(f)), v.attrs), v.attrs});
+  for (std::size_t i = 0; i < v.shapes.size(); ++i) {
+    if (v.shapes[i] != absent_shape) v.shapes[i].assign(call.in[i]->begin(), call.in[i]->end());
+  }
 }
 
 view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
@@ -146,38 +169,10 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
         if (v.shapes[i] != absent_shape) v.shapes[i] = s;
       }
     }
-  } else if (op.family == "softmax" || (op.family == "reduce" && c.op != "dot") || reference::is_statistic(c.op) ||
-             op.family == "nll") {
-    const bool loss = c.op.starts_with("cross_entropy") || op.family == "nll",
-               several = !loss && (op.family != "softmax" || c.op.starts_with("logsumexp"));
-    const bool given = c.op == "logsumexp_backward" || (loss && c.op.ends_with("_backward"));
-    const std::size_t at = given ? 1 : 0;  // of x
-    const shape_list& x = c.shapes[at];
-    const std::vector<bool> reduced = reduced_axes(c, x, !several, loss ? (x.size() > 1 ? 1 : 0) : -1);
-    const bool keepdim = reference::attribute_or(c.attrs, "keepdim", false);
-    const axis_factors f = split(x, several ? nothing_whole(x) : reduced, rank, w);
-    v.shapes[at] = joined_axes(f);
-    integers axes;
-    shape_list rows;  // of what has one element per row
-    std::int64_t next = 0;
-    for (std::size_t i = 0; i < f.size(); ++i) {
-      for (const std::int64_t n : f[i]) {
-        if (reduced[i]) axes.push_back(next);
-        if (!reduced[i]) rows.push_back(n);
-        if (reduced[i] && keepdim) rows.push_back(1);
-        ++next;
-      }
-    }
-    for (std::size_t i = 0; i < v.shapes.size(); ++i) {
-      if (i == at || op.in[i].name == "weight" || c.shapes[i] == absent_shape) continue;
-      v.shapes[i] = op.in[i].name == "probabilities" || (c.shapes[i] == x && !loss) ? v.shapes[at]
-                    : c.shapes[i].empty()                                           ? shape_list{}
-                                                                                    : rows;
-    }
-    attribute* axis = attribute_named(v.attrs, "axis");
-    if (!several && axis == nullptr) axis = &v.attrs.emplace_back(attribute{"axis", {}});
-    if (axis != nullptr) axis->value = several ? attribute_value(axes) : attribute_value(axes[0]);
-  } else if (c.op == "embedding_backward") {
+  } else if (op.family == "softmax" || op.family == "norm" || op.family == "nll" ||
+             (op.family == "reduce" && !op.attrs.empty())) {
+    split_rows(v, c, rank, w);
+  } else if (op.family == "scatter" && c.shapes.size() == 2) {  // a gradient, and indices
     const shape_list indices =
         joined_axes(split(c.shapes[1], nothing_whole(c.shapes[1]), std::max<std::size_t>(rank, 2) - 1, w));
     v.shapes[1] = v.shapes[0] = indices;
@@ -203,47 +198,6 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
     attribute* of_axis = attribute_named(v.attrs, "axis");
     if (of_axis == nullptr) of_axis = &v.attrs.emplace_back(attribute{"axis", {}});
     of_axis->value = before;
-  } else if (op.family == "norm") {
-    const bool of_groups = c.op.starts_with("group_norm"), several = !of_groups && !c.op.starts_with("batch_norm"),
-               given = attribute_named(v.attrs, "axis") != nullptr;
-    std::size_t at = 0;  // x, or g
-    for (std::size_t i = 0; i < op.in.size(); ++i) {
-      if (op.in[i].name == "x") at = i;
-    }
-    const shape_list& x = c.shapes[at];
-    std::vector<bool> along(x.size(), false);  // which axes weights have, and (groups) that of the samples
-    if (of_groups) {
-      along[0] = along[1] = true;
-    } else if (several && !given) {
-      along.back() = true;
-    } else {
-      along = reduced_axes(c, x, !several, 1);
-    }
-    const axis_factors f = split(x, several ? nothing_whole(x) : along, rank, w);
-    const shape_list whole = joined_axes(f);
-    integers axes;
-    shape_list weight;
-    std::int64_t next = 0;
-    for (std::size_t i = 0; i < f.size(); ++i) {
-      for (const std::int64_t n : f[i]) {
-        if (along[i]) axes.push_back(next);
-        if (along[i]) weight.push_back(n);
-        ++next;
-      }
-    }
-    if (!of_groups) {
-      if (!given) v.attrs.push_back({"axis", {}});
-      attribute_named(v.attrs, "axis")->value = several ? attribute_value(axes) : attribute_value(axes[0]);
-    }
-    for (std::size_t i = 0; i < v.shapes.size(); ++i) {
-      const std::string& name = op.in[i].name;
-      const bool of_row = name == "mean" || name == "rstd",
-                 of_weight = name == "weight" || name == "bias" || name.starts_with("running_");
-      if (v.shapes[i] == absent_shape || (of_groups && (of_row || of_weight))) continue;
-      v.shapes[i] = of_row      ? reference::norm_layout_of(c.op, whole, v.attrs).rows.kept_shape
-                    : of_weight ? weight
-                                : whole;
-    }
   }
   return v;
 }
