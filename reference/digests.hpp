@@ -46,9 +46,6 @@ using call_rule = decltype(&call_formats);
 /// `rule` says which calls there are.
 std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_rule rule = call_formats);
 
-/// Those of a new statistic (layout.hpp): every class of inputs, rows of several lengths and corrections.
-std::vector<digest_case> proposed_statistics(const op_info& op, dtype format);
-
 /// The case's inputs, contiguous; the same on every machine.
 std::vector<array> inputs(const digest_case& c);
 /// The oracle's outputs, and where their exact values lie. (digests/oracle.cpp; needs GMP and MPFR.)

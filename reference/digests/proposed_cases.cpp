@@ -1,4 +1,4 @@
-// The rules by which elementwise operations and statistics get their digest cases.
+// The rules by which elementwise operations get their digest cases.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -124,23 +124,6 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
       add(c, std::vector<shape_list>(in.size(), {16411}), attrs);
       ++turn;
     }
-  }
-  return all;
-}
-
-std::vector<digest_case> proposed_statistics(const op_info& op, dtype format) {
-  struct call {
-    shape_list x, axis;
-    std::optional<double> correction;
-  };
-  const call calls[] = {{{700, 2}, {1}, {}},  {{250, 16}, {-1}, 0.0}, {{4, 300}, {0}, {}},
-                        {{9, 33}, {1}, 12.0}, {{3, 1030}, {1}, {}},   {{6, 5, 7}, {0, 2}, 0.3}};
-  std::vector<digest_case> all;
-  for (const call& c : calls) {
-    attributes attrs{{"axis", c.axis}};
-    if (c.correction) attrs.push_back({"correction", *c.correction});
-    const std::vector<dtype> formats = call_formats(op, {format}, {c.x}, attrs);
-    for (const sample_class kind : element_classes) all.push_back({op.name, op.bits, formats, kind, {c.x}, attrs, 0});
   }
   return all;
 }

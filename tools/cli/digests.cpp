@@ -15,10 +15,10 @@
 #include "tools/cli/data_directory.hpp"
 #include "tools/cli/output_files.hpp"
 #include "tools/cli/progress.hpp"
+#include "tools/cli/random_call.hpp"
 #if defined(REPDL_WITH_REFERENCE)
 #include "reference/attributes.hpp"
 #include "reference/digests/known_answers.hpp"
-#include "reference/layout.hpp"
 #endif
 
 namespace repdl::tools {
@@ -121,10 +121,10 @@ class writer {
     if (o_.again || text != text_of(path)) write_file(path, text);
   }
 
-  /// Those of an elementwise operation that are not there, in each format of the operand that has most; of a new statistic.
+  /// Those of an elementwise operation that are not there, in each format of the operand that has most; of others, if there are none.
   static void add_cases(const op_info& op, std::vector<case_line>& lines) {
-    const bool statistic = reference::is_statistic(op.name);
-    if (op.family != "elementwise" && !(statistic && lines.empty())) return;
+    const bool elementwise = op.family == "elementwise";
+    if (!elementwise && !lines.empty()) return;
     const auto most = std::max_element(op.in.begin(), op.in.end(), [](const operand_info& a, const operand_info& b) {
       return a.types.size() < b.types.size();
     });
@@ -135,8 +135,7 @@ class writer {
     std::set<std::string> there;
     for (const case_line& l : lines) there.insert(without_seed(l.c));
     for (const dtype t : most->types) {
-      for (reference::digest_case& c :
-           statistic ? reference::proposed_statistics(op, t) : reference::proposed_cases(op, t)) {
+      for (reference::digest_case& c : elementwise ? reference::proposed_cases(op, t) : proposed_calls(op, t)) {
         if (there.contains(without_seed(c))) continue;
         c.seed = reference::case_seed(c.op, c.formats, lines.size() + 1);
         lines.push_back({std::move(c), {}});

@@ -9,7 +9,6 @@
 
 #include "librepdl/samples/call_shapes.hpp"
 #include "reference/attributes.hpp"
-#include "reference/digests.hpp"
 #include "reference/layout.hpp"
 #include "reference/structured/windows.hpp"
 #include "tools/cli/arrays.hpp"
@@ -61,6 +60,15 @@ class maker {
       for (const auto& t : r.call.memory.tensors()) r.work = std::max(r.work, element_count(t.spec.shape));
     }
     return r;
+  }
+
+  /// Operands and attributes alone; none that the makers of inputs cannot aim at, or that are large.
+  std::optional<digest_case> make_case(sample_class kind) {
+    draw_operands();
+    c_.kind = kind;
+    if (largest_input() > 4096 || work_ > 20000 || !can_aim()) return std::nullopt;
+    c_.formats = reference::call_formats(op_, c_.formats, c_.shapes, c_.attrs);
+    return c_;
   }
 
  private:
@@ -916,6 +924,26 @@ class maker {
 }  // namespace
 
 random_call make_random_call(const op_info& op, word_stream& w) { return maker(op, w).make(); }
+
+std::vector<digest_case> proposed_calls(const op_info& op, dtype format) {
+  constexpr int each = 6;  // of a class
+  const bool rows = op.family == "softmax" || op.family == "norm";
+  std::vector<sample_class> classes(reference::element_classes.begin(), reference::element_classes.end());
+  if (rows) classes.insert(classes.end(), {exact_gaps, multiplicities});
+  if (op.in.empty()) classes = {normal_range};
+  std::vector<digest_case> all;
+  for (const sample_class kind : classes) {
+    int made = 0;
+    for (std::uint64_t turn = 0; made < each && turn < 10000; ++turn) {
+      word_stream w(reference::case_seed(op.name, {format}, 1 + turn), static_cast<std::uint64_t>(kind));
+      std::optional<digest_case> c = maker(op, w).make_case(kind);
+      if (!c || std::find(c->formats.begin(), c->formats.end(), format) == c->formats.end()) continue;
+      all.push_back(std::move(*c));
+      ++made;
+    }
+  }
+  return all;
+}
 
 bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;

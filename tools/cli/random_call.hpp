@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/digests.hpp"
 #include "tools/cli/placed_call.hpp"
 
 namespace repdl::tools {
@@ -19,6 +20,10 @@ struct random_call {
 
 /// The same call for the same words, on every machine. Every call is legal.
 random_call make_random_call(const op_info& op, reference::word_stream& w);
+
+/// Cases for an operation that has none, without seeds: of every class of inputs some calls of moderate size, which the makers of inputs
+/// can aim at, with operands of this format where there is a choice.
+std::vector<reference::digest_case> proposed_calls(const op_info& op, dtype format);
 
 /// Whether a context that begins with its last tier takes a moment for the call, not minutes.
 bool is_affordable(const random_call& r, const context_options& o);
