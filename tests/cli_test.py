@@ -2059,7 +2059,7 @@ class Verify(Case):
         """`repdl digests --write` computes the answers again."""
         if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
             return
-        shutil.copytree(ROOT / "librepdl/dispatch/known_answers", self.dir / "digests/known_answers")
+        shutil.copytree(ROOT / "librepdl/self_test/known_answers", self.dir / "digests/known_answers")
         (self.dir / "digests/cases").mkdir()
         path = self.dir / "digests/known_answers/exp.txt"
         right = path.read_text()

@@ -32,7 +32,7 @@ by_hand = {
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
         "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/elementwise/bodies.hpp", "docs/operations.md", "README.md",
         "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in (*functions, *structured)),
-        *(f"librepdl/dispatch/known_answers/{f}.txt" for f in functions)}
+        *(f"librepdl/self_test/known_answers/{f}.txt" for f in functions)}
 
 
 def run(*command, **more):
@@ -95,7 +95,7 @@ def main():
     run(sys.executable, "tools/gen_python.py", repdl, cwd=source)
     others = set(changed()) ^ (patched | made)
     expect(not others, f"made by commands: {', '.join(sorted(made))}" + (f"; not as expected: {', '.join(sorted(others))}" if others else ""))
-    lost = {name: n for name, n in changed().items() if name.startswith(("docs/digests", "librepdl/dispatch")) and n > 0}
+    lost = {name: n for name, n in changed().items() if name.startswith(("docs/digests", "librepdl/self_test")) and n > 0}
     expect(not lost, "no line of a digest or a known answer changed")
 
     cases = (source / "docs/digests/cases/quadratic.txt").read_text()

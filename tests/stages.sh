@@ -130,6 +130,7 @@ stage_environments() {
 }
 
 stage_docs() {
+  lines=1 show python3 tools/check_layers.py
   python3 tools/gen_elementwise.py --check
   python3 tools/gen_python.py --check build/cpu/tools/repdl
   build/cpu/tools/repdl docs --check

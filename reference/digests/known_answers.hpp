@@ -1,5 +1,5 @@
 // The known answers of the self-test that every backend passes before its first call, one file per elementwise
-// operation: librepdl/dispatch/known_answers/OP.txt. The files are the list; a line is "inputs -> result", binary32
+// operation: librepdl/self_test/known_answers/OP.txt. The files are the list; a line is "inputs -> result", binary32
 // patterns in eight hexadecimal digits.
 #pragma once
 

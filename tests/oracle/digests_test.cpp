@@ -27,7 +27,7 @@ using namespace repdl::reference;
 namespace files = std::filesystem;
 
 const std::string directory = REPDL_SOURCE_DIR "/docs/digests";
-const std::string answers = REPDL_SOURCE_DIR "/librepdl/dispatch/known_answers/";
+const std::string answers = REPDL_SOURCE_DIR "/librepdl/self_test/known_answers/";
 
 std::string text_of(const std::string& path) {
   std::ifstream f(path, std::ios::binary);

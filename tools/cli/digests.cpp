@@ -185,7 +185,7 @@ int run_digests(command_arguments raw) {
     const int threads = static_cast<int>(args.integer("--threads", cores, 1, max_threads));
     // Known answers are compiled in, so they have a place only in the source tree.
     const std::string known =
-        args.has("--digests") ? directory + "/known_answers" : REPDL_SOURCE_DIR "/librepdl/dispatch/known_answers";
+        args.has("--digests") ? directory + "/known_answers" : REPDL_SOURCE_DIR "/librepdl/self_test/known_answers";
     writer({directory, known, std::string(args.value("--only").value_or("")), args.has("--write"), threads}).write();
 #else
     fail(error_site::no_oracle, "digests", "build", "one with MPFR (-DREPDL_REFERENCE=ON)", "one without");

@@ -17,7 +17,7 @@
 namespace repdl::dispatch {
 namespace {
 
-// dispatch/known_answers, written from the reference by `repdl digests --add`: a line has the operands, eight hexadecimal digits each,
+// known_answers, written from the reference by `repdl digests --add`: a line has the operands, eight hexadecimal digits each,
 // and behind "->" the result.
 struct answers {
   ops::op_id op;
