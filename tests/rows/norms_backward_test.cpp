@@ -17,7 +17,7 @@
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
+#include "tests/helpers/placed_calls.hpp"
 #include "tests/helpers/settings.hpp"
 
 using namespace repdl;
@@ -26,21 +26,22 @@ using reference::sample_class;
 using reference::shape_list;
 using tests::available;
 using tests::bits;
+using tests::call_case;
+using tests::floats;
+using tests::inf;
 using tests::layout;
+using tests::nan;
+using tests::nan_bits;
 using tests::placed_tensor;
+using tests::row;
+using tests::row_classes;
+using tests::scalar;
 
 namespace {
 
 using integers = std::vector<std::int64_t>;
 using patterns = std::vector<std::uint32_t>;
-constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::uint32_t nan_bits = 0x7fc00000, minus_zero = 0x80000000;
-
-struct call_case {
-  std::string op;
-  std::vector<array> in;
-  attributes attrs;
-};
+constexpr std::uint32_t minus_zero = 0x80000000;
 
 bool has_mean(const std::string& op) { return !op.starts_with("rms"); }
 bool is_to_weight(const std::string& op) { return op.ends_with("weight_backward"); }
@@ -54,18 +55,8 @@ call_case sampled(const std::string& op, sample_class kind, const shape_list& x,
   return {op, reference::fill_inputs(op, kind, shapes, attrs, 29, stream), attrs};
 }
 
-array run(context& ctx, const call_case& c, layout from = layout::contiguous, layout to = layout::contiguous) {
-  const op_info& op = *find(c.op);
-  std::vector<std::unique_ptr<placed_tensor>> in;
-  std::vector<const_tensor_view> views;
-  for (const array& a : c.in) {
-    in.push_back(a.absent() ? nullptr : std::make_unique<placed_tensor>(ctx, a, from));
-    views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(in.back()->view()));
-  }
-  const tensor_spec spec = infer(op, views, c.attrs).at(0);
-  placed_tensor out(ctx, spec.type, shape_list(spec.shape.begin(), spec.shape.end()), to);
-  call(ctx, op, views, std::vector{out.view()}, c.attrs);
-  return out.get();
+array gradient(context& ctx, const call_case& c, layout from = layout::contiguous, layout to = layout::contiguous) {
+  return run(ctx, c, from, to).at(0);
 }
 
 // Shapes of rows, or of sums to a weight, of about n elements: one after the other, and across.
@@ -94,28 +85,6 @@ std::vector<call_case> cases(sample_class kind, std::int64_t n, bool weight, std
   return all;
 }
 
-constexpr sample_class classes[] = {sample_class::uniform_patterns,
-                                    sample_class::normal_range,
-                                    sample_class::narrow_lattice,
-                                    sample_class::cancelling,
-                                    sample_class::ties,
-                                    sample_class::near_ties,
-                                    sample_class::subnormal,
-                                    sample_class::overflow_border,
-                                    sample_class::single_nonfinite,
-                                    sample_class::wide_exponents,
-                                    sample_class::zeros,
-                                    sample_class::exact_gaps,
-                                    sample_class::multiplicities};
-
-array floats(const std::vector<float>& v, shape_list shape) {
-  array a(dtype::f32, std::move(shape));
-  for (std::size_t i = 0; i < v.size(); ++i) a.set(i, bits(v[i]));
-  return a;
-}
-array row(const std::vector<float>& v) { return floats(v, {static_cast<std::int64_t>(v.size())}); }
-array scalar(float v) { return floats({v}, {}); }
-
 }  // namespace
 
 TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts, against the oracle" *
@@ -125,7 +94,7 @@ TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts,
   reference::word_stream words(19, 0);
   std::uint64_t stream = 0;
   for (const std::int64_t n : {1, 2, 3, 7, 10, 33, 64, 257, 1100, 8300}) {
-    for (const sample_class kind : classes) {
+    for (const sample_class kind : row_classes) {
       if (n > 1000 && kind != sample_class::normal_range && (n > 2000 || kind != sample_class::near_ties)) continue;
       const bool weight = words.flip();
       for (const call_case& c : cases(kind, n, weight, stream += 32)) {
@@ -142,11 +111,11 @@ TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts,
           CAPTURE(static_cast<int>(s.first));
           CAPTURE(s.threads);
           s.ctx->reset_statistics();
-          CHECK(run(*s.ctx, c) == want);
+          CHECK(gradient(*s.ctx, c) == want);
           const statistics decided = s.ctx->read_statistics();
           CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] == want.count());
           const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
-          CHECK(run(*s.ctx, c, from, to) == want);
+          CHECK(gradient(*s.ctx, c, from, to) == want);
         }
       }
     }
@@ -156,7 +125,7 @@ TEST_CASE("norm gradients: every class of rows, every tier, threads and layouts,
 TEST_CASE("norm gradients: bits depend on neither a row's place nor its neighbours nor the order of its elements") {
   context ctx;
   std::uint64_t stream = 6000;
-  for (const sample_class kind : classes) {
+  for (const sample_class kind : row_classes) {
     for (const std::int64_t n : {5, 64, 1500}) {
       for (const std::string op : {"layer_norm_backward", "rms_norm_backward"}) {
         CAPTURE(op);
@@ -165,7 +134,7 @@ TEST_CASE("norm gradients: bits depend on neither a row's place nor its neighbou
         const int rows = n > 1000 ? 3 : 19;
         ++stream;
         const call_case c = sampled(op, kind, {rows, n}, stream % 3 != 0, {}, stream);
-        const array all = run(ctx, c);
+        const array all = gradient(ctx, c);
         reference::word_stream words(stream, 1);
         for (int r = 0; r < rows; r += 3) {
           std::vector<std::size_t> order(static_cast<std::size_t>(n));
@@ -182,7 +151,7 @@ TEST_CASE("norm gradients: bits depend on neither a row's place nor its neighbou
             if (of_row) a.set(0, whole.get(static_cast<std::size_t>(r)));
             for (std::size_t i = 0; !of_row && i < order.size(); ++i) a.set(i, whole.get(of_weight ? order[i] : at(i)));
           }
-          const array got = run(ctx, one);
+          const array got = gradient(ctx, one);
           bool same = true;
           for (std::size_t i = 0; i < order.size(); ++i) same = same && got.get(i) == all.get(at(i));
           CHECK(same);
@@ -191,7 +160,7 @@ TEST_CASE("norm gradients: bits depend on neither a row's place nor its neighbou
       // To a weight: rows in another order, and one weight alone.
       const std::int64_t weights = 7;
       call_case c = sampled("layer_norm_weight_backward", kind, {n, weights}, false, {}, ++stream);
-      const array all = run(ctx, c);
+      const array all = gradient(ctx, c);
       std::vector<std::size_t> order(static_cast<std::size_t>(n));
       std::iota(order.begin(), order.end(), std::size_t{0});
       reference::word_stream words(stream, 1);
@@ -204,7 +173,7 @@ TEST_CASE("norm gradients: bits depend on neither a row's place nor its neighbou
         for (std::size_t k = 0; k < 2; ++k) one.in[k].set(i, c.in[k].get(order[i] * weights + 3));
         for (std::size_t k = 2; k < 4; ++k) one.in[k].set(i, c.in[k].get(order[i]));
       }
-      CHECK(run(ctx, one).get(0) == all.get(3));
+      CHECK(gradient(ctx, one).get(0) == all.get(3));
     }
   }
 }
@@ -218,9 +187,9 @@ TEST_CASE("norm gradients: group_norm and batch_norm are layer_norm of other row
     call_case l{"layer_norm_backward", g.in, {}};
     l.in[0].shape = l.in[1].shape = {samples * groups, channels / groups * pixels};
     l.in[2].shape = l.in[3].shape = {samples * groups};
-    CHECK(run(ctx, g).bytes == run(ctx, l).bytes);
+    CHECK(gradient(ctx, g).bytes == gradient(ctx, l).bytes);
     const call_case b = sampled("batch_norm_backward", kind, {samples, channels, pixels}, false, {}, 9101);
-    CHECK(run(ctx, b) == run(ctx, {"layer_norm_backward", b.in, {{"axis", integers{0, 2}}}}));
+    CHECK(gradient(ctx, b) == gradient(ctx, {"layer_norm_backward", b.in, {{"axis", integers{0, 2}}}}));
   }
 }
 
@@ -234,7 +203,7 @@ TEST_CASE("norm gradients: long rows, and many of them, on several threads" * do
            {"layer_norm_backward", "rms_norm_backward", "batch_norm_backward", "layer_norm_weight_backward",
             "rms_norm_weight_backward", "batch_norm_weight_backward"}) {
         const call_case c = sampled(op, sample_class::normal_range, x, true, {}, ++stream);
-        CHECK(run(several, c) == run(one, c));
+        CHECK(gradient(several, c) == gradient(one, c));
       }
     }
   }
@@ -243,7 +212,7 @@ TEST_CASE("norm gradients: long rows, and many of them, on several threads" * do
 TEST_CASE("norm gradients: special values by their bits") {
   context ctx;
   const auto of = [&](const char* op, const std::vector<array>& in, const attributes& attrs = {}) {
-    return run(ctx, {op, in, attrs}).patterns();
+    return gradient(ctx, {op, in, attrs}).patterns();
   };
   const auto layer = [&](const std::vector<float>& g, const std::vector<float>& x, float mean, float rstd,
                          const std::vector<float>& weight = {}) {

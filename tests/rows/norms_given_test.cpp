@@ -15,7 +15,7 @@
 #include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
+#include "tests/helpers/placed_calls.hpp"
 #include "tests/helpers/settings.hpp"
 
 using namespace repdl;
@@ -24,19 +24,19 @@ using reference::sample_class;
 using reference::shape_list;
 using tests::available;
 using tests::bits;
+using tests::call_case;
+using tests::floats;
+using tests::inf;
+using tests::inf_bits;
 using tests::layout;
+using tests::nan;
+using tests::nan_bits;
 using tests::placed_tensor;
+using tests::row;
+using tests::row_classes;
+using tests::run;
 
 namespace {
-
-constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
-
-struct call_case {
-  std::string op;
-  std::vector<array> in;
-  attributes attrs;
-};
 
 // operands: 1 weight, 2 bias, 3 both.
 call_case sampled(const std::string& op, sample_class kind, const shape_list& x, std::int64_t channels, int operands,
@@ -54,61 +54,10 @@ call_case sampled(const std::string& op, sample_class kind, const shape_list& x,
   return {op, reference::fill_inputs(op, kind, shapes, attrs, 29, stream), attrs};
 }
 
-// The outputs; where one is not wanted, array::none(). in_place: outputs are the inputs of their names.
-std::vector<array> run(context& ctx, const call_case& c, layout from = layout::contiguous,
-                       layout to = layout::contiguous, unsigned wanted = ~0U, bool in_place = false) {
-  const op_info& op = *find(c.op);
-  std::vector<std::unique_ptr<placed_tensor>> in, out;
-  std::vector<const_tensor_view> views;
-  std::vector<tensor_view> out_views;
-  for (const array& a : c.in) {
-    in.push_back(a.absent() ? nullptr : std::make_unique<placed_tensor>(ctx, a, from));
-    views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(in.back()->view()));
-  }
-  const std::vector<tensor_spec> specs = infer(op, views, c.attrs);
-  std::vector<placed_tensor*> results;
-  for (std::size_t o = 0; o < specs.size(); ++o) {
-    const shape_list shape(specs[o].shape.begin(), specs[o].shape.end());
-    const bool is_wanted = (wanted >> o & 1) != 0;
-    placed_tensor* own = nullptr;
-    for (std::size_t i = 0; i < c.in.size() && in_place; ++i) {
-      if (op.in[i].name == op.out[o].name) own = in[i].get();
-    }
-    out.push_back(is_wanted && own == nullptr ? std::make_unique<placed_tensor>(ctx, specs[o].type, shape, to)
-                                              : nullptr);
-    if (own == nullptr) own = out.back().get();
-    results.push_back(is_wanted ? own : nullptr);
-    out_views.push_back(is_wanted ? own->view() : tensor_view());
-  }
-  call(ctx, op, views, out_views, c.attrs);
-  std::vector<array> all;
-  for (placed_tensor* r : results) all.push_back(r != nullptr ? r->get() : array::none());
-  return all;
-}
-
 constexpr const char* operations_given[] = {"batch_norm_running", "batch_norm_inference",
                                             "batch_norm_inference_backward", "batch_norm_inference_weight_backward"};
-constexpr sample_class classes[] = {sample_class::uniform_patterns,
-                                    sample_class::normal_range,
-                                    sample_class::narrow_lattice,
-                                    sample_class::cancelling,
-                                    sample_class::ties,
-                                    sample_class::near_ties,
-                                    sample_class::subnormal,
-                                    sample_class::overflow_border,
-                                    sample_class::single_nonfinite,
-                                    sample_class::wide_exponents,
-                                    sample_class::zeros,
-                                    sample_class::exact_gaps,
-                                    sample_class::multiplicities};
 constexpr double every_eps[] = {0, 1e-5, 0x1p-200, 1, 0x1p-20, 0x1.8p199};
 constexpr double every_momentum[] = {0.5, 0.1, 0.25, 0, 1, 0x1p-200, 1 - 0x1p-53};
-
-array row(const std::vector<float>& v, shape_list shape = {}) {
-  array a(dtype::f32, shape.empty() ? shape_list{static_cast<std::int64_t>(v.size())} : std::move(shape));
-  for (std::size_t i = 0; i < v.size(); ++i) a.set(i, bits(v[i]));
-  return a;
-}
 
 }  // namespace
 
@@ -119,7 +68,7 @@ TEST_CASE("given norms: every class, tier, number of threads, layout and choice 
   reference::word_stream words(37, 0);
   std::uint64_t stream = 0;
   for (const std::int64_t n : {1, 2, 3, 7, 8, 33, 64, 257, 1100, 8300}) {
-    for (const sample_class kind : classes) {
+    for (const sample_class kind : row_classes) {
       if (n > 1000 && kind != sample_class::normal_range && (n > 2000 || kind != sample_class::near_ties)) continue;
       for (const std::string op : operations_given) {
         const std::int64_t rows = n < 100 ? 6 : 2, half = (n + 1) / 2;
@@ -164,14 +113,14 @@ TEST_CASE("given norms: every class, tier, number of threads, layout and choice 
 
 TEST_CASE("given norms: the result of batch_norm_running, and of inference from exact statistics, is batch_norm's") {
   context ctx;
-  for (const sample_class kind : classes) {
+  for (const sample_class kind : row_classes) {
     const call_case c = sampled("batch_norm_running", kind, {6, 4, 5}, 4, 3, {}, 100);
     const call_case plain{"batch_norm", {c.in[0], c.in[3], c.in[4]}, {}};
     const std::vector<array> running = run(ctx, c), alone = run(ctx, plain);
     for (std::size_t o = 0; o < 3; ++o) CHECK(running[o] == alone[o]);
   }
   // m = 3, v = 4; 1 and 5.
-  const array x = row({1, 5, 5, 1}, {4, 1}), weight = row({3}), bias = row({0.1f});
+  const array x = floats({1, 5, 5, 1}, {4, 1}), weight = row({3}), bias = row({0.1f});
   const attributes eps{{"eps", 0x1p-20}};
   CHECK(run(ctx, {"batch_norm_inference", {x, row({3}), row({4}), weight, bias}, eps})[0] ==
         run(ctx, {"batch_norm", {x, weight, bias}, eps})[0]);
@@ -203,7 +152,7 @@ TEST_CASE("given norms: special values by their bits") {
   const auto running = [&](const std::vector<float>& x, float mean, float var, double momentum) {
     const auto n = static_cast<std::int64_t>(x.size());
     const std::vector<array> all =
-        run(ctx, {"batch_norm_running", {row(x, {n, 1}), row({mean}), row({var})}, {{"momentum", momentum}}});
+        run(ctx, {"batch_norm_running", {floats(x, {n, 1}), row({mean}), row({var})}, {{"momentum", momentum}}});
     return patterns{static_cast<std::uint32_t>(all[3].get(0)), static_cast<std::uint32_t>(all[4].get(0))};
   };
   CHECK(running({0, 2}, 3, 4, 0.5) == patterns{bits(2), bits(3)});
@@ -227,7 +176,7 @@ TEST_CASE("given norms: special values by their bits") {
 
   const attributes eps0{{"eps", 0.0}}, eps1{{"eps", 1.0}};
   const auto inference = [&](const std::vector<float>& x, float mean, float var, const attributes& attrs) {
-    return of("batch_norm_inference", {row(x, {static_cast<std::int64_t>(x.size()), 1}), row({mean}), row({var})},
+    return of("batch_norm_inference", {floats(x, {static_cast<std::int64_t>(x.size()), 1}), row({mean}), row({var})},
               attrs);
   };
   CHECK(inference({1, 3, 5}, 3, 4, eps0) == patterns{bits(-1), 0, bits(1)});
@@ -241,7 +190,7 @@ TEST_CASE("given norms: special values by their bits") {
   CHECK(inference({1, inf, -inf}, inf, 4, eps0) == patterns{minus_inf, nan_bits, minus_inf});
   CHECK(inference({1, 3}, nan, 4, eps0) == patterns{nan_bits, nan_bits});
   const auto weighted = [&](float x, float weight, const array& bias) {
-    return of("batch_norm_inference", {row({x}, {1, 1}), row({3}), row({4}), row({weight}), bias}, eps0)[0];
+    return of("batch_norm_inference", {floats({x}, {1, 1}), row({3}), row({4}), row({weight}), bias}, eps0)[0];
   };
   CHECK(weighted(3, -1, array::none()) == minus_zero);
   CHECK(weighted(3, -1, row({-0.0f})) == 0);
@@ -254,7 +203,7 @@ TEST_CASE("given norms: special values by their bits") {
 
   const auto to_x = [&](const std::vector<float>& g, float var, float weight, const attributes& attrs) {
     return of("batch_norm_inference_backward",
-              {row(g, {static_cast<std::int64_t>(g.size()), 1}), row({var}), row({weight})}, attrs);
+              {floats(g, {static_cast<std::int64_t>(g.size()), 1}), row({var}), row({weight})}, attrs);
   };
   CHECK(to_x({1, 0, -0.0f, inf, nan}, 4, -3, eps0) == patterns{bits(-1.5f), minus_zero, 0, minus_inf, nan_bits});
   CHECK(to_x({1, 0, -1}, 0, 1, eps0) == patterns{inf_bits, nan_bits, minus_inf});
@@ -264,7 +213,8 @@ TEST_CASE("given norms: special values by their bits") {
 
   const auto to_weight = [&](const std::vector<float>& g, const std::vector<float>& x, float mean, float var) {
     const shape_list shape{static_cast<std::int64_t>(g.size()), 1};
-    return of("batch_norm_inference_weight_backward", {row(g, shape), row(x, shape), row({mean}), row({var})}, eps0)[0];
+    return of("batch_norm_inference_weight_backward", {floats(g, shape), floats(x, shape), row({mean}), row({var})},
+              eps0)[0];
   };
   CHECK(to_weight({1, 2}, {4, 5}, 3, 4) == bits(2.5f));
   CHECK(to_weight({1, -1}, {4, 4}, 3, 4) == 0);

@@ -18,7 +18,7 @@
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
+#include "tests/helpers/placed_calls.hpp"
 #include "tests/helpers/settings.hpp"
 
 using namespace repdl;
@@ -27,21 +27,21 @@ using reference::sample_class;
 using reference::shape_list;
 using tests::available;
 using tests::bits;
+using tests::call_case;
+using tests::floats;
+using tests::inf;
+using tests::inf_bits;
 using tests::layout;
+using tests::nan_bits;
 using tests::placed_tensor;
+using tests::row;
+using tests::row_classes;
+using tests::run;
 using tests::to_sizes;
 
 namespace {
 
 using integers = std::vector<std::int64_t>;
-constexpr float inf = std::numeric_limits<float>::infinity();
-constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
-
-struct call_case {
-  std::string op;
-  std::vector<array> in;
-  attributes attrs;
-};
 
 // A case of samples; operands: 1 weight, 2 bias, 3 both.
 call_case sampled(const std::string& op, sample_class kind, const shape_list& x, int operands, attributes attrs,
@@ -52,30 +52,6 @@ call_case sampled(const std::string& op, sample_class kind, const shape_list& x,
   if (operands != 0) shapes.push_back((operands & 1) != 0 ? weight : reference::absent_shape);
   if ((operands & 2) != 0) shapes.push_back(weight);
   return {op, reference::fill_inputs(op, kind, shapes, attrs, 23, stream), attrs};
-}
-
-// The outputs; where one is not wanted, array::none().
-std::vector<array> run(context& ctx, const call_case& c, layout from = layout::contiguous,
-                       layout to = layout::contiguous, unsigned wanted = ~0U) {
-  const op_info& op = *find(c.op);
-  std::vector<std::unique_ptr<placed_tensor>> in, out;
-  std::vector<const_tensor_view> views;
-  std::vector<tensor_view> out_views;
-  for (const array& a : c.in) {
-    in.push_back(a.absent() ? nullptr : std::make_unique<placed_tensor>(ctx, a, from));
-    views.push_back(a.absent() ? const_tensor_view() : const_tensor_view(in.back()->view()));
-  }
-  const std::vector<tensor_spec> specs = infer(op, views, c.attrs);
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const shape_list shape(specs[i].shape.begin(), specs[i].shape.end());
-    const bool is_wanted = (wanted >> i & 1) != 0;
-    out.push_back(is_wanted ? std::make_unique<placed_tensor>(ctx, specs[i].type, shape, to) : nullptr);
-    out_views.push_back(is_wanted ? out.back()->view() : tensor_view());
-  }
-  call(ctx, op, views, out_views, c.attrs);
-  std::vector<array> results;
-  for (const auto& o : out) results.push_back(o ? o->get() : array::none());
-  return results;
 }
 
 // Shapes of rows of about n elements: one after the other, and across.
@@ -91,37 +67,18 @@ std::vector<call_case> cases(sample_class kind, std::int64_t n, double eps, int 
           sampled("batch_norm", kind, {2, rows, half}, operands, {e}, stream + 6)};
 }
 
-constexpr sample_class classes[] = {sample_class::uniform_patterns,
-                                    sample_class::normal_range,
-                                    sample_class::narrow_lattice,
-                                    sample_class::cancelling,
-                                    sample_class::ties,
-                                    sample_class::near_ties,
-                                    sample_class::subnormal,
-                                    sample_class::overflow_border,
-                                    sample_class::single_nonfinite,
-                                    sample_class::wide_exponents,
-                                    sample_class::zeros,
-                                    sample_class::exact_gaps,
-                                    sample_class::multiplicities};
 constexpr double every_eps[] = {0, 1e-5, 0x1p-200, 1, 0x1.8p199};
-
-array floats(const std::vector<float>& v, shape_list shape) {
-  array a(dtype::f32, std::move(shape));
-  for (std::size_t i = 0; i < v.size(); ++i) a.set(i, bits(v[i]));
-  return a;
-}
-array row(const std::vector<float>& v) { return floats(v, {static_cast<std::int64_t>(v.size())}); }
 
 }  // namespace
 
-TEST_CASE("norms: every class of rows, every tier, threads, layouts and statistics, against the oracle" * doctest::test_suite("values")) {
+TEST_CASE("norms: every class of rows, every tier, threads, layouts and statistics, against the oracle" *
+          doctest::test_suite("values")) {
   const std::vector<tests::setting> settings = tests::every_setting();
   reference::covering some(12);
   reference::word_stream words(17, 0);
   std::uint64_t stream = 0;
   for (const std::int64_t n : {1, 2, 3, 7, 10, 33, 64, 257, 1100, 8300}) {
-    for (const sample_class kind : classes) {
+    for (const sample_class kind : row_classes) {
       if (n > 1000 && kind != sample_class::normal_range && (n > 2000 || kind != sample_class::near_ties)) continue;
       const double eps = every_eps[words.below(std::size(every_eps))];
       const auto operands = static_cast<int>(words.below(4));
@@ -159,7 +116,7 @@ TEST_CASE("norms: every class of rows, every tier, threads, layouts and statisti
 TEST_CASE("norms: a row's bits depend on neither its place nor its neighbours nor the order of its elements") {
   context ctx;
   std::uint64_t stream = 5000;
-  for (const sample_class kind : classes) {
+  for (const sample_class kind : row_classes) {
     for (const std::int64_t n : {5, 64, 1500}) {
       for (const std::string op : {"layer_norm", "rms_norm"}) {
         CAPTURE(op);

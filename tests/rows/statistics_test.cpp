@@ -13,7 +13,7 @@
 #include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
+#include "tests/helpers/placed_calls.hpp"
 #include "tests/helpers/settings.hpp"
 
 using namespace repdl;
@@ -22,41 +22,24 @@ using reference::sample_class;
 using reference::shape_list;
 using tests::available;
 using tests::bits;
+using tests::inf;
+using tests::inf_bits;
 using tests::layout;
+using tests::nan;
+using tests::nan_bits;
 using tests::placed_tensor;
+using tests::row;
 
 namespace {
 
 using integers = std::vector<std::int64_t>;
 using patterns = std::vector<std::uint32_t>;
 
-constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-constexpr std::uint32_t nan_bits = 0x7fc00000, inf_bits = 0x7f800000;
 constexpr const char* operations_of_rows[] = {"var", "stddev", "var_mean"};
 
 std::vector<array> run(context& ctx, const std::string& name, const array& x, const attributes& attrs,
                        layout from = layout::contiguous, layout to = layout::contiguous, bool wants_mean = true) {
-  const op_info& op = *find(name);
-  placed_tensor in(ctx, x, from);
-  const const_tensor_view views[] = {in.view()};
-  std::vector<std::unique_ptr<placed_tensor>> out;
-  std::vector<tensor_view> out_views;
-  for (const tensor_spec& s : infer(op, views, attrs)) {
-    const bool wanted = out.empty() || wants_mean;
-    const shape_list shape(s.shape.begin(), s.shape.end());
-    out.push_back(wanted ? std::make_unique<placed_tensor>(ctx, s.type, shape, to) : nullptr);
-    out_views.push_back(wanted ? out.back()->view() : tensor_view());
-  }
-  call(ctx, op, views, out_views, attrs);
-  std::vector<array> all;
-  for (const auto& o : out) all.push_back(o != nullptr ? o->get() : array::none());
-  return all;
-}
-
-array row(const std::vector<float>& v) {
-  array a(dtype::f32, {static_cast<std::int64_t>(v.size())});
-  for (std::size_t i = 0; i < v.size(); ++i) a.set(i, bits(v[i]));
-  return a;
+  return tests::run(ctx, {name, {x}, attrs}, from, to, wants_mean ? ~0U : 1);
 }
 
 }  // namespace
