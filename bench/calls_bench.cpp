@@ -25,7 +25,7 @@ void row(const bench::family& family, const std::string& name, const Call& call,
     });
     family.add_row(name + ", prepared/" + isa.name, isa.name, [=](benchmark::State& s, const std::string& i) {
       repdl::context ctx(repdl::context_options{.threads = 1, .isa = i});
-      repdl::prepared once = ctx.prepare([&] { call(ctx); });
+      repdl::prepared_calls once = ctx.prepare([&] { call(ctx); });
       bench::by_turns(
           s, ctx, [&] { once.run(); }, peer);
     });

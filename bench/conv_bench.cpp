@@ -128,9 +128,9 @@ void convolution(benchmark::State& state, const shape& s, direction way, const s
       case direction::forward:
         return repdl::conv2d(ctx, image, weights, view(out, s.result()), options);
       case direction::grad_input:
-        return repdl::conv2d_grad_input(ctx, result, weights, view(out, s.image()), options);
+        return repdl::conv2d_backward_x(ctx, result, weights, view(out, s.image()), options);
       case direction::grad_weight:
-        return repdl::conv2d_grad_weight(ctx, result, image, view(out, s.weights()), options);
+        return repdl::conv2d_backward_w(ctx, result, image, view(out, s.weights()), options);
     }
   };
   bench::peer peer;

@@ -354,7 +354,7 @@ void reductions(context& ctx, std::int64_t n) {
     report("dot" + what, 2 * bytes, [&] { dot(ctx, all, other, to({})); });
     report("vector_norm 1" + what, bytes, [&] { vector_norm(ctx, all, to({}), {.p = 1}); });
     report("vector_norm 2" + what, bytes, [&] { vector_norm(ctx, all, to({})); });
-    report("prelu_weight_backward" + what, 2 * bytes, [&] { prelu_weight_backward(ctx, all, other, to({})); });
+    report("prelu_weight_backward" + what, 2 * bytes, [&] { prelu_backward_w(ctx, all, other, to({})); });
     for (const std::int64_t cols : {256, 4096, 32768}) {
       const const_tensor_view matrix = all.reshape({n / cols, cols});
       const std::string shape = " " + std::to_string(n / cols) + "x" + std::to_string(cols) + what;
@@ -542,9 +542,9 @@ void network(context& ctx) {
       report("convolutions", name + "forward", flops, "flop/s",
              [&] { conv2d(ctx, in(x, image), in(w, kernel), to(result, pooled), o); });
       report("convolutions", name + "grad_input", flops, "flop/s",
-             [&] { conv2d_grad_input(ctx, in(y, pooled), in(w, kernel), to(grad_x, image), o); });
+             [&] { conv2d_backward_x(ctx, in(y, pooled), in(w, kernel), to(grad_x, image), o); });
       report("convolutions", name + "grad_weight", flops, "flop/s",
-             [&] { conv2d_grad_weight(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
+             [&] { conv2d_backward_w(ctx, in(y, pooled), in(x, image), to(grad_w, kernel), o); });
     }
   }
   for (const dtype t : {dtype::f32, dtype::f16, dtype::bf16}) {
@@ -577,7 +577,7 @@ void network(context& ctx) {
       rows("layer_norm", 2, [&] { layer_norm(ctx, a, to, {.weight = weight, .bias = bias}, {mean, rstd}); });
       rows("layer_norm_backward", 3, [&] { layer_norm_backward(ctx, b, a, mean, rstd, to, {.weight = weight}); });
       const tensor_view grad_weight(out.data, t, sizes{cols}, gpu);
-      rows("layer_norm_weight_backward", 2, [&] { layer_norm_weight_backward(ctx, b, a, mean, rstd, grad_weight); });
+      rows("layer_norm_weight_backward", 2, [&] { layer_norm_backward_weight(ctx, b, a, mean, rstd, grad_weight); });
       rows("rms_norm", 2, [&] { rms_norm(ctx, a, to, {.eps = 0x1p-23, .weight = weight}, rstd); });
       rows("rms_norm_backward", 3, [&] { rms_norm_backward(ctx, b, a, rstd, to, {.weight = weight}); });
       const tensor_view var(statistics.data, t, sizes{n / cols}, gpu), m(rstd.data(), t, sizes{n / cols}, gpu);
@@ -710,9 +710,9 @@ void network(context& ctx) {
       convert(ctx, const_tensor_view(numbers.f(), pooled, gpu), of(g, pooled));
       const double bytes = static_cast<double>(size_of(t)), there = bytes * static_cast<double>(n + few);
       for (const std::int64_t k : {2, 3}) {
-        const padding2d pad{k - 2, k - 2, k - 2, k - 2};
-        const max_pool2d_options max{.kernel = {k, k}, .stride = pair{2, 2}, .padding = pad};
-        const avg_pool2d_options avg{.kernel = {k, k}, .stride = pair{2, 2}, .padding = pad};
+        const per_axis pad{k - 2, k - 2, k - 2, k - 2};
+        const max_pool2d_options max{.kernel = {k, k}, .stride = {2, 2}, .padding = pad};
+        const avg_pool2d_options avg{.kernel = {k, k}, .stride = {2, 2}, .padding = pad};
         const std::string size = std::to_string(k);
         const std::string name = "pools " + size + "x" + size + " " + std::string(name_of(t)) + " ";
         report("pools", name + "max_pool2d", there, "B/s",

@@ -19,11 +19,8 @@ using repdl::tensor_view;
 constexpr std::int64_t side = 8;  // of an image
 constexpr std::string_view velocity_prefix = "velocity.";
 
-const repdl::max_pool2d_options halve{.kernel = {2, 2}};
-
-repdl::conv2d_options same_size(const_tensor_view bias = {}) {
-  return {.padding = {1, 1, 1, 1}, .bias = bias};  // 3 x 3 kernels
-}
+const repdl::max_pool2d_options halve{.kernel = 2};
+const repdl::conv2d_options same_size{.padding = 1};  // 3 x 3 kernels
 
 tensor zeros(repdl::context& ctx, const sizes& shape) {
   return {ctx, std::vector<float>(static_cast<std::size_t>(repdl::element_count(shape))), shape};
@@ -181,17 +178,17 @@ cnn::cnn(repdl::context& ctx, repdl::generator& random, const cnn_settings& s)
 }
 
 void cnn::forward(const const_tensor_view& images, activations& a) {
-  repdl::conv2d(ctx_, images, value(conv1_weight), a.conv1, same_size(value(conv1_bias)));
+  repdl::conv2d(ctx_, images, value(conv1_weight), value(conv1_bias), a.conv1, same_size);
   repdl::relu(ctx_, a.conv1, a.relu1);
-  repdl::conv2d(ctx_, a.relu1, value(conv2_weight), a.conv2, same_size(value(conv2_bias)));
+  repdl::conv2d(ctx_, a.relu1, value(conv2_weight), value(conv2_bias), a.conv2, same_size);
   repdl::relu(ctx_, a.conv2, a.relu2);
   repdl::max_pool2d(ctx_, a.relu2, a.pool, halve);
-  repdl::matmul(ctx_, a.flat(), value(linear1_weight), a.linear1, {.transpose_b = true, .bias = value(linear1_bias)});
+  repdl::matmul(ctx_, a.flat(), value(linear1_weight), value(linear1_bias), a.linear1, {.transpose_b = true});
   repdl::relu(ctx_, a.linear1, a.relu3);
 }
 
 void cnn::output(const const_tensor_view& hidden, const tensor_view& outputs) {
-  repdl::matmul(ctx_, hidden, value(linear2_weight), outputs, {.transpose_b = true, .bias = value(linear2_bias)});
+  repdl::matmul(ctx_, hidden, value(linear2_weight), value(linear2_bias), outputs, {.transpose_b = true});
 }
 
 void cnn::step(const const_tensor_view& images, const const_tensor_view& labels, const tensor_view& loss, double rate,
@@ -217,12 +214,12 @@ void cnn::step(const const_tensor_view& images, const const_tensor_view& labels,
   repdl::matmul(ctx_, e.linear1, value(linear1_weight), e.flat());
   repdl::max_pool2d_backward(ctx_, e.pool, a.relu2, e.relu2, halve);
   repdl::relu_backward(ctx_, e.relu2, a.conv2, e.conv2);
-  repdl::conv2d_grad_weight(ctx_, e.conv2, a.relu1, gradient(conv2_weight), same_size());
-  repdl::conv2d_grad_bias(ctx_, e.conv2, gradient(conv2_bias));
-  repdl::conv2d_grad_input(ctx_, e.conv2, value(conv2_weight), e.relu1, same_size());
+  repdl::conv2d_backward_w(ctx_, e.conv2, a.relu1, gradient(conv2_weight), same_size);
+  repdl::conv2d_backward_bias(ctx_, e.conv2, gradient(conv2_bias));
+  repdl::conv2d_backward_x(ctx_, e.conv2, value(conv2_weight), e.relu1, same_size);
   repdl::relu_backward(ctx_, e.relu1, a.conv1, e.conv1);
-  repdl::conv2d_grad_weight(ctx_, e.conv1, images, gradient(conv1_weight), same_size());
-  repdl::conv2d_grad_bias(ctx_, e.conv1, gradient(conv1_bias));
+  repdl::conv2d_backward_w(ctx_, e.conv1, images, gradient(conv1_weight), same_size);
+  repdl::conv2d_backward_bias(ctx_, e.conv1, gradient(conv1_bias));
 
   std::vector<repdl::sgd_tensor> all;
   for (parameter& p : parameters_) all.push_back({p.value, p.gradient, p.velocity});

@@ -52,9 +52,9 @@ perceptron::perceptron(repdl::context& ctx, repdl::generator& random, const trai
 
 void perceptron::step(const const_tensor_view& images, const const_tensor_view& targets, const tensor_view& losses) {
   // Forward.
-  repdl::matmul(ctx_, images, first_.weight, hidden_in_, {.bias = first_.bias});
+  repdl::matmul(ctx_, images, first_.weight, first_.bias, hidden_in_);
   repdl::relu(ctx_, hidden_in_, hidden_);
-  repdl::matmul(ctx_, hidden_, second_.weight, outputs_, {.bias = second_.bias});
+  repdl::matmul(ctx_, hidden_, second_.weight, second_.bias, outputs_);
   repdl::sub(ctx_, outputs_, targets, error_);
   repdl::mul(ctx_, error_, error_, squares_);
   repdl::sum(ctx_, squares_, losses, {.axis = 1});
@@ -80,9 +80,9 @@ void perceptron::descend(const tensor& gradient, tensor& speed, tensor& value) {
 
 void perceptron::evaluate(const const_tensor_view& images, const tensor_view& outputs) {
   tensor hidden(ctx_, dtype::f32, {images.shape()[0], first_.bias.count()});
-  repdl::matmul(ctx_, images, first_.weight, hidden, {.bias = first_.bias});
+  repdl::matmul(ctx_, images, first_.weight, first_.bias, hidden);
   repdl::relu(ctx_, hidden, hidden);
-  repdl::matmul(ctx_, hidden, second_.weight, outputs, {.bias = second_.bias});
+  repdl::matmul(ctx_, hidden, second_.weight, second_.bias, outputs);
 }
 
 std::vector<const_tensor_view> perceptron::weights() const {

@@ -30,7 +30,8 @@ by_hand = {
     "window.patch": {"librepdl/ops/structured.def", "librepdl/ops/structured.hpp", "librepdl/plan/planner.hpp", "reference/evaluate.cpp"},
 }
 made = {"python/librepdl/_functions.py", "python/librepdl/_draws.py", "docs/python-api.md", "python/tests/typing_of_every_function.py",
-        "librepdl/include/librepdl/elementwise.hpp", "librepdl/ops/elementwise/bodies.hpp", "docs/operations.md", "README.md",
+        "librepdl/include/librepdl/elementwise.hpp", "librepdl/include/librepdl/functions.hpp", "librepdl/ops/elementwise/bodies.hpp",
+        "docs/operations.md", "README.md",
         "docs/digests/exponent.f32.i32.txt", *(f"docs/digests/cases/{f}.txt" for f in (*functions, *structured)),
         *(f"librepdl/self_test/known_answers/{f}.txt" for f in functions)}
 
@@ -74,6 +75,7 @@ def main():
     def make():
         """What is compiled."""
         run(sys.executable, "tools/gen_elementwise.py", cwd=source)
+        run(sys.executable, "tools/gen_functions.py", cwd=source)
         command = ["cmake", "--build", build, "--target", "repdl_cli", "repdl", "--parallel", args.jobs]
         output = run(*command)
         run(repdl, "digests", "--add", cwd=source)

@@ -132,6 +132,7 @@ stage_environments() {
 stage_docs() {
   lines=1 show python3 tools/check_layers.py
   python3 tools/gen_elementwise.py --check
+  python3 tools/gen_functions.py --check
   python3 tools/gen_python.py --check build/cpu/tools/repdl
   build/cpu/tools/repdl docs --check
   lines=2 show python3 tools/check_readme.py

@@ -92,17 +92,10 @@ batch_reduction attribute_type<batch_reduction>::read(std::string_view op, std::
   fail(error_site::attribute_value, op, name, "mean, sum, none or batchmean", "'" + given + "'");
 }
 
-pair attribute_type<pair>::read(std::string_view op, std::string_view name, const integer_list& list) {
+ops::pair attribute_type<ops::pair>::read(std::string_view op, std::string_view name, const integer_list& list) {
   if (list.size() == 1) return {list[0], list[0]};
   if (list.size() == 2) return {list[0], list[1]};
   wrong_count(op, name, "1 or 2 integers", list);
-}
-
-padding2d attribute_type<padding2d>::read(std::string_view op, std::string_view name, const integer_list& list) {
-  if (list.size() == 1) return {list[0], list[0], list[0], list[0]};
-  if (list.size() == 2) return {list[0], list[0], list[1], list[1]};
-  if (list.size() == 4) return {list[0], list[1], list[2], list[3]};
-  wrong_count(op, name, "1, 2 or 4 integers", list);
 }
 
 void wrong_kind(std::string_view op, const attribute& a, attribute_kind expected) {

@@ -85,16 +85,18 @@ struct attribute_type<batch_reduction> {
   static batch_reduction read(std::string_view op, std::string_view name, const std::string& v);
 };
 template <>
-struct attribute_type<pair> {
+struct attribute_type<ops::pair> {
   static constexpr attribute_kind kind = attribute_kind::integers;
-  static std::string text(const pair& v) { return to_string(sizes{v.h, v.w}); }
-  static pair read(std::string_view op, std::string_view name, const integer_list& v);
+  static std::string text(const ops::pair& v) { return to_string(sizes{v.h, v.w}); }
+  static ops::pair read(std::string_view op, std::string_view name, const integer_list& v);
 };
 template <>
-struct attribute_type<padding2d> {
+struct attribute_type<per_axis> {
   static constexpr attribute_kind kind = attribute_kind::integers;
-  static std::string text(const padding2d& v) { return to_string(sizes{v.top, v.bottom, v.left, v.right}); }
-  static padding2d read(std::string_view op, std::string_view name, const integer_list& v);
+  static std::string text(const per_axis& v) { return v.list().empty() ? "" : to_string(v.list()); }
+  static per_axis read(std::string_view op, std::string_view name, const integer_list& v) {
+    return attribute_type<sizes>::read(op, name, v);
+  }
 };
 template <class T>
 struct attribute_type<std::optional<T>> {

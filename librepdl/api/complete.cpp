@@ -5,7 +5,7 @@ namespace repdl::api {
 namespace {
 
 // Height and width of an output of rank 4.
-pair image_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
+ops::pair image_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
   plan::check_rank(op, name, out, 4, what);
   return {out.shape()[2], out.shape()[3]};
 }

@@ -33,6 +33,7 @@ context::context(context_options options) : impl_(std::make_unique<impl>()) {
     fail(error_site::attribute_value, "context", "last_tier_bits", ">= 0", std::to_string(options.last_tier_bits));
   }
   impl& c = *impl_;
+  c.handle = this;
   c.backend = &backend_for(options.where);
   c.executor = c.backend->open(options);
   c.options = std::move(options);
@@ -43,8 +44,14 @@ context::context(context_options options) : impl_(std::make_unique<impl>()) {
 }
 
 context::~context() = default;
-context::context(context&&) noexcept = default;
-context& context::operator=(context&&) noexcept = default;
+context::context(context&& other) noexcept : impl_(std::move(other.impl_)) {
+  if (impl_ != nullptr) impl_->handle = this;
+}
+context& context::operator=(context&& other) noexcept {
+  impl_ = std::move(other.impl_);
+  if (impl_ != nullptr) impl_->handle = this;
+  return *this;
+}
 
 const device& context::where() const noexcept { return impl_->options.where; }
 const std::string& context::isa() const noexcept { return impl_->options.isa; }
@@ -61,7 +68,7 @@ void context::use_workspace(void* data, std::size_t bytes) {
   impl_->uses_given = data != nullptr;
 }
 
-context::recording::recording(context& c) : context_(c), calls_(std::make_unique<prepared::impl>(*c.impl_)) {
+context::recording::recording(context& c) : context_(c), calls_(std::make_unique<prepared_calls::impl>(*c.impl_)) {
   if (c.impl_->recorder != nullptr) {
     fail(error_site::nested_prepare, "prepare", "calls", "operations", "a call of prepare() or workspace_for()");
   }
@@ -70,17 +77,17 @@ context::recording::recording(context& c) : context_(c), calls_(std::make_unique
 context::recording::~recording() {
   if (calls_ != nullptr) context_.impl_->recorder = nullptr;
 }
-prepared context::recording::finish() noexcept {
+prepared_calls context::recording::finish() noexcept {
   context_.impl_->recorder = nullptr;
-  return prepared(std::move(calls_));
+  return prepared_calls(std::move(calls_));
 }
 
-prepared::prepared(std::unique_ptr<impl> calls) noexcept : impl_(std::move(calls)) {}
-prepared::prepared(prepared&&) noexcept = default;
-prepared& prepared::operator=(prepared&&) noexcept = default;
-prepared::~prepared() = default;
+prepared_calls::prepared_calls(std::unique_ptr<impl> calls) noexcept : impl_(std::move(calls)) {}
+prepared_calls::prepared_calls(prepared_calls&&) noexcept = default;
+prepared_calls& prepared_calls::operator=(prepared_calls&&) noexcept = default;
+prepared_calls::~prepared_calls() = default;
 
-void prepared::impl::add(std::string_view op, std::unique_ptr<recorded> task) {
+void prepared_calls::impl::add(std::string_view op, std::unique_ptr<recorded> task) {
   const std::size_t needed = dispatch::addressable(op, (*task)->bytes());
   if (needed > bytes) {
     bytes = needed;
@@ -89,12 +96,12 @@ void prepared::impl::add(std::string_view op, std::unique_ptr<recorded> task) {
   tasks.push_back(std::move(task));
 }
 
-void prepared::run() {
+void prepared_calls::run() {
   const num::fp_environment_guard guard;
   void* const workspace = impl_->owner.workspace(impl_->hungriest, impl_->bytes);
   for (const auto& task : impl_->tasks) (*task)->run(workspace);
 }
-std::size_t prepared::workspace_bytes() const noexcept { return impl_->bytes; }
+std::size_t prepared_calls::workspace_bytes() const noexcept { return impl_->bytes; }
 
 void* context::allocate(std::size_t bytes) { return impl_->allocate("allocate", bytes); }
 void context::deallocate(void* data, std::size_t bytes) noexcept {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <forward_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +14,10 @@
 #include "librepdl/num/fp_environment.hpp"
 
 namespace repdl {
+
+namespace detail {
+class results;
+}
 
 namespace dispatch {
 /// The bytes of a workspace, if they are a number that memory can have.
@@ -29,11 +35,12 @@ struct [[gnu::visibility("hidden")]] recorded_task final : recorded {
 };
 
 /// Calls that a context has validated and planned.
-struct [[gnu::visibility("hidden")]] prepared::impl {
+struct [[gnu::visibility("hidden")]] prepared_calls::impl {
   context::impl& owner;
   std::vector<std::unique_ptr<recorded>> tasks;
-  std::size_t bytes = 0;            ///< of workspace, for the call that needs most
-  std::string_view hungriest = {};  ///< its operation
+  std::forward_list<std::uint64_t> numbers;  // operands
+  std::size_t bytes = 0;                     ///< of workspace, for the call that needs most
+  std::string_view hungriest = {};           ///< its operation
 
   explicit impl(context::impl & c) noexcept : owner(c) {}
   void add(std::string_view op, std::unique_ptr<recorded> task);
@@ -53,7 +60,9 @@ struct [[gnu::visibility("hidden")]] context::impl {
 
   const dispatch::kernel_choice* self_test = nullptr;  // not null: this context runs self-tests
 
-  prepared::impl* recorder = nullptr;  // not null: calls are recorded there, none is run
+  prepared_calls::impl* recorder = nullptr;  // not null: calls are recorded there, none is run
+  context* handle = nullptr;                 // whose it is: contexts may be moved
+  detail::results* wanted = nullptr;         // not null: the results of the next call are made there
 
   ~impl() { release(); }
   void release() noexcept;

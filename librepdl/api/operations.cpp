@@ -49,6 +49,15 @@ std::string proof_text(ops::proof_kind p) {
   return "";
 }
 
+// The name of the C++ function of a row.
+std::string_view function_of(std::string_view name) {
+#define REPDL_GRADIENT(row, function) \
+  if (name == #row) return #function;
+#include "librepdl/ops/gradient_names.def"
+#undef REPDL_GRADIENT
+  return name;
+}
+
 struct table {
   std::vector<op_info> infos;
   std::vector<operation> operations;
@@ -57,7 +66,7 @@ struct table {
            std::span<const ops::operand> in, std::span<const ops::operand> out, std::vector<attribute_info> attrs,
            const operation& of) {
     infos.push_back({std::string(name), static_cast<int>(infos.size()), bits, std::string(family), std::string(formula),
-                     proof_text(proof), describe(in), describe(out), std::move(attrs)});
+                     proof_text(proof), describe(in), describe(out), std::move(attrs), std::string(function_of(name))});
     operations.push_back(of);
   }
 
@@ -100,7 +109,7 @@ std::span<const op_info> operations() { return all().infos; }
 
 const op_info* find(std::string_view name) noexcept {
   for (const op_info& o : all().infos) {
-    if (o.name == name) return &o;
+    if (o.name == name || o.function == name) return &o;
   }
   return nullptr;
 }

@@ -57,6 +57,18 @@ void refuse_bias(std::string_view op, const const_tensor_view& bias) {
   if (bias) fail(error_site::input_count, op, "bias", "none", "one of shape " + to_string(bias.shape()));
 }
 
+// The targets of cross_entropy may be probabilities, another row of the registry.
+bool are_probabilities(const const_tensor_view& targets) noexcept {
+  return targets && (ops::FLOATS & ops::one(targets.type())) != 0;
+}
+cross_entropy_probabilities_options of_probabilities(std::string_view op, const cross_entropy_options& o) {
+  if (o.ignore_index != cross_entropy_options{}.ignore_index) {
+    fail(error_site::attribute_value, op, "ignore_index", "its default beside probabilities, which have no index",
+         std::to_string(o.ignore_index));
+  }
+  return {.axis = o.axis, .reduction = o.reduction, .label_smoothing = o.label_smoothing, .weight = {}};
+}
+
 // Calls that are only prepared use no random numbers.
 void use_stream(context& ctx, generator& g) noexcept {
   g.stream += context_access::of(ctx).recorder != nullptr ? 0 : 1;
@@ -113,8 +125,8 @@ void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out
   api::submit<ops::dot>(ctx, in, {&out, 1}, {});
 }
 
-void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
-                           const reduce_options& options) {
+void prelu_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
+                      const reduce_options& options) {
   const const_tensor_view in[] = {g, x};
   api::submit<ops::prelu_weight_backward>(ctx, in, {&out, 1}, options);
 }
@@ -180,19 +192,19 @@ void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view 
   const const_tensor_view in[] = {x, w, o.bias};
   api::submit<ops::conv2d>(ctx, in, {&out, 1}, o);
 }
-void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
+void conv2d_backward_x(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& o) {
   refuse_bias("conv2d_grad_input", o.bias);
   const const_tensor_view in[] = {g, w};
   api::submit<ops::conv2d_grad_input>(ctx, in, {&grad_x, 1}, {o, {}});
 }
-void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
-                        const conv2d_options& o) {
+void conv2d_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
+                       const conv2d_options& o) {
   refuse_bias("conv2d_grad_weight", o.bias);
   const const_tensor_view in[] = {g, x};
   api::submit<ops::conv2d_grad_weight>(ctx, in, {&grad_w, 1}, {o, {}});
 }
-void conv2d_grad_bias(context& ctx, const_tensor_view g, tensor_view grad_bias) {
+void conv2d_backward_bias(context& ctx, const_tensor_view g, tensor_view grad_bias) {
   api::submit<ops::conv2d_grad_bias>(ctx, {&g, 1}, {&grad_bias, 1}, {});
 }
 
@@ -253,6 +265,10 @@ void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_
 }
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& o) {
+  if (are_probabilities(targets)) {
+    return one_output<ops::cross_entropy_probabilities>(ctx, out, of_probabilities("cross_entropy", o), logits, targets,
+                                                        o.weight);
+  }
   one_output<ops::cross_entropy>(ctx, out, o, logits, targets, o.weight);
 }
 void softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view grad_x,
@@ -272,6 +288,10 @@ void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, 
 }
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& o) {
+  if (are_probabilities(targets)) {
+    return one_output<ops::cross_entropy_probabilities_backward>(
+        ctx, grad_logits, of_probabilities("cross_entropy_backward", o), g, logits, targets, o.weight);
+  }
   one_output<ops::cross_entropy_backward>(ctx, grad_logits, o, g, logits, targets, o.weight);
 }
 void cross_entropy_probabilities(context& ctx, const_tensor_view logits, const_tensor_view probabilities,
@@ -392,19 +412,19 @@ void batch_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x,
                          const_tensor_view rstd, tensor_view grad_x, const batch_norm_backward_options& o) {
   one_output<ops::batch_norm_backward>(ctx, grad_x, o, g, x, mean, rstd, o.weight);
 }
-void layer_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void layer_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, const axis_list& axis) {
   one_output<ops::layer_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, mean, rstd);
 }
-void rms_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+void rms_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
                               tensor_view grad_weight, const axis_list& axis) {
   one_output<ops::rms_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, rstd);
 }
-void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void group_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t groups) {
   one_output<ops::group_norm_weight_backward>(ctx, grad_weight, {groups, {}}, g, x, mean, rstd);
 }
-void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void batch_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis) {
   one_output<ops::batch_norm_weight_backward>(ctx, grad_weight, {axis, {}}, g, x, mean, rstd);
 }
@@ -424,7 +444,7 @@ void batch_norm_inference_backward(context& ctx, const_tensor_view g, const_tens
                                    const batch_norm_inference_backward_options& o) {
   one_output<ops::batch_norm_inference_backward>(ctx, grad_x, o, g, running_var, o.weight);
 }
-void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+void batch_norm_inference_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x,
                                           const_tensor_view running_mean, const_tensor_view running_var,
                                           tensor_view grad_weight, std::int64_t axis, double eps) {
   one_output<ops::batch_norm_inference_weight_backward>(ctx, grad_weight, {axis, eps, {}}, g, x, running_mean,

@@ -30,6 +30,8 @@ tensor::~tensor() {
   if (bytes() != 0) owner_->deallocate(view_.data(), bytes());
 }
 
+context* tensor::handle() const noexcept { return view_ ? owner_->handle : nullptr; }
+
 void tensor::check(dtype type, std::size_t count) const {
   if (type != view_.type()) {
     fail(error_site::output_dtype, "tensor", "values", std::string(name_of(view_.type())), std::string(name_of(type)));

@@ -1,5 +1,7 @@
 #include "librepdl/api/submit.hpp"
 
+#include "librepdl/operand.hpp"
+
 namespace repdl::api {
 namespace {
 
@@ -9,6 +11,17 @@ dtype format_of(const ops::elementwise_row& row, plan::inputs in) noexcept {
 }
 
 }  // namespace
+
+plan::outputs with_results(context& ctx, std::span<const tensor_spec> specs, plan::outputs out, output_list& all) {
+  detail::results* const wanted = context_access::of(ctx).wanted;
+  if (wanted == nullptr) return out;
+  for (const tensor_view& v : out) {
+    const std::size_t i = all.size();
+    if (i < wanted->count()) wanted->make(ctx, i, specs[i]);
+    all.push_back(i < wanted->count() ? wanted->view(i) : v);
+  }
+  return {all.data(), all.size()};
+}
 
 tensor_spec infer_elementwise(ops::op_id op, plan::inputs in, plan::option_span options, std::optional<dtype> result) {
   const ops::elementwise_operands& rows = ops::operands_of(op);
@@ -28,6 +41,8 @@ void submit_elementwise(context& ctx, ops::op_id op, plan::inputs in, plan::outp
     result = out[0].type();
   }
   const tensor_spec spec = infer_elementwise(op, in, options, result);
+  output_list all;
+  out = with_results(ctx, {&spec, 1}, out, all);
   plan::check_outputs(name, rows.out(), out, {&spec, 1});
   plan::check_devices(name, rows.in(), in, rows.out(), out, ctx.where(), row.arity > 1);
   plan::check_overlap(name, rows.in(), in, rows.out(), out, plan::aliases::any);

@@ -44,6 +44,10 @@ void complete(std::string_view op, ops::embedding_backward_attrs& a, const tenso
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}
 
+// The outputs of a call, those that it makes itself (detail::results) among them.
+using output_list = plan::inline_vector<tensor_view, 5>;
+plan::outputs with_results(context& ctx, std::span<const tensor_spec> specs, plan::outputs out, output_list& all);
+
 // Optimisers: operands come in groups, one per tensor.
 template <class Op>
 concept grouped = requires(const typename Op::attrs& a) {
@@ -85,6 +89,8 @@ void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs
   if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
   const plan::operand_rows rows = rows_of<Op>(in.size(), attrs);
   const plan::specs specs = infer<Op>(rows, in, attrs);
+  output_list all;
+  out = with_results(ctx, {specs.data(), specs.size()}, out, all);
   plan::check_outputs(Op::name, rows.out(), out, specs);
   plan::check_devices(Op::name, rows.in(), in, rows.out(), out, ctx.where());
   plan::check_overlap(Op::name, rows.in(), in, rows.out(), out, Op::row.may_alias);

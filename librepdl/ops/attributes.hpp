@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "librepdl/ops/pair.hpp"
 #include "librepdl/options.hpp"
 #include "librepdl/tensor.hpp"
 

@@ -16,7 +16,27 @@ void check_pair(std::string_view op, std::string_view name, const pair& v, std::
   }
 }
 
-void check_padding(std::string_view op, const padding2d& p) {
+[[noreturn]] void wrong_count(std::string_view op, std::string_view name, std::string_view expected,
+                              const sizes& given) {
+  fail(error_site::attribute_value, op, name, expected, std::to_string(given.size()));
+}
+
+// Of the axes of a plane.
+pair of_plane(std::string_view op, std::string_view name, const per_axis& v, const pair& if_none) {
+  const sizes& list = v.list();
+  if (list.empty()) return if_none;
+  if (list.size() > 2) wrong_count(op, name, "1 or 2 integers", list);
+  return {list[0], list[list.size() - 1]};
+}
+ops::sides sides_of_plane(std::string_view op, const per_axis& padding) {
+  const sizes& list = padding.list();
+  if (list.size() == 3 || list.size() > 4) wrong_count(op, "padding", "1, 2 or 4 integers", list);
+  if (list.size() == 4) return {list[0], list[1], list[2], list[3]};
+  const pair both = of_plane(op, "padding", padding, {0, 0});
+  return {both.h, both.h, both.w, both.w};
+}
+
+void check_padding(std::string_view op, const ops::sides& p) {
   check_pair(op, "padding", {p.top, p.left}, 0);
   check_pair(op, "padding", {p.bottom, p.right}, 0);
 }
@@ -120,16 +140,18 @@ namespace {
 
 window_pair conv_windows(std::string_view op, const conv2d_options& a, std::int64_t h, std::int64_t w, std::int64_t kh,
                          std::int64_t kw) {
-  check_pair(op, "stride", a.stride, 1);
-  check_pair(op, "dilation", a.dilation, 1);
-  check_padding(op, a.padding);
+  const pair stride = of_plane(op, "stride", a.stride, {}), dilation = of_plane(op, "dilation", a.dilation, {});
+  const ops::sides padding = sides_of_plane(op, a.padding);
+  check_pair(op, "stride", stride, 1);
+  check_pair(op, "dilation", dilation, 1);
+  check_padding(op, padding);
   if (a.groups < 1 || a.groups >= largest) {
     fail(error_site::attribute_value, op, "groups", "a number in [1, 2^31)", std::to_string(a.groups));
   }
   check_pair(op, "kernel", {kh, kw}, 1);
   check_pair(op, "size", {h, w}, 0);
-  return {{op, "height", h, kh, a.stride.h, a.dilation.h, a.padding.top, a.padding.bottom},
-          {op, "width", w, kw, a.stride.w, a.dilation.w, a.padding.left, a.padding.right}};
+  return {{op, "height", h, kh, stride.h, dilation.h, padding.top, padding.bottom},
+          {op, "width", w, kw, stride.w, dilation.w, padding.left, padding.right}};
 }
 
 void check_groups(std::string_view op, std::string_view name, std::int64_t channels, std::int64_t groups) {
@@ -220,10 +242,11 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv
   p.kw = kernel.shape()[3];
   p.oh = result.shape()[2];
   p.ow = result.shape()[3];
-  p.stride = a.stride;
-  p.dilation = a.dilation;
-  p.top = a.padding.top;
-  p.left = a.padding.left;
+  p.stride = of_plane("", "stride", a.stride, {});
+  p.dilation = of_plane("", "dilation", a.dilation, {});
+  const ops::sides padding = sides_of_plane("", a.padding);
+  p.top = padding.top;
+  p.left = padding.left;
   p.image = role(image, grad_input);
   p.kernel = role(kernel, !forward && !grad_input);
   p.result = role(result, forward);
@@ -248,20 +271,24 @@ namespace {
 struct pooling {
   std::string_view op;
   pair kernel, stride, dilation;
-  padding2d padding;
+  ops::sides padding;
   bool ceil_mode;
 
   pooling(std::string_view name, const max_pool2d_options& a)
       : op(name),
-        kernel(a.kernel),
-        stride(a.stride.value_or(kernel)),
-        dilation(a.dilation),
-        padding(a.padding),
+        kernel(of_plane(op, "kernel", a.kernel, {})),
+        stride(of_plane(op, "stride", a.stride, kernel)),
+        dilation(of_plane(op, "dilation", a.dilation, {})),
+        padding(sides_of_plane(op, a.padding)),
         ceil_mode(a.ceil_mode) {
     check();
   }
   pooling(std::string_view name, const avg_pool2d_options& a)
-      : op(name), kernel(a.kernel), stride(a.stride.value_or(kernel)), padding(a.padding), ceil_mode(a.ceil_mode) {
+      : op(name),
+        kernel(of_plane(op, "kernel", a.kernel, {})),
+        stride(of_plane(op, "stride", a.stride, kernel)),
+        padding(sides_of_plane(op, a.padding)),
+        ceil_mode(a.ceil_mode) {
     check();
     if (a.divisor_override <= -largest || a.divisor_override >= largest) {
       fail(error_site::attribute_value, op, "divisor_override", "a number in (-2^31, 2^31)",
@@ -450,8 +477,9 @@ void check_adaptive_max(std::string_view op, const sizes& x, pair pooled) {
 
 }  // namespace
 
-specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, pair pooled) {
+specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const per_axis& size) {
   const sizes& x = image_shape(op, "x", in[0]);
+  const pair pooled = of_plane(op, "size", size, {});
   check_adaptive(op, {x[2], x[3]}, pooled);
   if (op.starts_with("adaptive_max")) check_adaptive_max(op, x, pooled);
   return pooled_specs(out, in[0], {x[0], x[1], pooled.h, pooled.w});

@@ -87,7 +87,7 @@ tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options&);
 pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options&);
 tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs&);
 pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs&);
-specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, pair pooled);
+specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const per_axis& size);
 tensor_spec infer_adaptive_max_pool_backward(inputs in);
 tensor_spec infer_adaptive_avg_pool_backward(inputs in, pair image);
 pool_plan make_adaptive_pool(ops::op_id op, inputs in, outputs out);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 
+#include "librepdl/ops/pair.hpp"
 #include "librepdl/ops/structured.hpp"
 #include "librepdl/options.hpp"
 #include "librepdl/plan/inline_vector.hpp"
@@ -17,6 +18,7 @@
 namespace repdl::plan {
 
 using axes = std::array<std::int64_t, max_rank>;
+using ops::pair;
 
 /// Elementwise: out[i] = op(in[0][i], ...) over `rank` axes, row-major, the last one innermost (it is the output's most
 /// contiguous one). Broadcast inputs have stride 0.

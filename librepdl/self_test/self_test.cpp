@@ -21,7 +21,8 @@ namespace {
 // and behind "->" the result.
 struct answers {
   ops::op_id op;
-  const char* lines;  // not std::string_view: to find the length of each while compiling takes more steps than clang allows
+  const char*
+      lines;  // not std::string_view: to find the length of each while compiling takes more steps than clang allows
 };
 constexpr answers known[] = {
 #define REPDL_KNOWN(op, lines) {ops::id_of<ops::op>, lines},
@@ -151,14 +152,14 @@ void test_structured(context::impl& c) {
   expect<ops::conv2d_grad_weight>(c, {{y, row}, {x, row}}, one, {0x00000002}, {}, products);
   // -0 < +0; and the mean of the largest number with itself does not overflow.
   expect<ops::max_pool2d>(c, {{{0x80000000, 0x00000000}, {1, 1, 1, 2}}}, one, {0x00000000},
-                          {.kernel = pair{1, 2}, .stride = {}}, "-0, 0");
+                          {.kernel = {1, 2}, .stride = {}}, "-0, 0");
   expect<ops::avg_pool2d>(c, {{{0x7f7fffff, 0x7f7fffff}, {1, 1, 1, 2}}}, one, {0x7f7fffff},
-                          {.kernel = pair{1, 2}, .stride = {}}, "the largest number, twice");
+                          {.kernel = {1, 2}, .stride = {}}, "the largest number, twice");
   // -e^-(2^27 + 8) rounds to -0, and -(2^27 + 8) - e^-(2^27 + 8) lies beyond the midpoint -(2^27 + 8).
   expect<ops::log_softmax>(c, {{{0x4d000000, 0xc1000000}, {1, 2}}}, {1, 2}, {0x80000000, 0xcd000001}, {}, "2^27, -8");
   // 2^24 + 1 is a tie, and 2^-24 lies beside it. (binary64 has the sum: a wrong bound, of averages too, is not seen here.)
   expect<ops::upsample_nearest2d_backward>(c, {{{0x4b800000, 0x3f800000, 0x33800000}, {1, 1, 1, 3}}}, one, {0x4b800001},
-                                           {{}, pair{1, 1}}, "2^24, 1, 2^-24");
+                                           {{}, ops::pair{1, 1}}, "2^24, 1, 2^-24");
   // 3 2^-150 is a tie.
   expect<ops::linspace>(c, {}, {3}, {0x00000000, 0x00000002, 0x00000003}, {{.start = 0, .end = 0x1.8p-148}, 3, {}},
                         "start 0, end 3 2^-149");

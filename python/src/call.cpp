@@ -235,7 +235,7 @@ const std::shared_ptr<shared_context>& context_for(const op_info& op, const arra
 }
 
 // Where there is no scratch memory, in the context's own.
-void run_in(context& c, prepared& calls, const scratch& workspace) {
+void run_in(context& c, repdl::prepared_calls& calls, const scratch& workspace) {
   struct lent {
     context& c;
     ~lent() { c.use_workspace(nullptr, 0); }
@@ -259,7 +259,7 @@ void run(const op_info& op, const array& like, std::span<const const_tensor_view
     if (recording::current != nullptr || !like.lends()) {
       call();
     } else {
-      prepared once = c.prepare(call);
+      repdl::prepared_calls once = c.prepare(call);
       run_in(c, once, scratch(op.name, like, once.workspace_bytes()));
     }
     if (recording::current == nullptr && like.must_wait()) c.synchronize();
@@ -567,7 +567,7 @@ prepared_calls::prepared_calls(std::shared_ptr<shared_context> c, nb::callable f
     ~reset() { recording::current = nullptr; }
   } const at_end;
   recording::current = &here;
-  calls_ = std::make_unique<prepared>(context_->on(stream_).prepare([&] { result = f(); }));
+  calls_ = std::make_unique<repdl::prepared_calls>(context_->on(stream_).prepare([&] { result = f(); }));
   arrays_ = std::move(here.arrays);
   long_ = std::any_of(arrays_.begin(), arrays_.end(), [](const array& a) { return is_long(a.view()); });
   const auto lender = std::find_if(arrays_.begin(), arrays_.end(), [](const array& a) { return a.lends(); });

@@ -47,7 +47,7 @@ class prepared_calls {
   std::shared_ptr<shared_context> context_;
   void* stream_;
   std::vector<array> arrays_;
-  std::unique_ptr<prepared> calls_;
+  std::unique_ptr<repdl::prepared_calls> calls_;
   bool long_ = false;
   scratch workspace_;  // nobody else's: graphs and other streams may be using theirs
 };

@@ -81,12 +81,22 @@ results compute(repdl::context& ctx) {
   const auto a_view = shaped(a, {samples::m, samples::k}), b_view = shaped(b, {samples::k, samples::n});
   const repdl::sizes c{samples::m, samples::n};
   r("matmul", f32, c, [&](auto out) { repdl::matmul(ctx, a_view, b_view, out); });
-  r("matmul.bias", f32, c, [&](auto out) { repdl::matmul(ctx, a_view, b_view, out, {.bias = bias}); });
+  r("matmul.bias", f32, c, [&](auto out) { repdl::matmul(ctx, a_view, b_view, bias, out); });
   r("matmul.fma_chain", f32, c,
     [&](auto out) { repdl::matmul(ctx, a_view, b_view, out, {.accumulate = repdl::accumulate::fma_chain}); });
   r("matmul.subnormal", f32, c, [&](auto out) {
     repdl::matmul(ctx, shaped(small_a, {samples::m, samples::k}), shaped(small_b, {samples::k, samples::n}), out);
   });
+  // What makes its results has the same bits.
+  const repdl::tensor sums[] = {repdl::sum(repdl::operand(ctx, matrix)),
+                                repdl::matmul(repdl::operand(ctx, a_view), b_view, bias)};
+  for (const auto& [name, t] : {std::pair{"sum", &sums[0]}, {"matmul.bias", &sums[1]}}) {
+    const repdl::const_tensor_view views[] = {*t};
+    for (const auto& [made, print] : r.all) {
+      if (made == name && print != repdl::fingerprint(ctx, views))
+        std::printf("FAILED: %s that makes its result\n", name);
+    }
+  }
   return std::move(r.all);
 }
 

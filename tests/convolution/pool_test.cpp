@@ -41,6 +41,15 @@ std::vector<std::uint32_t> patterns(const std::vector<float>& v) {
   return p;
 }
 
+struct extent {
+  std::int64_t h = 1, w = 1;
+  operator sizes() const { return {h, w}; }
+};
+struct edges {
+  std::int64_t top, bottom, left, right;
+  operator sizes() const { return {top, bottom, left, right}; }
+};
+
 const_tensor_view plane(const std::vector<float>& v, std::int64_t h, std::int64_t w) {
   return {v.data(), dtype::f32, {1, 1, h, w}};
 }
@@ -70,7 +79,7 @@ TEST_CASE("max_pool2d: the order of the contract, and its gradient goes to the f
   const std::vector<float> huge = {0x1p127f, 0x1p127f, 1};
   std::vector<float> grad_row(4);
   max_pool2d_backward(ctx, plane(huge, 1, 3), plane(row, 1, 4), plane(grad_row, 1, 4),
-                      {.kernel = {1, 2}, .stride = pair{1, 1}});
+                      {.kernel = {1, 2}, .stride = {1, 1}});
   CHECK(patterns(grad_row) == patterns({0, INFINITY, 0, 1}));
 }
 
@@ -87,42 +96,42 @@ TEST_CASE("avg_pool2d: one rounding, ties to even, counts of present taps") {
 
   // Windows of one, two and no present taps.
   const std::vector<float> one = {3};
-  const padding2d padding{.top = 0, .bottom = 0, .left = 2, .right = 2};
+  const edges padding{.top = 0, .bottom = 0, .left = 2, .right = 2};
   std::vector<float> row(4);
-  avg_pool2d(ctx, plane(one, 1, 1), plane(row, 1, 4), {.kernel = {1, 2}, .stride = pair{1, 1}, .padding = padding});
+  avg_pool2d(ctx, plane(one, 1, 1), plane(row, 1, 4), {.kernel = {1, 2}, .stride = {1, 1}, .padding = padding});
   CHECK(patterns(row) == std::vector<std::uint32_t>{nan_bits, bits(3.0f), bits(3.0f), nan_bits});
   avg_pool2d(ctx, plane(one, 1, 1), plane(row, 1, 4),
-             {.kernel = {1, 2}, .stride = pair{1, 1}, .padding = padding, .count_include_pad = true});
+             {.kernel = {1, 2}, .stride = {1, 1}, .padding = padding, .count_include_pad = true});
   CHECK(patterns(row) == patterns({0, 1.5f, 1.5f, 0}));
 
   // Denominators 1, 2, 1: 1/2 + 1 each; 2^-149 / 2 is a tie and alone rounds to 0.
   const std::vector<float> g = {1, 1, 1};
   std::vector<float> grad(2);
   avg_pool2d_backward(ctx, plane(g, 1, 3), plane(grad, 1, 2),
-                      {.kernel = {1, 2}, .stride = pair{1, 1}, .padding = {0, 0, 1, 1}});
+                      {.kernel = {1, 2}, .stride = {1, 1}, .padding = {0, 0, 1, 1}});
   CHECK(patterns(grad) == patterns({1.5f, 1.5f}));
   const std::vector<float> tiny = {0, 0x1p-149f, 0};
   avg_pool2d_backward(ctx, plane(tiny, 1, 3), plane(grad, 1, 2),
-                      {.kernel = {1, 2}, .stride = pair{1, 1}, .padding = {0, 0, 1, 1}});
+                      {.kernel = {1, 2}, .stride = {1, 1}, .padding = {0, 0, 1, 1}});
   CHECK(patterns(grad) == patterns({0, 0}));
 }
 
 TEST_CASE("pooling with ceil_mode: a last window over the padded image, and what averages divide by") {
   context ctx({.threads = 1});
   const std::vector<float> x = {1, 2, 3, 4, 5};
-  const padding2d sides{.top = 0, .bottom = 0, .left = 1, .right = 1};
+  const edges sides{.top = 0, .bottom = 0, .left = 1, .right = 1};
   // Windows of 3 from -1, 2 and 5, the latter behind the image: left out. Of 7 padded columns 6 are under the others.
   std::vector<float> two(2);
   max_pool2d(ctx, plane(x, 1, 5), plane(two, 1, 2), {.kernel = {1, 3}, .padding = sides, .ceil_mode = true});
   CHECK(patterns(two) == patterns({2, 5}));
   // Windows of 4 from -1 and 2: the second one has 3 taps on the image and 1 on padding.
   avg_pool2d(ctx, plane(x, 1, 5), plane(two, 1, 2),
-             {.kernel = {1, 4}, .stride = pair{1, 3}, .padding = sides, .count_include_pad = true, .ceil_mode = true});
+             {.kernel = {1, 4}, .stride = {1, 3}, .padding = sides, .count_include_pad = true, .ceil_mode = true});
   CHECK(patterns(two) == patterns({1.5f, 3}));
   // Windows of 4 from -1, 1 and 3: the last has 2 on the image, 1 on padding, 1 on nothing.
   std::vector<float> three(3);
   const avg_pool2d_options counted{
-      .kernel = {1, 4}, .stride = pair{1, 2}, .padding = sides, .count_include_pad = true, .ceil_mode = true};
+      .kernel = {1, 4}, .stride = {1, 2}, .padding = sides, .count_include_pad = true, .ceil_mode = true};
   avg_pool2d(ctx, plane(x, 1, 5), plane(three, 1, 3), counted);
   CHECK(patterns(three) == patterns({1.5f, 3.5f, 3}));
   avg_pool2d_options present = counted;
@@ -136,10 +145,10 @@ TEST_CASE("pooling with ceil_mode: a last window over the padded image, and what
   CHECK(patterns(grad) == patterns({1, 3, 3, 5, 5}));
   // Without ceil_mode a window larger than the padded image fits nowhere; with it as long as less than a stride is beyond.
   std::vector<float> one(1);
-  avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 6}, .stride = pair{1, 2}, .ceil_mode = true});
+  avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 6}, .stride = {1, 2}, .ceil_mode = true});
   CHECK(patterns(one) == patterns({3}));
   CHECK_THROWS_AS(
-      avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 7}, .stride = pair{1, 2}, .ceil_mode = true}),
+      avg_pool2d(ctx, plane(x, 1, 5), plane(one, 1, 1), {.kernel = {1, 7}, .stride = {1, 2}, .ceil_mode = true}),
       error);
 }
 
@@ -215,6 +224,8 @@ std::int64_t one_of(std::initializer_list<std::int64_t> all) { return all.begin(
 
 struct geometry {
   std::int64_t n, c, h, w, oh, ow;
+  extent kernel, stride, dilation;
+  edges padding;
   max_pool2d_options max;
   avg_pool2d_options avg;
 
@@ -224,15 +235,15 @@ struct geometry {
     c = one_of({1, 2, 3});
     h = wide ? 2 : one_of({1, 2, 3, 5, 8, 13, 40});
     w = wide ? one_of({700, 1300}) : one_of({1, 2, 3, 5, 8, 17, 33});
-    const pair kernel{one_of({1, 2, 2, 3, 3, 5, 7}),
-                      wide && engine() % 2 == 0 ? one_of({3, 40, 600}) : one_of({1, 2, 2, 3, 3, 5, 7})};
-    const pair stride{one_of({1, 1, 2, 2, 3, 7}), one_of({1, 1, 2, 2, 3, 7})};
-    pair dilation{1, 1};
+    kernel = {one_of({1, 2, 2, 3, 3, 5, 7}),
+              wide && engine() % 2 == 0 ? one_of({3, 40, 600}) : one_of({1, 2, 2, 3, 3, 5, 7})};
+    stride = {one_of({1, 1, 2, 2, 3, 7}), one_of({1, 1, 2, 2, 3, 7})};
+    dilation = {1, 1};
     if (engine() % 3 == 0) dilation = {one_of({1, 2, 3}), one_of({1, 2, 3})};
     const auto pad = [&](std::int64_t k) {
       return engine() % 2 == 0 ? 0 : static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(k));
     };
-    const padding2d padding{pad(kernel.h), pad(kernel.h), pad(kernel.w), pad(kernel.w)};
+    padding = {pad(kernel.h), pad(kernel.h), pad(kernel.w), pad(kernel.w)};
     const bool ceil_mode = engine() % 3 == 0;
     max = {kernel, stride, padding, dilation, ceil_mode};
     avg = {kernel,    stride,
@@ -242,7 +253,7 @@ struct geometry {
   }
   // Sizes of the result; false if there is none, or a maximum over nothing.
   bool fit(bool maximum) {
-    const pair d = maximum ? max.dilation : pair{1, 1};
+    const extent d = maximum ? dilation : extent{1, 1};
     const auto size = [&](std::int64_t image, std::int64_t before, std::int64_t after, std::int64_t k,
                           std::int64_t step, std::int64_t spread) {
       const std::int64_t rest = image + before + after - spread * (k - 1) - 1;
@@ -262,18 +273,18 @@ struct geometry {
       }
       return count;
     };
-    const padding2d& p = max.padding;
-    oh = size(h, p.top, p.bottom, max.kernel.h, max.stride->h, d.h);
-    ow = size(w, p.left, p.right, max.kernel.w, max.stride->w, d.w);
+    const edges& p = padding;
+    oh = size(h, p.top, p.bottom, kernel.h, stride.h, d.h);
+    ow = size(w, p.left, p.right, kernel.w, stride.w, d.w);
     return oh > 0 && ow > 0;
   }
   attributes attrs(bool maximum, bool with_size) const {
-    const padding2d& p = max.padding;
+    const edges& p = padding;
     const auto list = [](const char* name, std::vector<std::int64_t> v) { return attribute{name, std::move(v)}; };
-    attributes a{list("kernel", {max.kernel.h, max.kernel.w}), list("stride", {max.stride->h, max.stride->w}),
+    attributes a{list("kernel", {kernel.h, kernel.w}), list("stride", {stride.h, stride.w}),
                  list("padding", {p.top, p.bottom, p.left, p.right})};
     if (maximum) {
-      a.push_back(list("dilation", {max.dilation.h, max.dilation.w}));
+      a.push_back(list("dilation", {dilation.h, dilation.w}));
     } else {
       a.push_back({"count_include_pad", avg.count_include_pad});
       a.push_back({"divisor_override", avg.divisor_override});
@@ -348,8 +359,8 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
       call(*e.ctx, *find(op), views, to, attrs);
       for (std::size_t k = 0; k < want.size(); ++k) {
         CHECK_MESSAGE(out[k].get() == want[k], op, " ", name_of(type), " ", e.name, " trial ", trial, " output ", k,
-                      " image ", t.h, "x", t.w, " result ", t.oh, "x", t.ow, " kernel ", t.max.kernel.h, "x",
-                      t.max.kernel.w, " stride ", t.max.stride->h, ",", t.max.stride->w);
+                      " image ", t.h, "x", t.w, " result ", t.oh, "x", t.ow, " kernel ", t.kernel.h, "x", t.kernel.w,
+                      " stride ", t.stride.h, ",", t.stride.w);
       }
     }
   }
@@ -411,7 +422,7 @@ TEST_CASE("max_pool2d_with_indices: the first of equals, the first NaN, and padd
   CHECK(patterns(out) == std::vector<std::uint32_t>{bits(-INFINITY), bits(3), nan_bits, nan_bits});
   CHECK(where == std::vector<std::int64_t>{0, 2, 5, 6});
   max_pool2d_with_indices(ctx, plane(x, 2, 4), plane(out, 1, 4), indices,
-                          {.kernel = {2, 2}, .stride = pair{2, 1}, .padding = {0, 0, 1, 0}});
+                          {.kernel = {2, 2}, .stride = {2, 1}, .padding = {0, 0, 1, 0}});
   CHECK(where == std::vector<std::int64_t>{4, 5, 5, 6});
 }
 
@@ -480,7 +491,7 @@ void check_avg_backward(const std::vector<test::engine>& engines, const array& g
 TEST_CASE("avg_pool2d_backward: counts with a huge common multiple" * doctest::test_suite("values")) {
   struct problem {
     std::int64_t h, w;
-    pair kernel, stride, padding;
+    extent kernel, stride, padding;
     bool small;  // counts with a common multiple just below or above 2^29
   };
   constexpr problem problems[] = {
@@ -537,7 +548,7 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple" * doctest::t
 TEST_CASE("avg_pool2d_backward: counts of padded taps with a huge common multiple") {
   using list = std::vector<std::int64_t>;
   const avg_pool2d_options o{.kernel = {299, 293},
-                             .stride = pair{150, 150},
+                             .stride = {150, 150},
                              .padding = {150, 150, 150, 150},
                              .count_include_pad = true,
                              .ceil_mode = true};
@@ -554,7 +565,7 @@ TEST_CASE("avg_pool2d_backward: counts of padded taps with a huge common multipl
 
 TEST_CASE("avg_pool2d_backward: every geometry of the forward operation") {
   // One window's gradient is g / count at its pixels, and +0 elsewhere.
-  const avg_pool2d_options o{.kernel = {64, 64}, .stride = pair{1, 1}, .padding = {32, 32, 32, 32}};
+  const avg_pool2d_options o{.kernel = {64, 64}, .stride = {1, 1}, .padding = {32, 32, 32, 32}};
   for (const std::int64_t y : {0, 7, 32, 64}) {
     array g(dtype::f32, {1, 1, 65, 65});
     g.set(static_cast<std::size_t>(y * 65 + 20), bits(1.0f));
@@ -731,7 +742,7 @@ TEST_CASE("sums of quotients against GMP: at a boundary and 2^-149 / D beside it
 TEST_CASE("pooling: channels last, many threads, and an empty batch") {
   const shape_list shape{2, 5, 23, 19};
   const array x = values(shape, dtype::f32);
-  const max_pool2d_options o{.kernel = {3, 3}, .stride = pair{2, 2}, .padding = {1, 1, 1, 1}};
+  const max_pool2d_options o{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1, 1, 1}};
   const attributes attrs{{"kernel", std::vector<std::int64_t>{3, 3}},
                          {"stride", std::vector<std::int64_t>{2, 2}},
                          {"padding", std::vector<std::int64_t>{1, 1, 1, 1}}};

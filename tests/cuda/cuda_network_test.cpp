@@ -209,22 +209,23 @@ TEST_CASE("cuda: tensors of more than 2^31 elements") {
     conv2d(ctx, x->view({1, 1, few + 1, side}, from - side), kernel, part.view({1, 1, few, side}),
            {.padding = {0, 1, 1, 1}});
     CHECK(same(y->view({1, 1, few, side}, from), part.view({1, 1, few, side})));
-    conv2d_grad_input(ctx, x->view({1, 1, side, side}), kernel, y->view({1, 1, side, side}), {.padding = {1, 1, 1, 1}});
+    conv2d_backward_x(ctx, x->view({1, 1, side, side}), kernel, y->view({1, 1, side, side}), {.padding = {1, 1, 1, 1}});
     // As a gradient: taps above the part are in the lines before it; so the part is cut after computing a line more.
     floats more(ctx, (few + 1) * side);
-    conv2d_grad_input(ctx, x->view({1, 1, few + 1, side}, from - side), kernel, more.view({1, 1, few + 1, side}),
+    conv2d_backward_x(ctx, x->view({1, 1, few + 1, side}, from - side), kernel, more.view({1, 1, few + 1, side}),
                       {.padding = {1, 1, 1, 1}});
     CHECK(same(y->view({1, 1, few, side}, from), more.view({1, 1, few, side}, side)));
     // The gradient of a kernel of one tap is a dot product over everything.
     floats one(ctx, 1), dotted(ctx, 1);
-    conv2d_grad_weight(ctx, x->view({1, 1, side, side}), x->view({1, 1, side, side}), one.view({1, 1, 1, 1}));
+    conv2d_backward_w(ctx, x->view({1, 1, side, side}), x->view({1, 1, side, side}), one.view({1, 1, 1, 1}));
     dot(ctx, x->view({all}), x->view({all}), dotted.view({}));
     CHECK(same(one.view({1}), dotted.view({1})));
   }
   SUBCASE("pooling, dropout, a step") {
     constexpr std::int64_t half = side / 2;
     floats part(ctx, few * side);
-    const auto check_pool = [&](auto pool, const auto& options) {
+    const auto check_pool = [&]<class Options>(void (*pool)(context&, const_tensor_view, tensor_view, const Options&),
+                                               const Options& options) {
       pool(ctx, x->view({1, 1, side, side}), y->view({1, 1, half, half}), options);
       pool(ctx, x->view({1, 1, few, side}, from), part.view({1, 1, few / 2, half}), options);
       CHECK(same(y->view({few / 2, half}, (half - few / 2) * half), part.view({few / 2, half})));

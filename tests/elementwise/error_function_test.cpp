@@ -136,7 +136,7 @@ TEST_CASE("error function: ends, underflow, halves") {
 
 TEST_CASE("error function: halves of the narrow formats' subnormal numbers round up") {
   on_every_set([](context& ctx) {
-    for (const unary f : {gelu, gelu_tanh})
+    for (const unary f : std::initializer_list<unary>{gelu, gelu_tanh})
       for (std::uint16_t m = 1; m < 0x80; m = static_cast<std::uint16_t>(m + 2)) {
         const auto up = static_cast<std::uint16_t>((m + 1) / 2);
         const auto down = static_cast<std::uint16_t>(0x8000 | (m / 2));

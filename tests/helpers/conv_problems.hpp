@@ -12,6 +12,7 @@
 
 #include "librepdl/librepdl.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/ops/pair.hpp"
 
 namespace conv_problems {
 
@@ -144,8 +145,8 @@ constexpr const char* op_names[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_
 
 struct geometry {
   std::int64_t n = 1, groups = 1, c = 1, o = 1, h = 1, w = 1, kh = 1, kw = 1;  // c and o per group
-  pair stride{}, dilation{};
-  padding2d padding{};
+  ops::pair stride{}, dilation{};
+  ops::sides padding{};
 
   std::int64_t oh() const { return windows(h + padding.top + padding.bottom, kh, dilation.h, stride.h); }
   std::int64_t ow() const { return windows(w + padding.left + padding.right, kw, dilation.w, stride.w); }

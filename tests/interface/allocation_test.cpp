@@ -107,15 +107,15 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        }},
       {"conv2d_grad_input",
        [&] {
-         conv2d_grad_input(ctx, in({1, 3, 4, 4}), other({3, 2, 3, 3}), to({1, 2, 6, 6}));
+         conv2d_backward_x(ctx, in({1, 3, 4, 4}), other({3, 2, 3, 3}), to({1, 2, 6, 6}));
        }},
       {"conv2d_grad_weight",
        [&] {
-         conv2d_grad_weight(ctx, in({1, 3, 4, 4}), other({1, 2, 6, 6}), to({3, 2, 3, 3}));
+         conv2d_backward_w(ctx, in({1, 3, 4, 4}), other({1, 2, 6, 6}), to({3, 2, 3, 3}));
        }},
       {"conv2d_grad_bias",
        [&] {
-         conv2d_grad_bias(ctx, in({1, 3, 4, 4}), to({3}));
+         conv2d_backward_bias(ctx, in({1, 3, 4, 4}), to({3}));
        }},
       {"max_pool2d",
        [&] {
@@ -163,7 +163,7 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
        }},
       {"layer_norm_weight_backward",
        [&] {
-         layer_norm_weight_backward(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({7}));
+         layer_norm_backward_weight(ctx, in({4, 7}), in({4, 7}), in({4}), in({4}), to({7}));
        }},
       {"cross_entropy",
        [&] {

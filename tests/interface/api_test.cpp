@@ -419,7 +419,7 @@ TEST_CASE("prepared calls: validated and planned once, run many times") {
   generator g{.seed = 5};
   const const_tensor_view a(x.data(), {300, 64}), b(y.data(), {64, 50});
   const tensor_view c(product.data(), {300, 50});
-  prepared step = ctx.prepare([&] {
+  prepared_calls step = ctx.prepare([&] {
     uniform(ctx, g, tensor_view(y.data(), {64, 50}));
     matmul(ctx, a, b, c);
     sum(ctx, c, row, {.axis = 1});
@@ -440,7 +440,7 @@ TEST_CASE("prepared calls: validated and planned once, run many times") {
     sum(other, const_tensor_view(whole.data(), {300, 50}), again, {.axis = 1});
     CHECK(row == again);
   }
-  prepared moved = std::move(step);
+  prepared_calls moved = std::move(step);
   context owner = std::move(ctx);  // they refer to what the context holds
   std::fill(row.begin(), row.end(), 0.0f);
   moved.run();

@@ -78,7 +78,7 @@ TEST_CASE("loaded: statistics, prepared calls, an optimiser's long list") {
     sum(ctx, x, tensor_view(&sums[b], {}));
     ctx.reset_statistics();
     std::vector<float> y(x.size());
-    prepared calls = ctx.prepare([&] {
+    prepared_calls calls = ctx.prepare([&] {
       softmax(ctx, x, y);
       sum(ctx, y, tensor_view(&sums[b], {}));
     });

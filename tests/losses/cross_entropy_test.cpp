@@ -135,9 +135,8 @@ TEST_CASE("cross_entropy's gradients are the derivatives of the losses") {
       const float g = 1;
       const const_tensor_view logits(x, {1, classes}), weight(w, {classes});
       if (probabilities) {
-        cross_entropy_probabilities_backward(
-            ctx, {&g, {1}}, logits, {p, {1, classes}}, tensor_view(got, {1, classes}),
-            {.reduction = reduction::none, .label_smoothing = smoothing, .weight = weight});
+        cross_entropy_backward(ctx, {&g, {1}}, logits, {p, {1, classes}}, tensor_view(got, {1, classes}),
+                               {.reduction = reduction::none, .label_smoothing = smoothing, .weight = weight});
       } else {
         cross_entropy_backward(ctx, {&g, {1}}, logits, {&target, sizes{1}}, tensor_view(got, {1, classes}),
                                {.reduction = reduction::none, .label_smoothing = smoothing, .weight = weight});
@@ -212,14 +211,14 @@ TEST_CASE("cross_entropy with weights: no order of rows changes a bit, one-hot p
       grad_of_targets(rows * classes);
   for (std::size_t r = 0; r < rows; ++r) p[r * classes + static_cast<std::size_t>(targets[r])] = 1;
   const const_tensor_view logits(x.data(), {rows, classes}), w(weight.data(), {classes});
-  cross_entropy_probabilities(one, logits, {p.data(), {rows, classes}}, tensor_view(each),
-                              {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
+  cross_entropy(one, logits, {p.data(), {rows, classes}}, tensor_view(each),
+                {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
   cross_entropy(one, logits, const_tensor_view(targets), tensor_view(as_targets),
                 {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
   CHECK(each == as_targets);
-  cross_entropy_probabilities_backward(one, const_tensor_view(each), logits, {p.data(), {rows, classes}},
-                                       tensor_view(grad.data(), {rows, classes}),
-                                       {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
+  cross_entropy_backward(one, const_tensor_view(each), logits, {p.data(), {rows, classes}},
+                         tensor_view(grad.data(), {rows, classes}),
+                         {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
   cross_entropy_backward(one, const_tensor_view(each), logits, const_tensor_view(targets),
                          tensor_view(grad_of_targets.data(), {rows, classes}),
                          {.reduction = reduction::none, .label_smoothing = .1, .weight = w});
@@ -271,9 +270,8 @@ TEST_CASE("cross_entropy with weights and probabilities: at the borders, by thei
   const auto of = [&](const std::vector<float>& x, const std::vector<float>& p, double s, reduction r) {
     const auto n = static_cast<std::int64_t>(x.size());
     float out = 7;
-    cross_entropy_probabilities(ctx, {x.data(), {1, n}}, {p.data(), {1, n}},
-                                tensor_view(&out, r == reduction::none ? sizes{1} : sizes{}),
-                                {.reduction = r, .label_smoothing = s});
+    cross_entropy(ctx, {x.data(), {1, n}}, {p.data(), {1, n}},
+                  tensor_view(&out, r == reduction::none ? sizes{1} : sizes{}), {.reduction = r, .label_smoothing = s});
     return out;
   };
   for (const reduction r : {reduction::none, reduction::mean, reduction::sum}) {
@@ -300,9 +298,8 @@ TEST_CASE("cross_entropy with weights and probabilities: at the borders, by thei
   const auto backward = [&](float g, std::vector<float> x, std::vector<float> p, double s) {
     x.resize(3, -inf);
     p.resize(3, 0);
-    cross_entropy_probabilities_backward(ctx, {&g, {1}}, {x.data(), {1, 3}}, {p.data(), {1, 3}},
-                                         tensor_view(gradient, {1, 3}),
-                                         {.reduction = reduction::none, .label_smoothing = s});
+    cross_entropy_backward(ctx, {&g, {1}}, {x.data(), {1, 3}}, {p.data(), {1, 3}}, tensor_view(gradient, {1, 3}),
+                           {.reduction = reduction::none, .label_smoothing = s});
   };
   const auto are = [&](float a, float b, float c) {
     same(gradient[0], a);

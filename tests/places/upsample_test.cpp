@@ -83,7 +83,7 @@ TEST_CASE("upsample: which pixel is taken, for axes of any size and any scale") 
     }
     const bool exact = engine() % 2 == 0;
     ops::upsample_nearest2d_attrs attrs;
-    attrs.size = pair{size, 1};
+    attrs.size = ops::pair{size, 1};
     attrs.scale_h = scale;
     attrs.exact = exact;
     const const_tensor_view x(&one, dtype::f32, {1, 1, image, 1}, {0, 0, 0, 0});

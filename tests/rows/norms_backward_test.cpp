@@ -299,16 +299,16 @@ TEST_CASE("norm gradients: the typed functions") {
   CHECK(out == std::vector<float>{-1, -2, 1, 2, 4, 2, -4, -2});
   batch_norm_backward(ctx, gs, xs, mean, rstd, to, {.axis = 0, .weight = channels});
   CHECK(out == std::vector<float>{-1, -2, 1, 2, 4, 2, -4, -2});
-  layer_norm_weight_backward(ctx, gs, xs, mean, rstd, tensor_view(sums));
+  layer_norm_backward_weight(ctx, gs, xs, mean, rstd, tensor_view(sums));
   CHECK(sums == std::vector<float>{5, -1, -1, 5});
-  rms_norm_weight_backward(ctx, gs, xs, rstd, tensor_view(sums));
+  rms_norm_backward_weight(ctx, gs, xs, rstd, tensor_view(sums));
   CHECK(sums == std::vector<float>{5, -1, -1, 5});
-  group_norm_weight_backward(ctx, images, of_x, view(zero, {1, 2}), view(ones, {1, 2}),
+  group_norm_backward_weight(ctx, images, of_x, view(zero, {1, 2}), view(ones, {1, 2}),
                              tensor_view(sums.data(), sizes{2}), 2);
   CHECK(sums == std::vector<float>{4, 4, -1, 5});
   sums = {9, 9, 9, 9};
-  batch_norm_weight_backward(ctx, gs, xs, view(zero, {4}), view(ones, {4}), tensor_view(sums));
+  batch_norm_backward_weight(ctx, gs, xs, view(zero, {4}), view(ones, {4}), tensor_view(sums));
   CHECK(sums == std::vector<float>{5, -1, -1, 5});
-  batch_norm_weight_backward(ctx, gs, xs, mean, rstd, tensor_view(sums.data(), sizes{2}), 0);
+  batch_norm_backward_weight(ctx, gs, xs, mean, rstd, tensor_view(sums.data(), sizes{2}), 0);
   CHECK(sums == std::vector<float>{4, 4, -1, 5});
 }

@@ -252,6 +252,6 @@ TEST_CASE("given norms: the typed functions") {
   batch_norm_inference_backward(ctx, const_tensor_view(g.data(), {2, 4}), v, out,
                                 {.axis = 0, .eps = 2, .weight = of_channels});
   CHECK(y == std::vector<float>{1, 1, 1, 1, -.5f, -.5f, -.5f, -.5f});
-  batch_norm_inference_weight_backward(ctx, const_tensor_view(g.data(), {2, 4}), in, m, v, tensor_view(sums), 0, 2);
+  batch_norm_inference_backward_weight(ctx, const_tensor_view(g.data(), {2, 4}), in, m, v, tensor_view(sums), 0, 2);
   CHECK(sums == std::vector<float>{2, -4});
 }

@@ -405,8 +405,8 @@ TEST_CASE("prelu_weight_backward: axes, special values, and what is refused") {
                        const reduce_options& o) {
     std::vector<float> out(8, -7);
     const tensor_view to(out.data(), dtype::f32, out_shape);
-    prelu_weight_backward(ctx, const_tensor_view(g.data(), dtype::f32, shape),
-                          const_tensor_view(x.data(), dtype::f32, shape), to, o);
+    prelu_backward_w(ctx, const_tensor_view(g.data(), dtype::f32, shape),
+                     const_tensor_view(x.data(), dtype::f32, shape), to, o);
     out.resize(static_cast<std::size_t>(to.count()));
     return out;
   };
@@ -429,7 +429,7 @@ TEST_CASE("prelu_weight_backward: axes, special values, and what is refused") {
   const const_tensor_view two(g.data(), dtype::f32, {2}), four(x.data(), dtype::f32, {4});
   float out = 0;
   try {
-    prelu_weight_backward(ctx, two, four, tensor_view(&out, dtype::f32, {}));
+    prelu_backward_w(ctx, two, four, tensor_view(&out, dtype::f32, {}));
     CHECK(false);
   } catch (const error& e) {
     CHECK(e.site() == error_site::gradient_shape);
@@ -517,9 +517,11 @@ TEST_CASE("max, min, argmax, argmin of binary64: rows and columns, every ISA and
             for (const const_tensor_view& view : views) {
               std::vector<double> value(outputs);
               std::vector<std::int64_t> place(outputs);
-              (minimum ? repdl::min : repdl::max)(ctx, view, tensor_view(value.data(), dtype::f64, out_shape),
-                                                  {.axis = 1});
-              (minimum ? argmin : argmax)(ctx, view, tensor_view(place.data(), dtype::i64, out_shape), {.axis = 1});
+              using function = void (*)(context&, const_tensor_view, tensor_view, const reduce_options&);
+              const function extreme = minimum ? function{repdl::min} : function{repdl::max};
+              const function where_it_is = minimum ? function{argmin} : function{argmax};
+              extreme(ctx, view, tensor_view(value.data(), dtype::f64, out_shape), {.axis = 1});
+              where_it_is(ctx, view, tensor_view(place.data(), dtype::i64, out_shape), {.axis = 1});
               INFO(isa.name, " kind ", kind, " length ", p.length, " inner ", p.inner);
               CHECK(std::memcmp(value.data(), values.data(), 8 * outputs) == 0);
               CHECK(place == places);

@@ -8,11 +8,11 @@ namespace repdl::cuda {
 struct pool_geometry {
   dtype type;
   std::int64_t n, c, h, w, oh, ow, kh, kw;
-  pair stride, dilation;
+  ops::pair stride, dilation;
   std::int64_t top, left;
   bool adaptive;
   bool count_include_pad;
-  pair padded;
+  ops::pair padded;
   std::int64_t divisor;
   bool negated;
   std::int64_t common;

@@ -36,7 +36,7 @@ void set(std::int64_t (&to)[3], std::int64_t a, std::int64_t b, std::int64_t c) 
 }
 
 // Pixels (sample, y, x) of a tensor, `step` pixels apart.
-void pixels(side& s, const plan::conv_plan::tensor4& t, pair step) {
+void pixels(side& s, const plan::conv_plan::tensor4& t, ops::pair step) {
   set(s.offset, t.stride[0], step.h * t.stride[2], step.w * t.stride[3]);
 }
 

@@ -57,11 +57,11 @@ struct context_options {
 
 /// Calls that were validated and planned once (context::prepare). They refer to their context, which must outlive them,
 /// and to the memory of their operands.
-class prepared {
+class prepared_calls {
  public:
-  prepared(prepared&&) noexcept;
-  prepared& operator=(prepared&&) noexcept;
-  ~prepared();
+  prepared_calls(prepared_calls&&) noexcept;
+  prepared_calls& operator=(prepared_calls&&) noexcept;
+  ~prepared_calls();
 
   /// Runs the calls in their order, as the context would. Throws workspace_too_small, out_of_memory, undecided and the
   /// device's errors.
@@ -73,9 +73,11 @@ class prepared {
 
  private:
   friend class context;
-  explicit prepared(std::unique_ptr<impl> calls) noexcept;
+  explicit prepared_calls(std::unique_ptr<impl> calls) noexcept;
   std::unique_ptr<impl> impl_;
 };
+
+using prepared REPDL_DEPRECATED("prepared_calls") = prepared_calls;
 
 /// An execution context: one caller at a time, movable. Operations of one context run in order.
 /// Self-tests: the first context of a process on an instruction set computes known answers; on a GPU each kernel is
@@ -114,7 +116,7 @@ class context {
   /// and planned, and nothing is launched. Tensors are named by their addresses. Random operations leave their
   /// generator as it is, and every run draws the same numbers.
   template <class F>
-  prepared prepare(F&& calls) {
+  prepared_calls prepare(F&& calls) {
     recording r(*this);
     calls();
     return r.finish();
@@ -146,11 +148,11 @@ class context {
     ~recording();
     recording(const recording&) = delete;
     recording& operator=(const recording&) = delete;
-    prepared finish() noexcept;
+    prepared_calls finish() noexcept;
 
    private:
     context& context_;
-    std::unique_ptr<prepared::impl> calls_;
+    std::unique_ptr<prepared_calls::impl> calls_;
   };
   std::unique_ptr<impl> impl_;
 };

@@ -52,11 +52,12 @@ struct op_info {
   std::vector<operand_info> in;  ///< optimizer: of one tensor; a call takes them once per tensor, the outputs likewise
   std::vector<operand_info> out;
   std::vector<attribute_info> attrs;
+  std::string function{};  ///< the C++ function's name, which find() takes too: name itself but for some gradients
 };
 
 /// Every operation of the library.
 std::span<const op_info> operations();
-/// Null where no operation has this name.
+/// By name, or by that of the C++ function. Null where no operation has it.
 const op_info* find(std::string_view name) noexcept;
 
 /// Reads "true", "3", "0.5", "fma_chain", "0,-1" as the attribute's kind says; throws unknown_attribute,

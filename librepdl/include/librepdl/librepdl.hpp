@@ -8,6 +8,8 @@
 #include "librepdl/context.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/error.hpp"
+#include "librepdl/functions.hpp"
+#include "librepdl/operand.hpp"
 #include "librepdl/ops.hpp"
 #include "librepdl/options.hpp"
 #include "librepdl/owning_tensor.hpp"

@@ -54,8 +54,8 @@ void vector_norm(context& ctx, const_tensor_view x, tensor_view out, const vecto
 
 /// The gradient of prelu at its weight: out = the sum over the axes of x > 0 ? +0 : g * x, rounded once; of g and x of one
 /// shape and one format, f16, bf16 or f32. All axes for a weight of one element, all but that of the channels for one each.
-void prelu_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
-                           const reduce_options& options = {});
+void prelu_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out,
+                      const reduce_options& options = {});
 
 /// out (..., m, n) = alpha a (..., m, k) times b (..., k, n), + beta bias, each element rounded once (accumulate::exact),
 /// all of one format, f16, bf16 or f32; or by the contract's FMA chain (accumulate::fma_chain), in f32 and without
@@ -113,14 +113,14 @@ void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, 
 void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out,
             const conv2d_options& options = {});
 /// grad_x (n, c, h, w): the gradient of conv2d for g, the gradient of its output; grad_x's sizes say which image. It does not depend
-/// on the bias: options that have one are an invalid_argument. Chain order: output channel, kernel row, kernel column.
-void conv2d_grad_input(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
+/// on the bias, which is no operand of it: options that have one are an invalid_argument. Chain order: output channel, kernel row, kernel column.
+void conv2d_backward_x(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
                        const conv2d_options& options = {});
 /// grad_w (o, c / groups, kh, kw), likewise without a bias. Chain order: sample, output row, output column.
-void conv2d_grad_weight(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
-                        const conv2d_options& options = {});
+void conv2d_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
+                       const conv2d_options& options = {});
 /// grad_bias (o) = the sum of g over samples, rows and columns, rounded once.
-void conv2d_grad_bias(context& ctx, const_tensor_view g, tensor_view grad_bias);
+void conv2d_backward_bias(context& ctx, const_tensor_view g, tensor_view grad_bias);
 
 /// out (n, c, oh, ow) = the greatest element of each window: NaN wins (canonical), -0 < +0.
 void max_pool2d(context& ctx, const_tensor_view x, tensor_view out, const max_pool2d_options& options);
@@ -175,6 +175,11 @@ void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_
 /// row_c), a_c = (1 - s) w_t (c = t) + w_c s / classes, t the target, terms with a_c = 0 being absent, and the mean divides by the sum of
 /// w_t; a weight with a part in a row that is infinite or NaN makes it NaN, a target outside the classes also the sum of w_t.
 /// C. Szegedy and others, "Rethinking the Inception architecture for computer vision", CVPR 2016: smoothing.
+///
+/// Targets may be probabilities p instead, of the shape and the format of the logits, which need not add up to 1; ignore_index is then
+/// not to be given. The mean over rows, the sum, or each of sum over c of a_c (logsumexp(row) - row_c), a_c = w_c ((1 - s) p_c + s /
+/// classes): terms with a_c = 0 are absent. A weight or probability that is infinite or NaN makes its row NaN; a row without classes is
+/// +0. out is a scalar or has the logits' shape without the class axis. One rounding for each output.
 void cross_entropy(context& ctx, const_tensor_view logits, const_tensor_view targets, tensor_view out,
                    const cross_entropy_options& options = {});
 
@@ -188,18 +193,16 @@ void log_softmax_backward(context& ctx, const_tensor_view g, const_tensor_view y
 void logsumexp_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
                         const reduce_options& options = {});
 /// grad_logits_i = g (softmax(row)_i - (i = target)), divided by the number of rows not ignored for the mean; g has the
-/// shape of cross_entropy's output. With weights or smoothing: g (A softmax(row)_i - a_i), A the sum of a_c.
+/// shape of cross_entropy's output. With weights, smoothing or probabilities: g (A softmax(row)_i - a_i), A the sum of a_c; of
+/// probabilities divided by the number of rows for the mean.
 void cross_entropy_backward(context& ctx, const_tensor_view g, const_tensor_view logits, const_tensor_view targets,
                             tensor_view grad_logits, const cross_entropy_options& options = {});
 
-/// The mean over rows, the sum, or each of sum over c of a_c (logsumexp(row) - row_c), a_c = w_c ((1 - s) p_c + s / classes), w the
-/// weights, s options.label_smoothing: terms with a_c = 0 are absent. probabilities have the shape and the format of the logits and need
-/// not add up to 1; out is a scalar (rank 0) or has their shape without the class axis. A weight or probability that is infinite or
-/// NaN makes its row NaN; a row without classes is +0. One rounding for each output.
+/// cross_entropy and its gradient, whose targets are probabilities.
+REPDL_DEPRECATED("cross_entropy")
 void cross_entropy_probabilities(context& ctx, const_tensor_view logits, const_tensor_view probabilities,
                                  tensor_view out, const cross_entropy_probabilities_options& options = {});
-/// grad_logits_i = g (A softmax(row)_i - a_i), A the sum of a_c, divided by the number of rows for the mean; g has the shape of
-/// cross_entropy_probabilities' output.
+REPDL_DEPRECATED("cross_entropy_backward")
 void cross_entropy_probabilities_backward(context& ctx, const_tensor_view g, const_tensor_view logits,
                                           const_tensor_view probabilities, tensor_view grad_logits,
                                           const cross_entropy_probabilities_options& options = {});
@@ -311,13 +314,13 @@ void group_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x,
 void batch_norm_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                          const_tensor_view rstd, tensor_view grad_x, const batch_norm_backward_options& options = {});
 /// grad_weight = the sum of g h over all elements that the weight was a factor of; groups, axis: the forward operation's.
-void layer_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void layer_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, const axis_list& axis = -1);
-void rms_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
+void rms_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view rstd,
                               tensor_view grad_weight, const axis_list& axis = -1);
-void group_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void group_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t groups);
-void batch_norm_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
+void batch_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis = 1);
 
 // batch_norm with statistics over several batches: f32 (of batch_norm_running those of x's format, too), one for each channel.
@@ -337,7 +340,7 @@ void batch_norm_inference_backward(context& ctx, const_tensor_view g, const_tens
                                    const batch_norm_inference_backward_options& options = {});
 /// grad_weight = (the sum of g (x - running_mean) over a channel) / sqrt(running_var + eps), rounded once; NaN where
 /// running_mean or running_var is not finite. The gradient to the bias is the sum of g.
-void batch_norm_inference_weight_backward(context& ctx, const_tensor_view g, const_tensor_view x,
+void batch_norm_inference_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x,
                                           const_tensor_view running_mean, const_tensor_view running_var,
                                           tensor_view grad_weight, std::int64_t axis = 1, double eps = 1e-5);
 

@@ -1,4 +1,7 @@
 // The options of the structured operations.
+//
+// Operands are no options: weights and biases are parameters of the calls (ops.hpp). As members they stay for this version
+// (docs/migrating.md); a call that gets one both ways is an invalid_argument.
 #pragma once
 
 #include <concepts>
@@ -30,7 +33,7 @@ class axis_list {
  public:
   axis_list() : list_(sizes{}) {}
   axis_list(all_axes_t) {}
-  template <integer T>
+  template <integer_type T>
   axis_list(T axis) : list_(sizes{axis}) {}
   axis_list(std::initializer_list<sizes::entry> axes) : list_(sizes(axes)) {}
   template <class Axes>
@@ -55,7 +58,7 @@ struct matmul_options {
   bool transpose_a = false;  ///< a is (..., k, m)
   bool transpose_b = false;  ///< b is (..., n, k)
   repdl::accumulate accumulate = repdl::accumulate::exact;
-  const_tensor_view bias{};  ///< of a's format, broadcast to the output's shape; inside the one rounding
+  const_tensor_view bias{};  ///< deprecated, an operand: of a's format, broadcast to the output's shape
   double alpha = 1;          ///< a factor of the product: 0 or of magnitude in [2^-200, 2^200]; 1 with fma_chain
   double beta = 1;           ///< a factor of the bias, likewise; 0 multiplies, too: 0 inf is NaN
 };
@@ -73,54 +76,72 @@ struct uniform_options {
   double high = 1;  ///< likewise
 };
 
-/// Height and width.
-struct pair {
-  std::int64_t h = 1;
-  std::int64_t w = 1;
-  friend bool operator==(const pair&, const pair&) = default;
+/// Numbers for the spatial axes of images, however many those are: one for each ({2, 1}, or a sizes), or one that stands
+/// for all of them (2); none ({}) is the operation's default. Paddings may also say both sides of each axis:
+/// {top, bottom, left, right}. How many there must be depends on the operation, which checks it (attribute_value).
+class per_axis {
+ public:
+  per_axis() = default;
+  template <integer_type T>
+  per_axis(T all) : list_{all} {}
+  per_axis(std::initializer_list<sizes::entry> each) : list_(each) {}
+  template <class Sizes>
+  requires std::convertible_to<const Sizes&, sizes> per_axis(const Sizes& each) : list_(each) {}
+
+  const sizes& list() const noexcept { return list_; }
+  friend bool operator==(const per_axis&, const per_axis&) = default;
+
+ private:
+  sizes list_;
 };
 
-/// Rows and columns around an image that are absent from every window (they are not zeros).
-struct padding2d {
+/// Height and width.
+struct REPDL_DEPRECATED("a per_axis takes {h, w}") pair {
+  std::int64_t h = 1;
+  std::int64_t w = 1;
+  operator sizes() const { return {h, w}; }
+};
+/// Rows and columns around an image.
+struct REPDL_DEPRECATED("a per_axis takes {top, bottom, left, right}") padding2d {
   std::int64_t top = 0;
   std::int64_t bottom = 0;
   std::int64_t left = 0;
   std::int64_t right = 0;
-  friend bool operator==(const padding2d&, const padding2d&) = default;
+  operator sizes() const { return {top, bottom, left, right}; }
 };
 
 /// Options of conv2d and its gradients.
 struct conv2d_options {
-  pair stride{};
-  padding2d padding{};
-  pair dilation{};
+  per_axis stride = {1, 1};
+  per_axis padding = {0, 0, 0, 0};  ///< absent taps; they are not zeros
+  per_axis dilation = {1, 1};
   std::int64_t groups = 1;  ///< divides the input's and the output's channels; as many as those: depthwise
   repdl::accumulate accumulate = repdl::accumulate::exact;
-  const_tensor_view bias{};  ///< conv2d alone: f32, one per output channel; inside the one rounding
+  const_tensor_view bias{};  ///< deprecated, an operand: conv2d alone: f32, one per output channel
 };
 
 /// Options of max_pool2d and max_pool2d_backward.
 struct max_pool2d_options {
-  pair kernel{};                 ///< the window
-  std::optional<pair> stride{};  ///< absent: the window's size
-  padding2d padding{};           ///< absent taps; every window must have at least one that is present
-  pair dilation{};
+  per_axis kernel = {1, 1};         ///< the window
+  per_axis stride{};                ///< none: the window's size
+  per_axis padding = {0, 0, 0, 0};  ///< absent taps; every window must have at least one that is present
+  per_axis dilation = {1, 1};
   bool ceil_mode = false;  ///< a last window may reach over the padded image
 };
 
 /// Options of avg_pool2d and avg_pool2d_backward.
 struct avg_pool2d_options {
-  pair kernel{};                   ///< the window
-  std::optional<pair> stride{};    ///< absent: the window's size
-  padding2d padding{};             ///< absent taps
-  bool count_include_pad = false;  ///< divide by the window's taps on the padded image, not by those that are present
-  bool ceil_mode = false;          ///< a last window may reach over the padded image
+  per_axis kernel = {1, 1};         ///< the window
+  per_axis stride{};                ///< none: the window's size
+  per_axis padding = {0, 0, 0, 0};  ///< absent taps
+  bool count_include_pad = false;   ///< divide by the window's taps on the padded image, not by those that are present
+  bool ceil_mode = false;           ///< a last window may reach over the padded image
   std::int64_t divisor_override = 0;  ///< divide by this number, of magnitude below 2^31; 0: by the count
 };
 
 /// Options of the adaptive pooling operations.
 struct adaptive_pool2d_options {
-  pair size{};  ///< of the result
+  per_axis size = {1, 1};  ///< of the result
 };
 
 /// Options of softmax, log_softmax and their backward operations.
@@ -137,7 +158,7 @@ struct cross_entropy_options {
   repdl::reduction reduction = repdl::reduction::mean;
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
   double label_smoothing = 0;        ///< 0, or from 2^-64 to 1; exactly this double
-  const_tensor_view weight{};        ///< of the logits' format, one for each class; absent: 1
+  const_tensor_view weight{};        ///< deprecated, an operand: of the logits' format, one for each class; absent: 1
 };
 
 /// Options of cross_entropy_probabilities and cross_entropy_probabilities_backward.
@@ -145,7 +166,7 @@ struct cross_entropy_probabilities_options {
   std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
   repdl::reduction reduction = repdl::reduction::mean;
   double label_smoothing = 0;  ///< 0, or from 2^-64 to 1; exactly this double
-  const_tensor_view weight{};  ///< of the logits' format, one for each class; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: of the logits' format, one for each class; absent: 1
 };
 
 /// Options of nll_loss and nll_loss_backward.
@@ -153,64 +174,64 @@ struct nll_loss_options {
   std::optional<std::int64_t> axis{};  ///< the classes; absent: 1, or 0 for a vector
   repdl::reduction reduction = repdl::reduction::mean;
   std::int64_t ignore_index = -100;  ///< rows with this target take no part
-  const_tensor_view weight{};        ///< of x's format, one for each class; absent: 1
+  const_tensor_view weight{};        ///< deprecated, an operand: of x's format, one for each class; absent: 1
 };
 
 /// Options of layer_norm.
 struct layer_norm_options {
   axis_list axis = -1;         ///< the axes that are normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< of x's format and its sizes along `axis`; absent: 1
-  const_tensor_view bias{};    ///< likewise; absent: no term
+  const_tensor_view weight{};  ///< deprecated, an operand: of x's format and its sizes along `axis`; absent: 1
+  const_tensor_view bias{};    ///< deprecated, an operand: likewise; absent: no term
 };
 /// Options of rms_norm.
 struct rms_norm_options {
   axis_list axis = -1;          ///< the axes that are normalised over
   std::optional<double> eps{};  ///< as layer_norm's, but without a default (PyTorch's is 2^-23)
-  const_tensor_view weight{};   ///< of x's format and its sizes along `axis`; absent: 1
+  const_tensor_view weight{};   ///< deprecated, an operand: of x's format and its sizes along `axis`; absent: 1
 };
 /// Options of group_norm. One group for each channel is instance_norm.
 struct group_norm_options {
   std::int64_t groups = 1;     ///< divides the channels, axis 1
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< likewise; absent: no term
+  const_tensor_view weight{};  ///< deprecated, an operand: of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< deprecated, an operand: likewise; absent: no term
 };
 /// Options of batch_norm.
 struct batch_norm_options {
   std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
-  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< likewise; absent: no term
+  const_tensor_view weight{};  ///< deprecated, an operand: of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< deprecated, an operand: likewise; absent: no term
 };
 /// Options of batch_norm_running.
 struct batch_norm_running_options {
   std::int64_t axis = 1;       ///< the channels: every other axis is normalised over
   double eps = 1e-5;           ///< >= 0: 0 or in [2^-200, 2^200]; exactly this double
   double momentum = 0.1;       ///< 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
-  const_tensor_view weight{};  ///< of x's format, one for each channel; absent: 1
-  const_tensor_view bias{};    ///< likewise; absent: no term
+  const_tensor_view weight{};  ///< deprecated, an operand: of x's format, one for each channel; absent: 1
+  const_tensor_view bias{};    ///< deprecated, an operand: likewise; absent: no term
 };
 /// Options of layer_norm_backward and rms_norm_backward.
 struct layer_norm_backward_options {
   axis_list axis = -1;         ///< as the forward operation's
-  const_tensor_view weight{};  ///< likewise; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: likewise; absent: 1
 };
 /// Options of group_norm_backward.
 struct group_norm_backward_options {
   std::int64_t groups = 1;     ///< as group_norm's
-  const_tensor_view weight{};  ///< likewise; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: likewise; absent: 1
 };
 /// Options of batch_norm_backward.
 struct batch_norm_backward_options {
   std::int64_t axis = 1;       ///< as batch_norm's
-  const_tensor_view weight{};  ///< likewise; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: likewise; absent: 1
 };
 /// Options of batch_norm_inference_backward.
 struct batch_norm_inference_backward_options {
   std::int64_t axis = 1;       ///< as batch_norm_inference's
   double eps = 1e-5;           ///< likewise
-  const_tensor_view weight{};  ///< likewise; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: likewise; absent: 1
 };
 /// Statistics of rows that are wanted besides, for a backward operation: f32, or absent.
 struct norm_statistics {
@@ -241,13 +262,13 @@ struct huber_loss_options {
 /// Options of binary_cross_entropy and binary_cross_entropy_backward.
 struct binary_cross_entropy_options {
   repdl::reduction reduction = repdl::reduction::mean;
-  const_tensor_view weight{};  ///< a factor of each element; absent: 1
+  const_tensor_view weight{};  ///< deprecated, an operand: a factor of each element; absent: 1
 };
 /// Options of binary_cross_entropy_with_logits and its backward operation.
 struct binary_cross_entropy_with_logits_options {
   repdl::reduction reduction = repdl::reduction::mean;
-  const_tensor_view weight{};      ///< a factor of each element; absent: 1
-  const_tensor_view pos_weight{};  ///< a factor of t's term; absent: 1
+  const_tensor_view weight{};      ///< deprecated, an operand: a factor of each element; absent: 1
+  const_tensor_view pos_weight{};  ///< deprecated, an operand: a factor of t's term; absent: 1
 };
 /// How kl_div combines its elements: as `reduction`, and batchmean, the sum over the size of the first axis.
 enum class batch_reduction : std::int32_t { mean = 0, sum = 1, none = 2, batchmean = 3 };

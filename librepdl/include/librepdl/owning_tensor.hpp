@@ -17,7 +17,7 @@ namespace repdl REPDL_EXPORT {
 /// A std::vector, std::array, array or std::span of elements.
 template <class Range>
 concept element_range = requires(Range& r) {
-  requires element<typename decltype(std::span(r))::value_type>;
+  requires element_type<typename decltype(std::span(r))::value_type>;
 };
 template <element_range Range>
 using element_in = typename decltype(std::span(std::declval<Range&>()))::value_type;
@@ -48,6 +48,8 @@ class tensor {
   operator tensor_view() & noexcept { return view_; }
   operator const_tensor_view() const& noexcept { return view_; }
   operator const_tensor_view() const&& = delete;
+  /// The context whose memory it is; null, moved from.
+  context* handle() const noexcept;
 
   /// From and to host memory: as many elements as the tensor has, of its type, in row-major order. After everything
   /// launched; waits. Throws output_dtype, length_mismatch.
@@ -64,12 +66,19 @@ class tensor {
     copy(all.data(), view_.data());
   }
   /// A copy on the host.
-  template <element T>
+  template <element_type T>
   std::vector<T> to_vector() const {
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> is not an array of bool: use copy_to");
     std::vector<T> values(static_cast<std::size_t>(count()));
     copy_to(values);
     return values;
+  }
+  /// The element of a tensor that has one. Throws output_dtype, length_mismatch.
+  template <element_type T>
+  T item() const {
+    T value{};
+    copy_to(std::span<T>(&value, 1));
+    return value;
   }
 
  private:

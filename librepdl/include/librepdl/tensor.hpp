@@ -63,9 +63,9 @@ inline constexpr bool is_element<std::int32_t> = true;
 
 /// A C++ type that a tensor can hold.
 template <class T>
-concept element = is_element<T>;
+concept element_type = is_element<T>;
 
-template <element T>
+template <element_type T>
 inline constexpr dtype dtype_of = std::is_same_v<T, f16>            ? dtype::f16
                                   : std::is_same_v<T, bf16>         ? dtype::bf16
                                   : std::is_same_v<T, float>        ? dtype::f32
@@ -91,8 +91,8 @@ inline constexpr int max_rank = 8;
 
 /// The integer types of C++ without bool and the character types.
 template <class T>
-concept integer = std::integral<T> && !std::same_as<T, bool> &&
-                  (std::same_as<T, std::make_signed_t<T>> || std::same_as<T, std::make_unsigned_t<T>>);
+concept integer_type = std::integral<T> && !std::same_as<T, bool> &&
+                       (std::same_as<T, std::make_signed_t<T>> || std::same_as<T, std::make_unsigned_t<T>>);
 
 /// Up to max_rank integers, stored inline: a shape, strides, a list of axes. They may come in any integer type; throws
 /// invalid_argument for more than max_rank of them, and for one of 2^63 or more.
@@ -101,7 +101,7 @@ class sizes {
   /// One of them, in a braced list.
   struct entry {
     std::int64_t value;
-    template <integer T>
+    template <integer_type T>
     entry(T v) : value(static_cast<std::int64_t>(v)) {
       if (std::is_unsigned_v<T> && value < 0) too_large(static_cast<std::uint64_t>(v));
     }
@@ -115,7 +115,7 @@ class sizes {
   /// A std::vector, std::array, array or std::span of integers.
   template <class Range>
   requires(!std::same_as<Range, sizes> && requires(const Range& r) {
-    requires integer<typename decltype(std::span(r))::value_type>;
+    requires integer_type<typename decltype(std::span(r))::value_type>;
   }) sizes(const Range& range) {
     const std::span list(range);
     resize(list.size());
@@ -170,21 +170,21 @@ class const_tensor_view {
  public:
   const_tensor_view() = default;
   /// Rank 1. Views do not own, so a temporary vector or array does not convert.
-  template <element T>
+  template <element_type T>
   const_tensor_view(std::span<const T> data)
       : const_tensor_view(data.data(), dtype_of<T>, sizes{static_cast<std::int64_t>(data.size())}) {}
-  template <element T>
+  template <element_type T>
   const_tensor_view(const std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T>
+  template <element_type T>
   const_tensor_view(std::vector<T>&&) = delete;
-  template <element T, std::size_t n>
+  template <element_type T, std::size_t n>
   const_tensor_view(const std::array<T, n>& data) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T, std::size_t n>
+  template <element_type T, std::size_t n>
   const_tensor_view(std::array<T, n>&&) = delete;
-  template <element T, std::size_t n>
+  template <element_type T, std::size_t n>
   const_tensor_view(const T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
   /// Row-major.
-  template <element T>
+  template <element_type T>
   const_tensor_view(const T* data, const sizes& shape, device where = {})
       : const_tensor_view(data, dtype_of<T>, shape, where) {}
   const_tensor_view(const void* data, dtype type, const sizes& shape, device where = {});
@@ -226,17 +226,17 @@ class const_tensor_view {
 class tensor_view : public const_tensor_view {
  public:
   tensor_view() = default;
-  template <element T>
+  template <element_type T>
   requires(!std::is_const_v<T>) tensor_view(std::span<T> data) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T>
+  template <element_type T>
   tensor_view(std::vector<T>& data) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T>
+  template <element_type T>
   tensor_view(std::vector<T>&&) = delete;
-  template <element T, std::size_t n>
+  template <element_type T, std::size_t n>
   tensor_view(std::array<T, n>& data) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T, std::size_t n>
+  template <element_type T, std::size_t n>
   tensor_view(T (&data)[n]) : const_tensor_view(std::span<const T>(data)) {}
-  template <element T>
+  template <element_type T>
   tensor_view(T* data, const sizes& shape, repdl::device where = {})
       : const_tensor_view(static_cast<const T*>(data), shape, where) {}
   tensor_view(void* data, dtype type, const sizes& shape, repdl::device where = {})
