@@ -1,6 +1,9 @@
 // The C ABI: translation only.
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "librepdl/api/dlpack_types.hpp"
 #include "librepdl/dynamic.hpp"
 #include "librepdl/librepdl.h"
+#include "librepdl/owning_tensor.hpp"
 #include "librepdl/version.hpp"
 
 namespace {
@@ -33,7 +37,7 @@ struct repdl_context {
   repdl::context context;
 };
 struct repdl_prepared {
-  repdl::prepared calls;
+  repdl::prepared_calls calls;
 };
 
 namespace repdl {
@@ -82,12 +86,17 @@ struct operand_name {
   }
 };
 
-dtype type_from(const repdl_data_type& t, const operand_name& name) {
+template <class Name>
+dtype type_from(const repdl_data_type& t, const Name& name) {
   if (t.lanes != 1) {
     fail(error_site::foreign_lanes, "DLPack tensor", name(), "lanes = 1", std::to_string(t.lanes));
   }
   if (const auto type = api::type_from_dlpack(t.code, t.bits)) return *type;
-  fail(error_site::foreign_dtype, "DLPack tensor", name(), "float 16, 32, 64, bfloat 16, int 32, 64 or bool 8",
+  std::string known;
+  for (const api::dlpack_type& k : api::dlpack_types) {
+    known += (known.empty() ? "" : ", ") + std::string(name_of(k.type));
+  }
+  fail(error_site::foreign_dtype, "DLPack tensor", name(), known,
        "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
 }
 
@@ -236,6 +245,86 @@ context_options options_of(const repdl_context_options& o, allocator* memory) {
   return options;
 }
 
+// Writes as much of an answer as the caller's struct has room for.
+template <class Info>
+void answer(Info full, Info* info, std::string_view function) {
+  need(info, function, "info");
+  const std::size_t size = info->size;
+  if (size < sizeof info->size || size > sizeof full) {
+    fail(error_site::attribute_value, function, "info.size",
+         "the struct's size, at most " + std::to_string(sizeof full) + " in version " REPDL_VERSION,
+         std::to_string(size));
+  }
+  full.size = size;
+  std::memcpy(static_cast<void*>(info), &full, size);
+}
+
+template <class List>
+const auto& entry_of(const List& list, std::int32_t index, std::string_view function, error_site site) {
+  if (index < 0 || static_cast<std::size_t>(index) >= list.size()) {
+    fail(site, function, "index", "a number below " + std::to_string(list.size()), std::to_string(index));
+  }
+  return list[static_cast<std::size_t>(index)];
+}
+
+// The element types of operands, as C has them: one list for each set of them that there is.
+const std::vector<repdl_data_type>& types_of(const operand_info& operand) {
+  static std::mutex guard;
+  static std::map<std::vector<dtype>, std::vector<repdl_data_type>> all;
+  const std::scoped_lock lock(guard);
+  std::vector<repdl_data_type>& types = all[operand.types];
+  if (types.empty()) {
+    for (const dtype t : operand.types) {
+      types.push_back({api::dlpack_type_of(t).code, api::dlpack_type_of(t).bits, 1});
+    }
+  }
+  return types;
+}
+
+void describe(const std::vector<operand_info>& list, std::int32_t index, repdl_operand_info* info,
+              std::string_view function, error_site site) {
+  const operand_info& o = entry_of(list, index, function, site);
+  const std::vector<repdl_data_type>& types = types_of(o);
+  answer<repdl_operand_info>({.size = 0,
+                              .name = o.name.c_str(),
+                              .optional = o.optional ? 1 : 0,
+                              .type_count = static_cast<std::int32_t>(types.size()),
+                              .types = types.data()},
+                             info, function);
+}
+
+// Writes the first entries of a list that the caller has room for.
+template <class Entry, class List, class Write>
+void answer_list(std::string_view function, const List& all, Entry* list, std::int32_t capacity, std::int32_t* count,
+                 const Write& write) {
+  need(count, function, "count");
+  if (capacity < 0) fail(error_site::attribute_value, function, "capacity", "a number >= 0", std::to_string(capacity));
+  if (capacity > 0) need(list, function, "list");
+  *count = static_cast<std::int32_t>(all.size());
+  for (std::int32_t i = 0; i < std::min(capacity, *count); ++i) write(all[static_cast<std::size_t>(i)], list[i]);
+}
+
+// A managed tensor that the library made, what it points to, and where its memory came from.
+struct owned_tensor {
+  repdl_managed_tensor managed{};
+  sizes shape;
+  tensor memory;
+
+  owned_tensor(context& ctx, dtype type, const sizes& of) : shape(of), memory(ctx, type, of) {
+    const api::dlpack_type& t = api::dlpack_type_of(type);
+    managed.version = {1, 0};
+    managed.manager = this;
+    managed.deleter = [](repdl_managed_tensor* self) { delete static_cast<owned_tensor*>(self->manager); };
+    managed.tensor = {.data = memory.view().data(),
+                      .device = callers_memory::device_of(ctx.where()),
+                      .ndim = shape.size(),
+                      .dtype = {t.code, t.bits, 1},
+                      .shape = shape.begin(),
+                      .strides = nullptr,
+                      .byte_offset = 0};
+  }
+};
+
 }  // namespace
 }  // namespace repdl
 
@@ -339,6 +428,103 @@ const char* repdl_op_describe(const repdl_op* op) {
     return all;
   }();
   return lines[static_cast<std::size_t>(info(op).id)].c_str();
+}
+
+repdl_status repdl_op_get_info(const repdl_op* op, repdl_op_info* given) {
+  return guarded([&] {
+    need(op, "repdl_op_get_info", "op");
+    const op_info& o = info(op);
+    answer<repdl_op_info>({.size = 0,
+                           .name = o.name.c_str(),
+                           .function = o.function.c_str(),
+                           .family = o.family.c_str(),
+                           .formula = o.formula.c_str(),
+                           .proof = o.proof.c_str(),
+                           .bits = o.bits,
+                           .input_count = static_cast<std::int32_t>(o.in.size()),
+                           .output_count = static_cast<std::int32_t>(o.out.size()),
+                           .attribute_count = static_cast<std::int32_t>(o.attrs.size())},
+                          given, "repdl_op_get_info");
+  });
+}
+
+repdl_status repdl_op_input(const repdl_op* op, int32_t index, repdl_operand_info* given) {
+  return guarded([&] {
+    need(op, "repdl_op_input", "op");
+    describe(info(op).in, index, given, "repdl_op_input", error_site::input_count);
+  });
+}
+
+repdl_status repdl_op_output(const repdl_op* op, int32_t index, repdl_operand_info* given) {
+  return guarded([&] {
+    need(op, "repdl_op_output", "op");
+    describe(info(op).out, index, given, "repdl_op_output", error_site::output_count);
+  });
+}
+
+repdl_status repdl_op_attribute(const repdl_op* op, int32_t index, repdl_attribute_info* given) {
+  return guarded([&] {
+    constexpr std::string_view function = "repdl_op_attribute";
+    need(op, function, "op");
+    const attribute_info& a = entry_of(info(op).attrs, index, function, error_site::unknown_attribute);
+    answer<repdl_attribute_info>({.size = 0,
+                                  .name = a.name.c_str(),
+                                  .description = a.doc.c_str(),
+                                  .default_text = a.default_text.c_str(),
+                                  .kind = static_cast<std::int32_t>(a.kind),
+                                  .required = a.required ? 1 : 0},
+                                 given, function);
+  });
+}
+
+repdl_status repdl_devices(repdl_device_info* list, int32_t capacity, int32_t* count) {
+  return guarded([&] {
+    answer_list("repdl_devices", devices(), list, capacity, count, [](const device_info& d, repdl_device_info& out) {
+      out = {callers_memory::device_of(d.where), {}};
+      d.name.copy(out.name, sizeof out.name - 1);
+    });
+  });
+}
+
+repdl_status repdl_instruction_sets(repdl_isa_info* list, int32_t capacity, int32_t* count) {
+  return guarded([&] {
+    static const std::vector<isa_info> all = instruction_sets();
+    answer_list("repdl_instruction_sets", all, list, capacity, count, [](const isa_info& i, repdl_isa_info& out) {
+      out = {i.name.c_str(), i.available ? 1 : 0};
+    });
+  });
+}
+
+repdl_status repdl_tensor_create(repdl_context* context, repdl_data_type dtype, int32_t ndim, const int64_t* shape,
+                                 repdl_managed_tensor** managed) {
+  return guarded([&] {
+    constexpr std::string_view function = "repdl_tensor_create";
+    need(context, function, "context");
+    need(managed, function, "managed");
+    *managed = nullptr;
+    if (ndim < 0) fail(error_site::rank_too_large, function, "ndim", "ndim >= 0", std::to_string(ndim));
+    if (ndim > 0) need(shape, function, "shape");
+    const auto type = type_from(dtype, [] { return "dtype"; });
+    const sizes of(std::span<const std::int64_t>(shape, static_cast<std::size_t>(ndim)));
+    *managed = &(new owned_tensor(context->context, type, of))->managed;
+  });
+}
+
+repdl_status repdl_tensor_of(const repdl_managed_tensor* managed, int32_t writable, const repdl_tensor** tensor) {
+  return guarded([&] {
+    constexpr std::string_view function = "repdl_tensor_of";
+    need(tensor, function, "tensor");
+    *tensor = nullptr;
+    need(managed, function, "managed");
+    if (managed->version.major != 1) {
+      fail(error_site::foreign_version, function, "managed", "a DLPack tensor of major version 1",
+           std::to_string(managed->version.major));
+    }
+    if (writable != 0 && (managed->flags & REPDL_READ_ONLY) != 0) {
+      fail(error_site::read_only, function, "managed", "a tensor that may be written", "one that may only be read");
+    }
+    *tensor = &managed->tensor;
+  });
 }
 
 repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,

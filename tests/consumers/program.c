@@ -36,6 +36,13 @@ int main(void) {
   if (repdl_op_find("no_such_op", &op) != REPDL_INVALID_ARGUMENT || strlen(repdl_last_error()) == 0) {
     return fail("an unknown operation was found");
   }
+  repdl_op_info info = {.size = sizeof info};
+  int32_t sets = 0, devices = 0;
+  if (repdl_op_find("exp", &op) != REPDL_OK || repdl_op_get_info(op, &info) != REPDL_OK || info.input_count != 1 ||
+      repdl_instruction_sets(NULL, 0, &sets) != REPDL_OK || sets < 1 || repdl_devices(NULL, 0, &devices) != REPDL_OK ||
+      devices < 1) {
+    return fail("what the library says of itself");
+  }
   repdl_context_destroy(ctx);
   printf("librepdl %s, bits version %d: exp over the C ABI is right\n", repdl_version(), (int)repdl_bits_version());
   return EXIT_SUCCESS;

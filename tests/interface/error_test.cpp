@@ -182,7 +182,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::kernel_too_large, "avg_pool2d", "width",
        [&] {
          avg_pool2d(o.ctx, o.vx({1, 1, 1, 2}), o.vo({1, 1, 1, 1}),
-                    {.kernel = {1, 4}, .stride = pair{1, 2}, .ceil_mode = true});
+                    {.kernel = {1, 4}, .stride = {1, 2}, .ceil_mode = true});
        }},
       {error_site::attribute_value, "avg_pool2d", "divisor_override",
        [&] {
@@ -190,7 +190,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
                     {.kernel = {1, 2}, .divisor_override = std::int64_t{1} << 31});
        }},
       {error_site::operand_dtype, "prelu_weight_backward", "x",
-       [&] { prelu_weight_backward(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
+       [&] { prelu_backward_w(o.ctx, o.vx({2}), const_tensor_view(o.d.data(), dtype::bf16, {2}), o.vo({})); }},
       {error_site::operand_rank, "dot", "x",
        [&] {
          dot(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vo({}));
@@ -385,7 +385,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::operand_rank, "conv2d_grad_input", "grad_x",
        [&] {
-         conv2d_grad_input(o.ctx, o.vx({1, 1, 1, 1}), o.vy({1, 1, 1, 1}), o.vo({1}));
+         conv2d_backward_x(o.ctx, o.vx({1, 1, 1, 1}), o.vy({1, 1, 1, 1}), o.vo({1}));
        }},
       {error_site::channel_count, "conv2d", "w",
        [&] {
@@ -397,7 +397,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::channel_count, "conv2d_grad_input", "g",
        [&] {
-         conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
+         conv2d_backward_x(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
        }},
       {error_site::channel_count, "conv2d", "x",
        [&] {
@@ -426,11 +426,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::image_size, "conv2d_grad_weight", "g",
        [&] {
-         conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 3, 3}), o.vo({1, 1, 1, 1}));
+         conv2d_backward_w(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 3, 3}), o.vo({1, 1, 1, 1}));
        }},
       {error_site::image_size, "conv2d_grad_weight", "g",
        [&] {
-         conv2d_grad_weight(o.ctx, o.vx({2, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}));
+         conv2d_backward_w(o.ctx, o.vx({2, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}));
        }},
       {error_site::missing_attribute, "conv2d_grad_input", "size",
        [&] {
@@ -442,8 +442,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::empty_window, "max_pool2d", "height",
        [&] {
-         max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 4, 2}),
-                    {.kernel = {1, 1}, .padding = {.top = 1, .bottom = 1}});
+         max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 4, 2}), {.kernel = {1, 1}, .padding = {1, 1, 0, 0}});
        }},
       {error_site::missing_attribute, "adaptive_avg_pool2d", "size",
        [&] {
@@ -496,7 +495,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::operand_dtype, "cross_entropy", "targets",
        [&] {
-         cross_entropy(o.ctx, o.vx({2, 3}), o.vy({2}), o.vo({}));
+         cross_entropy(o.ctx, o.vx({2, 3}), const_tensor_view(o.y.data(), dtype::i32, {2}), o.vo({}));
        }},
       {error_site::weight_shape, "cross_entropy", "weight",
        [&] {
@@ -513,16 +512,15 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::attribute_value, "cross_entropy_probabilities", "label_smoothing",
        [&] {
-         cross_entropy_probabilities(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vo({}), {.label_smoothing = 1.5});
+         cross_entropy(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vo({}), {.label_smoothing = 1.5});
        }},
       {error_site::target_shape, "cross_entropy_probabilities", "probabilities",
        [&] {
-         cross_entropy_probabilities(o.ctx, o.vx({2, 3}), o.vy({3, 2}), o.vo({}));
+         cross_entropy(o.ctx, o.vx({2, 3}), o.vy({3, 2}), o.vo({}));
        }},
       {error_site::operand_dtype, "cross_entropy_probabilities_backward", "probabilities",
        [&] {
-         cross_entropy_probabilities_backward(o.ctx, o.vx({}), o.vx({2, 3}), {o.y.data(), dtype::f16, {2, 3}},
-                                              o.vo({2, 3}));
+         cross_entropy_backward(o.ctx, o.vx({}), o.vx({2, 3}), {o.y.data(), dtype::f16, {2, 3}}, o.vo({2, 3}));
        }},
       {error_site::attribute_value, "cross_entropy", "reduction",
        [&] {
@@ -624,7 +622,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::gradient_shape, "rms_norm_weight_backward", "g",
        [&] {
-         rms_norm_weight_backward(o.ctx, o.vx({3}), o.vy({2, 3}), o.vx({2}), o.vo({3}));
+         rms_norm_backward_weight(o.ctx, o.vx({3}), o.vy({2, 3}), o.vx({2}), o.vo({3}));
        }},
       {error_site::weight_shape, "layer_norm_backward", "mean",
        [&] {
@@ -640,7 +638,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::weight_shape, "group_norm_weight_backward", "rstd",
        [&] {
-         group_norm_weight_backward(o.ctx, o.vx({2, 4}), o.vy({2, 4}), o.vx({2, 2}), o.vx({2, 4}), o.vo({4}), 2);
+         group_norm_backward_weight(o.ctx, o.vx({2, 4}), o.vy({2, 4}), o.vx({2, 2}), o.vx({2, 4}), o.vo({4}), 2);
        }},
       {error_site::weight_shape, "batch_norm_backward", "weight",
        [&] {
@@ -649,7 +647,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::weight_shape, "batch_norm_weight_backward", "mean",
        [&] {
-         batch_norm_weight_backward(o.ctx, o.vx({4, 2}), o.vy({4, 2}), o.vx({2}), o.vx({2}), o.vo({4}), 0);
+         batch_norm_backward_weight(o.ctx, o.vx({4, 2}), o.vy({4, 2}), o.vx({2}), o.vx({2}), o.vo({4}), 0);
        }},
       {error_site::output_shape, "layer_norm_backward", "grad_x",
        [&] {
@@ -657,11 +655,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::output_shape, "layer_norm_weight_backward", "grad_weight",
        [&] {
-         layer_norm_weight_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({2}));
+         layer_norm_backward_weight(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({2}));
        }},
       {error_site::axis_range, "layer_norm_weight_backward", "axis",
        [&] {
-         layer_norm_weight_backward(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({3}), 2);
+         layer_norm_backward_weight(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vx({2}), o.vx({2}), o.vo({3}), 2);
        }},
       {error_site::duplicate_axis, "rms_norm_backward", "axis",
        [&] {
@@ -671,7 +669,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] { batch_norm_backward(o.ctx, o.vx({4}), o.vy({4}), o.vx({}), o.vx({}), o.vo({4})); }},
       {error_site::attribute_value, "group_norm_weight_backward", "groups",
        [&] {
-         group_norm_weight_backward(o.ctx, o.vx({1, 4}), o.vy({1, 4}), o.vx({1, 3}), o.vx({1, 3}), o.vo({4}), 3);
+         group_norm_backward_weight(o.ctx, o.vx({1, 4}), o.vy({1, 4}), o.vx({1, 3}), o.vx({1, 3}), o.vo({4}), 3);
        }},
       {error_site::operand_rank, "group_norm_backward", "x",
        [&] { group_norm_backward(o.ctx, o.vx({4}), o.vy({4}), o.vx({}), o.vx({}), o.vo({4})); }},
@@ -689,7 +687,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::gradient_shape, "batch_norm_inference_weight_backward", "g",
        [&] {
-         batch_norm_inference_weight_backward(o.ctx, o.vx({2, 4}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}));
+         batch_norm_inference_backward_weight(o.ctx, o.vx({2, 4}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}));
        }},
       {error_site::attribute_value, "batch_norm_running", "momentum",
        [&] {
@@ -707,7 +705,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] { batch_norm_inference_backward(o.ctx, o.vx({}), o.vx({}), o.vo({})); }},
       {error_site::axis_range, "batch_norm_inference_weight_backward", "axis",
        [&] {
-         batch_norm_inference_weight_backward(o.ctx, o.vx({4, 2}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}), 2);
+         batch_norm_inference_backward_weight(o.ctx, o.vx({4, 2}), o.vx({4, 2}), o.vx({2}), o.vx({2}), o.vo({2}), 2);
        }},
       {error_site::overlap, "batch_norm_running", "running_var",
        [&] {
@@ -813,11 +811,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::input_count, "conv2d_grad_input", "bias",
        [&] {
-         conv2d_grad_input(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.bias = o.vx({1})});
+         conv2d_backward_x(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.bias = o.vx({1})});
        }},
       {error_site::input_count, "conv2d_grad_weight", "bias",
        [&] {
-         conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
+         conv2d_backward_w(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
        }},
       {error_site::attribute_value, "exponential", "rate",
        [&] {
@@ -876,6 +874,32 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::operand_dtype, "matmul", "b",
        [&] {
          matmul(o.ctx, o.vx({2, 2}), {o.y.data(), dtype::f16, {2, 2}}, o.vo({2, 2}));
+       }},
+      {error_site::no_context, "exp", "operands", [&] { exp(o.vx({2})); }},
+      {error_site::context_mismatch, "mul", "operands",
+       [&] {
+         context other({.threads = 1});
+         mul(operand(o.ctx, o.vx({2})), operand(other, o.vy({2})));
+       }},
+      {error_site::prepared_result, "exp", "out", [&] { o.ctx.prepare([&] { exp(operand(o.ctx, o.vx({2}))); }); }},
+      {error_site::number_format, "add", "operands",
+       [&] { add(o.ctx, const_tensor_view(o.i.data(), {2}), 1, o.vo({2})); }},
+      {error_site::number_format, "operand", "number", [] { operand(std::uint64_t{1} << 63 | 1); }},
+      {error_site::input_count, "matmul", "bias",
+       [&] {
+         matmul(o.ctx, o.vx({2, 2}), o.vy({2, 2}), o.vx({2}), o.vo({2, 2}), {.bias = o.vx({2})});
+       }},
+      {error_site::attribute_value, "conv2d", "stride",
+       [&] {
+         conv2d(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 1, 1}), o.vo({1, 1, 2, 2}), {.stride = {1, 1, 1}});
+       }},
+      {error_site::attribute_value, "max_pool2d", "padding",
+       [&] {
+         max_pool2d(o.ctx, o.vx({1, 1, 2, 2}), o.vo({1, 1, 2, 2}), {.padding = {0, 0, 0}});
+       }},
+      {error_site::attribute_value, "cross_entropy_backward", "ignore_index",
+       [&] {
+         cross_entropy_backward(o.ctx, o.vx({}), o.vx({2, 3}), o.vy({2, 3}), o.vo({2, 3}), {.ignore_index = 0});
        }},
       {error_site::chain_only, "matmul", "alpha",
        [&] {
@@ -1054,6 +1078,81 @@ const std::vector<c_case>& c_cases() {
        [](C&) {
          const repdl_op* o;
          return repdl_op_at(-1, &o);
+       }},
+      {error_site::null_argument, [](C& c) { return repdl_op_get_info(c.op("exp"), nullptr); }},
+      {error_site::null_argument, [](C&) { return repdl_devices(nullptr, 1, nullptr); }},
+      {error_site::null_argument,
+       [](C&) {
+         std::int32_t count = 0;
+         return repdl_instruction_sets(nullptr, 1, &count);
+       }},
+      {error_site::attribute_value,
+       [](C&) {
+         std::int32_t count = 0;
+         return repdl_devices(nullptr, -1, &count);
+       }},
+      {error_site::attribute_value,
+       [](C& c) {
+         repdl_op_info info{};
+         return repdl_op_get_info(c.op("exp"), &info);
+       },
+       "repdl_op_get_info: info.size: expected the struct's size, at most "},
+      {error_site::input_count,
+       [](C& c) {
+         repdl_operand_info info{};
+         return repdl_op_input(c.op("exp"), 1, &info);
+       },
+       "repdl_op_input: index: expected a number below 1, got 1"},
+      {error_site::output_count,
+       [](C& c) {
+         repdl_operand_info info{};
+         return repdl_op_output(c.op("exp"), -1, &info);
+       },
+       "repdl_op_output: index: expected a number below 1, got -1"},
+      {error_site::unknown_attribute,
+       [](C& c) {
+         repdl_attribute_info info{};
+         return repdl_op_attribute(c.op("sum"), 2, &info);
+       },
+       "repdl_op_attribute: index: expected a number below 2, got 2"},
+      {error_site::foreign_version,
+       [](C&) {
+         repdl_managed_tensor t{};
+         t.version = {2, 0};
+         const repdl_tensor* v = nullptr;
+         return repdl_tensor_of(&t, 0, &v);
+       },
+       "repdl_tensor_of: managed: expected a DLPack tensor of major version 1, got 2"},
+      {error_site::read_only,
+       [](C&) {
+         repdl_managed_tensor t{};
+         t.version = {1, 1};
+         t.flags = REPDL_READ_ONLY;
+         const repdl_tensor* v = nullptr;
+         return repdl_tensor_of(&t, 1, &v);
+       },
+       "repdl_tensor_of: managed: expected a tensor that may be written, got one that may only be read"},
+      {error_site::null_argument, [](C&) { return repdl_tensor_of(nullptr, 0, nullptr); }},
+      {error_site::foreign_dtype,
+       [](C& c) {
+         repdl_managed_tensor* t = nullptr;
+         return repdl_tensor_create(c.ctx, {1, 8, 1}, 0, nullptr, &t);
+       },
+       "dtype: expected f16, bf16, f32, f64, i64, bool, i32"},
+      {error_site::negative_size,
+       [](C& c) {
+         repdl_managed_tensor* t = nullptr;
+         return repdl_tensor_create(c.ctx, {2, 32, 1}, 2, negative, &t);
+       }},
+      {error_site::rank_too_large,
+       [](C& c) {
+         repdl_managed_tensor* t = nullptr;
+         return repdl_tensor_create(c.ctx, {2, 32, 1}, -1, nullptr, &t);
+       }},
+      {error_site::null_argument,
+       [](C& c) {
+         repdl_managed_tensor* t = nullptr;
+         return repdl_tensor_create(c.ctx, {2, 32, 1}, 1, nullptr, &t);
        }},
       {error_site::foreign_dtype, [](C& c) { return with(c, [](repdl_tensor& t) {
                                                t.dtype = {1, 32, 1};
@@ -1333,10 +1432,10 @@ TEST_CASE("errors: what was expected and what came, in words") {
           conv2d(o.ctx, o.vx({1, 4, 2, 2}), o.vy({2, 3, 1, 1}), o.vo({1, 2, 2, 2}), {.groups = 2});
         }) == "conv2d: w: expected 2 input channels (4 of x over 2 groups), got 3");
   CHECK(message([&] {
-          conv2d_grad_input(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
+          conv2d_backward_x(o.ctx, o.vx({1, 2, 1, 1}), o.vy({3, 1, 1, 1}), o.vo({1, 1, 1, 1}));
         }) == "conv2d_grad_input: g: expected 3 channels, one for each output channel of w, got 2");
   CHECK(message([&] {
-          conv2d_grad_weight(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
+          conv2d_backward_w(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 1, 1}), {.bias = o.vx({1})});
         }) == "conv2d_grad_weight: bias: expected none, got one of shape [1]");
   CHECK(message([&] {
           call(o.ctx, o.op("conv2d_grad_input"), std::vector{o.vx({1}), o.vx({1}), o.vx({1})}, std::vector{o.vo({1})},

@@ -1,4 +1,4 @@
-/* librepdl's C ABI. Some twenty symbols that do not grow with the number of operations: an operation is found by name
+/* librepdl's C ABI. Some thirty symbols that do not grow with the number of operations: an operation is found by name
  * and run on DLPack tensors with a list of attributes.
  *
  * Every function that can fail returns a status; the message is then in repdl_last_error() of the calling thread. No
@@ -40,7 +40,7 @@ typedef struct {
   int32_t device_id;
 } repdl_device;
 typedef struct {
-  uint8_t code; /* 0 int, 2 float, 4 bfloat, 6 bool */
+  uint8_t code; /* DLPack's: 0 int, 2 float, 4 bfloat, 6 bool; from 7 on formats of 8 bits and fewer */
   uint8_t bits;
   uint16_t lanes;
 } repdl_data_type;
@@ -53,6 +53,20 @@ typedef struct {
   int64_t* strides;     /* in elements; null: row-major */
   uint64_t byte_offset; /* below 2^63 */
 } repdl_tensor;
+
+/* DLPack's DLManagedTensorVersioned (1.0 and later): a tensor and what frees it. */
+typedef struct {
+  uint32_t major; /* another major version: another struct, of which only `deleter` may be used */
+  uint32_t minor;
+} repdl_dlpack_version;
+enum { REPDL_READ_ONLY = 1, REPDL_IS_COPIED = 2 };
+typedef struct repdl_managed_tensor {
+  repdl_dlpack_version version;
+  void* manager;                                      /* the maker's */
+  void (*deleter)(struct repdl_managed_tensor* self); /* whoever was handed the tensor calls it, once; may be null */
+  uint64_t flags;                                     /* REPDL_READ_ONLY ... */
+  repdl_tensor tensor;
+} repdl_managed_tensor;
 
 enum { REPDL_BOOLEAN = 0, REPDL_INTEGER = 1, REPDL_REAL = 2, REPDL_TEXT = 3, REPDL_INTEGERS = 4 };
 typedef struct {
@@ -115,6 +129,64 @@ REPDL_API repdl_status repdl_op_find(const char* name, const repdl_op** op);
 /* name, operand and attribute lists, formula: a line of text "name(x, y; axis, keepdim) = formula"; null for a null op.
  */
 REPDL_API const char* repdl_op_describe(const repdl_op* op);
+
+/* What an operation is. The caller sets `size`; later versions add members at the end. Strings and arrays are the library's,
+ * and live as long as it. An index outside of the list is REPDL_INVALID_ARGUMENT. */
+typedef struct {
+  size_t size;          /* sizeof(repdl_op_info) */
+  const char* name;     /* repdl_op_find takes it, */
+  const char* function; /* and this one: the name of the C++ function, mostly the same */
+  const char* family;   /* "elementwise", "reduce", ... */
+  const char* formula;
+  const char* proof; /* why its bits are right */
+  int32_t bits;      /* the version of its bits */
+  int32_t input_count;
+  int32_t output_count;
+  int32_t attribute_count;
+} repdl_op_info;
+typedef struct {
+  size_t size; /* sizeof(repdl_operand_info) */
+  const char* name;
+  int32_t optional;   /* 1: may be absent, null */
+  int32_t type_count; /* the element types that it may have; */
+  const repdl_data_type*
+      types; /* operands of a call have one format, where docs/operations.md does not say otherwise */
+} repdl_operand_info;
+typedef struct {
+  size_t size; /* sizeof(repdl_attribute_info) */
+  const char* name;
+  const char* description;
+  const char* default_text; /* "0.5", "[1, 1]", "exact"; "" where there is none */
+  int32_t kind;             /* REPDL_BOOLEAN ... */
+  int32_t required;         /* 1: by repdl_infer; repdl_run takes it from the outputs */
+} repdl_attribute_info;
+REPDL_API repdl_status repdl_op_get_info(const repdl_op* op, repdl_op_info* info);
+REPDL_API repdl_status repdl_op_input(const repdl_op* op, int32_t index, repdl_operand_info* info);
+REPDL_API repdl_status repdl_op_output(const repdl_op* op, int32_t index, repdl_operand_info* info);
+REPDL_API repdl_status repdl_op_attribute(const repdl_op* op, int32_t index, repdl_attribute_info* info);
+
+/* What contexts can be made for. `list` has room for `capacity` entries and may be null where that is 0; *count becomes how
+ * many there are, of which the first `capacity` are written. Devices: the CPU, then GPUs. Instruction sets of the CPU: all of
+ * this build, from the slowest to the fastest. */
+typedef struct {
+  repdl_device device;
+  char name[120]; /* ends in a 0; longer ones are cut off */
+} repdl_device_info;
+typedef struct {
+  const char* name;  /* the library's */
+  int32_t available; /* 1: this CPU has it */
+} repdl_isa_info;
+REPDL_API repdl_status repdl_devices(repdl_device_info* list, int32_t capacity, int32_t* count);
+REPDL_API repdl_status repdl_instruction_sets(repdl_isa_info* list, int32_t capacity, int32_t* count);
+
+/* Managed tensors, as DLPack exchanges them. repdl_tensor_create: row-major, not initialised, in the memory of the context,
+ * which must outlive it; its deleter frees it. repdl_tensor_of: the tensor in one that another library made, as an operand, or,
+ * with `writable` 1, as a result; it lives as long as `managed`. A major version other than 1 is REPDL_UNSUPPORTED, a result
+ * that is REPDL_READ_ONLY is REPDL_INVALID_ARGUMENT. */
+REPDL_API repdl_status repdl_tensor_create(repdl_context* context, repdl_data_type dtype, int32_t ndim,
+                                           const int64_t* shape, repdl_managed_tensor** managed);
+REPDL_API repdl_status repdl_tensor_of(const repdl_managed_tensor* managed, int32_t writable,
+                                       const repdl_tensor** tensor);
 
 /* Shape inference for output `index`: dtype, *ndim and up to 8 sizes in shape[]. Absent optional inputs: null. */
 REPDL_API repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,
