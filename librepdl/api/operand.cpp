@@ -30,10 +30,15 @@ std::uint64_t bits_of_rounded(double number) noexcept {
   return bits;
 }
 
+// What is converted under the library's floating-point environment: to compilers a conversion does not depend on it, but a volatile
+// number is read behind what sets it, and written in front of what sets it back.
 std::uint64_t rounded_bits(double number, dtype format) noexcept {
   const num::fp_environment_guard guard;
-  if (format == dtype::f64) return bits_of_rounded<double>(number);
-  return num::with_format(format, [&]<class T>() { return bits_of_rounded<T>(number); });
+  const volatile double given = number;
+  const volatile std::uint64_t bits =
+      format == dtype::f64 ? bits_of_rounded<double>(given)
+                           : num::with_format(format, [&]<class T>() { return bits_of_rounded<T>(given); });
+  return bits;
 }
 
 // A prepared call would write to a result that is gone.
@@ -47,6 +52,13 @@ void refuse_recording(context& ctx, std::string_view op) {
 
 void operand::not_a_double(const std::string& number) {
   fail(error_site::number_format, "operand", "number", "an integer that is a double", number);
+}
+
+double operand::widened(float number) noexcept {
+  const num::fp_environment_guard guard;
+  const volatile float given = number;
+  const volatile double wide = static_cast<double>(given);
+  return wide;
 }
 
 namespace detail {

@@ -41,7 +41,7 @@ class operand {
            std::convertible_to<View, const_tensor_view>) operand(View&& view)
       : view_(std::forward<View>(view)) {}
   template <number_type T>
-  operand(T number) : number_(static_cast<double>(number)) {
+  operand(T number) : number_(widened(number)) {
     if constexpr (sizeof(T) > sizeof(std::int32_t) && std::integral<T>) {
       if (static_cast<long double>(*number_) != static_cast<long double>(number)) not_a_double(std::to_string(number));
     }
@@ -54,6 +54,12 @@ class operand {
 
  private:
   [[noreturn]] static void not_a_double(const std::string& number);
+  // In the library: where subnormal numbers are flushed, a caller's own conversion would lose them.
+  static double widened(float number) noexcept;
+  template <class T>
+  static double widened(T number) noexcept {
+    return static_cast<double>(number);
+  }
 
   const_tensor_view view_;
   context* context_ = nullptr;
