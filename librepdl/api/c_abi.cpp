@@ -92,11 +92,7 @@ dtype type_from(const repdl_data_type& t, const Name& name) {
     fail(error_site::foreign_lanes, "DLPack tensor", name(), "lanes = 1", std::to_string(t.lanes));
   }
   if (const auto type = api::type_from_dlpack(t.code, t.bits)) return *type;
-  std::string known;
-  for (const api::dlpack_type& k : api::dlpack_types) {
-    known += (known.empty() ? "" : ", ") + std::string(name_of(k.type));
-  }
-  fail(error_site::foreign_dtype, "DLPack tensor", name(), known,
+  fail(error_site::foreign_dtype, "DLPack tensor", name(), ops::describe(ops::ALL),
        "code " + std::to_string(t.code) + ", " + std::to_string(t.bits) + " bits");
 }
 
@@ -311,7 +307,7 @@ struct owned_tensor {
   tensor memory;
 
   owned_tensor(context& ctx, dtype type, const sizes& of) : shape(of), memory(ctx, type, of) {
-    const api::dlpack_type& t = api::dlpack_type_of(type);
+    const api::dlpack_type t = api::dlpack_type_of(type);
     managed.version = {1, 0};
     managed.manager = this;
     managed.deleter = [](repdl_managed_tensor* self) { delete static_cast<owned_tensor*>(self->manager); };
@@ -542,7 +538,7 @@ repdl_status repdl_infer(const repdl_op* op, const repdl_tensor* const* in, int3
            std::to_string(index));
     }
     const tensor_spec& s = specs[static_cast<std::size_t>(index)];
-    const api::dlpack_type& t = api::dlpack_type_of(s.type);
+    const api::dlpack_type t = api::dlpack_type_of(s.type);
     *dtype = {t.code, t.bits, 1};
     *ndim = s.shape.size();
     std::copy(s.shape.begin(), s.shape.end(), shape);

@@ -3,14 +3,13 @@
 #include <bit>
 #include <cstdlib>
 
-#include "librepdl/ops/registry.hpp"
+#include "librepdl/ops/formats.hpp"
 
 namespace repdl {
 namespace {
 
 __extension__ using wide = __int128;                   // products and sums of 64-bit sizes
 constexpr std::int64_t limit = std::int64_t{1} << 62;  // of elements, and of bytes
-constexpr std::string_view dtype_names[ops::dtype_count] = {"f16", "bf16", "f32", "f64", "i64", "bool", "i32"};
 
 int checked_axis(std::string_view what, int axis, int rank) {
   if (axis < -rank || axis >= rank) {
@@ -55,13 +54,13 @@ std::int64_t bounded_count(dtype type, const sizes& shape) {
 
 }  // namespace
 
-std::string_view name_of(dtype t) noexcept { return dtype_names[static_cast<int>(t)]; }
+std::string_view name_of(dtype t) noexcept { return ops::traits_of(t).name; }
 
 dtype dtype_named(std::string_view name) {
-  for (int i = 0; i < ops::dtype_count; ++i) {
-    if (dtype_names[i] == name) return static_cast<dtype>(i);
+  for (const ops::type_traits& t : ops::types) {
+    if (t.name == name) return t.type;
   }
-  fail(error_site::dtype_name, "dtype", "name", "f16, bf16, f32, f64, i64, i32 or bool", "'" + std::string(name) + "'");
+  fail(error_site::dtype_name, "dtype", "name", ops::describe(ops::ALL), "'" + std::string(name) + "'");
 }
 
 std::string name_of(const device& d) { return d.kind == device_kind::cpu ? "cpu" : "cuda:" + std::to_string(d.index); }

@@ -1,4 +1,4 @@
-// The four formats: their parameters, canonical NaNs, and the exact conversions to and from binary64.
+// The formats: their parameters, canonical NaNs, and the exact conversions to and from binary64.
 //
 // Every value of binary16, bfloat16 and binary32 is a binary64 number, so `widen` is exact, and a result in one of them
 // is rounded once by `narrow` from a binary64 number: exact there, or rounded to odd there (eft.hpp).
@@ -17,33 +17,43 @@ inline namespace REPDL_ISA {
 template <class T>
 struct format;
 
+// Patterns of the same size, as unsigned numbers.
+template <std::size_t Size>
+struct unsigned_of;
 template <>
-struct format<f16> {
-  using storage = std::uint16_t;
-  static constexpr int precision = 11, emin = -14, emax = 15;
-  static constexpr storage infinity = 0x7c00, nan = 0x7e00;
+struct unsigned_of<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct unsigned_of<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct unsigned_of<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct unsigned_of<8> {
+  using type = std::uint64_t;
 };
 
-template <>
-struct format<bf16> {
-  using storage = std::uint16_t;
-  static constexpr int precision = 8, emin = -126, emax = 127;
-  static constexpr storage infinity = 0x7f80, nan = 0x7fc0;
+// The pattern of infinity, where there is one.
+template <class Storage, Storage Largest, bool HasInfinities>
+struct infinity_of {
+  static constexpr Storage infinity = Largest + 1;
 };
+template <class Storage, Storage Largest>
+struct infinity_of<Storage, Largest, false> {};
 
-template <>
-struct format<float> {
-  using storage = std::uint32_t;
-  static constexpr int precision = 24, emin = -126, emax = 127;
-  static constexpr storage infinity = 0x7f800000, nan = 0x7fc00000;
-};
-
-template <>
-struct format<double> {
-  using storage = std::uint64_t;
-  static constexpr int precision = 53, emin = -1022, emax = 1023;
-  static constexpr storage infinity = 0x7ff0000000000000, nan = 0x7ff8000000000000;
-};
+#define REPDL_FLOAT(id, number, of, name, python, dlpack, p, least, most, largest_one, computed_nan, has_infinities) \
+  template <>                                                                                                        \
+  struct format<of> : infinity_of<typename unsigned_of<sizeof(of)>::type, largest_one, has_infinities> {             \
+    using storage = typename unsigned_of<sizeof(of)>::type;                                                          \
+    static constexpr int precision = p, emin = least, emax = most;                                                   \
+    static constexpr storage largest = largest_one, nan = computed_nan;                                              \
+  };
+#define REPDL_INTEGER(...)
+#include "librepdl/formats.def"
 
 // A number of a narrow format T on its way through a loop that unpacked it: operands are numbers of T, exactly; of a result,
 // which `narrow` makes, the loop makes RN_T(value), so it can only be returned. NaN need not be canonical.
@@ -152,7 +162,7 @@ REPDL_HD double widen(T a) {
   return static_cast<double>(widen_to_float(a));
 }
 
-// f.template operator()<T>() for f16, bf16 or, of every other type, float.
+// f.template operator()<T>() for a type of ops::NARROW. No plan has another one where this is asked.
 template <class F>
 REPDL_HD auto with_format(dtype of, const F& f) {
   switch (of) {
@@ -160,9 +170,14 @@ REPDL_HD auto with_format(dtype of, const F& f) {
       return f.template operator()<f16>();
     case dtype::bf16:
       return f.template operator()<bf16>();
-    default:
-      return f.template operator()<float>();
+    case dtype::f32:
+    case dtype::f64:
+    case dtype::i64:
+    case dtype::boolean:
+    case dtype::i32:
+      break;
   }
+  return f.template operator()<float>();
 }
 
 REPDL_HD bool is_regular(double v) { return v - v == 0; }

@@ -17,22 +17,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include "librepdl/tensor.hpp"
+#include "librepdl/ops/formats.hpp"
 
 namespace repdl::ops {
-
-inline constexpr int dtype_count = 7;
-/// A set of element types.
-using dtype_set = unsigned;
-constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
-inline constexpr dtype_set F32 = one(dtype::f32);
-inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
-inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
-inline constexpr dtype_set I64 = one(dtype::i64);
-inline constexpr dtype_set BOOL = one(dtype::boolean);
-inline constexpr dtype_set I32 = one(dtype::i32);
-inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
-inline constexpr dtype_set ALL = FLOATS | I64 | BOOL | I32;
 
 /// Numbers every operation: an elementwise one by its row, from 0, a structured one by its line, from first_structured.
 /// Internal: the order is that of the registry and may change between releases.
@@ -49,8 +36,18 @@ enum class op_kind { compute, bits };
 /// The type of an elementwise result: the operands', where the call says no other one (any_float), or one of its own.
 enum class result_kind { same, any_float, boolean, i64, i32 };
 constexpr dtype result_type(result_kind of, dtype operands) {
-  constexpr dtype own[] = {dtype::f32, dtype::f32, dtype::boolean, dtype::i64, dtype::i32};
-  return of <= result_kind::any_float ? operands : own[static_cast<int>(of)];
+  switch (of) {
+    case result_kind::boolean:
+      return dtype::boolean;
+    case result_kind::i64:
+      return dtype::i64;
+    case result_kind::i32:
+      return dtype::i32;
+    case result_kind::same:
+    case result_kind::any_float:
+      break;
+  }
+  return operands;
 }
 enum class monotone_kind { up, down, no };
 enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
@@ -83,10 +80,6 @@ inline constexpr option_kind VALUE = option_kind::value;
 inline constexpr option_kind UPPER = option_kind::upper;
 inline constexpr option_kind REAL = option_kind::real;
 
-constexpr double largest(dtype format) {
-  constexpr double all[] = {65504, 0x1.fep127, 0x1.fffffep127, 0x1.fffffffffffffp1023};
-  return all[static_cast<int>(format)];
-}
 /// The value of an option that is not given: a number, or LARGEST, the largest finite number of the operands' format.
 struct option_default {
   double number = 0;
@@ -259,18 +252,6 @@ inline constexpr structured_row structured_rows[] = {
 
 constexpr const structured_row& structured_row_of(op_id op) {
   return structured_rows[static_cast<int>(op) - first_structured];
-}
-
-/// Calls f.template operator()<T>() for the element types in a set, in the order of dtype.
-template <dtype_set Set, class F>
-constexpr void for_each_format(F&& f) {
-  if constexpr ((Set & one(dtype::f16)) != 0) f.template operator()<f16>();
-  if constexpr ((Set & one(dtype::bf16)) != 0) f.template operator()<bf16>();
-  if constexpr ((Set & F32) != 0) f.template operator()<float>();
-  if constexpr ((Set & one(dtype::f64)) != 0) f.template operator()<double>();
-  if constexpr ((Set & I64) != 0) f.template operator()<std::int64_t>();
-  if constexpr ((Set & BOOL) != 0) f.template operator()<bool>();
-  if constexpr ((Set & I32) != 0) f.template operator()<std::int32_t>();
 }
 
 }  // namespace repdl::ops

@@ -97,19 +97,6 @@ void check_format(std::string_view op, std::string_view name, const const_tensor
        name_of(v.type()));
 }
 
-std::string describe(ops::dtype_set types) {
-  std::vector<std::string_view> names;
-  for (int i = 0; i < ops::dtype_count; ++i) {
-    if ((types >> i & 1u) != 0) names.push_back(name_of(static_cast<dtype>(i)));
-  }
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ");
-    text += names[i];
-  }
-  return text;
-}
-
 std::string names_of(std::span<const ops::operand> rows) {
   std::string names;
   for (const ops::operand& r : rows) {

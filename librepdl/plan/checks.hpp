@@ -42,8 +42,7 @@ void check_format(std::string_view op, std::string_view name, const const_tensor
 
 /// The shortest decimal number that is this one.
 std::string to_text(double value);
-/// The set as text: "f16, bf16, f32 or f64".
-std::string describe(ops::dtype_set types);
+using ops::describe;
 /// NumPy's rule, right-aligned; `name` is the operand that joins.
 sizes broadcast(std::string_view op, std::string_view name, const sizes& a, const sizes& b);
 /// The strides of v seen with the (broadcast) shape: 0 along repeated axes.

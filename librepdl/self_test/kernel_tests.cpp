@@ -913,16 +913,16 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
     std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
                          : converts                                 ? value_to_convert(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
-    const dtype t = p.spec.type;
+    const ops::float_traits& f = ops::traits_of(p.spec.type).floating;
     const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
     if (domain == ops::domain::indices) bits = random % 7;                         // below 9 in every call
     if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
     // Of -inf the weight is 0, not a small one.
     if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {
-      bits = t == dtype::f32 ? 0xff800000 : t == dtype::f16 ? 0xfc00 : 0xff80;
+      bits = sign | (f.largest + 1);
     }
     if (domain == ops::domain::probabilities) {
-      const std::uint64_t one = t == dtype::f32 ? 0x3f800000 : t == dtype::f16 ? 0x3c00 : 0x3f80;
+      const std::uint64_t one = static_cast<std::uint64_t>(1 - f.emin) << (f.precision - 1);
       bits = (bits & ~sign) % (one + 1);
     }
     std::memcpy(at, &bits, bytes);  // little-endian

@@ -5,6 +5,7 @@
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -77,28 +78,56 @@ std::string dtype_text(nb::handle array) {
   return nb::hasattr(array, "dtype") ? text_of(array.attr("dtype")) : "another type";
 }
 
-constexpr std::string_view element_types = "float16, bfloat16, float32, float64, int32, int64 or bool";
+const std::string& element_types() {
+  static const std::string* const text = [] {
+    auto* all = new std::string;
+    for (const ops::type_traits& t : ops::types) {
+      *all += t.type == ops::types[0].type ? "" : &t + 1 == std::end(ops::types) ? " or " : ", ";
+      *all += t.python;
+    }
+    return all;
+  }();
+  return *text;
+}
 
 // ------------------------------------------------------------------------------------------------------------ NumPy
 
 PyArrayObject* numpy_array(nb::handle object) { return reinterpret_cast<PyArrayObject*>(object.ptr()); }
 
-constexpr struct {
-  int number;
-  dtype type;
-} numpy_types[] = {{NPY_FLOAT, dtype::f32},   {NPY_DOUBLE, dtype::f64},   {NPY_HALF, dtype::f16},
-                   {NPY_INT64, dtype::i64},   {NPY_LONGLONG, dtype::i64}, {NPY_INT32, dtype::i32},
-                   {NPY_BOOL, dtype::boolean}};
+constexpr int of_ml_dtypes = -1;
+constexpr int numpy_number(dtype t) {
+  switch (t) {
+    case dtype::f16:
+      return NPY_HALF;
+    case dtype::bf16:
+      return of_ml_dtypes;
+    case dtype::f32:
+      return NPY_FLOAT;
+    case dtype::f64:
+      return NPY_DOUBLE;
+    case dtype::i64:
+      return NPY_INT64;
+    case dtype::boolean:
+      return NPY_BOOL;
+    case dtype::i32:
+      return NPY_INT32;
+  }
+  return of_ml_dtypes;
+}
 
-int bfloat16_number = -1;
-// ml_dtypes.bfloat16: NumPy numbers such types as they are registered. Null, without an error, where nobody imported it
+// A type of ml_dtypes: NumPy numbers such types as they are registered. Null, without an error, where nobody imported it
 // and `import` is not asked for.
-nb::object bfloat16(bool import) {
+auto registered_numbers = [] {
+  std::array<int, ops::dtype_count> none{};
+  none.fill(NPY_NOTYPE);
+  return none;
+}();
+nb::object registered(dtype t, bool import) {
   nb::object modules = nb::module_::import_("sys").attr("modules");
   if (!import && !nb::cast<bool>(modules.attr("__contains__")("ml_dtypes"))) return {};
-  nb::object type = nb::module_::import_("ml_dtypes").attr("bfloat16");
+  nb::object type = nb::module_::import_("ml_dtypes").attr(ops::traits_of(t).python.data());
   nb::object descriptor = nb::module_::import_("numpy").attr("dtype")(type);
-  bfloat16_number = nb::cast<int>(descriptor.attr("num"));
+  registered_numbers[static_cast<std::size_t>(t)] = nb::cast<int>(descriptor.attr("num"));
   return descriptor;
 }
 
@@ -116,31 +145,30 @@ bool is_plain_subclass(nb::handle array) {
 bool is_masked(nb::handle array) { return nb::hasattr(array, "mask") && nb::hasattr(array, "filled"); }
 
 bool type_from_numpy(int number, dtype& type) {
-  for (const auto& t : numpy_types) {
-    if (t.number == number) {
-      type = t.type;
-      return true;
-    }
-  }
+  const auto is = [&](const ops::type_traits& t) {
+    const int own = numpy_number(t.type);
+    type = t.type;
+    return number == (own == of_ml_dtypes ? registered_numbers[static_cast<std::size_t>(t.type)] : own);
+  };
+  if (number == NPY_LONGLONG) number = NPY_INT64;
+  if (std::ranges::any_of(ops::types, is)) return true;
   if (number < NPY_USERDEF) return false;
-  if (number != bfloat16_number) bfloat16(false);
-  type = dtype::bf16;
-  return number == bfloat16_number;
+  for (const ops::type_traits& t : ops::types) {
+    if (numpy_number(t.type) == of_ml_dtypes) registered(t.type, false);
+  }
+  return std::ranges::any_of(ops::types, is);
 }
 
 nb::object new_numpy(const tensor_spec& spec) {
   npy_intp shape[max_rank];
   for (int a = 0; a < spec.shape.size(); ++a) shape[a] = spec.shape[a];
   PyObject* made = nullptr;
-  if (spec.type == dtype::bf16) {
-    nb::object descriptor = bfloat16(true);
+  const int number = numpy_number(spec.type);
+  if (number == of_ml_dtypes) {
+    nb::object descriptor = registered(spec.type, true);
     made = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr*>(descriptor.release().ptr()),
                                 spec.shape.size(), shape, nullptr, nullptr, 0, nullptr);
   } else {
-    int number = 0;
-    for (const auto& t : numpy_types) {
-      if (t.type == spec.type && t.number != NPY_LONGLONG) number = t.number;
-    }
     made = PyArray_SimpleNew(spec.shape.size(), shape, number);
   }
   if (made == nullptr) throw nb::python_error();
@@ -150,7 +178,7 @@ nb::object new_numpy(const tensor_spec& spec) {
 // ----------------------------------------------------------------------------------------------------------- DLPack
 
 dlpack::data_type dlpack_type(dtype type) {
-  const api::dlpack_type& t = api::dlpack_type_of(type);
+  const api::dlpack_type t = api::dlpack_type_of(type);
   return {t.code, t.bits, 1};
 }
 
@@ -315,7 +343,7 @@ bool array::read_numpy() {
     const char* how = "x.astype(numpy.float32) converts";
     if (PyArray_ISBYTESWAPPED(a)) how = "x.astype(x.dtype.newbyteorder('=')) converts";
     if (number == NPY_VOID) how = "bfloat16 that NumPy read from a file is x.view(ml_dtypes.bfloat16)";
-    unsuitable_type(element_types, dtype_text(object_) + "; " + how);
+    unsuitable_type(element_types(), dtype_text(object_) + "; " + how);
   }
   const int rank = PyArray_NDIM(a);
   const auto size = static_cast<std::int64_t>(size_of(type));
@@ -337,7 +365,7 @@ bool array::read_numpy() {
 void array::set(const dlpack::tensor& t) {
   const auto type = api::type_from_dlpack(t.type.code, t.type.bits);
   if (!type || t.type.lanes != 1) {
-    unsuitable_type(element_types, dtype_text(object_) + "; convert it, as x.to(torch.float32) does");
+    unsuitable_type(element_types(), dtype_text(object_) + "; convert it, as x.to(torch.float32) does");
   }
   // Page-locked host memory is the CPU's, managed memory the GPU's.
   const bool cpu = t.where.type == 1 || t.where.type == 3;
@@ -500,7 +528,7 @@ bool array::read_buffer() {
     return format.size() == 1 && f.letter == format[0] && static_cast<Py_ssize_t>(size_of(f.type)) == buffer_->itemsize;
   });
   if (found == std::end(formats)) {
-    unsuitable_type(element_types, "the buffer's format '" + std::string(format) + "'");
+    unsuitable_type(element_types(), "the buffer's format '" + std::string(format) + "'");
   }
   const auto rank = static_cast<std::size_t>(buffer_->ndim);
   const sizes shape(std::span<const Py_ssize_t>(buffer_->shape, rank));
@@ -689,7 +717,7 @@ void convert_one(const const_tensor_view& from, const tensor_view& to) {
 }
 
 std::uint64_t rounded_bits(std::string_view op, std::string_view name, nb::handle number, dtype format) {
-  if (!is_python_number(number) || format == dtype::i64 || format == dtype::i32 || format == dtype::boolean) {
+  if (!is_python_number(number) || !ops::is_floating(format)) {
     type_error(op, name, "expected an array of " + std::string(name_of(format)) + ", got " + name_of_type(number));
   }
   const bool wide = format == dtype::f64 || PyFloat_Check(number.ptr());
@@ -735,12 +763,6 @@ array::array(dtype type, std::uint64_t bits, const array& like) {
 }
 
 dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) {
-  static constexpr struct {
-    std::string_view name;
-    dtype type;
-  } names[] = {{"float16", dtype::f16},  {"bfloat16", dtype::bf16}, {"float32", dtype::f32},
-               {"float64", dtype::f64},  {"int64", dtype::i64},     {"int32", dtype::i32},
-               {"bool", dtype::boolean}, {"bool_", dtype::boolean}};  // numpy.bool_ of NumPy 1
   std::string text;
   if (nb::isinstance<nb::str>(object)) {
     text = text_of(object);
@@ -750,9 +772,10 @@ dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) 
     text = text_of(object);  // numpy.dtype("float32"), torch.float32
   }
   const std::string_view last = std::string_view(text).substr(text.rfind('.') + 1);
-  for (const auto& n : names) {
-    if (n.name == last || name_of(n.type) == last) return n.type;
+  for (const ops::type_traits& t : ops::types) {
+    if (t.python == last || t.name == last) return t.type;
   }
+  if (last == "bool_") return dtype::boolean;  // numpy.bool_ of NumPy 1
   // As NumPy spells them: "f8", "<f4", "double", float. Its "f16" would have 128 bits; it is ours.
   PyArray_Descr* found = nullptr;
   const bool spelled =
@@ -763,7 +786,7 @@ dtype dtype_from(std::string_view op, std::string_view name, nb::handle object) 
     if (PyArray_ISNBO(found->byteorder) && type_from_numpy(found->type_num, type)) return type;
   }
   PyErr_Clear();
-  type_error(op, name, "expected " + std::string(element_types) + ", got " + text);
+  type_error(op, name, "expected " + element_types() + ", got " + text);
 }
 
 }  // namespace repdl::python

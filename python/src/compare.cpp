@@ -8,7 +8,7 @@
 #include "array.hpp"
 #include "contexts.hpp"
 #include "librepdl/api/host_bytes.hpp"
-#include "librepdl/num/format.hpp"
+#include "librepdl/ops/formats.hpp"
 
 namespace repdl::python {
 namespace {
@@ -27,25 +27,15 @@ std::uint64_t bits_at(const std::byte* p, std::size_t size) {
   return bits;
 }
 
-// The fields of a floating-point format.
+// The fields of a floating-point format: magnitudes above `last` are NaN.
 struct layout {
   std::size_t bits;
-  std::uint64_t infinity;
+  std::uint64_t last;
 };
 layout layout_of(dtype t) {
-  const auto of = [](auto format) { return layout{8 * sizeof(format.infinity), format.infinity}; };
-  switch (t) {
-    case dtype::f16:
-      return of(num::format<f16>());
-    case dtype::bf16:
-      return of(num::format<bf16>());
-    case dtype::f32:
-      return of(num::format<float>());
-    case dtype::f64:
-      return of(num::format<double>());
-    default:
-      return {0, 0};
-  }
+  const ops::type_traits& traits = ops::traits_of(t);
+  if (!traits.is_floating) return {0, 0};
+  return {8 * size_of(t), traits.floating.largest + (traits.floating.has_infinities ? 1 : 0)};
 }
 
 std::int64_t offset_of(const const_tensor_view& v, const sizes& index) {
@@ -91,7 +81,7 @@ nb::tuple compare(nb::handle first, nb::handle second) {
           // Magnitudes are ordered as their bits; -0 and +0 are one place.
           const std::uint64_t sign = std::uint64_t{1} << (format.bits - 1);
           const std::uint64_t mx = x & (sign - 1), my = y & (sign - 1);
-          const bool nx = mx > format.infinity, ny = my > format.infinity;
+          const bool nx = mx > format.last, ny = my > format.last;
           if (nx != ny) nan_against_number = true;
           if (!nx && !ny)
             distance = std::max(distance, (x & sign) == (y & sign) ? std::max(mx, my) - std::min(mx, my) : mx + my);

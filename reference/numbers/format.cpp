@@ -9,12 +9,15 @@ namespace repdl::reference {
 namespace {
 
 constexpr format formats[] = {
-    {16, 11, -14, 15},
-    {16, 8, -126, 127},
-    {32, 24, -126, 127},
-    {64, 53, -1022, 1023},
+#define REPDL_FLOAT(id, number, type, name, python, dlpack, precision, emin, emax, ...) \
+  {8 * sizeof(type), precision, emin, emax},
+#define REPDL_INTEGER(...) {},
+#include "librepdl/formats.def"
 };
-constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "i64", "bool", "i32"};
+constexpr std::string_view names[] = {
+#define REPDL_TYPE(id, number, type, name, ...) name,
+#include "librepdl/formats.def"
+};
 
 number widen_integer(dtype t, std::uint64_t bits) {
   number n;
@@ -46,10 +49,12 @@ std::uint64_t integer(dtype t, const number& n) {
 }  // namespace
 
 const format& format_of(dtype t) {
-  const auto i = static_cast<unsigned>(t);
-  if (i > 3) throw std::invalid_argument("reference: not a floating-point format");
-  return formats[i];
+  const format& f = formats[static_cast<unsigned>(t)];
+  if (f.width == 0) throw std::invalid_argument("reference: not a floating-point format");
+  return f;
 }
+
+bool is_floating(dtype t) { return formats[static_cast<unsigned>(t)].width != 0; }
 
 std::string_view format_name(dtype t) { return names[static_cast<unsigned>(t)]; }
 

@@ -30,10 +30,10 @@ struct format {
   constexpr std::uint64_t nan() const { return infinity() | (std::uint64_t{1} << (precision - 2)); }
 };
 
-constexpr bool is_floating(dtype t) { return t <= dtype::f64; }
+bool is_floating(dtype t);
 /// The format of a floating-point dtype.
 const format& format_of(dtype t);
-/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32" (own table, so that the oracle links alone).
+/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32" (here too, so that the oracle links alone).
 std::string_view format_name(dtype t);
 /// The inverse; throws std::invalid_argument.
 dtype format_named(std::string_view name);

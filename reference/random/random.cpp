@@ -9,7 +9,7 @@ array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_
               std::uint64_t high, outcomes* where) {
   array out(t, shape);
   // u = j / 2^bits; low + (high - low) u = (low (2^bits - j) + high j) / 2^bits, an integer in units of 2^-1074.
-  const int bits = t == dtype::f16 ? 11 : t == dtype::bf16 ? 8 : t == dtype::f32 ? 24 : 53;
+  const int bits = format_of(t).precision;
   constexpr int unit = -1074;
   mpz_t end[2], term[2], one;
   mpz_inits(end[0], end[1], term[0], term[1], nullptr);

@@ -1,16 +1,21 @@
 // The reference's arrays in calls of the library, and what to say about one of their elements.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "librepdl/ops/formats.hpp"
 #include "reference/array.hpp"
 #include "tools/cli/host_tensor.hpp"
 
 namespace repdl::tools {
 
-inline constexpr dtype every_type[] = {dtype::f16, dtype::bf16,    dtype::f32, dtype::f64,
-                                       dtype::i64, dtype::boolean, dtype::i32};
+inline constexpr auto every_type = [] {
+  std::array<dtype, ops::dtype_count> all{};
+  for (const ops::type_traits& t : ops::types) all[static_cast<std::size_t>(t.type)] = t.type;
+  return all;
+}();
 
 inline sizes sizes_of(const reference::shape_list& s) { return sizes(std::span<const std::int64_t>(s)); }
 

@@ -1,32 +1,33 @@
 #include "tools/cli/host_tensor.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <new>
 
+#include "librepdl/ops/formats.hpp"
 #include "librepdl/owning_tensor.hpp"
 
 namespace repdl::tools {
 namespace {
 
-/// Exact: f16 and bf16 patterns have binary64 values.
+/// The value of a pattern of a floating-point format, exactly.
 double value_of(dtype t, std::uint64_t bits) {
-  switch (t) {
-    case dtype::f16: {
-      const auto magnitude = static_cast<double>(bits & 0x3ff);
-      const int e = static_cast<int>(bits >> 10 & 0x1f);
-      if (e == 31) return std::bit_cast<double>((bits & 0x8000) << 48 | 0x7ff0000000000000u | (bits & 0x3ff) << 42);
-      const double two_e = std::bit_cast<double>(static_cast<std::uint64_t>(1023 + (e == 0 ? 1 : e) - 25) << 52);
-      const double v = (e == 0 ? magnitude : magnitude + 1024) * two_e;
-      return (bits & 0x8000) != 0 ? -v : v;
-    }
-    case dtype::bf16:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits << 16));
-    case dtype::f32:
-      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    default:
-      return std::bit_cast<double>(bits);
+  if (t == dtype::f64) return std::bit_cast<double>(bits);
+  const ops::float_traits& f = ops::traits_of(t).floating;
+  const std::uint64_t sign = std::uint64_t{1} << (8 * size_of(t) - 1), magnitude = bits & (sign - 1);
+  double v = std::numeric_limits<double>::quiet_NaN();
+  if (magnitude <= f.largest) {
+    const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1), fraction = magnitude & (hidden - 1);
+    const auto biased = static_cast<int>(magnitude >> (f.precision - 1));
+    v = std::ldexp(static_cast<double>(biased == 0 ? fraction : fraction | hidden),
+                   f.emin - (f.precision - 1) + std::max(biased - 1, 0));
+  } else if (f.has_infinities && magnitude == f.largest + 1) {
+    v = std::numeric_limits<double>::infinity();
   }
+  return (bits & sign) != 0 ? -v : v;
 }
 
 std::size_t byte_size(const const_tensor_view& v) { return static_cast<std::size_t>(v.count()) * size_of(v.type()); }
@@ -73,7 +74,7 @@ std::string hex_bits(dtype t, std::uint64_t bits) {
 
 std::string describe_bits(dtype t, std::uint64_t bits) {
   char text[64];
-  if (t == dtype::i64 || t == dtype::boolean || t == dtype::i32) {
+  if (!ops::is_floating(t)) {
     std::snprintf(text, sizeof text, "%lld",
                   t == dtype::i32 ? static_cast<std::int32_t>(bits) : static_cast<long long>(bits));
   } else {

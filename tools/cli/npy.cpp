@@ -9,6 +9,7 @@
 #include <charconv>
 #include <optional>
 
+#include "librepdl/ops/formats.hpp"
 #include "tools/cli/text.hpp"
 
 namespace repdl::tools {
@@ -16,14 +17,27 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-struct descr_row {
-  std::string_view text;
-  dtype type;
-};
-// The first of a type is written. NumPy has no bfloat16: it saves that of ml_dtypes as two bytes without a meaning.
-constexpr descr_row descrs[] = {{"<f2", dtype::f16}, {"<u2", dtype::bf16}, {"<f4", dtype::f32},
-                                {"<f8", dtype::f64}, {"<i8", dtype::i64},  {"|b1", dtype::boolean},
-                                {"<i4", dtype::i32}, {"<V2", dtype::bf16}, {"|V2", dtype::bf16}};
+// The descriptor that is written. NumPy has no bfloat16: it saves that of ml_dtypes as two bytes without a meaning.
+constexpr std::string_view descr_of(dtype t) {
+  switch (t) {
+    case dtype::f16:
+      return "<f2";
+    case dtype::bf16:
+      return "<u2";
+    case dtype::f32:
+      return "<f4";
+    case dtype::f64:
+      return "<f8";
+    case dtype::i64:
+      return "<i8";
+    case dtype::boolean:
+      return "|b1";
+    case dtype::i32:
+      return "<i4";
+  }
+  return {};
+}
+constexpr std::string_view more_of_bf16[] = {"<V2", "|V2"};
 
 /// A file that is open for reading.
 class input_file {
@@ -127,9 +141,10 @@ class header_reader {
     std::string_view got = "a structured type";
     if (text_.empty() || text_[0] != '[') {
       got = string_literal();
-      for (const descr_row& d : descrs) {
-        if (d.text == got) return d.type;
+      for (const ops::type_traits& t : ops::types) {
+        if (descr_of(t.type) == got) return t.type;
       }
+      if (std::ranges::find(more_of_bf16, got) != std::end(more_of_bf16)) return dtype::bf16;
     }
     fail(error_site::npy_dtype, "eval", path_,
          "an element type <f2, <f4, <f8, <i8, <i4, |b1, or, of bf16, <u2, <V2 or |V2", in_quotes(got));
@@ -236,8 +251,7 @@ host_tensor read_npy(const std::string& path) {
 
 std::string npy_header(const tensor_spec& spec) {
   std::string dictionary = "{'descr': '";
-  dictionary +=
-      std::find_if(std::begin(descrs), std::end(descrs), [&](const descr_row& d) { return d.type == spec.type; })->text;
+  dictionary += descr_of(spec.type);
   dictionary += "', 'fortran_order': False, 'shape': (";
   for (int i = 0; i < spec.shape.size(); ++i) {
     dictionary += joined(i == 0 ? "" : ", ", std::to_string(spec.shape[i]));

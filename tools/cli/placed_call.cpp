@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "librepdl/ops/formats.hpp"
 #include "tools/cli/host_tensor.hpp"
 #include "tools/cli/text.hpp"
 
@@ -106,8 +107,8 @@ namespace {
 /// Every other number beside tensors is left to the host.
 bool may_be_in_host_memory(const placed_call& c, std::size_t t) {
   const tensor_spec& spec = c.memory.tensors()[t].spec;
-  const bool is_float = spec.type != dtype::boolean && spec.type != dtype::i64 && spec.type != dtype::i32;
-  return c.op->family == "elementwise" && c.in.size() > 1 && spec.shape.empty() && is_float && t % 2 == 0;
+  return c.op->family == "elementwise" && c.in.size() > 1 && spec.shape.empty() && ops::is_floating(spec.type) &&
+         t % 2 == 0;
 }
 }  // namespace
 

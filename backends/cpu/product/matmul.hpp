@@ -15,7 +15,20 @@ struct matmul_kernels {
 
   const gemm_kernels& of(const plan::matmul_plan& p) const noexcept {
     if (p.accumulate == plan::accumulate_kind::fma_chain) return fma_chain;
-    return p.type == dtype::f16 ? f16 : p.type == dtype::bf16 ? bf16 : p.is_scaled() ? scaled : exact;
+    switch (p.type) {
+      case dtype::f16:
+        return f16;
+      case dtype::bf16:
+        return bf16;
+      case dtype::f32:
+        return p.is_scaled() ? scaled : exact;
+      case dtype::f64:
+      case dtype::i64:
+      case dtype::boolean:
+      case dtype::i32:
+        break;
+    }
+    __builtin_unreachable();
   }
 };
 

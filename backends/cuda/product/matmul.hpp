@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/cuda/core/axes.cuh"
+#include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
 
@@ -106,10 +107,11 @@ __device__ inline void load_pair(const double* from, double& x, double& y) {
 // f.template operator()<T, Scaled>() for the kernels of a product: narrower formats than f32 are always scaled.
 template <class F>
 void with_kernels(const product& p, const F& f) {
-  if (p.type == dtype::f16) return f.template operator()<f16, true>();
-  if (p.type == dtype::bf16) return f.template operator()<bf16, true>();
-  if (p.is_scaled) return f.template operator()<float, true>();
-  f.template operator()<float, false>();
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != p.type) return;
+    if (!std::is_same_v<T, float> || p.is_scaled) return f.template operator()<T, true>();
+    if constexpr (std::is_same_v<T, float>) f.template operator()<T, false>();
+  });
 }
 
 // fma_chain.cu: out = the f32 fma chain over ascending k.

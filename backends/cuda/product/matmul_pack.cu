@@ -141,13 +141,11 @@ void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& 
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
-  const auto launch = [&]<class T>() {
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != s.type) return;
     launch_kernel<pack_kernel<T>>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
                                   s.second);
-  };
-  s.type == dtype::f16    ? launch.template operator()<f16>()
-  : s.type == dtype::bf16 ? launch.template operator()<bf16>()
-                          : launch.template operator()<float>();
+  });
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
   launch_kernel<finish_norms>(j, rows, threads, 0, to, scratch, splits);
 }

@@ -18,8 +18,11 @@
 
 namespace repdl REPDL_EXPORT {
 
-/// Element types. The numbers are part of the C ABI and are never changed.
-enum class dtype : std::uint8_t { f16 = 0, bf16 = 1, f32 = 2, f64 = 3, i64 = 4, boolean = 5, i32 = 6 };
+/// Element types: f16, bf16, f32, f64, i64, boolean, i32 (formats.def). The numbers are part of the C ABI and are never changed.
+enum class dtype : std::uint8_t {
+#define REPDL_TYPE(id, number, ...) id = (number),
+#include "librepdl/formats.def"
+};
 
 /// IEEE 754 binary16, storage only.
 struct f16 {
@@ -35,7 +38,10 @@ struct bf16 {
 
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype t) noexcept {
-  constexpr std::size_t table[] = {2, 2, 4, 8, 8, 1, 4};
+  constexpr std::size_t table[] = {
+#define REPDL_TYPE(id, number, type, ...) sizeof(type),
+#include "librepdl/formats.def"
+  };
   return table[static_cast<std::size_t>(t)];
 }
 
@@ -44,35 +50,27 @@ std::string_view name_of(dtype t) noexcept;
 /// The inverse of name_of; throws invalid_argument.
 dtype dtype_named(std::string_view name);
 
+/// The element type of a C++ type; nothing for one that a tensor cannot hold.
 template <class T>
-inline constexpr bool is_element = false;
-template <>
-inline constexpr bool is_element<f16> = true;
-template <>
-inline constexpr bool is_element<bf16> = true;
-template <>
-inline constexpr bool is_element<float> = true;
-template <>
-inline constexpr bool is_element<double> = true;
-template <>
-inline constexpr bool is_element<std::int64_t> = true;
-template <>
-inline constexpr bool is_element<bool> = true;
-template <>
-inline constexpr bool is_element<std::int32_t> = true;
+struct element_traits {};
+#define REPDL_TYPE(id, number, type, ...)     \
+  template <>                                 \
+  struct element_traits<type> {               \
+    static constexpr dtype value = dtype::id; \
+  };
+#include "librepdl/formats.def"
+
+template <class T>
+inline constexpr bool is_element = requires {
+  element_traits<T>::value;
+};
 
 /// A C++ type that a tensor can hold.
 template <class T>
 concept element_type = is_element<T>;
 
 template <element_type T>
-inline constexpr dtype dtype_of = std::is_same_v<T, f16>            ? dtype::f16
-                                  : std::is_same_v<T, bf16>         ? dtype::bf16
-                                  : std::is_same_v<T, float>        ? dtype::f32
-                                  : std::is_same_v<T, double>       ? dtype::f64
-                                  : std::is_same_v<T, std::int64_t> ? dtype::i64
-                                  : std::is_same_v<T, bool>         ? dtype::boolean
-                                                                    : dtype::i32;
+inline constexpr dtype dtype_of = element_traits<T>::value;
 
 /// Kinds of device, with DLPack's numbers.
 enum class device_kind : std::int32_t { cpu = 1, cuda = 2 };

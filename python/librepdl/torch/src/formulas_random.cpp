@@ -41,8 +41,10 @@ const char* format_name(at::ScalarType t) {
       return "f64";
     case at::kHalf:
       return "f16";
-    default:
+    case at::kBFloat16:
       return "bf16";
+    default:
+      TORCH_CHECK(false, "librepdl: no random numbers of ", t);
   }
 }
 void fill(const operation& op, const Tensor& t, const draw& d, const attribute& a, const attribute& b) {
