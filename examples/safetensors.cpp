@@ -28,8 +28,9 @@ struct type_name {
   std::string_view text;
 };
 constexpr type_name type_names[] = {
-    {repdl::dtype::f16, "F16"}, {repdl::dtype::bf16, "BF16"},    {repdl::dtype::f32, "F32"}, {repdl::dtype::f64, "F64"},
-    {repdl::dtype::i64, "I64"}, {repdl::dtype::boolean, "BOOL"}, {repdl::dtype::i32, "I32"}};
+    {repdl::dtype::f16, "F16"}, {repdl::dtype::bf16, "BF16"},         {repdl::dtype::f32, "F32"},
+    {repdl::dtype::f64, "F64"}, {repdl::dtype::i64, "I64"},           {repdl::dtype::boolean, "BOOL"},
+    {repdl::dtype::i32, "I32"}, {repdl::dtype::f8_e4m3fn, "F8_E4M3"}, {repdl::dtype::f8_e5m2, "F8_E5M2"}};
 
 std::string error_text() { return std::strerror(errno); }
 
@@ -207,7 +208,7 @@ class header_reader {
       if (type.is_string() && type.get<std::string>() == t.text) known = &t;
     }
     if (known == nullptr) {
-      wrong("a dtype F16, BF16, F32, F64, I64, I32 or BOOL for '" + name + "'", text(type));
+      wrong("a dtype F16, BF16, F32, F64, I64, I32, BOOL, F8_E4M3 or F8_E5M2 for '" + name + "'", text(type));
     }
     e.tensor.type = known->type;
 

@@ -53,13 +53,13 @@ bool is_same(number a, number b) {
   return a.significand == b.significand && a.exponent == b.exponent;
 }
 
-array converted(const array& x, dtype to, outcomes* where) {
+array converted(const array& x, dtype to, bool saturate, outcomes* where) {
   array out(to, x.shape);
   mpz_t n, one;
   mpz_init(n);
   mpz_init_set_ui(one, 1);
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()); ++i) {
-    out.set(i, convert(x.type, to, x.get(i)));
+    out.set(i, convert(x.type, to, x.get(i), saturate));
     if (where == nullptr) continue;
     const number v = widen(x.type, x.get(i));
     outcome o;
@@ -175,7 +175,7 @@ array oracle_cross_entropy_probabilities_backward(const call& c) {
   return blended_cross_entropy_backward(c.in, c.attrs, c.where);
 }
 array oracle_nll_loss_backward(const call& c) { return nll_loss_backward(c.in, c.attrs, c.where); }
-array oracle_convert(const call& c) { return converted(c[0], c.type(), c.where); }
+array oracle_convert(const call& c) { return converted(c[0], c.type(), c.value("saturate", false), c.where); }
 array oracle_uniform(const call& c) {
   const auto end = [&](const char* name, double otherwise) {
     return std::bit_cast<std::uint64_t>(c.value(name, otherwise));

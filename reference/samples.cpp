@@ -38,7 +38,7 @@ std::uint64_t detail::special(dtype t, word_stream& w) {
     case 3:
       return nan_bits(t) | f.sign_bit() | w.below(64);
     default:
-      return f.infinity() + 1 + w.below(64);  // signalling
+      return f.first_nan() + w.below(64) % (f.sign_bit() - f.first_nan());  // signalling
   }
 }
 
@@ -121,7 +121,7 @@ std::uint64_t sample(sample_class c, dtype t, word_stream& w) {
     case sample_class::normal_range:
       return compose(t, negative, w.between(-8, 7), word);
     case sample_class::narrow_lattice:
-      return compose(t, negative, w.between(-3, 3), (word & 7) << (f.precision - 4));
+      return compose(t, negative, w.between(-3, 3), (word & 7) << std::max(f.precision - 4, 0));
     case sample_class::cancelling:
       return compose(t, negative, 0, 0) + (word & 31) - 16;
     case sample_class::ties:
@@ -220,8 +220,9 @@ std::uint64_t integer_to_round(sample_class c, dtype from, dtype to, word_stream
     return integer_pattern(from, negative, tie + (c == sample_class::ties ? 0 : w.flip() ? 1 : ~std::uint64_t{0}));
   }
   if (c == sample_class::overflow_border && g.emax < width && w.below(4) != 0) {
-    const std::uint64_t half = std::uint64_t{1} << (g.emax - g.precision);  // ulp of the largest number
-    return integer_pattern(from, negative, (std::uint64_t{2} << g.emax) - half - 2 + w.below(5));
+    // Half an ulp above the largest number.
+    const std::uint64_t threshold = (2 * g.largest_significand() + 1) << (g.emax - g.precision);
+    return integer_pattern(from, negative, threshold - 2 + w.below(5));
   }
   return sample(c, from, w);
 }

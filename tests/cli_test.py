@@ -1056,6 +1056,29 @@ class Structured(Case):
             for b in BYTES:
                 self.check("convert", [(x, [len(x)], a)], (b, (len(x),), [int(converted(v, a, b)) for v in x]), "--dtype", b)
 
+    def test_convert_of_8_bits(self):
+        """Files of bytes: the argument says of which format."""
+        for name, precision, emin, last, over in (("f8_e4m3fn", 4, -6, 0x7E, 0x7F), ("f8_e5m2", 3, -14, 0x7B, 0x7C)):
+            hidden = 1 << precision - 1
+            number = lambda i: F(i % hidden + (i >= hidden) * hidden) * F(2) ** (max(i // hidden, 1) - 1 + emin - precision + 1)
+            right = [rounded(number(i)) for i in range(last + 1)]
+            self.save("wide.npy", right + [rounded((number(i) + number(i + 1)) / 2) for i in range(last + 1)], [2 * last + 2])
+            r = self.run_repdl("eval", "convert", "wide.npy", "-o", "narrow.npy", "--dtype", name)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertIn(b"'|u1'", (self.dir / "narrow.npy").read_bytes()[:128])
+            got = list((self.dir / "narrow.npy").read_bytes()[128:])
+            ties = [i + i % 2 for i in range(last + 1)]
+            self.assertEqual(got, list(range(last + 1)) + [over if i > last else i for i in ties])
+            r = self.run_repdl("eval", "convert", "narrow.npy:" + name, "-o", "again.npy", "--dtype", "f32")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertEqual(read_npy(self.dir / "again.npy")[2][:last + 1], right)
+            r = self.run_repdl("eval", "convert", "narrow.npy", "-o", "again.npy", "--dtype", "f32")
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("narrow.npy:f8_e4m3fn or narrow.npy:f8_e5m2, got '|u1'", r.stderr)
+            r = self.run_repdl("eval", "neg", "narrow.npy:" + name, "-o", "again.npy")
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("neg: x: expected f16, bf16, f32 or f64, got " + name, r.stderr)
+
     def data(self, seed, n):
         x = finite_patterns(n, seed, 0x3A000000, 0x45000000)
         x[0], x[n // 2], x[-1] = 0x7F000000, 0xFF000000, 1  # cancels, and leaves a subnormal that order would lose
@@ -1793,7 +1816,7 @@ class Errors(Case):
                                  ("eval sgd v.npy v.npy v.npy -o out.npy", "4, that is param, grad for each tensor", "got 3"),
                                  ("eval exp x.npy", "1 output file,", "got 0"),
                                  ("eval adamw v.npy v.npy v.npy v.npy -o out.npy --attr step=9223372036854775808", "step", "got 9223372036854775808"),
-                                 ("eval convert x.npy -o out.npy --dtype f8", "expected f16, bf16, f32, f64, i64, bool or i32,"),
+                                 ("eval convert x.npy -o out.npy --dtype f8", "expected f16, bf16, f32, f64, i64, bool, i32, f8_e4m3fn or f8_e5m2,"),
                                  ("eval uniform -o out.npy --attr shape=2 --dtype f8", "expected f16, bf16, f32 or f64,"),
                                  ("eval uniform -o out.npy --attr shape=2 --dtype i32", "i32")):
             self.fails(words, *expected)

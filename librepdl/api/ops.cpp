@@ -97,8 +97,8 @@ void use_stream(context& ctx, generator& g) noexcept {
 #include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
 
-void convert(context& ctx, const_tensor_view x, tensor_view out) {
-  api::submit<ops::convert>(ctx, {&x, 1}, {&out, 1}, {});
+void convert(context& ctx, const_tensor_view x, tensor_view out, const convert_options& options) {
+  api::submit<ops::convert>(ctx, {&x, 1}, {&out, 1}, {options, {}});
 }
 
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {

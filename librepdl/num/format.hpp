@@ -45,12 +45,13 @@ struct infinity_of {
 template <class Storage, Storage Largest>
 struct infinity_of<Storage, Largest, false> {};
 
-#define REPDL_FLOAT(id, number, of, name, python, dlpack, p, least, most, largest_one, computed_nan, has_infinities) \
-  template <>                                                                                                        \
-  struct format<of> : infinity_of<typename unsigned_of<sizeof(of)>::type, largest_one, has_infinities> {             \
-    using storage = typename unsigned_of<sizeof(of)>::type;                                                          \
-    static constexpr int precision = p, emin = least, emax = most;                                                   \
-    static constexpr storage largest = largest_one, nan = computed_nan;                                              \
+#define REPDL_FLOAT(id, number, of, name, python, dlpack, p, least, most, largest_one, computed_nan, infinities) \
+  template <>                                                                                                    \
+  struct format<of> : infinity_of<typename unsigned_of<sizeof(of)>::type, largest_one, infinities> {             \
+    using storage = typename unsigned_of<sizeof(of)>::type;                                                      \
+    static constexpr int precision = p, emin = least, emax = most;                                               \
+    static constexpr storage largest = largest_one, nan = computed_nan;                                          \
+    static constexpr bool has_infinities = infinities;                                                           \
   };
 #define REPDL_INTEGER(...)
 #include "librepdl/formats.def"
@@ -72,6 +73,8 @@ inline constexpr bool is_format = std::is_same_v<T, Narrow> || std::is_same_v<T,
 template <class T>
 inline constexpr bool is_small_float = is_format<T, f16> || is_format<T, bf16>;
 template <class T>
+inline constexpr bool is_byte_float = std::is_same_v<T, f8_e4m3fn> || std::is_same_v<T, f8_e5m2>;
+template <class T>
 inline constexpr bool is_unpacked = is_small_float<T> && sizeof(T) == sizeof(float);
 
 template <class T>
@@ -81,6 +84,8 @@ inline constexpr storage_of<T> sign_mask = static_cast<storage_of<T>>(storage_of
 
 REPDL_HD std::uint32_t to_bits(float a) { return bits_of(a); }
 REPDL_HD std::uint64_t to_bits(double a) { return bits_of(a); }
+REPDL_HD std::uint8_t to_bits(f8_e4m3fn a) { return a.bits; }
+REPDL_HD std::uint8_t to_bits(f8_e5m2 a) { return a.bits; }
 template <class T>
 requires is_small_float<T> REPDL_HD storage_of<T> to_bits(T a) {
   if constexpr (is_unpacked<T>) {
@@ -150,6 +155,19 @@ REPDL_HD float widen_to_float(f16 a) {
 #endif
 }
 
+// The upper half of an f16.
+REPDL_HD float widen_to_float(f8_e5m2 a) {
+  return widen_to_float(f16{static_cast<std::uint16_t>(static_cast<std::uint32_t>(a.bits) << 8)});
+}
+// As f16: the fields move up by 20 bits, the bias grows by 120; a subnormal m * 2^-9 is (2^-6 + m * 2^-9) - 2^-6.
+REPDL_HD float widen_to_float(f8_e4m3fn a) {
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(a.bits & 0x7f) << 20;
+  const std::uint32_t rebiased = magnitude == (0x7fu << 20) ? format<float>::nan : magnitude + (120u << 23);
+  const std::uint32_t small = bits_of(float_of(magnitude + (121u << 23)) - 0x1p-6f);
+  const std::uint32_t sign = static_cast<std::uint32_t>(a.bits & 0x80) << 24;
+  return float_of((magnitude < (1u << 23) ? small : rebiased) | sign);
+}
+
 template <class T>
 REPDL_HD float widen_to_float(unpacked<T> a) {
   return a.value;
@@ -175,6 +193,8 @@ REPDL_HD auto with_format(dtype of, const F& f) {
     case dtype::i64:
     case dtype::boolean:
     case dtype::i32:
+    case dtype::f8_e4m3fn:
+    case dtype::f8_e5m2:
       break;
   }
   return f.template operator()<float>();
@@ -236,11 +256,26 @@ __device__ inline T narrow_by_instruction(double a) {
 // bf16 has binary32's exponents, so its pattern is the upper half of binary32's, rounded as an integer: adding 2^15 - 1 and the
 // last bit kept carries past 2^15 exactly when RN rounds up.
 //
-// f16, with p the precision and P that of a's format. Let c = min(|a|, 2^(emax+1)), which rounds as |a| does, E = 2^e the larger
+// Narrower exponents (f16, those of 8 bits), with p the precision and P that of a's format. Let c = min(|a|, L), L the number that
+// what is above the largest finite pattern would be, 2^(emax+1) or 480; c rounds as |a| does. Let E = 2^e be the larger
 // of c's binade and 2^emin, and q = E * 2^(1-p) the target's ulp there. Let M = 2^(P-1) q; since c < 2E <= M, the sum c + M lies
 // in [M, 2M), where the ulp of a's format is q: it is M + n q, n q being c rounded to a multiple of q, ties to even n, and n is
 // the low end of its bit pattern. The target's pattern is n + (e - emin) 2^(p-1): n's own bit 2^(p-1), there for normal numbers,
 // adds the 1 by which a normal number's biased exponent exceeds e - emin, and carries, up to infinity, come out right.
+template <class T>
+REPDL_HD std::uint32_t rounded_magnitude(std::uint32_t bits) {
+  using F = format<T>;
+  constexpr std::int32_t smallest_exponent = F::emin + 127;
+  constexpr std::int32_t limit = ((F::largest + 1) << (24 - F::precision)) + ((F::emin + 126) << 23);
+  constexpr float magic = bit_cast<float>((24 - F::precision + 127) << 23);
+  const std::int32_t magnitude = static_cast<std::int32_t>(bits & 0x7fffffff);
+  const std::int32_t c = magnitude < limit ? magnitude : limit;
+  const std::int32_t distance = (c >> 23) - smallest_exponent;
+  const std::int32_t exponent = distance > 0 ? distance : 0;
+  const float power = bit_cast<float>((exponent + smallest_exponent) << 23);
+  const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
+  return n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1));
+}
 template <class T>
 REPDL_HD T narrow(float a) {
   if constexpr (!is_small_float<T>) {
@@ -256,18 +291,8 @@ REPDL_HD T narrow(float a) {
       const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
       return T{static_cast<std::uint16_t>(a != a ? format<T>::nan : code)};
     } else {
-      using F = format<T>;
-      constexpr std::int32_t smallest_exponent = F::emin + 127;
-      constexpr std::int32_t limit = (F::emax + 1 + 127) << 23;
-      constexpr float magic = bit_cast<float>((24 - F::precision + 127) << 23);
-      const std::int32_t magnitude = static_cast<std::int32_t>(b & 0x7fffffff);
-      const std::int32_t c = magnitude < limit ? magnitude : limit;
-      const std::int32_t distance = (c >> 23) - smallest_exponent;
-      const std::int32_t exponent = distance > 0 ? distance : 0;
-      const float power = bit_cast<float>((exponent + smallest_exponent) << 23);
-      const std::uint32_t n = bits_of(bit_cast<float>(c) + power * magic) & 0xffff;
-      const std::uint32_t code = (n + (static_cast<std::uint32_t>(exponent) << (F::precision - 1))) | (b >> 31 << 15);
-      return T{static_cast<std::uint16_t>(magnitude > 0x7f800000 ? F::nan : code)};
+      const std::uint32_t code = rounded_magnitude<T>(b) | (b >> 31 << 15);
+      return T{static_cast<std::uint16_t>((b & 0x7fffffff) > 0x7f800000 ? format<T>::nan : code)};
     }
 #endif
   }
@@ -291,6 +316,23 @@ REPDL_HD T narrow(double a) {
     return narrow<T>(narrow<unpacked<T>>(a).value);
 #endif
   }
+}
+
+// The same to 8 bits. Too large a number gives infinity, or NaN where there is none; `saturate`: the largest number, of infinities, too.
+template <class T>
+requires is_byte_float<T> REPDL_HD T narrow(float a, bool saturate) {
+  using F = format<T>;
+  const std::uint32_t b = bits_of(a);
+  const std::uint32_t code = rounded_magnitude<T>(b);
+  const bool is_over = code > F::largest;
+  const bool is_nan = (b & 0x7fffffff) > 0x7f800000 || (!F::has_infinities && is_over && !saturate);
+  const std::uint32_t magnitude = is_over && saturate ? F::largest : code;
+  return T{static_cast<std::uint8_t>(is_nan ? F::nan : magnitude | (b >> 31 << 7))};
+}
+// By way of a binary32 number that rounds alike, as f16.
+template <class T>
+requires is_byte_float<T> REPDL_HD T narrow(double a, bool saturate) {
+  return narrow<T>(narrow<unpacked<f16>>(a).value, saturate);
 }
 
 // Not 0 if a number of binary32 is a midpoint of T, and for few others of f16 (next to midpoints below its normal numbers, which

@@ -32,8 +32,9 @@ template <>
 inline constexpr auto fields_of<no_attrs> = std::tuple{};
 
 template <>
-inline constexpr auto fields_of<convert_attrs> = std::tuple{
-    field{"dtype", &convert_attrs::dtype, "the output's type; the output tensor's where there is one", true}};
+inline constexpr auto fields_of<convert_attrs> =
+    std::tuple{field{"dtype", &convert_attrs::dtype, "the output's type; the output tensor's where there is one", true},
+               field{"saturate", &convert_attrs::saturate, "to f8: beyond the largest number is the largest number"}};
 
 template <>
 inline constexpr auto fields_of<reduce_options> =

@@ -12,7 +12,7 @@ namespace repdl::ops {
 
 struct no_attrs {};
 
-struct convert_attrs {
+struct convert_attrs : convert_options {
   std::optional<repdl::dtype> dtype;
 };
 

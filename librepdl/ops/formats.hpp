@@ -60,6 +60,8 @@ inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
 inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
+/// Formats of 8 bits: conversions only.
+inline constexpr dtype_set F8 = one(dtype::f8_e4m3fn) | one(dtype::f8_e5m2);
 inline constexpr dtype_set ALL = (1u << dtype_count) - 1;
 /// "f16, bf16, f32 or f64".
 std::string describe(dtype_set set);

@@ -190,7 +190,13 @@ dtype float_type(std::string_view op, dtype type) {
   return type;
 }
 
-tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) { return {*a.dtype, in[0].shape()}; }
+tensor_spec infer_convert(inputs in, const ops::convert_attrs& a) {
+  if (a.saturate && (ops::F8 & ops::one(*a.dtype)) == 0) {
+    fail(error_site::attribute_value, "convert", "saturate", "false, or a result of " + describe(ops::F8),
+         "true, to " + std::string(name_of(*a.dtype)));
+  }
+  return {*a.dtype, in[0].shape()};
+}
 
 // ---- reductions
 

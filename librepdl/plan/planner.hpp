@@ -246,8 +246,11 @@ struct planner;
 template <>
 struct planner<ops::convert> {
   static tensor_spec infer(inputs in, const ops::convert_attrs& a) { return infer_convert(in, a); }
-  static map_plan make(inputs in, const tensor_view& out, const ops::convert_attrs&) {
-    return make_map(ops::op_id::convert, in, out);
+  static map_plan make(inputs in, const tensor_view& out, const ops::convert_attrs& a) {
+    map_plan p = make_map(ops::op_id::convert, in, out);
+    p.options[0] = a.saturate ? 1 : 0;
+    p.has_options = a.saturate;
+    return p;
   }
 };
 

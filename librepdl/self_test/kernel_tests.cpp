@@ -147,6 +147,11 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
       const test_call c = call(how == layout::packs ? fours : odd, how);
       for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
     }
+    if (what.op == op_id::convert && (ops::F8 & ops::one(what.out)) != 0) {
+      test_call c = call(odd, layout::contiguous);
+      c.attrs.push_back({"saturate", "true"});
+      append(g, {c, wide(c)});
+    }
     // What a block of threads leaves open is noted by its place in the whole.
     if (tested) {
       for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {

@@ -2275,15 +2275,16 @@ def erfinv(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
-def convert(x: A, dtype: DType, *, out: Any | None = None) -> Any:
+def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
-    x: f16 bf16 f32 f64 i64 bool i32
-    out: f16 bf16 f32 f64 i64 bool i32
+    x: f16 bf16 f32 f64 i64 bool i32 f8_e4m3fn f8_e5m2
+    out: f16 bf16 f32 f64 i64 bool i32 f8_e4m3fn f8_e5m2
     dtype: the output's type; the output tensor's where there is one
+    saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(167, (x,), out, (dtype,))
+    return _call(167, (x,), out, (dtype, saturate))
 
 
 astype = convert

@@ -100,6 +100,8 @@ constexpr int numpy_number(dtype t) {
     case dtype::f16:
       return NPY_HALF;
     case dtype::bf16:
+    case dtype::f8_e4m3fn:
+    case dtype::f8_e5m2:
       return of_ml_dtypes;
     case dtype::f32:
       return NPY_FLOAT;
@@ -342,7 +344,8 @@ bool array::read_numpy() {
   if (!type_from_numpy(number, type) || PyArray_ISBYTESWAPPED(a)) {
     const char* how = "x.astype(numpy.float32) converts";
     if (PyArray_ISBYTESWAPPED(a)) how = "x.astype(x.dtype.newbyteorder('=')) converts";
-    if (number == NPY_VOID) how = "bfloat16 that NumPy read from a file is x.view(ml_dtypes.bfloat16)";
+    if (number == NPY_VOID)
+      how = "bfloat16 that NumPy read from a file is x.view(ml_dtypes.bfloat16), likewise float8";
     unsuitable_type(element_types(), dtype_text(object_) + "; " + how);
   }
   const int rank = PyArray_NDIM(a);

@@ -15,7 +15,7 @@ struct device {
   std::int32_t index;
 };
 struct data_type {
-  std::uint8_t code;  // 0 int, 2 float, 4 bfloat, 6 bool
+  std::uint8_t code;  // 0 int, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2
   std::uint8_t bits;
   std::uint16_t lanes;
 };

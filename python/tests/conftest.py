@@ -15,7 +15,7 @@ except ImportError:
 NUMPY_TYPES = {"f16": numpy.float16, "f32": numpy.float32, "f64": numpy.float64, "i64": numpy.int64, "i32": numpy.int32,
                "bool": numpy.bool_}
 if ml_dtypes is not None:
-    NUMPY_TYPES["bf16"] = ml_dtypes.bfloat16
+    NUMPY_TYPES |= {"bf16": ml_dtypes.bfloat16, "f8_e4m3fn": ml_dtypes.float8_e4m3fn, "f8_e5m2": ml_dtypes.float8_e5m2}
 
 
 class NumPy:
@@ -35,13 +35,14 @@ class NumPy:
 class Torch:
     """Tensors of PyTorch on a device."""
 
-    types = ("f16", "bf16", "f32", "f64", "i64", "i32", "bool")
+    types = ("f16", "bf16", "f32", "f64", "i64", "i32", "bool", "f8_e4m3fn", "f8_e5m2")
 
     def __init__(self, device: str):
         self.device = device
         self.name = f"torch {device}"
         self.dtypes = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-                       "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
+                       "i64": torch.int64, "i32": torch.int32, "bool": torch.bool,
+                       "f8_e4m3fn": torch.float8_e4m3fn, "f8_e5m2": torch.float8_e5m2}
 
     def array(self, data: bytes, type: str, shape):
         if not data:

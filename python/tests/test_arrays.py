@@ -153,18 +153,45 @@ def test_convert(type, to):
         x = np.clip(x, -2**31, 2**31 - 1)
     target = np.dtype(NUMPY_TYPES[to])
     with np.errstate(over="ignore"):
-        # NumPy rounds to bfloat16, and integers to float16, by way of another format.
-        by_way = (to == "bf16" and type in ("f64", "i32", "i64")) or (to == "f16" and type in ("i32", "i64"))
+        # NumPy rounds to bfloat16 and 8 bits, and integers to float16, by way of another format; here from 8 bits to integers, too.
+        small = ("bf16", "f8_e4m3fn", "f8_e5m2")
+        by_way = (to in small and type in ("f64", "i32", "i64")) or (to == "f16" and type in ("i32", "i64"))
+        by_way = by_way or (type.startswith("f8") and to in ("i32", "i64") and not np.isfinite(x.astype(np.float32)).all())
         expected = None if by_way else x.astype(target)
     got = librepdl.convert(x, target)
     assert got.dtype == target and got.shape == x.shape
     if expected is not None:
-        assert bits(got) == bits(expected)
+        known = ~np.isnan(expected.astype(np.float64))  # of a NaN theirs keep the sign
+        assert bits(got[known]) == bits(expected[known]) and np.isnan(got.astype(np.float64)).tolist() == (~known).tolist()
     for form in (to, target.type, target):
         assert bits(librepdl.astype(x, form)) == bits(got)
     assert bits(librepdl.convert(x[::-3], to)) == bits(got[::-3])
     out = np.empty(600, target)
     assert librepdl.convert(x, to, out=out) is out and bits(out) == bits(got)
+
+
+@pytest.mark.parametrize("type, largest, beyond, over", [("f8_e4m3fn", 448.0, 464.0, 0x7F), ("f8_e5m2", 57344.0, 61440.0, 0x7C)])
+def test_convert_to_8_bits(type, largest, beyond, over):
+    """One rounding, of doubles and of integers, too; what is too large; and the names that NumPy, ml_dtypes and PyTorch have."""
+    if type not in NUMPY_TYPES:
+        pytest.skip("no ml_dtypes here")
+    step = {"f8_e4m3fn": 2.0**-4, "f8_e5m2": 2.0**-3}[type]
+    x = np.array([1 + step, 1 + step + 2.0**-40, -1 - step - 2.0**-40, largest, beyond * (1 + 2.0**-40), -np.inf, np.nan, -0.0])
+    target = np.dtype(NUMPY_TYPES[type])
+    values = [1, 1 + 2 * step, -1 - 2 * step, largest]
+    got = librepdl.convert(x, target)
+    assert got.dtype == target and got[:4].astype(np.float64).tolist() == values
+    assert got.view(np.uint8)[4:].tolist() == [over, over | (0x80 if over != 0x7F else 0), 0x7F, 0x80]
+    full = librepdl.convert(x, target, saturate=True)
+    assert full[:6].astype(np.float64).tolist() == [*values, largest, -largest] and full.view(np.uint8)[6] == 0x7F
+    assert librepdl.convert(got, "f64")[:4].tolist() == values
+    assert bits(librepdl.convert(np.array([17, 10**18]), type, saturate=True).astype(np.float64)) == bits(np.array([16.0, largest]))
+    for name in (type, "float8" + type[2:], target.type):
+        assert bits(librepdl.convert(x, name)) == bits(got)
+    with pytest.raises(NotImplementedError, match=f"mul: x: expected .*got {type}"):
+        librepdl.mul(got, got)
+    with pytest.raises(ValueError, match="convert: saturate: expected false, or a result of f8_e4m3fn or f8_e5m2"):
+        librepdl.convert(x, "f32", saturate=True)
 
 
 def test_convert_where_numpy_does_not():
@@ -187,6 +214,17 @@ def test_convert_of_torch():
     assert torch.equal(librepdl.convert(x, torch.bool), torch.tensor([True, False, True, True]))
     assert torch.equal(librepdl.convert(torch.tensor([3, -2**62]), torch.bfloat16), torch.tensor([3.0, -2.0**62], dtype=torch.bfloat16))
     assert torch.equal(librepdl.convert(torch.tensor([True, False]), torch.float32), torch.tensor([1.0, 0.0]))
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_float8_of_torch(name):
+    dtype = getattr(torch, name)
+    every = torch.arange(256, dtype=torch.uint8).view(dtype)
+    wide = librepdl.convert(every, torch.float32)
+    assert torch.equal(torch.nan_to_num(wide, -1.0), torch.nan_to_num(every.to(torch.float32), -1.0))
+    assert librepdl.convert(wide, dtype).dtype == dtype
+    assert librepdl.convert(wide, dtype).view(torch.uint8).tolist() == [0x7F if torch.isnan(w) else i for i, w in enumerate(wide)]
 
 
 @needs_torch

@@ -9,8 +9,7 @@ namespace repdl::reference {
 namespace {
 
 constexpr format formats[] = {
-#define REPDL_FLOAT(id, number, type, name, python, dlpack, precision, emin, emax, ...) \
-  {8 * sizeof(type), precision, emin, emax},
+#define REPDL_FLOAT(id, number, type, name, python, dlpack, ...) {8 * sizeof(type), __VA_ARGS__},
 #define REPDL_INTEGER(...) {},
 #include "librepdl/formats.def"
 };
@@ -65,7 +64,10 @@ dtype format_named(std::string_view name) {
 }
 
 std::uint64_t nan_bits(dtype t) { return format_of(t).nan(); }
-std::uint64_t infinity_bits(dtype t, bool negative) { return format_of(t).infinity() | zero_bits(t, negative); }
+std::uint64_t infinity_bits(dtype t, bool negative) {
+  const format& f = format_of(t);
+  return f.has_infinities ? f.infinity() | zero_bits(t, negative) : f.nan();
+}
 std::uint64_t zero_bits(dtype t, bool negative) { return negative ? format_of(t).sign_bit() : 0; }
 
 number widen(dtype t, std::uint64_t bits) {
@@ -76,7 +78,7 @@ number widen(dtype t, std::uint64_t bits) {
   const std::uint64_t magnitude = bits & (f.sign_bit() - 1);
   if (magnitude == 0) return n;
   if (magnitude >= f.infinity()) {
-    n.kind = magnitude == f.infinity() ? number_kind::infinite : number_kind::nan;
+    n.kind = magnitude < f.first_nan() ? number_kind::infinite : number_kind::nan;
     return n;
   }
   n.kind = number_kind::finite;
@@ -96,7 +98,7 @@ std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t expone
   }
   const int length = 64 - std::countl_zero(m);
   const std::int64_t top = exponent + length - 1;  // 2^top <= |value| < 2^(top+1)
-  if (top > f.emax) return sign | f.infinity();
+  if (top > f.emax) return infinity_bits(t, negative);
   // The exponent of the result's last place, were it rounded downwards.
   const std::int64_t last = (top < f.emin ? f.emin : top) - (f.precision - 1);
   const std::int64_t cut = last - exponent;  // bits of m to remove
@@ -114,22 +116,27 @@ std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t expone
   // m < 2^precision, or = after a carry. Patterns are ordered like the numbers, so a carry into the next binade, from
   // the subnormals to the normals or from the largest number to infinity, is an addition.
   const std::int64_t biased = last - f.ulp_min();  // 0 for subnormals and the first normal binade
-  return sign | (m + (static_cast<std::uint64_t>(biased) << (f.precision - 1)));
+  m += static_cast<std::uint64_t>(biased) << (f.precision - 1);
+  return m > f.largest() ? infinity_bits(t, negative) : sign | m;
 }
 
-std::uint64_t convert(dtype from, dtype to, std::uint64_t bits) {
+std::uint64_t convert(dtype from, dtype to, std::uint64_t bits, bool saturate) {
   const number n = widen(from, bits);
   if (to == dtype::boolean) return n.kind == number_kind::zero ? 0 : 1;
   if (from == to) return bits;
   if (!is_floating(to)) return integer(to, n);
+  const std::uint64_t largest = zero_bits(to, n.negative) | format_of(to).largest();
   switch (n.kind) {
     case number_kind::nan:
       return nan_bits(to);
     case number_kind::infinite:
-      return infinity_bits(to, n.negative);
-    default:
-      return round(to, n.negative, n.significand, n.exponent, false);
+      return saturate ? largest : infinity_bits(to, n.negative);
+    case number_kind::zero:
+    case number_kind::finite:
+      break;
   }
+  const std::uint64_t rounded = round(to, n.negative, n.significand, n.exponent, false);
+  return saturate && (rounded & (format_of(to).sign_bit() - 1)) > format_of(to).largest() ? largest : rounded;
 }
 
 std::int64_t order_key(dtype t, std::uint64_t bits) {

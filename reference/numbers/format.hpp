@@ -15,19 +15,27 @@ namespace repdl::reference {
 
 inline constexpr dtype f32 = dtype::f32;  ///< the format of most operations
 
-/// An IEEE 754 binary interchange format (or bfloat16).
+/// A binary format: patterns are ordered as magnitudes, and what is above the largest number is infinity, if there is one, then NaN.
 struct format {
-  int width;                                                      ///< bits in all
-  int precision;                                                  ///< significand bits, the hidden one included
-  int emin;                                                       ///< 2^emin is the least positive normal number
-  int emax;                                                       ///< 2^emax is the largest power of two
+  int width;      ///< bits in all
+  int precision;  ///< significand bits, the hidden one included
+  int emin;       ///< 2^emin is the least positive normal number
+  int emax;       ///< 2^emax is the largest power of two
+  std::uint64_t largest_pattern, nan_pattern;
+  bool has_infinities;
   constexpr int ulp_min() const { return emin - precision + 1; }  ///< 2^ulp_min is the least positive number
   constexpr std::uint64_t sign_bit() const { return std::uint64_t{1} << (width - 1); }
-  constexpr std::uint64_t infinity() const {
-    return ((std::uint64_t{1} << (width - precision)) - 1) << (precision - 1);
+  constexpr std::uint64_t largest() const { return largest_pattern; }
+  constexpr std::uint64_t nan() const { return nan_pattern; }
+  /// The least pattern that is no finite number; infinity, if there is one.
+  constexpr std::uint64_t infinity() const { return largest_pattern + 1; }
+  /// The least pattern of a NaN.
+  constexpr std::uint64_t first_nan() const { return infinity() + (has_infinities ? 1 : 0); }
+  /// The significand of the largest number, an integer of `precision` bits.
+  constexpr std::uint64_t largest_significand() const {
+    const std::uint64_t hidden = std::uint64_t{1} << (precision - 1);
+    return (largest_pattern & (hidden - 1)) | hidden;
   }
-  constexpr std::uint64_t largest() const { return infinity() - 1; }
-  constexpr std::uint64_t nan() const { return infinity() | (std::uint64_t{1} << (precision - 2)); }
 };
 
 bool is_floating(dtype t);
@@ -51,7 +59,7 @@ struct number {
 /// Exact. Integers are numbers with the exponent 0; a boolean is 1, or 0 where its byte is.
 number widen(dtype t, std::uint64_t bits);
 
-/// The canonical quiet NaN; infinity; zero.
+/// The canonical quiet NaN; infinity, or NaN where there is none; zero.
 std::uint64_t nan_bits(dtype t);
 std::uint64_t infinity_bits(dtype t, bool negative);
 std::uint64_t zero_bits(dtype t, bool negative);
@@ -63,7 +71,8 @@ std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t expone
 
 /// Conversion between element types. The same type: the bits. To a format: IEEE 754, NaN is canonical. To an integer: the value
 /// without its fraction, then the nearest integer of the type; NaN is 0. To a boolean, from one too: 1 for all but zeros.
-std::uint64_t convert(dtype from, dtype to, std::uint64_t bits);
+/// Saturated, what is beyond the largest number of a format is that number.
+std::uint64_t convert(dtype from, dtype to, std::uint64_t bits, bool saturate = false);
 
 /// An integer that maps the order NaN-free patterns have (-0 < +0) to the order of integers.
 std::int64_t order_key(dtype t, std::uint64_t bits);

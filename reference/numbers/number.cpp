@@ -151,15 +151,17 @@ outcome locate(dtype t, mpz_srcptr num, mpz_srcptr den, std::int64_t exponent) {
   } else {
     o.boundary_distance = odd ? 0 : 0.5;
   }
-  if (capped == f.emax) {  // the threshold is 2^(precision+1) - 1
-    mpz_set_ui(limit, 1);
-    mpz_mul_2exp(limit, limit, static_cast<mp_bitcnt_t>(f.precision + 1));
-    mpz_sub_ui(limit, limit, 1);
-    o.overflow = mpz_cmp(q, limit) >= 0;
+  if (capped == f.emax) {
+    // The threshold is half an ulp above the largest number, and goes to that one where its significand is even.
+    const std::uint64_t largest = f.largest_significand();
+    mpz_set_ui(limit, 2 * largest + 1);
+    const int above = mpz_cmp(q, limit);
+    o.overflow = above > 0 || (above == 0 && (!whole || largest % 2 != 0));
     mpz_sub(limit, limit, q);
     o.border = mpz_cmpabs_ui(limit, 4) <= 0;
+    o.exact = o.exact && !o.overflow;
+    if (o.overflow && (top > f.emax || above > 0)) o.tie = o.near_tie = false;
   }
-  if (o.overflow && top > f.emax) o.tie = o.near_tie = false;
   mpz_clears(n, d, q, r, limit, nullptr);
   return o;
 }

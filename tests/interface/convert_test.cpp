@@ -25,8 +25,8 @@ using tests::placed_tensor;
 namespace {
 
 constexpr dtype f16_ = dtype::f16, bf16_ = dtype::bf16, f32_ = dtype::f32, f64_ = dtype::f64, i64_ = dtype::i64,
-                i32_ = dtype::i32, bool_ = dtype::boolean;
-constexpr dtype every_type[] = {f16_, bf16_, f32_, f64_, i64_, bool_, i32_};
+                i32_ = dtype::i32, bool_ = dtype::boolean, e4m3_ = dtype::f8_e4m3fn, e5m2_ = dtype::f8_e5m2;
+constexpr dtype every_type[] = {f16_, bf16_, f32_, f64_, i64_, bool_, i32_, e4m3_, e5m2_};
 constexpr dtype floats[] = {f16_, bf16_, f32_, f64_};
 
 std::vector<std::string> every_set() {
@@ -37,11 +37,11 @@ std::vector<std::string> every_set() {
   return all;
 }
 
-array converted(context& ctx, const array& x, dtype to) {
+array converted(context& ctx, const array& x, dtype to, bool saturate = false) {
   array y(to, x.shape);
   std::fill(y.bytes.begin(), y.bytes.end(), 0x5a);
   convert(ctx, const_tensor_view(x.bytes.data(), x.type, tests::to_sizes(x.shape)),
-          tensor_view(y.bytes.data(), to, tests::to_sizes(x.shape)));
+          tensor_view(y.bytes.data(), to, tests::to_sizes(x.shape)), {saturate});
   return y;
 }
 
@@ -391,6 +391,200 @@ TEST_CASE("convert: all pairs of samples, in every layout") {
       }
     }
   }
+}
+
+// The formats of 8 bits, said once more: the numbers of the patterns up to the one above the largest number.
+struct eight_bits {
+  dtype type;
+  int precision, emin;
+  unsigned largest, infinity;  // or, where there is none, NaN
+  double number(unsigned magnitude) const {
+    const unsigned hidden = 1u << (precision - 1), fraction = magnitude % hidden, biased = magnitude / hidden;
+    return std::ldexp(biased == 0 ? fraction : fraction + hidden,
+                      emin - (precision - 1) + (biased == 0 ? 0 : static_cast<int>(biased) - 1));
+  }
+  double value(unsigned pattern) const {
+    const unsigned magnitude = pattern & 0x7f;
+    const double v = magnitude <= largest ? number(magnitude) : magnitude == infinity ? HUGE_VAL : NAN;
+    return pattern >= 0x80 ? -v : v;
+  }
+  // The nearest number, of two the even one.
+  std::uint64_t nearest(double v, bool saturate) const {
+    if (std::isnan(v)) return 0x7f;
+    const unsigned sign = std::signbit(v) ? 0x80 : 0;
+    const double a = std::fabs(v);
+    unsigned low = 0, high = largest + 1;
+    if (a >= number(high)) low = high;
+    while (low + 1 < high) {
+      const unsigned middle = (low + high) / 2;
+      (number(middle) <= a ? low : high) = middle;
+    }
+    const double border = (number(low) + number(low + 1)) / 2;
+    const unsigned found = low > largest ? low : a > border || (a == border && low % 2 == 1) ? low + 1 : low;
+    if (found <= largest) return sign | found;
+    return saturate ? sign | largest : infinity == 0 ? 0x7f : sign | infinity;
+  }
+};
+constexpr eight_bits formats_of_8_bits[] = {{e4m3_, 4, -6, 0x7e, 0}, {e5m2_, 3, -14, 0x7b, 0x7c}};
+
+std::uint64_t rounded_to(dtype t, double v) {
+  switch (t) {
+    case dtype::f64:
+      return bits(v);
+    case dtype::f32:
+      return bits(static_cast<float>(v));
+    default:
+      return reference::convert(f64_, t, bits(v));
+  }
+}
+
+// Into a format of 8 bits: the library with every set, and the oracle.
+void check_into(const eight_bits& f, const array& x, const std::vector<double>& values) {
+  for (const bool saturate : {false, true}) {
+    array want(f.type, x.shape);
+    std::int64_t oracle_wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      want.set(i, f.nearest(values[i], saturate));
+      oracle_wrong += reference::convert(x.type, f.type, x.get(i), saturate) != want.get(i);
+    }
+    CAPTURE(name_of(x.type));
+    CAPTURE(name_of(f.type));
+    CHECK(oracle_wrong == 0);
+    for (const std::string& isa : every_set()) {
+      CAPTURE(isa);
+      context ctx({.threads = 1, .isa = isa});
+      CHECK(differences(converted(ctx, x, f.type, saturate), want) == 0);
+    }
+  }
+}
+
+TEST_CASE("convert: 8 bits: every number to every type") {
+  for (const eight_bits& f : formats_of_8_bits) {
+    array x(f.type, {256});
+    for (std::size_t i = 0; i < 256; ++i) x.set(i, i);
+    for (const dtype to : every_type) {
+      if (to == f.type) continue;
+      array want(to, x.shape);
+      for (unsigned i = 0; i < 256; ++i) {
+        const double v = f.value(i);
+        const auto clamped = [&](double limit, std::int64_t most) {
+          return std::isnan(v) ? 0 : v >= limit ? most : v <= -limit ? -most - 1 : static_cast<std::int64_t>(v);
+        };
+        const bool is_number = to != bool_ && to != i32_ && to != i64_;
+        want.set(i, to == bool_                  ? (v != 0 ? 1 : 0)
+                    : to == i32_                 ? bits32(clamped(0x1p31, INT32_MAX))
+                    : to == i64_                 ? bits(clamped(0x1p63, INT64_MAX))
+                    : is_number && std::isnan(v) ? reference::nan_bits(to)
+                    : to == e4m3_ || to == e5m2_ ? formats_of_8_bits[to == e5m2_].nearest(v, false)
+                                                 : rounded_to(to, v));
+        if (to == f64_ && !std::isnan(v)) REQUIRE(std::bit_cast<double>(want.get(i)) == v);
+      }
+      for (const std::string& isa : every_set()) {
+        CAPTURE(isa);
+        CAPTURE(name_of(to));
+        context ctx({.threads = 1, .isa = isa});
+        CHECK(differences(converted(ctx, x, to), want) == 0);
+      }
+    }
+    context ctx({.threads = 1});
+    CHECK(differences(converted(ctx, x, f.type, true), x) == 0);  // the same type: the bits
+  }
+}
+
+TEST_CASE("convert: 8 bits: every border and its neighbours, from every format") {
+  for (const eight_bits& f : formats_of_8_bits) {
+    std::vector<double> borders;
+    for (unsigned m = 0; m <= f.largest; ++m) {
+      borders.push_back(f.number(m));
+      borders.push_back((f.number(m) + f.number(m + 1)) / 2);
+    }
+    borders.push_back(f.number(f.largest + 1));
+    for (const dtype from : {f64_, f32_, f16_, bf16_}) {
+      const std::uint64_t sign = reference::format_of(from).sign_bit();
+      std::vector<std::uint64_t> patterns{0, sign, 1, sign | 1, reference::format_of(from).largest()};
+      for (const double b : borders) {
+        // One step away in each format, and a little further than binary32 sees.
+        for (const double v : {b, b * (1 + 0x1p-30), b * (1 - 0x1p-30), b * (1 + 0x1p-50), b * (1 - 0x1p-50)}) {
+          const std::uint64_t p = rounded_to(from, v);
+          for (const std::uint64_t step : {p, p + 1, p == 0 ? p : p - 1}) {
+            patterns.push_back(step);
+            patterns.push_back(step | sign);
+          }
+        }
+      }
+      for (const std::uint64_t payload : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}}) {
+        patterns.push_back(reference::format_of(from).infinity() + payload);
+        patterns.push_back(patterns.back() | sign);
+      }
+      array x(from, {static_cast<std::int64_t>(patterns.size())});
+      std::vector<double> values;
+      for (std::size_t i = 0; i < patterns.size(); ++i) {
+        x.set(i, patterns[i]);
+        values.push_back(std::bit_cast<double>(reference::convert(from, f64_, patterns[i])));
+      }
+      check_into(f, x, values);
+    }
+  }
+}
+
+TEST_CASE("convert: 8 bits: from every number of 16 bits, integers and bool") {
+  for (const eight_bits& f : formats_of_8_bits) {
+    for (const dtype from : {f16_, bf16_}) {
+      const array x = reference::fill(reference::sample_class::all_patterns, from, {65536}, 0, 0);
+      std::vector<double> values;
+      for (std::size_t i = 0; i < 65536; ++i) {
+        values.push_back(std::bit_cast<double>(reference::convert(from, f64_, i)));
+      }
+      check_into(f, x, values);
+    }
+    for (const dtype from : {i32_, i64_}) {
+      std::vector<std::int64_t> integers;
+      for (std::int64_t v = -70000; v <= 70000; ++v) integers.push_back(v);
+      for (const std::int64_t v : {std::int64_t{INT32_MAX}, std::int64_t{INT32_MIN}}) integers.push_back(v);
+      if (from == i64_) {
+        for (const std::int64_t v : {INT64_MAX, INT64_MIN, (std::int64_t{1} << 40) + 1}) integers.push_back(v);
+      }
+      array x(from, {static_cast<std::int64_t>(integers.size())});
+      std::vector<double> values;
+      for (std::size_t i = 0; i < integers.size(); ++i) {
+        x.set(i, bits(integers[i]));
+        values.push_back(static_cast<double>(integers[i]));
+      }
+      check_into(f, x, values);
+    }
+    array truth(bool_, {4});
+    for (std::size_t i = 0; i < 4; ++i) truth.set(i, i);
+    check_into(f, truth, {0, 1, 1, 1});
+  }
+}
+
+TEST_CASE("convert: 8 bits: everything else refuses them, and other types do not saturate") {
+  for (const op_info& op : operations()) {
+    for (const auto* list : {&op.in, &op.out}) {
+      for (const operand_info& o : *list) {
+        const bool has =
+            std::find_if(o.types.begin(), o.types.end(), [](dtype t) { return t >= e4m3_; }) != o.types.end();
+        CHECK_MESSAGE(has == (op.name == "convert"), op.name);
+      }
+    }
+  }
+  context ctx({.threads = 1});
+  f8_e5m2 x[3] = {}, y[3];
+  float wide[3];
+  const auto message = [&](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(message([&] {
+          add(ctx, const_tensor_view(x, sizes{3}), const_tensor_view(x, sizes{3}), tensor_view(y, sizes{3}));
+        }).find("add: x: expected f16, bf16, f32 or f64, got f8_e5m2") == 0);
+  CHECK(message([&] {
+          convert(ctx, const_tensor_view(x, sizes{3}), tensor_view(wide, sizes{3}), {.saturate = true});
+        }).find("convert: saturate: expected false, or a result of f8_e4m3fn or f8_e5m2, got true, to f32") == 0);
 }
 
 TEST_CASE("convert: repeated elements, in place, and nothing") {

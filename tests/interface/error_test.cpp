@@ -1443,7 +1443,7 @@ TEST_CASE("errors: what was expected and what came, in words") {
         }) == "conv2d_grad_input: inputs: expected 2 (g, w), got 3");
   CHECK(message([&] {
           infer(o.op("convert"), std::vector{o.vx({2})}, {{"dtype", std::string("f8")}});
-        }) == "convert: dtype: expected f16, bf16, f32, f64, i64, bool or i32, got 'f8'");
+        }) == "convert: dtype: expected f16, bf16, f32, f64, i64, bool, i32, f8_e4m3fn or f8_e5m2, got 'f8'");
   CHECK(message([&] {
           infer(o.op("uniform"), {}, {{"shape", std::vector<std::int64_t>{2}}, {"dtype", std::string("f8")}});
         }) == "uniform: dtype: expected f16, bf16, f32 or f64, got 'f8'");

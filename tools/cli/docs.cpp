@@ -89,7 +89,8 @@ std::string operations_page() {
   std::ostringstream s;
   s << "# Operations\n\nWritten by `repdl docs --write` from the op registry; do not edit. Bits version "
     << bits_version() << ".\n\nEvery floating-point output element is the correctly rounded value of the exact result. "
-    << "Formats: f16, bf16, f32, f64 (IEEE 754 binary16, bfloat16, binary32, binary64), i64, i32, bool. "
+    << "Formats: f16, bf16, f32, f64 (IEEE 754 binary16, bfloat16, binary32, binary64), i64, i32, bool, "
+       "and, for conversions alone, f8_e4m3fn and f8_e5m2. "
     << "Attribute names are those of `repdl eval --attr NAME=VALUE`.\n\n"
     << summary_table();
   for (const op_info& op : operations()) {

@@ -34,10 +34,25 @@ constexpr std::string_view descr_of(dtype t) {
       return "|b1";
     case dtype::i32:
       return "<i4";
+    case dtype::f8_e4m3fn:
+    case dtype::f8_e5m2:
+      return "|u1";
   }
   return {};
 }
-constexpr std::string_view more_of_bf16[] = {"<V2", "|V2"};
+constexpr std::string_view more_of_bf16[] = {"<V2", "|V2"}, of_f8[] = {"|u1", "<u1", "<V1", "|V1"};
+constexpr bool is_f8(dtype t) { return (ops::F8 & ops::one(t)) != 0; }
+
+// "x.npy:f8_e5m2" is the file x.npy and the type of its bytes.
+std::optional<dtype> take_type(std::string& path) {
+  for (const ops::type_traits& t : ops::types) {
+    const std::string suffix = joined(":", t.name);
+    if (!is_f8(t.type) || !path.ends_with(suffix)) continue;
+    path.resize(path.size() - suffix.size());
+    return t.type;
+  }
+  return std::nullopt;
+}
 
 /// A file that is open for reading.
 class input_file {
@@ -84,7 +99,8 @@ struct header {
 /// Reads the dictionary of a header: Python literals, the three keys in any order.
 class header_reader {
  public:
-  header_reader(const std::string& path, std::string_view text) : path_(path), text_(text) {}
+  header_reader(const std::string& path, std::string_view text, std::optional<dtype> f8)
+      : path_(path), text_(text), f8_(f8) {}
 
   header read() {
     header h;
@@ -141,13 +157,21 @@ class header_reader {
     std::string_view got = "a structured type";
     if (text_.empty() || text_[0] != '[') {
       got = string_literal();
-      for (const ops::type_traits& t : ops::types) {
-        if (descr_of(t.type) == got) return t.type;
+      const bool is_byte = std::ranges::find(of_f8, got) != std::end(of_f8);
+      if (f8_ && is_byte) return *f8_;
+      if (is_byte) {
+        fail(error_site::npy_dtype, "eval", path_,
+             joined("the type of its bytes: ", path_, ":f8_e4m3fn or ", path_, ":f8_e5m2"), in_quotes(got));
       }
-      if (std::ranges::find(more_of_bf16, got) != std::end(more_of_bf16)) return dtype::bf16;
+      for (const ops::type_traits& t : ops::types) {
+        if (!f8_ && descr_of(t.type) == got) return t.type;
+      }
+      if (!f8_ && std::ranges::find(more_of_bf16, got) != std::end(more_of_bf16)) return dtype::bf16;
     }
     fail(error_site::npy_dtype, "eval", path_,
-         "an element type <f2, <f4, <f8, <i8, <i4, |b1, or, of bf16, <u2, <V2 or |V2", in_quotes(got));
+         f8_ ? "an element type |u1, <V1 or |V1, of f8"
+             : "an element type <f2, <f4, <f8, <i8, <i4, |b1, or, of bf16, <u2, <V2 or |V2",
+         in_quotes(got));
   }
   bool boolean() {
     space();
@@ -183,6 +207,7 @@ class header_reader {
 
   const std::string& path_;
   std::string_view text_;
+  std::optional<dtype> f8_;
 };
 
 sizes column_major(sizes shape) {
@@ -194,7 +219,9 @@ sizes column_major(sizes shape) {
 
 }  // namespace
 
-host_tensor read_npy(const std::string& path) {
+host_tensor read_npy(const std::string& given) {
+  std::string path = given;
+  const std::optional<dtype> f8 = take_type(path);
   input_file file(path);
   unsigned char start[12] = {};
   if (file.read(start, 8) < 8 || std::memcmp(start, magic.data(), magic.size()) != 0) {
@@ -214,7 +241,7 @@ host_tensor read_npy(const std::string& path) {
     fail(error_site::npy_truncated, "eval", path, "a whole .npy header",
          "a file that ends before, or a length over 1 MiB");
   }
-  const header h = header_reader(path, text).read();
+  const header h = header_reader(path, text, f8).read();
 
   host_tensor t;
   t.type = h.type;

@@ -1,5 +1,6 @@
 // NumPy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html), versions 1 to 3, element
-// types <f2 <f4 <f8 <i8 <i4 |b1 and <u2, which stands for bfloat16, as <V2 and |V2 do, which are read only.
+// types <f2 <f4 <f8 <i8 <i4 |b1 and <u2, which stands for bfloat16, as <V2 and |V2 do, which are read only; and |u1, which stands for
+// formats of 8 bits, as |V1 does: the argument says which, "x.npy:f8_e5m2".
 #pragma once
 
 #include <string>

@@ -277,7 +277,9 @@ class maker {
 
   void convert() {
     add_input(any_shape(), every_type[w_.below(std::size(every_type))]);
-    add("dtype", std::string(name_of(every_type[w_.below(std::size(every_type))])));
+    const dtype to = every_type[w_.below(std::size(every_type))];
+    add("dtype", std::string(name_of(to)));
+    if ((ops::F8 & ops::one(to)) != 0 && w_.flip()) add("saturate", true);
   }
 
   void dot() {

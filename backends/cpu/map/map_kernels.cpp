@@ -10,11 +10,17 @@ extern const map_operation* const map_operations[];  // map_operations.cpp
 namespace {
 
 template <class From, class To>
-void convert_loop(const void* const* in, void* out, std::int64_t n, const double*, bool*) {
+void convert_loop(const void* const* in, void* out, std::int64_t n, [[maybe_unused]] const double* options, bool*) {
   const auto* x = static_cast<const num::stored<From>*>(in[0]);
   auto* y = static_cast<To*>(out);
+  if constexpr (num::is_byte_float<To>) {
+    const bool saturate = options[0] != 0;
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(num::load(x[i]));
+    for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(num::load(x[i]), saturate);
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) y[i] = num::convert_body<To, From>::eval(num::load(x[i]));
+  }
 }
 
 constexpr map_kernels make_table() {

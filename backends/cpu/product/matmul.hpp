@@ -26,6 +26,8 @@ struct matmul_kernels {
       case dtype::i64:
       case dtype::boolean:
       case dtype::i32:
+      case dtype::f8_e4m3fn:
+      case dtype::f8_e5m2:
         break;
     }
     __builtin_unreachable();

@@ -19,13 +19,29 @@ struct conversion {
   __device__ static To eval(const input* x, tally&) { return num::convert_body<To, From>::eval(num::load(x[0])); }
 };
 
+// To 8 bits, where the option is whether to saturate.
+template <class To, class From>
+struct conversion_to_8_bits : num::parameters {
+  static constexpr int arity = 1;
+  static constexpr tier first = tier::proved;
+  static constexpr unsigned booleans = 0;
+  using input = num::stored<From>;
+  using output = To;
+  using tally = no_tally;
+  __device__ To eval(const input* x, tally&) const {
+    return num::convert_body<To, From>::eval(num::load(x[0]), value[0] != 0);
+  }
+};
+template <class To, class From>
+using conversion_of = std::conditional_t<num::is_byte_float<To>, conversion_to_8_bits<To, From>, conversion<To, From>>;
+
 // [from][to]
 constexpr auto conversion_table = [] {
   std::array<std::array<launcher, ops::dtype_count>, ops::dtype_count> table{};
   ops::for_each_format<ops::ALL>([&]<class From>() {
     ops::for_each_format<ops::ALL>([&]<class To>() {
       table[static_cast<std::size_t>(dtype_of<From>)][static_cast<std::size_t>(dtype_of<To>)] = {
-          launch<conversion<To, From>>, false, false};
+          launch<conversion_of<To, From>>, false, false};
     });
   });
   return table;

@@ -40,7 +40,7 @@ typedef struct {
   int32_t device_id;
 } repdl_device;
 typedef struct {
-  uint8_t code; /* DLPack's: 0 int, 2 float, 4 bfloat, 6 bool; from 7 on formats of 8 bits and fewer */
+  uint8_t code; /* DLPack's: 0 int, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2 */
   uint8_t bits;
   uint16_t lanes;
 } repdl_data_type;

@@ -18,11 +18,12 @@
 
 namespace repdl REPDL_EXPORT {
 
-/// out = x in out's type, every element type in any pair. To f16, bf16, f32, f64: rounded (IEEE 754 conversion, one
-/// rounding); NaN becomes the canonical quiet NaN. To i32, i64: the fraction is dropped, then the nearest number of the
+/// out = x in out's type, every element type in any pair. To f16, bf16, f32, f64, f8_e5m2: rounded (IEEE 754 conversion, one
+/// rounding); NaN becomes the canonical quiet NaN. To f8_e4m3fn, which has no infinities: likewise, but what rounds to beyond 448
+/// is NaN; `saturate`. To i32, i64: the fraction is dropped, then the nearest number of the
 /// type is taken; NaN becomes 0. To bool: x != 0, so NaN is true; a boolean is any byte, and written as 0 or 1. The same
 /// type otherwise copies the bits.
-void convert(context& ctx, const_tensor_view x, tensor_view out);
+void convert(context& ctx, const_tensor_view x, tensor_view out, const convert_options& options = {});
 
 /// Reductions, of f16, bf16 or f32, those that only select of f64, too: all operands and a result that is a number have one format.
 ///

@@ -47,6 +47,13 @@ class axis_list {
   std::optional<sizes> list_;
 };
 
+/// Options of convert.
+struct convert_options {
+  /// To f8_e4m3fn and f8_e5m2: what rounds to beyond the largest number, infinities too, becomes the largest number of its sign,
+  /// not infinity (f8_e5m2) or NaN (f8_e4m3fn). To other types: false.
+  bool saturate = false;
+};
+
 /// Options of sum, mean, max, min, argmax, argmin, logsumexp and logsumexp_backward.
 struct reduce_options {
   axis_list axis = all_axes;  ///< the axes to reduce; over none, each element is a result

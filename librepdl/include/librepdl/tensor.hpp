@@ -18,7 +18,8 @@
 
 namespace repdl REPDL_EXPORT {
 
-/// Element types: f16, bf16, f32, f64, i64, boolean, i32 (formats.def). The numbers are part of the C ABI and are never changed.
+/// Element types: f16, bf16, f32, f64, i64, boolean, i32, f8_e4m3fn, f8_e5m2 (formats.def). The numbers are part of the C ABI and
+/// are never changed.
 enum class dtype : std::uint8_t {
 #define REPDL_TYPE(id, number, ...) id = (number),
 #include "librepdl/formats.def"
@@ -36,6 +37,19 @@ struct bf16 {
   friend bool operator==(bf16, bf16) = default;  ///< compares bit patterns
 };
 
+/// E4M3 of the Open Compute Project (4 exponent bits, 4 significand bits): no infinities, one NaN of either sign, the largest number
+/// is 448. For conversions only.
+struct f8_e4m3fn {
+  std::uint8_t bits;
+  friend bool operator==(f8_e4m3fn, f8_e4m3fn) = default;  ///< compares bit patterns
+};
+
+/// E5M2 (5 exponent bits, 3 significand bits), the upper half of binary16. For conversions only.
+struct f8_e5m2 {
+  std::uint8_t bits;
+  friend bool operator==(f8_e5m2, f8_e5m2) = default;  ///< compares bit patterns
+};
+
 /// Bytes of one element.
 constexpr std::size_t size_of(dtype t) noexcept {
   constexpr std::size_t table[] = {
@@ -45,7 +59,7 @@ constexpr std::size_t size_of(dtype t) noexcept {
   return table[static_cast<std::size_t>(t)];
 }
 
-/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32".
+/// "f16", "bf16", "f32", "f64", "i64", "bool", "i32", "f8_e4m3fn", "f8_e5m2".
 std::string_view name_of(dtype t) noexcept;
 /// The inverse of name_of; throws invalid_argument.
 dtype dtype_named(std::string_view name);

@@ -1,7 +1,8 @@
 // Conversions between element types.
 //
 // To a floating-point format: RN_To(x), ties to even, one rounding. A narrow format is first widened exactly to binary32
-// (format.hpp), an integer to binary64: exactly, or, of more than 53 bits, rounded to odd where one more rounding follows.
+// (format.hpp), an integer to binary64: exactly, or, of more than 53 bits, rounded to odd where one more rounding follows. Formats of 8
+// bits may saturate.
 // To an integer: x without its fraction, then the nearest number of the type; NaN gives 0. To bool: x != 0, so NaN is true.
 //
 // A conversion to the same type keeps the bits; any other is a computing operation: NaN becomes the canonical NaN.
@@ -90,13 +91,15 @@ REPDL_HD double widen_to_odd(std::int64_t x) {
 
 // RN of an integer.
 template <class To, class From>
-REPDL_HD To rounded(From x) {
+REPDL_HD To rounded(From x, [[maybe_unused]] bool saturate) {
   using F = format<To>;
   if constexpr (std::is_same_v<From, bool>) {
-    constexpr auto one = static_cast<storage_of<To>>(static_cast<storage_of<To>>(F::emax) << (F::precision - 1));
+    constexpr auto one = static_cast<storage_of<To>>(static_cast<storage_of<To>>(1 - F::emin) << (F::precision - 1));
     return from_bits<To>(x ? one : 0);
   } else if constexpr (is_small_float<To>) {
     return narrow<To>(widen_to_odd(x));
+  } else if constexpr (is_byte_float<To>) {
+    return narrow<To>(widen_to_odd(x), saturate);
   } else {
     return static_cast<To>(x);
   }
@@ -104,7 +107,7 @@ REPDL_HD To rounded(From x) {
 
 template <class To, class From>
 struct convert_body {
-  REPDL_HD static To eval(From x) {
+  REPDL_HD static To eval(From x, [[maybe_unused]] bool saturate = false) {
     constexpr bool from_integer = std::is_integral_v<From>;
     if constexpr (std::is_same_v<To, From>) {
       return x;
@@ -125,7 +128,11 @@ struct convert_body {
         return truncated<To>(widen_to_float(x));
       }
     } else if constexpr (from_integer) {
-      return rounded<To>(x);
+      return rounded<To>(x, saturate);
+    } else if constexpr (is_byte_float<To> && std::is_same_v<From, double>) {
+      return narrow<To>(x, saturate);
+    } else if constexpr (is_byte_float<To>) {
+      return narrow<To>(widen_to_float(x), saturate);
     } else if constexpr (std::is_same_v<From, double>) {
       return narrow<To>(x);
     } else {

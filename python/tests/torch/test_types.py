@@ -18,7 +18,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 INTEGERS = {torch.uint8: (0, 2**8 - 1), torch.int8: (-2**7, 2**7 - 1), torch.int16: (-2**15, 2**15 - 1), torch.int32: (-2**31, 2**31 - 1),
             torch.int64: (-2**63, 2**63 - 1), torch.uint16: (0, 2**16 - 1), torch.uint32: (0, 2**32 - 1), torch.uint64: (0, 2**64 - 1)}
 #: Bits of the significand and of the exponent.
-FLOATS = {torch.float32: (24, 8), torch.float16: (11, 5), torch.bfloat16: (8, 8), torch.float64: (53, 11)}
+FLOATS = {torch.float32: (24, 8), torch.float16: (11, 5), torch.bfloat16: (8, 8), torch.float64: (53, 11),
+          torch.float8_e4m3fn: (4, 4), torch.float8_e5m2: (3, 5)}
+#: What is beyond the largest number, where it is not what IEEE 754 says, and NaN.
+BEYOND, NANS = {torch.float8_e4m3fn: 0x7E}, {torch.float8_e4m3fn: 0x7F, torch.float8_e5m2: 0x7F}
 COMPLEX = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
 KNOWN = [torch.bool, *INTEGERS, *FLOATS, *COMPLEX]
 ALL = sorted({t for t in vars(torch).values() if isinstance(t, torch.dtype)}, key=str)
@@ -27,7 +30,10 @@ BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 NUMBERS = sorted({sign * float(border + shift) for border in (0, 2**7, 2**8, 2**15, 2**16, 2**31, 2**32, 2**53, 2**63, 2**64)
                   for shift in (-1.7, -1, -0.7, -0.5, 0, 0.5, 0.7, 1, 1.7, 2049) for sign in (1, -1)}
                  | {300.7, 65504.0, 65519.0, 65520.0, 2.0**-24, 2.0**-25, 3 * 2.0**-26, 1e-45, 1e-310, 3.4e38, 3.5e38, 1.7e308,
-                    2.0**127 * 1.9999, 1 + 2.0**-8, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-24, math.pi})
+                    2.0**127 * 1.9999, 1 + 2.0**-8, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-24, math.pi}
+                 # Midpoints of the types of 8 bits and what is beside them.
+                 | {m + d for m in (1 + 2.0**-4, 1 + 2.0**-3, 2.0**-10, 3 * 2.0**-10, 2.0**-17, 3 * 2.0**-17, 464.0, 61440.0)
+                    for d in (0, -2.0**-42, 2.0**-42)})
 SPECIAL = [math.nan, math.inf, -math.inf, -0.0]
 WHOLE = sorted({sign * n + shift
                 for n in (0, 2**7, 2**8, 2**15, 2**16, 2**24, 2**31, 2**32, 2**31 + 2**23, 2**53, 2**63, 2**63 + 2**55, 2**64)
@@ -46,11 +52,11 @@ def same(a, b):
 def as_float(x, dtype):
     """Bits of a Fraction, an int or a special number, rounded to nearest, ties to even, by integers."""
     p, e = FLOATS[dtype]
-    bias, top = 2 ** (e - 1) - 1, (2**e - 1) << (p - 1)
+    bias, top = 2 ** (e - 1) - 1, BEYOND.get(dtype, (2**e - 1) << (p - 1))
     sign = 1 << (p + e - 1)
     if isinstance(x, float):
         if math.isnan(x):
-            return top | 1 << (p - 2)
+            return NANS.get(dtype, top | 1 << (p - 2))
         if math.isinf(x) or x == 0:
             return (top if x else 0) | (sign if math.copysign(1, x) < 0 else 0)
     if x == 0:
@@ -74,8 +80,8 @@ def as_integer(x, dtype):
 def tensor_of(found, dtype):
     """Of integers, or of the bits of floating-point numbers."""
     if dtype in FLOATS:
-        integer = BITS[torch.empty(0, dtype=dtype).element_size()]
         width = 8 * torch.empty(0, dtype=dtype).element_size()
+        integer = torch.int8 if width == 8 else BITS[width // 8]
         return torch.tensor([b - (b >> (width - 1) << width) for b in found], dtype=integer).view(dtype)
     return torch.tensor(found, dtype=dtype)
 
@@ -290,10 +296,32 @@ def test_numbers_as_elements_of_float8(dtype):
             assert found.dtype == dtype and torch.equal(found.view(torch.uint8), right.view(torch.uint8)), (name, v)
         for name, make in makers.items():
             for v in (0.1, 1 + 2.0**-20, 3.0000001, 2.0**-128 * 1.5, 1e300):
-                with pytest.raises(NotImplementedError, match=r"aten::\w+.*librepdl has no \w*8_e"):
+                with pytest.raises(NotImplementedError, match=r"aten::\w+.*(librepdl has no \w*8_e|\w*8_e\w+ lacks this number)"):
                     make(v)
     with librepdl.torch.reproducible(strict=False):
         assert makers["full"](1.1).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_casts_of_float8(dtype):
+    """Every pattern of 16 bits: PyTorch's own results, which keep NaN's sign. Every pattern of 8 bits. Nothing else is computed."""
+    halves = torch.arange(65536).to(torch.int16)
+    narrow = [halves.view(torch.float16), halves.view(torch.bfloat16)]
+    every = torch.arange(256).to(torch.uint8).view(dtype)
+    plain, wide = [x.to(dtype).view(torch.uint8) for x in narrow], every.to(torch.float64)
+    with librepdl.torch.reproducible():
+        for x, right in zip(narrow, plain):
+            want = torch.where(x.isnan(), 0x7F, right)
+            assert torch.equal(x.to(dtype).view(torch.uint8), want)
+            assert torch.equal(x.reshape(64, -1).t().to(dtype).view(torch.uint8), want.reshape(64, -1).t())
+        for to in FLOATS.keys() - {torch.float8_e4m3fn, torch.float8_e5m2}:
+            got = every.to(to)
+            assert torch.equal(got.isnan(), wide.isnan()) and torch.equal(got.to(torch.float64).nan_to_num(), wide.nan_to_num())
+        with pytest.raises(NotImplementedError, match=r"aten::mul.*not reproducible yet"):
+            every.mul(every)
+        for refused in (torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu):
+            with pytest.raises(NotImplementedError, match="librepdl has no Float8_e"):
+                narrow[0].to(refused)
 
 
 # ---- integers beside floating-point numbers ----

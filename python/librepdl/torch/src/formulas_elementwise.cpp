@@ -175,7 +175,9 @@ void expect_in(call& c, at::ScalarType type, const at::Scalar& number) {
                      : type == at::kFloat8_e4m3fnuz ? has<at::Float8_e4m3fnuz>(x)
                      : type == at::kFloat8_e5m2fnuz ? has<at::Float8_e5m2fnuz>(x)
                                                     : has<at::Float8_e8m0fnu>(x);
-  if (!exact) c.refuse(std::string("librepdl has no ") + c10::toString(type));
+  if (exact) return;
+  c.refuse(has_type(type) ? std::string(c10::toString(type)) + " lacks this number; a tensor of another type can be converted"
+                          : std::string("librepdl has no ") + c10::toString(type));
 }
 }  // namespace
 // self, value
@@ -199,7 +201,8 @@ void scalar_tensor(call& c) { expect_in(c, c.type(1, c10::get_default_dtype_as_s
 namespace {
 // What floating-point numbers become as integers that librepdl's tensors have not, in a type that these fit in: without their
 // fraction, saturated, NaN is 0. (uint64: its bits as int64.)
-Tensor saturated(const Tensor& x, at::ScalarType type) {
+Tensor saturated(const Tensor& given, at::ScalarType type) {
+  const Tensor x = at::isFloat8Type(given.scalar_type()) ? converted(given, at::kFloat) : given;
   switch (type) {
     case at::kByte:
       return converted(x, at::kInt).clamp(0, 0xff);
@@ -226,6 +229,7 @@ Tensor rounded(const Tensor& x, at::ScalarType type) {
   const Tensor half =
       bits.bitwise_right_shift(1).bitwise_and(std::numeric_limits<int64_t>::max()).bitwise_or(bits.bitwise_and(1));
   const Tensor great = bits.lt(0), y = converted(at::where(great, half, bits), type);
+  if (at::isFloat8Type(type)) return y;  // half is too large, too
   return at::where(great, y.add(y), y);
 }
 // A complex number is two real ones.
@@ -266,8 +270,8 @@ void copy(call& c) {
     return c.give(to);
   }
   if (is_other_integer(a)) {
-    // These are exact in float32, then comes one rounding.
-    if (a != at::kUInt32 && a != at::kUInt64) return c.leave();
+    // Smaller ones are exact in float32, then comes one rounding; to 8 bits it is PyTorch's, of each device.
+    if (a != at::kUInt32 && a != at::kUInt64 && !at::isFloat8Type(b)) return c.leave();
     to.copy_(rounded(from, b), c.boolean(2));
     return c.give(to);
   }

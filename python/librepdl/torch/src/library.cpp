@@ -117,6 +117,10 @@ repdl_data_type type_of(at::ScalarType type) {
       return {0, 32, 1};
     case at::kBool:
       return {6, 8, 1};
+    case at::kFloat8_e4m3fn:
+      return {10, 8, 1};
+    case at::kFloat8_e5m2:
+      return {12, 8, 1};
     default:
       return {};
   }
@@ -222,7 +226,9 @@ Tensor fresh_like(const Tensor& t) {
 
 void convert_into(const Tensor& from, const Tensor& to) {
   static const operation convert("convert");
-  convert({from}, {&to});
+  // PyTorch saturates in the format without infinities alone.
+  const bool saturates = to.scalar_type() == at::kFloat8_e4m3fn && from.scalar_type() != to.scalar_type();
+  saturates ? convert({from}, {&to}, {{"saturate", true}}) : convert({from}, {&to});
 }
 
 Tensor converted(const Tensor& t, at::ScalarType type) {
