@@ -4,6 +4,7 @@
 Every operation is run by `repdl eval` on .npy files and compared, bit for bit, with results computed here from exact
 fractions (for exp, log, tanh, sigmoid and their kin from 80 decimal digits). Python's standard library only.
 """
+import collections
 import decimal
 import fractions
 import hashlib
@@ -2069,14 +2070,22 @@ class Verify(Case):
         self.assertIn("expected to begin with", self.run_repdl("digests", "--publish", "--digests", d).stderr)
 
     def test_added_structured(self):
-        """Nothing proposes the cases of an operation that is not elementwise."""
+        """An operation that has no cases gets some of every class in each format, always the same ones."""
         if "MPFR/GMP reference built in" not in self.run_repdl("info").stdout:
             return
         d = self.digests()
-        (d / "cases/dot.txt").unlink()
-        r = self.run_repdl("digests", "--add", "--only", "cases/dot", "--digests", d)
-        self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1))
-        self.assertIn("cases/dot.txt: expected cases, lines without digests (docs/digests/README.md), got none", r.stderr)
+        path = d / "cases/dot.txt"
+        texts = []
+        for _ in range(2):
+            path.unlink()
+            r = self.run_repdl("digests", "--add", "--only", "cases/dot", "--digests", d)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            texts.append(path.read_text())
+        self.assertEqual(*texts)
+        counts = collections.Counter(re.fullmatch(r"dot bits=1 (\S+) (\w+) \S+ seed=\d+.* -> [0-9a-f]{64}", line).group(1, 2)
+                                     for line in texts[0].splitlines())
+        self.assertEqual({f for f, _ in counts}, {f"{t},{t},{t}" for t in ("f16", "bf16", "f32")})
+        self.assertEqual((len(counts), set(counts.values())), (3 * 11, {6}))
 
     def test_known_answers(self):
         """`repdl digests --write` computes the answers again."""
