@@ -8,6 +8,7 @@
 #include <cfenv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <string>
@@ -265,13 +266,14 @@ TEST_CASE("overloads: results without operands, and the generator") {
 }
 
 TEST_CASE("overloads: contexts of results") {
-  context first({.threads = 1});
+  // Contexts outlive their tensors.
+  context first({.threads = 1}), assigned({.threads = 1});
+  std::unique_ptr<context> moved;
   const tensor x(first, numbers, {6});
-  context moved = std::move(first);
-  CHECK(x.handle() == &moved);
-  CHECK(identity(moved, add(exp(x), 1)) == identity(moved, add(exp(operand(moved, numbers)), 1)));
-  context assigned({.threads = 1});
-  assigned = std::move(moved);
+  moved = std::make_unique<context>(std::move(first));
+  CHECK(x.handle() == moved.get());
+  CHECK(identity(*moved, add(exp(x), 1)) == identity(*moved, add(exp(operand(*moved, numbers)), 1)));
+  assigned = std::move(*moved);
   CHECK(exp(x).handle() == &assigned);
 
   context other({.threads = 1});
