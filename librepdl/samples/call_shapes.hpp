@@ -3,8 +3,10 @@
 // (ops/structured.hpp), here and nowhere else.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "librepdl/dynamic.hpp"
@@ -32,6 +34,12 @@ const record& record_of(ops::op_id op);
 /// Of a structured operation.
 const record& record_of(const op_info& op);
 const op_info& info_of(ops::op_id op);
+
+/// Whether operands or attributes (operand_info, attribute_info) have one of this name.
+template <class Infos>
+bool has(const Infos& infos, std::string_view name) {
+  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+}
 
 /// The operation whose gradient this is; itself if it is none.
 const op_info& forward_of(const op_info& op);

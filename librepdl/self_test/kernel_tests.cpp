@@ -14,6 +14,7 @@ namespace repdl::dispatch {
 namespace {
 
 using ops::op_id;
+using samples::has;
 using samples::info_of;
 
 op_id id_of(const op_info& op) {
@@ -74,11 +75,6 @@ void append(group& to, const group& from) { to.insert(to.end(), from.begin(), fr
 test_call wide(test_call c) {
   c.choice.wide = true;
   return c;
-}
-
-template <class Infos>
-bool has(const Infos& infos, std::string_view name) {
-  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
 }
 
 // The call of an operation, or of a gradient the call that belongs to that of its forward operation, where x has this shape, whose are

@@ -16,6 +16,7 @@ namespace repdl::test {
 
 using reference::sample_class;
 using reference::shape_list;
+using samples::has;
 using integers = std::vector<std::int64_t>;
 
 struct class_call {
@@ -25,11 +26,6 @@ struct class_call {
 
 inline attribute list(const char* name, integers v) { return {name, std::move(v)}; }
 inline attribute text(const char* name, const char* v) { return {name, std::string(v)}; }
-
-template <class Infos>
-bool has(const Infos& infos, std::string_view name) {
-  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
-}
 
 /// The call, of a gradient that of its forward operation, whose x has this shape. present: which of the optional operands are there.
 /// own: the shapes that do not follow from x.

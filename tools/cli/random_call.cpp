@@ -25,16 +25,13 @@ using reference::placement;
 using reference::sample_class;
 using reference::shape_list;
 using reference::word_stream;
+using samples::has;
 using enum reference::sample_class;
 using integers = std::vector<std::int64_t>;
 
 constexpr dtype floats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 constexpr std::string_view size_1 = "size 1";
 
-template <class Infos>
-bool has(const Infos& infos, std::string_view name) {
-  return std::any_of(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
-}
 const samples::record* record_of(const op_info& op) {
   return op.family == "elementwise" ? nullptr : &samples::record_of(op);
 }
