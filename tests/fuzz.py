@@ -43,11 +43,12 @@ def main():
         if p.returncode != 0:
             failed += 1
             print(f"FAILED with status {p.returncode}: {' '.join(command)}\n{out}")
-    totals = [re.search(r"^fuzz: seed \d+, (\d+) calls in .*, (\d+) with a GPU as subject, (\d+) undecided, (\d+) elements compared$",
+    totals = [re.search(r"^fuzz: seed \d+, (\d+) calls in .*, (\d+) with a GPU as subject, (\d+) undecided, (\d+) elements compared, "
+                        r"(\d+) faulty calls refused$",
                         out, re.M) for out in outputs]
     if not all(totals):
         sys.exit("a process ended without its last line")
-    calls, on_gpu, undecided, elements = (sum(int(t.group(i)) for t in totals) for i in (1, 2, 3, 4))
+    calls, on_gpu, undecided, elements, refused = (sum(int(t.group(i)) for t in totals) for i in (1, 2, 3, 4, 5))
 
     if not failed:
         tables = [[line.split() for line in out.splitlines() if re.match(r"\w+ +\d( +(\d+|-))+$", line)] for out in outputs]
@@ -75,7 +76,8 @@ def main():
         print("\n".join(never))
         print(f"{hit} of {possible} combinations of operation, rank and layout hit{' on a GPU' if on_gpu else ''}")
     print(f"fuzz: {args.processes} processes, seeds {args.seed} to {args.seed + args.processes - 1}, {calls} calls in {took:.1f} s "
-          f"({calls / took:.0f}/s), {on_gpu} with a GPU as subject, {undecided} undecided, {elements} elements compared, {failed} failed")
+          f"({calls / took:.0f}/s), {on_gpu} with a GPU as subject, {undecided} undecided, {elements} elements compared, "
+          f"{refused} faulty calls refused, {failed} failed")
     sys.exit(failed != 0)
 
 

@@ -143,9 +143,9 @@ def returning(f: Function, hidden: list[str]) -> str:
     count = len(f.outputs)
     result = "tensor" if count == 1 else "std::pair<tensor, tensor>"
     if f.name == "convert":
-        return ("inline tensor convert(const operand& x, dtype type) {\n"
+        return ("inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {\n"
                 "  tensor out = detail::tensor_for(detail::context_of(\"convert\", {x}), \"convert\", {type, x.view().shape()});\n"
-                "  convert(*out.handle(), x.view(), out);\n  return out;\n}\n")
+                "  convert(*out.handle(), x.view(), out, options);\n  return out;\n}\n")
     if f.name in SAID_BY_CALLER:
         spec = "const tensor_spec& out"
         made = f.outputs[0].name if f.outputs[0].name != "out" else "made"

@@ -179,6 +179,9 @@ TEST_CASE("overloads: structured functions make their results") {
         by_name(ctx, "matmul", {x, e, y.view().slice(0, 0, 1)}, {{"alpha", 2.0}}));
   CHECK(identity(ctx, softmax(operand(ctx, numbers))) == by_name(ctx, "softmax", {numbers}));
   CHECK(identity(ctx, convert(x, dtype::bf16)) == by_name(ctx, "convert", {x}, {{"dtype", std::string("bf16")}}));
+  const tensor great(ctx, std::vector<float>{1e6f, -1e6f, 3}, {3});
+  CHECK(identity(ctx, convert(great, dtype::f8_e4m3fn, {.saturate = true})) ==
+        by_name(ctx, "convert", {great}, {{"dtype", std::string("f8_e4m3fn")}, {"saturate", true}}));
   const auto [var_x, mean_x] = var_mean(x, {.axis = 0});
   CHECK(identity(ctx, var_x) == by_name(ctx, "var_mean", {x}, {{"axis", list{0}}}, 0));
   CHECK(identity(ctx, mean_x) == by_name(ctx, "var_mean", {x}, {{"axis", list{0}}}, 1));

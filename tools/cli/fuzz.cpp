@@ -1,6 +1,6 @@
 // `repdl fuzz`: random whole calls of every operation, with operands in every layout, each on two engines: the subject
 // on the operands as they lie, with guards around them, and the witness, another device or instruction set, on the same
-// values made contiguous. Bits and bytes are compared.
+// values made contiguous. Bits and bytes are compared. Some calls are made again with a fault, and have to be refused.
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include "librepdl/dispatch/thread_work.hpp"
 #include "tools/cli/arguments.hpp"
 #include "tools/cli/commands.hpp"
+#include "tools/cli/illegal_call.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/random_call.hpp"
 
@@ -148,6 +149,11 @@ class fuzzer {
                                           expected_memory(reference_call, results), "the same memory before the call");
     if (!beside.empty()) return fails(beside);
     for (const array& a : results) elements_ += a.count();
+    if (engine_words.below(4) == 0) {
+      const std::optional<std::string> refusal = wrong_refusal(checker_, r.call, engine_words);
+      if (refusal && !refusal->empty()) return fails(*refusal);
+      refused_ += refusal.has_value();
+    }
     const bool on_gpu = engines.subject.where.kind == device_kind::cuda;
     gpu_calls_ += on_gpu;
     for (const auto& [rank, kind] : layouts_of(r.call))
@@ -292,10 +298,10 @@ class fuzzer {
   void print_summary(double seconds) const {
     std::printf(
         "fuzz: seed %lld, %lld calls in %.1f s (%.0f/s), %lld with a GPU as subject, %lld undecided, "
-        "%lld elements compared\n",
+        "%lld elements compared, %lld faulty calls refused\n",
         static_cast<long long>(options_.seed), static_cast<long long>(calls_), seconds,
         static_cast<double>(calls_) / std::max(seconds, 1e-9), static_cast<long long>(gpu_calls_),
-        static_cast<long long>(undecided_), static_cast<long long>(elements_));
+        static_cast<long long>(undecided_), static_cast<long long>(elements_), static_cast<long long>(refused_));
   }
 
   fuzz_options options_;
@@ -303,7 +309,8 @@ class fuzzer {
   std::vector<device> gpus_;
   std::vector<const op_info*> ops_;
   std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier>, std::unique_ptr<engine>> engines_;
-  std::int64_t index_ = 0, calls_ = 0, gpu_calls_ = 0, undecided_ = 0, elements_ = 0;
+  context checker_{context_options{.threads = 1}};  // of faulty calls: what they are given is in the host's memory
+  std::int64_t index_ = 0, calls_ = 0, gpu_calls_ = 0, undecided_ = 0, elements_ = 0, refused_ = 0;
   std::int64_t combinations_ = 0, missed_ = 0;
   /// [rank][kind][0: CPU, 1: GPU]
   using counts = std::array<std::array<std::array<std::int64_t, 2>, layout_kinds>, max_rank + 1>;

@@ -3,10 +3,9 @@
 #include "backends/cpu/clip/clip.hpp"
 
 #include <algorithm>
-#include <new>
 
-#include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
+#include "backends/cpu/core/team_sum.hpp"
 #include "librepdl/ops/steps/clip.hpp"
 #include "librepdl/plan/plans.hpp"
 
@@ -38,36 +37,35 @@ class clip_work final : public planned<plan::clip_plan> {
   }
 
  private:
-  // Calls use(worker's number, tensor, first, n, its elements side by side) for all blocks.
+  // Calls use(tensor, first, n, its elements side by side) for the blocks of one of so many threads.
   template <class T, class Use>
-  void for_all_blocks(const Use& use) const {
-    parallel(threads_, [&](int thread, int used) {
-      alignas(64) T buffer[clip_block];
-      const range mine = share(blocks_, thread, used);
-      for_blocks_of(p.tensors, clip_block, mine.begin, mine.end,
-                    [&](const plan::clip_tensor& t, std::int64_t first, std::int64_t n) {
-                      use(thread, t, first, n,
-                          side_by_side(t, t.in_stride, static_cast<const T*>(t.in), first, n, buffer));
-                    });
-    });
+  void for_blocks(int thread, int threads, const Use& use) const {
+    alignas(64) T buffer[clip_block];
+    const range mine = share(blocks_, thread, threads);
+    for_blocks_of(p.tensors, clip_block, mine.begin, mine.end,
+                  [&](const plan::clip_tensor& t, std::int64_t first, std::int64_t n) {
+                    use(t, first, n, side_by_side(t, t.in_stride, static_cast<const T*>(t.in), first, n, buffer));
+                  });
   }
 
   template <class T>
   void run_as(worker* workers) {
-    for (int t = 0; t < threads_; ++t) new (workers + t) worker;
-    for_all_blocks<T>([&](int thread, const plan::clip_tensor&, std::int64_t, std::int64_t n, const T* x) {
-      const norm_partial part = loops_.sum(x, n);
-      workers[thread].sum.merge({{part.hi, part.lo, part.error}, part.greatest});
-    });
-    for (int t = 1; t < threads_; ++t) workers[0].sum.merge(workers[t].sum);
+    const auto fast = [&](int t) -> num::norm_sum& { return workers[t].sum; };
+    const auto add = [&](num::norm_sum& mine, int thread, int used) {
+      for_blocks<T>(thread, used, [&](const plan::clip_tensor&, std::int64_t, std::int64_t n, const T* x) {
+        const norm_partial part = loops_.sum(x, n);
+        mine.merge({{part.hi, part.lo, part.error}, part.greatest});
+      });
+    };
+    const num::norm_sum& all = add_up(threads_, num::norm_sum{}, fast, add);
     const norm_kind kind = num::norm_of(p.p);
-    const num::wide<double> sum = num::total_of(kind, workers[0].sum, clip_height + blocks_ + threads_);
+    const num::wide<double> sum = num::total_of(kind, all, clip_height + blocks_ + threads_);
     num::clip_result<T> found = num::attempt_clip<T>(kind, sum, p.max_norm, p.total != nullptr);
     tier by = tier::double_double;
     const bool finite = num::is_finite(sum.value.hi);
     if (!found.decided || (finite && s.launch.first_tier > tier::double_double)) {
       by = tier::exact;
-      found = num::decide_clip<T>(kind, exact_sum<T>(kind, workers), p.max_norm);
+      found = num::decide_clip<T>(kind, exact_sum<T>(kind, all.greatest, workers), p.max_norm);
     }
     std::int64_t decided = 0;
     if (p.total != nullptr) {
@@ -81,28 +79,32 @@ class clip_work final : public planned<plan::clip_plan> {
     s.count.add(std::max(by, finite ? by : s.launch.first_tier), decided);
   }
 
+  // greatest: the bits of the greatest magnitude.
   template <class T>
-  num::norm_accumulator exact_sum(norm_kind kind, worker* workers) const {
-    num::norm_accumulator& all = workers[0].exact;
+  num::norm_accumulator exact_sum(norm_kind kind, std::uint32_t greatest, worker* workers) const {
     if (kind == norm_kind::greatest) {
-      all.add(num::float_of(workers[0].sum.greatest));
-      return all;
+      num::norm_accumulator one;
+      one.add(num::float_of(greatest));
+      return one;
     }
-    for_all_blocks<T>([&](int thread, const plan::clip_tensor&, std::int64_t, std::int64_t n, const T* x) {
-      for (std::int64_t i = 0; i < n; ++i) num::add_exactly(workers[thread].exact, kind, num::widen_to_float(x[i]));
+    const auto exact = [&](int t) -> num::norm_accumulator& { return workers[t].exact; };
+    return add_up(threads_, num::norm_accumulator{}, exact, [&](num::norm_accumulator& mine, int thread, int used) {
+      for_blocks<T>(thread, used, [&](const plan::clip_tensor&, std::int64_t, std::int64_t n, const T* x) {
+        for (std::int64_t i = 0; i < n; ++i) num::add_exactly(mine, kind, num::widen_to_float(x[i]));
+      });
     });
-    for (int t = 1; t < threads_; ++t) all.merge(workers[t].exact);
-    return all;
   }
 
   template <class T>
   void write(const clip_quotient& factor) const {
-    for_all_blocks<T>([&](int, const plan::clip_tensor& t, std::int64_t first, std::int64_t n, const T* x) {
-      if (factor.a == factor.b && t.in == t.out) return;
-      alignas(64) T results[clip_block];
-      T* const to = in_place(t, t.out_stride, static_cast<T*>(t.out), first, n);
-      loops_.clip(x, to != nullptr ? to : results, n, factor);
-      if (to == nullptr) scatter_to(t, t.out_stride, results, static_cast<T*>(t.out), first, n);
+    parallel(threads_, [&](int thread, int used) {
+      for_blocks<T>(thread, used, [&](const plan::clip_tensor& t, std::int64_t first, std::int64_t n, const T* x) {
+        if (factor.a == factor.b && t.in == t.out) return;
+        alignas(64) T results[clip_block];
+        T* const to = in_place(t, t.out_stride, static_cast<T*>(t.out), first, n);
+        loops_.clip(x, to != nullptr ? to : results, n, factor);
+        if (to == nullptr) scatter_to(t, t.out_stride, results, static_cast<T*>(t.out), first, n);
+      });
     });
   }
 

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/core/strided_runs.hpp"
+#include "backends/cpu/core/team_sum.hpp"
 #include "librepdl/ops/losses/losses_entropy.hpp"
 #include "librepdl/plan/plans.hpp"
 
@@ -111,20 +111,20 @@ bool has_groups(ops::op_id op) {
   return has;
 }
 
-// Adds an element to what its worker knows.
-template <class T>
-using add_function = void(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k);
+// Adds an element to a sum: to its parts, to the groups of equal keys, exactly.
+template <class Sum, class T>
+using add_function = void(Sum& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k);
 template <class Op, class T, int L>
-void add_parts(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  with_numbers<Op>(b, i, [&](auto... x) { w.parts_of<L>().merge(num::summand_parts<Op, L>(k, x...)); });
+void add_parts(num::loss_parts<L>& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { sum.merge(num::summand_parts<Op, L>(k, x...)); });
 }
 template <class Op, class T>
-void add_to_groups(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  with_numbers<Op>(b, i, [&](auto... x) { w.groups->add<Op>(k, x...); });
+void add_to_groups(num::key_groups& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { sum.add<Op>(k, x...); });
 }
 template <class Op, class T>
-void add_exactly(worker& w, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  num::add_exactly<Op>(w.exact, k, b.operand(0, i), b.operand(1, i));
+void add_exactly(num::distance_sum& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
 }
 
 // A sum of all elements, and its workers.
@@ -136,13 +136,19 @@ struct whole {
   int threads;
   worker* workers;
 
-  void add_all(add_function<T>* add) const {
-    parallel(threads, [&](int thread, int used) {
-      worker& w = workers[thread];
+  // use(sum, block, n), part(worker): where its sum lies.
+  template <class Sum, class Part, class Use>
+  Sum& add_blocks(const Sum& zero, const Part& part, const Use& use) const {
+    const auto of_thread = [&](int t) -> Sum& { return part(workers[t]); };
+    return add_up(threads, zero, of_thread, [&](Sum& sum, int thread, int used) {
       for_blocks<T>(p, operands, share(p.count, thread, used, loss_block),
-                    [&](const block<T>& b, std::int64_t, std::int64_t n) {
-                      for (std::int64_t i = 0; i < n; ++i) add(w, b, i, k);
-                    });
+                    [&](const block<T>& b, std::int64_t, std::int64_t n) { use(sum, b, n); });
+    });
+  }
+  template <class Sum, class Part>
+  Sum& add_all(const Sum& zero, const Part& part, add_function<Sum, T>* add) const {
+    return add_blocks(zero, part, [&](Sum& sum, const block<T>& b, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; ++i) add(sum, b, i, k);
     });
   }
 };
@@ -155,21 +161,13 @@ struct sum_attempt {
   template <int L>
   num::decided_value<T> operator()() const {
     if constexpr (num::has_keys<Op> && L > 2) {
-      if constexpr (L == 4) make_groups();
-      const num::key_groups& groups = *all.workers[0].groups;
+      const auto part = [](worker& w) -> num::key_groups& { return *w.groups; };
+      if constexpr (L == 4) all.add_all(num::key_groups{}, part, add_to_groups<Op, T>);
+      const num::key_groups& groups = part(all.workers[0]);
       if (groups.complete) return num::round_parts<T, L>(num::parts_of_groups<Op, L>(all.k, groups), all.k.n);
     }
-    for (int t = 0; t < all.threads; ++t) new (all.workers[t].parts) num::loss_parts<L>;
-    all.add_all(add_parts<Op, T, L>);
-    num::loss_parts<L>& sum = all.workers[0].template parts_of<L>();
-    for (int t = 1; t < all.threads; ++t) sum.merge(all.workers[t].template parts_of<L>());
-    return num::round_parts<T, L>(sum, all.k.n);
-  }
-
-  void make_groups() const {
-    for (int t = 0; t < all.threads; ++t) new (all.workers[t].groups) num::key_groups;
-    all.add_all(add_to_groups<Op, T>);
-    for (int t = 1; t < all.threads; ++t) all.workers[0].groups->merge(*all.workers[t].groups);
+    const auto part = [](worker& w) -> num::loss_parts<L>& { return w.parts_of<L>(); };
+    return num::round_parts<T, L>(all.add_all(num::loss_parts<L>{}, part, add_parts<Op, T, L>), all.k.n);
   }
 };
 template <class T>
@@ -179,9 +177,8 @@ num::decided_value<T> decide_sum(const whole<T>& all, int last_tier_bits) {
   if constexpr (num::has_parts<Op>) {
     return num::decide_by_levels(sum_attempt<Op, T>{all}, last_tier_bits);
   } else {
-    all.add_all(add_exactly<Op, T>);
-    for (int t = 1; t < all.threads; ++t) all.workers[0].exact.merge(all.workers[t].exact);
-    return num::exact_total<Op, T>(all.workers[0].exact, all.k);
+    const auto part = [](worker& w) -> num::distance_sum& { return w.exact; };
+    return num::exact_total<Op, T>(all.add_all(num::distance_sum{}, part, add_exactly<Op, T>), all.k);
   }
 }
 
@@ -189,20 +186,16 @@ template <class T>
 void run_sum(const whole<T>& all, const loss_kernels::loops& loops, decide_sum_function<T>* decide, int last_tier_bits,
              tally& counted) {
   const plan::loss_plan& p = all.p;
-  worker* const workers = all.workers;
   auto& out = *static_cast<T*>(p.out);
-  auto* const groups = reinterpret_cast<num::key_groups*>(workers + all.threads);  // or nothing
-  for (int t = 0; t < all.threads; ++t) (new (workers + t) worker)->groups = groups + t;
-  parallel(all.threads, [&](int thread, int used) {
-    num::loss_sum& sum = workers[thread].sum;
-    for_blocks<T>(p, all.operands, share(p.count, thread, used, loss_block),
-                  [&](const block<T>& b, std::int64_t, std::int64_t n) {
-                    const loss_partial part = loops.sum(b.in, n, all.k);
-                    sum.merge({{{part.hi, part.lo}, part.magnitude}, part.error});
-                  });
-  });
-  for (int t = 1; t < all.threads; ++t) workers[0].sum.merge(workers[t].sum);
-  const num::decided_value<T> quick = num::certify_total<T>(workers[0].sum, height(p.count), all.k);
+  auto* const groups = reinterpret_cast<num::key_groups*>(all.workers + all.threads);  // or nothing
+  for (int t = 0; t < all.threads; ++t) (new (all.workers + t) worker)->groups = groups + t;
+  const auto part = [](worker& w) -> num::loss_sum& { return w.sum; };
+  const auto add = [&](num::loss_sum& sum, const block<T>& b, std::int64_t n) {
+    const loss_partial r = loops.sum(b.in, n, all.k);
+    sum.merge({{{r.hi, r.lo}, r.magnitude}, r.error});
+  };
+  const num::loss_sum& sum = all.add_blocks(num::loss_sum{}, part, add);
+  const num::decided_value<T> quick = num::certify_total<T>(sum, height(p.count), all.k);
   if (quick.decided) {
     out = quick.value;
     return counted.add(tier::binary64, 1);

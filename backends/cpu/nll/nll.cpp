@@ -2,9 +2,8 @@
 #include "backends/cpu/nll/nll.hpp"
 
 #include <algorithm>
-#include <new>
 
-#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/team_sum.hpp"
 #include "backends/cpu/nll/nll_terms.hpp"
 
 namespace repdl::cpu {
@@ -44,24 +43,21 @@ class nll_work final : public planned<plan::nll_plan> {
     }
     if (!p.has_sums()) return;
     ops::for_each_format<ops::NARROW>([&]<class T>() {
-      if (dtype_of<T> == p.type) add_up<T>(static_cast<worker*>(workspace));
+      if (dtype_of<T> == p.type) add_terms<T>(static_cast<worker*>(workspace));
     });
     s.count.check_decided(s.launch.last_tier_bits);
   }
 
  private:
   template <class T>
-  void add_up(worker* workers) {
-    for (int t = 0; t < threads_; ++t) new (workers + t) worker;
-    parallel(threads_, [&](int thread, int used) {
-      const range mine = share(p.count, thread, used, block);
-      num::nll_sum& sum = workers[thread].sum;
-      for (int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
-        const nll_partial part = loops_.sum(p, first, std::min(first + block, mine.end));
-        sum.merge({measured(part.products), measured(part.weights)});
-      }
+  void add_terms(worker* workers) {
+    const auto fast = [&](int t) -> num::nll_sum& { return workers[t].sum; };
+    const num::nll_sum& sum = add_up(threads_, num::nll_sum{}, fast, [&](num::nll_sum& mine, int thread, int used) {
+      in_pieces(share(p.count, thread, used, block), block, [&](range r) {
+        const nll_partial part = loops_.sum(p, r.begin, r.end);
+        mine.merge({measured(part.products), measured(part.weights)});
+      });
     });
-    for (int t = 1; t < threads_; ++t) workers[0].sum.merge(workers[t].sum);
     const num::nll_total how{p.reduction == repdl::reduction::mean, p.weight != nullptr,
                              s.launch.first_tier > tier::binary64, p.count / block + block + max_threads};
     tally counted;
@@ -73,23 +69,23 @@ class nll_work final : public planned<plan::nll_plan> {
       counted.add(result.decided ? tier::binary64 : tier::exact, 1);
       open |= !result.decided;
     };
-    write(out, num::certify_nll<T>(workers[0].sum, how));
-    write(p.total_weight, num::certify_weights(workers[0].sum, how));
+    write(out, num::certify_nll<T>(sum, how));
+    write(p.total_weight, num::certify_weights(sum, how));
     if (open) {
-      parallel(threads_, [&](int thread, int used) {
-        const range mine = share(p.count, thread, used);
-        num::exact_nll_sum& sum = workers[thread].exact;
-        for_targets<T>(p, mine.begin, mine.end, [&](num::nll_target kind, T x, T w, int64_t) {
-          if (kind != num::nll_target::ignored) sum.add(num::widen_to_float(x), num::widen_to_float(w));
+      const auto exact = [&](int t) -> num::exact_nll_sum& { return workers[t].exact; };
+      const auto add = [&](num::exact_nll_sum& mine, int thread, int used) {
+        const range r = share(p.count, thread, used);
+        for_targets<T>(p, r.begin, r.end, [&](num::nll_target kind, T x, T w, int64_t) {
+          if (kind != num::nll_target::ignored) mine.add(num::widen_to_float(x), num::widen_to_float(w));
         });
-      });
-      for (int t = 1; t < threads_; ++t) workers[0].exact.merge(workers[t].exact);
+      };
+      const num::exact_nll_sum& all = add_up(threads_, num::exact_nll_sum{}, exact, add);
       if (out != nullptr) {
-        const num::decided_value<T> r = num::round_nll<T>(workers[0].exact, how.mean);
+        const num::decided_value<T> r = num::round_nll<T>(all, how.mean);
         *out = r.value;
         counted.undecided += r.decided ? 0 : 1;
       }
-      if (p.total_weight != nullptr) *p.total_weight = workers[0].exact.weights.round<float>();
+      if (p.total_weight != nullptr) *p.total_weight = all.weights.round<float>();
     }
     s.count.add(counted);
   }

@@ -1,10 +1,9 @@
 // One output at a time: certify -> round -> escalate over the terms of a sum, mean or dot product. Used by reduce.cpp.
 #pragma once
 
-#include <cstring>
 #include <type_traits>
 
-#include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/team_sum.hpp"
 #include "backends/cpu/reduce/reduce_walk.hpp"
 
 namespace repdl::cpu {
@@ -35,7 +34,7 @@ Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const te
                 const Partial& zero) noexcept {
   static_assert(std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= sizeof(worker<T>::slot));
   const auto run = [&](worker<T>& w, std::int64_t begin, std::int64_t end) {
-    Partial p = zero;
+    Partial p = zero;  // a copy of its own: nothing else points to it
     block_stream<T> stream(c.plan, output.base, begin, end, w);
     constexpr std::int64_t seldom = 64;  // a block takes a fraction of a microsecond
     std::int64_t blocks = 0;
@@ -51,20 +50,11 @@ Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const te
     return p;
   };
   if (team.threads <= 1) return with_bias(run(team.workers[0], 0, c.plan.length));
-  int used = 0;
-  parallel(team.threads, [&](int thread, int threads) {
-    if (thread == 0) used = threads;
+  const auto part = [&](int t) -> Partial& { return *reinterpret_cast<Partial*>(team.workers[t].slot); };
+  return with_bias(add_up(team.threads, zero, part, [&](Partial& mine, int thread, int threads) {
     const range r = share(c.plan.length, thread, threads, row_block);
-    const Partial p = run(team.workers[thread], r.begin, r.end);
-    std::memcpy(team.workers[thread].slot, &p, sizeof p);
-  });
-  Partial all = zero;
-  for (int t = 0; t < used; ++t) {
-    Partial p = zero;
-    std::memcpy(&p, team.workers[t].slot, sizeof p);
-    all.merge(p);
-  }
-  return with_bias(all);
+    mine = run(team.workers[thread], r.begin, r.end);
+  }));
 }
 
 template <class T>

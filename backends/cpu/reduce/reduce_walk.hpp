@@ -40,8 +40,8 @@ inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noex
 // What one thread works with; carved from the launch's workspace.
 template <class T>
 struct alignas(64) worker {
-  T pack[2][row_group * column_tile];  // at least row_block each
-  unsigned char slot[128];             // a thread's part of one long reduction
+  T pack[2][row_group * column_tile];   // at least row_block each
+  alignas(64) unsigned char slot[128];  // a thread's part of one long reduction
 
   // Column tiles. Offsets of each column's inputs and output.
   std::int64_t base[2][column_tile];

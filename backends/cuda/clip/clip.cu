@@ -4,8 +4,7 @@
 //   norm_exact_sums  if the flag is set, of each tensor: each block adds up elements exactly
 //   norm_exact_total if the flag is set: one block joins them and decides by integers
 //   clip_elements    of each tensor: the elements times the factor, which is known before the first of them is written
-#include "backends/cuda/core/axes.cuh"
-#include "backends/cuda/core/join.cuh"
+#include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/registry.hpp"
 #include "librepdl/ops/steps/clip.hpp"
@@ -18,32 +17,21 @@ using num::norm_kind;
 constexpr int threads = 256;
 constexpr int exact_threads = 128;
 constexpr int blocks_per_multiprocessor = 8;
-constexpr std::int64_t most_sums = 1024;  // blocks of a tensor's sum
 
 struct elements {
   const void* in;
   void* out;
-  std::int64_t count;
-  bool small;            // count below 2^31
-  strided_axes<2> axes;  // in, out
-
-  __device__ void locate(std::int64_t i, std::int64_t (&offset)[2]) const {
-    if (small) {
-      axes.locate<0>(static_cast<std::uint32_t>(i), offset);
-    } else {
-      axes.locate<0>(static_cast<std::uint64_t>(i), offset);
-    }
-  }
+  shared_elements<2> all;
 };
 
-// use(the offsets of an element) for a thread's share of all.
+// use(the offsets of an element) for a thread's share of all, four at a time.
 template <int Threads, class Use>
 __device__ void for_elements(const elements& e, const Use& use) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
 #pragma unroll 4
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < e.count; i += step) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < e.all.count; i += step) {
     std::int64_t at[2];
-    e.locate(i, at);
+    e.all.locate(i, at);
     use(at);
   }
 }
@@ -65,11 +53,11 @@ struct call {
 
 template <class T, norm_kind Kind>
 __global__ void __launch_bounds__(threads) norm_sums(const __grid_constant__ elements e, num::norm_sum* sums) {
-  num::norm_sum mine;
-  for_elements<threads>(
-      e, [&](const std::int64_t(&at)[2]) { mine.add<Kind>(num::widen_to_float(static_cast<const T*>(e.in)[at[0]])); });
-  join<threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+  add_up_block<threads>(sums, [&](num::norm_sum& mine) {
+    for_elements<threads>(e, [&](const std::int64_t(&at)[2]) {
+      mine.add<Kind>(num::widen_to_float(static_cast<const T*>(e.in)[at[0]]));
+    });
+  });
 }
 
 template <class T>
@@ -84,9 +72,7 @@ template <class T>
 __global__ void __launch_bounds__(threads) norm_total(const __grid_constant__ call c, const num::norm_sum* sums,
                                                       std::int64_t blocks, found* result, counter* counters) {
   num::norm_sum mine;
-  for (std::int64_t b = threadIdx.x; b < blocks; b += threads) mine.merge(sums[b]);
-  join<threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<threads>(sums, blocks, mine)) return;
   const num::wide<double> sum = num::total_of(c.kind, mine, c.height);
   const num::clip_result<T> r = num::attempt_clip<T>(c.kind, sum, c.max_norm, c.total != nullptr);
   if (r.decided && !(c.forced && num::is_finite(sum.value.hi))) {
@@ -100,12 +86,11 @@ template <class T>
 __global__ void __launch_bounds__(exact_threads) norm_exact_sums(const __grid_constant__ elements e, norm_kind kind,
                                                                  const found* result, num::norm_accumulator* sums) {
   if (result->open == 0) return;
-  num::norm_accumulator mine;
-  for_elements<exact_threads>(e, [&](const std::int64_t(&at)[2]) {
-    num::add_exactly(mine, kind, num::widen_to_float(static_cast<const T*>(e.in)[at[0]]));
+  add_up_block<exact_threads>(sums, [&](num::norm_accumulator& mine) {
+    for_elements<exact_threads>(e, [&](const std::int64_t(&at)[2]) {
+      num::add_exactly(mine, kind, num::widen_to_float(static_cast<const T*>(e.in)[at[0]]));
+    });
   });
-  join<exact_threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
 }
 
 // blocks: 0 of the greatest magnitude.
@@ -115,9 +100,7 @@ __global__ void __launch_bounds__(exact_threads)
                      found* result, counter* counters) {
   if (result->open == 0) return;
   num::norm_accumulator mine;
-  for (std::int64_t b = threadIdx.x; b < blocks; b += exact_threads) mine.merge(sums[b]);
-  join<exact_threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   if (c.kind == norm_kind::greatest) mine.add(num::float_of(result->greatest));
   take(c, num::decide_clip<T>(c.kind, mine, c.max_norm), tier::exact, result, counters);
 }
@@ -150,19 +133,16 @@ class clip_work final : public planned {
   }
 
  private:
-  std::int64_t blocks_of(const plan::clip_tensor& t) const {
-    return std::min<std::int64_t>(grid_for(j.device, ceil_div(t.count, 4 * threads), blocks_per_multiprocessor),
-                                  most_sums);
-  }
+  std::int64_t blocks_of(const plan::clip_tensor& t) const { return blocks_of_sum(j.device, t.count, threads); }
   static elements elements_of(const plan::clip_tensor& t) {
     elements e{};
     e.in = t.in;
     e.out = t.out;
-    e.count = t.count;
-    e.small = fits_32_bits(t.count);
-    e.axes.set_shape(t.rank, t.shape);
-    e.axes.set_stride(0, t.in_stride);
-    e.axes.set_stride(1, t.out_stride);
+    e.all.count = t.count;
+    e.all.small = fits_32_bits(t.count);
+    e.all.axes.set_shape(t.rank, t.shape);
+    e.all.axes.set_stride(0, t.in_stride);
+    e.all.axes.set_stride(1, t.out_stride);
     return e;
   }
 

@@ -10,8 +10,7 @@
 // The launches do not depend on the data: no host round trip.
 #include <utility>
 
-#include "backends/cuda/core/axes.cuh"
-#include "backends/cuda/core/join.cuh"
+#include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/loss/loss_each.hpp"
 #include "librepdl/ops/losses/losses_entropy.hpp"
@@ -22,26 +21,13 @@ namespace {
 constexpr int threads = 256;
 constexpr int exact_threads = 128;
 constexpr int part_threads = 64;
-constexpr int blocks_per_multiprocessor = 8;
-constexpr int most_sums = 1024;  // blocks of a sum
 
 template <int Inputs>
 struct operands {
   const void* in[Inputs];
   void* out;
-  std::int64_t count;
-  bool small;                     // count below 2^31
-  strided_axes<Inputs + 1> axes;  // the inputs, then the output
+  shared_elements<Inputs + 1> elements;  // the inputs, then the output
 };
-
-template <int Inputs, int N>
-__device__ void locate(const operands<Inputs>& o, std::int64_t i, std::int64_t (&offset)[N]) {
-  if (o.small) {
-    o.axes.template locate<0>(static_cast<std::uint32_t>(i), offset);
-  } else {
-    o.axes.template locate<0>(static_cast<std::uint64_t>(i), offset);
-  }
-}
 
 // use(x...) of the numbers of an element. An absent operand's are 1.
 template <class T>
@@ -67,15 +53,11 @@ template <class Op, class T>
 __global__ void __launch_bounds__(threads)
     loss_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
               num::loss_sum* sums) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
-  num::loss_sum mine;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[inputs_of<Op>];
-    locate(o, i, at);
-    mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::first_summand<Op>(k, x...); }));
-  }
-  join<threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+  add_up_block<threads>(sums, [&](num::loss_sum& mine) {
+    o.elements.template for_each<threads, inputs_of<Op>>([&](const std::int64_t(&at)[inputs_of<Op>]) {
+      mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::first_summand<Op>(k, x...); }));
+    });
+  });
 }
 
 // height: of the tree of additions.
@@ -84,9 +66,7 @@ __global__ void __launch_bounds__(threads)
     loss_total(const num::loss_sum* sums, int blocks, std::int64_t height,
                const __grid_constant__ ops::loss_constants k, T* out, int* open, counter* counters) {
   num::loss_sum mine;
-  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += threads) mine.merge(sums[b]);
-  join<threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::certify_total<T>(mine, height, k);
   *open = r.decided ? 0 : 1;
   if (r.decided) *out = r.value;
@@ -98,15 +78,11 @@ __global__ void __launch_bounds__(exact_threads)
     loss_exact_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
                     const int* open, num::distance_sum* sums) {
   if (*open == 0) return;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * exact_threads;
-  num::distance_sum mine;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * exact_threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[2];
-    locate(o, i, at);
-    num::add_exactly<Op>(mine, k, static_cast<const T*>(o.in[0])[at[0]], static_cast<const T*>(o.in[1])[at[1]]);
-  }
-  join<exact_threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+  add_up_block<exact_threads>(sums, [&](num::distance_sum& mine) {
+    o.elements.template for_each<exact_threads, 2>([&](const std::int64_t(&at)[2]) {
+      num::add_exactly<Op>(mine, k, static_cast<const T*>(o.in[0])[at[0]], static_cast<const T*>(o.in[1])[at[1]]);
+    });
+  });
 }
 
 template <class Op, class T>
@@ -115,9 +91,7 @@ __global__ void __launch_bounds__(exact_threads)
                      const int* open, T* out, counter* counters) {
   if (*open == 0) return;
   num::distance_sum mine;
-  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += exact_threads) mine.merge(sums[b]);
-  join<exact_threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::exact_total<Op, T>(mine, k);
   *out = r.value;
   if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
@@ -129,15 +103,11 @@ __global__ void __launch_bounds__(part_threads)
     loss_part_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
                    const int* open, num::loss_parts<L>* sums) {
   if (*open == 0) return;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * part_threads;
-  num::loss_parts<L> mine;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * part_threads + threadIdx.x; i < o.count; i += step) {
-    std::int64_t at[inputs_of<Op>];
-    locate(o, i, at);
-    mine.merge(with_numbers<T>(o, at, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
-  }
-  join<part_threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
+  add_up_block<part_threads>(sums, [&](num::loss_parts<L>& mine) {
+    o.elements.template for_each<part_threads, inputs_of<Op>>([&](const std::int64_t(&at)[inputs_of<Op>]) {
+      mine.merge(with_numbers<T>(o, at, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
+    });
+  });
 }
 
 template <class T, int L>
@@ -146,9 +116,7 @@ __global__ void __launch_bounds__(part_threads)
                     int* open, T* out) {
   if (*open == 0) return;
   num::loss_parts<L> mine;
-  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += part_threads) mine.merge(sums[b]);
-  join<part_threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<part_threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::round_parts<T, L>(mine, k.n);
   if (!r.decided) return;
   *out = r.value;
@@ -173,14 +141,14 @@ template <int Inputs>
 operands<Inputs> operands_of(const plan::loss_plan& p, const job& j) {
   operands<Inputs> o{};
   o.out = p.out;
-  o.count = p.count;
-  o.small = fits_32_bits(p.count) && !j.device.choice.wide;
-  o.axes.set_shape(p.rank, p.shape);
+  o.elements.count = p.count;
+  o.elements.small = fits_32_bits(p.count) && !j.device.choice.wide;
+  o.elements.axes.set_shape(p.rank, p.shape);
   for (int k = 0; k < Inputs; ++k) {
     o.in[k] = p.in[k].data;
-    o.axes.set_stride(k, p.in[k].stride);
+    o.elements.axes.set_stride(k, p.in[k].stride);
   }
-  o.axes.set_stride(Inputs, p.out_stride);
+  o.elements.axes.set_stride(Inputs, p.out_stride);
   return o;
 }
 
@@ -189,9 +157,9 @@ class loss_work final : public planned {
   loss_work(const plan::loss_plan& plan, const job& given) : planned(given), p_(plan) {
     if (p_.each) take_open(space, each_, p_.count, j);
     if (p_.each || p_.count == 0) return;
-    blocks_ = blocks_of(threads);
-    exact_blocks_ = blocks_of(exact_threads);
-    part_blocks_ = blocks_of(part_threads);
+    blocks_ = blocks_of_sum(j.device, p_.count, threads);
+    exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
+    part_blocks_ = blocks_of_sum(j.device, p_.count, part_threads);
     space.take(sums_, blocks_);
     space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(parts_of_4_, part_blocks_); },
                        [&] { space.take(parts_of_8_, part_blocks_); });
@@ -199,11 +167,6 @@ class loss_work final : public planned {
   }
 
  private:
-  int blocks_of(int size) const {
-    const unsigned grid = grid_for(j.device, ceil_div(p_.count, 4 * size), blocks_per_multiprocessor);
-    return std::min(static_cast<int>(grid), most_sums);
-  }
-
   void enqueue() override {
     ops::for_operation<ops::family::loss>(p_.op, [&]<class Op>() {
       ops::for_each_format<ops::NARROW>([&]<class T>() {

@@ -1,8 +1,7 @@
 // nll_loss and its gradient. Losses and gradients of elements: a thread for each. A sum or mean, and the sum of the weights, are four
 // launches, whatever the data (as loss.cu): sums of blocks in binary64, one block that joins them and tests, and where that leaves
 // anything open the same exactly.
-#include "backends/cuda/core/axes.cuh"
-#include "backends/cuda/core/join.cuh"
+#include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/losses/nll.hpp"
 
@@ -11,8 +10,6 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int exact_threads = 64;
-constexpr int blocks_per_multiprocessor = 8;
-constexpr int most_sums = 1024;  // blocks of a sum
 
 struct nll_geometry {
   std::int64_t classes, ignore_index, class_stride, weight_stride;
@@ -21,25 +18,8 @@ struct nll_geometry {
   const void* weight;
   const float* total;
   void* out;
-  std::int64_t count;
-  bool small;            // count below 2^31
-  strided_axes<4> axes;  // x, targets, out, the element's class
+  shared_elements<4> elements;  // x, targets, out, the element's class
 };
-
-// use(the first N offsets of an element) for a thread's share of all.
-template <int Threads, int N, class Use>
-__device__ void for_elements(const nll_geometry& g, const Use& use) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < g.count; i += step) {
-    std::int64_t at[N];
-    if (g.small) {
-      g.axes.template locate<0>(static_cast<std::uint32_t>(i), at);
-    } else {
-      g.axes.template locate<0>(static_cast<std::uint64_t>(i), at);
-    }
-    use(at);
-  }
-}
 template <class T>
 __device__ double weight_of(const nll_geometry& g, std::int64_t target) {
   return g.weight == nullptr ? 1.0 : num::widen(static_cast<const T*>(g.weight)[target * g.weight_stride]);
@@ -61,8 +41,8 @@ __device__ nll_term term_at(const nll_geometry& g, const std::int64_t (&at)[N]) 
 
 template <class T>
 __global__ void __launch_bounds__(threads) nll_losses(const __grid_constant__ nll_geometry g, counter* counters) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
-  for_elements<threads, 3>(g, [&](const std::int64_t(&at)[3]) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.elements.count);
+  g.elements.for_each<threads, 3>([&](const std::int64_t(&at)[3]) {
     const nll_term t = term_at<T>(g, at);
     static_cast<T*>(g.out)[at[2]] = t.kind == num::nll_target::ignored ? T{} : num::nll_product<T>(t.x, t.w);
   });
@@ -70,8 +50,8 @@ __global__ void __launch_bounds__(threads) nll_losses(const __grid_constant__ nl
 
 template <class T>
 __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__ nll_geometry g, counter* counters) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.count);
-  for_elements<threads, 4>(g, [&](const std::int64_t(&at)[4]) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.elements.count);
+  g.elements.for_each<threads, 4>([&](const std::int64_t(&at)[4]) {
     const std::int64_t target = g.targets[at[1]];
     const num::nll_target kind = num::kind_of_target(target, g.ignore_index, g.classes);
     T value = kind == num::nll_target::absent ? num::from_bits<T>(num::format<T>::nan) : T{};
@@ -85,11 +65,10 @@ __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__
   });
 }
 
-// Sums of a block's share of the elements: of num::nll_sum, or, where `open` says so, of num::exact_nll_sum.
-template <class T, class Sum, int Threads>
-__device__ void add_up(const nll_geometry& g, Sum* sums) {
-  Sum mine;
-  for_elements<Threads, 2>(g, [&](const std::int64_t(&at)[2]) {
+// Adds up a thread's share: to num::nll_sum, or to num::exact_nll_sum.
+template <class T, int Threads, class Sum>
+__device__ void add_terms(const nll_geometry& g, Sum& mine) {
+  g.elements.for_each<Threads, 2>([&](const std::int64_t(&at)[2]) {
     const nll_term t = term_at<T>(g, at);
     if (t.kind == num::nll_target::ignored) return;
     if constexpr (std::is_same_v<Sum, num::nll_sum>) {
@@ -98,17 +77,16 @@ __device__ void add_up(const nll_geometry& g, Sum* sums) {
       mine.add(static_cast<float>(t.x), static_cast<float>(t.w));
     }
   });
-  join<Threads>(mine);
-  if (threadIdx.x == 0) sums[blockIdx.x] = mine;
 }
 template <class T>
 __global__ void __launch_bounds__(threads) nll_sums(const __grid_constant__ nll_geometry g, num::nll_sum* sums) {
-  add_up<T, num::nll_sum, threads>(g, sums);
+  add_up_block<threads>(sums, [&](num::nll_sum& mine) { add_terms<T, threads>(g, mine); });
 }
 template <class T>
 __global__ void __launch_bounds__(exact_threads)
     nll_exact_sums(const __grid_constant__ nll_geometry g, const int* open, num::exact_nll_sum* sums) {
-  if (*open != 0) add_up<T, num::exact_nll_sum, exact_threads>(g, sums);
+  if (*open == 0) return;
+  add_up_block<exact_threads>(sums, [&](num::exact_nll_sum& mine) { add_terms<T, exact_threads>(g, mine); });
 }
 
 // out, total_weight: null where they are not wanted.
@@ -117,9 +95,7 @@ __global__ void __launch_bounds__(threads)
     nll_total(const num::nll_sum* sums, int blocks, const __grid_constant__ num::nll_total how, T* out,
               float* total_weight, int* open, counter* counters) {
   num::nll_sum mine;
-  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += threads) mine.merge(sums[b]);
-  join<threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<threads>(sums, blocks, mine)) return;
   *open = 0;
   const auto write = [&](auto* to, auto r) {
     if (to == nullptr) return;
@@ -139,9 +115,7 @@ __global__ void __launch_bounds__(exact_threads)
                     counter* counters) {
   if (*open == 0) return;
   num::exact_nll_sum mine;
-  for (int b = static_cast<int>(threadIdx.x); b < blocks; b += exact_threads) mine.merge(sums[b]);
-  join<exact_threads>(mine);
-  if (threadIdx.x != 0) return;
+  if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   if (out != nullptr) {
     const num::decided_value<T> r = num::round_nll<T>(mine, mean);
     *out = r.value;
@@ -154,31 +128,27 @@ class nll_work final : public planned {
  public:
   nll_work(const plan::nll_plan& plan, const job& given) : planned(given), p_(plan) {
     if (!p_.has_sums()) return;
-    blocks_ = blocks_of(threads);
-    exact_blocks_ = blocks_of(exact_threads);
+    blocks_ = blocks_of_sum(j.device, p_.count, threads);
+    exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
     space.take(sums_, blocks_);
     space.take(exact_sums_, exact_blocks_);
     space.take(open_, 1);
   }
 
  private:
-  int blocks_of(int size) const {
-    const unsigned grid = grid_for(j.device, ceil_div(p_.count, 4 * size), blocks_per_multiprocessor);
-    return std::min(static_cast<int>(grid), most_sums);
-  }
-
   nll_geometry geometry() const {
     nll_geometry g{};
     g.classes = p_.classes, g.ignore_index = p_.ignore_index;
     g.class_stride = p_.class_stride, g.weight_stride = p_.weight_stride;
     g.x = p_.x, g.targets = p_.targets, g.weight = p_.weight, g.total = p_.total, g.out = p_.out;
-    g.count = p_.count;
-    g.small = fits_32_bits(p_.count) && !j.device.choice.wide;
-    g.axes.set_shape(p_.rank, p_.shape);
-    g.axes.set_stride(0, p_.x_stride);
-    g.axes.set_stride(1, p_.target_stride);
-    g.axes.set_stride(2, p_.out_stride);
-    g.axes.set_stride(3, p_.class_of);
+    g.elements.count = p_.count;
+    g.elements.small = fits_32_bits(p_.count) && !j.device.choice.wide;
+    strided_axes<4>& axes = g.elements.axes;
+    axes.set_shape(p_.rank, p_.shape);
+    axes.set_stride(0, p_.x_stride);
+    axes.set_stride(1, p_.target_stride);
+    axes.set_stride(2, p_.out_stride);
+    axes.set_stride(3, p_.class_of);
     return g;
   }
 

@@ -2078,9 +2078,9 @@ template <one_of<f16, bf16, float> T>
 T erfinv(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfinv(ctx, detail::number_view(x), out); });
 }
-inline tensor convert(const operand& x, dtype type) {
+inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
-  convert(*out.handle(), x.view(), out);
+  convert(*out.handle(), x.view(), out, options);
   return out;
 }
 inline tensor sum(const operand& x, const reduce_options& options = {}) {
