@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "librepdl/ops/structured.hpp"
+#include "librepdl/samples/call_shapes.hpp"
 #include "reference/attributes.hpp"
 
 namespace repdl::reference {
@@ -81,15 +82,16 @@ bool is_statistic(std::string_view op) {
 
 norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const attributes& attrs) {
   const auto rank = static_cast<std::int64_t>(shape.size());
-  for (const std::string_view end : {"_backward", "_weight"})
-    if (op.ends_with(end)) op.remove_suffix(end.size());
   norm_layout l;
   if (is_statistic(op)) {
     l.rows = layout_of(shape, attribute_of<shape_list>(attrs, "axis"), attribute_or(attrs, "keepdim", false));
     l.weight = {std::ssize(l.rows.reduced)};
     return l;
   }
-  if (op == "layer_norm" || op == "rms_norm") {
+  const op_info* const info = find(op);
+  if (info == nullptr || info->family != "norm") throw std::invalid_argument("reference: no norm");
+  const ops::row_axes kind = samples::record_of(samples::forward_of(*info)).axes;
+  if (kind == ops::row_axes::last) {
     const shape_list axes = attribute_or<shape_list>(attrs, "axis", {-1});
     l.rows = layout_of(shape, axes, false);
     std::vector<bool> reduced(shape.size(), false);
@@ -100,20 +102,18 @@ norm_layout norm_layout_of(std::string_view op, const shape_list& shape, const a
   }
   shape_list cut = shape, axes;
   std::int64_t axis = 1;
-  if (op == "group_norm") {
+  if (kind == ops::row_axes::groups) {
     const auto groups = attribute_or<std::int64_t>(attrs, "groups", 1);
     if (rank < 2 || groups < 1 || shape[1] % groups != 0) throw std::invalid_argument("reference::group_norm: groups");
     cut[1] /= groups;
     cut.insert(cut.begin() + 1, groups);
     for (std::int64_t i = 2; i <= rank; ++i) axes.push_back(i);
-  } else if (op == "batch_norm" || op == "batch_norm_running" || op == "batch_norm_inference") {
+  } else {
     axis = attribute_or<std::int64_t>(attrs, "axis", 1);
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) throw std::invalid_argument("reference::batch_norm: axis");
     for (std::int64_t i = 0; i < rank; ++i)
       if (i != axis) axes.push_back(i);
-  } else {
-    throw std::invalid_argument("reference: no norm");
   }
   l.rows = layout_of(cut, axes, false);
   l.channels = shape[index(axis)];

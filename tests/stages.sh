@@ -131,6 +131,7 @@ stage_environments() {
 
 stage_docs() {
   lines=1 show python3 tools/check_layers.py
+  lines=1 show python3 tools/check_lists.py
   python3 tools/gen_elementwise.py --check
   python3 tools/gen_functions.py --check
   python3 tools/gen_python.py --check build/cpu/tools/repdl
